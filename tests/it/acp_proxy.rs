@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
-use mcp_acp::Version;
+use mcp_acp::AcpVersion;
 use mcp_tests::{built, eventually, lives, root};
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ const TRUSTED: [(&str, &str); 6] = [
 fn acp_016_acp_039_the_proxy_rejects_what_the_official_sdk_accepts() {
     let good = json!({ "name": "a", "command": "/a", "args": ["x"], "env": [{ "name": "K", "value": "v" }] });
     for client in [Client::Node, Client::Python] {
-        let mut scenario = Scenario::new(Version::V1);
+        let mut scenario = Scenario::new(AcpVersion::V1);
         scenario.new_session(json!([good])).prompt("?");
         for method in ["session/new", "session/load"] {
             for (entry, _) in TRUSTED {

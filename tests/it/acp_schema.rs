@@ -3,7 +3,10 @@
 //! A row gives the reason for a difference to the official schema. The test fails if the difference has disappeared.
 
 use jsonschema::Validator;
-use mcp_acp::{Agent, Capabilities, Failure, FailureKind, Method, SetUp, Transport, Version, validate};
+use mcp_acp::{
+    AcpTransport, AcpVersion, AgentProfile, Capabilities, ServerStartError, ServerStartErrorKind,
+    SessionMethod, SessionRequest, validate,
+};
 use mcp_config::Profile;
 use mcp_model::{RawJson, RpcError};
 use mcp_tests::installed;
@@ -12,7 +15,7 @@ use serde_json::{Value, json};
 use crate::acp_samples::{Sample, V1, V2};
 
 /// The official schema; `None` where the package is not installed.
-pub(crate) fn official(version: Version, file: &str) -> Option<Value> {
+pub(crate) fn official(version: AcpVersion, file: &str) -> Option<Value> {
     let modules = installed("MCP_HOST_NODE_MODULES")?;
     let folder = modules.join(format!("@agentclientprotocol/sdk/schema/v{}", version.number()));
     Some(serde_json::from_str(&std::fs::read_to_string(folder.join(file)).unwrap()).unwrap())
@@ -31,23 +34,23 @@ fn as_value(json: &RawJson) -> Value {
 
 #[test]
 fn acp_015_declared_capabilities_match_the_official_schema() {
-    for version in Version::ALL {
+    for version in AcpVersion::ALL {
         let Some(schema) = official(version, "schema.unstable.json") else { return };
         let (of_mcp, of_agent) = (judge(&schema, "McpCapabilities"), judge(&schema, "AgentCapabilities"));
         let wrong = match version {
-            Version::V1 => json!({ "http": "yes" }),
-            Version::V2 => json!({ "http": true }),
+            AcpVersion::V1 => json!({ "http": "yes" }),
+            AcpVersion::V2 => json!({ "http": true }),
         };
         assert!(!of_mcp.is_valid(&wrong), "the judge takes anything");
         for number in 0_u8..32 {
             let bit = |it: u8| number & (1 << it) != 0;
             let custom = if bit(4) { vec!["_pigeon".to_owned()] } else { Vec::new() };
             let capabilities = Capabilities { stdio: bit(0), http: bit(1), sse: bit(2), acp: bit(3), custom };
-            let advertised = as_value(&capabilities.advertised(version));
+            let advertised = as_value(&capabilities.to_json(version));
             assert!(of_mcp.is_valid(&advertised), "{advertised}");
             let whole = match version {
-                Version::V1 => json!({ "mcpCapabilities": advertised }),
-                Version::V2 => json!({ "session": { "mcp": advertised } }),
+                AcpVersion::V1 => json!({ "mcpCapabilities": advertised }),
+                AcpVersion::V2 => json!({ "session": { "mcp": advertised } }),
             };
             assert!(of_agent.is_valid(&whole), "{whole}");
         }
@@ -63,23 +66,29 @@ fn acp_027_acpx_03_errors_match_the_official_schema() {
         "7",
     ];
     let failures = [
-        FailureKind::TimedOut { limit: std::time::Duration::from_secs(30), stderr: "no".to_owned() },
-        FailureKind::Exited { command: "/a".to_owned(), exit_code: Some(1), stderr: "no".to_owned() },
+        ServerStartErrorKind::TimedOut { limit: std::time::Duration::from_secs(30), stderr: "no".to_owned() },
+        ServerStartErrorKind::Exited {
+            command: "/a".to_owned(),
+            exit_code: Some(1),
+            stderr: "no".to_owned(),
+        },
     ];
-    for version in Version::ALL {
+    for version in AcpVersion::ALL {
         let Some(schema) = official(version, "schema.json") else { return };
         let judge = judge(&schema, "Error");
         assert!(!judge.is_valid(&json!({ "code": "x", "message": "" })), "the judge takes anything");
         let mut errors = Vec::new();
-        for (method, servers) in Method::ALL.into_iter().flat_map(|it| servers.map(|servers| (it, servers))) {
+        for (method, servers) in
+            SessionMethod::ALL.into_iter().flat_map(|it| servers.map(|servers| (it, servers)))
+        {
             let params = format!(r#"{{"cwd":"/a","mcpServers":{servers}}}"#);
-            let set_up = SetUp { method, params: RawJson::parse(params.into()).unwrap() };
+            let set_up = SessionRequest { method, params: RawJson::parse(params.into()).unwrap() };
             let none = Capabilities { stdio: false, ..Capabilities::STDIO };
-            let refusal = validate(&set_up, &Agent::new(version, &none)).unwrap_err();
+            let refusal = validate(&set_up, &AgentProfile::new(version, &none)).unwrap_err();
             errors.push(serde_json::to_value(RpcError::from(&refusal)).unwrap());
         }
         for kind in &failures {
-            let failure = Failure::new("a", Transport::Stdio, kind.clone(), &[]);
+            let failure = ServerStartError::new("a", AcpTransport::Stdio, kind.clone(), &[]);
             errors.push(serde_json::to_value(RpcError::from(&failure)).unwrap());
         }
         for error in errors {
@@ -89,7 +98,7 @@ fn acp_027_acpx_03_errors_match_the_official_schema() {
 }
 
 #[track_caller]
-fn check(version: Version, profile: Profile, samples: &[Sample<'_>]) {
+fn check(version: AcpVersion, profile: Profile, samples: &[Sample<'_>]) {
     let Some(schema) = official(version, "schema.unstable.json") else { return };
     let theirs = judge(&schema, "McpServer");
     let ours = jsonschema::validator_for(&mcp_config::schema(profile)).unwrap();
@@ -108,10 +117,10 @@ fn check(version: Version, profile: Profile, samples: &[Sample<'_>]) {
 
 #[test]
 fn acpx_09_our_schema_of_version_1_has_the_listed_differences() {
-    check(Version::V1, Profile::AcpV1, V1);
+    check(AcpVersion::V1, Profile::AcpV1, V1);
 }
 
 #[test]
 fn acpx_11_our_schema_of_version_2_has_the_listed_differences() {
-    check(Version::V2, Profile::AcpV2, V2);
+    check(AcpVersion::V2, Profile::AcpV2, V2);
 }

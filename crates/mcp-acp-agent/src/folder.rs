@@ -8,27 +8,29 @@ use std::io::ErrorKind;
 use std::panic::resume_unwind;
 use std::time::Duration;
 
-use mcp_acp::{Agent, Capabilities, Folder, Policy, SetUp, Validated, Version, validate};
+use mcp_acp::{
+    AcpVersion, AgentProfile, Capabilities, FolderStatus, Policy, SessionRequest, ValidatedRequest, validate,
+};
 use tokio::sync::Semaphore;
 
-use crate::SetUpError;
+use crate::SessionSetupError;
 
 /// How long the folders of one request may be looked at, the wait for a thread included.
-const LONGEST_LOOK: Duration = Duration::from_secs(10);
+const FOLDER_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The requests whose folders are looked at, of all connections of this process: threads are the process's.
-static LOOKING: Semaphore = Semaphore::const_new(16);
+static FOLDER_CHECKS: Semaphore = Semaphore::const_new(16);
 
-/// Looks at a folder, for [`mcp_acp::Agent::folder`]. Reads its list, and nothing that is in it.
-pub fn folder(path: &str) -> Folder {
+/// Looks at a folder, for [`mcp_acp::AgentProfile::check_folder`]. Reads its list, and nothing that is in it.
+pub fn check_folder(path: &str) -> FolderStatus {
     let refused = |kind: ErrorKind| match kind {
-        ErrorKind::NotFound => Folder::Missing,
-        ErrorKind::NotADirectory => Folder::NotAFolder,
-        _ => Folder::Forbidden,
+        ErrorKind::NotFound => FolderStatus::Missing,
+        ErrorKind::NotADirectory => FolderStatus::NotAFolder,
+        _ => FolderStatus::Forbidden,
     };
     match fs::metadata(path) {
-        Ok(found) if !found.is_dir() => Folder::NotAFolder,
-        Ok(_) => fs::read_dir(path).map_or_else(|error| refused(error.kind()), |_| Folder::Usable),
+        Ok(found) if !found.is_dir() => FolderStatus::NotAFolder,
+        Ok(_) => fs::read_dir(path).map_or_else(|error| refused(error.kind()), |_| FolderStatus::Usable),
         Err(error) => refused(error.kind()),
     }
 }
@@ -36,26 +38,29 @@ pub fn folder(path: &str) -> Folder {
 /// Holds a request against an agent that looks at folders in this way, beside whatever runs here.
 ///
 /// Where the folders cannot be looked at in time, what is wrong with the request itself is told all the same.
-pub(crate) async fn validated(
-    set_up: SetUp,
-    version: Version,
+pub(crate) async fn validate_request(
+    set_up: SessionRequest,
+    version: AcpVersion,
     capabilities: Capabilities,
     policy: Policy,
-    look: impl Fn(&str) -> Folder + Send + 'static,
-) -> Result<Validated, SetUpError> {
+    look: impl Fn(&str) -> FolderStatus + Send + 'static,
+) -> Result<ValidatedRequest, SessionSetupError> {
     let looking = {
         let (set_up, capabilities) = (set_up.clone(), capabilities.clone());
         async move {
-            let thread = LOOKING.acquire().await.expect("it is never closed");
+            let thread = FOLDER_CHECKS.acquire().await.expect("it is never closed");
             let looking = tokio::task::spawn_blocking(move || {
                 // Held until the thread is free again, which may be long after the request.
                 let _thread = thread;
-                validate(&set_up, &Agent { version, capabilities: &capabilities, policy, folder: &look })
+                validate(
+                    &set_up,
+                    &AgentProfile { version, capabilities: &capabilities, policy, check_folder: &look },
+                )
             });
             looking.await
         }
     };
-    match tokio::time::timeout(LONGEST_LOOK, looking).await {
+    match tokio::time::timeout(FOLDER_CHECK_TIMEOUT, looking).await {
         Ok(Ok(judged)) => return Ok(judged?),
         Ok(Err(failed)) => {
             if let Ok(panic) = failed.try_into_panic() {
@@ -64,37 +69,43 @@ pub(crate) async fn validated(
         }
         Err(_) => {}
     }
-    let blind = Agent { version, capabilities: &capabilities, policy, folder: &|_| Folder::Usable };
+    let blind = AgentProfile {
+        version,
+        capabilities: &capabilities,
+        policy,
+        check_folder: &|_| FolderStatus::Usable,
+    };
     validate(&set_up, &blind)?;
-    Err(SetUpError::FoldersLate { after: LONGEST_LOOK })
+    Err(SessionSetupError::FolderCheckTimeout { after: FOLDER_CHECK_TIMEOUT })
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
 
-    use mcp_acp::{Method, Refusal};
+    use mcp_acp::{SessionMethod, SessionRequestError};
     use mcp_model::{RawJson, RpcError};
     use serde_json::json;
 
     use super::*;
 
     /// What comes of a request whose folders are on a disk that hangs.
-    async fn hung(cwd: &str, servers: serde_json::Value) -> SetUpError {
+    async fn hung(cwd: &str, servers: serde_json::Value) -> SessionSetupError {
         let params = json!({ "cwd": cwd, "mcpServers": servers });
-        let set_up = SetUp { method: Method::New, params: RawJson::from_value(&params).unwrap() };
+        let set_up =
+            SessionRequest { method: SessionMethod::New, params: RawJson::from_value(&params).unwrap() };
         let (mends, mended) = mpsc::channel::<()>();
         let (begins, mut begun) = tokio::sync::mpsc::unbounded_channel();
         let hangs = move |_: &str| {
             let _ = begins.send(());
             let _ = mended.recv();
-            Folder::Usable
+            FolderStatus::Usable
         };
-        let asked = validated(set_up, Version::V1, Capabilities::STDIO, Policy::default(), hangs);
+        let asked = validate_request(set_up, AcpVersion::V1, Capabilities::STDIO, Policy::default(), hangs);
         let asked = tokio::spawn(asked);
         // The connection goes on: this is the one thread that it has.
         begun.recv().await.unwrap();
-        tokio::time::advance(LONGEST_LOOK).await;
+        tokio::time::advance(FOLDER_CHECK_TIMEOUT).await;
         let error = asked.await.unwrap().unwrap_err();
         drop(mends);
         error
@@ -103,24 +114,27 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn acpx_02_a_disk_that_hangs_costs_one_request() {
         let error = hung("/hangs", json!([])).await;
-        assert_eq!(error, SetUpError::FoldersLate { after: LONGEST_LOOK });
+        assert_eq!(error, SessionSetupError::FolderCheckTimeout { after: FOLDER_CHECK_TIMEOUT });
         let error = serde_json::to_string(&RpcError::from(&error)).unwrap();
         insta::assert_snapshot!(error, @r#"{"code":-32603,"message":"the session's folders could not be looked at within 10 s","data":{"afterMs":10000,"suggestion":"see whether the disk answers that they are on"}}"#);
         // What is wrong with the text alone is told all the same.
         let error = hung("/hangs", json!([7])).await;
-        assert!(matches!(error, SetUpError::Refused(Refusal::InvalidParams(_))), "{error}");
+        assert!(
+            matches!(error, SessionSetupError::Refused(SessionRequestError::InvalidParams(_))),
+            "{error}"
+        );
     }
 
     #[test]
     fn acpx_02_what_is_no_folder_is_none() {
         let temporary = tempfile::tempdir().unwrap();
-        let check = |path: &str, want| assert_eq!(folder(path), want, "{path}");
+        let check = |path: &str, want| assert_eq!(check_folder(path), want, "{path}");
         let path = temporary.path().to_str().unwrap();
-        check(path, Folder::Usable);
-        check(&format!("{path}/none"), Folder::Missing);
+        check(path, FolderStatus::Usable);
+        check(&format!("{path}/none"), FolderStatus::Missing);
         fs::write(temporary.path().join("file"), "").unwrap();
-        check(&format!("{path}/file"), Folder::NotAFolder);
-        check(&format!("{path}/file/below"), Folder::NotAFolder);
-        check("/a\0b", Folder::Forbidden);
+        check(&format!("{path}/file"), FolderStatus::NotAFolder);
+        check(&format!("{path}/file/below"), FolderStatus::NotAFolder);
+        check("/a\0b", FolderStatus::Forbidden);
     }
 }

@@ -14,11 +14,11 @@ pub struct ConnectOptions {
     pub limits: Limits,
     /// How long all of them together may take. What is not connected by then goes on connecting, and the session begins
     /// without it.
-    pub whole: Duration,
+    pub total_timeout: Duration,
     /// How many servers one session may ask for. A request for more is refused before anything is started.
-    pub most_servers: usize,
+    pub max_servers: usize,
     /// Which servers a session cannot do without.
-    pub required: Required,
+    pub required: RequiredServers,
     /// How they are run: who the client is, what is done about those that are lost, who answers what they ask. A model
     /// that they may use and a user whom they may ask are [`HostOptions::handlers`]; without them servers are told that
     /// there are none. [`HostOptions::receipts`] has what an agent that dies suddenly leaves behind ended by its next
@@ -39,9 +39,9 @@ impl Default for ConnectOptions {
     fn default() -> ConnectOptions {
         ConnectOptions {
             limits: Limits { startup: Duration::from_secs(30), ..Limits::default() },
-            whole: Duration::from_secs(45),
-            most_servers: 64,
-            required: Required::None,
+            total_timeout: Duration::from_secs(45),
+            max_servers: 64,
+            required: RequiredServers::None,
             host: HostOptions::default(),
             folders: FoldersAsRoots::default(),
             dialer: None,
@@ -55,8 +55,8 @@ impl fmt::Debug for ConnectOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ConnectOptions {
             limits,
-            whole,
-            most_servers,
+            total_timeout: whole,
+            max_servers: most_servers,
             required,
             host: _,
             folders,
@@ -86,23 +86,23 @@ pub enum FoldersAsRoots {
 
 /// Which servers a session cannot do without.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Required {
+pub enum RequiredServers {
     /// It can do without any: what cannot be connected is told, and the others go on (ACP-021).
     #[default]
     None,
     /// It needs these, by their names, where it asks for them.
-    These(BTreeSet<String>),
+    Named(BTreeSet<String>),
     /// It needs every one.
     All,
 }
 
-impl Required {
+impl RequiredServers {
     /// Does it need this server?
-    pub(crate) fn holds(&self, name: &str) -> bool {
+    pub(crate) fn contains(&self, name: &str) -> bool {
         match self {
-            Required::None => false,
-            Required::These(names) => names.contains(name),
-            Required::All => true,
+            RequiredServers::None => false,
+            RequiredServers::Named(names) => names.contains(name),
+            RequiredServers::All => true,
         }
     }
 }

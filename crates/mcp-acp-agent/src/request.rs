@@ -6,25 +6,25 @@
 //! `Value`, so that of a key that stands twice only the last is left: that it stood twice cannot be told here.
 
 use agent_client_protocol::{Error, JsonRpcMessage, JsonRpcRequest, UntypedMessage, v1::schema};
-use mcp_acp::{Capabilities, Method, Policy, SetUp, Validated, Version};
+use mcp_acp::{AcpVersion, Capabilities, Policy, SessionMethod, SessionRequest, ValidatedRequest};
 use mcp_model::{RawJson, RpcError};
 use serde_json::Value;
 
-use crate::SetUpError;
-use crate::folder::{folder, validated};
+use crate::SessionSetupError;
+use crate::folder::{check_folder, validate_request};
 
 /// A request that sets a session up, with the response of its version.
-pub trait SetUpRequest: JsonRpcRequest + Sync {
+pub trait TypedSessionRequest: JsonRpcRequest + Sync {
     /// The version of the connections that it is for.
-    const VERSION: Version;
+    const VERSION: AcpVersion;
     /// What it asks for.
-    const METHOD: Method;
+    const METHOD: SessionMethod;
 
     /// The parameters as they were sent.
-    fn set_up(&self) -> &SetUp;
+    fn session_request(&self) -> &SessionRequest;
 
     /// Holds it against what the agent has advertised. Its folders are looked at, on another thread and no longer than
-    /// 10 s, so that a disk that hangs holds up nothing else: that is [`SetUpError::FoldersLate`].
+    /// 10 s, so that a disk that hangs holds up nothing else: that is [`SessionSetupError::FolderCheckTimeout`].
     ///
     /// # Panics
     ///
@@ -33,8 +33,14 @@ pub trait SetUpRequest: JsonRpcRequest + Sync {
         &self,
         capabilities: &Capabilities,
         policy: Policy,
-    ) -> impl Future<Output = Result<Validated, SetUpError>> + Send {
-        validated(self.set_up().clone(), Self::VERSION, capabilities.clone(), policy, folder)
+    ) -> impl Future<Output = Result<ValidatedRequest, SessionSetupError>> + Send {
+        validate_request(
+            self.session_request().clone(),
+            Self::VERSION,
+            capabilities.clone(),
+            policy,
+            check_folder,
+        )
     }
 
     /// The session that it is about; `None` for `session/new`, whatever else it says, and where the request names none.
@@ -43,15 +49,15 @@ pub trait SetUpRequest: JsonRpcRequest + Sync {
     /// not take the place of its own.
     fn session_id(&self) -> Option<String> {
         match Self::METHOD {
-            Method::New => return None,
-            Method::Load | Method::Resume | Method::Fork => {}
+            SessionMethod::New => return None,
+            SessionMethod::Load | SessionMethod::Resume | SessionMethod::Fork => {}
         }
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Named {
             session_id: Option<String>,
         }
-        self.set_up().params.read::<Named>().ok()?.session_id
+        self.session_request().params.read::<Named>().ok()?.session_id
     }
 }
 
@@ -59,7 +65,7 @@ macro_rules! request {
     ($(#[$documentation:meta])* $name:ident, $method:expr, $version:expr, $response:ty) => {
         $(#[$documentation])*
         #[derive(Debug, Clone, PartialEq, Eq)]
-        pub struct $name(SetUp);
+        pub struct $name(SessionRequest);
 
         impl JsonRpcMessage for $name {
             fn matches_method(method: &str) -> bool {
@@ -83,11 +89,11 @@ macro_rules! request {
             type Response = $response;
         }
 
-        impl SetUpRequest for $name {
-            const VERSION: Version = $version;
-            const METHOD: Method = $method;
+        impl TypedSessionRequest for $name {
+            const VERSION: AcpVersion = $version;
+            const METHOD: SessionMethod = $method;
 
-            fn set_up(&self) -> &SetUp {
+            fn session_request(&self) -> &SessionRequest {
                 &self.0
             }
         }
@@ -97,62 +103,62 @@ macro_rules! request {
 request!(
     /// `session/new`, version 1.
     NewSession,
-    Method::New,
-    Version::V1,
+    SessionMethod::New,
+    AcpVersion::V1,
     schema::NewSessionResponse
 );
 request!(
     /// `session/load`, version 1. Version 2 has none.
     LoadSession,
-    Method::Load,
-    Version::V1,
+    SessionMethod::Load,
+    AcpVersion::V1,
     schema::LoadSessionResponse
 );
 request!(
     /// `session/resume`, version 1.
     ResumeSession,
-    Method::Resume,
-    Version::V1,
+    SessionMethod::Resume,
+    AcpVersion::V1,
     schema::ResumeSessionResponse
 );
 #[cfg(feature = "session-fork")]
 request!(
     /// `session/fork`, version 1.
     ForkSession,
-    Method::Fork,
-    Version::V1,
+    SessionMethod::Fork,
+    AcpVersion::V1,
     schema::ForkSessionResponse
 );
 #[cfg(feature = "protocol-v2")]
 request!(
     /// `session/new`, version 2.
     NewSessionV2,
-    Method::New,
-    Version::V2,
+    SessionMethod::New,
+    AcpVersion::V2,
     agent_client_protocol::v2::schema::NewSessionResponse
 );
 #[cfg(feature = "protocol-v2")]
 request!(
     /// `session/resume`, version 2.
     ResumeSessionV2,
-    Method::Resume,
-    Version::V2,
+    SessionMethod::Resume,
+    AcpVersion::V2,
     agent_client_protocol::v2::schema::ResumeSessionResponse
 );
 #[cfg(all(feature = "protocol-v2", feature = "session-fork"))]
 request!(
     /// `session/fork`, version 2.
     ForkSessionV2,
-    Method::Fork,
-    Version::V2,
+    SessionMethod::Fork,
+    AcpVersion::V2,
     agent_client_protocol::v2::schema::ForkSessionResponse
 );
 
-fn untyped(set_up: &SetUp) -> Result<UntypedMessage, Error> {
+fn untyped(set_up: &SessionRequest) -> Result<UntypedMessage, Error> {
     UntypedMessage::new(set_up.method.as_str(), value(&set_up.params))
 }
 
-fn read(wanted: Method, method: &str, params: &Value) -> Result<SetUp, Error> {
+fn read(wanted: SessionMethod, method: &str, params: &Value) -> Result<SessionRequest, Error> {
     if method != wanted.as_str() {
         return Err(Error::method_not_found());
     }
@@ -161,7 +167,7 @@ fn read(wanted: Method, method: &str, params: &Value) -> Result<SetUp, Error> {
         Value::Null => RawJson::empty_object(),
         params => RawJson::from_value(params).expect("what was read from JSON is JSON"),
     };
-    Ok(SetUp { method: wanted, params })
+    Ok(SessionRequest { method: wanted, params })
 }
 
 fn value(json: &RawJson) -> Value {

@@ -5,18 +5,18 @@
 use std::path::Path;
 
 use async_trait::async_trait;
-use mcp_acp::Validated;
+use mcp_acp::ValidatedRequest;
 use mcp_model::RpcError;
 use mcp_transport::{Root, Roots};
 use url::Url;
 
 /// The folders of one session.
-pub(crate) struct Folders(Vec<Root>);
+pub(crate) struct SessionRoots(Vec<Root>);
 
-impl Folders {
+impl SessionRoots {
     /// Its `cwd` first, then its `additionalDirectories` in their order, each once. A path that is none of this system's
     /// is left out: it is no place here.
-    pub(crate) fn of(session: &Validated) -> Folders {
+    pub(crate) fn of(session: &ValidatedRequest) -> SessionRoots {
         let mut res: Vec<Root> = Vec::new();
         for path in std::iter::once(&session.cwd).chain(&session.additional_directories) {
             let Ok(url) = Url::from_file_path(path) else { continue };
@@ -25,12 +25,12 @@ impl Folders {
                 res.push(Root { uri, name: name.and_then(|it| it.to_str()).map(str::to_owned) });
             }
         }
-        Folders(res)
+        SessionRoots(res)
     }
 }
 
 #[async_trait]
-impl Roots for Folders {
+impl Roots for SessionRoots {
     async fn roots(&self) -> Result<Vec<Root>, RpcError> {
         Ok(self.0.clone())
     }
@@ -38,20 +38,20 @@ impl Roots for Folders {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use mcp_acp::SetEffect;
+    use mcp_acp::ServerSetEffect;
 
     use super::*;
 
     #[track_caller]
     fn check(cwd: &str, besides: &[&str], want: &[&str]) {
-        let session = Validated {
+        let session = ValidatedRequest {
             servers: Vec::new(),
-            reports: Vec::new(),
-            effect: SetEffect::Begins,
+            warnings: Vec::new(),
+            server_set_effect: ServerSetEffect::Initial,
             cwd: cwd.to_owned(),
             additional_directories: besides.iter().map(|it| (*it).to_owned()).collect(),
         };
-        let roots = Folders::of(&session).0;
+        let roots = SessionRoots::of(&session).0;
         let got: Vec<_> =
             roots.iter().map(|it| format!("{} {}", it.uri, it.name.as_deref().unwrap_or("-"))).collect();
         assert_eq!(got, want);

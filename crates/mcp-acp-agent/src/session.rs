@@ -6,17 +6,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_acp::{Failure, Report, Validated};
+use mcp_acp::{RequestWarning, ServerStartError, ValidatedRequest};
 use mcp_host::{Host, PinnedGeneration, ToolCall};
 use mcp_model::{CallResult, Limits};
 use mcp_registry::{Catalog, ExposedTool};
 use serde_json::{Map, Value};
 
-use crate::evidence::{self, Seen};
-use crate::roots::Folders;
-use crate::status::{Board, SeenOf, report};
-use crate::wanted::{Asked, OverAcp, asked};
-use crate::{ConnectOptions, FoldersAsRoots, Required, ServerStatus, SetUpError, State, Statuses};
+use crate::roots::SessionRoots;
+use crate::servers::{OverAcpSupport, SessionServers, session_servers};
+use crate::start_error::{self, RecordedConnectError};
+use crate::status::{ConnectErrors, StatusBoard, response_meta};
+use crate::{
+    ConnectOptions, ConnectionState, FoldersAsRoots, RequiredServers, ServerStatus, SessionSetupError,
+    StatusStream,
+};
 
 /// The servers of a session.
 ///
@@ -24,15 +27,15 @@ use crate::{ConnectOptions, FoldersAsRoots, Required, ServerStatus, SetUpError, 
 /// included, without waiting for that; [`SessionMcp::close`] waits.
 pub struct SessionMcp {
     host: Host,
-    board: Arc<Board>,
-    reports: Vec<Report>,
+    board: Arc<StatusBoard>,
+    reports: Vec<RequestWarning>,
 }
 
 /// Servers that are on their way. Dropping it ends them.
-pub struct Connecting {
+pub struct PendingSession {
     session: SessionMcp,
     wanted: mcp_host::DesiredServers,
-    required: Required,
+    required: RequiredServers,
     whole: Duration,
     most_servers: usize,
 }
@@ -48,21 +51,24 @@ impl SessionMcp {
     /// # Panics
     ///
     /// When called outside of a Tokio runtime.
-    pub async fn connect(validated: Validated, options: ConnectOptions) -> Result<SessionMcp, SetUpError> {
-        SessionMcp::begin(validated, options).finish().await
+    pub async fn connect(
+        validated: ValidatedRequest,
+        options: ConnectOptions,
+    ) -> Result<SessionMcp, SessionSetupError> {
+        SessionMcp::prepare(validated, options).connect().await
     }
 
-    /// The same in two steps, for whoever wants to show how it goes ([`Connecting::changes`]). Nothing is started
-    /// before [`Connecting::finish`].
+    /// The same in two steps, for whoever wants to show how it goes ([`PendingSession::status_stream`]). Nothing is started
+    /// before [`PendingSession::connect`].
     ///
     /// # Panics
     ///
     /// When called outside of a Tokio runtime.
-    pub fn begin(validated: Validated, options: ConnectOptions) -> Connecting {
+    pub fn prepare(validated: ValidatedRequest, options: ConnectOptions) -> PendingSession {
         let ConnectOptions {
             limits,
-            whole,
-            most_servers,
+            total_timeout: whole,
+            max_servers: most_servers,
             required,
             mut host,
             folders,
@@ -71,18 +77,20 @@ impl SessionMcp {
             over_acp,
         } = options;
         #[cfg(feature = "mcp-over-acp")]
-        let possible = if over_acp.is_some() { OverAcp::Possible } else { OverAcp::Impossible };
+        let possible =
+            if over_acp.is_some() { OverAcpSupport::Available } else { OverAcpSupport::Unavailable };
         #[cfg(not(feature = "mcp-over-acp"))]
-        let possible = OverAcp::Impossible;
+        let possible = OverAcpSupport::Unavailable;
         let limits = Limits { startup: limits.startup.min(whole), ..limits };
-        let Asked { described, wanted, over_acp: servers } = asked(&validated, &limits, possible);
-        let seen = Arc::new(SeenOf::default());
+        let SessionServers { descriptions: described, wanted, over_acp: servers } =
+            session_servers(&validated, &limits, possible);
+        let seen = Arc::new(ConnectErrors::default());
         if host.handlers.roots.is_none() && folders == FoldersAsRoots::Offered {
-            host.handlers.roots = Some(Arc::new(Folders::of(&validated)));
+            host.handlers.roots = Some(Arc::new(SessionRoots::of(&validated)));
         }
         let (keeps, others) = (Arc::clone(&seen), host.on_connect_failure.take());
         host.on_connect_failure = Some(Arc::new(move |it| {
-            keeps.keep(it.server.as_str(), Seen::of(it));
+            keeps.insert(it.server.as_str(), RecordedConnectError::of(it));
             if let Some(others) = &others {
                 others(it);
             }
@@ -97,9 +105,9 @@ impl SessionMcp {
         #[cfg(not(feature = "mcp-over-acp"))]
         drop(servers);
         let host = Host::with_dialer(host, dialer);
-        let board = Arc::new(Board { described, limit: limits.startup, seen });
-        let session = SessionMcp { host, board, reports: validated.reports };
-        Connecting { session, wanted, required, whole, most_servers }
+        let board = Arc::new(StatusBoard { described, limit: limits.startup, connect_errors: seen });
+        let session = SessionMcp { host, board, reports: validated.warnings };
+        PendingSession { session, wanted, required, whole, most_servers }
     }
 
     /// Every server as it is now, in the order of the session's list.
@@ -108,18 +116,18 @@ impl SessionMcp {
     }
 
     /// Every server as it is, and as it comes to be.
-    pub fn changes(&self) -> Statuses {
-        Statuses::new(Arc::clone(&self.board), self.host.subscribe())
+    pub fn status_stream(&self) -> StatusStream {
+        StatusStream::new(Arc::clone(&self.board), self.host.subscribe())
     }
 
     /// What was to be known about the request, with what became of entries that were dropped.
-    pub fn reports(&self) -> &[Report] {
+    pub fn warnings(&self) -> &[RequestWarning] {
         &self.reports
     }
 
     /// What the response's `_meta` may say of it: `{"mcpServers": [status…], "mcpReports": [report…]}`.
-    pub fn meta(&self) -> Map<String, Value> {
-        report(&self.statuses(), &self.reports)
+    pub fn to_meta(&self) -> Map<String, Value> {
+        response_meta(&self.statuses(), &self.reports)
     }
 
     /// The tools that a model may be shown now, in the order of the session's list, under names that every provider
@@ -150,18 +158,18 @@ impl SessionMcp {
     }
 }
 
-impl Connecting {
+impl PendingSession {
     /// Every server as it is, and as it comes to be.
-    pub fn changes(&self) -> Statuses {
-        self.session.changes()
+    pub fn changes(&self) -> StatusStream {
+        self.session.status_stream()
     }
 
     /// Connects them; see [`SessionMcp::connect`].
-    pub async fn finish(self) -> Result<SessionMcp, SetUpError> {
-        let Connecting { session, wanted, required, whole, most_servers } = self;
+    pub async fn connect(self) -> Result<SessionMcp, SessionSetupError> {
+        let PendingSession { session, wanted, required, whole, most_servers } = self;
         let asked = session.board.described.len();
         if asked > most_servers {
-            return Err(SetUpError::TooManyServers { asked, most: most_servers });
+            return Err(SessionSetupError::TooManyServers { asked, most: most_servers });
         }
         let mut published = session.host.subscribe();
         let settling = async {
@@ -171,12 +179,12 @@ impl Connecting {
         };
         // Whether all are settled or the time is over: what holds then is what counts.
         let _ = tokio::time::timeout(whole, settling).await;
-        let failures = session.missing(&required, whole);
+        let failures = session.missing_required(&required, whole);
         if failures.is_empty() {
             return Ok(session);
         }
         session.close().await;
-        Err(SetUpError::Failed(failures))
+        Err(SessionSetupError::Failed(failures))
     }
 }
 
@@ -184,17 +192,22 @@ impl SessionMcp {
     /// The servers that are required and not there.
     ///
     /// One that is still on its way when another has failed is not among them, unless its time is over.
-    fn missing(&self, required: &Required, whole: Duration) -> Vec<Failure> {
+    fn missing_required(&self, required: &RequiredServers, whole: Duration) -> Vec<ServerStartError> {
         let statuses = self.statuses();
-        let failed =
-            statuses.iter().any(|it| matches!(it.state, State::Failed(_)) && required.holds(&it.name));
-        let missing = self.board.described.iter().zip(&statuses).filter(|(it, _)| required.holds(&it.name));
-        let failure = |(server, status): (&crate::wanted::Described, &ServerStatus)| match &status.state {
-            State::Connected => None,
-            State::Failed(failure) => Some(failure.clone()),
-            State::Connecting | State::Closed if failed => None,
-            State::Connecting | State::Closed => Some(evidence::late(server, whole)),
-        };
+        let failed = statuses
+            .iter()
+            .any(|it| matches!(it.state, ConnectionState::Failed(_)) && required.contains(&it.name));
+        let missing =
+            self.board.described.iter().zip(&statuses).filter(|(it, _)| required.contains(&it.name));
+        let failure =
+            |(server, status): (&crate::servers::ServerDescription, &ServerStatus)| match &status.state {
+                ConnectionState::Connected => None,
+                ConnectionState::Failed(failure) => Some(failure.clone()),
+                ConnectionState::Connecting | ConnectionState::Closed if failed => None,
+                ConnectionState::Connecting | ConnectionState::Closed => {
+                    Some(start_error::startup_timeout(server, whole))
+                }
+            };
         missing.filter_map(failure).collect()
     }
 }

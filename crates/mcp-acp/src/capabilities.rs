@@ -9,25 +9,25 @@ use mcp_model::RawJson;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::{Transport, Version};
+use crate::{AcpTransport, AcpVersion};
 
 /// The transports by which an agent reaches MCP servers.
 ///
 /// ```
-/// use mcp_acp::{Capabilities, Version};
+/// use mcp_acp::{Capabilities, AcpVersion};
 ///
 /// let capabilities = Capabilities { http: true, ..Capabilities::STDIO };
-/// assert_eq!(capabilities.advertised(Version::V1).as_str(), r#"{"http":true,"sse":false}"#);
-/// assert_eq!(capabilities.advertised(Version::V2).as_str(), r#"{"stdio":{},"http":{}}"#);
-/// assert_eq!(capabilities.read_back(Version::V2), capabilities);
+/// assert_eq!(capabilities.to_json(AcpVersion::V1).as_str(), r#"{"http":true,"sse":false}"#);
+/// assert_eq!(capabilities.to_json(AcpVersion::V2).as_str(), r#"{"stdio":{},"http":{}}"#);
+/// assert_eq!(capabilities.advertise_and_read(AcpVersion::V2), capabilities);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Child processes. Version 1 has no word for it: there every agent has it, whatever stands here (ACP-001).
+    /// Child processes. AcpVersion 1 has no word for it: there every agent has it, whatever stands here (ACP-001).
     pub stdio: bool,
     /// `mcpCapabilities.http` (ACP-002); `session.mcp.http` in version 2.
     pub http: bool,
-    /// `mcpCapabilities.sse` (ACP-003). Version 2 has none, whatever stands here.
+    /// `mcpCapabilities.sse` (ACP-003). AcpVersion 2 has none, whatever stands here.
     pub sse: bool,
     /// Servers through the ACP connection itself; not yet stable (ACPX-12).
     pub acp: bool,
@@ -44,10 +44,10 @@ impl Capabilities {
     ///
     /// In version 1 whatever is not `true` is `false`, in version 2 whatever is no object: a missing key, a value of
     /// another type, a value that is no object at all.
-    pub fn read(version: Version, declared: &RawJson) -> Capabilities {
+    pub fn read(version: AcpVersion, declared: &RawJson) -> Capabilities {
         let path: &[&str] = match version {
-            Version::V1 => &["agentCapabilities", "mcpCapabilities"],
-            Version::V2 => &["capabilities", "session", "mcp"],
+            AcpVersion::V1 => &["agentCapabilities", "mcpCapabilities"],
+            AcpVersion::V2 => &["capabilities", "session", "mcp"],
         };
         let mut found = declared.clone();
         for key in path {
@@ -58,15 +58,15 @@ impl Capabilities {
         let members = members(&found);
         let has = |key: &str| {
             members.get(key).is_some_and(|it| match version {
-                Version::V1 => it.get() == "true",
-                Version::V2 => it.get().starts_with('{'),
+                AcpVersion::V1 => it.get() == "true",
+                AcpVersion::V2 => it.get().starts_with('{'),
             })
         };
         match version {
-            Version::V1 => {
+            AcpVersion::V1 => {
                 Capabilities { http: has("http"), sse: has("sse"), acp: has("acp"), ..Capabilities::STDIO }
             }
-            Version::V2 => Capabilities {
+            AcpVersion::V2 => Capabilities {
                 stdio: has("stdio"),
                 http: has("http"),
                 sse: false,
@@ -82,19 +82,19 @@ impl Capabilities {
 
     /// What the agent advertises: `agentCapabilities.mcpCapabilities` in version 1, `capabilities.session.mcp` in
     /// version 2. What is not yet stable is there only where it is declared.
-    pub fn advertised(&self, version: Version) -> RawJson {
+    pub fn to_json(&self, version: AcpVersion) -> RawJson {
         let Capabilities { stdio, http, sse, acp, custom } = self;
         let mut res = Map::new();
         match version {
-            Version::V1 => {
+            AcpVersion::V1 => {
                 res.insert("http".to_owned(), Value::Bool(*http));
                 res.insert("sse".to_owned(), Value::Bool(*sse));
                 if *acp {
                     res.insert("acp".to_owned(), Value::Bool(true));
                 }
-                ordered(&res, &["http", "sse", "acp"])
+                ordered_object(&res, &["http", "sse", "acp"])
             }
-            Version::V2 => {
+            AcpVersion::V2 => {
                 let mut order = vec!["stdio", "http", "acp"];
                 for (key, declared) in [("stdio", *stdio), ("http", *http), ("acp", *acp)] {
                     if declared {
@@ -105,33 +105,33 @@ impl Capabilities {
                     res.insert(name.clone(), json!({}));
                     order.push(name);
                 }
-                ordered(&res, &order)
+                ordered_object(&res, &order)
             }
         }
     }
 
     /// What a client makes of the advertisement. It enforces the same.
-    pub fn read_back(&self, version: Version) -> Capabilities {
-        Capabilities::read(version, &self.advertised(version))
+    pub fn advertise_and_read(&self, version: AcpVersion) -> Capabilities {
+        Capabilities::read(version, &self.to_json(version))
     }
 
     /// May a session of this version ask for a server by this transport?
-    pub fn allows(&self, version: Version, transport: &Transport) -> bool {
+    pub fn allows(&self, version: AcpVersion, transport: &AcpTransport) -> bool {
         match (version, transport) {
-            (Version::V1, Transport::Stdio) => true,
-            (Version::V2, Transport::Stdio) => self.stdio,
-            (_, Transport::Http) => self.http,
-            (Version::V1, Transport::Sse) => self.sse,
-            (Version::V2, Transport::Sse) | (Version::V1, Transport::Other(_)) => false,
-            (_, Transport::Acp) => self.acp,
-            (Version::V2, Transport::Other(word)) => is_custom(word) && self.custom.contains(word),
+            (AcpVersion::V1, AcpTransport::Stdio) => true,
+            (AcpVersion::V2, AcpTransport::Stdio) => self.stdio,
+            (_, AcpTransport::Http) => self.http,
+            (AcpVersion::V1, AcpTransport::Sse) => self.sse,
+            (AcpVersion::V2, AcpTransport::Sse) | (AcpVersion::V1, AcpTransport::Other(_)) => false,
+            (_, AcpTransport::Acp) => self.acp,
+            (AcpVersion::V2, AcpTransport::Other(word)) => is_custom(word) && self.custom.contains(word),
         }
     }
 
     /// The transports that are allowed, stdio first.
-    pub fn supported(&self, version: Version) -> Vec<Transport> {
-        let known = [Transport::Stdio, Transport::Http, Transport::Sse, Transport::Acp];
-        let custom = self.custom.iter().map(|it| Transport::Other(it.clone()));
+    pub fn supported(&self, version: AcpVersion) -> Vec<AcpTransport> {
+        let known = [AcpTransport::Stdio, AcpTransport::Http, AcpTransport::Sse, AcpTransport::Acp];
+        let custom = self.custom.iter().map(|it| AcpTransport::Other(it.clone()));
         known.into_iter().chain(custom).filter(|it| self.allows(version, it)).collect()
     }
 }
@@ -146,7 +146,7 @@ fn members(object: &RawJson) -> BTreeMap<Cow<'_, str>, &RawValue> {
 }
 
 /// The members in this order, which is the one that people expect.
-fn ordered(members: &Map<String, Value>, order: &[&str]) -> RawJson {
+fn ordered_object(members: &Map<String, Value>, order: &[&str]) -> RawJson {
     let mut seen = Vec::new();
     for key in order {
         if let Some(value) = members.get(*key) {
@@ -165,15 +165,15 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(version: Version, declared: &str, want: &str) {
+    fn check(version: AcpVersion, declared: &str, want: &str) {
         let supported = Capabilities::read(version, &raw(declared)).supported(version);
-        let words: Vec<_> = supported.iter().map(Transport::as_str).collect();
+        let words: Vec<_> = supported.iter().map(AcpTransport::as_str).collect();
         assert_eq!(words.join(" "), want, "{declared}");
     }
 
     #[test]
     fn acp_001_acp_002_acp_003_in_version_1_only_true_declares() {
-        let check = |declared, want| check(Version::V1, declared, want);
+        let check = |declared, want| check(AcpVersion::V1, declared, want);
         check("{}", "stdio");
         check(r#"{"http":true}"#, "stdio http");
         check(r#"{"sse":true,"http":false}"#, "stdio sse");
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn acp_001_acpx_11_in_version_2_only_an_object_declares() {
-        let check = |declared, want| check(Version::V2, declared, want);
+        let check = |declared, want| check(AcpVersion::V2, declared, want);
         check("{}", "");
         check(r#"{"stdio":{}}"#, "stdio");
         check(r#"{"stdio":{"_meta":{}},"http":{},"acp":{},"sse":{}}"#, "stdio http acp");
@@ -211,8 +211,8 @@ mod tests {
             let bit = |it: u8| number & (1 << it) != 0;
             let custom = if bit(4) { vec!["_pigeon".to_owned()] } else { Vec::new() };
             let capabilities = Capabilities { stdio: bit(0), http: bit(1), sse: bit(2), acp: bit(3), custom };
-            for version in Version::ALL {
-                let heard = capabilities.read_back(version);
+            for version in AcpVersion::ALL {
+                let heard = capabilities.advertise_and_read(version);
                 assert_eq!(heard.supported(version), capabilities.supported(version), "{capabilities:?}");
             }
         }

@@ -4,13 +4,13 @@
 
 use mcp_config::acp::{Leniency, Tolerance};
 
-use crate::{Capabilities, Version};
+use crate::{AcpVersion, Capabilities};
 
 /// How strict an agent is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
     /// What one entry costs that is wrong, or not supported.
-    pub bad_entries: BadEntries,
+    pub invalid_entries: InvalidEntryPolicy,
     /// Commands that are no absolute path, and entries without `args`, `env` or `headers` (ACP-022, ACPX-09).
     pub leniency: Leniency,
     /// A request of version 1 without `mcpServers`, where it must have one.
@@ -23,7 +23,7 @@ pub struct Policy {
 impl Default for Policy {
     fn default() -> Policy {
         Policy {
-            bad_entries: BadEntries::default(),
+            invalid_entries: InvalidEntryPolicy::default(),
             leniency: Leniency::default(),
             missing_servers: Tolerance::Reject,
             null_lists: Tolerance::Warn,
@@ -33,7 +33,7 @@ impl Default for Policy {
 
 /// What one bad entry costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum BadEntries {
+pub enum InvalidEntryPolicy {
     /// The request.
     #[default]
     Refuse,
@@ -43,7 +43,7 @@ pub enum BadEntries {
 
 /// What the caller found out about a folder; this crate looks at no disk (ACPX-02).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Folder {
+pub enum FolderStatus {
     /// It may be used, or nobody has looked.
     Usable,
     /// There is nothing of this name.
@@ -56,27 +56,32 @@ pub enum Folder {
 
 /// The agent that a request is held against.
 #[derive(Clone, Copy)]
-pub struct Agent<'a> {
+pub struct AgentProfile<'a> {
     /// The version both sides agreed on.
-    pub version: Version,
+    pub version: AcpVersion,
     /// What it has advertised.
     pub capabilities: &'a Capabilities,
     /// How strict it is.
     pub policy: Policy,
     /// Looks at the session's folders; asked only for absolute paths.
-    pub folder: &'a dyn Fn(&str) -> Folder,
+    pub check_folder: &'a dyn Fn(&str) -> FolderStatus,
 }
 
-impl<'a> Agent<'a> {
+impl<'a> AgentProfile<'a> {
     /// A strict agent that looks at no folder.
-    pub fn new(version: Version, capabilities: &'a Capabilities) -> Agent<'a> {
-        Agent { version, capabilities, policy: Policy::default(), folder: &|_| Folder::Usable }
+    pub fn new(version: AcpVersion, capabilities: &'a Capabilities) -> AgentProfile<'a> {
+        AgentProfile {
+            version,
+            capabilities,
+            policy: Policy::default(),
+            check_folder: &|_| FolderStatus::Usable,
+        }
     }
 }
 
-impl std::fmt::Debug for Agent<'_> {
+impl std::fmt::Debug for AgentProfile<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Agent { version, capabilities, policy, folder: _ } = self;
+        let AgentProfile { version, capabilities, policy, check_folder: _ } = self;
         f.debug_struct("Agent")
             .field("version", version)
             .field("capabilities", capabilities)

@@ -8,50 +8,52 @@ use mcp_model::RawJson;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{Method, Refusal};
+use crate::{SessionMethod, SessionRequestError};
 
 /// A method and its parameters.
 #[derive(Clone, PartialEq, Eq)]
-pub struct SetUp {
+pub struct SessionRequest {
     /// What is asked for.
-    pub method: Method,
+    pub method: SessionMethod,
     /// Its `params`, whatever they are.
     pub params: RawJson,
 }
 
 #[derive(Deserialize)]
-struct Wire<'a> {
+struct RequestJson<'a> {
     #[serde(borrow)]
     method: Option<&'a RawValue>,
     #[serde(borrow)]
     params: Option<&'a RawValue>,
 }
 
-impl SetUp {
+impl SessionRequest {
     /// Reads a whole JSON-RPC request. Fails where it is none, or is no request that carries servers.
-    pub fn read(request: &RawJson) -> Result<SetUp, Refusal> {
-        let Wire { method, params } = request.read().map_err(|_| Refusal::NoRequest)?;
-        let method = method.ok_or(Refusal::NoRequest)?;
-        let name: String = serde_json::from_str(method.get()).map_err(|_| Refusal::NoRequest)?;
-        let method = Method::parse(&name).ok_or(Refusal::MethodNotFound { method: name })?;
+    pub fn read(request: &RawJson) -> Result<SessionRequest, SessionRequestError> {
+        let RequestJson { method, params } = request.read().map_err(|_| SessionRequestError::NotARequest)?;
+        let method = method.ok_or(SessionRequestError::NotARequest)?;
+        let name: String =
+            serde_json::from_str(method.get()).map_err(|_| SessionRequestError::NotARequest)?;
+        let method =
+            SessionMethod::parse(&name).ok_or(SessionRequestError::MethodNotFound { method: name })?;
         let params = params.map_or_else(RawJson::empty_object, RawJson::copy_of);
-        Ok(SetUp { method, params })
+        Ok(SessionRequest { method, params })
     }
 
     /// The request without its id, as it is read: pointers begin at the request.
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn to_json_text(&self) -> String {
         format!(r#"{{"method":"{}","params":{}}}"#, self.method.as_str(), self.params.as_str())
     }
 }
 
-impl fmt::Debug for SetUp {
+impl fmt::Debug for SessionRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SetUp({}, ***)", self.method.as_str())
+        write!(f, "SessionRequest({}, ***)", self.method.as_str())
     }
 }
 
 /// The `id` that an answer to `request` has to carry: `null` where the request has none that can be read.
-pub fn answer_id(request: &RawJson) -> RawJson {
+pub fn response_id(request: &RawJson) -> RawJson {
     #[derive(Deserialize)]
     struct WithId<'a> {
         #[serde(borrow)]
@@ -69,17 +71,20 @@ mod tests {
     #[track_caller]
     fn check(text: &str, want: &str) {
         let request = RawJson::parse(text.as_bytes().to_vec().into()).unwrap();
-        let got = match SetUp::read(&request) {
+        let got = match SessionRequest::read(&request) {
             Ok(it) => format!("{it:?}"),
             Err(refusal) => refusal.to_string(),
         };
-        assert_eq!(format!("{} {got}", answer_id(&request).as_str()), want, "{text}");
+        assert_eq!(format!("{} {got}", response_id(&request).as_str()), want, "{text}");
     }
 
     #[test]
     fn acpx_10_a_request_is_known_by_its_method() {
-        check(r#"{"id":1,"method":"session/new","params":{"a":"SECRET"}}"#, "1 SetUp(session/new, ***)");
-        check(r#"{"id":"x","method":"session\/load"}"#, r#""x" SetUp(session/load, ***)"#);
+        check(
+            r#"{"id":1,"method":"session/new","params":{"a":"SECRET"}}"#,
+            "1 SessionRequest(session/new, ***)",
+        );
+        check(r#"{"id":"x","method":"session\/load"}"#, r#""x" SessionRequest(session/load, ***)"#);
         check(
             r#"{"id":[1],"method":"session/prompt"}"#,
             "null the method `session/prompt` sets no session up",

@@ -9,38 +9,39 @@ use mcp_config::acp::Tolerance;
 use mcp_config::{Code, Document, Reading, acp};
 use mcp_model::{Passthrough, ServerSpec, Severity};
 
-use crate::finding::SERVERS;
-use crate::parameters::{Findings, Parameters};
-use crate::refusal::{not_supported, shown};
+use crate::diagnostic::SERVERS_POINTER;
+use crate::params::{ParamDiagnostics, RequestParams};
+use crate::request_error::{sanitize, unsupported_message};
 use crate::{
-    Agent, BadEntries, Effect, Finding, InvalidParams, Refusal, Report, SetEffect, SetUp, Transport, Version,
+    AcpTransport, AcpVersion, AgentProfile, InvalidEntryPolicy, InvalidParams, RequestDiagnostic,
+    RequestWarning, ServerSetEffect, SessionRequest, SessionRequestError, WarningEffect,
 };
 
 /// A request that may be carried out.
 #[derive(Debug, Clone)]
-pub struct Validated {
+pub struct ValidatedRequest {
     /// Its servers, in the order of the list (ACP-048).
-    pub servers: Vec<Server>,
+    pub servers: Vec<SessionServer>,
     /// What is to be known about it, in the order of the list.
-    pub reports: Vec<Report>,
+    pub warnings: Vec<RequestWarning>,
     /// What the servers are to the session.
-    pub effect: SetEffect,
+    pub server_set_effect: ServerSetEffect,
     /// The folder of the session, an absolute path.
     pub cwd: String,
     /// The folders besides, absolute paths.
     pub additional_directories: Vec<String>,
 }
 
-impl Validated {
+impl ValidatedRequest {
     /// The names of the servers, in the order of the list.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.servers.iter().map(Server::name)
+    pub fn server_names(&self) -> impl Iterator<Item = &str> {
+        self.servers.iter().map(SessionServer::name)
     }
 }
 
 /// A server that a session may have.
 #[derive(Debug, Clone)]
-pub enum Server {
+pub enum SessionServer {
     /// A child process, or a URL.
     Spec(Box<ServerSpec>),
     /// A transport that this workspace has no word for: `acp`, or an extension that the agent has declared. `_meta` and
@@ -49,45 +50,48 @@ pub enum Server {
         /// Its name.
         name: String,
         /// Its transport.
-        transport: Transport,
+        transport: AcpTransport,
         /// The whole entry.
         entry: Passthrough,
     },
 }
 
-impl Server {
+impl SessionServer {
     /// Its name, unique in the request.
     pub fn name(&self) -> &str {
         match self {
-            Server::Spec(spec) => spec.id.as_str(),
-            Server::Extension { name, transport: _, entry: _ } => name,
+            SessionServer::Spec(spec) => spec.id.as_str(),
+            SessionServer::Extension { name, transport: _, entry: _ } => name,
         }
     }
 
     /// How it is to be reached.
-    pub fn transport(&self) -> Transport {
+    pub fn transport(&self) -> AcpTransport {
         match self {
-            Server::Spec(spec) => spec.transport.kind().into(),
-            Server::Extension { name: _, transport, entry: _ } => transport.clone(),
+            SessionServer::Spec(spec) => spec.transport.kind().into(),
+            SessionServer::Extension { name: _, transport, entry: _ } => transport.clone(),
         }
     }
 }
 
 /// Holds a request against an agent (ACP-012 to ACP-016, ACP-039).
 ///
-/// Fails with everything that is wrong, at once. Under [`BadEntries::Drop`] an entry that is wrong is dropped with
+/// Fails with everything that is wrong, at once. Under [`InvalidEntryPolicy::Drop`] an entry that is wrong is dropped with
 /// reports, and only what is wrong with the request itself refuses it.
-pub fn validate(set_up: &SetUp, agent: &Agent<'_>) -> Result<Validated, Refusal> {
-    if !set_up.method.is_in(agent.version) {
-        return Err(Refusal::MethodNotFound { method: set_up.method.as_str().to_owned() });
+pub fn validate(
+    set_up: &SessionRequest,
+    agent: &AgentProfile<'_>,
+) -> Result<ValidatedRequest, SessionRequestError> {
+    if !set_up.method.exists_in(agent.version) {
+        return Err(SessionRequestError::MethodNotFound { method: set_up.method.as_str().to_owned() });
     }
-    let text = set_up.text();
+    let text = set_up.to_json_text();
     let document = Document { name: "request", text: &text, profile: agent.version.profile() };
     let reading = acp::read(&document, agent.policy.leniency);
-    let parameters = Parameters::read(set_up);
-    let Findings { mut errors, mut notes } = parameters.look(agent);
-    diagnosed(&reading, agent, &mut errors, &mut notes);
-    errors.extend(unsupported(&reading, &parameters, agent));
+    let parameters = RequestParams::read(set_up);
+    let ParamDiagnostics { mut errors, warnings: mut notes } = parameters.check(agent);
+    add_config_diagnostics(&reading, agent, &mut errors, &mut notes);
+    errors.extend(unsupported_transports(&reading, &parameters, agent));
 
     let mut broken: HashSet<usize> = errors.iter().filter_map(|it| it.index).collect();
     let mut servers = Vec::new();
@@ -97,15 +101,15 @@ pub fn validate(set_up: &SetUp, agent: &Agent<'_>) -> Result<Validated, Refusal>
         servers.push((
             index,
             match (spec, extension) {
-                (Some(spec), _) => Server::Spec(Box::new(spec.clone())),
-                (None, Some((entry, word))) => Server::Extension {
+                (Some(spec), _) => SessionServer::Spec(Box::new(spec.clone())),
+                (None, Some((entry, word))) => SessionServer::Extension {
                     name: parameters.name_of(index).unwrap_or_default(),
-                    transport: Transport::of(word),
+                    transport: AcpTransport::from_type(word),
                     entry: entry.clone(),
                 },
                 (None, None) => {
                     let message = "this entry is no server that can be started";
-                    errors.push(Finding::at(entry.pointer.as_str(), message));
+                    errors.push(RequestDiagnostic::at_pointer(entry.pointer.as_str(), message));
                     continue;
                 }
             },
@@ -118,47 +122,55 @@ pub fn validate(set_up: &SetUp, agent: &Agent<'_>) -> Result<Validated, Refusal>
     }
     // Where an entry's transport is not supported, that is said of it first.
     errors.sort_by_key(|it| (it.index, it.requested_transport.is_none()));
-    let refuses = match agent.policy.bad_entries {
-        BadEntries::Refuse => !errors.is_empty(),
-        BadEntries::Drop => errors.iter().any(|it| it.index.is_none()),
+    let refuses = match agent.policy.invalid_entries {
+        InvalidEntryPolicy::Refuse => !errors.is_empty(),
+        InvalidEntryPolicy::Drop => errors.iter().any(|it| it.index.is_none()),
     };
     if refuses || parameters.cwd().is_none() {
         if errors.is_empty() {
             // mcp-config reads the same text, and says what is wrong with it; whatever it lets pass beyond is no `cwd`.
-            errors.push(Finding::at("/params/cwd", "'cwd' cannot be read"));
+            errors.push(RequestDiagnostic::at_pointer("/params/cwd", "'cwd' cannot be read"));
         }
         let supported = agent.capabilities.supported(agent.version);
         let invalid = InvalidParams::new(errors, supported).expect("something is wrong, as was just seen");
-        return Err(Refusal::InvalidParams(invalid));
+        return Err(SessionRequestError::InvalidParams(invalid));
     }
-    let dropped = errors.into_iter().map(|finding| Report { effect: Effect::Dropped, finding });
-    let noted = notes.into_iter().map(|finding| Report { effect: Effect::Noted, finding });
+    let dropped = errors
+        .into_iter()
+        .map(|finding| RequestWarning { effect: WarningEffect::Dropped, diagnostic: finding });
+    let noted =
+        notes.into_iter().map(|finding| RequestWarning { effect: WarningEffect::Noted, diagnostic: finding });
     let mut reports: Vec<_> = dropped.chain(noted).collect();
-    reports.sort_by_key(|it| it.finding.index);
-    Ok(Validated {
+    reports.sort_by_key(|it| it.diagnostic.index);
+    Ok(ValidatedRequest {
         servers: servers.into_iter().map(|it| it.1).collect(),
-        reports,
-        effect: set_up.method.effect(),
+        warnings: reports,
+        server_set_effect: set_up.method.server_set_effect(),
         cwd: parameters.cwd().unwrap_or_default().to_owned(),
         additional_directories: parameters.additional_directories(),
     })
 }
 
 /// What mcp-config says, sorted by what it means here.
-fn diagnosed(reading: &Reading, agent: &Agent<'_>, errors: &mut Vec<Finding>, notes: &mut Vec<Finding>) {
+fn add_config_diagnostics(
+    reading: &Reading,
+    agent: &AgentProfile<'_>,
+    errors: &mut Vec<RequestDiagnostic>,
+    notes: &mut Vec<RequestDiagnostic>,
+) {
     for diagnostic in &reading.diagnostics {
-        let finding = Finding::of(diagnostic);
+        let finding = RequestDiagnostic::from_config(diagnostic);
         // Whether an extension is supported, and which types there are in version 2, capabilities say.
         let is_type = finding.index.is_some() && finding.field.as_deref() == Some("type");
         let about_transport = match diagnostic.code {
             Code::Extension => true,
-            Code::UnknownWord => is_type && agent.version == Version::V2,
+            Code::UnknownWord => is_type && agent.version == AcpVersion::V2,
             _ => false,
         };
         if about_transport {
             continue;
         }
-        let no_servers = diagnostic.code == Code::MissingKey && diagnostic.pointer == SERVERS;
+        let no_servers = diagnostic.code == Code::MissingKey && diagnostic.pointer == SERVERS_POINTER;
         let forgiven = no_servers && agent.policy.missing_servers == Tolerance::Warn;
         match diagnostic.severity {
             Severity::Error if !forgiven => errors.push(finding),
@@ -168,24 +180,28 @@ fn diagnosed(reading: &Reading, agent: &Agent<'_>, errors: &mut Vec<Finding>, no
 }
 
 /// The entries whose transport the agent does not support (ACP-015, ACP-016, ACPX-11).
-fn unsupported(reading: &Reading, parameters: &Parameters, agent: &Agent<'_>) -> Vec<Finding> {
+fn unsupported_transports(
+    reading: &Reading,
+    parameters: &RequestParams,
+    agent: &AgentProfile<'_>,
+) -> Vec<RequestDiagnostic> {
     let mut res = Vec::new();
     for (index, entry) in reading.entries.iter().enumerate() {
-        let written = || parameters.type_of(index).map(Transport::of);
-        let Some(transport) = entry.transport.map(Transport::from).or_else(written) else { continue };
+        let written = || parameters.type_of(index).map(AcpTransport::from_type);
+        let Some(transport) = entry.transport.map(AcpTransport::from).or_else(written) else { continue };
         let known = match (agent.version, &transport) {
             // In version 1 there are no others: the entry is wrong, whatever the agent declares.
-            (Version::V1, Transport::Other(_)) => continue,
-            (Version::V2, Transport::Other(word)) => word.starts_with('_'),
-            (_, Transport::Stdio | Transport::Http | Transport::Sse | Transport::Acp) => true,
+            (AcpVersion::V1, AcpTransport::Other(_)) => continue,
+            (AcpVersion::V2, AcpTransport::Other(word)) => word.starts_with('_'),
+            (_, AcpTransport::Stdio | AcpTransport::Http | AcpTransport::Sse | AcpTransport::Acp) => true,
         };
         if agent.capabilities.allows(agent.version, &transport) {
             continue;
         }
         let pointer = format!("{}/type", entry.pointer);
-        let shown = Transport::of(&shown(transport.as_str()));
+        let shown = AcpTransport::from_type(&sanitize(transport.as_str()));
         let message = if known {
-            not_supported(agent.version, &shown)
+            unsupported_message(agent.version, &shown)
         } else {
             format!("'{shown}' transport not supported: protocol version 2 has no such transport")
         };
@@ -196,9 +212,9 @@ fn unsupported(reading: &Reading, parameters: &Parameters, agent: &Agent<'_>) ->
         } else {
             format!("use a server that is reached by one of {}", words.join(", "))
         };
-        res.push(Finding {
+        res.push(RequestDiagnostic {
             requested_transport: Some(shown),
-            ..Finding::at(pointer, message).suggest(suggestion)
+            ..RequestDiagnostic::at_pointer(pointer, message).with_suggestion(suggestion)
         });
     }
     res

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use mcp_acp::Version;
+use mcp_acp::AcpVersion;
 use mcp_config::Profile;
 use mcp_model::{Dialect, RawJson};
 
@@ -192,7 +192,7 @@ pub(crate) enum Command {
         capabilities: RawJson,
         /// The version of the protocol
         #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = protocol)]
-        protocol: Version,
+        protocol: AcpVersion,
     },
     /// Print what completes the words of this command in a shell
     #[command(after_help = examples::COMPLETIONS)]
@@ -225,8 +225,8 @@ pub(crate) struct Servers {
 }
 
 /// A number of ACP's versions.
-fn protocol(word: &str) -> Result<Version, String> {
-    let version = word.parse().ok().and_then(Version::from_number);
+fn protocol(word: &str) -> Result<AcpVersion, String> {
+    let version = word.parse().ok().and_then(AcpVersion::from_number);
     version.ok_or_else(|| "there are versions 1 and 2".to_owned())
 }
 

@@ -48,22 +48,22 @@ mod provider_retry;
 mod reload;
 mod validate;
 
-pub use catalog::difference::{CatalogDiff, CatalogStep, ListDiff, ResourceKey};
+pub use catalog::catalog::Catalog;
+pub use catalog::diff::{CatalogDiff, CatalogStep, ListDiff, ResourceKey};
 pub use catalog::generation::{ActiveProblem, Generation};
 pub use catalog::lists::{Builtins, ListKind, RejectedItem, ServerEntry, ServerLists};
 pub use catalog::lookup::ToolLookup;
 pub use catalog::ownership::{Owner, Ownership, OwnershipError, Token};
 pub use catalog::server_slice::decide_all;
-pub use catalog::snapshot::Catalog;
 pub use catalog::view::{CatalogView, Selection, ViewFilter};
-pub use filter::decide::{CompiledRules, Decision, RuleKind, RuleStep, Verdict, decide};
+pub use filter::rules::{CompiledRules, Decision, RuleKind, RuleStep, Verdict, decide};
 pub use hash::CatalogHash;
 pub use lock::{
     DefinitionPart, Drift, DriftPolicy, Enforcement, IdentityPart, ItemChange, ItemDrift, ItemKind,
     ItemSnapshot, JsonDigest, LockFile, LockParseError, ServerIdentity, ServerSnapshot,
 };
-pub use name::exposed::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
-pub use name::rules::ExposedName;
+pub use name::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
+pub use name::exposed_name::ExposedName;
 pub use problem::{Problem, ProblemKind};
 pub use projection::{ProjectedTool, Projection, Provider, project};
 pub use provider_retry::{NetworkFailure, ProviderFailure, ProviderRejection, RetryDecision, retry_decision};

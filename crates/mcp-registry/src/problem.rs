@@ -10,9 +10,9 @@ use mcp_model::{ServerId, Severity};
 use serde::{Serialize, Serializer};
 
 use crate::catalog::lists::ListKind;
-use crate::filter::decide::{Decision, Verdict};
+use crate::filter::rules::{Decision, Verdict};
 use crate::lock::NEVER_APPROVED;
-use crate::name::quote::label;
+use crate::name::display::escape_name;
 
 /// One thing a user should know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -127,7 +127,7 @@ impl Problem {
     /// An entry of this name does not count; `message` says where it stands, and which one counts.
     pub fn server_shadowed(server: &str, message: impl Into<String>) -> Problem {
         Problem {
-            id: format!("mcp/server/{}/server_shadowed", label(server)),
+            id: format!("mcp/server/{}/server_shadowed", escape_name(server)),
             kind: ProblemKind::ServerShadowed,
             severity: Severity::Warning,
             server: ServerId::parse(server).ok(),
@@ -151,14 +151,14 @@ impl Problem {
     /// A tool's arguments are not checked; `reason` is what [`ValidationOutcome::Unvalidated`](crate::validate::ValidationOutcome) gave.
     pub fn tool_unvalidated(server: &ServerId, tool: &str, reason: &str) -> Problem {
         Problem {
-            id: format!("mcp/server/{server}/tool_unvalidated/{}", label(tool)),
+            id: format!("mcp/server/{server}/tool_unvalidated/{}", escape_name(tool)),
             kind: ProblemKind::Unvalidated,
             severity: Severity::Warning,
             server: Some(server.clone()),
             tool: Some(tool.to_owned()),
             message: format!(
                 "arguments of tool `{}` of server `{server}` are passed on unchecked: {reason}",
-                label(tool)
+                escape_name(tool)
             ),
         }
     }
@@ -166,14 +166,14 @@ impl Problem {
     /// A tool's structured results are not checked; `reason` is what [`ValidationOutcome::Unvalidated`](crate::validate::ValidationOutcome) gave.
     pub fn tool_result_unvalidated(server: &ServerId, tool: &str, reason: &str) -> Problem {
         Problem {
-            id: format!("mcp/server/{server}/tool_result_unvalidated/{}", label(tool)),
+            id: format!("mcp/server/{server}/tool_result_unvalidated/{}", escape_name(tool)),
             kind: ProblemKind::Unvalidated,
             severity: Severity::Warning,
             server: Some(server.clone()),
             tool: Some(tool.to_owned()),
             message: format!(
                 "structured results of tool `{}` of server `{server}` are passed on unchecked: {reason}",
-                label(tool)
+                escape_name(tool)
             ),
         }
     }
@@ -182,14 +182,14 @@ impl Problem {
     /// [`InvalidResult`](crate::validate::InvalidResult) says.
     pub fn tool_result_invalid(server: &ServerId, tool: &str, reason: &str) -> Problem {
         Problem {
-            id: format!("mcp/server/{server}/tool_result_invalid/{}", label(tool)),
+            id: format!("mcp/server/{server}/tool_result_invalid/{}", escape_name(tool)),
             kind: ProblemKind::ResultInvalid,
             severity: Severity::Warning,
             server: Some(server.clone()),
             tool: Some(tool.to_owned()),
             message: format!(
                 "tool `{}` of server `{server}` does not keep its output schema: {reason}",
-                label(tool)
+                escape_name(tool)
             ),
         }
     }
@@ -208,7 +208,7 @@ impl Problem {
 
     /// A view names a toolset that is not there; its agent simply does without.
     pub fn toolset_not_found(toolset: &str) -> Problem {
-        let name = label(toolset);
+        let name = escape_name(toolset);
         Problem {
             id: format!("view/toolset_not_found/{name}"),
             kind: ProblemKind::ToolsetNotFound,
@@ -222,7 +222,7 @@ impl Problem {
     /// The item that `decision` is about is shown, although it is not what was approved; `why` says what differs.
     pub(crate) fn drifted(list: ListKind, decision: &Decision, why: &str) -> Problem {
         let Decision { server, original, .. } = decision;
-        let (kind, name) = (list.as_str(), label(original));
+        let (kind, name) = (list.as_str(), escape_name(original));
         Problem {
             id: format!("mcp/server/{server}/{kind}_drifted/{name}"),
             kind: ProblemKind::Drifted { list },
@@ -246,7 +246,7 @@ impl Problem {
             Verdict::NotApproved if rule == NEVER_APPROVED => return None,
             Verdict::NotApproved => "is withheld",
         };
-        let (kind, name) = (list.as_str(), label(original));
+        let (kind, name) = (list.as_str(), escape_name(original));
         Some(Problem {
             id: format!("mcp/server/{server}/{kind}_{}/{name}", verdict.as_str()),
             kind: ProblemKind::Hidden { list, verdict: *verdict },

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use mcp_model::Severity;
 
-use crate::name::quote::{cut, label};
+use crate::name::display::{escape_name, truncate};
 use crate::problem::{Problem, ProblemKind};
 
 /// A request that came to nothing.
@@ -85,9 +85,9 @@ impl Problem {
     /// A provider refused a request and the dialog stopped (DM-062, DM-066). The text is cut to 2,000 bytes.
     pub fn provider_rejected(rejection: &ProviderRejection<'_>) -> Problem {
         let ProviderRejection { provider, dialog, tool, text } = *rejection;
-        let (provider, dialog) = (label(provider), label(dialog));
-        let about = tool.map(|it| format!(" because of tool `{}`", label(it))).unwrap_or_default();
-        let text = cut(text.to_owned(), 2_000);
+        let (provider, dialog) = (escape_name(provider), escape_name(dialog));
+        let about = tool.map(|it| format!(" because of tool `{}`", escape_name(it))).unwrap_or_default();
+        let text = truncate(text.to_owned(), 2_000);
         Problem {
             id: format!("llm/{provider}/provider_rejected/{dialog}"),
             kind: ProblemKind::ProviderRejected,

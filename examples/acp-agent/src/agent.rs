@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent_client_protocol::v1::schema;
 use agent_client_protocol::{Client, ConnectionTo, Error, RequestCancellation};
-use mcp_acp::{Capabilities, Method, Policy};
-use mcp_acp_agent::{ConnectOptions, OverAcp, SessionMcp, Sessions, SetUpRequest};
+use mcp_acp::{Capabilities, Policy, SessionMethod};
+use mcp_acp_agent::{ConnectOptions, OverAcp, SessionMcp, SessionRegistry, TypedSessionRequest};
 
 use crate::turn::{Turns, Waiting};
 
@@ -17,7 +17,7 @@ pub(crate) struct Agent {
     pub(crate) capabilities: Capabilities,
     policy: Policy,
     options: ConnectOptions,
-    pub(crate) sessions: Sessions,
+    pub(crate) sessions: SessionRegistry,
     turns: Mutex<HashMap<String, Turns>>,
     made: AtomicU64,
 }
@@ -39,7 +39,7 @@ impl Agent {
             capabilities,
             policy,
             options,
-            sessions: Sessions::new(),
+            sessions: SessionRegistry::new(),
             turns: Mutex::default(),
             made: AtomicU64::new(0),
         }
@@ -49,7 +49,7 @@ impl Agent {
     /// what came of it.
     pub(crate) fn begin(
         self: &Arc<Agent>,
-        request: impl SetUpRequest,
+        request: impl TypedSessionRequest,
         connection: ConnectionTo<Client>,
         cancelled: RequestCancellation,
         answer: impl FnOnce(Result<Begun, Error>) -> Result<(), Error> + Send + 'static,
@@ -62,28 +62,28 @@ impl Agent {
 
     /// Connects the servers of a request, and begins its session, or gives the one that it names a new set. Dropping
     /// the future leaves everything as it was.
-    async fn set_up<R: SetUpRequest>(
+    async fn set_up<R: TypedSessionRequest>(
         &self,
         request: &R,
         connection: ConnectionTo<Client>,
     ) -> Result<Begun, Error> {
         let named = request.session_id().filter(|it| !it.is_empty());
         let session = match (R::METHOD, named) {
-            (Method::New, _) => self.fresh(),
+            (SessionMethod::New, _) => self.fresh(),
             (_, None) => return Err(Error::invalid_params().data("'sessionId' is required")),
             // What was said is nothing that this agent knows of, so that a fork is a session of the same place.
-            (Method::Fork, Some(forked)) if self.sessions.get(&forked).is_some() => self.fresh(),
-            (Method::Fork, Some(forked)) => return Err(unknown(&forked)),
-            (Method::Load | Method::Resume, Some(session)) => session,
+            (SessionMethod::Fork, Some(forked)) if self.sessions.get(&forked).is_some() => self.fresh(),
+            (SessionMethod::Fork, Some(forked)) => return Err(unknown(&forked)),
+            (SessionMethod::Load | SessionMethod::Resume, Some(session)) => session,
         };
         let validated = request.validate(&self.capabilities, self.policy).await?;
-        let place = self.sessions.place(session.as_str())?;
+        let place = self.sessions.reserve(session.as_str())?;
         let over_acp = Some(OverAcp::new(connection)?);
         let options = ConnectOptions { over_acp, ..self.options.clone() };
         let servers = SessionMcp::connect(validated, options).await?;
         // Both or none, for `close` does it under the same lock. Nothing is awaited: what was exchanged is answered.
         let mut turns = self.turns();
-        let exchanged = self.sessions.put(servers, place)?;
+        let exchanged = self.sessions.install(servers, place)?;
         turns.entry(session.clone()).or_insert_with(Turns::new);
         Ok(Begun { session, servers: exchanged.servers })
     }
@@ -126,7 +126,7 @@ impl Agent {
             if let Some(turns) = turns.remove(session) {
                 turns.cancel();
             }
-            self.sessions.take(session)
+            self.sessions.remove(session)
         };
         match former {
             Some(former) => {

@@ -21,8 +21,8 @@ use std::time::Duration;
 
 use agent_client_protocol::{ConnectTo, Stdio};
 use clap::{Parser, ValueEnum};
-use mcp_acp::{BadEntries, Capabilities, Leniency, Policy, Tolerance};
-use mcp_acp_agent::{ConnectOptions, Required};
+use mcp_acp::{Capabilities, InvalidEntryPolicy, Leniency, Policy, Tolerance};
+use mcp_acp_agent::{ConnectOptions, RequiredServers};
 use tokio::signal::unix::{SignalKind, signal};
 
 use agent::Agent;
@@ -67,7 +67,7 @@ impl Arguments {
         };
         let mut policy = Policy::default();
         if self.drop_bad_entries {
-            policy.bad_entries = BadEntries::Drop;
+            policy.invalid_entries = InvalidEntryPolicy::Drop;
         }
         if self.lenient {
             policy.leniency = Leniency { relative_commands: Tolerance::Warn, missing_lists: Tolerance::Warn };
@@ -76,7 +76,7 @@ impl Arguments {
         options.host.receipts = receipts();
         options.limits.startup = Duration::from_millis(self.limit.max(1));
         if self.require_all {
-            options.required = Required::All;
+            options.required = RequiredServers::All;
         }
         Agent::new(capabilities, policy, options)
     }

@@ -39,7 +39,8 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                         connection: ConnectionTo<Client>| {
                 let cancelled = responder.cancellation();
                 beginning.begin(request, connection.into_raw(), cancelled, |done| {
-                    let response = done.map(|it| NewSessionResponse::new(it.session).meta(it.servers.meta()));
+                    let response =
+                        done.map(|it| NewSessionResponse::new(it.session).meta(it.servers.to_meta()));
                     responder.respond_with_result(response)
                 })
             },
@@ -51,7 +52,7 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                         connection: ConnectionTo<Client>| {
                 let cancelled = responder.cancellation();
                 loading.begin(request, connection.into_raw(), cancelled, |done| {
-                    let response = done.map(|it| LoadSessionResponse::new().meta(it.servers.meta()));
+                    let response = done.map(|it| LoadSessionResponse::new().meta(it.servers.to_meta()));
                     responder.respond_with_result(response)
                 })
             },
@@ -63,7 +64,7 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                         connection: ConnectionTo<Client>| {
                 let cancelled = responder.cancellation();
                 resuming.begin(request, connection.into_raw(), cancelled, |done| {
-                    let response = done.map(|it| ResumeSessionResponse::new().meta(it.servers.meta()));
+                    let response = done.map(|it| ResumeSessionResponse::new().meta(it.servers.to_meta()));
                     responder.respond_with_result(response)
                 })
             },
@@ -76,7 +77,7 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                 let cancelled = responder.cancellation();
                 forking.begin(request, connection.into_raw(), cancelled, |done| {
                     let response =
-                        done.map(|it| ForkSessionResponse::new(it.session).meta(it.servers.meta()));
+                        done.map(|it| ForkSessionResponse::new(it.session).meta(it.servers.to_meta()));
                     responder.respond_with_result(response)
                 })
             },

@@ -50,7 +50,7 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                     Ok(it) => {
                         let session = SessionId::new(it.session);
                         responder
-                            .respond(NewSessionResponse::new(session.clone()).meta(it.servers.meta()))?;
+                            .respond(NewSessionResponse::new(session.clone()).meta(it.servers.to_meta()))?;
                         idle(&updates, &session, None)
                     }
                     Err(error) => responder.respond_with_error(error),
@@ -67,7 +67,7 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                     Ok(it) => {
                         let session = SessionId::new(it.session);
                         responder
-                            .respond(ForkSessionResponse::new(session.clone()).meta(it.servers.meta()))?;
+                            .respond(ForkSessionResponse::new(session.clone()).meta(it.servers.to_meta()))?;
                         idle(&updates, &session, None)
                     }
                     Err(error) => responder.respond_with_error(error),
@@ -83,7 +83,7 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                 resuming.begin(request, connection.into_raw(), cancelled, move |done| match done {
                     Ok(it) => {
                         idle(&updates, &SessionId::new(it.session), None)?;
-                        responder.respond(ResumeSessionResponse::new().meta(it.servers.meta()))
+                        responder.respond(ResumeSessionResponse::new().meta(it.servers.to_meta()))
                     }
                     Err(error) => responder.respond_with_error(error),
                 })

@@ -7,7 +7,10 @@
 
 use std::path::Path;
 
-use mcp_acp::{Agent, Capabilities, Folder, Method, SetUp, Version, answer_id, code, validate};
+use mcp_acp::{
+    AcpVersion, AgentProfile, Capabilities, FolderStatus, SessionMethod, SessionRequest, code, response_id,
+    validate,
+};
 use mcp_model::{RawJson, RpcError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -34,7 +37,7 @@ pub(crate) struct Gate {
 
 #[derive(Debug)]
 enum Agreed {
-    Known(Version, Capabilities),
+    Known(AcpVersion, Capabilities),
     /// A version that nobody here knows the rules of.
     Unknown,
 }
@@ -79,11 +82,11 @@ impl Gate {
         if method == "initialize" {
             self.initializing = message.id.and_then(as_value);
         }
-        if Method::parse(&method).is_none() {
+        if SessionMethod::parse(&method).is_none() {
             return Ok(());
         }
         self.judge(&json).map_err(|error| match message.id {
-            Some(_) => Refused::request(&answer_id(&json), error),
+            Some(_) => Refused::request(&response_id(&json), error),
             None => Refused { answer: None, error },
         })
     }
@@ -100,8 +103,8 @@ impl Gate {
                 return Err(RpcError::new(code::INVALID_REQUEST, why));
             }
         };
-        let agent = Agent { folder: &folder, ..Agent::new(version, capabilities) };
-        let set_up = SetUp::read(request).map_err(|refusal| RpcError::from(&refusal))?;
+        let agent = AgentProfile { check_folder: &folder, ..AgentProfile::new(version, capabilities) };
+        let set_up = SessionRequest::read(request).map_err(|refusal| RpcError::from(&refusal))?;
         validate(&set_up, &agent).map_err(|refusal| RpcError::from(&refusal))?;
         let why = match keys::near(set_up.params.as_str(), keys::SET_UP) {
             Ok(None) => return Ok(()),
@@ -124,7 +127,7 @@ impl Gate {
         self.initializing = None;
         let Some(result) = message.result else { return };
         let number = as_value(result).and_then(|it| it["protocolVersion"].as_u64());
-        self.agreed = Some(match number.and_then(Version::from_number) {
+        self.agreed = Some(match number.and_then(AcpVersion::from_number) {
             Some(version) => Agreed::Known(version, Capabilities::read(version, &RawJson::copy_of(result))),
             None => Agreed::Unknown,
         });
@@ -168,11 +171,11 @@ fn as_value(json: &RawValue) -> Option<Value> {
 }
 
 /// The agent runs on this machine: its folders are here.
-fn folder(path: &str) -> Folder {
+fn folder(path: &str) -> FolderStatus {
     match Path::new(path).metadata() {
-        Ok(it) if it.is_dir() => Folder::Usable,
-        Ok(_) => Folder::NotAFolder,
-        Err(_) => Folder::Missing,
+        Ok(it) if it.is_dir() => FolderStatus::Usable,
+        Ok(_) => FolderStatus::NotAFolder,
+        Err(_) => FolderStatus::Missing,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output, Stdio};
 
-use mcp_acp::Version;
+use mcp_acp::AcpVersion;
 use mcp_tests::installed;
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ fn run(transports: &str, servers: &Value, prompt: &str) -> Option<ProgramOutput>
             json!({ "from": if client { "client" } else { "agent" }, "message": message })
         })
         .collect();
-    assert_official(Version::V1, &wire);
+    assert_official(AcpVersion::V1, &wire);
     Some(ProgramOutput { wire, code: status.code(), told })
 }
 
@@ -57,7 +57,7 @@ fn run(transports: &str, servers: &Value, prompt: &str) -> Option<ProgramOutput>
 fn acp_046_acp_047_acpx_calls_a_tool_over_each_transport() {
     let folder = tempfile::tempdir().unwrap();
     let web = DemoHttpServer::start(folder.path());
-    let mut pipe = servers::stdio(Version::V1, "pipe", "green");
+    let mut pipe = servers::stdio(AcpVersion::V1, "pipe", "green");
     pipe["type"] = "stdio".into();
     let servers = json!([pipe, web.http("web", "blue"), web.sse("events", "red")]);
     for (prompt, want) in [

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mcp_acp::Version;
+use mcp_acp::AcpVersion;
 use serde_json::{Value, json};
 
 use super::conversation::{PAIRS, Scenario};
@@ -10,7 +10,7 @@ use super::servers::DemoHttpServer;
 use super::{agent, servers};
 
 /// An entry with this transport.
-fn entry(version: Version, transport: &str, web: &DemoHttpServer) -> Value {
+fn entry(version: AcpVersion, transport: &str, web: &DemoHttpServer) -> Value {
     match transport {
         "stdio" => servers::stdio(version, "it", "green"),
         "http" => web.http("it", "blue"),
@@ -20,21 +20,21 @@ fn entry(version: Version, transport: &str, web: &DemoHttpServer) -> Value {
 }
 
 /// The transports that the `initialize` response declares.
-fn declared(version: Version, initialized: &Value) -> String {
+fn declared(version: AcpVersion, initialized: &Value) -> String {
     let has = |it: &&str| match version {
-        Version::V1 => initialized["agentCapabilities"]["mcpCapabilities"][*it] == true,
-        Version::V2 => initialized["capabilities"]["session"]["mcp"][*it].is_object(),
+        AcpVersion::V1 => initialized["agentCapabilities"]["mcpCapabilities"][*it] == true,
+        AcpVersion::V2 => initialized["capabilities"]["session"]["mcp"][*it].is_object(),
     };
     let all = ["stdio", "http", "sse", "acp"];
     all.into_iter().filter(has).collect::<Vec<_>>().join(",")
 }
 
 /// The error for an undeclared transport, with its position in the list.
-fn refusal(version: Version, transport: &str, supported: &[&str]) -> Value {
-    let place = if version == Version::V1 { "mcpCapabilities" } else { "session.mcp" };
+fn refusal(version: AcpVersion, transport: &str, supported: &[&str]) -> Value {
+    let place = if version == AcpVersion::V1 { "mcpCapabilities" } else { "session.mcp" };
     let name = transport.to_uppercase();
     let message = match (version, transport) {
-        (Version::V2, "sse") => {
+        (AcpVersion::V2, "sse") => {
             "SSE transport not supported: protocol version 2 has no such transport".to_owned()
         }
         _ => format!("{name} transport not supported: agent did not declare {place}.{transport}"),
@@ -60,11 +60,11 @@ fn refusal(version: Version, transport: &str, supported: &[&str]) -> Value {
 
 /// An agent with `--transports switches` declares `advertised` and accepts only servers of `taken`.
 #[track_caller]
-fn check(version: Version, switches: &str, advertised: &str, taken: &[&str], folder: &Path) {
+fn check(version: AcpVersion, switches: &str, advertised: &str, taken: &[&str], folder: &Path) {
     let web = DemoHttpServer::start(folder);
     let methods: &[&str] = match version {
-        Version::V1 => &["session/new", "session/load", "session/resume"],
-        Version::V2 => &["session/new", "session/resume"],
+        AcpVersion::V1 => &["session/new", "session/load", "session/resume"],
+        AcpVersion::V2 => &["session/new", "session/resume"],
     };
     for client in PAIRS.into_iter().filter(|it| it.1 == version).map(|it| it.0) {
         let mut scenario = Scenario::new(version);
@@ -93,24 +93,24 @@ fn check(version: Version, switches: &str, advertised: &str, taken: &[&str], fol
 #[test]
 fn acp_001_acp_002_acp_003_acp_016_acp_027_acp_029_version_1_accepts_declared_transports() {
     let folder = tempfile::tempdir().unwrap();
-    check(Version::V1, "stdio", "", &["stdio"], folder.path());
-    check(Version::V1, "http", "http", &["stdio", "http"], folder.path());
-    check(Version::V1, "stdio,sse", "sse", &["stdio", "sse"], folder.path());
-    check(Version::V1, "stdio,http,sse", "http,sse", &["stdio", "http", "sse"], folder.path());
+    check(AcpVersion::V1, "stdio", "", &["stdio"], folder.path());
+    check(AcpVersion::V1, "http", "http", &["stdio", "http"], folder.path());
+    check(AcpVersion::V1, "stdio,sse", "sse", &["stdio", "sse"], folder.path());
+    check(AcpVersion::V1, "stdio,http,sse", "http,sse", &["stdio", "http", "sse"], folder.path());
 }
 
 #[test]
 fn acp_001_acp_027_acpx_11_version_2_accepts_declared_transports() {
     let folder = tempfile::tempdir().unwrap();
-    check(Version::V2, "stdio", "stdio", &["stdio"], folder.path());
-    check(Version::V2, "http", "http", &["http"], folder.path());
-    check(Version::V2, "stdio,http,sse", "stdio,http", &["stdio", "http"], folder.path());
-    check(Version::V2, "sse", "", &[], folder.path());
+    check(AcpVersion::V2, "stdio", "stdio", &["stdio"], folder.path());
+    check(AcpVersion::V2, "http", "http", &["http"], folder.path());
+    check(AcpVersion::V2, "stdio,http,sse", "stdio,http", &["stdio", "http"], folder.path());
+    check(AcpVersion::V2, "sse", "", &[], folder.path());
 }
 
 #[test]
 fn acpx_16_acpx_11_version_2_has_no_load() {
-    for (client, version) in PAIRS.into_iter().filter(|it| it.1 == Version::V2) {
+    for (client, version) in PAIRS.into_iter().filter(|it| it.1 == AcpVersion::V2) {
         let mut scenario = Scenario::new(version);
         scenario.new_session(json!([]));
         scenario.step("session/load", json!({ "cwd": "/", "mcpServers": [] }));

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mcp_acp::Version;
+use mcp_acp::AcpVersion;
 use mcp_tests::{binary, eventually, lives};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ impl GatedServer {
         GatedServer { file: folder.join(name), gate: folder.join(format!("{name}.gate")) }
     }
 
-    fn server(&self, version: Version, name: &str) -> Value {
+    fn server(&self, version: AcpVersion, name: &str) -> Value {
         let (gate, binary) = (self.gate.display(), binary().display());
         let waits = format!("while [ ! -e {gate} ]; do sleep 0.01; done; exec {binary} demo-server");
         servers::shell(version, name, &self.file, &format!("/bin/sh -c '{waits}'"))
@@ -43,10 +43,10 @@ impl GatedServer {
 }
 
 /// The methods that replace the servers of a session.
-fn exchanges(version: Version) -> &'static [&'static str] {
+fn exchanges(version: AcpVersion) -> &'static [&'static str] {
     match version {
-        Version::V1 => &["session/load", "session/resume"],
-        Version::V2 => &["session/resume"],
+        AcpVersion::V1 => &["session/load", "session/resume"],
+        AcpVersion::V2 => &["session/resume"],
     }
 }
 
@@ -57,7 +57,7 @@ fn set(session: &Value, servers: Value) -> Value {
 
 #[test]
 fn acp_020_closing_a_session_during_setup_ends_it() {
-    for version in Version::ALL {
+    for version in AcpVersion::ALL {
         for method in exchanges(version) {
             let folder = tempfile::tempdir().unwrap();
             let late = GatedServer::of(folder.path(), "late");
@@ -86,7 +86,7 @@ fn acp_020_closing_a_session_during_setup_ends_it() {
 
 #[test]
 fn acpx_10_a_setup_response_matches_its_effect() {
-    for version in Version::ALL {
+    for version in AcpVersion::ALL {
         let folder = tempfile::tempdir().unwrap();
         let mut wire = RawClient::start(version, &agent(&[]), folder.path());
         // It does not leave when it is told to: its end takes longer than anything else here.
@@ -128,7 +128,7 @@ fn acpx_10_a_setup_response_matches_its_effect() {
 
 /// Two requests with the ids `7` and `"7"`: cancelling one leaves the other.
 #[track_caller]
-fn check_ids(command: &[String], version: Version, cancelled: Value, kept: Value) {
+fn check_ids(command: &[String], version: AcpVersion, cancelled: Value, kept: Value) {
     let folder = tempfile::tempdir().unwrap();
     let (gone, late) = (GatedServer::of(folder.path(), "gone"), GatedServer::of(folder.path(), "late"));
     let mut wire = RawClient::start(version, command, folder.path());
@@ -149,7 +149,7 @@ fn check_ids(command: &[String], version: Version, cancelled: Value, kept: Value
 
 #[test]
 fn ids_of_different_types_are_different_ids() {
-    for version in Version::ALL {
+    for version in AcpVersion::ALL {
         for command in [agent(&[]), crate::acp_proxy::guarded(&agent(&[]))] {
             check_ids(&command, version, json!("7"), json!(7));
             check_ids(&command, version, json!(7), json!("7"));
@@ -159,7 +159,7 @@ fn ids_of_different_types_are_different_ids() {
 
 #[test]
 fn acpx_10_a_waiting_turn_uses_the_current_servers() {
-    for version in Version::ALL {
+    for version in AcpVersion::ALL {
         for method in exchanges(version) {
             let folder = tempfile::tempdir().unwrap();
             let mut wire = RawClient::start(version, &agent(&[]), folder.path());
@@ -181,7 +181,7 @@ fn acpx_10_a_waiting_turn_uses_the_current_servers() {
 
 #[test]
 fn acp_020_the_turns_of_a_session_that_is_closed_are_cancelled() {
-    for version in Version::ALL {
+    for version in AcpVersion::ALL {
         let folder = tempfile::tempdir().unwrap();
         let mut wire = RawClient::start(version, &agent(&[]), folder.path());
         let session = wire.session(json!([servers::stdio(version, "it", "green")]));
@@ -197,13 +197,13 @@ fn acp_020_the_turns_of_a_session_that_is_closed_are_cancelled() {
         for id in &waiting {
             let answer = wire.answer(id);
             match version {
-                Version::V1 => assert_eq!(answer["result"]["stopReason"], "cancelled", "{answer}"),
-                Version::V2 => assert_eq!(answer["error"]["code"], -32800, "{answer}"),
+                AcpVersion::V1 => assert_eq!(answer["result"]["stopReason"], "cancelled", "{answer}"),
+                AcpVersion::V2 => assert_eq!(answer["error"]["code"], -32800, "{answer}"),
             }
         }
         match version {
-            Version::V1 => assert_eq!(wire.answer(&first)["result"]["stopReason"], "cancelled"),
-            Version::V2 => {
+            AcpVersion::V1 => assert_eq!(wire.answer(&first)["result"]["stopReason"], "cancelled"),
+            AcpVersion::V2 => {
                 let idle = wire.update(&session, |it| it["state"] == "idle");
                 assert_eq!(idle["stopReason"], "cancelled", "{idle}");
             }
@@ -214,7 +214,7 @@ fn acp_020_the_turns_of_a_session_that_is_closed_are_cancelled() {
 
 #[test]
 fn hd_fr024_the_next_agent_ends_processes_of_a_killed_one() {
-    for version in Version::ALL {
+    for version in AcpVersion::ALL {
         let folder = tempfile::tempdir().unwrap();
         let of = |name: &str| folder.path().join(name);
         let mut wire = RawClient::start(version, &agent(&[]), folder.path());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
 use jsonschema::Validator;
-use mcp_acp::Version;
+use mcp_acp::AcpVersion;
 use mcp_tests::{installed, root};
 use serde_json::{Value, json};
 
@@ -20,8 +20,8 @@ pub(crate) enum Client {
 }
 
 /// Each client with each version that it supports.
-pub(crate) const PAIRS: [(Client, Version); 3] =
-    [(Client::Node, Version::V1), (Client::Python, Version::V1), (Client::Node, Version::V2)];
+pub(crate) const PAIRS: [(Client, AcpVersion); 3] =
+    [(Client::Node, AcpVersion::V1), (Client::Python, AcpVersion::V1), (Client::Node, AcpVersion::V2)];
 
 /// The value of `DEMO_INHERITED` in the client and its child processes.
 pub(crate) const INHERITED: &str = "of the client";
@@ -29,19 +29,19 @@ pub(crate) const INHERITED: &str = "of the client";
 /// The steps for a client.
 #[derive(Debug)]
 pub(crate) struct Scenario {
-    version: Version,
+    version: AcpVersion,
     steps: Vec<Value>,
     /// The id of an MCP server that the client provides.
     serves: Option<&'static str>,
 }
 
 impl Scenario {
-    pub(crate) fn new(version: Version) -> Scenario {
+    pub(crate) fn new(version: AcpVersion) -> Scenario {
         Scenario { version, steps: Vec::new(), serves: None }
     }
 
     /// A client that provides an MCP server with this id; only the npm client can.
-    pub(crate) fn serving(version: Version, id: &'static str) -> Scenario {
+    pub(crate) fn serving(version: AcpVersion, id: &'static str) -> Scenario {
         Scenario { serves: Some(id), ..Scenario::new(version) }
     }
 
@@ -155,14 +155,14 @@ impl Conversation {
 
 /// Validates every message of the agent against the official schema of its version (ACP-037).
 #[track_caller]
-pub(crate) fn assert_official(version: Version, wire: &[Value]) {
+pub(crate) fn assert_official(version: AcpVersion, wire: &[Value]) {
     let Some(stable) = official(version, "schema.json") else { return };
     let Some(unstable) = official(version, "schema.unstable.json") else { return };
     let mut judges: BTreeMap<&str, Validator> = BTreeMap::new();
     let mut asked: BTreeMap<String, String> = BTreeMap::new();
     let update = match version {
-        Version::V1 => "SessionNotification",
-        Version::V2 => "UpdateSessionNotification",
+        AcpVersion::V1 => "SessionNotification",
+        AcpVersion::V2 => "UpdateSessionNotification",
     };
     let mut judged = 0;
     for it in wire {

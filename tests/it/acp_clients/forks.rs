@@ -1,6 +1,6 @@
 //! `session/fork`, unstable in both versions: a session with its own servers.
 
-use mcp_acp::Version;
+use mcp_acp::AcpVersion;
 use mcp_tests::{eventually, lives};
 use serde_json::json;
 
@@ -44,7 +44,7 @@ fn acp_039_a_fork_is_validated_and_needs_a_session() {
         scenario.step("session/fork", fork(http));
         scenario.step("session/fork", json!({ "sessionId": "nobody's", "cwd": "/", "mcpServers": [] }));
         let Some(conversation) = scenario.run(client, &agent(&["--transports", "stdio"])) else { return };
-        let place = if version == Version::V1 { "mcpCapabilities" } else { "session.mcp" };
+        let place = if version == AcpVersion::V1 { "mcpCapabilities" } else { "session.mcp" };
         let message = format!("HTTP transport not supported: agent did not declare {place}.http");
         let [declared, unknown] = [2, 3].map(|it: usize| &conversation.steps[it]["error"]);
         assert_eq!((&declared["code"], &declared["message"]), (&json!(-32602), &json!(message)));

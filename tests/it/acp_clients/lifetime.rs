@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mcp_acp::Version;
+use mcp_acp::AcpVersion;
 use mcp_tests::{eventually, lives};
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn assert_gone(files: &[&Path]) {
 }
 
 /// A server that writes its process id into a file for each start.
-fn server(version: Version, folder: &Path, name: &str) -> Value {
+fn server(version: AcpVersion, folder: &Path, name: &str) -> Value {
     servers::demo_in_shell(version, name, &folder.join(name))
 }
 
@@ -30,8 +30,8 @@ fn server(version: Version, folder: &Path, name: &str) -> Value {
 fn acpx_10_load_and_resume_replace_the_whole_set() {
     for (client, version) in PAIRS {
         let methods: &[&str] = match version {
-            Version::V1 => &["session/load", "session/resume"],
-            Version::V2 => &["session/resume"],
+            AcpVersion::V1 => &["session/load", "session/resume"],
+            AcpVersion::V2 => &["session/resume"],
         };
         for method in methods {
             let folder = tempfile::tempdir().unwrap();
@@ -74,8 +74,8 @@ fn acp_021_a_failed_setup_keeps_the_servers() {
 fn acp_021_a_cancelled_setup_leaves_no_process() {
     for (client, version) in PAIRS {
         let methods: &[&str] = match version {
-            Version::V1 => &["session/new", "session/load", "session/resume"],
-            Version::V2 => &["session/new", "session/resume"],
+            AcpVersion::V1 => &["session/new", "session/load", "session/resume"],
+            AcpVersion::V2 => &["session/new", "session/resume"],
         };
         for method in methods {
             let folder = tempfile::tempdir().unwrap();
@@ -149,8 +149,8 @@ fn acp_020_a_cancelled_turn_keeps_the_session() {
         let Some(conversation) = scenario.run(client, &agent(&[])) else { return };
         let turn = &conversation.steps[2];
         let stopped = match version {
-            Version::V1 => &turn["result"]["stopReason"],
-            Version::V2 => &turn["ended"]["stopReason"],
+            AcpVersion::V1 => &turn["result"]["stopReason"],
+            AcpVersion::V2 => &turn["ended"]["stopReason"],
         };
         assert_eq!(stopped, "cancelled", "{conversation:#?}");
         assert_eq!(conversation.said().last().unwrap(), "goes on", "{conversation:#?}");

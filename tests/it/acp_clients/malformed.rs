@@ -2,7 +2,7 @@
 //!
 //! Each request has a valid server before the malformed one. It is not started, because the whole request is rejected.
 
-use mcp_acp::Version;
+use mcp_acp::AcpVersion;
 use serde_json::{Value, json};
 
 use super::conversation::{Client, Conversation, PAIRS, Scenario};
@@ -93,7 +93,7 @@ fn fields(error: &Value) -> String {
 }
 
 #[track_caller]
-fn check(version: Version, rows: &[Row]) {
+fn check(version: AcpVersion, rows: &[Row]) {
     let folder = tempfile::tempdir().unwrap();
     let started = folder.path().join("started");
     let good = servers::demo_in_shell(version, "a", &started);
@@ -140,12 +140,12 @@ fn assert_silent(client: Client, conversation: &Conversation) {
 
 #[test]
 fn acp_006_acp_012_acp_013_acp_022_to_acp_025_acp_040_malformed_entries_are_rejected_with_their_position() {
-    check(Version::V1, V1);
+    check(AcpVersion::V1, V1);
 }
 
 #[test]
 fn acpx_11_malformed_entries_of_version_2_are_rejected_with_their_position() {
-    check(Version::V2, V2);
+    check(AcpVersion::V2, V2);
 }
 
 /// A request that is invalid independent of its servers, with the invalid field.
@@ -164,7 +164,7 @@ fn acpx_02_acpx_10_malformed_requests_are_rejected() {
         (json!({ "cwd": "/", "mcpServers": null }), ""),
     ];
     for client in [Client::Node, Client::Python] {
-        let mut scenario = Scenario::new(Version::V1);
+        let mut scenario = Scenario::new(AcpVersion::V1);
         for (params, _) in &rows {
             scenario.step("session/new", params.clone());
         }

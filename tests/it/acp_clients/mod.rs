@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use conversation::{Conversation, INHERITED, PAIRS, Scenario};
-use mcp_acp::Version;
+use mcp_acp::AcpVersion;
 use mcp_tests::{built, installed};
 use serde_json::{Value, json};
 use servers::DemoHttpServer;
@@ -32,15 +32,15 @@ pub(crate) fn agent(arguments: &[&str]) -> Vec<String> {
 }
 
 /// A scenario that connects over each transport of its version and calls a tool that returns what arrived.
-pub(crate) fn colours(version: Version, web: &DemoHttpServer) -> Scenario {
+pub(crate) fn colours(version: AcpVersion, web: &DemoHttpServer) -> Scenario {
     colours_by("session/new", version, web)
 }
 
 /// The same with another method, in an existing session.
-pub(crate) fn colours_by(method: &str, version: Version, web: &DemoHttpServer) -> Scenario {
+pub(crate) fn colours_by(method: &str, version: AcpVersion, web: &DemoHttpServer) -> Scenario {
     let mut servers = vec![servers::stdio(version, "pipe", "green"), web.http("web", "blue")];
     let mut scenario = Scenario::new(version);
-    if version == Version::V1 {
+    if version == AcpVersion::V1 {
         servers.push(web.sse("events", "red"));
     }
     if method != "session/new" {
@@ -50,7 +50,7 @@ pub(crate) fn colours_by(method: &str, version: Version, web: &DemoHttpServer) -
     scenario.prompt(r#"/pipe__env {"name": "DEMO_COLOUR"}"#);
     scenario.prompt(r#"/pipe__env {"name": "DEMO_INHERITED"}"#);
     scenario.prompt(r#"/web__header {"name": "x-colour"}"#);
-    if version == Version::V1 {
+    if version == AcpVersion::V1 {
         scenario.prompt(r#"/events__header {"name": "x-colour"}"#);
     }
     scenario.step("session/close", json!({}));
@@ -59,10 +59,10 @@ pub(crate) fn colours_by(method: &str, version: Version, web: &DemoHttpServer) -
 
 /// Asserts the results of [`colours`].
 #[track_caller]
-pub(crate) fn assert_colours(version: Version, conversation: &Conversation) {
+pub(crate) fn assert_colours(version: AcpVersion, conversation: &Conversation) {
     let all: &[&str] = match version {
-        Version::V1 => &["green", INHERITED, "blue", "red"],
-        Version::V2 => &["green", INHERITED, "blue"],
+        AcpVersion::V1 => &["green", INHERITED, "blue", "red"],
+        AcpVersion::V2 => &["green", INHERITED, "blue"],
     };
     assert_eq!(conversation.said(), all, "{conversation:#?}");
     assert!(conversation.steps.iter().all(|it| it.get("result").is_some()), "{conversation:#?}");
@@ -86,8 +86,8 @@ fn acpx_10_acp_046_acp_047_variables_and_headers_arrive_by_load_resume_and_fork_
     let web = DemoHttpServer::start(folder.path());
     for (client, version) in PAIRS {
         let methods: &[&str] = match version {
-            Version::V1 => &["session/load", "session/resume", "session/fork"],
-            Version::V2 => &["session/resume", "session/fork"],
+            AcpVersion::V1 => &["session/load", "session/resume", "session/fork"],
+            AcpVersion::V2 => &["session/resume", "session/fork"],
         };
         for method in methods {
             let Some(conversation) = colours_by(method, version, &web).run(client, &agent(&[])) else {
@@ -118,7 +118,7 @@ fn acp_041_servers_of_the_typescript_sdk_over_each_transport() {
         { "type": "http", "name": "web", "url": format!("http://127.0.0.1:{http}/mcp"), "headers": [] },
         { "type": "sse", "name": "events", "url": format!("http://127.0.0.1:{sse}/sse"), "headers": [] },
     ]);
-    for (client, version) in PAIRS.into_iter().filter(|it| it.1 == Version::V1) {
+    for (client, version) in PAIRS.into_iter().filter(|it| it.1 == AcpVersion::V1) {
         let mut scenario = Scenario::new(version);
         scenario.new_session(servers.clone());
         scenario.prompt("/pipe__get-env");

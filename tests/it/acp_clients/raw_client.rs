@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use mcp_acp::Version;
+use mcp_acp::AcpVersion;
 use serde_json::{Value, json};
 
 use super::conversation::assert_official;
@@ -15,7 +15,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 /// A running agent and all messages.
 pub(super) struct RawClient {
-    pub(super) version: Version,
+    pub(super) version: AcpVersion,
     child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<Value>,
@@ -28,7 +28,7 @@ pub(super) struct RawClient {
 
 impl RawClient {
     /// Starts an agent with its state in this folder, and sends `initialize`.
-    pub(super) fn start(version: Version, agent: &[String], state: &std::path::Path) -> RawClient {
+    pub(super) fn start(version: AcpVersion, agent: &[String], state: &std::path::Path) -> RawClient {
         let mut command = Command::new(&agent[0]);
         command.args(&agent[1..]).env("XDG_STATE_HOME", state);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -44,8 +44,8 @@ impl RawClient {
         let mut res = RawClient { version, child, input, lines, said: Vec::new(), looked: 0, made: 0 };
         let who = json!({ "name": "wire", "version": "1" });
         let params = match version {
-            Version::V1 => json!({ "protocolVersion": 1, "clientInfo": who, "clientCapabilities": {} }),
-            Version::V2 => json!({ "protocolVersion": 2, "info": who, "capabilities": {} }),
+            AcpVersion::V1 => json!({ "protocolVersion": 1, "clientInfo": who, "clientCapabilities": {} }),
+            AcpVersion::V2 => json!({ "protocolVersion": 2, "info": who, "capabilities": {} }),
         };
         assert!(res.asks("initialize", params)["result"].is_object(), "{:#?}", res.said);
         res
@@ -139,7 +139,7 @@ impl RawClient {
         let answer = self.answer(id);
         assert!(answer.get("result").is_some(), "{answer:#}");
         let from = self.said.iter().position(|it| &it["message"]["id"] == id).unwrap();
-        if self.version == Version::V2 {
+        if self.version == AcpVersion::V2 {
             let begun = self.said.iter().position(|it| it["from"] == "agent" && &it["message"]["id"] == id);
             self.looked = begun.unwrap();
             self.update(session, |it| it["state"] == "idle");

@@ -2,35 +2,35 @@
 
 use std::path::{Path, PathBuf};
 
-use mcp_acp::Version;
+use mcp_acp::AcpVersion;
 use mcp_tests::binary;
 use serde_json::{Value, json};
 
 use crate::compare::{Server, demo};
 
 /// The bundled demo server as a child process, with this value in its environment.
-pub(crate) fn stdio(version: Version, name: &str, colour: &str) -> Value {
+pub(crate) fn stdio(version: AcpVersion, name: &str, colour: &str) -> Value {
     let env = json!([{ "name": "DEMO_COLOUR", "value": colour }]);
     child(version, name, binary(), &["demo-server"], env)
 }
 
 /// A child process.
-pub(crate) fn child(version: Version, name: &str, command: &Path, args: &[&str], env: Value) -> Value {
+pub(crate) fn child(version: AcpVersion, name: &str, command: &Path, args: &[&str], env: Value) -> Value {
     let mut res = json!({ "name": name, "command": command, "args": args, "env": env });
-    if version == Version::V2 {
+    if version == AcpVersion::V2 {
         res["type"] = "stdio".into();
     }
     res
 }
 
 /// A shell that writes its process id into `file` and then executes `then`.
-pub(crate) fn shell(version: Version, name: &str, file: &Path, then: &str) -> Value {
+pub(crate) fn shell(version: AcpVersion, name: &str, file: &Path, then: &str) -> Value {
     let script = format!("echo $$ > '{0}.new'; mv '{0}.new' '{0}'; exec {then}", file.display());
     child(version, name, Path::new("/bin/sh"), &["-c", &script], json!([]))
 }
 
 /// The demo server, started by a shell.
-pub(crate) fn demo_in_shell(version: Version, name: &str, file: &Path) -> Value {
+pub(crate) fn demo_in_shell(version: AcpVersion, name: &str, file: &Path) -> Value {
     shell(version, name, file, &format!("'{}' demo-server", binary().display()))
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use mcp_acp::{Agent, Capabilities, SetUp, Version, validate};
+use mcp_acp::{AcpVersion, AgentProfile, Capabilities, SessionRequest, validate};
 use mcp_config::acp::McpServerConfig;
 use mcp_config::holodeck::McpToolConfig;
 use mcp_config::{
@@ -135,14 +135,14 @@ fn hd_sc5_values_of_sessions_show_no_secret() {
         {{"type":"http","name":"b","url":"https://u:{query}@h.example/?k={query}","headers":[{{"name":"A","value":"{header}"}}]}}]}}"#
     );
     let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"session/new","params":{request}}}"#);
-    let set_up = SetUp::read(&RawJson::parse(request.clone().into()).unwrap()).unwrap();
+    let set_up = SessionRequest::read(&RawJson::parse(request.clone().into()).unwrap()).unwrap();
     check("a request", format!("{set_up:#?}"));
     let declared = RawJson::parse(r#"{"http": true}"#.into()).unwrap();
-    let capabilities = Capabilities::read(Version::V1, &declared);
-    let agent = Agent::new(Version::V1, &capabilities);
+    let capabilities = Capabilities::read(AcpVersion::V1, &declared);
+    let agent = AgentProfile::new(AcpVersion::V1, &capabilities);
     check("what it asks for", format!("{:#?}", validate(&set_up, &agent).unwrap()));
     let wrong = request.replace("\"args\"", "\"arguments\"").replace("\"value\"", "\"text\"");
-    let wrong = SetUp::read(&RawJson::parse(wrong.into()).unwrap()).unwrap();
+    let wrong = SessionRequest::read(&RawJson::parse(wrong.into()).unwrap()).unwrap();
     check("why it is refused", format!("{:#?}", validate(&wrong, &agent).unwrap_err()));
 }
 

@@ -76,22 +76,27 @@ pub(super) fn params(frame: &[u8]) -> Result<Option<Map<String, Value>>, serde_j
 }
 
 /// The answer inside a response, as a frame of MCP: its result, or else its error.
-pub(super) fn answer(id: RequestId, response: Value, longest: usize) -> Result<Bytes, StreamError> {
-    let Value::Object(mut response) = response else { return Err(lost("the client's answer is no object")) };
+pub(super) fn response_frame(id: RequestId, response: Value, longest: usize) -> Result<Bytes, StreamError> {
+    let Value::Object(mut response) = response else {
+        return Err(lost_error("the client's answer is no object"));
+    };
     let frame = match (response.remove("result"), response.remove("error")) {
         (Some(result), _) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
         (None, Some(error @ Value::Object(_))) => json!({ "jsonrpc": "2.0", "id": id, "error": error }),
-        (None, _) => return Err(lost("the client's answer has neither a result nor an error")),
+        (None, _) => return Err(lost_error("the client's answer has neither a result nor an error")),
     };
     let frame = frame.to_string();
     if frame.len() > longest {
-        return Err(lost(&format!("the answer has {} bytes, of which {longest} are taken", frame.len())));
+        return Err(lost_error(&format!(
+            "the answer has {} bytes, of which {longest} are taken",
+            frame.len()
+        )));
     }
     Ok(frame.into())
 }
 
 /// What an error of ACP itself says about the request: whether it may have run.
-pub(super) fn lane_end(error: &Error) -> StreamError {
+pub(super) fn stream_error(error: &Error) -> StreamError {
     let number = i64::from(i32::from(error.code));
     let what = match number {
         mcp_acp::code::OVER_ACP_LIMIT => "the client takes no more, or nothing so large",
@@ -113,7 +118,7 @@ pub(super) fn lane_end(error: &Error) -> StreamError {
     }
 }
 
-fn lost(message: &str) -> StreamError {
+fn lost_error(message: &str) -> StreamError {
     StreamError::Lost(RequestError { status: None, message: message.to_owned(), error: None })
 }
 
@@ -123,7 +128,7 @@ mod tests {
 
     #[track_caller]
     fn check(response: Value, want: &str) {
-        let got = match answer(7, response, 200) {
+        let got = match response_frame(7, response, 200) {
             Ok(frame) => String::from_utf8(frame.to_vec()).unwrap(),
             Err(StreamError::Lost(fault)) => format!("lost: {fault}"),
             Err(other) => format!("{other:?}"),
@@ -152,7 +157,7 @@ mod tests {
         #[track_caller]
         fn check(number: i64, want: &str) {
             let error = Error::new(i32::try_from(number).unwrap(), "so\u{1b} it is");
-            let got = match lane_end(&error) {
+            let got = match stream_error(&error) {
                 StreamError::Lost(fault) => format!("lost: {fault}"),
                 StreamError::Refused(fault) => format!("refused: {fault}"),
                 StreamError::NotExecuted(_) | StreamError::TooLarge(_) => String::new(),

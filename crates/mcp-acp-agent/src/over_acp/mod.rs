@@ -5,7 +5,7 @@
 //! fits through.
 
 mod message;
-mod wire;
+mod transport;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,39 +19,39 @@ use mcp_host::Dialer;
 use mcp_transport::{Epoch, FrameSink, RequestId, StreamId};
 
 use message::Message;
-use wire::OverAcpDial;
+use transport::OverAcpDialer;
 
 /// How many requests were made. Their ids must be no two alike on one connection, which every session of it has a wire of
 /// its own to: so they are none alike in the process.
-static MADE: AtomicU64 = AtomicU64::new(0);
+static NEXT_REQUEST_ID: AtomicU64 = AtomicU64::new(0);
 
 /// An ACP connection whose client has MCP servers. Clones are the same.
 ///
 /// Hears the client's `mcp/message` notifications for as long as one of its clones is there.
 #[derive(Clone)]
-pub struct OverAcp(Arc<Ends>);
+pub struct OverAcp(Arc<OverAcpConnection>);
 
-struct Ends {
+struct OverAcpConnection {
     connection: ConnectionTo<Client>,
-    routes: Arc<Routes>,
+    routes: Arc<RequestRoutes>,
     _hears: DynamicHandlerGuard<Client>,
 }
 
 impl OverAcp {
     /// Takes an agent's connection, of either version (`connection.into_raw()`). Fails where it is over.
     pub fn new(connection: ConnectionTo<Client>) -> Result<OverAcp, Error> {
-        let routes = Arc::new(Routes::default());
-        let hears = connection.add_dynamic_handler(Hears(Arc::clone(&routes)))?;
-        Ok(OverAcp(Arc::new(Ends { connection, routes, _hears: hears })))
+        let routes = Arc::new(RequestRoutes::default());
+        let hears = connection.add_dynamic_handler(NotificationHandler(Arc::clone(&routes)))?;
+        Ok(OverAcp(Arc::new(OverAcpConnection { connection, routes, _hears: hears })))
     }
 
     /// Reaches the servers of these names by their ids on the connection, and all others as `usual`.
     pub(crate) fn dialer(self, servers: HashMap<String, String>, usual: Dialer) -> Dialer {
         Arc::new(move |server, options| match servers.get(server.spec.id.as_str()) {
-            Some(id) => Ok(Arc::new(OverAcpDial {
+            Some(id) => Ok(Arc::new(OverAcpDialer {
                 over: self.clone(),
                 server_id: id.clone(),
-                longest: options.limits.message_bytes,
+                max_response_bytes: options.limits.message_bytes,
             })),
             None => usual(server, options),
         })
@@ -66,23 +66,23 @@ impl fmt::Debug for OverAcp {
 
 /// Which request a notification belongs to, by the id that it carries.
 #[derive(Default)]
-struct Routes {
-    active: Mutex<HashMap<String, Route>>,
+struct RequestRoutes {
+    active: Mutex<HashMap<String, RequestRoute>>,
 }
 
-struct Route {
+struct RequestRoute {
     server_id: String,
     inbox: Weak<dyn FrameSink>,
     id: RequestId,
     epoch: Epoch,
 }
 
-impl Routes {
+impl RequestRoutes {
     /// Opens a way back for a request, which is closed when what is returned is dropped.
-    fn open(self: &Arc<Routes>, route: Route) -> Open {
-        let name = format!("mcp-{}", MADE.fetch_add(1, Ordering::Relaxed));
+    fn open(self: &Arc<RequestRoutes>, route: RequestRoute) -> ActiveRoute {
+        let name = format!("mcp-{}", NEXT_REQUEST_ID.fetch_add(1, Ordering::Relaxed));
         self.lock().insert(name.clone(), route);
-        Open { routes: Arc::clone(self), name }
+        ActiveRoute { routes: Arc::clone(self), name }
     }
 
     /// Hands a notification to the request that it names. One that names none, or another server's, is nobody's.
@@ -102,28 +102,28 @@ impl Routes {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Route>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, RequestRoute>> {
         // A panic elsewhere leaves the map whole: each change is one call.
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A request that is under way.
-struct Open {
-    routes: Arc<Routes>,
+struct ActiveRoute {
+    routes: Arc<RequestRoutes>,
     name: String,
 }
 
-impl Drop for Open {
+impl Drop for ActiveRoute {
     fn drop(&mut self) {
         self.routes.lock().remove(&self.name);
     }
 }
 
 /// Hears what the client's servers say.
-struct Hears(Arc<Routes>);
+struct NotificationHandler(Arc<RequestRoutes>);
 
-impl HandleDispatchFrom<Client> for Hears {
+impl HandleDispatchFrom<Client> for NotificationHandler {
     async fn handle_dispatch_from(
         &mut self,
         message: Dispatch,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use mcp_acp_agent::{ConnectOptions, Required, SessionMcp, SetUpError};
+use mcp_acp_agent::{ConnectOptions, RequiredServers, SessionMcp, SessionSetupError};
 use mcp_model::RpcError;
 use tokio::time::Instant;
 
@@ -15,7 +15,7 @@ const PARTING: Duration = Duration::from_secs(1);
 
 fn requiring(names: &[&str]) -> ConnectOptions {
     let names: BTreeSet<String> = names.iter().map(|it| (*it).to_owned()).collect();
-    ConnectOptions { required: Required::These(names), ..options() }
+    ConnectOptions { required: RequiredServers::Named(names), ..options() }
 }
 
 #[tokio::test(start_paused = true)]
@@ -41,7 +41,7 @@ async fn acpx_05_servers_that_stall_cost_one_limit_between_them() {
 async fn acpx_05_all_have_a_limit_of_their_own() {
     let mut options = options();
     options.limits.startup = Duration::from_secs(3600);
-    let (begun, whole) = (Instant::now(), options.whole);
+    let (begun, whole) = (Instant::now(), options.total_timeout);
     let session = SessionMcp::connect(validated(&entries(&["silent", "a"])), options).await.unwrap();
     assert!(begun.elapsed() >= whole && begun.elapsed() < whole + PARTING, "{:?}", begun.elapsed());
     assert!(seen(&session).ends_with("a:connected"));
@@ -66,12 +66,12 @@ async fn acpx_03_a_server_that_is_required_ends_the_set_up_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn acpx_03_several_that_are_required_are_all_told() {
-    let options = ConnectOptions { required: Required::All, ..options() };
+    let options = ConnectOptions { required: RequiredServers::All, ..options() };
     let entries = entries(&["locked", "gone"]);
     // Both fail in one moment, or one a moment before the other: then it alone is told.
     let error = SessionMcp::connect(validated(&entries), options).await.err().unwrap();
-    let SetUpError::Failed(failures) = &error else { panic!("{error}") };
-    let both = SetUpError::Failed(failures.iter().cycle().take(2).cloned().collect());
+    let SessionSetupError::Failed(failures) = &error else { panic!("{error}") };
+    let both = SessionSetupError::Failed(failures.iter().cycle().take(2).cloned().collect());
     let data = RpcError::from(&both).data.unwrap().read::<serde_json::Value>().unwrap();
     assert_eq!(data["failures"].as_array().unwrap().len(), 2);
     assert_eq!(data["failures"][0]["data"]["serverName"], data["serverName"]);
@@ -86,14 +86,14 @@ async fn acpx_03_a_required_server_that_stalls_is_a_time_out() {
 
 #[tokio::test(start_paused = true)]
 async fn acpx_14_statuses_are_told_as_they_change_and_end_with_the_session() {
-    let connecting = SessionMcp::begin(validated(&entries(&["a", "gone"])), options());
+    let connecting = SessionMcp::prepare(validated(&entries(&["a", "gone"])), options());
     let mut changes = connecting.changes();
     let mut told = Vec::new();
     for _ in 0..2 {
         let status = changes.next().await.unwrap();
         told.push(format!("{}:{}", status.name, status.state.as_str()));
     }
-    let session = connecting.finish().await.unwrap();
+    let session = connecting.connect().await.unwrap();
     session.close().await;
     drop(session);
     let mut changes = changes.stream();
@@ -107,7 +107,7 @@ async fn acpx_14_statuses_are_told_as_they_change_and_end_with_the_session() {
 #[tokio::test(start_paused = true)]
 async fn acpx_14_the_response_may_say_how_its_servers_are() {
     let session = session(&["a", "gone"]).await;
-    let mut meta = session.meta();
+    let mut meta = session.to_meta();
     // How many tools the demo server has is its own matter.
     assert!(meta["mcpServers"][0]["tools"].as_u64().unwrap() > 5);
     meta["mcpServers"][0]["tools"] = 0.into();

@@ -4,7 +4,7 @@ use agent_client_protocol::{Agent, Client, ConnectTo, Error, on_receive_request,
 use mcp_acp::{Capabilities, Policy};
 use mcp_acp_agent::{
     ForkSession, ForkSessionV2, LoadSession, NewSession, NewSessionV2, ResumeSession, ResumeSessionV2,
-    SessionMcp, SetUpRequest,
+    SessionMcp, TypedSessionRequest,
 };
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::wire::RawClient;
 use crate::world::{options, seen};
 
 /// What an agent of three lines answers: the servers as they are, in a session's id.
-async fn set_up(request: impl SetUpRequest, capabilities: Capabilities) -> Result<String, Error> {
+async fn set_up(request: impl TypedSessionRequest, capabilities: Capabilities) -> Result<String, Error> {
     let validated = request.validate(&capabilities, Policy::default()).await?;
     let session = SessionMcp::connect(validated, options()).await?;
     Ok(seen(&session))

@@ -9,7 +9,7 @@ use agent_client_protocol::v1::schema::{McpError, NewSessionResponse};
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Agent, BoxFuture, Client, ConnectTo, Error, NullRun, on_receive_request};
 use mcp_acp::{Capabilities, Policy};
-use mcp_acp_agent::{ConnectOptions, NewSession, OverAcp, SessionMcp, SetUpRequest};
+use mcp_acp_agent::{ConnectOptions, NewSession, OverAcp, SessionMcp, TypedSessionRequest};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 

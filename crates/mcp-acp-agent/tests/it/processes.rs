@@ -111,7 +111,7 @@ async fn acpx_03_a_set_up_that_fails_leaves_no_process() {
     let late = json!({"name": "late", "command": "/bin/sh", "args": ["-c", late], "env": []});
     entries.as_array_mut().unwrap().push(late);
     let mut options = real();
-    options.required = mcp_acp_agent::Required::All;
+    options.required = mcp_acp_agent::RequiredServers::All;
     let error = SessionMcp::connect(validated(&entries), options).await.err().unwrap();
     assert_eq!(error.to_string(), "MCP server 'late' ended with status 1 before it spoke");
     assert_die(&ids(folder.path()).await);

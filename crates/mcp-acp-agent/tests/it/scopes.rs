@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_acp_agent::{ConnectOptions, SessionMcp, Sessions, SetUpError};
+use mcp_acp_agent::{ConnectOptions, SessionMcp, SessionRegistry, SessionSetupError};
 use mcp_model::RpcError;
 
 use crate::world::{entries, options, seen, session, told, tool_call, validated};
 
 /// Gives a session these servers in memory.
-async fn put(sessions: &Sessions, id: &str, names: &[&str]) -> Arc<SessionMcp> {
-    let place = sessions.place(id).unwrap();
-    let exchanged = sessions.put(session(names).await, place).unwrap();
-    if let Some(former) = exchanged.former {
+async fn put(sessions: &SessionRegistry, id: &str, names: &[&str]) -> Arc<SessionMcp> {
+    let place = sessions.reserve(id).unwrap();
+    let exchanged = sessions.install(session(names).await, place).unwrap();
+    if let Some(former) = exchanged.previous {
         former.close().await;
         // Its place is given back by the task that closes it.
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -22,23 +22,23 @@ async fn put(sessions: &Sessions, id: &str, names: &[&str]) -> Arc<SessionMcp> {
 
 #[tokio::test(start_paused = true)]
 async fn acpx_03_a_client_without_measure_is_refused_before_anything_is_started() {
-    let sessions = Sessions::with_room(2);
+    let sessions = SessionRegistry::with_capacity(2);
     put(&sessions, "1", &["a"]).await;
-    let place = sessions.place("2").unwrap();
-    let error = serde_json::to_string(&RpcError::from(&sessions.place("3").unwrap_err())).unwrap();
+    let place = sessions.reserve("2").unwrap();
+    let error = serde_json::to_string(&RpcError::from(&sessions.reserve("3").unwrap_err())).unwrap();
     insta::assert_snapshot!(error, @r#"{"code":-32603,"message":"this agent has no room for more than 2 sessions with MCP servers at once","data":{"limit":2,"suggestion":"close a session first"}}"#);
     // Whoever gives up gives his place back; so does a session that is closed, and one whose set is exchanged.
     drop(place);
     put(&sessions, "1", &["b"]).await;
     put(&sessions, "2", &["a"]).await;
-    assert!(sessions.place("3").is_err() && sessions.close("1").await);
+    assert!(sessions.reserve("3").is_err() && sessions.close("1").await);
     tokio::time::sleep(Duration::from_millis(1)).await;
-    assert!(sessions.place("3").is_ok());
+    assert!(sessions.reserve("3").is_ok());
 }
 
 #[tokio::test(start_paused = true)]
 async fn x_25_a_session_has_no_tools_of_another() {
-    let sessions = Sessions::new();
+    let sessions = SessionRegistry::new();
     let first = put(&sessions, "1", &["a"]).await;
     let second = put(&sessions, "2", &["b"]).await;
     let names =
@@ -57,7 +57,7 @@ async fn x_25_a_session_has_no_tools_of_another() {
 
 #[tokio::test(start_paused = true)]
 async fn acpx_10_another_set_takes_the_place_of_the_former() {
-    let sessions = Sessions::new();
+    let sessions = SessionRegistry::new();
     let former = put(&sessions, "1", &["a", "b"]).await;
     let latter = put(&sessions, "1", &["b", "c"]).await;
     assert_eq!(
@@ -74,15 +74,15 @@ async fn acpx_10_another_set_takes_the_place_of_the_former() {
 
 #[tokio::test(start_paused = true)]
 async fn acp_020_what_is_connected_for_a_session_that_is_closed_meanwhile_is_closed() {
-    let sessions = Sessions::with_room(3);
+    let sessions = SessionRegistry::with_capacity(3);
     put(&sessions, "1", &["a"]).await;
     // A load that is under way when its session is closed, and one of a session that was never there.
     for (id, there) in [("1", true), ("2", false)] {
-        let place = sessions.place(id).unwrap();
+        let place = sessions.reserve(id).unwrap();
         let connected = session(&["b"]).await;
-        let mut changes = connected.changes();
+        let mut changes = connected.status_stream();
         assert_eq!(sessions.close(id).await, there);
-        assert_eq!(sessions.put(connected, place).err(), Some(SetUpError::Closed));
+        assert_eq!(sessions.install(connected, place).err(), Some(SessionSetupError::Closed));
         assert!(sessions.get(id).is_none());
         sessions.close_all().await;
         let mut last = None;
@@ -98,12 +98,12 @@ async fn acp_020_what_is_connected_for_a_session_that_is_closed_meanwhile_is_clo
 
 #[tokio::test(start_paused = true)]
 async fn acpx_10_the_exchange_is_one_step_and_the_former_set_ends_without_being_waited_for() {
-    let sessions = Sessions::new();
+    let sessions = SessionRegistry::new();
     let former = put(&sessions, "1", &["a"]).await;
-    let (place, latter) = (sessions.place("1").unwrap(), session(&["b"]).await);
+    let (place, latter) = (sessions.reserve("1").unwrap(), session(&["b"]).await);
     // A cancellation that comes after the connecting finds nothing to interrupt.
-    let exchanged = sessions.put(latter, place).unwrap();
-    assert!(exchanged.former.is_some_and(|it| Arc::ptr_eq(&it, &former)));
+    let exchanged = sessions.install(latter, place).unwrap();
+    assert!(exchanged.previous.is_some_and(|it| Arc::ptr_eq(&it, &former)));
     assert_eq!((seen(&former).as_str(), seen(&exchanged.servers).as_str()), ("a:connected", "b:connected"));
     assert!(Arc::ptr_eq(&sessions.get("1").unwrap(), &exchanged.servers));
     tokio::time::sleep(Duration::from_secs(60)).await;
@@ -112,7 +112,7 @@ async fn acpx_10_the_exchange_is_one_step_and_the_former_set_ends_without_being_
 
 #[tokio::test(start_paused = true)]
 async fn acpx_13_a_request_for_more_servers_than_there_may_be_is_refused() {
-    let few = || ConnectOptions { most_servers: 2, ..options() };
+    let few = || ConnectOptions { max_servers: 2, ..options() };
     assert!(SessionMcp::connect(validated(&entries(&["a", "b"])), few()).await.is_ok());
     let error = SessionMcp::connect(validated(&entries(&["a", "b", "c"])), few()).await.err().unwrap();
     let error = serde_json::to_string(&RpcError::from(&error)).unwrap();

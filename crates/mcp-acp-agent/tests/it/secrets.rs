@@ -4,7 +4,7 @@ use agent_client_protocol::v1::schema::{NewSessionRequest, NewSessionResponse};
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Agent, Client, JsonRpcMessage, on_receive_request};
 use mcp_acp::{Capabilities, Policy};
-use mcp_acp_agent::{LoadSession, NewSession, Required, SessionMcp, SetUpRequest};
+use mcp_acp_agent::{LoadSession, NewSession, RequiredServers, SessionMcp, TypedSessionRequest};
 use serde_json::{Value, json};
 
 use crate::wire::RawClient;
@@ -80,7 +80,7 @@ async fn acpx_04_what_the_sdk_repeats_is_not_repeated_here() {
 #[tokio::test]
 async fn a_request_shows_nothing_of_itself() {
     let request = NewSession::parse_message("session/new", &params()).unwrap();
-    assert_eq!(format!("{request:?}"), "NewSession(SetUp(session/new, ***))");
+    assert_eq!(format!("{request:?}"), "NewSession(SessionRequest(session/new, ***))");
     assert_eq!(request.to_untyped_message().unwrap().params, params());
     // Whatever the parameters are, reading them is not what fails.
     for odd in [Value::Null, json!([1]), json!("SECRET"), json!({"mcpServers": 3})] {
@@ -102,7 +102,7 @@ async fn acpx_03_what_the_world_did_is_an_internal_error_of_the_sdk() {
     let validated = crate::world::validated(&json!([
         {"type": "http", "name": "locked", "url": "https://api.example/mcp?token=SECRET", "headers": []},
     ]));
-    let options = mcp_acp_agent::ConnectOptions { required: Required::All, ..options() };
+    let options = mcp_acp_agent::ConnectOptions { required: RequiredServers::All, ..options() };
     let error = SessionMcp::connect(validated, options).await.err().unwrap();
     let error: agent_client_protocol::Error = error.into();
     assert_eq!(error.code, agent_client_protocol::ErrorCode::INTERNAL_ERROR);

@@ -5,13 +5,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_acp::{Agent, Capabilities, Method, SetUp, Validated, Version, validate};
-use mcp_acp_agent::{ConnectOptions, SessionMcp, State, ToolCall};
+use mcp_acp::{
+    AcpVersion, AgentProfile, Capabilities, SessionMethod, SessionRequest, ValidatedRequest, validate,
+};
+use mcp_acp_agent::{ConnectOptions, ConnectionState, SessionMcp, ToolCall};
 use mcp_host::{Dialer, HostOptions, Supervision};
 use mcp_model::{CallResult, RawJson};
 use mcp_transport::{
-    Dial, Disconnect, DisconnectReason, HandshakeMode, Link, Outbound, RequestError, StartError, StreamId,
-    Transport,
+    Dial, Disconnect, DisconnectReason, HandshakeMode, Link, Outbound, SessionRequestError, StartError,
+    StreamId, Transport,
 };
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -57,7 +59,7 @@ impl Transport for PeerWire {
         Self: 'a,
     {
         let refused = |status, message: &str| {
-            let fault = RequestError { status, message: message.to_owned(), error: None };
+            let fault = SessionRequestError { status, message: message.to_owned(), error: None };
             Disconnect::new(DisconnectReason::NotStarted(StartError::Refused(fault)))
         };
         Box::pin(async move {
@@ -125,7 +127,7 @@ fn dialer() -> Dialer {
 pub(crate) fn options() -> ConnectOptions {
     let mut res = ConnectOptions { dialer: Some(dialer()), ..real() };
     res.limits.startup = Duration::from_secs(10);
-    res.whole = Duration::from_secs(20);
+    res.total_timeout = Duration::from_secs(20);
     res
 }
 
@@ -136,12 +138,12 @@ pub(crate) fn real() -> ConnectOptions {
 }
 
 /// What an agent that has declared everything makes of these entries.
-pub(crate) fn validated(servers: &Value) -> Validated {
+pub(crate) fn validated(servers: &Value) -> ValidatedRequest {
     let capabilities = Capabilities { http: true, sse: true, acp: true, ..Capabilities::STDIO };
     let cwd = std::env::temp_dir();
     let params = serde_json::json!({ "cwd": cwd, "mcpServers": servers });
-    let set_up = SetUp { method: Method::New, params: RawJson::from_value(&params).unwrap() };
-    validate(&set_up, &Agent::new(Version::V1, &capabilities)).unwrap()
+    let set_up = SessionRequest { method: SessionMethod::New, params: RawJson::from_value(&params).unwrap() };
+    validate(&set_up, &AgentProfile::new(AcpVersion::V1, &capabilities)).unwrap()
 }
 
 /// Entries of these names, to be had in memory.
@@ -166,7 +168,9 @@ pub(crate) fn seen(session: &SessionMcp) -> String {
 pub(crate) fn failure(session: &SessionMcp, name: &str) -> String {
     let statuses = session.statuses();
     let status = statuses.iter().find(|it| it.name == name).unwrap();
-    let State::Failed(failure) = &status.state else { panic!("{name} is {}", status.state.as_str()) };
+    let ConnectionState::Failed(failure) = &status.state else {
+        panic!("{name} is {}", status.state.as_str())
+    };
     serde_json::to_string_pretty(&mcp_model::RpcError::from(failure)).unwrap()
 }
 

@@ -2,33 +2,36 @@
 
 use std::time::Duration;
 
-use mcp_acp::{Failure, FailureKind, Transport};
+use mcp_acp::{AcpTransport, ServerStartError, ServerStartErrorKind};
 use mcp_model::{RpcError, Secret};
 
-fn sent(transport: Transport, kind: FailureKind) -> String {
+fn sent(transport: AcpTransport, kind: ServerStartErrorKind) -> String {
     let secret = Secret::new("hunter2-and-more");
-    let error = RpcError::from(&Failure::new("files", transport, kind, &[&secret]));
+    let error = RpcError::from(&ServerStartError::new("files", transport, kind, &[&secret]));
     serde_json::to_string(&error).unwrap().replace(",\"", ",\n\"")
 }
 
 #[test]
 fn acpx_03_acpx_04_every_failure_has_its_evidence() {
     let command = || "/opt/files".to_owned();
-    let http = |kind| sent(Transport::Http, kind);
-    let stdio = |kind| sent(Transport::Stdio, kind);
+    let http = |kind| sent(AcpTransport::Http, kind);
+    let stdio = |kind| sent(AcpTransport::Stdio, kind);
     let all = [
-        stdio(FailureKind::ExecutableNotFound { command: command() }),
-        stdio(FailureKind::SpawnFailed { command: command(), error: "permission denied".to_owned() }),
-        stdio(FailureKind::Exited {
+        stdio(ServerStartErrorKind::ExecutableNotFound { command: command() }),
+        stdio(ServerStartErrorKind::SpawnFailed {
+            command: command(),
+            error: "permission denied".to_owned(),
+        }),
+        stdio(ServerStartErrorKind::Exited {
             command: command(),
             exit_code: Some(3),
             stderr: "no login with \u{1b}hunter2-\u{7}and-more\n".to_owned(),
         }),
-        stdio(FailureKind::Exited { command: command(), exit_code: None, stderr: String::new() }),
-        http(FailureKind::ConnectionFailed { error: "refused".to_owned() }),
-        http(FailureKind::AuthenticationFailed { error: "401".to_owned() }),
-        http(FailureKind::TimedOut { limit: Duration::from_secs(30), stderr: String::new() }),
-        http(FailureKind::NoCommonVersion {
+        stdio(ServerStartErrorKind::Exited { command: command(), exit_code: None, stderr: String::new() }),
+        http(ServerStartErrorKind::ConnectionFailed { error: "refused".to_owned() }),
+        http(ServerStartErrorKind::AuthenticationFailed { error: "401".to_owned() }),
+        http(ServerStartErrorKind::TimedOut { limit: Duration::from_secs(30), stderr: String::new() }),
+        http(ServerStartErrorKind::NoCommonVersion {
             expected: "2025-11-25".to_owned(),
             actual: "1999-01-01".to_owned(),
         }),
@@ -39,8 +42,8 @@ fn acpx_03_acpx_04_every_failure_has_its_evidence() {
 #[test]
 fn acpx_04_of_what_a_program_wrote_the_end_is_kept() {
     let stderr = format!("{}the reason", "é".repeat(9000));
-    let kind = FailureKind::Exited { command: "/a".to_owned(), exit_code: Some(1), stderr };
-    let failure = Failure::new("a", Transport::Stdio, kind, &[]);
-    let FailureKind::Exited { stderr, .. } = failure.kind() else { panic!() };
+    let kind = ServerStartErrorKind::Exited { command: "/a".to_owned(), exit_code: Some(1), stderr };
+    let failure = ServerStartError::new("a", AcpTransport::Stdio, kind, &[]);
+    let ServerStartErrorKind::Exited { stderr, .. } = failure.kind() else { panic!() };
     assert!(stderr.ends_with("éthe reason") && stderr.len() <= 4096 && stderr.len() > 4090);
 }

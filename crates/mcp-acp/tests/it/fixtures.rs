@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use mcp_acp::{Agent, BadEntries, Effect, Policy, Refusal, SetUp, Version, validate};
+use mcp_acp::{
+    AcpVersion, AgentProfile, InvalidEntryPolicy, Policy, SessionRequest, SessionRequestError, WarningEffect,
+    validate,
+};
 use mcp_model::RawJson;
 use serde_json::Value;
 
@@ -23,16 +26,16 @@ fn requests(folder: &str) -> Vec<(String, RawJson)> {
 
 #[test]
 fn acp_030_acp_032_every_request_is_judged_as_its_folder_says() {
-    for (version, name) in [(Version::V1, "acp-v1"), (Version::V2, "acp-v2")] {
+    for (version, name) in [(AcpVersion::V1, "acp-v1"), (AcpVersion::V2, "acp-v2")] {
         let valid = requests(&format!("{name}/valid"));
         let invalid = requests(&format!("{name}/invalid"));
         assert!(valid.len() > 2 && invalid.len() > 5, "{} {}", valid.len(), invalid.len());
         for (file, json) in valid {
-            let got = SetUp::read(&json).and_then(|it| answer(version, &it));
+            let got = SessionRequest::read(&json).and_then(|it| answer(version, &it));
             assert!(got.is_ok(), "{file}: {}", got.unwrap_err());
         }
         for (file, json) in invalid {
-            let got = SetUp::read(&json).and_then(|it| answer(version, &it));
+            let got = SessionRequest::read(&json).and_then(|it| answer(version, &it));
             assert!(got.is_err(), "{file}");
         }
     }
@@ -42,32 +45,36 @@ fn acp_030_acp_032_every_request_is_judged_as_its_folder_says() {
 #[test]
 fn acp_048_a_dropped_entry_is_reported() {
     let (mut taken, mut dropped) = (0, 0);
-    for (version, folder) in [(Version::V1, "acp-v1/invalid"), (Version::V2, "acp-v2/invalid")] {
+    for (version, folder) in [(AcpVersion::V1, "acp-v1/invalid"), (AcpVersion::V2, "acp-v2/invalid")] {
         for (file, json) in requests(folder) {
-            let Ok(set_up) = SetUp::read(&json) else { continue };
+            let Ok(set_up) = SessionRequest::read(&json) else { continue };
             let params: Value = serde_json::from_str(set_up.params.as_str()).unwrap();
             let entries = params["mcpServers"].as_array().map_or(0, Vec::len);
-            let policy = Policy { bad_entries: BadEntries::Drop, ..Policy::default() };
+            let policy = Policy { invalid_entries: InvalidEntryPolicy::Drop, ..Policy::default() };
             let capabilities = all();
-            let agent = Agent { policy, ..Agent::new(version, &capabilities) };
+            let agent = AgentProfile { policy, ..AgentProfile::new(version, &capabilities) };
             match validate(&set_up, &agent) {
                 Ok(it) => {
                     let mut gone: Vec<_> = it
-                        .reports
+                        .warnings
                         .iter()
-                        .filter(|it| it.effect == Effect::Dropped)
-                        .filter_map(|it| it.finding.index)
+                        .filter(|it| it.effect == WarningEffect::Dropped)
+                        .filter_map(|it| it.diagnostic.index)
                         .collect();
                     gone.dedup();
                     assert_eq!(it.servers.len() + gone.len(), entries, "{file}");
                     taken += it.servers.len();
                     dropped += gone.len();
                 }
-                Err(Refusal::InvalidParams(it)) => {
+                Err(SessionRequestError::InvalidParams(it)) => {
                     assert!(it.errors().iter().any(|it| it.index.is_none()), "{file}: {it}");
                 }
-                Err(Refusal::MethodNotFound { .. }) => assert_eq!(file, "method__load.json"),
-                Err(it @ (Refusal::NoRequest | Refusal::MethodNotDeclared { .. })) => panic!("{file}: {it}"),
+                Err(SessionRequestError::MethodNotFound { .. }) => assert_eq!(file, "method__load.json"),
+                Err(
+                    it @ (SessionRequestError::NotARequest | SessionRequestError::MethodNotDeclared { .. }),
+                ) => {
+                    panic!("{file}: {it}")
+                }
             }
         }
     }

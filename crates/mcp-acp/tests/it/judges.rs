@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
-use mcp_acp::{Method, SetUp, Version};
+use mcp_acp::{AcpVersion, SessionMethod, SessionRequest};
 use serde_json::{Value, json};
 
 use crate::{answer, raw};
@@ -45,8 +45,8 @@ fn recorded(test: &str) -> Option<Value> {
     Some(serde_json::from_str(&std::fs::read_to_string(folder.join("acp.json")).unwrap()).unwrap())
 }
 
-fn accepts(version: Version, params: &Value) -> bool {
-    answer(version, &SetUp { method: Method::New, params: raw(&params.to_string()) }).is_ok()
+fn accepts(version: AcpVersion, params: &Value) -> bool {
+    answer(version, &SessionRequest { method: SessionMethod::New, params: raw(&params.to_string()) }).is_ok()
 }
 
 /// The verdicts are the same but for the listed cases, and each of those is needed.
@@ -67,7 +67,8 @@ fn acpx_09_acpx_11_the_protocols_own_types_take_the_same_entries() {
     let Some(recorded) = recorded(name) else { return };
     let probes = recorded["probes"].as_array().unwrap();
     assert!(!probes.is_empty());
-    for (version, key, reasons) in [(Version::V1, "acp_v1", ENTRIES_V1), (Version::V2, "acp_v2", ENTRIES_V2)]
+    for (version, key, reasons) in
+        [(AcpVersion::V1, "acp_v1", ENTRIES_V1), (AcpVersion::V2, "acp_v2", ENTRIES_V2)]
     {
         let case = |it: &Value| {
             let params = json!({ "cwd": "/desk", "mcpServers": [it["input"]] });
@@ -89,7 +90,7 @@ fn acpx_10_the_protocols_own_types_take_the_same_requests() {
     let Some(recorded) = recorded("acpx_10_the_protocols_own_types_take_the_same_requests") else { return };
     let requests = recorded["requests"].as_array().unwrap();
     assert!(!requests.is_empty());
-    for (version, key) in [(Version::V1, "v1"), (Version::V2, "v2")] {
+    for (version, key) in [(AcpVersion::V1, "v1"), (AcpVersion::V2, "v2")] {
         let cases: Vec<_> = requests
             .iter()
             .map(|it| (it["label"].as_str().unwrap(), it[key]["ok"] == true, accepts(version, &it["input"])))
@@ -125,13 +126,13 @@ fn acp_048_the_protocols_own_types_take_the_same_requests_of_the_world() {
         return std::io::stderr().write_all(line.as_bytes()).unwrap();
     };
     for (version, key, reasons) in
-        [(Version::V1, "request_v1", FOUND_V1), (Version::V2, "request_v2", FOUND_V2)]
+        [(AcpVersion::V1, "request_v1", FOUND_V1), (AcpVersion::V2, "request_v2", FOUND_V2)]
     {
         let mut cases = Vec::new();
         for it in recorded["files"].as_array().unwrap().iter().filter(|it| it[key].is_object()) {
             let file = it["file"].as_str().unwrap();
             let request = raw(&std::fs::read_to_string(corpus.join(file)).unwrap());
-            let ours = SetUp::read(&request).and_then(|it| answer(version, &it));
+            let ours = SessionRequest::read(&request).and_then(|it| answer(version, &it));
             cases.push((file, it[key]["ok"] == true, ours.is_ok()));
         }
         assert!(cases.len() > 10);

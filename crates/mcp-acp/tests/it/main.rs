@@ -12,7 +12,10 @@ mod policies;
 mod schema;
 mod secrets;
 
-use mcp_acp::{Agent, Capabilities, Method, Refusal, SetUp, Validated, Version, validate};
+use mcp_acp::{
+    AcpVersion, AgentProfile, Capabilities, SessionMethod, SessionRequest, SessionRequestError,
+    ValidatedRequest, validate,
+};
 use mcp_model::RawJson;
 use serde_json::Value;
 
@@ -21,9 +24,9 @@ pub(crate) fn raw(text: &str) -> RawJson {
 }
 
 /// A request of this method with this list of servers, in the folder `/desk`.
-pub(crate) fn request(method: Method, servers: &str) -> SetUp {
+pub(crate) fn request(method: SessionMethod, servers: &str) -> SessionRequest {
     let params = raw(&format!(r#"{{"cwd":"/desk","sessionId":"s","mcpServers":{servers}}}"#));
-    SetUp { method, params }
+    SessionRequest { method, params }
 }
 
 /// Everything that there is.
@@ -33,11 +36,14 @@ pub(crate) fn all() -> Capabilities {
 }
 
 /// What a strict agent that has declared everything answers.
-pub(crate) fn answer(version: Version, set_up: &SetUp) -> Result<Validated, Refusal> {
-    validate(set_up, &Agent::new(version, &all()))
+pub(crate) fn answer(
+    version: AcpVersion,
+    set_up: &SessionRequest,
+) -> Result<ValidatedRequest, SessionRequestError> {
+    validate(set_up, &AgentProfile::new(version, &all()))
 }
 
 /// The `error` of a refusal.
-pub(crate) fn error(refusal: &Refusal) -> Value {
+pub(crate) fn error(refusal: &SessionRequestError) -> Value {
     serde_json::to_value(refusal).unwrap()
 }

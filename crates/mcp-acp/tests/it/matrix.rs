@@ -1,6 +1,8 @@
 //! Capability × transport × version × method: who may ask for what (ACP-033).
 
-use mcp_acp::{Agent, Capabilities, Method, Refusal, SetEffect, Version, validate};
+use mcp_acp::{
+    AcpVersion, AgentProfile, Capabilities, ServerSetEffect, SessionMethod, SessionRequestError, validate,
+};
 use serde_json::Value;
 
 use crate::{error, raw, request};
@@ -17,20 +19,21 @@ const ENTRIES: &[(&str, &str)] = &[
 
 /// What an agent that declares this answers to each transport: `+`, or the sentence of its refusal.
 #[track_caller]
-fn check(version: Version, declared: &str, accepted: &str) {
+fn check(version: AcpVersion, declared: &str, accepted: &str) {
     let capabilities = Capabilities::read(version, &raw(declared));
-    for method in Method::ALL {
+    for method in SessionMethod::ALL {
         for (transport, entry) in ENTRIES {
             let row = format!("{declared} {version:?} {} {transport}", method.as_str());
-            let got = validate(&request(method, &format!("[{entry}]")), &Agent::new(version, &capabilities));
-            if version == Version::V2 && method == Method::Load {
-                assert!(matches!(got, Err(Refusal::MethodNotFound { .. })), "{row}");
+            let got =
+                validate(&request(method, &format!("[{entry}]")), &AgentProfile::new(version, &capabilities));
+            if version == AcpVersion::V2 && method == SessionMethod::Load {
+                assert!(matches!(got, Err(SessionRequestError::MethodNotFound { .. })), "{row}");
                 continue;
             }
             if accepted.split(' ').any(|it| it == *transport) {
                 let got = got.unwrap_or_else(|it| panic!("{row}: {it}"));
                 let servers: Vec<_> = got.servers.iter().map(|it| it.transport().to_string()).collect();
-                assert_eq!((servers, got.reports), (vec![(*transport).to_owned()], Vec::new()), "{row}");
+                assert_eq!((servers, got.warnings), (vec![(*transport).to_owned()], Vec::new()), "{row}");
                 continue;
             }
             let refusal = got.expect_err(&row);
@@ -38,7 +41,7 @@ fn check(version: Version, declared: &str, accepted: &str) {
             assert_eq!(refusal.to_string(), sentence(version, transport), "{row}");
             assert_eq!(data["errors"].as_array().map(Vec::len), Some(1), "{row}");
             assert_eq!(data["errors"][0]["pointer"], "/params/mcpServers/0/type", "{row}");
-            if matches!((version, *transport), (Version::V1, "_pigeon" | "websocket")) {
+            if matches!((version, *transport), (AcpVersion::V1, "_pigeon" | "websocket")) {
                 assert_eq!(data["requestedTransport"], Value::Null, "{row}");
             } else {
                 assert_eq!(data["requestedTransport"], *transport, "{row}");
@@ -48,26 +51,30 @@ fn check(version: Version, declared: &str, accepted: &str) {
     }
 }
 
-fn sentence(version: Version, transport: &str) -> &'static str {
+fn sentence(version: AcpVersion, transport: &str) -> &'static str {
     match (version, transport) {
-        (Version::V1, "http") => "HTTP transport not supported: agent did not declare mcpCapabilities.http",
-        (Version::V1, "sse") => "SSE transport not supported: agent did not declare mcpCapabilities.sse",
-        (Version::V1, "acp") => "ACP transport not supported: agent did not declare mcpCapabilities.acp",
-        (Version::V1, _) => "Invalid mcpServers: 1 errors",
-        (Version::V2, "stdio") => "STDIO transport not supported: agent did not declare session.mcp.stdio",
-        (Version::V2, "http") => "HTTP transport not supported: agent did not declare session.mcp.http",
-        (Version::V2, "acp") => "ACP transport not supported: agent did not declare session.mcp.acp",
-        (Version::V2, "sse") => "SSE transport not supported: protocol version 2 has no such transport",
-        (Version::V2, "_pigeon") => {
+        (AcpVersion::V1, "http") => {
+            "HTTP transport not supported: agent did not declare mcpCapabilities.http"
+        }
+        (AcpVersion::V1, "sse") => "SSE transport not supported: agent did not declare mcpCapabilities.sse",
+        (AcpVersion::V1, "acp") => "ACP transport not supported: agent did not declare mcpCapabilities.acp",
+        (AcpVersion::V1, _) => "Invalid mcpServers: 1 errors",
+        (AcpVersion::V2, "stdio") => "STDIO transport not supported: agent did not declare session.mcp.stdio",
+        (AcpVersion::V2, "http") => "HTTP transport not supported: agent did not declare session.mcp.http",
+        (AcpVersion::V2, "acp") => "ACP transport not supported: agent did not declare session.mcp.acp",
+        (AcpVersion::V2, "sse") => "SSE transport not supported: protocol version 2 has no such transport",
+        (AcpVersion::V2, "_pigeon") => {
             "'_pigeon' transport not supported: agent did not declare session.mcp._pigeon"
         }
-        (Version::V2, _) => "'websocket' transport not supported: protocol version 2 has no such transport",
+        (AcpVersion::V2, _) => {
+            "'websocket' transport not supported: protocol version 2 has no such transport"
+        }
     }
 }
 
 #[test]
 fn acp_001_acp_015_acp_016_acp_033_acp_039_each_declaration_of_version_1() {
-    let check = |declared, accepted| check(Version::V1, declared, accepted);
+    let check = |declared, accepted| check(AcpVersion::V1, declared, accepted);
     check("{}", "stdio");
     check(r#"{"http":true}"#, "stdio http");
     check(r#"{"sse":true}"#, "stdio sse");
@@ -81,7 +88,7 @@ fn acp_001_acp_015_acp_016_acp_033_acp_039_each_declaration_of_version_1() {
 
 #[test]
 fn acp_033_acpx_11_each_declaration_of_version_2() {
-    let check = |declared, accepted| check(Version::V2, declared, accepted);
+    let check = |declared, accepted| check(AcpVersion::V2, declared, accepted);
     check("{}", "");
     check(r#"{"stdio":{}}"#, "stdio");
     check(r#"{"http":{}}"#, "http");
@@ -96,11 +103,11 @@ fn acp_033_acpx_11_each_declaration_of_version_2() {
 #[test]
 fn acpx_10_what_is_asked_for_later_replaces_what_was_there() {
     for (method, effect) in [
-        (Method::New, SetEffect::Begins),
-        (Method::Load, SetEffect::Replaces),
-        (Method::Resume, SetEffect::Replaces),
-        (Method::Fork, SetEffect::Begins),
+        (SessionMethod::New, ServerSetEffect::Initial),
+        (SessionMethod::Load, ServerSetEffect::Replacement),
+        (SessionMethod::Resume, ServerSetEffect::Replacement),
+        (SessionMethod::Fork, ServerSetEffect::Initial),
     ] {
-        assert_eq!(crate::answer(Version::V1, &request(method, "[]")).unwrap().effect, effect);
+        assert_eq!(crate::answer(AcpVersion::V1, &request(method, "[]")).unwrap().server_set_effect, effect);
     }
 }

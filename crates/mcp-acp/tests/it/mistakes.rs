@@ -1,13 +1,18 @@
 //! What a client is told about a request that is wrong: the error objects as they are sent.
 
-use mcp_acp::{Agent, Capabilities, Method, Refusal, SetUp, Version, validate};
+use mcp_acp::{
+    AcpVersion, AgentProfile, Capabilities, SessionMethod, SessionRequest, SessionRequestError, validate,
+};
 use serde_json::Value;
 
 use crate::{answer, error, raw, request};
 
 /// The answer of an agent that has declared nothing.
 fn refused(servers: &str) -> Value {
-    let got = validate(&request(Method::New, servers), &Agent::new(Version::V1, &Capabilities::STDIO));
+    let got = validate(
+        &request(SessionMethod::New, servers),
+        &AgentProfile::new(AcpVersion::V1, &Capabilities::STDIO),
+    );
     error(&got.unwrap_err())
 }
 
@@ -47,19 +52,23 @@ fn acpx_11_version_2() {
     let servers = r#"[{"name":"files","command":"/files"},
         {"type":"sse","name":"events","url":"https://events.example"},
         {"type":"_crow","name":"crow"}]"#;
-    insta::assert_json_snapshot!(error(&answer(Version::V2, &request(Method::New, servers)).unwrap_err()));
+    insta::assert_json_snapshot!(error(
+        &answer(AcpVersion::V2, &request(SessionMethod::New, servers)).unwrap_err()
+    ));
 }
 
 #[test]
 fn acpx_16_a_method_that_is_not_there() {
-    insta::assert_json_snapshot!(error(&answer(Version::V2, &request(Method::Load, "[]")).unwrap_err()));
+    insta::assert_json_snapshot!(error(
+        &answer(AcpVersion::V2, &request(SessionMethod::Load, "[]")).unwrap_err()
+    ));
 }
 
 #[test]
 fn acpx_16_a_method_that_was_not_declared() {
-    let method = Method::Load;
-    let capability = method.capability(Version::V1).unwrap();
-    insta::assert_json_snapshot!(error(&Refusal::MethodNotDeclared { method, capability }), @r#"
+    let method = SessionMethod::Load;
+    let capability = method.capability(AcpVersion::V1).unwrap();
+    insta::assert_json_snapshot!(error(&SessionRequestError::MethodNotDeclared { method, capability }), @r#"
     {
       "code": -32601,
       "message": "session/load not supported: agent did not declare loadSession",
@@ -70,13 +79,13 @@ fn acpx_16_a_method_that_was_not_declared() {
       }
     }
     "#);
-    assert_eq!(Method::New.capability(Version::V1), None);
+    assert_eq!(SessionMethod::New.capability(AcpVersion::V1), None);
 }
 
 #[track_caller]
 fn check(params: &str, want: &str) {
-    let set_up = SetUp { method: Method::New, params: raw(params) };
-    let got = match answer(Version::V1, &set_up) {
+    let set_up = SessionRequest { method: SessionMethod::New, params: raw(params) };
+    let got = match answer(AcpVersion::V1, &set_up) {
         Ok(it) => format!("{} {:?}", it.cwd, it.additional_directories),
         Err(refusal) => {
             let errors = error(&refusal)["data"]["errors"].take();
@@ -138,7 +147,9 @@ fn acpx_10_folders_besides_are_so_many_and_so_long() {
         let folders: Vec<_> = (0..count).map(|it| format!("\"/{it}\"")).collect();
         format!(r#"{{"cwd":"/a","additionalDirectories":[{}],"mcpServers":[]}}"#, folders.join(","))
     };
-    let taken = answer(Version::V1, &SetUp { method: Method::New, params: raw(&many(128)) }).unwrap();
+    let taken =
+        answer(AcpVersion::V1, &SessionRequest { method: SessionMethod::New, params: raw(&many(128)) })
+            .unwrap();
     assert_eq!(taken.additional_directories.len(), 128);
     check(
         &many(129),
@@ -159,13 +170,14 @@ fn acpx_10_folders_besides_are_so_many_and_so_long() {
 #[test]
 fn an_answer_is_bounded() {
     let servers = vec!["{}"; 500].join(",");
-    let error = error(&answer(Version::V1, &request(Method::New, &format!("[{servers}]"))).unwrap_err());
+    let error =
+        error(&answer(AcpVersion::V1, &request(SessionMethod::New, &format!("[{servers}]"))).unwrap_err());
     let (errors, omitted) = (&error["data"]["errors"], &error["data"]["omittedErrors"]);
     let total = errors.as_array().unwrap().len() as u64 + omitted.as_u64().unwrap();
     assert_eq!(errors.as_array().unwrap().len(), 200);
     assert_eq!(error["message"], format!("Invalid mcpServers: {total} errors"));
     let many = vec!["{}"; 1001].join(",");
-    assert!(answer(Version::V1, &request(Method::New, &format!("[{many}]"))).is_err());
+    assert!(answer(AcpVersion::V1, &request(SessionMethod::New, &format!("[{many}]"))).is_err());
     let long = format!(r#"[{{"name":"{}"}}]"#, "x".repeat(2 << 20));
-    assert!(answer(Version::V1, &request(Method::New, &long)).is_err());
+    assert!(answer(AcpVersion::V1, &request(SessionMethod::New, &long)).is_err());
 }

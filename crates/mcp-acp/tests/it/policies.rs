@@ -1,26 +1,27 @@
 //! What an agent may let pass, and that it is never silent about it.
 
 use mcp_acp::{
-    Agent, BadEntries, Capabilities, Effect, Folder, Leniency, Method, Policy, Refusal, SetUp, Tolerance,
-    Version, validate,
+    AcpVersion, AgentProfile, Capabilities, FolderStatus, InvalidEntryPolicy, Leniency, Policy,
+    SessionMethod, SessionRequest, SessionRequestError, Tolerance, WarningEffect, validate,
 };
 
 use crate::{raw, request};
 
 /// The names that are taken, and what is reported; or why not.
-fn told(set_up: &SetUp, policy: Policy) -> String {
+fn told(set_up: &SessionRequest, policy: Policy) -> String {
     let capabilities = Capabilities { http: true, ..Capabilities::STDIO };
-    let agent = Agent { policy, ..Agent::new(Version::V1, &capabilities) };
+    let agent = AgentProfile { policy, ..AgentProfile::new(AcpVersion::V1, &capabilities) };
     match validate(set_up, &agent) {
         Ok(it) => {
-            let reports = it.reports.iter().map(|it| {
+            let reports = it.warnings.iter().map(|it| {
                 let effect = match it.effect {
-                    Effect::Noted => "noted",
-                    Effect::Dropped => "dropped",
+                    WarningEffect::Noted => "noted",
+                    WarningEffect::Dropped => "dropped",
                 };
-                format!("{effect} {}", it.finding.pointer)
+                format!("{effect} {}", it.diagnostic.pointer)
             });
-            format!("{:?} {:?}", it.names().collect::<Vec<_>>(), reports.collect::<Vec<_>>()).replace('"', "")
+            format!("{:?} {:?}", it.server_names().collect::<Vec<_>>(), reports.collect::<Vec<_>>())
+                .replace('"', "")
         }
         Err(refusal) => refusal.to_string(),
     }
@@ -29,12 +30,12 @@ fn told(set_up: &SetUp, policy: Policy) -> String {
 const STRICT: fn() -> Policy = Policy::default;
 
 fn degrade() -> Policy {
-    Policy { bad_entries: BadEntries::Drop, ..Policy::default() }
+    Policy { invalid_entries: InvalidEntryPolicy::Drop, ..Policy::default() }
 }
 
 #[track_caller]
 fn check(servers: &str, policy: Policy, want: &str) {
-    assert_eq!(told(&request(Method::New, servers), policy), want, "{servers}");
+    assert_eq!(told(&request(SessionMethod::New, servers), policy), want, "{servers}");
 }
 
 #[test]
@@ -79,7 +80,7 @@ fn acp_022_x_05_acpx_09_what_passes_is_reported() {
 
 #[test]
 fn acpx_10_a_missing_list_of_servers_by_policy() {
-    let set_up = SetUp { method: Method::New, params: raw(r#"{"cwd":"/desk"}"#) };
+    let set_up = SessionRequest { method: SessionMethod::New, params: raw(r#"{"cwd":"/desk"}"#) };
     assert_eq!(told(&set_up, Policy::default()), "'mcpServers' is required");
     let lenient = Policy { missing_servers: Tolerance::Warn, ..Policy::default() };
     assert_eq!(told(&set_up, lenient), "[] [noted /params/mcpServers]");
@@ -88,16 +89,16 @@ fn acpx_10_a_missing_list_of_servers_by_policy() {
 #[test]
 fn acpx_02_whether_a_folder_is_there_the_caller_says() {
     let params = r#"{"cwd":"/gone","additionalDirectories":["/file","/secret","/ok"],"mcpServers":[]}"#;
-    let set_up = SetUp { method: Method::New, params: raw(params) };
+    let set_up = SessionRequest { method: SessionMethod::New, params: raw(params) };
     let folder = |path: &str| match path {
-        "/gone" => Folder::Missing,
-        "/file" => Folder::NotAFolder,
-        "/secret" => Folder::Forbidden,
-        _ => Folder::Usable,
+        "/gone" => FolderStatus::Missing,
+        "/file" => FolderStatus::NotAFolder,
+        "/secret" => FolderStatus::Forbidden,
+        _ => FolderStatus::Usable,
     };
     let capabilities = Capabilities::STDIO;
-    let agent = Agent { folder: &folder, ..Agent::new(Version::V1, &capabilities) };
-    let Err(Refusal::InvalidParams(refusal)) = validate(&set_up, &agent) else { panic!() };
+    let agent = AgentProfile { check_folder: &folder, ..AgentProfile::new(AcpVersion::V1, &capabilities) };
+    let Err(SessionRequestError::InvalidParams(refusal)) = validate(&set_up, &agent) else { panic!() };
     let messages: Vec<_> = refusal.errors().iter().map(|it| it.message.as_str()).collect();
     assert_eq!(
         messages,

@@ -2,8 +2,8 @@
 
 use agent_client_protocol_schema::{v1, v2};
 use mcp_acp::{
-    Agent, Capabilities, Failure, FailureKind, Method, Refusal, SetUp, Transport, Validated, Version,
-    validate,
+    AcpTransport, AcpVersion, AgentProfile, Capabilities, ServerStartError, ServerStartErrorKind,
+    SessionMethod, SessionRequest, SessionRequestError, ValidatedRequest, validate,
 };
 use mcp_model::{RawJson, RpcError};
 use serde_json::{Value, json};
@@ -18,9 +18,9 @@ fn all() -> Capabilities {
     }
 }
 
-fn validated(version: Version, method: Method, params: &Value) -> Validated {
-    let set_up = SetUp { method, params: RawJson::from_value(params).unwrap() };
-    validate(&set_up, &Agent::new(version, &all())).unwrap()
+fn validated(version: AcpVersion, method: SessionMethod, params: &Value) -> ValidatedRequest {
+    let set_up = SessionRequest { method, params: RawJson::from_value(params).unwrap() };
+    validate(&set_up, &AgentProfile::new(version, &all())).unwrap()
 }
 
 /// The entries of version 1 with everything in them that the schema has a place for.
@@ -36,11 +36,11 @@ fn entries() -> Value {
 #[test]
 fn acp_004_acp_005_acp_006_acpx_12_a_server_of_version_1_goes_there_and_back() {
     let params = json!({"cwd": "/desk", "mcpServers": entries()});
-    let validated = validated(Version::V1, Method::New, &params);
+    let validated = validated(AcpVersion::V1, SessionMethod::New, &params);
     let theirs: Vec<v1::McpServer> = validated.servers.iter().map(|it| it.try_into().unwrap()).collect();
     assert_eq!(serde_json::to_value(&theirs).unwrap(), entries());
     let typed = v1::NewSessionRequest::new("/desk").mcp_servers(theirs);
-    assert_eq!(SetUp::from(&typed).params.read::<Value>().unwrap(), params);
+    assert_eq!(SessionRequest::from(&typed).params.read::<Value>().unwrap(), params);
 }
 
 #[test]
@@ -52,11 +52,11 @@ fn acpx_11_a_server_of_version_2_goes_there_and_back_with_its_extensions() {
         {"type": "_pigeon", "name": "loft", "ring": {"left": true}, "_meta": {"b": 2}},
     ]);
     let params = json!({"cwd": "/desk", "mcpServers": entries});
-    let validated = validated(Version::V2, Method::New, &params);
+    let validated = validated(AcpVersion::V2, SessionMethod::New, &params);
     let theirs: Vec<v2::McpServer> = validated.servers.iter().map(|it| it.try_into().unwrap()).collect();
     assert_eq!(serde_json::to_value(&theirs).unwrap(), entries);
     let typed = v2::NewSessionRequest::new("/desk").mcp_servers(theirs);
-    assert_eq!(SetUp::from(&typed).params.read::<Value>().unwrap(), params);
+    assert_eq!(SessionRequest::from(&typed).params.read::<Value>().unwrap(), params);
 }
 
 #[test]
@@ -64,15 +64,15 @@ fn acpx_11_what_a_version_has_no_word_for_is_told() {
     let params = json!({"cwd": "/desk", "mcpServers": [
         {"type": "sse", "name": "events", "url": "https://events.example/sse?SECRET", "headers": []},
     ]});
-    let sse = validated(Version::V1, Method::New, &params);
+    let sse = validated(AcpVersion::V1, SessionMethod::New, &params);
     let error = v2::McpServer::try_from(&sse.servers[0]).unwrap_err();
     assert_eq!(error.to_string(), "the schema has no word for MCP server 'events' (sse)");
     let params = json!({"cwd": "/desk", "mcpServers": [{"type": "_pigeon", "name": "loft"}]});
-    let pigeon = validated(Version::V2, Method::New, &params);
+    let pigeon = validated(AcpVersion::V2, SessionMethod::New, &params);
     let error = v1::McpServer::try_from(&pigeon.servers[0]).unwrap_err();
     assert_eq!(
         (error.server_name.as_str(), error.transport),
-        ("loft", Transport::Other("_pigeon".to_owned()))
+        ("loft", AcpTransport::Other("_pigeon".to_owned()))
     );
 }
 
@@ -96,30 +96,32 @@ fn acp_015_capabilities_are_the_same_on_both_sides() {
 #[test]
 fn acpx_10_every_typed_request_is_the_raw_one() {
     #[track_caller]
-    fn check(set_up: &SetUp, method: Method, more: &Value) {
+    fn check(set_up: &SessionRequest, method: SessionMethod, more: &Value) {
         let mut want = json!({"cwd": "/desk"});
         want.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         assert_eq!((set_up.method, set_up.params.read::<Value>().unwrap()), (method, want));
     }
     let session = json!({"sessionId": "s"});
     let listed = json!({"sessionId": "s", "mcpServers": []});
-    check(&(&v1::NewSessionRequest::new("/desk")).into(), Method::New, &json!({"mcpServers": []}));
-    check(&(&v1::LoadSessionRequest::new("s", "/desk")).into(), Method::Load, &listed);
-    check(&(&v1::ResumeSessionRequest::new("s", "/desk")).into(), Method::Resume, &session);
-    check(&(&v1::ForkSessionRequest::new("s", "/desk")).into(), Method::Fork, &session);
-    check(&(&v2::NewSessionRequest::new("/desk")).into(), Method::New, &json!({}));
-    check(&(&v2::ResumeSessionRequest::new("s", "/desk")).into(), Method::Resume, &session);
-    check(&(&v2::ForkSessionRequest::new("s", "/desk")).into(), Method::Fork, &session);
+    check(&(&v1::NewSessionRequest::new("/desk")).into(), SessionMethod::New, &json!({"mcpServers": []}));
+    check(&(&v1::LoadSessionRequest::new("s", "/desk")).into(), SessionMethod::Load, &listed);
+    check(&(&v1::ResumeSessionRequest::new("s", "/desk")).into(), SessionMethod::Resume, &session);
+    check(&(&v1::ForkSessionRequest::new("s", "/desk")).into(), SessionMethod::Fork, &session);
+    check(&(&v2::NewSessionRequest::new("/desk")).into(), SessionMethod::New, &json!({}));
+    check(&(&v2::ResumeSessionRequest::new("s", "/desk")).into(), SessionMethod::Resume, &session);
+    check(&(&v2::ForkSessionRequest::new("s", "/desk")).into(), SessionMethod::Fork, &session);
 }
 
 #[test]
 fn acpx_03_an_error_is_the_same_in_every_type() {
-    let set_up =
-        SetUp { method: Method::New, params: RawJson::from_value(&json!({"mcpServers": []})).unwrap() };
-    let refusal = validate(&set_up, &Agent::new(Version::V1, &all())).unwrap_err();
-    let Refusal::InvalidParams(invalid) = &refusal else { panic!() };
-    let kind = FailureKind::ExecutableNotFound { command: "/a".to_owned() };
-    let failure = Failure::new("a", Transport::Stdio, kind, &[]);
+    let set_up = SessionRequest {
+        method: SessionMethod::New,
+        params: RawJson::from_value(&json!({"mcpServers": []})).unwrap(),
+    };
+    let refusal = validate(&set_up, &AgentProfile::new(AcpVersion::V1, &all())).unwrap_err();
+    let SessionRequestError::InvalidParams(invalid) = &refusal else { panic!() };
+    let kind = ServerStartErrorKind::ExecutableNotFound { command: "/a".to_owned() };
+    let failure = ServerStartError::new("a", AcpTransport::Stdio, kind, &[]);
     let check = |ours: RpcError, v1: v1::Error, v2: v2::Error| {
         let ours = serde_json::to_value(ours).unwrap();
         assert_eq!(serde_json::to_value(v1).unwrap(), ours);
@@ -129,6 +131,6 @@ fn acpx_03_an_error_is_the_same_in_every_type() {
     check(invalid.into(), invalid.into(), invalid.into());
     check((&failure).into(), (&failure).into(), (&failure).into());
     // Without data there is none.
-    let bare = Refusal::NoRequest;
+    let bare = SessionRequestError::NotARequest;
     check((&bare).into(), (&bare).into(), (&bare).into());
 }

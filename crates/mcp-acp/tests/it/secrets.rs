@@ -1,6 +1,6 @@
 //! No value of a variable, header, argument or URL is ever repeated, whatever is wrong with it.
 
-use mcp_acp::{Agent, BadEntries, Capabilities, Method, Policy, Version, validate};
+use mcp_acp::{AcpVersion, AgentProfile, Capabilities, InvalidEntryPolicy, Policy, SessionMethod, validate};
 
 use crate::{all, request};
 
@@ -31,11 +31,11 @@ const ENTRIES: &[&str] = &[
 fn nothing_secret_is_repeated() {
     let capabilities = [Capabilities::STDIO, all()];
     let strict = Policy::default();
-    let degrade = Policy { bad_entries: BadEntries::Drop, ..strict };
+    let degrade = Policy { invalid_entries: InvalidEntryPolicy::Drop, ..strict };
     let mut answered = [0, 0];
     for entry in ENTRIES {
-        let set_up = request(Method::New, &format!("[{entry}]"));
-        for (version, capabilities, policy) in Version::ALL
+        let set_up = request(SessionMethod::New, &format!("[{entry}]"));
+        for (version, capabilities, policy) in AcpVersion::ALL
             .into_iter()
             .flat_map(|version| {
                 let policies = [strict, degrade].into_iter();
@@ -43,11 +43,11 @@ fn nothing_secret_is_repeated() {
             })
             .map(|(version, which, policy)| (version, &capabilities[which], policy))
         {
-            let agent = Agent { policy, ..Agent::new(version, capabilities) };
+            let agent = AgentProfile { policy, ..AgentProfile::new(version, capabilities) };
             let shown = match validate(&set_up, &agent) {
                 Ok(it) => {
                     answered[0] += 1;
-                    format!("{it:?} {}", serde_json::to_string(&it.reports).unwrap())
+                    format!("{it:?} {}", serde_json::to_string(&it.warnings).unwrap())
                 }
                 Err(it) => {
                     answered[1] += 1;

@@ -5,7 +5,10 @@
 
 use std::io::Read;
 
-use mcp_acp::{Agent, Capabilities, Report as Noted, SetUp, Validated, Version, answer_id, code, validate};
+use mcp_acp::{
+    AcpVersion, AgentProfile, Capabilities, RequestWarning as Noted, SessionRequest, ValidatedRequest, code,
+    response_id, validate,
+};
 use mcp_model::{RawJson, RpcError};
 use serde::Serialize;
 
@@ -17,7 +20,7 @@ use crate::output::json;
 const LONGEST: u64 = 4 << 20;
 
 /// Reads a request, and gives the answer of an agent that has declared `declared`.
-pub(crate) fn run(console: &Console, declared: &RawJson, version: Version) -> Report {
+pub(crate) fn run(console: &Console, declared: &RawJson, version: AcpVersion) -> Report {
     let mut text = Vec::new();
     if let Err(error) = std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut text) {
         return console.failure(Exit::Wrong, &format!("standard input cannot be read: {error}"), None);
@@ -27,14 +30,14 @@ pub(crate) fn run(console: &Console, declared: &RawJson, version: Version) -> Re
     }
     let Ok(request) = RawJson::parse(text.into()) else {
         let error = RpcError::new(code::PARSE_ERROR, "standard input holds no JSON value");
-        return answered(answer_id(&RawJson::empty_object()), Answer::Error(error), Exit::Wrong);
+        return answered(response_id(&RawJson::empty_object()), Answer::Error(error), Exit::Wrong);
     };
-    let id = answer_id(&request);
+    let id = response_id(&request);
     let capabilities = Capabilities::read(version, declared);
-    let agent = Agent::new(version, &capabilities);
-    match SetUp::read(&request).and_then(|it| validate(&it, &agent)) {
+    let agent = AgentProfile::new(version, &capabilities);
+    match SessionRequest::read(&request).and_then(|it| validate(&it, &agent)) {
         Ok(validated) => {
-            let servers = validated.names().map(str::to_owned).collect();
+            let servers = validated.server_names().map(str::to_owned).collect();
             let mut res = answered(id, Answer::Result(Servers { servers }), Exit::Done);
             res.err = notes(&validated);
             res
@@ -70,7 +73,7 @@ fn answered(id: RawJson, answer: Answer, exit: Exit) -> Report {
 }
 
 /// What is to be known besides, a line each.
-fn notes(validated: &Validated) -> String {
-    let line = |it: &Noted| format!("note: {}: {}\n", it.finding.pointer, it.finding.message);
-    validated.reports.iter().map(line).collect()
+fn notes(validated: &ValidatedRequest) -> String {
+    let line = |it: &Noted| format!("note: {}: {}\n", it.diagnostic.pointer, it.diagnostic.message);
+    validated.warnings.iter().map(line).collect()
 }

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use mcp_model::ServerId;
 
 use crate::catalog::lists::{Builtins, ServerEntry};
-use crate::catalog::server_slice::{ServerSlice, Shown};
+use crate::catalog::server_slice::{ServerSlice, ShownItem};
 use crate::lock::Drift;
-use crate::name::exposed::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
-use crate::name::rules::ExposedName;
+use crate::name::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
+use crate::name::exposed_name::ExposedName;
 use crate::problem::Problem;
 
 /// How servers differ from what was approved of them; one that is not there is not looked at.
@@ -19,7 +19,7 @@ pub(crate) type Drifts = BTreeMap<ServerId, Arc<Drift>>;
 
 /// A catalog's content.
 #[derive(Default)]
-pub(crate) struct Parts {
+pub(crate) struct CatalogParts {
     pub(crate) tools: Vec<ExposedTool>,
     pub(crate) prompts: Vec<ExposedPrompt>,
     pub(crate) resources: Vec<ExposedResource>,
@@ -31,37 +31,37 @@ pub(crate) struct Parts {
     pub(crate) problems: Vec<Problem>,
     pub(crate) toolsets: Vec<ServerId>,
     /// What each server shows, in order.
-    pub(crate) shares: Vec<Arc<ServerSlice>>,
+    pub(crate) slices: Vec<Arc<ServerSlice>>,
     /// What each would show if no other were there.
-    pub(crate) alone: Vec<Arc<ServerSlice>>,
+    pub(crate) standalone: Vec<Arc<ServerSlice>>,
 }
 
 /// Builds all of it. `before` are shares of servers alone, beside the same builtins.
-pub(crate) fn parts(
+pub(crate) fn build_parts(
     builtins: &Builtins,
     servers: &[ServerEntry],
     drifts: &Drifts,
     before: &[Arc<ServerSlice>],
-) -> Parts {
+) -> CatalogParts {
     let before: HashMap<&ServerId, &Arc<ServerSlice>> = before.iter().map(|it| (&it.entry.id, it)).collect();
     let mut owners: HashMap<&str, &str> = HashMap::new();
     let host = "the host itself has a toolset of this name";
     owners.extend(builtins.toolsets.iter().map(|it| (it.as_str(), host)));
-    let mut res = Parts::default();
+    let mut res = CatalogParts::default();
     for entry in servers {
         if let Some(owner) = owners.get(entry.id.as_str()) {
-            res.add(Arc::new(ServerSlice::refused(entry, owner)));
+            res.add(Arc::new(ServerSlice::toolset_collision(entry, owner)));
             continue;
         }
         owners.insert(entry.id.as_str(), "an earlier server has this name");
         res.toolsets.push(entry.id.clone());
         let drift = drifts.get(&entry.id);
-        let known = before.get(&entry.id).filter(|it| it.is_of(entry, drift));
-        let alone =
-            known.map_or_else(|| Arc::new(ServerSlice::alone(builtins, entry, drift)), |it| Arc::clone(it));
-        res.alone.push(Arc::clone(&alone));
-        let share = match res.clashes(&alone) {
-            true => Arc::new(res.beside(builtins, entry, drift)),
+        let known = before.get(&entry.id).filter(|it| it.is_unchanged(entry, drift));
+        let alone = known
+            .map_or_else(|| Arc::new(ServerSlice::standalone(builtins, entry, drift)), |it| Arc::clone(it));
+        res.standalone.push(Arc::clone(&alone));
+        let share = match res.has_collision(&alone) {
+            true => Arc::new(res.slice_after_others(builtins, entry, drift)),
             false => alone,
         };
         res.add(share);
@@ -73,10 +73,10 @@ pub(crate) fn parts(
     res
 }
 
-impl Parts {
+impl CatalogParts {
     /// Would a name of this share be shown that somebody before it has?
-    fn clashes(&self, share: &ServerSlice) -> bool {
-        let taken = |list: usize, index: &ahash::HashMap<ExposedName, usize>, shown: &[Shown]| {
+    fn has_collision(&self, share: &ServerSlice) -> bool {
+        let taken = |list: usize, index: &ahash::HashMap<ExposedName, usize>, shown: &[ShownItem]| {
             let mut names = shown.iter().chain(&share.withheld[list]);
             names.any(|(_, name)| index.contains_key(name) || self.withheld[list].contains_key(name))
         };
@@ -84,7 +84,12 @@ impl Parts {
     }
 
     /// What a server shows beside those before it.
-    fn beside(&self, builtins: &Builtins, entry: &ServerEntry, drift: Option<&Arc<Drift>>) -> ServerSlice {
+    fn slice_after_others(
+        &self,
+        builtins: &Builtins,
+        entry: &ServerEntry,
+        drift: Option<&Arc<Drift>>,
+    ) -> ServerSlice {
         let withheld = |list: usize, name: &str| {
             self.withheld[list].get(name).map(|(server, original)| (server, &**original))
         };
@@ -96,7 +101,7 @@ impl Parts {
             let shown = self.prompt_index.get(name).map(|at| &self.prompts[*at]);
             shown.map(|it| (&it.server, &*it.prompt.name)).or_else(|| withheld(1, name))
         };
-        ServerSlice::beside(builtins, entry, drift, [&tools, &prompts])
+        ServerSlice::after_others(builtins, entry, drift, [&tools, &prompts])
     }
 
     /// Puts a share behind the others.
@@ -128,6 +133,6 @@ impl Parts {
         tools.extend(no_tools.iter().map(|(at, name)| (name.clone(), holder(&lists.tools[*at].name))));
         prompts.extend(no_prompts.iter().map(|(at, name)| (name.clone(), holder(&lists.prompts[*at].name))));
         self.problems.extend(share.problems.iter().cloned());
-        self.shares.push(share);
+        self.slices.push(share);
     }
 }

@@ -1,6 +1,6 @@
 //! Finding a tool by the name somebody typed.
 
-use crate::name::exposed::ExposedTool;
+use crate::name::exposed_items::ExposedTool;
 
 /// What a name led to.
 #[derive(Debug, Clone)]

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use mcp_model::ServerId;
 
+use crate::catalog::catalog::Catalog;
 use crate::catalog::lists::{Builtins, ServerEntry};
-use crate::catalog::snapshot::Catalog;
 
 /// Who has a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,8 +165,8 @@ impl Ownership {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::catalog::tests::dominds;
     use crate::catalog::lists::ListKind;
-    use crate::catalog::snapshot::tests::dominds;
 
     fn id(text: &str) -> ServerId {
         ServerId::parse(text).unwrap()

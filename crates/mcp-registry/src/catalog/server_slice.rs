@@ -10,16 +10,16 @@ use std::sync::{Arc, OnceLock};
 use mcp_model::{RawJson, Rules, ServerId, Severity};
 
 use crate::catalog::lists::{Builtins, ListKind, RejectedItem, ServerEntry, ServerLists};
-use crate::filter::decide::{CompiledRules, transform};
-use crate::filter::decide::{Decision, Verdict};
+use crate::filter::rules::{CompiledRules, transform};
+use crate::filter::rules::{Decision, Verdict};
 use crate::hash::{CatalogHash, Encoder};
 use crate::lock::{Drift, Enforcement, ItemKind};
-use crate::name::quote::{cut, quote};
-use crate::name::rules::ExposedName;
+use crate::name::display::{quote, truncate};
+use crate::name::exposed_name::ExposedName;
 use crate::problem::Problem;
 
 /// An item that is shown: its place in its server's list, and its name.
-pub(crate) type Shown = (usize, ExposedName);
+pub(crate) type ShownItem = (usize, ExposedName);
 
 /// One server's part of a catalog.
 #[derive(Debug)]
@@ -28,12 +28,12 @@ pub(crate) struct ServerSlice {
     drift: Option<Arc<Drift>>,
     /// It has a toolset: its name is its own.
     pub(crate) is_toolset: bool,
-    pub(crate) tools: Vec<Shown>,
-    pub(crate) prompts: Vec<Shown>,
-    pub(crate) resources: Vec<Shown>,
-    pub(crate) templates: Vec<Shown>,
+    pub(crate) tools: Vec<ShownItem>,
+    pub(crate) prompts: Vec<ShownItem>,
+    pub(crate) resources: Vec<ShownItem>,
+    pub(crate) templates: Vec<ShownItem>,
     /// Tools and prompts that have a name and are not shown under it, for nobody has approved of them.
-    pub(crate) withheld: [Vec<Shown>; 2],
+    pub(crate) withheld: [Vec<ShownItem>; 2],
     decisions: [Vec<Decision>; 3],
     pub(crate) problems: Vec<Problem>,
     /// Of everything that is shown, for the first who asks.
@@ -41,7 +41,7 @@ pub(crate) struct ServerSlice {
 }
 
 /// Who has a name already, before the server in question: the server, and its own name for the item.
-pub(crate) type Others<'a> = &'a dyn Fn(&str) -> Option<(&'a ServerId, &'a str)>;
+pub(crate) type OtherNames<'a> = &'a dyn Fn(&str) -> Option<(&'a ServerId, &'a str)>;
 
 /// Decides on several names of one server in their order, collisions among them and with `builtins` included: what
 /// the rules do to names before there is a connection. Of resources this judges names, for their URIs are not known.
@@ -56,24 +56,28 @@ pub fn decide_all(
     match list {
         ListKind::Resource => originals.iter().map(|it| label(&decider, rules, it, it)).collect(),
         ListKind::Tool | ListKind::Prompt => {
-            let mut names = Names::new(builtins, list, &|_| None);
-            originals.iter().map(|it| names.settle(decider.decide(it), it)).collect()
+            let mut names = NameTable::new(builtins, list, &|_| None);
+            originals.iter().map(|it| names.claim(decider.decide(it), it)).collect()
         }
     }
 }
 
 impl ServerSlice {
     /// What `entry` shows where its names are its own.
-    pub(crate) fn alone(builtins: &Builtins, entry: &ServerEntry, drift: Option<&Arc<Drift>>) -> ServerSlice {
-        ServerSlice::beside(builtins, entry, drift, [&|_| None, &|_| None])
+    pub(crate) fn standalone(
+        builtins: &Builtins,
+        entry: &ServerEntry,
+        drift: Option<&Arc<Drift>>,
+    ) -> ServerSlice {
+        ServerSlice::after_others(builtins, entry, drift, [&|_| None, &|_| None])
     }
 
     /// What `entry` shows where others have tools, and prompts, before it.
-    pub(crate) fn beside<'a>(
+    pub(crate) fn after_others<'a>(
         builtins: &'a Builtins,
         entry: &ServerEntry,
         drift: Option<&Arc<Drift>>,
-        [tools, prompts]: [Others<'a>; 2],
+        [tools, prompts]: [OtherNames<'a>; 2],
     ) -> ServerSlice {
         let mut res = ServerSlice::of(entry, drift);
         let server = &entry.id;
@@ -81,24 +85,24 @@ impl ServerSlice {
             &*entry.lists;
         let drift = drift.map(|it| &**it);
         res.problems.extend(drift.and_then(|it| it.problem(server)));
-        let names = Names::new(builtins, ListKind::Tool, tools);
+        let names = NameTable::new(builtins, ListKind::Tool, tools);
         let originals = listed.iter().map(|it| &*it.name);
-        res.tools = res.named((ItemKind::Tool, &entry.exposure.tools), originals, names, drift);
-        let names = Names::new(builtins, ListKind::Prompt, prompts);
+        res.tools = res.name_items((ItemKind::Tool, &entry.exposure.tools), originals, names, drift);
+        let names = NameTable::new(builtins, ListKind::Prompt, prompts);
         let originals = prompted.iter().map(|it| &*it.name);
-        res.prompts = res.named((ItemKind::Prompt, &entry.exposure.prompts), originals, names, drift);
+        res.prompts = res.name_items((ItemKind::Prompt, &entry.exposure.prompts), originals, names, drift);
         let (rules, decider) =
             (&entry.exposure.resources, CompiledRules::new(server, &entry.exposure.resources));
         let labels = resources.iter().map(|it| (&*it.name, &*it.uri));
-        res.resources = res.labelled(ItemKind::Resource, (&decider, rules), labels, drift);
+        res.resources = res.label_resources(ItemKind::Resource, (&decider, rules), labels, drift);
         let labels = templates.iter().map(|it| (&*it.name, &*it.uri_template));
-        res.templates = res.labelled(ItemKind::Template, (&decider, rules), labels, drift);
-        res.malformed();
+        res.templates = res.label_resources(ItemKind::Template, (&decider, rules), labels, drift);
+        res.add_malformed();
         res
     }
 
     /// Leaves a server out whose toolset would have another's name (DM-033, X-19).
-    pub(crate) fn refused(entry: &ServerEntry, owner: &str) -> ServerSlice {
+    pub(crate) fn toolset_collision(entry: &ServerEntry, owner: &str) -> ServerSlice {
         let mut res = ServerSlice { is_toolset: false, ..ServerSlice::of(entry, None) };
         let id = &entry.id;
         let message = format!("Toolset name collision: {id} ({owner}); its tools are not shown");
@@ -137,7 +141,7 @@ impl ServerSlice {
     }
 
     /// Is this worked out of the same? Lists and drifts are never changed, so those that are the same are in one place.
-    pub(crate) fn is_of(&self, entry: &ServerEntry, drift: Option<&Arc<Drift>>) -> bool {
+    pub(crate) fn is_unchanged(&self, entry: &ServerEntry, drift: Option<&Arc<Drift>>) -> bool {
         let same_drift = match (&self.drift, drift) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
             (None, None) => true,
@@ -186,19 +190,19 @@ impl ServerSlice {
     }
 
     /// Names what is called by name: those that are shown. What is withheld keeps its name.
-    fn named<'a>(
+    fn name_items<'a>(
         &mut self,
         (item, rules): (ItemKind, &Rules),
         originals: impl Iterator<Item = &'a str>,
-        mut names: Names<'_, 'a>,
+        mut names: NameTable<'_, 'a>,
         drift: Option<&Drift>,
-    ) -> Vec<Shown> {
+    ) -> Vec<ShownItem> {
         let (server, list) = (self.entry.id.clone(), item.list());
         let decider = CompiledRules::new(&server, rules);
         let mut shown = Vec::with_capacity(originals.size_hint().0);
         names.own.reserve(originals.size_hint().0);
         for (at, original) in originals.enumerate() {
-            let decision = names.settle(decider.decide(original), original);
+            let decision = names.claim(decider.decide(original), original);
             let name = decision.exposed.clone().map(|it| (at, it));
             let decision = self.unless_drifted(drift, (item, original), decision);
             let held = if decision.exposed.is_some() { &mut shown } else { &mut self.withheld[place(list)] };
@@ -209,16 +213,16 @@ impl ServerSlice {
     }
 
     /// Labels what is asked for by URI: filtered and transformed by name, told apart by URI. Gives those that are shown.
-    fn labelled<'a>(
+    fn label_resources<'a>(
         &mut self,
         item: ItemKind,
         (decider, rules): (&CompiledRules<'_>, &Rules),
         labels: impl Iterator<Item = (&'a str, &'a str)>,
         drift: Option<&Drift>,
-    ) -> Vec<Shown> {
+    ) -> Vec<ShownItem> {
         let (mut uris, mut shown) = (HashSet::new(), Vec::new());
         for (at, (name, uri)) in labels.enumerate() {
-            let decision = once(&mut uris, uri, label(decider, rules, name, uri));
+            let decision = show_uri_once(&mut uris, uri, label(decider, rules, name, uri));
             let decision = self.unless_drifted(drift, (item, uri), decision);
             shown.extend(decision.exposed.clone().map(|it| (at, it)));
             self.decided(item.list(), decision);
@@ -227,11 +231,11 @@ impl ServerSlice {
     }
 
     /// Says what could not be read of the server's lists.
-    fn malformed(&mut self) {
+    fn add_malformed(&mut self) {
         let ServerEntry { id, exposure: _, lists } = self.entry.clone();
         for (at, RejectedItem { list, item }) in lists.rejected.iter().enumerate() {
             let original = item.name.clone().unwrap_or_else(|| format!("#{}", at + 1));
-            let (verdict, rule) = (Verdict::Malformed, cut(item.reason.clone(), 300).into());
+            let (verdict, rule) = (Verdict::Malformed, truncate(item.reason.clone(), 300).into());
             self.decided(*list, Decision { server: id.clone(), original, exposed: None, verdict, rule });
         }
     }
@@ -271,7 +275,7 @@ fn place(list: ListKind) -> usize {
 /// Decides on what is asked for by URI. Its name is a label: filtered and transformed like any other, but nobody
 /// calls it, so the naming policy has nothing to say; where nothing is left of it the URI stands for it.
 fn label(decider: &CompiledRules<'_>, rules: &Rules, name: &str, uri: &str) -> Decision {
-    let (exposed, verdict, rule) = match decider.passes(name) {
+    let (exposed, verdict, rule) = match decider.filter_reason(name) {
         Ok(rule) => {
             let shown = Some(transform(&rules.transforms, name)).filter(|it| !it.is_empty());
             let shown = shown.unwrap_or(Cow::Borrowed(uri));
@@ -284,7 +288,7 @@ fn label(decider: &CompiledRules<'_>, rules: &Rules, name: &str, uri: &str) -> D
 }
 
 /// Lets a URI be shown once.
-fn once<'a>(uris: &mut HashSet<&'a str>, uri: &'a str, decision: Decision) -> Decision {
+fn show_uri_once<'a>(uris: &mut HashSet<&'a str>, uri: &'a str, decision: Decision) -> Decision {
     if decision.exposed.is_none() || uris.insert(uri) {
         return decision;
     }
@@ -293,27 +297,27 @@ fn once<'a>(uris: &mut HashSet<&'a str>, uri: &'a str, decision: Decision) -> De
 }
 
 /// The names of one list that are taken, and by whom: the host, the servers before, and this one.
-struct Names<'a, 'n> {
+struct NameTable<'a, 'n> {
     list: ListKind,
     builtins: ahash::HashSet<&'a str>,
-    others: Others<'a>,
+    others: OtherNames<'a>,
     /// The original name of this server's item.
     own: ahash::HashMap<ExposedName, &'n str>,
 }
 
-impl<'a, 'n> Names<'a, 'n> {
-    fn new(builtins: &'a Builtins, list: ListKind, others: Others<'a>) -> Names<'a, 'n> {
+impl<'a, 'n> NameTable<'a, 'n> {
+    fn new(builtins: &'a Builtins, list: ListKind, others: OtherNames<'a>) -> NameTable<'a, 'n> {
         let own = match list {
             ListKind::Tool => builtins.tools.as_slice(),
             ListKind::Prompt | ListKind::Resource => &[],
         };
         let builtins = own.iter().map(String::as_str).collect();
-        Names { list, builtins, others, own: ahash::HashMap::default() }
+        NameTable { list, builtins, others, own: ahash::HashMap::default() }
     }
 
     /// Gives the decision's name to its item, `original`, or takes it from the decision because somebody else has it
     /// (SK-02).
-    fn settle(&mut self, decision: Decision, original: &'n str) -> Decision {
+    fn claim(&mut self, decision: Decision, original: &'n str) -> Decision {
         let Some(name) = &decision.exposed else {
             return decision;
         };

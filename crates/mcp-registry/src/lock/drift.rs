@@ -6,7 +6,7 @@ use mcp_model::{ServerId, Severity};
 
 use super::{DefinitionPart, ItemKind, ServerIdentity, ServerSnapshot};
 use crate::catalog::lists::ListKind;
-use crate::name::quote::{cut, label};
+use crate::name::display::{escape_name, truncate};
 use crate::problem::{Problem, ProblemKind};
 
 /// What is done about what was not approved.
@@ -181,8 +181,12 @@ impl Drift {
             words.push(format!("its {} {verb} not what was approved", join_words(&about)));
         }
         if !self.gone.is_empty() {
-            let names: Vec<String> =
-                self.gone.iter().take(MAX_LISTED_NAMES).map(|it| format!("`{}`", label(&it.1))).collect();
+            let names: Vec<String> = self
+                .gone
+                .iter()
+                .take(MAX_LISTED_NAMES)
+                .map(|it| format!("`{}`", escape_name(&it.1)))
+                .collect();
             let more = self.gone.len().saturating_sub(MAX_LISTED_NAMES);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             words.push(format!("gone since it was approved: {}{more}", names.join(", ")));
@@ -196,7 +200,10 @@ impl Drift {
             severity: Severity::Warning,
             server: Some(server.clone()),
             tool: None,
-            message: cut(format!("server `{server}` is not as it was approved: {}", words.join("; ")), 1000),
+            message: truncate(
+                format!("server `{server}` is not as it was approved: {}", words.join("; ")),
+                1000,
+            ),
         })
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mcp_model::RawJson;
 
 use super::digest::{JsonDigest, members};
-use crate::name::quote::cut;
+use crate::name::display::truncate;
 
 /// The most that is kept of a description, in bytes: enough to see what has changed.
 const LONGEST_TEXT: usize = 4096;
@@ -142,8 +142,9 @@ impl ItemSnapshot {
     pub fn of(item: ItemKind, raw: &RawJson) -> ItemSnapshot {
         let members = members(raw.as_str()).unwrap_or_default();
         let text = members.iter().find(|it| it.0 == "description");
-        let text =
-            text.and_then(|it| RawJson::copy_of(it.1).to_text().map(|it| cut(it.into_owned(), LONGEST_TEXT)));
+        let text = text.and_then(|it| {
+            RawJson::copy_of(it.1).to_text().map(|it| truncate(it.into_owned(), LONGEST_TEXT))
+        });
         let mut groups: BTreeMap<DefinitionPart, Vec<_>> = BTreeMap::new();
         let known = DefinitionPart::ALL.into_iter().filter(|it| *it != DefinitionPart::Other);
         let known: Vec<DefinitionPart> = known.filter(|it| it.as_str() != item.key()).collect();
@@ -180,5 +181,5 @@ impl ItemSnapshot {
 
 /// A server's word that is kept as it is.
 pub(super) fn shorten_name(text: &str) -> String {
-    cut(text.to_owned(), LONGEST_NAME)
+    truncate(text.to_owned(), LONGEST_NAME)
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use mcp_model::{RawJson, read_prompts, read_resources, read_tools};
 
 use super::*;
+use crate::catalog::catalog::Catalog;
 use crate::catalog::lists::{Builtins, ListKind, ServerEntry};
-use crate::catalog::snapshot::Catalog;
-use crate::filter::decide::Verdict;
+use crate::filter::rules::Verdict;
 
 fn json(text: &str) -> RawJson {
     RawJson::parse(text.to_owned().into()).unwrap()

@@ -10,7 +10,7 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{DefinitionPart, ItemKind, ItemSnapshot, JsonDigest, LockFile, ServerIdentity, ServerSnapshot};
-use crate::name::quote::{cut, label};
+use crate::name::display::{escape_name, truncate};
 
 /// What a lock says that it is.
 const FORMAT: &str = "mcp-lock";
@@ -143,7 +143,7 @@ impl LockFile {
 fn error_message(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let message = text.rsplit_once(" at line ").map_or(text.as_str(), |it| it.0);
-    cut(message.chars().filter(|it| !it.is_control()).collect(), 200)
+    truncate(message.chars().filter(|it| !it.is_control()).collect(), 200)
 }
 
 fn to_json(approved: &ServerSnapshot) -> ServerJson {
@@ -266,7 +266,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for UniqueKeyMap<T> {
                 let mut res = BTreeMap::new();
                 while let Some(key) = map.next_key::<String>()? {
                     if res.contains_key(&key) {
-                        return Err(A::Error::custom(format!("`{}` stands there twice", label(&key))));
+                        return Err(A::Error::custom(format!("`{}` stands there twice", escape_name(&key))));
                     }
                     if res.len() == MAX_MEMBERS {
                         return Err(A::Error::custom(format!("there are more than {MAX_MEMBERS} members")));

@@ -1,5 +1,5 @@
 //! Names: what an exposed name looks like and how messages quote names.
 
-pub(crate) mod exposed;
-pub(crate) mod quote;
-pub(crate) mod rules;
+pub(crate) mod display;
+pub(crate) mod exposed_items;
+pub(crate) mod exposed_name;

@@ -12,10 +12,10 @@
 
 use serde_json::Value;
 
-use super::profile::{Names, Start};
-use crate::name::quote::quote;
+use super::profile::{FirstCharacter, NameFormat};
+use crate::name::display::quote;
 
-pub(super) const NAMES: Names = Names { longest: 128, start: Start::Any };
+pub(super) const NAMES: NameFormat = NameFormat { max_bytes: 128, start: FirstCharacter::Any };
 
 pub(super) fn check(schema: &Value) -> Result<(), String> {
     if schema.get("type").and_then(Value::as_str) != Some("object") {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::rewrite::{Out, Written};
-use crate::name::quote::quote;
+use super::rewrite::{SchemaOut, ValueOut};
+use crate::name::display::quote;
 
 /// The types that a schema names, or that its properties or its enumerated values show.
 pub(super) fn types(schema: &Map<String, Value>) -> Vec<&str> {
@@ -45,7 +45,7 @@ fn single<'a>(types: &[&'a str]) -> Result<Option<&'a str>, String> {
 }
 
 /// Closes an object, all of whose properties must be required, and names the type of an enumeration.
-pub(super) fn closed(schema: &Map<String, Value>, res: &mut Out, depth: usize) -> Result<(), String> {
+pub(super) fn closed(schema: &Map<String, Value>, res: &mut SchemaOut, depth: usize) -> Result<(), String> {
     let types = types(schema);
     single(&types)?;
     if !types.is_empty() {
@@ -53,7 +53,7 @@ pub(super) fn closed(schema: &Map<String, Value>, res: &mut Out, depth: usize) -
             [only] => Value::from(*only),
             several => several.iter().copied().collect(),
         };
-        res.0.entry("type".to_owned()).or_insert(Written::Value(named));
+        res.0.entry("type".to_owned()).or_insert(ValueOut::Value(named));
     }
     if !types.contains(&"object") {
         return Ok(());
@@ -69,20 +69,20 @@ pub(super) fn closed(schema: &Map<String, Value>, res: &mut Out, depth: usize) -
     if let Some(name) = names.iter().find(|it| !is_required(it)) {
         return Err(format!("its property {} is optional", quote(name)));
     }
-    res.0.entry("properties".to_owned()).or_insert_with(|| Written::Map(BTreeMap::new()));
-    res.0.insert("required".to_owned(), Written::Value(names.into_iter().cloned().collect()));
-    res.0.insert("additionalProperties".to_owned(), Written::Value(Value::Bool(false)));
+    res.0.entry("properties".to_owned()).or_insert_with(|| ValueOut::Map(BTreeMap::new()));
+    res.0.insert("required".to_owned(), ValueOut::Value(names.into_iter().cloned().collect()));
+    res.0.insert("additionalProperties".to_owned(), ValueOut::Value(Value::Bool(false)));
     Ok(())
 }
 
 /// Says unions with `null`, constants and enumerations as OpenAPI does.
-pub(super) fn open_api(schema: &Map<String, Value>, res: &mut Out, depth: usize) -> Result<(), String> {
+pub(super) fn open_api(schema: &Map<String, Value>, res: &mut SchemaOut, depth: usize) -> Result<(), String> {
     if schema.contains_key("anyOf") {
         return Ok(());
     }
     let types = types(schema);
     let only = single(&types)?.ok_or("`null` alone cannot be said")?;
-    res.0.insert("type".to_owned(), Written::Value(Value::from(only)));
+    res.0.insert("type".to_owned(), ValueOut::Value(Value::from(only)));
     if types.contains(&"null") {
         res.nullable();
     }
@@ -93,7 +93,7 @@ pub(super) fn open_api(schema: &Map<String, Value>, res: &mut Out, depth: usize)
         if values.iter().any(|it| it == "") {
             return Err("an empty text in an enumeration cannot be said".to_owned());
         }
-        res.0.insert("enum".to_owned(), Written::Value(Value::Array(values)));
+        res.0.insert("enum".to_owned(), ValueOut::Value(Value::Array(values)));
     }
     if only != "object" {
         return Ok(());
@@ -105,7 +105,7 @@ pub(super) fn open_api(schema: &Map<String, Value>, res: &mut Out, depth: usize)
     if let Some(name) = properties.into_iter().flat_map(Map::keys).find(|it| !is_parameter(it)) {
         return Err(format!("the property name {} is not one the provider takes", quote(name)));
     }
-    if let Some(Written::Value(Value::Array(required))) = res.0.get_mut("required") {
+    if let Some(ValueOut::Value(Value::Array(required))) = res.0.get_mut("required") {
         let declared =
             |it: &Value| it.as_str().is_some_and(|it| properties.is_some_and(|all| all.contains_key(it)));
         required.retain(declared);

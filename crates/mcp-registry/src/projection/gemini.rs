@@ -21,10 +21,10 @@
 //!
 //! The references give no limits, so ours are those of any schema that is read.
 
-use super::profile::{Dialect, Names, Profile, Start};
+use super::profile::{FirstCharacter, NameFormat, ProviderProfile, SchemaDialect};
 
-pub(super) const PROFILE: Profile = Profile {
-    names: Names { longest: 63, start: Start::LetterOrUnderscore },
+pub(super) const PROFILE: ProviderProfile = ProviderProfile {
+    names: NameFormat { max_bytes: 63, start: FirstCharacter::LetterOrUnderscore },
     keep: &["type", "format", "title", "description", "nullable", "enum", "anyOf"],
     keep_of: &[
         ("object", &["properties", "required", "minProperties", "maxProperties"]),
@@ -44,5 +44,5 @@ pub(super) const PROFILE: Profile = Profile {
     enum_values: 5_000,
     characters: 256 << 10,
     long_enum: None,
-    dialect: Dialect::OpenApi,
+    dialect: SchemaDialect::OpenApi,
 };

@@ -16,12 +16,12 @@ use mcp_model::{RawJson, ServerId, Severity};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::name::exposed::ExposedTool;
-use crate::name::quote::{cut, label};
-use crate::name::rules::ExposedName;
+use crate::name::display::{escape_name, truncate};
+use crate::name::exposed_items::ExposedTool;
+use crate::name::exposed_name::ExposedName;
 use crate::problem::{Problem, ProblemKind};
 use crate::validate::unread_schema;
-use profile::Profile;
+use profile::ProviderProfile;
 
 /// Who is told about the tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -75,49 +75,49 @@ pub struct ProjectedTool {
 pub fn project(tools: &[ExposedTool], provider: Provider) -> Projection {
     let mut res = Projection { tools: Vec::with_capacity(tools.len()), problems: Vec::new() };
     for tool in tools {
-        match said(tool, provider) {
+        match project_schema(tool, provider) {
             Ok(schema) => res.tools.push(ProjectedTool {
                 name: tool.name.clone(),
                 server: tool.server.clone(),
                 description: tool.tool.description.clone(),
                 schema,
             }),
-            Err(reason) => res.problems.push(excluded(tool, provider, reason)),
+            Err(reason) => res.problems.push(excluded_problem(tool, provider, reason)),
         }
     }
     res
 }
 
-fn said(tool: &ExposedTool, provider: Provider) -> Result<Option<RawJson>, String> {
+fn project_schema(tool: &ExposedTool, provider: Provider) -> Result<Option<RawJson>, String> {
     let as_it_is = || Ok(Some(tool.tool.input_schema.clone()));
-    let profile: &Profile = match provider {
+    let profile: &ProviderProfile = match provider {
         Provider::Passthrough => return as_it_is(),
         Provider::OpenAiStrict => &openai::STRICT,
         Provider::Gemini => &gemini::PROFILE,
         Provider::Anthropic => {
-            anthropic::NAMES.allow(tool.name.as_str())?;
+            anthropic::NAMES.check(tool.name.as_str())?;
             anthropic::check(&read(tool)?)?;
             return as_it_is();
         }
     };
-    profile.names.allow(tool.name.as_str())?;
+    profile.names.check(tool.name.as_str())?;
     rewrite::rewrite(&read(tool)?, profile)
 }
 
 /// The largest schema that is looked into, in bytes.
-const SCHEMA_BYTES: usize = 256 << 10;
+const MAX_SCHEMA_BYTES: usize = 256 << 10;
 
 fn read(tool: &ExposedTool) -> Result<Value, String> {
     let schema = &tool.tool.input_schema;
-    if schema.as_bytes().len() > SCHEMA_BYTES {
-        return Err(format!("its schema is larger than {} KiB", SCHEMA_BYTES >> 10));
+    if schema.as_bytes().len() > MAX_SCHEMA_BYTES {
+        return Err(format!("its schema is larger than {} KiB", MAX_SCHEMA_BYTES >> 10));
     }
     schema.read().map_err(|it| unread_schema(&it))
 }
 
-fn excluded(tool: &ExposedTool, provider: Provider, reason: String) -> Problem {
+fn excluded_problem(tool: &ExposedTool, provider: Provider, reason: String) -> Problem {
     let (server, provider) = (&tool.server, provider.as_str());
-    let (name, reason) = (label(&tool.tool.name), cut(reason, 300));
+    let (name, reason) = (escape_name(&tool.tool.name), truncate(reason, 300));
     Problem {
         id: format!("mcp/server/{server}/tool_excluded_by_{provider}/{name}"),
         kind: ProblemKind::ProviderExcluded,

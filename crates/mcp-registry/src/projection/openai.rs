@@ -20,12 +20,12 @@
 //!
 //! `$ref` is written out, so a recursive schema, which OpenAI would take, is left out here.
 
-use super::profile::{Dialect, Names, Profile, Start};
+use super::profile::{FirstCharacter, NameFormat, ProviderProfile, SchemaDialect};
 
 const NUMBERS: &[&str] = &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
 
-pub(super) const STRICT: Profile = Profile {
-    names: Names { longest: 64, start: Start::Any },
+pub(super) const STRICT: ProviderProfile = ProviderProfile {
+    names: NameFormat { max_bytes: 64, start: FirstCharacter::Any },
     keep: &["type", "anyOf", "enum", "const", "description", "title"],
     keep_of: &[
         ("object", &["properties", "required"]),
@@ -44,5 +44,5 @@ pub(super) const STRICT: Profile = Profile {
     enum_values: 1_000,
     characters: 120_000,
     long_enum: Some((250, 15_000)),
-    dialect: Dialect::Closed,
+    dialect: SchemaDialect::Closed,
 };

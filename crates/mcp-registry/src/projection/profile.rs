@@ -1,9 +1,9 @@
 //! A provider's rules as data. What a list does not name is dropped: it bounds or describes, and shapes nothing.
 
 /// What a provider takes.
-pub(super) struct Profile {
+pub(super) struct ProviderProfile {
     /// Names of tools.
-    pub(super) names: Names,
+    pub(super) names: NameFormat,
     /// Keywords that are said of every type.
     pub(super) keep: &'static [&'static str],
     /// Keywords that are said of one type only.
@@ -23,12 +23,12 @@ pub(super) struct Profile {
     /// An enumeration with more values than the first has at most as many characters as the second.
     pub(super) long_enum: Option<(usize, usize)>,
     /// How it differs in kind.
-    pub(super) dialect: Dialect,
+    pub(super) dialect: SchemaDialect,
 }
 
 /// Which way of writing a schema down.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(super) enum SchemaDialect {
     /// JSON Schema whose objects are closed and whose properties are all required.
     Closed,
     /// OpenAPI's: `nullable` for a union with `null`, enumerations of texts only.
@@ -36,51 +36,53 @@ pub(super) enum Dialect {
 }
 
 /// What a tool may be called.
-pub(super) struct Names {
+pub(super) struct NameFormat {
     /// The longest, in bytes.
-    pub(super) longest: usize,
+    pub(super) max_bytes: usize,
     /// What it begins with.
-    pub(super) start: Start,
+    pub(super) start: FirstCharacter,
 }
 
 /// What a name begins with.
-pub(super) enum Start {
+pub(super) enum FirstCharacter {
     /// Any of `[A-Za-z0-9_-]`.
     Any,
     /// A letter or `_`.
     LetterOrUnderscore,
 }
 
-impl Profile {
+impl ProviderProfile {
     /// Is `keyword` said of a schema of these types?
-    pub(super) fn says(&self, keyword: &str, types: &[&str]) -> bool {
+    pub(super) fn keeps_keyword(&self, keyword: &str, types: &[&str]) -> bool {
         let of_type = |it: &(&str, &[&str])| types.contains(&it.0) && it.1.contains(&keyword);
         self.keep.contains(&keyword) || self.keep_of.iter().any(of_type)
     }
 
     /// Is `format` said of a schema of these types?
-    pub(super) fn says_format(&self, format: &str, types: &[&str]) -> bool {
+    pub(super) fn keeps_format(&self, format: &str, types: &[&str]) -> bool {
         self.formats.iter().any(|(of, formats)| types.contains(of) && formats.contains(&format))
     }
 }
 
-impl Names {
-    pub(super) fn allow(&self, name: &str) -> Result<(), String> {
+impl NameFormat {
+    pub(super) fn check(&self, name: &str) -> Result<(), String> {
         let kept = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
         let begins = match self.start {
-            Start::Any => true,
-            Start::LetterOrUnderscore => name.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_'),
+            FirstCharacter::Any => true,
+            FirstCharacter::LetterOrUnderscore => {
+                name.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_')
+            }
         };
-        if begins && (1..=self.longest).contains(&name.len()) && name.chars().all(kept) {
+        if begins && (1..=self.max_bytes).contains(&name.len()) && name.chars().all(kept) {
             return Ok(());
         }
-        Err(format!("its name is not one of 1 to {} characters that the provider takes", self.longest))
+        Err(format!("its name is not one of 1 to {} characters that the provider takes", self.max_bytes))
     }
 }
 
 /// Keywords that shape what arguments may be, and that the profiles cannot say: dropping one would let a model send what
 /// the tool refuses.
-pub(super) const SHAPING: &[&str] = &[
+pub(super) const UNSUPPORTED_KEYWORDS: &[&str] = &[
     "allOf",
     "oneOf",
     "not",
@@ -97,4 +99,5 @@ pub(super) const SHAPING: &[&str] = &[
 ];
 
 /// Keywords that shape them, and that the profiles can say.
-pub(super) const SAID: &[&str] = &["type", "enum", "const", "properties", "required", "items", "anyOf"];
+pub(super) const SUPPORTED_KEYWORDS: &[&str] =
+    &["type", "enum", "const", "properties", "required", "items", "anyOf"];

@@ -10,18 +10,18 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::dialect::{closed, open_api, types};
-use super::profile::{Dialect, Profile, SAID, SHAPING};
-use crate::name::quote::quote;
+use super::profile::{ProviderProfile, SUPPORTED_KEYWORDS, SchemaDialect, UNSUPPORTED_KEYWORDS};
+use crate::name::display::quote;
 
 /// The most schemas that one tool is written out to.
-const SCHEMAS: usize = 10_000;
+const MAX_SCHEMAS: usize = 10_000;
 
 /// Writes `schema` out. `None` where the tool takes no arguments and the dialect cannot say an empty object.
-pub(super) fn rewrite(schema: &Value, profile: &Profile) -> Result<Option<RawJson>, String> {
+pub(super) fn rewrite(schema: &Value, profile: &ProviderProfile) -> Result<Option<RawJson>, String> {
     if !jsonschema::draft202012::meta::is_valid(schema) {
         return Err("its schema is none of draft 2020-12".to_owned());
     }
-    let mut writer = Writer {
+    let mut writer = SchemaWriter {
         root: schema,
         profile,
         open: Vec::new(),
@@ -32,20 +32,20 @@ pub(super) fn rewrite(schema: &Value, profile: &Profile) -> Result<Option<RawJso
     };
     let written = writer.schema(schema, 0)?;
     let besides = ["anyOf", "enum", "const", "nullable"].iter().any(|it| written.0.contains_key(*it));
-    if written.0.get("type") != Some(&Written::Value(Value::from("object"))) || besides {
+    if written.0.get("type") != Some(&ValueOut::Value(Value::from("object"))) || besides {
         return Err("the root is no plain object".to_owned());
     }
     let nothing =
-        matches!(written.0.get("properties"), None | Some(Written::Map(_)) if writer.properties == 0);
-    if nothing && profile.dialect == Dialect::OpenApi {
+        matches!(written.0.get("properties"), None | Some(ValueOut::Map(_)) if writer.properties == 0);
+    if nothing && profile.dialect == SchemaDialect::OpenApi {
         return Ok(None);
     }
     Ok(Some(RawJson::from_value(&written).expect("a map with text keys is JSON")))
 }
 
-struct Writer<'a> {
+struct SchemaWriter<'a> {
     root: &'a Value,
-    profile: &'a Profile,
+    profile: &'a ProviderProfile,
     /// References being written out.
     open: Vec<&'a str>,
     schemas: usize,
@@ -57,50 +57,50 @@ struct Writer<'a> {
 
 /// A schema on its way out, in the order of its keys.
 #[derive(Debug, PartialEq, Serialize)]
-pub(super) struct Out(pub(super) BTreeMap<String, Written>);
+pub(super) struct SchemaOut(pub(super) BTreeMap<String, ValueOut>);
 
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-pub(super) enum Written {
+pub(super) enum ValueOut {
     Value(Value),
-    Schema(Out),
-    List(Vec<Out>),
-    Map(BTreeMap<String, Out>),
+    Schema(SchemaOut),
+    List(Vec<SchemaOut>),
+    Map(BTreeMap<String, SchemaOut>),
 }
 
-impl Out {
+impl SchemaOut {
     /// Lets `null` in, as OpenAPI says it.
     pub(super) fn nullable(&mut self) {
-        self.0.insert("nullable".to_owned(), Written::Value(Value::Bool(true)));
+        self.0.insert("nullable".to_owned(), ValueOut::Value(Value::Bool(true)));
     }
 
     /// Puts the remarks of another schema in the place of its own.
     fn remarks_of(&mut self, schema: &Map<String, Value>) {
         for it in ["title", "description"] {
-            let remark = schema.get(it).map(|text| (it.to_owned(), Written::Value(text.clone())));
+            let remark = schema.get(it).map(|text| (it.to_owned(), ValueOut::Value(text.clone())));
             self.0.extend(remark);
         }
     }
 }
 
-impl<'a> Writer<'a> {
-    fn schema(&mut self, schema: &'a Value, depth: usize) -> Result<Out, String> {
+impl<'a> SchemaWriter<'a> {
+    fn schema(&mut self, schema: &'a Value, depth: usize) -> Result<SchemaOut, String> {
         let Value::Object(schema) = schema else {
             return Err("it has a schema that is no object".to_owned());
         };
         self.schemas += 1;
-        if depth > self.profile.depth || self.open.len() > self.profile.depth || self.schemas > SCHEMAS {
+        if depth > self.profile.depth || self.open.len() > self.profile.depth || self.schemas > MAX_SCHEMAS {
             return Err("its schema is too large or too deep when written out".to_owned());
         }
         if let Some(reference) = schema.get("$ref") {
             return self.reference(schema, reference, depth);
         }
-        if let Some(keyword) = SHAPING.iter().find(|it| schema.contains_key(**it)) {
+        if let Some(keyword) = UNSUPPORTED_KEYWORDS.iter().find(|it| schema.contains_key(**it)) {
             return Err(format!("`{keyword}` cannot be said"));
         }
         match schema.get("additionalProperties") {
             None | Some(Value::Bool(false)) => {}
-            Some(Value::Bool(true)) if self.profile.dialect == Dialect::OpenApi => {}
+            Some(Value::Bool(true)) if self.profile.dialect == SchemaDialect::OpenApi => {}
             Some(_) => return Err("`additionalProperties` cannot be said".to_owned()),
         }
         if let Some(ways) = schema.get("anyOf") {
@@ -113,14 +113,14 @@ impl<'a> Writer<'a> {
         if types.contains(&"array") && !schema.contains_key("items") {
             return Err("a list of unknown items cannot be said".to_owned());
         }
-        let mut res = Out(BTreeMap::new());
-        for (keyword, value) in schema.iter().filter(|(it, _)| self.profile.says(it, &types)) {
+        let mut res = SchemaOut(BTreeMap::new());
+        for (keyword, value) in schema.iter().filter(|(it, _)| self.profile.keeps_keyword(it, &types)) {
             let written = self.keyword(keyword, value, &types, depth)?;
             res.0.extend(written.map(|it| (keyword.clone(), it)));
         }
         match self.profile.dialect {
-            Dialect::Closed => closed(schema, &mut res, depth)?,
-            Dialect::OpenApi => open_api(schema, &mut res, depth)?,
+            SchemaDialect::Closed => closed(schema, &mut res, depth)?,
+            SchemaDialect::OpenApi => open_api(schema, &mut res, depth)?,
         }
         Ok(res)
     }
@@ -131,9 +131,13 @@ impl<'a> Writer<'a> {
         schema: &'a Map<String, Value>,
         reference: &'a Value,
         depth: usize,
-    ) -> Result<Out, String> {
+    ) -> Result<SchemaOut, String> {
         let text = reference.as_str().ok_or("it has a `$ref` that is no text")?;
-        let shapes = |it: &str| SAID.contains(&it) || SHAPING.contains(&it) || it == "additionalProperties";
+        let shapes = |it: &str| {
+            SUPPORTED_KEYWORDS.contains(&it)
+                || UNSUPPORTED_KEYWORDS.contains(&it)
+                || it == "additionalProperties"
+        };
         if schema.keys().any(|it| shapes(it)) {
             return Err("keywords beside a `$ref` cannot be said".to_owned());
         }
@@ -157,13 +161,15 @@ impl<'a> Writer<'a> {
         schema: &'a Map<String, Value>,
         ways: &'a Value,
         depth: usize,
-    ) -> Result<Out, String> {
+    ) -> Result<SchemaOut, String> {
         let ways = ways.as_array().ok_or("its `anyOf` is malformed")?;
-        if let Some(keyword) = SAID.iter().find(|it| **it != "anyOf" && schema.contains_key(**it)) {
+        if let Some(keyword) =
+            SUPPORTED_KEYWORDS.iter().find(|it| **it != "anyOf" && schema.contains_key(**it))
+        {
             return Err(format!("`{keyword}` beside `anyOf` cannot be said"));
         }
         let is_null = |it: &&Value| it.get("type").is_some_and(|it| it == "null");
-        let open_api = self.profile.dialect == Dialect::OpenApi;
+        let open_api = self.profile.dialect == SchemaDialect::OpenApi;
         let nullable = open_api && ways.iter().any(|it| is_null(&it));
         let told: Vec<&Value> = ways.iter().filter(|it| !(open_api && is_null(it))).collect();
         let mut res = match told.as_slice() {
@@ -179,14 +185,14 @@ impl<'a> Writer<'a> {
             }
             several => {
                 let each = several.iter().map(|it| self.schema(it, depth + 1));
-                Out(BTreeMap::from([(
+                SchemaOut(BTreeMap::from([(
                     "anyOf".to_owned(),
-                    Written::List(each.collect::<Result<_, String>>()?),
+                    ValueOut::List(each.collect::<Result<_, String>>()?),
                 )]))
             }
         };
-        if let Some(Written::List(ways)) = res.0.get_mut("anyOf").filter(|_| nullable) {
-            ways.iter_mut().filter(|it| !it.0.contains_key("anyOf")).for_each(Out::nullable);
+        if let Some(ValueOut::List(ways)) = res.0.get_mut("anyOf").filter(|_| nullable) {
+            ways.iter_mut().filter(|it| !it.0.contains_key("anyOf")).for_each(SchemaOut::nullable);
         }
         if self.profile.beside_any_of.contains(&"description") {
             res.remarks_of(schema);
@@ -211,7 +217,7 @@ impl<'a> Writer<'a> {
         value: &'a Value,
         types: &[&str],
         depth: usize,
-    ) -> Result<Option<Written>, String> {
+    ) -> Result<Option<ValueOut>, String> {
         Ok(Some(match (keyword, value) {
             ("properties", Value::Object(properties)) => {
                 self.properties += properties.len();
@@ -221,22 +227,22 @@ impl<'a> Writer<'a> {
                 }
                 let each =
                     properties.iter().map(|(name, it)| Ok((name.clone(), self.schema(it, depth + 1)?)));
-                Written::Map(each.collect::<Result<_, String>>()?)
+                ValueOut::Map(each.collect::<Result<_, String>>()?)
             }
-            ("items", it) => Written::Schema(self.schema(it, depth + 1)?),
+            ("items", it) => ValueOut::Schema(self.schema(it, depth + 1)?),
             ("enum", Value::Array(values)) => {
                 self.enumeration(values)?;
-                Written::Value(value.clone())
+                ValueOut::Value(value.clone())
             }
             ("const", Value::String(text)) => {
                 self.count(text)?;
-                Written::Value(value.clone())
+                ValueOut::Value(value.clone())
             }
             ("properties" | "enum", _) => return Err(format!("its `{keyword}` is malformed")),
-            ("format", it) if !it.as_str().is_some_and(|it| self.profile.says_format(it, types)) => {
+            ("format", it) if !it.as_str().is_some_and(|it| self.profile.keeps_format(it, types)) => {
                 return Ok(None);
             }
-            (_, it) => Written::Value(it.clone()),
+            (_, it) => ValueOut::Value(it.clone()),
         }))
     }
 

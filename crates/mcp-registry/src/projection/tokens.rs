@@ -1,9 +1,9 @@
 //! What a tool's definition costs in a prompt: an estimate, for no provider says how it writes one down.
 
-use crate::name::exposed::ExposedTool;
+use crate::name::exposed_items::ExposedTool;
 
 /// What is written around each definition.
-const FRAME: usize = 8;
+const FRAME_TOKENS: usize = 8;
 /// How many ASCII characters make one token, as common English and JSON have it.
 const ASCII_PER_TOKEN: usize = 4;
 
@@ -12,7 +12,7 @@ impl ExposedTool {
     /// each other character of its exposed name, its description and its input schema. White space between the
     /// schema's tokens does not count.
     pub fn estimated_tokens(&self) -> usize {
-        let mut res = Count::default();
+        let mut res = CharacterCount::default();
         self.name.as_str().chars().for_each(|it| res.add(it));
         self.tool.description_text().chars().for_each(|it| res.add(it));
         let (mut quoted, mut escaped) = (false, false);
@@ -23,17 +23,17 @@ impl ExposedTool {
             quoted ^= it == '"' && !escaped;
             escaped = it == '\\' && !escaped;
         }
-        FRAME + res.ascii.div_ceil(ASCII_PER_TOKEN) + res.other
+        FRAME_TOKENS + res.ascii.div_ceil(ASCII_PER_TOKEN) + res.other
     }
 }
 
 #[derive(Default)]
-struct Count {
+struct CharacterCount {
     ascii: usize,
     other: usize,
 }
 
-impl Count {
+impl CharacterCount {
     fn add(&mut self, character: char) {
         if character.is_ascii() {
             self.ascii += 1;
@@ -48,7 +48,7 @@ mod tests {
     use mcp_model::{RawJson, ServerId, read_tools};
 
     use super::*;
-    use crate::name::rules::ExposedName;
+    use crate::name::exposed_name::ExposedName;
 
     #[track_caller]
     fn check(description: &str, schema: &str, want: usize) {

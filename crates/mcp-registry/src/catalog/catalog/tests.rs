@@ -11,8 +11,8 @@ use super::*;
 use crate::catalog::lists::{ListKind, RejectedItem, ServerLists};
 use crate::catalog::ownership::Owner;
 use crate::catalog::server_slice::decide_all;
-use crate::filter::decide::Verdict;
-use crate::filter::decide::tests::rules;
+use crate::filter::rules::Verdict;
+use crate::filter::rules::tests::rules;
 
 fn json(text: String) -> RawJson {
     RawJson::parse(text.into_bytes().into()).unwrap()

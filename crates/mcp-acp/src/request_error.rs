@@ -8,13 +8,13 @@ use std::fmt;
 use mcp_model::{RawJson, RpcError};
 use serde::{Serialize, Serializer};
 
-use crate::{Finding, Method, Transport, Version, code};
+use crate::{AcpTransport, AcpVersion, RequestDiagnostic, SessionMethod, code};
 
 /// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub enum SessionRequestError {
     /// It is no request at all.
-    NoRequest,
+    NotARequest,
     /// It is no request that sets a session up, in the version that is spoken.
     MethodNotFound {
         /// What it asks for.
@@ -24,42 +24,42 @@ pub enum Refusal {
     /// sessions says this; [`validate`](crate::validate()) does not.
     MethodNotDeclared {
         /// What it asks for.
-        method: Method,
-        /// What the agent would have declared: [`Method::capability`].
+        method: SessionMethod,
+        /// What the agent would have declared: [`SessionMethod::capability`].
         capability: &'static str,
     },
     /// Its parameters are wrong, or ask for what the agent has not declared (ACP-015, ACP-016).
     InvalidParams(InvalidParams),
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for SessionRequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::NoRequest => f.write_str("this is no request: it has no `method`"),
-            Refusal::MethodNotFound { method } => {
-                write!(f, "the method `{}` sets no session up", shown(method))
+            SessionRequestError::NotARequest => f.write_str("this is no request: it has no `method`"),
+            SessionRequestError::MethodNotFound { method } => {
+                write!(f, "the method `{}` sets no session up", sanitize(method))
             }
-            Refusal::MethodNotDeclared { method, capability } => {
+            SessionRequestError::MethodNotDeclared { method, capability } => {
                 write!(f, "{} not supported: agent did not declare {capability}", method.as_str())
             }
-            Refusal::InvalidParams(it) => it.fmt(f),
+            SessionRequestError::InvalidParams(it) => it.fmt(f),
         }
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for SessionRequestError {}
 
-impl From<&Refusal> for RpcError {
-    fn from(refusal: &Refusal) -> RpcError {
+impl From<&SessionRequestError> for RpcError {
+    fn from(refusal: &SessionRequestError) -> RpcError {
         match refusal {
-            Refusal::NoRequest => RpcError::new(code::INVALID_REQUEST, refusal.to_string()),
-            Refusal::MethodNotFound { method } => {
-                let data = BTreeMap::from([("method", shown(method))]);
+            SessionRequestError::NotARequest => RpcError::new(code::INVALID_REQUEST, refusal.to_string()),
+            SessionRequestError::MethodNotFound { method } => {
+                let data = BTreeMap::from([("method", sanitize(method))]);
                 let data = RawJson::from_value(&data).expect("a map of texts is JSON");
                 let error = RpcError::new(code::METHOD_NOT_FOUND, refusal.to_string());
                 RpcError { data: Some(data), ..error }
             }
-            Refusal::MethodNotDeclared { method, capability } => {
+            SessionRequestError::MethodNotDeclared { method, capability } => {
                 #[derive(Serialize)]
                 #[serde(rename_all = "camelCase")]
                 struct Data<'a> {
@@ -72,7 +72,7 @@ impl From<&Refusal> for RpcError {
                 let error = RpcError::new(code::METHOD_NOT_FOUND, refusal.to_string());
                 RpcError { data: Some(data), ..error }
             }
-            Refusal::InvalidParams(it) => RpcError::from(it),
+            SessionRequestError::InvalidParams(it) => RpcError::from(it),
         }
     }
 }
@@ -83,32 +83,32 @@ impl From<&Refusal> for RpcError {
 /// the `error` member of a JSON-RPC response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidParams {
-    errors: Vec<Finding>,
-    supported: Vec<Transport>,
+    errors: Vec<RequestDiagnostic>,
+    supported: Vec<AcpTransport>,
 }
 
 /// The most items of `data.errors`; `data.omittedErrors` counts those beyond.
-const MOST_ERRORS: usize = 200;
+const MAX_LISTED_ERRORS: usize = 200;
 
 impl InvalidParams {
     /// Everything that is wrong, in the order of the request, and what would have been supported; `None` where nothing
     /// is wrong.
-    pub fn new(errors: Vec<Finding>, supported: Vec<Transport>) -> Option<InvalidParams> {
+    pub fn new(errors: Vec<RequestDiagnostic>, supported: Vec<AcpTransport>) -> Option<InvalidParams> {
         (!errors.is_empty()).then_some(InvalidParams { errors, supported })
     }
 
     /// Everything that is wrong, in the order of the request.
-    pub fn errors(&self) -> &[Finding] {
+    pub fn errors(&self) -> &[RequestDiagnostic] {
         &self.errors
     }
 
     /// The transports that the agent supports.
-    pub fn supported(&self) -> &[Transport] {
+    pub fn supported(&self) -> &[AcpTransport] {
         &self.supported
     }
 
     /// The first entry that asks for a transport that is not supported.
-    fn unsupported(&self) -> Option<(&Finding, &Transport)> {
+    fn unsupported(&self) -> Option<(&RequestDiagnostic, &AcpTransport)> {
         self.errors.iter().find_map(|it| Some((it, it.requested_transport.as_ref()?)))
     }
 }
@@ -136,20 +136,20 @@ impl From<&InvalidParams> for RpcError {
         #[serde(rename_all = "camelCase")]
         struct Data<'a> {
             #[serde(skip_serializing_if = "Option::is_none")]
-            requested_transport: Option<&'a Transport>,
+            requested_transport: Option<&'a AcpTransport>,
             #[serde(skip_serializing_if = "Option::is_none")]
             declared_capability: Option<bool>,
-            supported_transports: &'a [Transport],
+            supported_transports: &'a [AcpTransport],
             #[serde(skip_serializing_if = "Option::is_none")]
             server_name: Option<&'a str>,
-            errors: &'a [Finding],
+            errors: &'a [RequestDiagnostic],
             #[serde(skip_serializing_if = "Option::is_none")]
             omitted_errors: Option<usize>,
         }
         let InvalidParams { errors, supported } = invalid;
         let unsupported = invalid.unsupported();
         let about = unsupported.map(|it| it.0).or_else(|| errors.first());
-        let listed = &errors[..errors.len().min(MOST_ERRORS)];
+        let listed = &errors[..errors.len().min(MAX_LISTED_ERRORS)];
         let data = Data {
             requested_transport: unsupported.map(|it| it.1),
             declared_capability: unsupported.map(|_| false),
@@ -169,29 +169,29 @@ impl Serialize for InvalidParams {
     }
 }
 
-impl Serialize for Refusal {
+impl Serialize for SessionRequestError {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         RpcError::from(self).serialize(serializer)
     }
 }
 
 /// The sentence for a transport that is not supported (ACP-027, ACP-029).
-pub(crate) fn not_supported(version: Version, transport: &Transport) -> String {
+pub(crate) fn unsupported_message(version: AcpVersion, transport: &AcpTransport) -> String {
     let (word, place) = (
         transport.as_str(),
         match version {
-            Version::V1 => "mcpCapabilities",
-            Version::V2 => "session.mcp",
+            AcpVersion::V1 => "mcpCapabilities",
+            AcpVersion::V2 => "session.mcp",
         },
     );
     match (version, transport) {
-        (Version::V2, Transport::Sse) => {
+        (AcpVersion::V2, AcpTransport::Sse) => {
             "SSE transport not supported: protocol version 2 has no such transport".to_owned()
         }
-        (_, Transport::Other(word)) => {
+        (_, AcpTransport::Other(word)) => {
             format!("'{word}' transport not supported: agent did not declare {place}.{word}")
         }
-        (_, Transport::Stdio | Transport::Http | Transport::Sse | Transport::Acp) => {
+        (_, AcpTransport::Stdio | AcpTransport::Http | AcpTransport::Sse | AcpTransport::Acp) => {
             let name = word.to_ascii_uppercase();
             format!("{name} transport not supported: agent did not declare {place}.{word}")
         }
@@ -199,6 +199,6 @@ pub(crate) fn not_supported(version: Version, transport: &Transport) -> String {
 }
 
 /// A word of a request as it may be repeated: short, and without control characters.
-pub(crate) fn shown(word: &str) -> String {
+pub(crate) fn sanitize(word: &str) -> String {
     word.chars().take(64).flat_map(char::escape_debug).collect()
 }

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use mcp_acp::{Server, Transport, Validated};
+use mcp_acp::{AcpTransport, SessionServer, ValidatedRequest};
 use mcp_config::{ResolveContext, ResolvedServer, resolve};
 use mcp_host::{DesiredServers, FailedServer, HostError};
 use mcp_model::{
@@ -17,9 +17,9 @@ use serde::Deserialize;
 
 /// A server of a session, as its status needs it.
 #[derive(Clone)]
-pub(crate) struct Described {
+pub(crate) struct ServerDescription {
     pub(crate) name: String,
-    pub(crate) transport: Transport,
+    pub(crate) transport: AcpTransport,
     /// The program of a child.
     pub(crate) command: Option<String>,
     /// The values of its arguments, variables and headers.
@@ -27,9 +27,9 @@ pub(crate) struct Described {
 }
 
 /// What a session asks for.
-pub(crate) struct Asked {
+pub(crate) struct SessionServers {
     /// In the order of its list.
-    pub(crate) described: Vec<Described>,
+    pub(crate) descriptions: Vec<ServerDescription>,
     pub(crate) wanted: DesiredServers,
     /// Those that are reached through the ACP connection: their ids on it, by their names.
     pub(crate) over_acp: HashMap<String, String>,
@@ -37,25 +37,32 @@ pub(crate) struct Asked {
 
 /// Whether there is an ACP connection to reach servers through.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OverAcp {
-    Possible,
-    Impossible,
+pub(crate) enum OverAcpSupport {
+    Available,
+    Unavailable,
 }
 
 /// Puts the servers of a request in the words of a host. The values of ACP are literal, so that nothing of our
 /// environment is put in.
-pub(crate) fn asked(validated: &Validated, limits: &Limits, over_acp: OverAcp) -> Asked {
-    let mut res =
-        Asked { described: Vec::new(), wanted: DesiredServers::default(), over_acp: HashMap::new() };
+pub(crate) fn session_servers(
+    validated: &ValidatedRequest,
+    limits: &Limits,
+    over_acp: OverAcpSupport,
+) -> SessionServers {
+    let mut res = SessionServers {
+        descriptions: Vec::new(),
+        wanted: DesiredServers::default(),
+        over_acp: HashMap::new(),
+    };
     for server in &validated.servers {
-        let mut described = Described {
+        let mut described = ServerDescription {
             name: server.name().to_owned(),
             transport: server.transport(),
             command: None,
             secrets: Vec::new(),
         };
         match server {
-            Server::Spec(spec) => match resolved(spec, limits, &validated.cwd) {
+            SessionServer::Spec(spec) => match resolve_server(spec, limits, &validated.cwd) {
                 Ok(resolved) => {
                     describe(&resolved.endpoint, &mut described);
                     res.wanted.servers.push(resolved);
@@ -64,8 +71,10 @@ pub(crate) fn asked(validated: &Validated, limits: &Limits, over_acp: OverAcp) -
                     res.wanted.failed.push(FailedServer { id: described.name.clone(), error: failure })
                 }
             },
-            Server::Extension { name, transport: Transport::Acp, entry } if over_acp == OverAcp::Possible => {
-                match through_acp(name, entry, limits) {
+            SessionServer::Extension { name, transport: AcpTransport::Acp, entry }
+                if over_acp == OverAcpSupport::Available =>
+            {
+                match resolve_over_acp(name, entry, limits) {
                     Ok((resolved, id)) => {
                         res.wanted.servers.push(resolved);
                         res.over_acp.insert(name.clone(), id);
@@ -73,19 +82,19 @@ pub(crate) fn asked(validated: &Validated, limits: &Limits, over_acp: OverAcp) -
                     Err(failure) => res.wanted.failed.push(FailedServer { id: name.clone(), error: failure }),
                 }
             }
-            Server::Extension { name, transport, entry: _ } => {
+            SessionServer::Extension { name, transport, entry: _ } => {
                 let message =
                     format!("server '{name}': this agent has no wire for the {transport} transport");
                 let failure = HostError { kind: ErrorKind::Connection, message, help: None };
                 res.wanted.failed.push(FailedServer { id: name.clone(), error: failure });
             }
         }
-        res.described.push(described);
+        res.descriptions.push(described);
     }
     res
 }
 
-fn resolved(spec: &ServerSpec, limits: &Limits, cwd: &str) -> Result<ResolvedServer, HostError> {
+fn resolve_server(spec: &ServerSpec, limits: &Limits, cwd: &str) -> Result<ResolvedServer, HostError> {
     let mut spec = spec.clone();
     spec.limits = limits.clone();
     // The session is the owner, and it has a host of its own: there is nobody to share with.
@@ -107,7 +116,7 @@ fn resolved(spec: &ServerSpec, limits: &Limits, cwd: &str) -> Result<ResolvedSer
 }
 
 /// A server that the client has itself. A host knows no such endpoint: what stands in its place is never dialled.
-fn through_acp(
+fn resolve_over_acp(
     name: &str,
     entry: &Passthrough,
     limits: &Limits,
@@ -155,7 +164,7 @@ fn through_acp(
     Ok((ResolvedServer { spec, endpoint, config: None }, server_id))
 }
 
-fn describe(endpoint: &Endpoint, described: &mut Described) {
+fn describe(endpoint: &Endpoint, described: &mut ServerDescription) {
     match endpoint {
         Endpoint::Stdio(it) => {
             described.command = Some(it.command.clone());

@@ -1,17 +1,17 @@
 //! Names in messages: a server chooses them, so they are cut and their control characters shown.
 
-use crate::name::rules::shorten;
+use crate::name::exposed_name::shorten;
 
 /// The longest name inside an id or a message, in bytes.
 const LIMIT: usize = 128;
 
 /// `name` between backquotes.
 pub(crate) fn quote(name: &str) -> String {
-    format!("`{}`", label(name))
+    format!("`{}`", escape_name(name))
 }
 
 /// `name` on one line; a long one is cut and ends with its hash, so two long names stay two.
-pub(crate) fn label(name: &str) -> String {
+pub(crate) fn escape_name(name: &str) -> String {
     let mut res = String::with_capacity(name.len());
     for character in name.chars() {
         if character.is_control() {
@@ -24,7 +24,7 @@ pub(crate) fn label(name: &str) -> String {
 }
 
 /// `text` cut to `limit` bytes with an ellipsis.
-pub(crate) fn cut(mut text: String, limit: usize) -> String {
+pub(crate) fn truncate(mut text: String, limit: usize) -> String {
     if text.len() <= limit {
         return text;
     }
@@ -45,8 +45,11 @@ mod tests {
     fn a_name_stays_on_its_line_and_is_short() {
         assert_eq!(quote("a b"), "`a b`");
         assert_eq!(quote("a\nb\u{1b}[0m"), r"`a\nb\u{1b}[0m`");
-        assert_eq!(label(&"x".repeat(1_000)).len(), LIMIT);
-        assert_ne!(label(&format!("{}1", "x".repeat(200))), label(&format!("{}2", "x".repeat(200))));
-        assert_eq!(cut("éé".to_owned(), 3), "é…");
+        assert_eq!(escape_name(&"x".repeat(1_000)).len(), LIMIT);
+        assert_ne!(
+            escape_name(&format!("{}1", "x".repeat(200))),
+            escape_name(&format!("{}2", "x".repeat(200)))
+        );
+        assert_eq!(truncate("éé".to_owned(), 3), "é…");
     }
 }

@@ -9,7 +9,7 @@ use mcp_model::{Prompt, Resource, ResourceTemplate, ServerId, Tool};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use crate::name::rules::ExposedName;
+use crate::name::exposed_name::ExposedName;
 
 /// A tool that is shown. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,23 +13,23 @@ use mcp_transport::{
 };
 use serde_json::Value;
 
-use super::message::{Message, answer, lane_end, params};
-use super::{OverAcp, Route};
+use super::message::{Message, params, response_frame, stream_error};
+use super::{OverAcp, RequestRoute};
 
 /// A server of the client's.
-pub(super) struct OverAcpDial {
+pub(super) struct OverAcpDialer {
     pub(super) over: OverAcp,
     pub(super) server_id: String,
     /// The largest answer that is taken, in bytes.
-    pub(super) longest: usize,
+    pub(super) max_response_bytes: usize,
 }
 
-impl Dial for OverAcpDial {
+impl Dial for OverAcpDialer {
     fn dial(&self) -> Box<dyn Transport> {
-        Box::new(OverAcpWire {
+        Box::new(OverAcpTransport {
             over: self.over.clone(),
             server_id: self.server_id.clone(),
-            longest: self.longest,
+            longest: self.max_response_bytes,
             refused: None,
         })
     }
@@ -52,7 +52,7 @@ impl Dial for OverAcpDial {
     }
 }
 
-struct OverAcpWire {
+struct OverAcpTransport {
     over: OverAcp,
     server_id: String,
     longest: usize,
@@ -61,14 +61,14 @@ struct OverAcpWire {
 }
 
 /// How a request ended.
-struct Done {
+struct FinishedRequest {
     id: RequestId,
     epoch: Epoch,
     outcome: Result<Value, agent_client_protocol::Error>,
 }
 
 #[async_trait]
-impl Transport for OverAcpWire {
+impl Transport for OverAcpTransport {
     async fn run(mut self: Box<Self>, link: Link) -> Disconnect {
         let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
         let connection = self.over.0.connection.clone();
@@ -82,7 +82,7 @@ impl Transport for OverAcpWire {
                 _ = stop.requested() => return Disconnect::new(DisconnectReason::Stopped),
                 _ = &mut over => return Disconnect::new(DisconnectReason::PeerClosed),
                 Some(done) = pending.next() => {
-                    if let Ok(Done { id, epoch, outcome }) = done {
+                    if let Ok(FinishedRequest { id, epoch, outcome }) = done {
                         abandons.remove(&id);
                         self.settle(&*inbox, id, epoch, outcome);
                     }
@@ -107,14 +107,14 @@ impl Transport for OverAcpWire {
     }
 }
 
-impl OverAcpWire {
+impl OverAcpTransport {
     /// Sends a request. What is none has no way to the client: the era that needs notifications and answers of ours is
     /// not spoken here.
     fn send(
         &self,
         inbox: &Arc<dyn FrameSink>,
         message: &OutboundMessage,
-    ) -> Option<(RequestId, impl Future<Output = Done> + Send + use<>)> {
+    ) -> Option<(RequestId, impl Future<Output = FinishedRequest> + Send + use<>)> {
         let (id, epoch) = (message.head.id?, message.epoch);
         if message.head.method == "initialize" {
             inbox.stream_failed(id, StreamError::Refused(self.only_modern()));
@@ -133,7 +133,7 @@ impl OverAcpWire {
         };
         let ends = &self.over.0;
         let inbox = Arc::downgrade(inbox);
-        let open = ends.routes.open(Route { server_id: self.server_id.clone(), inbox, id, epoch });
+        let open = ends.routes.open(RequestRoute { server_id: self.server_id.clone(), inbox, id, epoch });
         let sent = ends.connection.send_request(Message {
             server_id: self.server_id.clone(),
             request_id: open.name.clone(),
@@ -143,7 +143,7 @@ impl OverAcpWire {
         Some((id, async move {
             let outcome = sent.block_task().await;
             drop(open);
-            Done { id, epoch, outcome }
+            FinishedRequest { id, epoch, outcome }
         }))
     }
 
@@ -155,8 +155,8 @@ impl OverAcpWire {
         outcome: Result<Value, agent_client_protocol::Error>,
     ) {
         let answer = match outcome {
-            Ok(response) => answer(id, response, self.longest),
-            Err(error) => Err(lane_end(&error)),
+            Ok(response) => response_frame(id, response, self.longest),
+            Err(error) => Err(stream_error(&error)),
         };
         match answer {
             Ok(frame) => {

@@ -9,9 +9,9 @@ use std::hash::Hash;
 use mcp_model::{RawJson, ServerId};
 use serde::Serialize;
 
-use crate::catalog::snapshot::Catalog;
-use crate::name::exposed::ExposedTool;
-use crate::name::rules::ExposedName;
+use crate::catalog::catalog::Catalog;
+use crate::name::exposed_items::ExposedTool;
+use crate::name::exposed_name::ExposedName;
 
 /// What differs, list by list.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -100,34 +100,34 @@ impl Catalog {
     pub fn diff(old: &Catalog, new: &Catalog) -> CatalogDiff {
         let key = |(server, uri): (&ServerId, &str)| ResourceKey { server: server.clone(), uri: uri.into() };
         CatalogDiff {
-            tools: between(by_name(old.tools()), by_name(new.tools()), ExposedName::clone),
-            prompts: between(prompts(old), prompts(new), ExposedName::clone),
-            resources: between(resources(old), resources(new), key),
-            templates: between(templates(old), templates(new), key),
-            toolsets: between(toolsets(old), toolsets(new), ServerId::clone),
+            tools: diff_lists(by_name(old.tools()), by_name(new.tools()), ExposedName::clone),
+            prompts: diff_lists(prompts(old), prompts(new), ExposedName::clone),
+            resources: diff_lists(resources(old), resources(new), key),
+            templates: diff_lists(templates(old), templates(new), key),
+            toolsets: diff_lists(toolsets(old), toolsets(new), ServerId::clone),
         }
     }
 }
 
-fn by_name(tools: &[ExposedTool]) -> Listed<&ExposedName, (&ServerId, &RawJson)> {
+fn by_name(tools: &[ExposedTool]) -> ItemMap<&ExposedName, (&ServerId, &RawJson)> {
     tools.iter().map(|it| (&it.name, (&it.server, &it.tool.raw))).collect()
 }
 
-fn prompts(catalog: &Catalog) -> Listed<&ExposedName, (&ServerId, &RawJson)> {
+fn prompts(catalog: &Catalog) -> ItemMap<&ExposedName, (&ServerId, &RawJson)> {
     catalog.prompts().iter().map(|it| (&it.name, (&it.server, &it.prompt.raw))).collect()
 }
 
-fn resources(catalog: &Catalog) -> Listed<(&ServerId, &str), (&ExposedName, &RawJson)> {
+fn resources(catalog: &Catalog) -> ItemMap<(&ServerId, &str), (&ExposedName, &RawJson)> {
     let each = catalog.resources().iter();
     each.map(|it| ((&it.server, &*it.resource.uri), (&it.name, &it.resource.raw))).collect()
 }
 
-fn templates(catalog: &Catalog) -> Listed<(&ServerId, &str), (&ExposedName, &RawJson)> {
+fn templates(catalog: &Catalog) -> ItemMap<(&ServerId, &str), (&ExposedName, &RawJson)> {
     let each = catalog.templates().iter();
     each.map(|it| ((&it.server, &*it.template.uri_template), (&it.name, &it.template.raw))).collect()
 }
 
-fn toolsets(catalog: &Catalog) -> Listed<&ServerId, BTreeMap<&ExposedName, &RawJson>> {
+fn toolsets(catalog: &Catalog) -> ItemMap<&ServerId, BTreeMap<&ExposedName, &RawJson>> {
     let mut tools: HashMap<&ServerId, BTreeMap<&ExposedName, &RawJson>> = HashMap::new();
     for it in catalog.tools() {
         tools.entry(&it.server).or_default().insert(&it.name, &it.tool.raw);
@@ -136,11 +136,11 @@ fn toolsets(catalog: &Catalog) -> Listed<&ServerId, BTreeMap<&ExposedName, &RawJ
 }
 
 /// What a catalog shows in one list: keys, each once, and what stands under them.
-type Listed<Q, V> = Vec<(Q, V)>;
+type ItemMap<Q, V> = Vec<(Q, V)>;
 
-fn between<Q: Copy + Eq + Hash, V: PartialEq, K>(
-    old: Listed<Q, V>,
-    new: Listed<Q, V>,
+fn diff_lists<Q: Copy + Eq + Hash, V: PartialEq, K>(
+    old: ItemMap<Q, V>,
+    new: ItemMap<Q, V>,
     own: impl Fn(Q) -> K,
 ) -> ListDiff<K> {
     let order: Vec<Q> = old.iter().map(|(key, _)| *key).collect();
@@ -162,8 +162,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::catalog::catalog::tests::{dominds, full};
     use crate::catalog::lists::{Builtins, ServerEntry, ServerLists};
-    use crate::catalog::snapshot::tests::{dominds, full};
 
     fn build(text: &str) -> Catalog {
         match text {

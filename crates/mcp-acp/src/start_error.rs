@@ -8,19 +8,19 @@ use std::time::Duration;
 use mcp_model::{RawJson, RpcError, Secret};
 use serde::Serialize;
 
-use crate::{Transport, code};
+use crate::{AcpTransport, code};
 
 /// A server that could not be brought to speak (ACPX-03, ACPX-04).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct ServerStartError {
     server_name: String,
-    transport: Transport,
-    kind: FailureKind,
+    transport: AcpTransport,
+    kind: ServerStartErrorKind,
 }
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FailureKind {
+pub enum ServerStartErrorKind {
     /// There is no such program.
     ExecutableNotFound {
         /// The program, without its arguments.
@@ -69,42 +69,44 @@ pub enum FailureKind {
 }
 
 /// The longest piece of evidence, in bytes; of standard error the end is kept.
-const LONGEST: usize = 4096;
+const MAX_EVIDENCE_BYTES: usize = 4096;
 /// Shorter values are not looked for: they are no secrets, and would hide half of every message.
-const SHORTEST_SECRET: usize = 6;
+const MIN_SECRET_BYTES: usize = 6;
 
-impl Failure {
+impl ServerStartError {
     /// A failure of the server `server_name`. Its evidence is made printable and cut, and `secrets` (the values of its
     /// variables and headers) are taken out of it.
     pub fn new(
         server_name: impl Into<String>,
-        transport: Transport,
-        kind: FailureKind,
+        transport: AcpTransport,
+        kind: ServerStartErrorKind,
         secrets: &[&Secret],
-    ) -> Failure {
-        let clean = |text: &str| clean(text, secrets);
+    ) -> ServerStartError {
+        let clean = |text: &str| redact_and_truncate(text, secrets);
         let kind = match kind {
-            FailureKind::ExecutableNotFound { command } => {
-                FailureKind::ExecutableNotFound { command: clean(&command) }
+            ServerStartErrorKind::ExecutableNotFound { command } => {
+                ServerStartErrorKind::ExecutableNotFound { command: clean(&command) }
             }
-            FailureKind::SpawnFailed { command, error } => {
-                FailureKind::SpawnFailed { command: clean(&command), error: clean(&error) }
+            ServerStartErrorKind::SpawnFailed { command, error } => {
+                ServerStartErrorKind::SpawnFailed { command: clean(&command), error: clean(&error) }
             }
-            FailureKind::Exited { command, exit_code, stderr } => {
-                FailureKind::Exited { command: clean(&command), exit_code, stderr: clean(&stderr) }
+            ServerStartErrorKind::Exited { command, exit_code, stderr } => {
+                ServerStartErrorKind::Exited { command: clean(&command), exit_code, stderr: clean(&stderr) }
             }
-            FailureKind::ConnectionFailed { error } => FailureKind::ConnectionFailed { error: clean(&error) },
-            FailureKind::AuthenticationFailed { error } => {
-                FailureKind::AuthenticationFailed { error: clean(&error) }
+            ServerStartErrorKind::ConnectionFailed { error } => {
+                ServerStartErrorKind::ConnectionFailed { error: clean(&error) }
             }
-            FailureKind::TimedOut { limit, stderr } => {
-                FailureKind::TimedOut { limit, stderr: clean(&stderr) }
+            ServerStartErrorKind::AuthenticationFailed { error } => {
+                ServerStartErrorKind::AuthenticationFailed { error: clean(&error) }
             }
-            FailureKind::NoCommonVersion { expected, actual } => {
-                FailureKind::NoCommonVersion { expected: clean(&expected), actual: clean(&actual) }
+            ServerStartErrorKind::TimedOut { limit, stderr } => {
+                ServerStartErrorKind::TimedOut { limit, stderr: clean(&stderr) }
+            }
+            ServerStartErrorKind::NoCommonVersion { expected, actual } => {
+                ServerStartErrorKind::NoCommonVersion { expected: clean(&expected), actual: clean(&actual) }
             }
         };
-        Failure { server_name: server_name.into(), transport, kind }
+        ServerStartError { server_name: server_name.into(), transport, kind }
     }
 
     /// The server.
@@ -113,62 +115,70 @@ impl Failure {
     }
 
     /// What happened.
-    pub fn kind(&self) -> &FailureKind {
+    pub fn kind(&self) -> &ServerStartErrorKind {
         &self.kind
     }
 
     fn suggestion(&self) -> &'static str {
         match &self.kind {
-            FailureKind::ExecutableNotFound { command: _ } => {
+            ServerStartErrorKind::ExecutableNotFound { command: _ } => {
                 "install the program, or write the path it is at"
             }
-            FailureKind::SpawnFailed { command: _, error: _ } => {
+            ServerStartErrorKind::SpawnFailed { command: _, error: _ } => {
                 "see that the file is a program, and may be executed"
             }
-            FailureKind::Exited { command: _, exit_code: _, stderr: _ } => {
+            ServerStartErrorKind::Exited { command: _, exit_code: _, stderr: _ } => {
                 "run the command by hand; `stderr` says what it wrote"
             }
-            FailureKind::ConnectionFailed { error: _ } if self.transport == Transport::Acp => {
+            ServerStartErrorKind::ConnectionFailed { error: _ } if self.transport == AcpTransport::Acp => {
                 "see that the client still has the server"
             }
-            FailureKind::ConnectionFailed { error: _ } => "see that the server runs, and the URL leads to it",
-            FailureKind::AuthenticationFailed { error: _ } => "see the headers that the server was given",
-            FailureKind::TimedOut { limit: _, stderr: _ } => {
+            ServerStartErrorKind::ConnectionFailed { error: _ } => {
+                "see that the server runs, and the URL leads to it"
+            }
+            ServerStartErrorKind::AuthenticationFailed { error: _ } => {
+                "see the headers that the server was given"
+            }
+            ServerStartErrorKind::TimedOut { limit: _, stderr: _ } => {
                 "see whether the server runs, or wait longer for it"
             }
-            FailureKind::NoCommonVersion { expected: _, actual: _ } => "use another version of the server",
+            ServerStartErrorKind::NoCommonVersion { expected: _, actual: _ } => {
+                "use another version of the server"
+            }
         }
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for ServerStartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "MCP server '{}'", self.server_name.escape_debug())?;
         match &self.kind {
-            FailureKind::ExecutableNotFound { command: _ } => f.write_str(": executable not found"),
-            FailureKind::SpawnFailed { command: _, error: _ } => f.write_str(" could not be started"),
-            FailureKind::Exited { command: _, exit_code: Some(status), stderr: _ } => {
+            ServerStartErrorKind::ExecutableNotFound { command: _ } => f.write_str(": executable not found"),
+            ServerStartErrorKind::SpawnFailed { command: _, error: _ } => {
+                f.write_str(" could not be started")
+            }
+            ServerStartErrorKind::Exited { command: _, exit_code: Some(status), stderr: _ } => {
                 write!(f, " ended with status {status} before it spoke")
             }
-            FailureKind::Exited { command: _, exit_code: None, stderr: _ } => {
+            ServerStartErrorKind::Exited { command: _, exit_code: None, stderr: _ } => {
                 f.write_str(" was ended by a signal before it spoke")
             }
-            FailureKind::ConnectionFailed { error: _ } => f.write_str(": connection failed"),
-            FailureKind::AuthenticationFailed { error: _ } => f.write_str(": authentication failed"),
-            FailureKind::TimedOut { limit, stderr: _ } => {
+            ServerStartErrorKind::ConnectionFailed { error: _ } => f.write_str(": connection failed"),
+            ServerStartErrorKind::AuthenticationFailed { error: _ } => f.write_str(": authentication failed"),
+            ServerStartErrorKind::TimedOut { limit, stderr: _ } => {
                 write!(f, " did not answer within {} ms", limit.as_millis())
             }
-            FailureKind::NoCommonVersion { expected: _, actual: _ } => {
+            ServerStartErrorKind::NoCommonVersion { expected: _, actual: _ } => {
                 f.write_str(" speaks no version of MCP that we do")
             }
         }
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for ServerStartError {}
 
-impl From<&Failure> for RpcError {
-    fn from(failure: &Failure) -> RpcError {
+impl From<&ServerStartError> for RpcError {
+    fn from(failure: &ServerStartError) -> RpcError {
         #[derive(Default, Serialize)]
         #[serde(rename_all = "camelCase")]
         struct Evidence<'a> {
@@ -191,29 +201,30 @@ impl From<&Failure> for RpcError {
         #[serde(rename_all = "camelCase")]
         struct Data<'a> {
             server_name: &'a str,
-            transport_type: &'a Transport,
+            transport_type: &'a AcpTransport,
             #[serde(flatten)]
             evidence: Evidence<'a>,
             suggestion: &'static str,
         }
         let none = Evidence::default();
         let evidence = match &failure.kind {
-            FailureKind::ExecutableNotFound { command } => Evidence { command: Some(command), ..none },
-            FailureKind::SpawnFailed { command, error } => {
+            ServerStartErrorKind::ExecutableNotFound { command } => {
+                Evidence { command: Some(command), ..none }
+            }
+            ServerStartErrorKind::SpawnFailed { command, error } => {
                 Evidence { command: Some(command), error: Some(error), ..none }
             }
-            FailureKind::Exited { command, exit_code, stderr } => {
+            ServerStartErrorKind::Exited { command, exit_code, stderr } => {
                 Evidence { command: Some(command), exit_code: *exit_code, stderr: Some(stderr), ..none }
             }
-            FailureKind::ConnectionFailed { error } | FailureKind::AuthenticationFailed { error } => {
-                Evidence { error: Some(error), ..none }
-            }
-            FailureKind::TimedOut { limit, stderr } => Evidence {
+            ServerStartErrorKind::ConnectionFailed { error }
+            | ServerStartErrorKind::AuthenticationFailed { error } => Evidence { error: Some(error), ..none },
+            ServerStartErrorKind::TimedOut { limit, stderr } => Evidence {
                 timeout_ms: Some(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
                 stderr: Some(stderr.as_str()).filter(|it| !it.is_empty()),
                 ..none
             },
-            FailureKind::NoCommonVersion { expected, actual } => {
+            ServerStartErrorKind::NoCommonVersion { expected, actual } => {
                 Evidence { expected_version: Some(expected), actual_version: Some(actual), ..none }
             }
         };
@@ -229,16 +240,16 @@ impl From<&Failure> for RpcError {
 }
 
 /// Without secrets and control characters, and at most [`LONGEST`] bytes from the end.
-fn clean(text: &str, secrets: &[&Secret]) -> String {
+fn redact_and_truncate(text: &str, secrets: &[&Secret]) -> String {
     // A line end stays; any other control character could hide a secret's middle, and goes first.
     let mut res: String = text.chars().filter(|it| *it == '\n' || !it.is_control()).collect();
     let mut lines: Vec<&str> = secrets.iter().flat_map(|it| it.expose().lines().map(str::trim)).collect();
     // A secret may contain another one: the longest goes first.
     lines.sort_by_key(|it| std::cmp::Reverse(it.len()));
-    for secret in lines.into_iter().filter(|it| it.len() >= SHORTEST_SECRET) {
+    for secret in lines.into_iter().filter(|it| it.len() >= MIN_SECRET_BYTES) {
         res = res.replace(secret, "***");
     }
-    let from = res.len().saturating_sub(LONGEST);
+    let from = res.len().saturating_sub(MAX_EVIDENCE_BYTES);
     let from = (from..=res.len()).find(|it| res.is_char_boundary(*it)).unwrap_or_default();
     res.split_off(from)
 }

@@ -5,14 +5,14 @@
 use mcp_config::Diagnostic;
 use serde::Serialize;
 
-use crate::Transport;
+use crate::AcpTransport;
 
 /// Something about a request: why it is refused, or what is to be known about it.
 ///
 /// Serialised it is an item of `data.errors`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Finding {
+pub struct RequestDiagnostic {
     /// Which entry of `mcpServers`, from 0; `None` where it is about the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<usize>,
@@ -28,18 +28,18 @@ pub struct Finding {
     pub message: String,
     /// The transport that the agent does not support, where that is what is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub requested_transport: Option<Transport>,
+    pub requested_transport: Option<AcpTransport>,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
 }
 
-impl Finding {
+impl RequestDiagnostic {
     /// About the place that `pointer` leads to; index and field are seen from it.
-    pub(crate) fn at(pointer: impl Into<String>, message: impl Into<String>) -> Finding {
+    pub(crate) fn at_pointer(pointer: impl Into<String>, message: impl Into<String>) -> RequestDiagnostic {
         let pointer = pointer.into();
-        let (index, field) = place(&pointer);
-        Finding {
+        let (index, field) = parse_pointer(&pointer);
+        RequestDiagnostic {
             index,
             server_name: None,
             field,
@@ -51,14 +51,14 @@ impl Finding {
     }
 
     /// The same as mcp-config says it.
-    pub(crate) fn of(diagnostic: &Diagnostic) -> Finding {
-        let mut res = Finding::at(diagnostic.pointer.as_str(), diagnostic.message.as_str());
+    pub(crate) fn from_config(diagnostic: &Diagnostic) -> RequestDiagnostic {
+        let mut res = RequestDiagnostic::at_pointer(diagnostic.pointer.as_str(), diagnostic.message.as_str());
         res.suggestion = diagnostic.help.clone();
         res
     }
 
     /// The same, with what to do about it.
-    pub(crate) fn suggest(mut self, suggestion: impl Into<String>) -> Finding {
+    pub(crate) fn with_suggestion(mut self, suggestion: impl Into<String>) -> RequestDiagnostic {
         self.suggestion = Some(suggestion.into());
         self
     }
@@ -67,7 +67,7 @@ impl Finding {
 /// What became of something that did not refuse the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Effect {
+pub enum WarningEffect {
     /// Nothing; it is to be known.
     Noted,
     /// The session goes on without the entry.
@@ -76,20 +76,20 @@ pub enum Effect {
 
 /// Something to be known about a request that is not refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct RequestWarning {
     /// What became of it.
-    pub effect: Effect,
+    pub effect: WarningEffect,
     /// What it is.
     #[serde(flatten)]
-    pub finding: Finding,
+    pub diagnostic: RequestDiagnostic,
 }
 
 /// The list of servers.
-pub(crate) const SERVERS: &str = "/params/mcpServers";
+pub(crate) const SERVERS_POINTER: &str = "/params/mcpServers";
 
-fn place(pointer: &str) -> (Option<usize>, Option<String>) {
-    let below = |it: &str| Some(it).filter(|it| !it.is_empty()).map(field);
-    if let Some(inside) = pointer.strip_prefix(SERVERS).and_then(|it| it.strip_prefix('/')) {
+fn parse_pointer(pointer: &str) -> (Option<usize>, Option<String>) {
+    let below = |it: &str| Some(it).filter(|it| !it.is_empty()).map(field_path);
+    if let Some(inside) = pointer.strip_prefix(SERVERS_POINTER).and_then(|it| it.strip_prefix('/')) {
         let (index, rest) = inside.split_once('/').unwrap_or((inside, ""));
         if let Ok(index) = index.parse() {
             return (Some(index), below(rest));
@@ -99,7 +99,7 @@ fn place(pointer: &str) -> (Option<usize>, Option<String>) {
 }
 
 /// `env/0/name` as people write it.
-fn field(path: &str) -> String {
+fn field_path(path: &str) -> String {
     let mut res = String::new();
     for segment in path.split('/') {
         if !res.is_empty() && segment.bytes().all(|it| it.is_ascii_digit()) {
@@ -120,7 +120,7 @@ mod tests {
 
     #[track_caller]
     fn check(pointer: &str, index: Option<usize>, field: Option<&str>) {
-        let it = Finding::at(pointer, "");
+        let it = RequestDiagnostic::at_pointer(pointer, "");
         assert_eq!((it.index, it.field.as_deref()), (index, field), "{pointer}");
     }
 

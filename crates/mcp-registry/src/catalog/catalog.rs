@@ -14,12 +14,12 @@ use crate::catalog::lookup::ToolLookup;
 use crate::catalog::lookup::nearest;
 use crate::catalog::ownership::Owner;
 use crate::catalog::server_slice::ServerSlice;
-use crate::filter::decide::Decision;
+use crate::filter::rules::Decision;
 use crate::hash::CatalogHash;
 use crate::hash::Encoder;
 use crate::lock::Drift;
-use crate::name::exposed::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
-use crate::name::rules::ExposedName;
+use crate::name::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
+use crate::name::exposed_name::ExposedName;
 use crate::problem::Problem;
 
 /// What a host shows, and how it got there.
@@ -40,8 +40,8 @@ pub struct Catalog {
     /// Positions of `tools`, ordered by original name; made for the first who asks.
     by_original: OnceLock<Vec<usize>>,
     /// What each server shows, in order, and what each would show if no other were there.
-    shares: Vec<Arc<ServerSlice>>,
-    alone: Vec<Arc<ServerSlice>>,
+    slices: Vec<Arc<ServerSlice>>,
+    standalone: Vec<Arc<ServerSlice>>,
     /// Made for the first who asks.
     hash: OnceLock<CatalogHash>,
 }
@@ -63,24 +63,24 @@ impl Catalog {
         servers: &[ServerEntry],
         drifts: &BTreeMap<ServerId, Arc<Drift>>,
     ) -> Catalog {
-        Catalog::made(builtins, servers, drifts, &[])
+        Catalog::assemble(builtins, servers, drifts, &[])
     }
 
     /// The catalog of [`build_approved`](Catalog::build_approved) with the builtins of this one, for less: what this
     /// one knows of servers whose lists, rules and drift are the very same is taken over.
     pub fn successor(&self, servers: &[ServerEntry], drifts: &BTreeMap<ServerId, Arc<Drift>>) -> Catalog {
-        Catalog::made(&self.builtins, servers, drifts, &self.alone)
+        Catalog::assemble(&self.builtins, servers, drifts, &self.standalone)
     }
 
-    fn made(
+    fn assemble(
         builtins: &Builtins,
         servers: &[ServerEntry],
         drifts: &BTreeMap<ServerId, Arc<Drift>>,
         before: &[Arc<ServerSlice>],
     ) -> Catalog {
-        let parts = build::parts(builtins, servers, drifts, before);
-        let build::Parts { tools, prompts, resources, templates, problems, toolsets, .. } = parts;
-        let build::Parts { tool_index, prompt_index, shares, alone, .. } = parts;
+        let parts = build::build_parts(builtins, servers, drifts, before);
+        let build::CatalogParts { tools, prompts, resources, templates, problems, toolsets, .. } = parts;
+        let build::CatalogParts { tool_index, prompt_index, slices: shares, standalone: alone, .. } = parts;
         Catalog {
             tools,
             prompts,
@@ -92,8 +92,8 @@ impl Catalog {
             tool_index,
             prompt_index,
             by_original: OnceLock::new(),
-            shares,
-            alone,
+            slices: shares,
+            standalone: alone,
             hash: OnceLock::new(),
         }
     }
@@ -156,7 +156,7 @@ impl Catalog {
     /// What became of each item of these lists, shown or not, in order; of each server templates come after resources
     /// and malformed items last.
     pub fn decisions(&self, list: ListKind) -> impl Iterator<Item = &Decision> {
-        self.shares.iter().flat_map(move |it| it.decisions(list))
+        self.slices.iter().flat_map(move |it| it.decisions(list))
     }
 
     /// Who has this name among what is called by name (DM-055, DM-097): the tools or the prompts. Resources are told
@@ -197,7 +197,7 @@ impl Catalog {
     pub fn hash(&self) -> CatalogHash {
         *self.hash.get_or_init(|| {
             let mut encoder = Encoder::new("mcp-registry catalog 3");
-            for share in self.shares.iter().filter(|it| it.is_toolset) {
+            for share in self.slices.iter().filter(|it| it.is_toolset) {
                 encoder.text(share.entry.id.as_str());
                 encoder.bytes(share.hash().as_bytes());
             }

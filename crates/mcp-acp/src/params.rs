@@ -1,6 +1,6 @@
 //! The parameters beside the servers: the session's folders, and lists that are null.
 //!
-//! What a path is, is decided by its text; whether it is there, the caller says ([`Folder`]). Only what is looked at is
+//! What a path is, is decided by its text; whether it is there, the caller says ([`FolderStatus`]). Only what is looked at is
 //! read: what a client sends besides, `_meta` above all, may be any JSON, also what no value of ours could hold.
 
 use std::collections::HashMap;
@@ -9,29 +9,29 @@ use mcp_config::acp::Tolerance;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::finding::SERVERS;
-use crate::{Agent, Finding, Folder, SetUp};
+use crate::diagnostic::SERVERS_POINTER;
+use crate::{AgentProfile, FolderStatus, RequestDiagnostic, SessionRequest};
 
 /// The longest parameters that are looked at a second time. mcp-config refuses longer ones.
-const LONGEST: usize = 1 << 20;
+const MAX_PARAMS_BYTES: usize = 1 << 20;
 
 /// How many folders a session may have besides its own.
-const MOST_DIRECTORIES: usize = 128;
+const MAX_DIRECTORIES: usize = 128;
 
 /// The longest path of a folder, in bytes; no system that is known takes a longer one.
-const LONGEST_PATH: usize = 4096;
+const MAX_PATH_BYTES: usize = 4096;
 
 /// What the parameters say, as far as it is looked at.
 #[derive(Default)]
-pub(crate) struct Parameters {
-    cwd: Written,
-    additional: Member<Vec<Written>>,
-    servers: Member<Vec<Entry>>,
+pub(crate) struct RequestParams {
+    cwd: StringMember,
+    additional: ListMember<Vec<StringMember>>,
+    servers: ListMember<Vec<ServerEntry>>,
 }
 
 /// A member that may be a list.
 #[derive(Default)]
-enum Member<T> {
+enum ListMember<T> {
     #[default]
     Absent,
     Null,
@@ -41,7 +41,7 @@ enum Member<T> {
 
 /// A member that may be text.
 #[derive(Default)]
-enum Written {
+enum StringMember {
     #[default]
     Absent,
     Text(String),
@@ -51,9 +51,9 @@ enum Written {
 
 /// An entry of `mcpServers`.
 #[derive(Default)]
-struct Entry {
-    tag: Written,
-    name: Written,
+struct ServerEntry {
+    tag: StringMember,
+    name: StringMember,
     /// Those of its lists that are null.
     nulls: Vec<&'static str>,
 }
@@ -63,83 +63,83 @@ type Members<'a> = HashMap<String, &'a RawValue>;
 
 /// What is wrong with them, and what is forgiven.
 #[derive(Default)]
-pub(crate) struct Findings {
-    pub(crate) errors: Vec<Finding>,
-    pub(crate) notes: Vec<Finding>,
+pub(crate) struct ParamDiagnostics {
+    pub(crate) errors: Vec<RequestDiagnostic>,
+    pub(crate) warnings: Vec<RequestDiagnostic>,
 }
 
-impl Findings {
-    fn add(&mut self, relief: Tolerance, finding: Finding) {
+impl ParamDiagnostics {
+    fn add(&mut self, relief: Tolerance, finding: RequestDiagnostic) {
         match relief {
             Tolerance::Reject => self.errors.push(finding),
-            Tolerance::Warn => self.notes.push(finding),
+            Tolerance::Warn => self.warnings.push(finding),
         }
     }
 }
 
-impl Written {
-    fn of(json: Option<&RawValue>) -> Written {
+impl StringMember {
+    fn of(json: Option<&RawValue>) -> StringMember {
         match json.map(|it| serde_json::from_str(it.get())) {
-            None => Written::Absent,
-            Some(Ok(text)) => Written::Text(text),
-            Some(Err(_)) => Written::Other,
+            None => StringMember::Absent,
+            Some(Ok(text)) => StringMember::Text(text),
+            Some(Err(_)) => StringMember::Other,
         }
     }
 
     fn text(&self) -> Option<&str> {
         match self {
-            Written::Text(text) => Some(text),
-            Written::Absent | Written::Other => None,
+            StringMember::Text(text) => Some(text),
+            StringMember::Absent | StringMember::Other => None,
         }
     }
 }
 
-impl<T> Member<Vec<T>> {
-    fn of<'a>(json: Option<&'a RawValue>, item: impl Fn(&'a RawValue) -> T) -> Member<Vec<T>> {
-        let Some(json) = json else { return Member::Absent };
+impl<T> ListMember<Vec<T>> {
+    fn of<'a>(json: Option<&'a RawValue>, item: impl Fn(&'a RawValue) -> T) -> ListMember<Vec<T>> {
+        let Some(json) = json else { return ListMember::Absent };
         if json.get() == "null" {
-            return Member::Null;
+            return ListMember::Null;
         }
         match <Vec<&RawValue>>::deserialize(json) {
-            Ok(items) => Member::List(items.into_iter().map(item).collect()),
-            Err(_) => Member::Other,
+            Ok(items) => ListMember::List(items.into_iter().map(item).collect()),
+            Err(_) => ListMember::Other,
         }
     }
 
     fn items(&self) -> &[T] {
         match self {
-            Member::List(items) => items,
-            Member::Absent | Member::Null | Member::Other => &[],
+            ListMember::List(items) => items,
+            ListMember::Absent | ListMember::Null | ListMember::Other => &[],
         }
     }
 }
 
-impl Entry {
-    fn of(json: &RawValue) -> Entry {
+impl ServerEntry {
+    fn of(json: &RawValue) -> ServerEntry {
         let members = Members::deserialize(json).unwrap_or_default();
         let of = |key: &str| members.get(key).copied();
         let nulls = ["args", "env", "headers"].into_iter();
-        Entry {
-            tag: Written::of(of("type")),
-            name: Written::of(of("name")),
+        ServerEntry {
+            tag: StringMember::of(of("type")),
+            name: StringMember::of(of("name")),
             nulls: nulls.filter(|key| of(key).is_some_and(|it| it.get() == "null")).collect(),
         }
     }
 }
 
-impl Parameters {
-    pub(crate) fn read(set_up: &SetUp) -> Parameters {
+impl RequestParams {
+    pub(crate) fn read(set_up: &SessionRequest) -> RequestParams {
         let text = set_up.params.as_str();
-        if text.len() > LONGEST {
-            return Parameters::default();
+        if text.len() > MAX_PARAMS_BYTES {
+            return RequestParams::default();
         }
         // That they are no object, mcp-config says.
         let members: Members<'_> = serde_json::from_str(text).unwrap_or_default();
         let of = |key: &str| members.get(key).copied();
-        Parameters {
-            cwd: Written::of(of("cwd")),
-            additional: Member::of(of("additionalDirectories"), |it| Written::of(Some(it))),
-            servers: Member::of(of("mcpServers"), Entry::of),
+        RequestParams {
+            cwd: StringMember::of(of("cwd")),
+            additional: ListMember::of(of("additionalDirectories"), |it| StringMember::of(Some(it))),
+            servers: ListMember::of(of("mcpServers"), ServerEntry::of),
         }
     }
 
@@ -165,8 +165,8 @@ impl Parameters {
     }
 
     /// Looks at the folders, and for lists that are null (ACPX-02, ACPX-09, ACPX-10).
-    pub(crate) fn look(&self, agent: &Agent<'_>) -> Findings {
-        let mut res = Findings::default();
+    pub(crate) fn check(&self, agent: &AgentProfile<'_>) -> ParamDiagnostics {
+        let mut res = ParamDiagnostics::default();
         if let Some(cwd) = self.cwd() {
             // That it is absolute is mcp-config's to say.
             if is_absolute(cwd) {
@@ -175,35 +175,41 @@ impl Parameters {
         }
         self.additional(agent, &mut res);
         let nulls = agent.policy.null_lists;
-        if matches!(self.servers, Member::Null) {
-            res.add(nulls, null(SERVERS, "mcpServers"));
+        if matches!(self.servers, ListMember::Null) {
+            res.add(nulls, null_list(SERVERS_POINTER, "mcpServers"));
         }
         for (index, entry) in self.servers.items().iter().enumerate() {
             for key in &entry.nulls {
-                res.add(nulls, null(&format!("{SERVERS}/{index}/{key}"), key));
+                res.add(nulls, null_list(&format!("{SERVERS_POINTER}/{index}/{key}"), key));
             }
         }
         res
     }
 
-    fn additional(&self, agent: &Agent<'_>, res: &mut Findings) {
+    fn additional(&self, agent: &AgentProfile<'_>, res: &mut ParamDiagnostics) {
         const POINTER: &str = "/params/additionalDirectories";
         let items = match &self.additional {
-            Member::Absent => return,
-            Member::Null => return res.add(agent.policy.null_lists, null(POINTER, "additionalDirectories")),
-            Member::Other => {
-                let finding = Finding::at(POINTER, "'additionalDirectories' must be a list");
-                return res.errors.push(finding.suggest("write a list of absolute paths"));
+            ListMember::Absent => return,
+            ListMember::Null => {
+                return res.add(agent.policy.null_lists, null_list(POINTER, "additionalDirectories"));
+            }
+            ListMember::Other => {
+                let finding =
+                    RequestDiagnostic::at_pointer(POINTER, "'additionalDirectories' must be a list");
+                return res.errors.push(finding.with_suggestion("write a list of absolute paths"));
             }
             // None of so many is looked at.
-            Member::List(items) if items.len() > MOST_DIRECTORIES => {
+            ListMember::List(items) if items.len() > MAX_DIRECTORIES => {
                 let many = items.len();
                 let message = format!(
-                    "'additionalDirectories' has {many} folders, and a session may have {MOST_DIRECTORIES} at most"
+                    "'additionalDirectories' has {many} folders, and a session may have {MAX_DIRECTORIES} at most"
                 );
-                return res.errors.push(Finding::at(POINTER, message).suggest("name a folder above them"));
+                return res.errors.push(
+                    RequestDiagnostic::at_pointer(POINTER, message)
+                        .with_suggestion("name a folder above them"),
+                );
             }
-            Member::List(items) => items,
+            ListMember::List(items) => items,
         };
         for (index, item) in items.iter().enumerate() {
             let pointer = format!("{POINTER}/{index}");
@@ -211,7 +217,10 @@ impl Parameters {
                 Some(path) if is_absolute(path) => folder(&pointer, "additionalDirectories", path, agent),
                 Some(_) | None => {
                     let message = "'additionalDirectories' must hold absolute paths";
-                    Some(Finding::at(pointer, message).suggest("write the whole path of a folder"))
+                    Some(
+                        RequestDiagnostic::at_pointer(pointer, message)
+                            .with_suggestion("write the whole path of a folder"),
+                    )
                 }
             };
             res.errors.extend(finding);
@@ -219,29 +228,31 @@ impl Parameters {
     }
 }
 
-fn null(pointer: &str, key: &str) -> Finding {
-    Finding::at(pointer, format!("'{key}' is null, which is read as an empty list"))
-        .suggest(format!("write `\"{key}\": []`"))
+fn null_list(pointer: &str, key: &str) -> RequestDiagnostic {
+    RequestDiagnostic::at_pointer(pointer, format!("'{key}' is null, which is read as an empty list"))
+        .with_suggestion(format!("write `\"{key}\": []`"))
 }
 
-fn folder(pointer: &str, key: &str, path: &str, agent: &Agent<'_>) -> Option<Finding> {
+fn folder(pointer: &str, key: &str, path: &str, agent: &AgentProfile<'_>) -> Option<RequestDiagnostic> {
     let (message, suggestion) = if path.contains('\0') {
         (format!("'{key}' must not hold NUL"), "write the path without it")
-    } else if path.len() > LONGEST_PATH {
+    } else if path.len() > MAX_PATH_BYTES {
         let bytes = path.len();
         (
-            format!("the path of '{key}' has {bytes} bytes, and {LONGEST_PATH} at most are taken"),
+            format!("the path of '{key}' has {bytes} bytes, and {MAX_PATH_BYTES} at most are taken"),
             "name another",
         )
     } else {
-        match (agent.folder)(path) {
-            Folder::Usable => return None,
-            Folder::Missing => (format!("the folder '{key}' does not exist"), "create it, or name another"),
-            Folder::NotAFolder => (format!("'{key}' is no folder"), "name a folder"),
-            Folder::Forbidden => (format!("the folder '{key}' may not be used"), "name another"),
+        match (agent.check_folder)(path) {
+            FolderStatus::Usable => return None,
+            FolderStatus::Missing => {
+                (format!("the folder '{key}' does not exist"), "create it, or name another")
+            }
+            FolderStatus::NotAFolder => (format!("'{key}' is no folder"), "name a folder"),
+            FolderStatus::Forbidden => (format!("the folder '{key}' may not be used"), "name another"),
         }
     };
-    Some(Finding::at(pointer, message).suggest(suggestion))
+    Some(RequestDiagnostic::at_pointer(pointer, message).with_suggestion(suggestion))
 }
 
 /// By the text alone: the agent may run on another system than whoever tests it.

@@ -10,27 +10,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-use crate::{SessionMcp, SetUpError};
+use crate::{SessionMcp, SessionSetupError};
 
 /// How many sets there is room for, unless said otherwise.
-const MOST: usize = 64;
+const DEFAULT_CAPACITY: usize = 64;
 
 /// The sessions of an agent, or of one connection, by their ids.
 ///
 /// Dropping it ends the servers of all of them, unless somebody else holds a set.
-pub struct Sessions {
-    open: Mutex<Open>,
-    room: Arc<Semaphore>,
-    most: usize,
+pub struct SessionRegistry {
+    state: Mutex<RegistryState>,
+    slots: Arc<Semaphore>,
+    capacity: usize,
 }
 
 #[derive(Default)]
-struct Open {
-    sets: HashMap<String, (Arc<SessionMcp>, Place)>,
+struct RegistryState {
+    servers: HashMap<String, (Arc<SessionMcp>, SessionSlot)>,
     /// The generation of each session that has a place; closing a session forgets it. As many live as there are places.
     generations: HashMap<String, Weak<Generation>>,
     /// The sets that are being closed. They hold their places until they are.
-    parting: JoinSet<()>,
+    closing: JoinSet<()>,
 }
 
 /// What a session is from one closing to the next. Two are the same when they are one value.
@@ -39,7 +39,7 @@ struct Generation;
 
 /// Room for one set of servers of one session, held from before they are connected. Dropping it gives it back.
 #[derive(Debug)]
-pub struct Place {
+pub struct SessionSlot {
     session: String,
     generation: Arc<Generation>,
     #[expect(dead_code, reason = "it is held, and given back when it is dropped")]
@@ -47,38 +47,38 @@ pub struct Place {
 }
 
 /// A session has other servers than before.
-pub struct Exchanged {
+pub struct ReplacedServers {
     /// Those that it has now.
     pub servers: Arc<SessionMcp>,
     /// Those that it had. They are being closed, whether anybody waits for [`SessionMcp::close`] or not.
-    pub former: Option<Arc<SessionMcp>>,
+    pub previous: Option<Arc<SessionMcp>>,
 }
 
-impl Default for Sessions {
+impl Default for SessionRegistry {
     /// Room for 64.
-    fn default() -> Sessions {
-        Sessions::with_room(MOST)
+    fn default() -> SessionRegistry {
+        SessionRegistry::with_capacity(DEFAULT_CAPACITY)
     }
 }
 
-impl Sessions {
+impl SessionRegistry {
     /// None yet, and room for 64.
-    pub fn new() -> Sessions {
-        Sessions::default()
+    pub fn new() -> SessionRegistry {
+        SessionRegistry::default()
     }
 
     /// None yet, and room for so many sets of servers.
-    pub fn with_room(most: usize) -> Sessions {
+    pub fn with_capacity(most: usize) -> SessionRegistry {
         let most = most.min(Semaphore::MAX_PERMITS);
-        Sessions { open: Mutex::default(), room: Arc::new(Semaphore::new(most)), most }
+        SessionRegistry { state: Mutex::default(), slots: Arc::new(Semaphore::new(most)), capacity: most }
     }
 
     /// Takes room for a set of this session, before it is connected. Fails where there is none, which is
-    /// [`SetUpError::NoRoom`]. A set that will take the place of another needs room beside it until that is closed.
-    pub fn place(&self, session: impl Into<String>) -> Result<Place, SetUpError> {
+    /// [`SessionSetupError::TooManySessions`]. A set that will take the place of another needs room beside it until that is closed.
+    pub fn reserve(&self, session: impl Into<String>) -> Result<SessionSlot, SessionSetupError> {
         let session = session.into();
-        let permit = Arc::clone(&self.room).try_acquire_owned();
-        let permit = permit.map_err(|_| SetUpError::NoRoom { most: self.most })?;
+        let permit = Arc::clone(&self.slots).try_acquire_owned();
+        let permit = permit.map_err(|_| SessionSetupError::TooManySessions { most: self.capacity })?;
         let mut open = self.lock();
         open.generations.retain(|_, it| it.strong_count() > 0);
         let known = open.generations.get(&session).and_then(Weak::upgrade);
@@ -87,11 +87,11 @@ impl Sessions {
             open.generations.insert(session.clone(), Arc::downgrade(&generation));
             generation
         });
-        Ok(Place { session, generation, permit })
+        Ok(SessionSlot { session, generation, permit })
     }
 
     /// These are the servers of the place's session from now on; those that it had are closed (ACPX-10), by a task of
-    /// this value, so that whoever answers a request need not wait for that. Fails with [`SetUpError::Closed`] where the
+    /// this value, so that whoever answers a request need not wait for that. Fails with [`SessionSetupError::Closed`] where the
     /// session was closed since the place was taken; then these are closed.
     ///
     /// For `session/load` and `session/resume` this comes after the new ones are connected: a request that fails, or is
@@ -100,22 +100,26 @@ impl Sessions {
     /// # Panics
     ///
     /// When called outside of a Tokio runtime.
-    pub fn put(&self, servers: SessionMcp, place: Place) -> Result<Exchanged, SetUpError> {
+    pub fn install(
+        &self,
+        servers: SessionMcp,
+        place: SessionSlot,
+    ) -> Result<ReplacedServers, SessionSetupError> {
         let servers = Arc::new(servers);
         let mut open = self.lock();
         let now = open.generations.get(&place.session).and_then(Weak::upgrade);
         if !now.is_some_and(|it| Arc::ptr_eq(&it, &place.generation)) {
-            open.part((servers, place));
-            return Err(SetUpError::Closed);
+            open.close_in_background((servers, place));
+            return Err(SessionSetupError::Closed);
         }
-        let former = open.sets.insert(place.session.clone(), (Arc::clone(&servers), place));
-        let former = former.map(|it| open.part(it));
-        Ok(Exchanged { servers, former })
+        let former = open.servers.insert(place.session.clone(), (Arc::clone(&servers), place));
+        let former = former.map(|it| open.close_in_background(it));
+        Ok(ReplacedServers { servers, previous: former })
     }
 
     /// The servers of a session.
     pub fn get(&self, session: &str) -> Option<Arc<SessionMcp>> {
-        self.lock().sets.get(session).map(|it| Arc::clone(&it.0))
+        self.lock().servers.get(session).map(|it| Arc::clone(&it.0))
     }
 
     /// Closes a session: it has no servers any more, and what is being connected for it will not be put. Those that it
@@ -124,16 +128,16 @@ impl Sessions {
     /// # Panics
     ///
     /// When called outside of a Tokio runtime.
-    pub fn take(&self, session: &str) -> Option<Arc<SessionMcp>> {
+    pub fn remove(&self, session: &str) -> Option<Arc<SessionMcp>> {
         let mut open = self.lock();
         open.generations.remove(session);
-        let former = open.sets.remove(session)?;
-        Some(open.part(former))
+        let former = open.servers.remove(session)?;
+        Some(open.close_in_background(former))
     }
 
     /// The same, and returns when nothing is left of them. False where there is no such session. Cancel-safe.
     pub async fn close(&self, session: &str) -> bool {
-        let former = self.take(session);
+        let former = self.remove(session);
         match former {
             Some(former) => {
                 former.close().await;
@@ -149,28 +153,28 @@ impl Sessions {
         let mut parting = {
             let mut open = self.lock();
             open.generations.clear();
-            let all: Vec<_> = open.sets.drain().map(|it| it.1).collect();
+            let all: Vec<_> = open.servers.drain().map(|it| it.1).collect();
             for set in all {
-                open.part(set);
+                open.close_in_background(set);
             }
-            std::mem::take(&mut open.parting)
+            std::mem::take(&mut open.closing)
         };
         while parting.join_next().await.is_some() {}
     }
 
-    fn lock(&self) -> MutexGuard<'_, Open> {
+    fn lock(&self) -> MutexGuard<'_, RegistryState> {
         // A panic elsewhere leaves the maps whole: each change is one call.
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Open {
+impl RegistryState {
     /// Has a set closed, which keeps its place until then.
-    fn part(&mut self, (servers, place): (Arc<SessionMcp>, Place)) -> Arc<SessionMcp> {
+    fn close_in_background(&mut self, (servers, place): (Arc<SessionMcp>, SessionSlot)) -> Arc<SessionMcp> {
         // Those that are done are not kept.
-        while self.parting.try_join_next().is_some() {}
+        while self.closing.try_join_next().is_some() {}
         let closing = Arc::clone(&servers);
-        self.parting.spawn(async move {
+        self.closing.spawn(async move {
             closing.close().await;
             drop(place);
         });

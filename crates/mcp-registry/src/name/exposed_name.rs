@@ -56,7 +56,7 @@ impl Serialize for ExposedName {
 }
 
 /// What [`is_valid`] asks for, as it is shown to users.
-pub(crate) fn rule(limit: NameLimit) -> String {
+pub(crate) fn pattern_text(limit: NameLimit) -> String {
     format!("^[a-zA-Z0-9_-]{{1,{}}}$", limit.bytes())
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn rule(limit: NameLimit) -> String {
 pub(crate) fn is_valid(limit: NameLimit, name: &str) -> bool {
     let fits = (1..=limit.bytes()).contains(&name.len());
     // All bytes are looked at, which is quicker than to stop early; those of other characters are no ASCII.
-    fits && name.bytes().filter(|it| !keeps(NameClass::Strict, char::from(*it))).count() == 0
+    fits && name.bytes().filter(|it| !is_allowed(NameClass::Strict, char::from(*it))).count() == 0
 }
 
 /// The name with every character outside `class` replaced by one `-`.
@@ -76,9 +76,9 @@ pub(crate) fn normalise(class: NameClass, name: &str) -> String {
 
 fn add_normalised(res: &mut String, class: NameClass, name: &str) {
     // Most names stay as they are; the bytes of characters that are no ASCII are none that stay.
-    match name.bytes().all(|it| keeps(class, char::from(it))) {
+    match name.bytes().all(|it| is_allowed(class, char::from(it))) {
         true => res.push_str(name),
-        false => res.extend(name.chars().map(|it| if keeps(class, it) { it } else { '-' })),
+        false => res.extend(name.chars().map(|it| if is_allowed(class, it) { it } else { '-' })),
     }
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn slug(name: &str) -> String {
     let mut res = String::with_capacity(name.len());
     let mut left_out = false;
     for it in name.chars() {
-        if keeps(NameClass::Strict, it) {
+        if is_allowed(NameClass::Strict, it) {
             if std::mem::take(&mut left_out) {
                 res.push('_');
             }
@@ -131,7 +131,7 @@ pub(crate) fn shorten(mut name: String, limit: usize) -> String {
     name
 }
 
-fn keeps(class: NameClass, character: char) -> bool {
+fn is_allowed(class: NameClass, character: char) -> bool {
     let strict = character.is_ascii_alphanumeric() || character == '_' || character == '-';
     match class {
         NameClass::Strict => strict,
@@ -203,6 +203,6 @@ mod tests {
         for name in ["", "a.b", "a/b", "a b", "é", "工具", "tool*", &"x".repeat(65)] {
             assert!(!valid(name), "{name}");
         }
-        assert_eq!(rule(NameLimit::Common), "^[a-zA-Z0-9_-]{1,64}$");
+        assert_eq!(pattern_text(NameLimit::Common), "^[a-zA-Z0-9_-]{1,64}$");
     }
 }
