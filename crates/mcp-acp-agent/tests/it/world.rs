@@ -12,7 +12,7 @@ use mcp_acp_agent::{ConnectOptions, ConnectionState, SessionMcp, ToolCall};
 use mcp_host::{Dialer, HostOptions, Supervision};
 use mcp_model::{CallResult, RawJson};
 use mcp_transport::{
-    Dial, Disconnect, DisconnectReason, HandshakeMode, Link, Outbound, SessionRequestError, StartError,
+    Dial, Disconnect, DisconnectReason, HandshakeMode, Link, Outbound, RequestError, StartError,
     StreamId, Transport,
 };
 use serde_json::Value;
@@ -59,7 +59,7 @@ impl Transport for PeerWire {
         Self: 'a,
     {
         let refused = |status, message: &str| {
-            let fault = SessionRequestError { status, message: message.to_owned(), error: None };
+            let fault = RequestError { status, message: message.to_owned(), error: None };
             Disconnect::new(DisconnectReason::NotStarted(StartError::Refused(fault)))
         };
         Box::pin(async move {
