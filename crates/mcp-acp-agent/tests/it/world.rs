@@ -12,8 +12,8 @@ use mcp_acp_agent::{ConnectOptions, ConnectionState, SessionMcp, ToolCall};
 use mcp_host::{Dialer, HostOptions, Supervision};
 use mcp_model::{CallResult, RawJson};
 use mcp_transport::{
-    Dial, Disconnect, DisconnectReason, HandshakeMode, Link, Outbound, RequestError, StartError,
-    StreamId, Transport,
+    Dial, Disconnect, DisconnectReason, HandshakeMode, Link, Outbound, RequestError, StartError, StreamId,
+    Transport,
 };
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
