@@ -1,28 +1,21 @@
-//! `mcp-host`: MCP servers from the configuration you already have.
+//! The command line `mcp-host`.
 //!
-//! Arguments in, words and JSON out. What a file means, which tools are shown and how servers live is decided in the
-//! crates below; here stands what a user sees of it. The process ends only after the runtime is gone, so that no
-//! server outlives it.
+//! Parses arguments, calls the libraries below it, and prints text or JSON. Every decision about configuration, tools and
+//! servers is made in those libraries. The process exits only after the runtime is dropped, so that no server outlives
+//! it.
 
 #![forbid(unsafe_code)]
 
 mod args;
+mod call_arguments;
 mod commands;
-mod context;
-mod counted;
-mod examples;
-mod exit;
-#[cfg(test)]
-mod fixture;
-mod hosted;
-mod locked;
-mod log;
+mod config;
+mod host;
 mod output;
+mod render;
 mod runtime;
-mod signals;
-mod source;
-mod starting;
-mod target;
+#[cfg(test)]
+mod tests;
 
 use std::process::ExitCode;
 
@@ -30,12 +23,13 @@ use clap::Parser;
 
 use crate::args::Arguments;
 use crate::output::console::Console;
+use crate::output::log;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let console = Console::new(arguments.global.color, arguments.global.chatter());
+    let console = Console::new(arguments.global.color(), arguments.global.verbosity());
     if arguments.global.verbose {
-        log::start(console.err);
+        log::start(console.err_colour);
     }
     commands::run(arguments, console).into()
 }

@@ -1,48 +1,46 @@
-//! `acp-check`: what a strict agent would answer to a session request.
+//! `acp-check`: validates an ACP session request and prints the response of a strict agent.
 //!
-//! The answer is JSON-RPC, whatever was read; only a standard input that cannot be read is a failure of ours. No folder
-//! is looked at: the request may be another machine's.
+//! The output is always JSON-RPC, unless standard input cannot be read. No folders are checked: the request may come from
+//! another machine.
 
 use std::io::Read;
 
-use mcp_acp::{
-    AcpVersion, AgentProfile, Capabilities, RequestWarning as Noted, SessionRequest, ValidatedRequest, code,
-    response_id, validate,
-};
+use mcp_acp::{AgentProfile, Capabilities, SessionRequest, ValidatedRequest, code, response_id, validate};
 use mcp_model::{RawJson, RpcError};
 use serde::Serialize;
 
-use crate::exit::Exit;
+use crate::args::AcpCheckArgs;
 use crate::output::console::{Console, Report};
 use crate::output::json;
+use crate::runtime::exit::Exit;
 
-/// The longest request that is read, in bytes: one beyond what the configuration reader takes is refused by it.
-const LONGEST: u64 = 4 << 20;
+/// The maximum size of a request, in bytes. The configuration reader has a limit of its own.
+const MAX_REQUEST: u64 = 4 << 20;
 
-/// Reads a request, and gives the answer of an agent that has declared `declared`.
-pub(crate) fn run(console: &Console, declared: &RawJson, version: AcpVersion) -> Report {
+/// Reads a request from standard input and returns the response of an agent with the given capabilities.
+pub(crate) fn run(console: &Console, args: &AcpCheckArgs) -> Report {
+    let AcpCheckArgs { capabilities, protocol } = args;
     let mut text = Vec::new();
-    if let Err(error) = std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut text) {
-        return console.failure(Exit::Wrong, &format!("standard input cannot be read: {error}"), None);
+    if let Err(error) = std::io::stdin().lock().take(MAX_REQUEST + 1).read_to_end(&mut text) {
+        return console.failure(Exit::Failure, &format!("cannot read standard input: {error}"), None);
     }
-    if text.len() as u64 > LONGEST {
-        return console.failure(Exit::Wrong, "the request is larger than 4 MiB", None);
+    if text.len() as u64 > MAX_REQUEST {
+        return console.failure(Exit::Failure, "the request is larger than 4 MiB", None);
     }
     let Ok(request) = RawJson::parse(text.into()) else {
-        let error = RpcError::new(code::PARSE_ERROR, "standard input holds no JSON value");
-        return answered(response_id(&RawJson::empty_object()), Answer::Error(error), Exit::Wrong);
+        let error = RpcError::new(code::PARSE_ERROR, "standard input is not valid JSON");
+        return response(response_id(&RawJson::empty_object()), Outcome::Error(error), Exit::Failure);
     };
     let id = response_id(&request);
-    let capabilities = Capabilities::read(version, declared);
-    let agent = AgentProfile::new(version, &capabilities);
-    match SessionRequest::read(&request).and_then(|it| validate(&it, &agent)) {
+    let capabilities = Capabilities::read(*protocol, capabilities);
+    let agent = AgentProfile::new(*protocol, &capabilities);
+    match SessionRequest::read(&request).and_then(|request| validate(&request, &agent)) {
         Ok(validated) => {
             let servers = validated.server_names().map(str::to_owned).collect();
-            let mut res = answered(id, Answer::Result(Servers { servers }), Exit::Done);
-            res.err = notes(&validated);
-            res
+            let report = response(id, Outcome::Result(AcceptedServers { servers }), Exit::Success);
+            Report { err: notes(&validated), ..report }
         }
-        Err(refusal) => answered(id, Answer::Error(RpcError::from(&refusal)), Exit::Wrong),
+        Err(refusal) => response(id, Outcome::Error(RpcError::from(&refusal)), Exit::Failure),
     }
 }
 
@@ -51,29 +49,29 @@ struct Response {
     jsonrpc: &'static str,
     id: RawJson,
     #[serde(flatten)]
-    answer: Answer,
+    outcome: Outcome,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Answer {
-    Result(Servers),
+enum Outcome {
+    Result(AcceptedServers),
     Error(RpcError),
 }
 
 #[derive(Serialize)]
-struct Servers {
+struct AcceptedServers {
     servers: Vec<String>,
 }
 
-fn answered(id: RawJson, answer: Answer, exit: Exit) -> Report {
-    let mut out = json::indented(&json::line(&Response { jsonrpc: "2.0", id, answer }));
+fn response(id: RawJson, outcome: Outcome, exit: Exit) -> Report {
+    let mut out = json::indented(&json::line(&Response { jsonrpc: "2.0", id, outcome }));
     out.push('\n');
-    Report { out, err: String::new(), exit, after: String::new() }
+    Report { out, exit, ..Report::default() }
 }
 
-/// What is to be known besides, a line each.
+/// The notes on accepted servers, one per line.
 fn notes(validated: &ValidatedRequest) -> String {
-    let line = |it: &Noted| format!("note: {}: {}\n", it.diagnostic.pointer, it.diagnostic.message);
-    validated.warnings.iter().map(line).collect()
+    let diagnostics = validated.warnings.iter().map(|warning| &warning.diagnostic);
+    diagnostics.map(|diagnostic| format!("note: {}: {}\n", diagnostic.pointer, diagnostic.message)).collect()
 }

@@ -1,8 +1,7 @@
-//! `check`: everything that is wrong with files, and what of it can be put right. No server is started.
+//! `check`: reports all mistakes in configuration files and fixes them on request. No server is started.
 
 use std::path::PathBuf;
 
-use clap::ValueEnum;
 use mcp_config::{
     Applicability, CheckOutcome, CheckedFile, Code, Colour, Diagnostic, FixedFile, SarifTool, ServerEntry,
     fix_all, render_diff, render_github, render_sarif,
@@ -11,61 +10,45 @@ use mcp_host::{LoadedConfig, save};
 use mcp_model::{Dialect, ErrorKind, Severity, TransportKind};
 use serde::{Serialize, Serializer};
 
-use crate::args::FormatName;
-use crate::commands::next;
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::output::cause::chain;
+use crate::args::{CheckArgs, FixLevel, FormatName};
+use crate::config::context::Context;
+use crate::config::file::{ConfigFile, FileError, open};
 use crate::output::console::Report;
-use crate::output::{json, paint, plain};
-use crate::source::{Source, Unreadable, open};
+use crate::output::{count, error_chain, json, sanitize, style};
+use crate::render::suggestions::quote_path;
+use crate::runtime::exit::Exit;
 
-/// The words of `check`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Words {
-    /// The files, or the folders they are in; the nearest above this folder unless given
-    #[arg(value_name = "FILE")]
-    files: Vec<PathBuf>,
-    /// Put mistakes right where it is known how, and show the changes; =all also what is only suggested
-    #[arg(long, value_name = "WHAT", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "sure")]
-    fix: Option<FixName>,
-}
-
-/// Which mistakes are put right.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum FixName {
-    /// Those of which it is sure what was meant.
-    Sure,
-    /// Also those where it is a guess, or changes what is done.
-    All,
-}
-
-/// Reads the files, one after the other. Blocks.
-pub(crate) fn run(context: &Context, words: &Words, format: FormatName) -> Report {
-    let Words { files, fix } = words;
-    // One after the other: a file may be named twice, by a link or by its folder.
-    let read = |it: &PathBuf| {
-        let found = Found { opened: open(it, context), fixed: None };
-        if let Some(fix) = fix { mend(found, *fix, context) } else { found }
+/// Checks the files in order. Blocks.
+pub(crate) fn run(context: &Context, args: &CheckArgs, format: FormatName) -> Report {
+    let CheckArgs { files, fix } = args;
+    // In sequence, because a file may be named twice, for example by its folder.
+    let check = |path: &PathBuf| {
+        let checked = FileCheck { opened: open(path, context), fixed: None };
+        if let Some(level) = fix { apply_fixes(checked, *level, context) } else { checked }
     };
     let nearest = [PathBuf::new()];
-    let opened: Vec<_> = if files.is_empty() { &nearest[..] } else { files }.iter().map(read).collect();
+    let opened: Vec<_> = if files.is_empty() { &nearest[..] } else { files }.iter().map(check).collect();
     let exit = exit(&opened);
-    let colour = context.console.err;
-    let err = opened.iter().filter_map(|it| it.opened.as_ref().ok()).map(|it| it.taken(colour)).collect();
-    let checked: Vec<CheckedFile<'_>> = opened.iter().map(Found::checked).collect();
+    let colour = context.console.err_colour;
+    let read = opened.iter().filter_map(|checked| checked.opened.as_ref().ok());
+    let err = read.map(|file| file.discovery_note(colour)).collect();
+    let checked: Vec<CheckedFile<'_>> = opened.iter().map(FileCheck::checked).collect();
     let after = match (exit, opened.first().map(|it| &it.opened), format) {
-        (Exit::Done, Some(Ok(source)), FormatName::Text) if !source.loaded.desired.servers.is_empty() => {
-            let file = next::file(&source.file);
-            context.console.next(&format!("`mcp-host tools {file}` starts the servers and lists their tools"))
+        (Exit::Success, Some(Ok(file)), FormatName::Text) if !file.loaded.desired.servers.is_empty() => {
+            let path = quote_path(&file.path);
+            context
+                .console
+                .suggestion(&format!("`mcp-host tools {path}` starts the servers and lists their tools"))
         }
         (_, _, _) => String::new(),
     };
     let out = match format {
-        FormatName::Json => json::document(&Document { files: opened.iter().map(File::of).collect() }),
-        FormatName::Text => {
-            opened.iter().map(|it| text(it, context.console.out)).collect::<Vec<_>>().join("\n")
-        }
+        FormatName::Json => json::document(&Document { files: opened.iter().map(FileJson::new).collect() }),
+        FormatName::Text => opened
+            .iter()
+            .map(|checked| text(checked, context.console.out_colour))
+            .collect::<Vec<_>>()
+            .join("\n"),
         FormatName::Sarif => {
             let program = SarifTool { name: "mcp-host", version: env!("CARGO_PKG_VERSION") };
             json::document(&render_sarif(&program, &checked))
@@ -75,28 +58,28 @@ pub(crate) fn run(context: &Context, words: &Words, format: FormatName) -> Repor
     Report { out, err, exit, after }
 }
 
-/// What became of one file.
-struct Found {
-    opened: Opened,
-    fixed: Option<Mended>,
+/// One file after the check.
+struct FileCheck {
+    opened: Result<ConfigFile, FileError>,
+    fixed: Option<AppliedFixes>,
 }
 
-/// What was done to a file.
-struct Mended {
-    /// The text as it was.
+/// The fixes of a file.
+struct AppliedFixes {
+    /// The text before the fixes.
     before: String,
-    /// The mistakes that are gone.
-    gone: Vec<Diagnostic>,
+    /// The diagnostics that were fixed.
+    diagnostics: Vec<Diagnostic>,
 }
 
-impl Found {
+impl FileCheck {
     fn checked(&self) -> CheckedFile<'_> {
         match &self.opened {
-            Ok(Source { loaded, .. }) => {
+            Ok(ConfigFile { loaded, .. }) => {
                 let LoadedConfig { path, text, diagnostics, .. } = loaded;
                 CheckedFile { name: path, outcome: CheckOutcome::Read { text, diagnostics } }
             }
-            Err(Unreadable { path, message, help }) => CheckedFile {
+            Err(FileError { path, message, help }) => CheckedFile {
                 name: path,
                 outcome: CheckOutcome::Unreadable { message, help: help.as_deref() },
             },
@@ -104,64 +87,62 @@ impl Found {
     }
 }
 
-/// Puts right what can be put right, and reads the file again.
-fn mend(found: Found, what: FixName, context: &Context) -> Found {
-    let Ok(source) = &found.opened else { return found };
-    let least = match what {
-        FixName::Sure => Applicability::Sure,
-        FixName::All => Applicability::Suggested,
+/// Writes the fixes and reads the file again.
+fn apply_fixes(checked: FileCheck, level: FixLevel, context: &Context) -> FileCheck {
+    let Ok(file) = &checked.opened else { return checked };
+    let least = match level {
+        FixLevel::Sure => Applicability::Sure,
+        FixLevel::All => Applicability::Suggested,
     };
-    let FixedFile { text, fixed } = fix_all(&source.document(), least);
+    let FixedFile { text, fixed } = fix_all(&file.document(), least);
     if fixed.is_empty() {
-        return found;
+        return checked;
     }
-    let before = source.loaded.text.clone();
-    let opened = match save(&source.file, &before, &text) {
-        Ok(()) => open(&source.file, context),
+    let before = file.loaded.text.clone();
+    let opened = match save(&file.path, &before, &text) {
+        Ok(()) => open(&file.path, context),
         Err(error) => {
-            let path = source.loaded.path.clone();
-            return Found {
-                opened: Err(Unreadable { path, message: chain(&error), help: None }),
+            let path = file.loaded.path.clone();
+            return FileCheck {
+                opened: Err(FileError { path, message: error_chain(&error), help: None }),
                 fixed: None,
             };
         }
     };
-    Found { opened, fixed: Some(Mended { before, gone: fixed }) }
+    FileCheck { opened, fixed: Some(AppliedFixes { before, diagnostics: fixed }) }
 }
 
-type Opened = Result<Source, Unreadable>;
-
-fn exit(opened: &[Found]) -> Exit {
-    let is_sound = |it: &Found| match &it.opened {
-        Ok(Source { loaded, .. }) => !loaded.refused && !has_errors(&loaded.diagnostics),
-        Err(Unreadable { .. }) => false,
+fn exit(opened: &[FileCheck]) -> Exit {
+    let is_valid = |checked: &FileCheck| match &checked.opened {
+        Ok(ConfigFile { loaded, .. }) => !loaded.refused && !has_errors(&loaded.diagnostics),
+        Err(FileError { .. }) => false,
     };
-    if opened.iter().all(is_sound) { Exit::Done } else { Exit::Wrong }
+    if opened.iter().all(is_valid) { Exit::Success } else { Exit::Failure }
 }
 
 fn has_errors(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(|it| it.severity == Severity::Error)
 }
 
-fn text(found: &Found, colour: Colour) -> String {
-    match &found.opened {
-        Ok(source) => {
-            let mut res = String::new();
-            let mut counts = Counts::of(source);
-            if let Some(Mended { before, gone }) = &found.fixed {
-                res = render_diff(&source.loaded.path, before, &source.loaded.text, colour) + "\n";
-                counts.fixed = gone.len();
+fn text(checked: &FileCheck, colour: Colour) -> String {
+    match &checked.opened {
+        Ok(file) => {
+            let mut diff = String::new();
+            let mut counts = Counts::new(file);
+            if let Some(AppliedFixes { before, diagnostics }) = &checked.fixed {
+                diff = render_diff(&file.loaded.path, before, &file.loaded.text, colour) + "\n";
+                counts.fixed = diagnostics.len();
             }
-            res + &source.complaints(colour) + &summary(&counts, colour) + "\n"
+            diff + &file.diagnostics_text(colour) + &summary(&counts, colour) + "\n"
         }
-        Err(Unreadable { path: _, message, help }) => {
+        Err(FileError { path: _, message, help }) => {
             let message = format!("{}: {message}", ErrorKind::Config);
-            paint::error(colour, &plain::line(&message), help.as_deref())
+            style::error(colour, &sanitize::line(&message), help.as_deref())
         }
     }
 }
 
-/// What the last line about a file counts.
+/// The numbers in the summary line of a file.
 #[derive(Debug, Clone, Copy)]
 struct Counts<'a> {
     path: &'a str,
@@ -174,14 +155,14 @@ struct Counts<'a> {
 }
 
 impl Counts<'_> {
-    fn of(source: &Source) -> Counts<'_> {
-        let loaded = &source.loaded;
+    fn new(file: &ConfigFile) -> Counts<'_> {
+        let loaded = &file.loaded;
         let count = |severity| loaded.diagnostics.iter().filter(|it| it.severity == severity).count();
         Counts {
             path: &loaded.path,
             dialect: loaded.profile.dialect(),
             servers: loaded.reading.entries.len(),
-            accepted: loaded.reading.entries.iter().filter(|it| source.accepts(it)).count(),
+            accepted: loaded.reading.entries.iter().filter(|it| file.accepts(it)).count(),
             errors: count(Severity::Error),
             warnings: count(Severity::Warning),
             fixed: 0,
@@ -189,60 +170,56 @@ impl Counts<'_> {
     }
 }
 
-/// One line about a file: `✗ agent.yaml: holodeck, 3 servers, 2 accepted; 1 error, 2 warnings`.
+/// The summary line of a file: `✗ agent.yaml: holodeck, 3 servers, 2 accepted; 1 error, 2 warnings`.
 fn summary(counts: &Counts<'_>, colour: Colour) -> String {
     let Counts { path, dialect, servers, accepted, errors, warnings, fixed } = *counts;
-    // The name is a stranger's word, like what is in the file.
-    let path = plain::line(path);
-    let sound = errors == 0 && servers == accepted;
-    let (style, mark) = if sound { (paint::GOOD, "✓") } else { (paint::BAD, "✗") };
-    let mut res = format!(
+    // The file name is untrusted, like the content.
+    let path = sanitize::line(path);
+    let is_valid = errors == 0 && servers == accepted;
+    let (style, mark) = if is_valid { (style::SUCCESS, "✓") } else { (style::FAILURE, "✗") };
+    let mut line = format!(
         "{} {path}: {}, {}",
-        paint::paint(colour, style, mark),
+        style::paint(colour, style, mark),
         dialect.as_str(),
-        some(servers, "server")
+        count(servers, "server")
     );
     if accepted != servers {
-        res.push_str(&format!(", {accepted} accepted"));
+        line.push_str(&format!(", {accepted} accepted"));
     }
-    let found: Vec<String> = [(errors, "error"), (warnings, "warning")]
+    let findings: Vec<String> = [(errors, "error"), (warnings, "warning")]
         .into_iter()
         .filter(|(number, _)| *number > 0)
-        .map(|(number, what)| some(number, what))
+        .map(|(number, noun)| count(number, noun))
         .collect();
-    if !found.is_empty() {
-        res.push_str(&format!("; {}", found.join(", ")));
+    if !findings.is_empty() {
+        line.push_str(&format!("; {}", findings.join(", ")));
     }
     if fixed > 0 {
-        res.push_str(&format!("; {fixed} fixed"));
+        line.push_str(&format!("; {fixed} fixed"));
     }
-    res
+    line
 }
 
-fn some(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
-}
-
-/// The document of `check`.
+/// The JSON document of `check`.
 #[derive(Serialize)]
 struct Document<'a> {
-    files: Vec<File<'a>>,
+    files: Vec<FileJson<'a>>,
 }
 
 #[derive(Serialize)]
-struct File<'a> {
+struct FileJson<'a> {
     path: &'a str,
     dialect: Option<Dialect>,
-    servers: Vec<Server<'a>>,
-    diagnostics: Vec<Finding<'a>>,
-    /// Only with `--fix`, and only where something was put right.
+    servers: Vec<ServerJson<'a>>,
+    diagnostics: Vec<DiagnosticJson<'a>>,
+    /// Only with `--fix`, and only if something was fixed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    fixed: Vec<Gone<'a>>,
+    fixed: Vec<FixJson<'a>>,
 }
 
-/// A mistake that was put right; its line is that of the file before.
+/// A fixed mistake, with its line in the file before the fixes.
 #[derive(Serialize)]
-struct Gone<'a> {
+struct FixJson<'a> {
     code: Code,
     pointer: &'a str,
     line: usize,
@@ -250,23 +227,23 @@ struct Gone<'a> {
 }
 
 #[derive(Serialize)]
-struct Server<'a> {
+struct ServerJson<'a> {
     name: &'a str,
     transport: Option<TransportKind>,
     accepted: bool,
 }
 
-/// A diagnostic, or the one thing to say about a file that has no text to point into.
-enum Finding<'a> {
-    Placed(&'a Diagnostic),
-    Unreadable(&'a Unreadable),
+/// A diagnostic, or the error of a file that could not be read.
+enum DiagnosticJson<'a> {
+    InText(&'a Diagnostic),
+    Unreadable(&'a FileError),
 }
 
-impl Serialize for Finding<'_> {
+impl Serialize for DiagnosticJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        /// The same members as a diagnostic has, so that a reader needs no second shape.
+        /// The members of a diagnostic, so that both have the same shape.
         #[derive(Serialize)]
-        struct Placeless<'a> {
+        struct WithoutPosition<'a> {
             severity: Severity,
             code: Option<&'a str>,
             kind: ErrorKind,
@@ -277,8 +254,8 @@ impl Serialize for Finding<'_> {
             help: Option<&'a str>,
         }
         match self {
-            Finding::Placed(diagnostic) => diagnostic.serialize(serializer),
-            Finding::Unreadable(Unreadable { path: _, message, help }) => Placeless {
+            DiagnosticJson::InText(diagnostic) => diagnostic.serialize(serializer),
+            DiagnosticJson::Unreadable(FileError { path: _, message, help }) => WithoutPosition {
                 severity: Severity::Error,
                 code: None,
                 kind: ErrorKind::Config,
@@ -293,33 +270,33 @@ impl Serialize for Finding<'_> {
     }
 }
 
-impl<'a> File<'a> {
-    fn of(found: &'a Found) -> File<'a> {
-        let gone = found.fixed.iter().flat_map(|it| &it.gone).filter_map(|it| {
-            let Diagnostic { code, pointer, line, .. } = it;
-            Some(Gone { code: *code, pointer, line: *line, fix: it.fix.as_ref()?.title() })
+impl<'a> FileJson<'a> {
+    fn new(checked: &'a FileCheck) -> FileJson<'a> {
+        let fixed = checked.fixed.iter().flat_map(|file| &file.diagnostics).filter_map(|diagnostic| {
+            let Diagnostic { code, pointer, line, fix, .. } = diagnostic;
+            Some(FixJson { code: *code, pointer, line: *line, fix: fix.as_ref()?.title() })
         });
-        match &found.opened {
-            Ok(source) => {
-                let LoadedConfig { path, profile, reading, diagnostics, .. } = &source.loaded;
-                let server = |entry: &'a ServerEntry| Server {
+        match &checked.opened {
+            Ok(file) => {
+                let LoadedConfig { path, profile, reading, diagnostics, .. } = &file.loaded;
+                let server = |entry: &'a ServerEntry| ServerJson {
                     name: &entry.name,
                     transport: entry.transport,
-                    accepted: source.accepts(entry),
+                    accepted: file.accepts(entry),
                 };
-                File {
+                FileJson {
                     path,
                     dialect: Some(profile.dialect()),
                     servers: reading.entries.iter().map(server).collect(),
-                    diagnostics: diagnostics.iter().map(Finding::Placed).collect(),
-                    fixed: gone.collect(),
+                    diagnostics: diagnostics.iter().map(DiagnosticJson::InText).collect(),
+                    fixed: fixed.collect(),
                 }
             }
-            Err(unreadable) => File {
-                path: &unreadable.path,
+            Err(error) => FileJson {
+                path: &error.path,
                 dialect: None,
                 servers: Vec::new(),
-                diagnostics: vec![Finding::Unreadable(unreadable)],
+                diagnostics: vec![DiagnosticJson::Unreadable(error)],
                 fixed: Vec::new(),
             },
         }
@@ -347,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_summed_up_in_one_line() {
+    fn summary_counts_servers_and_diagnostics() {
         check(1, 1, 0, 0, "✓ a.yaml: dominds, 1 server");
         check(0, 0, 0, 0, "✓ a.yaml: dominds, 0 servers");
         check(2, 2, 0, 1, "✓ a.yaml: dominds, 2 servers; 1 warning");
@@ -356,10 +333,10 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_read_has_the_same_shape() {
-        let unreadable = Unreadable { path: "a".into(), message: "m".into(), help: None };
+    fn unreadable_file_has_the_same_json_shape() {
+        let error = FileError { path: "a".into(), message: "m".into(), help: None };
         assert_eq!(
-            serde_json::to_string(&File::of(&Found { opened: Err(unreadable), fixed: None })).unwrap(),
+            serde_json::to_string(&FileJson::new(&FileCheck { opened: Err(error), fixed: None })).unwrap(),
             concat!(
                 r#"{"path":"a","dialect":null,"servers":[],"diagnostics":[{"severity":"error","code":null,"#,
                 r#""kind":"ConfigError","message":"m","pointer":"","line":null,"column":null,"help":null}]}"#

@@ -1,10 +1,9 @@
-//! `convert`: the servers of a file in another dialect, and a report of what that dialect cannot say.
+//! `convert`: writes the servers of a file in another dialect and reports what that dialect cannot express.
 //!
-//! What is converted goes to standard output, or into a new file; the report goes to standard error. As JSON both are in
-//! one document. Literal values of the file are in the result, secrets included, and never in the report.
+//! The result is written to standard output or a new file, the report to standard error. JSON output contains both. The
+//! result contains the literal values of the file, secrets included; the report contains none of them.
 
 use std::env;
-use std::path::PathBuf;
 
 use mcp_config::{
     Colour, FieldFallback, InputDeclarations, Profile, UnsupportedField, WrittenFile, write_editor_file,
@@ -14,81 +13,67 @@ use mcp_host::create;
 use mcp_model::Severity;
 use serde::Serialize;
 
-use crate::args::{Format, ProfileName};
-use crate::commands::next;
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::output::cause::chain;
+use crate::args::{ConvertArgs, Format};
+use crate::config::context::Context;
+use crate::config::file::{ConfigFile, FileError, open};
 use crate::output::console::Report;
-use crate::output::{json, paint, plain};
-use crate::source::{Source, Unreadable, open};
+use crate::output::{error_chain, json, sanitize, style};
+use crate::render::suggestions::quote_path;
+use crate::runtime::exit::Exit;
 
-/// The words of `convert`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Words {
-    /// The configuration, or the folder it is in
-    file: PathBuf,
-    /// The dialect to write
-    #[arg(long, value_enum, value_name = "DIALECT")]
-    to: ProfileName,
-    /// A new file for the result; standard output unless given
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
-}
-
-/// The document of `convert`.
+/// The JSON document of `convert`.
 #[derive(Serialize)]
 struct Document<'a> {
-    /// The dialect that was written.
+    /// The target dialect.
     dialect: &'a str,
-    /// The file that was written; null where none was asked for.
+    /// The file that was written; null without `--output`.
     path: Option<String>,
-    /// The converted file; null where it was written into a file, or nothing was.
+    /// The result; null if it was written to a file or the conversion failed.
     text: Option<&'a str>,
-    /// The servers that are in it.
+    /// The servers in the result.
     servers: Vec<&'a str>,
-    /// What the dialect cannot say.
+    /// What the dialect cannot express.
     losses: &'a [UnsupportedField],
-    /// Why nothing was written.
+    /// Why the conversion failed.
     error: Option<String>,
 }
 
 /// Converts a file. Blocks.
-pub(crate) fn run(context: &Context, words: &Words) -> Report {
-    let Words { file, to, output } = words;
+pub(crate) fn run(context: &Context, args: &ConvertArgs) -> Report {
+    let ConvertArgs { file, to, output } = args;
     let target = to.profile();
     let source = match open(file, context) {
         Ok(source) => source,
-        Err(Unreadable { path: _, message, help }) => {
+        Err(FileError { path: _, message, help }) => {
             return failed(context, target, message, help.as_deref());
         }
     };
-    let colour = context.console.err;
-    let mut err = source.taken(colour) + &source.mistakes(colour);
+    let colour = context.console.err_colour;
+    let mut err = source.discovery_note(colour) + &source.syntax_diagnostics_text(colour);
     if source.loaded.reading.refused {
-        let mut res = failed(context, target, "nothing of the file can be used".to_owned(), None);
-        res.err.insert_str(0, &err);
-        return res;
+        let mut report = failed(context, target, "the file cannot be used".to_owned(), None);
+        report.err.insert_str(0, &err);
+        return report;
     }
     let servers = &source.loaded.reading.servers;
     let WrittenFile { text, unsupported: mut losses } = match output {
-        // What is read from a file of this name spells its variables as that program does.
+        // The file name determines the program, and with it the syntax of variables.
         Some(path) => {
             let declared = InputDeclarations::parse(&source.loaded.text);
             write_editor_file(&path.to_string_lossy(), &declared, servers, target, &on_path)
         }
         None => write_servers(servers, target, &on_path),
     };
-    losses.extend(switched_off(&source));
-    err.push_str(&report(&losses, colour));
+    losses.extend(disabled_servers(&source));
+    err.push_str(&loss_lines(&losses, colour));
     if let Some(path) = output
-        && let Err(error) = create(path, &text, &source.file)
+        && let Err(error) = create(path, &text, &source.path)
     {
-        let mut res = failed(context, target, chain(&error), None);
-        res.err.insert_str(0, &err);
-        return res;
+        let mut report = failed(context, target, error_chain(&error), None);
+        report.err.insert_str(0, &err);
+        return report;
     }
-    let gone =
+    let is_left_out =
         |name: &str| losses.iter().any(|it| it.server == name && it.fallback == FieldFallback::ServerOmitted);
     let servers = source.loaded.reading.servers.iter().map(|it| it.id.as_str());
     let out = match (context.format, output) {
@@ -96,39 +81,39 @@ pub(crate) fn run(context: &Context, words: &Words) -> Report {
             dialect: target.as_str(),
             path: output.as_ref().map(|it| it.display().to_string()),
             text: output.is_none().then_some(text.as_str()),
-            servers: servers.filter(|it| !gone(it)).collect(),
+            servers: servers.filter(|name| !is_left_out(name)).collect(),
             losses: &losses,
             error: None,
         }),
         (Format::Text, None) => text,
-        (Format::Text, Some(path)) => format!("wrote {}\n", plain::line(&path.display().to_string())),
+        (Format::Text, Some(path)) => format!("wrote {}\n", sanitize::line(&path.display().to_string())),
     };
     let after = match (output, context.format) {
         (Some(path), Format::Text) => {
-            context.console.next(&format!("`mcp-host check {}` looks at what was written", next::file(path)))
+            context.console.suggestion(&format!("`mcp-host check {}` checks the result", quote_path(path)))
         }
         (_, _) => String::new(),
     };
-    // Losses are no mistakes; an entry that is wrong is one, as for every command.
-    let sound = source.loaded.reading.entries.iter().all(|it| it.accepted);
-    Report { out, err, exit: if sound { Exit::Done } else { Exit::Wrong }, after }
+    // A loss is not an error; an invalid entry is one.
+    let is_valid = source.loaded.reading.entries.iter().all(|it| it.accepted);
+    Report { out, err, exit: if is_valid { Exit::Success } else { Exit::Failure }, after }
 }
 
-/// Servers that are switched off are no servers, and are not written.
-fn switched_off(source: &Source) -> Vec<UnsupportedField> {
+/// A loss for each disabled server: disabled servers are not written.
+fn disabled_servers(source: &ConfigFile) -> Vec<UnsupportedField> {
     let loss = |it: &mcp_config::ServerEntry| UnsupportedField {
         server: it.name.clone(),
         field: "enabled".to_owned(),
-        reason: "it is switched off".to_owned(),
+        reason: "the server is disabled".to_owned(),
         fallback: FieldFallback::ServerOmitted,
     };
     source.loaded.reading.entries.iter().filter(|it| it.disabled).map(loss).collect()
 }
 
 fn failed(context: &Context, target: Profile, message: String, help: Option<&str>) -> Report {
-    let mut res = context.console.failure(Exit::Wrong, &plain::line(&message), help);
+    let mut report = context.console.failure(Exit::Failure, &sanitize::line(&message), help);
     if context.format == Format::Json {
-        res.out = json::document(&Document {
+        report.out = json::document(&Document {
             dialect: target.as_str(),
             path: None,
             text: None,
@@ -137,24 +122,24 @@ fn failed(context: &Context, target: Profile, message: String, help: Option<&str
             error: Some(message),
         });
     }
-    res
+    report
 }
 
-/// Losses for people, the servers in their order.
-pub(super) fn report(losses: &[UnsupportedField], colour: Colour) -> String {
+/// The losses as text, one per line.
+pub(super) fn loss_lines(losses: &[UnsupportedField], colour: Colour) -> String {
     let mut res = String::new();
     for UnsupportedField { server, field, reason, fallback } in losses {
         let severity = match fallback {
             FieldFallback::ServerOmitted => Severity::Warning,
             FieldFallback::FieldOmitted | FieldFallback::Replaced(_) => Severity::Info,
         };
-        let text = plain::line(&format!("{server}: {field}: {reason}; {fallback}"));
-        res.push_str(&format!("{}: {text}\n", paint::severity(colour, severity)));
+        let text = sanitize::line(&format!("{server}: {field}: {reason}; {fallback}"));
+        res.push_str(&format!("{}: {text}\n", style::severity(colour, severity)));
     }
     res
 }
 
-/// Where a program of this name is, by `PATH`.
+/// The path of a program, found with `PATH`.
 fn on_path(name: &str) -> Option<String> {
     if name.contains('/') {
         return None;

@@ -1,8 +1,7 @@
-//! `import`: the servers that other programs of this user are configured with, shown, and taken over where that is asked
-//! for.
+//! `import`: lists the servers that other programs of this user are configured with, and adds them to a configuration.
 //!
-//! Where those programs keep their files is known; nothing else is looked at, and nothing but `--into` is written.
-//! Values come over as they are, secrets included, and are never shown.
+//! Only the known files of those programs are read, and only the file of `--into` is written. Values are copied
+//! unchanged, secrets included, and are never printed.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -13,19 +12,18 @@ use mcp_host::save;
 use mcp_model::{ServerSpec, Severity};
 use serde::Serialize;
 
-use crate::args::Format;
-use crate::commands::convert::report;
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::output::cause::chain;
+use crate::args::{Format, ImportArgs};
+use crate::commands::convert::loss_lines;
+use crate::config::context::Context;
+use crate::config::file::{ConfigFile, FileError, open};
+use crate::config::locate::CONFIG_PATHS;
 use crate::output::console::Report;
-use crate::output::table::{Column, Look, table};
-use crate::output::{json, paint, plain};
-use crate::source::{Source, Unreadable, open};
-use crate::target::PLACES;
+use crate::output::table::{Column, TableStyle, table};
+use crate::output::{count, error_chain, json, sanitize, style};
+use crate::runtime::exit::Exit;
 
-/// Where programs keep the servers of a user, below the home folder.
-const HOMES: [(&str, &str); 17] = [
+/// The configuration files of other programs, relative to the home folder.
+const PROGRAM_FILES: [(&str, &str); 17] = [
     ("Claude Code", ".claude.json"),
     ("Claude Desktop", ".config/Claude/claude_desktop_config.json"),
     ("Claude Desktop", "Library/Application Support/Claude/claude_desktop_config.json"),
@@ -45,46 +43,29 @@ const HOMES: [(&str, &str); 17] = [
     ("Dominds", ".minds/mcp.yaml"),
 ];
 
-/// The words of `import`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Words {
-    /// The configuration that the servers are added to; without it they are only shown
-    #[arg(long, value_name = "FILE")]
-    into: Option<PathBuf>,
-    /// Take them from this file, instead of those where programs keep theirs
-    #[arg(long, value_name = "FILE")]
-    from: Vec<PathBuf>,
-    /// Only this server
-    #[arg(long, value_name = "SERVER")]
-    server: Vec<String>,
-    /// Show the change and do not make it
-    #[arg(long, requires = "into")]
-    dry_run: bool,
-}
-
-/// One file that was found.
-struct Found {
-    /// Whose it is.
+/// A file to import from.
+struct FoundFile {
+    /// The program that it belongs to.
     owner: &'static str,
-    opened: Result<Source, Unreadable>,
+    opened: Result<ConfigFile, FileError>,
 }
 
-/// The document of `import`.
+/// The JSON document of `import`.
 #[derive(Serialize)]
 struct Document<'a> {
-    found: Vec<Place<'a>>,
-    /// The file that servers were added to; null where none was asked for.
+    found: Vec<FileJson<'a>>,
+    /// The file that servers were added to; null without `--into`.
     into: Option<String>,
-    /// Servers that were added; in a dry run, that would be.
+    /// The servers that were added, or would be without `--dry-run`.
     added: &'a [String],
-    /// Servers that were not, and why.
-    left: &'a [Left],
-    /// What of those that were added could not be said in their new place.
+    /// The servers that were not added, with reasons.
+    left: &'a [SkippedServer],
+    /// What the target dialect cannot express.
     losses: &'a [UnsupportedField],
 }
 
 #[derive(Serialize)]
-struct Place<'a> {
+struct FileJson<'a> {
     owner: &'static str,
     path: &'a str,
     servers: Vec<&'a str>,
@@ -93,186 +74,193 @@ struct Place<'a> {
 
 /// A server that was not added.
 #[derive(Serialize)]
-struct Left {
+struct SkippedServer {
     server: String,
     why: String,
 }
 
-/// What became of the file that was to be changed.
-struct Imported {
+/// The change of the target file.
+struct ImportResult {
     path: PathBuf,
     before: String,
     after: String,
     added: Vec<String>,
-    left: Vec<Left>,
+    skipped: Vec<SkippedServer>,
     losses: Vec<UnsupportedField>,
-    /// A server that was asked for by name is nowhere.
-    is_short: bool,
+    /// Whether a requested server was not found.
+    has_missing: bool,
 }
 
-/// Shows what there is, and takes it over. Blocks.
-pub(crate) fn run(context: &Context, words: &Words) -> Report {
-    let Words { into, from, server, dry_run } = words;
-    let found = find(context, from);
+/// ServerLists the servers, and adds them with `--into`. Blocks.
+pub(crate) fn run(context: &Context, args: &ImportArgs) -> Report {
+    let ImportArgs { into, from, server, dry_run } = args;
+    let found = find_files(context, from);
     let imported = match into {
         None => None,
         Some(path) => match import(context, &found, path, server) {
             Ok(imported) => Some(imported),
-            Err(Unreadable { path: _, message, help }) => {
-                return context.console.failure(Exit::Wrong, &plain::line(&message), help.as_deref());
+            Err(FileError { path: _, message, help }) => {
+                return context.console.failure(Exit::Failure, &sanitize::line(&message), help.as_deref());
             }
         },
     };
-    if let Some(Imported { path, before, after, .. }) = &imported
+    if let Some(ImportResult { path, before, after, .. }) = &imported
         && !dry_run
         && before != after
         && let Err(error) = save(path, before, after)
     {
-        return context.console.failure(Exit::Wrong, &chain(&error), None);
+        return context.console.failure(Exit::Failure, &error_chain(&error), None);
     }
     let out = match context.format {
         Format::Json => json::document(&document(&found, imported.as_ref())),
         Format::Text => text(context, &found, imported.as_ref(), *dry_run),
     };
-    let broken = found.iter().any(|it| it.opened.is_err() && !from.is_empty());
-    let broken = broken || imported.as_ref().is_some_and(|it| it.is_short);
-    Report {
-        out,
-        err: String::new(),
-        exit: if broken { Exit::Wrong } else { Exit::Done },
-        after: String::new(),
-    }
+    let has_failed = found.iter().any(|file| file.opened.is_err() && !from.is_empty())
+        || imported.as_ref().is_some_and(|result| result.has_missing);
+    let exit = if has_failed { Exit::Failure } else { Exit::Success };
+    Report { out, exit, ..Report::default() }
 }
 
-/// The files that are there, each once. Files that were named are there, whatever is in them.
-fn find(context: &Context, from: &[PathBuf]) -> Vec<Found> {
+/// The existing files, each once; files named with `--from` are always included.
+fn find_files(context: &Context, from: &[PathBuf]) -> Vec<FoundFile> {
     if !from.is_empty() {
-        return from.iter().map(|it| Found { owner: "", opened: open(it, context) }).collect();
+        return from.iter().map(|path| FoundFile { owner: "", opened: open(path, context) }).collect();
     }
     let home = env::home_dir().unwrap_or_default();
-    let own = HOMES.iter().map(|(owner, path)| (*owner, home.join(path)));
-    let here = PLACES.iter().map(|it| ("this folder", PathBuf::from(it)));
+    let programs = PROGRAM_FILES.iter().map(|(owner, path)| (*owner, home.join(path)));
+    let here = CONFIG_PATHS.iter().map(|path| ("this folder", PathBuf::from(path)));
     let mut seen = BTreeSet::new();
     let mut is_new = |path: &Path| path.canonicalize().is_ok_and(|it| it.is_file() && seen.insert(it));
-    here.chain(own)
+    here.chain(programs)
         .filter(|(_, path)| is_new(path))
-        .map(|(owner, path)| Found { owner, opened: open(&path, context) })
+        .map(|(owner, path)| FoundFile { owner, opened: open(&path, context) })
         .collect()
 }
 
-/// Adds the servers to a file, those of the first file first.
-fn import(context: &Context, found: &[Found], into: &Path, only: &[String]) -> Result<Imported, Unreadable> {
+/// Adds the servers of all files to the target. Of servers with the same name, only the first is added.
+fn import(
+    context: &Context,
+    found: &[FoundFile],
+    into: &Path,
+    only: &[String],
+) -> Result<ImportResult, FileError> {
     let target = open(into, context)?;
     let before = target.loaded.text.clone();
-    let mut res = Imported {
-        path: target.file.clone(),
+    let mut result = ImportResult {
+        path: target.path.clone(),
         after: before.clone(),
         before,
         added: Vec::new(),
-        left: Vec::new(),
+        skipped: Vec::new(),
         losses: Vec::new(),
-        is_short: false,
+        has_missing: false,
     };
-    let real = |path: &Path| path.canonicalize().ok();
-    let sources = found.iter().filter_map(|it| it.opened.as_ref().ok());
-    let sources = sources.filter(|it| real(&it.file) != real(&target.file));
+    let canonical = |path: &Path| path.canonicalize().ok();
+    let sources = found.iter().filter_map(|file| file.opened.as_ref().ok());
+    let sources = sources.filter(|source| canonical(&source.path) != canonical(&target.path));
     let mut seen = BTreeSet::new();
     for source in sources {
-        for spec in wanted(source, only) {
+        for spec in selected_servers(source, only) {
             let name = spec.id.to_string();
-            let document = mcp_config::Document { text: &res.after, ..target.document() };
-            let outcome = match seen.insert(name.clone()) {
-                true => mcp_config::add_server(&document, spec),
-                false => Err(EditError::AlreadyExists { name: name.clone() }),
+            let document = mcp_config::Document { text: &result.after, ..target.document() };
+            let outcome = if seen.insert(name.clone()) {
+                mcp_config::add_server(&document, spec)
+            } else {
+                Err(EditError::AlreadyExists { name: name.clone() })
             };
             match outcome {
-                Ok(WrittenFile { text, unsupported: losses }) => {
-                    res.after = text;
-                    res.added.push(name);
-                    res.losses.extend(losses);
+                Ok(WrittenFile { text, unsupported }) => {
+                    result.after = text;
+                    result.added.push(name);
+                    result.losses.extend(unsupported);
                 }
-                Err(error) => res.left.push(Left { server: name, why: error.to_string() }),
+                Err(error) => result.skipped.push(SkippedServer { server: name, why: error.to_string() }),
             }
         }
     }
-    let named = |name: &String| res.added.contains(name) || res.left.iter().any(|it| it.server == *name);
-    let missing: Vec<&String> = only.iter().filter(|it| !named(it)).collect();
-    let why = "no file that was looked at has it, or its entry is written wrongly";
-    let missing: Vec<Left> =
-        missing.into_iter().map(|it| Left { server: it.clone(), why: why.to_owned() }).collect();
-    res.is_short = !missing.is_empty();
-    res.left.extend(missing);
-    Ok(res)
+    let is_handled = |name: &String| {
+        result.added.contains(name) || result.skipped.iter().any(|skipped| skipped.server == *name)
+    };
+    let why = "none of the files contains a valid entry for it";
+    let missing = only.iter().filter(|name| !is_handled(name));
+    let missing: Vec<SkippedServer> =
+        missing.map(|name| SkippedServer { server: name.clone(), why: why.to_owned() }).collect();
+    result.has_missing = !missing.is_empty();
+    result.skipped.extend(missing);
+    Ok(result)
 }
 
-/// The servers of a file that are written well, and asked for.
-fn wanted<'a>(source: &'a Source, only: &'a [String]) -> impl Iterator<Item = &'a ServerSpec> {
+/// The valid servers of a file that are selected.
+fn selected_servers<'a>(source: &'a ConfigFile, only: &'a [String]) -> impl Iterator<Item = &'a ServerSpec> {
     let servers = source.loaded.reading.servers.iter();
-    servers.filter(|it| only.is_empty() || only.iter().any(|name| name == it.id.as_str()))
+    servers.filter(|spec| only.is_empty() || only.iter().any(|name| name == spec.id.as_str()))
 }
 
-fn document<'a>(found: &'a [Found], imported: Option<&'a Imported>) -> Document<'a> {
-    let place = |it: &'a Found| match &it.opened {
-        Ok(source) => Place {
-            owner: it.owner,
+fn document<'a>(found: &'a [FoundFile], imported: Option<&'a ImportResult>) -> Document<'a> {
+    let file_json = |file: &'a FoundFile| match &file.opened {
+        Ok(source) => FileJson {
+            owner: file.owner,
             path: &source.loaded.path,
             servers: source.loaded.reading.entries.iter().map(|it| it.name.as_str()).collect(),
             error: None,
         },
-        Err(Unreadable { path, message, help: _ }) => {
-            Place { owner: it.owner, path, servers: Vec::new(), error: Some(message) }
+        Err(FileError { path, message, help: _ }) => {
+            FileJson { owner: file.owner, path, servers: Vec::new(), error: Some(message) }
         }
     };
-    let found = found.iter().map(place).collect();
+    let found = found.iter().map(file_json).collect();
     match imported {
         None => Document { found, into: None, added: &[], left: &[], losses: &[] },
-        Some(Imported { path, before: _, after: _, added, left, losses, is_short: _ }) => {
-            Document { found, into: Some(path.display().to_string()), added, left, losses }
+        Some(ImportResult { path, before: _, after: _, added, skipped, losses, has_missing: _ }) => {
+            Document { found, into: Some(path.display().to_string()), added, left: skipped, losses }
         }
     }
 }
 
-fn text(context: &Context, found: &[Found], imported: Option<&Imported>, dry_run: bool) -> String {
-    let colour = context.console.out;
+fn text(context: &Context, found: &[FoundFile], imported: Option<&ImportResult>, dry_run: bool) -> String {
+    let colour = context.console.out_colour;
     let rows: Vec<Vec<String>> = found
         .iter()
-        .map(|it| match &it.opened {
+        .map(|file| match &file.opened {
             Ok(source) => {
                 let names: Vec<&str> =
                     source.loaded.reading.entries.iter().map(|it| it.name.as_str()).collect();
                 let names = if names.is_empty() { "-".to_owned() } else { names.join(", ") };
-                vec![source.loaded.path.clone(), it.owner.to_owned(), names]
+                vec![source.loaded.path.clone(), file.owner.to_owned(), names]
             }
-            Err(Unreadable { path, message, help: _ }) => {
-                vec![path.clone(), it.owner.to_owned(), format!("error: {message}")]
+            Err(FileError { path, message, help: _ }) => {
+                vec![path.clone(), file.owner.to_owned(), format!("error: {message}")]
             }
         })
         .collect();
-    let columns = ["FILE", "OF", "SERVERS"].map(Column::Words);
-    let mut res = table(&columns, &rows, Look { width: context.console.width, colour });
-    if res.is_empty() {
-        res.push_str("no program known here has a configuration on this machine\n");
+    let columns = ["FILE", "PROGRAM", "SERVERS"].map(Column::Text);
+    let mut text = table(&columns, &rows, TableStyle { width: context.console.width, colour });
+    if text.is_empty() {
+        text.push_str("no configuration of a known program was found on this machine\n");
     }
-    let Some(Imported { path, before, after, added, left, losses, is_short: _ }) = imported else {
+    let Some(ImportResult { path, before, after, added, skipped, losses, has_missing: _ }) = imported else {
         if !rows.is_empty() {
-            res.push_str(&paint::help(colour, "`mcp-host import --into FILE` adds them to a configuration"));
+            text.push_str(&style::help(colour, "`mcp-host import --into FILE` adds them to a configuration"));
         }
-        return res;
+        return text;
     };
     let path = path.display().to_string();
-    res.push('\n');
-    res.push_str(&render_diff(&path, before, after, colour));
-    for Left { server, why } in left {
-        let text = plain::line(&format!("`{server}` is left out: {why}"));
-        res.push_str(&format!("{}: {text}\n", paint::severity(colour, Severity::Warning)));
+    text.push('\n');
+    text.push_str(&render_diff(&path, before, after, colour));
+    for SkippedServer { server, why } in skipped {
+        let line = sanitize::line(&format!("`{server}` is skipped: {why}"));
+        text.push_str(&format!("{}: {line}\n", style::severity(colour, Severity::Warning)));
     }
-    res.push_str(&report(losses, colour));
-    let count = if added.len() == 1 { "1 server".to_owned() } else { format!("{} servers", added.len()) };
-    let line = match dry_run {
-        true => format!("{} {count} not added: dry run\n", paint::paint(colour, paint::NOTE, "·")),
-        false => {
-            format!("{} {count} added to {}\n", paint::paint(colour, paint::GOOD, "✓"), plain::line(&path))
-        }
+    text.push_str(&loss_lines(losses, colour));
+    let servers = count(added.len(), "server");
+    let line = if dry_run {
+        format!("{} {servers} not added: dry run\n", style::paint(colour, style::NOTE, "·"))
+    } else {
+        format!(
+            "{} {servers} added to {}\n",
+            style::paint(colour, style::SUCCESS, "✓"),
+            sanitize::line(&path)
+        )
     };
-    res + &line
+    text + &line
 }

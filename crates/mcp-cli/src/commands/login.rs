@@ -1,186 +1,157 @@
-//! `login` and `logout`: a server that wants to know who asks, told once by its user in a browser.
+//! `login` and `logout`: authorizes this program at a server, in a browser.
 //!
-//! Logging in is connecting, with somebody there to agree: what works here works for every other command. The page is
-//! shown on standard error before it is opened, for its host is a stranger's word; without a screen it is only shown, and
-//! the address that a browser elsewhere ended at may be typed.
+//! A login is a connection with a user agent that can open a page. The tokens are stored, so that every other command can
+//! use them. The page's address is printed before it is opened, because its host comes from the server. Without a screen
+//! it is only printed, and the user may paste the address at which a browser on another machine ended.
 
 use std::env;
 use std::io::{self, BufRead, Read};
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
+use mcp_host::Logins;
 use mcp_model::{Endpoint, ErrorKind, Secret, Severity};
 use mcp_transport::{
-    CallError, ClientInfo, DialOptions, Grant, LoopbackRedirect, RegisteredClient, Revocation, Session,
-    SessionOptions, TokenStore, dialer,
+    CallError, DialOptions, Grant, LoopbackRedirect, RegisteredClient, Revocation, Session, SessionOptions,
+    TokenStore, TokenStoreError, dialer,
 };
 use serde::Serialize;
 use tokio::sync::mpsc;
 use url::Url;
 
-use crate::args::Format;
-use crate::commands::listing::only;
-use crate::context::{Context, unless_signalled};
-use crate::exit::Exit;
-use crate::hosted::{self, Asked};
+use crate::args::{Format, LoginArgs, LoginTarget};
+use crate::config::context::Context;
+use crate::host::{self, select_server};
 use crate::output::console::Report;
-use crate::output::{json, paint, plain};
-use crate::signals::Signals;
+use crate::output::{json, sanitize, style};
+use crate::runtime::exit::Exit;
+use crate::runtime::signals::{Signals, unless_signalled};
 
-/// How long the user may take.
-const PATIENCE: Duration = Duration::from_secs(10 * 60);
+/// How long the user may take to log in.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// How long a server that is not needed any more may take to end.
-const PARTING: Duration = Duration::from_secs(2);
+/// How long the server may take to close its connection.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long an authorization server may take to end a login.
-const REVOKING: Duration = Duration::from_secs(20);
+/// How long an authorization server may take to revoke a login.
+const REVOKE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The longest line that is read of what somebody types: an address with a code in it.
-const LINE_BYTES: u64 = 16 << 10;
+/// The maximum length of a pasted line: an address with a code in it.
+const MAX_LINE: u64 = 16 << 10;
 
-/// The words of `login`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Words {
-    #[command(flatten)]
-    which: Which,
-    /// The id of a client that was registered by hand with the server's authorization server
-    #[arg(long, value_name = "ID")]
-    client_id: Option<String>,
-    /// The variable of the environment that holds that client's secret
-    #[arg(long, value_name = "VARIABLE", requires = "client_id")]
-    client_secret_env: Option<String>,
-    /// Show the page's address and open nothing; so it is where there is no screen. With a browser on another machine, type
-    /// the address that it ends at, though it shows an error there
-    #[arg(long)]
-    no_browser: bool,
-}
-
-/// A server.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Which {
-    /// The server's name
-    server: String,
-    /// The configuration, or the folder it is in; the nearest above this folder unless given
-    file: Option<PathBuf>,
-}
-
-/// What came of a login, or of its end.
+/// The JSON document of `login` and `logout`.
 #[derive(Debug, Serialize)]
-struct Outcome<'a> {
+struct Document<'a> {
     server: &'a str,
     url: String,
-    /// Is there a login now?
+    /// Whether a login is stored now.
     authorized: bool,
-    /// Who gave it.
+    /// The authorization server.
     issuer: Option<String>,
-    /// What for.
     scopes: Vec<String>,
-    /// When its token ends, in seconds since the epoch; it is renewed by itself where that can be done.
+    /// The expiry of the token, in seconds since the epoch. It is renewed automatically if possible.
     expires_at: Option<u64>,
-    /// How many logins were forgotten.
+    /// The number of deleted logins.
     forgotten: usize,
-    /// Has its authorization server ended the login, so that copies of its tokens are worth nothing?
+    /// Whether the authorization server has revoked the login, so that copies of its tokens are invalid.
     revoked: bool,
-    error: Option<Failure>,
+    error: Option<ErrorJson>,
 }
 
-/// Why there is none.
 #[derive(Debug, Serialize)]
-struct Failure {
+struct ErrorJson {
     kind: &'static str,
     message: String,
 }
 
-/// A server that may want a login.
-struct Place {
+/// A configured server with a URL.
+struct HttpServer {
     server: ResolvedServer,
     url: Url,
 }
 
-/// Logs in.
-pub(crate) async fn log_in(context: &Context, words: &Words, signals: &mut Signals) -> Exit {
-    match unless_signalled(signals, logged_in(context, words)).await {
-        Ok(Ok(report)) | Ok(Err(report)) => context.tell(report).await,
+/// Logs in to a server.
+pub(crate) async fn log_in(context: &Context, args: &LoginArgs, signals: &mut Signals) -> Exit {
+    match unless_signalled(signals, try_log_in(context, args)).await {
+        Ok(Ok(report)) | Ok(Err(report)) => context.print(report).await,
         Err(signal) => Exit::Signal(signal),
     }
 }
 
-/// Forgets the logins.
-pub(crate) async fn log_out(context: &Context, which: &Which, signals: &mut Signals) -> Exit {
-    match unless_signalled(signals, logged_out(context, which)).await {
-        Ok(Ok(report)) | Ok(Err(report)) => context.tell(report).await,
+/// Revokes and deletes the logins to a server.
+pub(crate) async fn log_out(context: &Context, target: &LoginTarget, signals: &mut Signals) -> Exit {
+    match unless_signalled(signals, try_log_out(context, target)).await {
+        Ok(Ok(report)) | Ok(Err(report)) => context.print(report).await,
         Err(signal) => Exit::Signal(signal),
     }
 }
 
-async fn logged_in(context: &Context, words: &Words) -> Result<Report, Report> {
-    let place = place(context, &words.which).await?;
-    let client = client(words).map_err(|it| context.console.failure(Exit::Usage, &it, None))?;
-    let manner = if words.no_browser || !has_screen() { Manner::Show } else { Manner::Open };
-    let mut user = LoopbackRedirect::new(move |page| manner.show(page));
-    if let Manner::Show = manner {
-        let refused =
-            "this is not the address that the login ended at: it begins with http://127.0.0.1 and has a code";
-        user = user.with_manual_input(typed(), move || anstream::eprintln!("{refused}"));
+async fn try_log_in(context: &Context, args: &LoginArgs) -> Result<Report, Report> {
+    let server = find_server(context, &args.target).await?;
+    let client =
+        known_client(args).map_err(|message| context.console.failure(Exit::Usage, &message, None))?;
+    let mode = if args.no_browser || !has_screen() { PageMode::Print } else { PageMode::Open };
+    let mut user = LoopbackRedirect::new(move |page| mode.present(page));
+    if let PageMode::Print = mode {
+        let message =
+            "this is not the final address of the login: it begins with http://127.0.0.1 and contains a code";
+        user = user.with_manual_input(pasted_lines(), move || anstream::eprintln!("{message}"));
     }
-    let logins = hosted::logins(Asked::User(Arc::new(user)), client).ok_or_else(|| homeless(context))?;
-    let store = hosted::tokens().ok_or_else(|| homeless(context))?;
-    let done = connect(&place, &logins).await;
-    let grant = store.latest(&place.url).unwrap_or_default();
-    Ok(report(context, &place, done, grant))
+    let logins = host::logins(Some(Arc::new(user)), client).ok_or_else(|| no_state_folder(context))?;
+    let store = host::token_store().ok_or_else(|| no_state_folder(context))?;
+    let connected = connect(&server, &logins).await;
+    let grant = store.latest(&server.url).unwrap_or_default();
+    Ok(login_report(context, &server, connected, grant))
 }
 
-async fn logged_out(context: &Context, which: &Which) -> Result<Report, Report> {
-    let place = place(context, which).await?;
-    let store = hosted::tokens().ok_or_else(|| homeless(context))?;
-    let logins = hosted::logins(Asked::Nobody, None).ok_or_else(|| homeless(context))?;
-    let ended = tokio::time::timeout(REVOKING, revoked(&place, &logins)).await;
-    let ended = ended.unwrap_or_else(|_| Err(format!("nothing came within {} s", REVOKING.as_secs())));
-    let forgotten = store.remove(&place.url);
-    let failed =
-        |it: mcp_transport::TokenStoreError| context.console.failure(Exit::Wrong, &it.to_string(), None);
-    let forgotten = forgotten.map_err(failed)?;
-    let revoked = ended == Ok(Revocation::Revoked);
-    let outcome = Outcome { forgotten, revoked, ..outcome(&place, None) };
-    let name = plain::line(outcome.server);
+async fn try_log_out(context: &Context, target: &LoginTarget) -> Result<Report, Report> {
+    let server = find_server(context, target).await?;
+    let store = host::token_store().ok_or_else(|| no_state_folder(context))?;
+    let logins = host::logins(None, None).ok_or_else(|| no_state_folder(context))?;
+    // The stored tokens are deleted in any case, so a failed revocation is only a warning.
+    let revocation = tokio::time::timeout(REVOKE_TIMEOUT, revoke(&server, &logins)).await;
+    let revocation =
+        revocation.unwrap_or_else(|_| Err(format!("no response within {} s", REVOKE_TIMEOUT.as_secs())));
+    let failed = |error: TokenStoreError| context.console.failure(Exit::Failure, &error.to_string(), None);
+    let forgotten = store.remove(&server.url).map_err(failed)?;
+    let revoked = revocation == Ok(Revocation::Revoked);
+    let document = Document { forgotten, revoked, ..document(&server, None) };
+    let name = sanitize::line(document.server);
     let text = match (forgotten, revoked) {
-        (0, _) => format!("there was no login to `{name}`\n"),
-        (_, true) => format!("the login to `{name}` is over\n"),
+        (0, _) => format!("no login to `{name}` is stored\n"),
+        (_, true) => format!("the login to `{name}` is revoked and deleted\n"),
         (_, false) => {
-            format!("the login to `{name}` is forgotten here; the server may know it until it ends\n")
+            format!("the login to `{name}` is deleted here; the server may accept it until it expires\n")
         }
     };
-    let err = match ended {
+    let err = match revocation {
         Ok(_) => String::new(),
-        Err(why) => {
-            let why = plain::line(&format!("server '{name}': {why}"));
-            format!("{}: {why}\n", paint::severity(context.console.err, Severity::Warning))
+        Err(reason) => {
+            let message = sanitize::line(&format!("server '{name}': {reason}"));
+            format!("{}: {message}\n", style::severity(context.console.err_colour, Severity::Warning))
         }
     };
-    Ok(Report { err, ..told(context, &outcome, text) })
+    Ok(Report { err, ..success(context, &document, text) })
 }
 
-/// Ends the login where it was given. What is kept here is forgotten in any case, so that a failure is only told.
-async fn revoked(place: &Place, logins: &mcp_host::Logins) -> Result<Revocation, String> {
-    let ResolvedServer { spec, endpoint, config: _ } = &place.server;
+async fn revoke(server: &HttpServer, logins: &Logins) -> Result<Revocation, String> {
+    let ResolvedServer { spec, endpoint, config: _ } = &server.server;
     let authorities = DialOptions::default().authorities;
-    logins.revoke(&spec.id, endpoint, &authorities).await.map_err(|it| it.to_string())
+    logins.revoke(&spec.id, endpoint, &authorities).await.map_err(|error| error.to_string())
 }
 
-/// What is typed, line by line, until the input ends. Nobody waits for the thread that reads it: a read cannot be stopped.
-fn typed() -> mpsc::Receiver<String> {
+/// Lines from standard input. The thread is not joined, because a blocking read cannot be cancelled.
+fn pasted_lines() -> mpsc::Receiver<String> {
     let (sender, lines) = mpsc::channel(1);
     std::thread::spawn(move || {
         let mut input = io::stdin().lock();
         loop {
             let mut line = Vec::new();
-            let read = (&mut input).take(LINE_BYTES).read_until(b'\n', &mut line);
+            let read = (&mut input).take(MAX_LINE).read_until(b'\n', &mut line);
             let line = String::from_utf8_lossy(&line).into_owned();
-            if !read.is_ok_and(|it| it > 0) || sender.blocking_send(line).is_err() {
+            if !read.is_ok_and(|length| length > 0) || sender.blocking_send(line).is_err() {
                 return;
             }
         }
@@ -188,63 +159,63 @@ fn typed() -> mpsc::Receiver<String> {
     lines
 }
 
-/// Connects, and asks for something: some servers want nothing for a connection alone.
-async fn connect(place: &Place, logins: &mcp_host::Logins) -> Result<(), (ErrorKind, String)> {
-    let ResolvedServer { spec, endpoint, config } = &place.server;
+/// Connects and lists the tools, because some servers require a login only for requests.
+async fn connect(server: &HttpServer, logins: &Logins) -> Result<(), (ErrorKind, String)> {
+    let ResolvedServer { spec, endpoint, config } = &server.server;
     let mut limits = spec.limits.clone();
-    (limits.startup, limits.request) = (PATIENCE, PATIENCE);
-    let given = config.iter().cloned().collect();
-    let mut dial = DialOptions { limits: limits.clone(), extra_secrets: given, ..DialOptions::default() };
+    (limits.startup, limits.request) = (LOGIN_TIMEOUT, LOGIN_TIMEOUT);
+    let extra_secrets = config.iter().cloned().collect();
+    let mut dial = DialOptions { limits: limits.clone(), extra_secrets, ..DialOptions::default() };
     dial.authorization = logins.authorization(&spec.id, endpoint, &dial.authorities);
-    let dial = dialer(endpoint, &dial).map_err(|it| (it.kind(), it.to_string()))?;
-    let client = ClientInfo { name: "mcp-host".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
+    let dial = dialer(endpoint, &dial).map_err(|error| (error.kind(), error.to_string()))?;
+    let client = host::client_info();
     let options = SessionOptions { client, limits, config: config.clone(), ..SessionOptions::default() };
-    let session = Session::connect(dial, options).await.map_err(|it| (it.kind(), it.to_string()))?;
+    let session = Session::connect(dial, options).await.map_err(|error| (error.kind(), error.to_string()))?;
     let listed = session.list_tools().await;
-    session.close(PARTING).await;
+    session.close(CLOSE_TIMEOUT).await;
     match listed {
-        // What it answers, it answers to somebody whom it knows by now.
+        // A JSON-RPC error is a response too: the login was accepted.
         Ok(_) | Err(CallError::Rpc(_)) => Ok(()),
         Err(error) => Err((error.kind(), error.to_string())),
     }
 }
 
-/// The server that is meant, where it is one to log in to.
-async fn place(context: &Context, which: &Which) -> Result<Place, Report> {
-    let Which { server, file } = which;
-    let colour = context.console.err;
-    let wrong =
-        |message: &str, help: Option<&str>| context.console.failure(Exit::Wrong, &plain::line(message), help);
-    let source = context.open(&file.clone().unwrap_or_default()).await;
-    let source = source.map_err(|it| wrong(&it.message, it.help.as_deref()))?;
-    let err = source.taken(colour) + &source.complaints(colour);
-    context.tell(Report { out: String::new(), err, exit: Exit::Done, after: String::new() }).await;
-    if source.loaded.refused {
-        return Err(wrong("nothing of this file is used as long as it has errors", None));
+/// The named server of the configuration. Only servers over HTTP or SSE can have a login.
+async fn find_server(context: &Context, target: &LoginTarget) -> Result<HttpServer, Report> {
+    let LoginTarget { server, file } = target;
+    let failed = |message: &str, help: Option<&str>| {
+        context.console.failure(Exit::Failure, &sanitize::line(message), help)
+    };
+    let usage_error = |message: &str| context.console.failure(Exit::Usage, message, None);
+    let config = context.open_and_report(&file.clone().unwrap_or_default()).await;
+    let config = config.map_err(|error| failed(&error.message, error.help.as_deref()))?;
+    if config.loaded.refused {
+        return Err(failed("the file has an error that affects all servers", None));
     }
-    let wanted = only(source.loaded.desired, server);
-    let mut wanted = wanted.map_err(|it| context.console.failure(Exit::Usage, &it, None))?;
-    if let Some(failed) = wanted.failed.pop() {
-        return Err(wrong(&failed.error.to_string(), failed.error.help.as_deref()));
+    let mut wanted = select_server(config.loaded.desired, server).map_err(|message| usage_error(&message))?;
+    if let Some(entry) = wanted.failed.pop() {
+        return Err(failed(&entry.error.to_string(), entry.error.help.as_deref()));
     }
-    let found = wanted.servers.pop().expect("what is wanted has one server");
+    let found = wanted.servers.pop().expect("select_server returns one server");
     let url = match &found.endpoint {
-        Endpoint::Http(it) | Endpoint::Sse(it) => it.url.clone(),
+        Endpoint::Http(endpoint) | Endpoint::Sse(endpoint) => endpoint.url.clone(),
         Endpoint::Stdio(_) | Endpoint::WebSocket(_) => {
-            let message = format!("there is no login to `{server}`: only servers over http and sse have one");
-            return Err(context.console.failure(Exit::Usage, &plain::line(&message), None));
+            let name = sanitize::line(server);
+            return Err(usage_error(&format!(
+                "`{name}` cannot have a login: only servers over http and sse can"
+            )));
         }
     };
-    Ok(Place { server: found, url })
+    Ok(HttpServer { server: found, url })
 }
 
-/// The client that the words name.
-fn client(words: &Words) -> Result<Option<RegisteredClient>, String> {
-    let Some(id) = &words.client_id else { return Ok(None) };
-    let secret = match &words.client_secret_env {
+/// The registered client of the arguments.
+fn known_client(args: &LoginArgs) -> Result<Option<RegisteredClient>, String> {
+    let Some(id) = &args.client_id else { return Ok(None) };
+    let secret = match &args.client_secret_env {
         Some(name) => {
             let value =
-                env::var(name).map_err(|_| format!("the variable {} is not set", plain::line(name)))?;
+                env::var(name).map_err(|_| format!("the variable {} is not set", sanitize::line(name)))?;
             Some(Secret::new(value))
         }
         None => None,
@@ -252,15 +223,15 @@ fn client(words: &Words) -> Result<Option<RegisteredClient>, String> {
     Ok(Some(RegisteredClient { id: id.clone(), secret, redirect_uri: None }))
 }
 
-fn outcome(place: &Place, grant: Option<Grant>) -> Outcome<'_> {
+fn document(server: &HttpServer, grant: Option<Grant>) -> Document<'_> {
     let authorized = grant.is_some();
     let (issuer, scopes, expires_at) = match grant {
-        Some(it) => (Some(it.issuer), it.scopes, it.expires_at),
+        Some(grant) => (Some(grant.issuer), grant.scopes, grant.expires_at),
         None => (None, Vec::new(), None),
     };
-    Outcome {
-        server: place.server.spec.id.as_str(),
-        url: place.server.endpoint.label(),
+    Document {
+        server: server.server.spec.id.as_str(),
+        url: server.server.endpoint.label(),
         authorized,
         issuer,
         scopes,
@@ -271,80 +242,78 @@ fn outcome(place: &Place, grant: Option<Grant>) -> Outcome<'_> {
     }
 }
 
-fn report(
+fn login_report(
     context: &Context,
-    place: &Place,
-    done: Result<(), (ErrorKind, String)>,
+    server: &HttpServer,
+    connected: Result<(), (ErrorKind, String)>,
     grant: Option<Grant>,
 ) -> Report {
-    let name = plain::line(place.server.spec.id.as_str());
-    match done {
+    let name = sanitize::line(server.server.spec.id.as_str());
+    match connected {
         Ok(()) => {
-            let outcome = outcome(place, grant);
-            let text = match &outcome.issuer {
-                Some(issuer) => format!("logged in to `{name}`, by {}\n", plain::line(issuer)),
-                None => format!("`{name}` wants no login\n"),
+            let document = document(server, grant);
+            let text = match &document.issuer {
+                Some(issuer) => format!("logged in to `{name}` at {}\n", sanitize::line(issuer)),
+                None => format!("`{name}` requires no login\n"),
             };
-            told(context, &outcome, text)
+            success(context, &document, text)
         }
         Err((kind, message)) => {
-            let message = plain::line(&format!("server '{name}': {message}"));
-            let error = Some(Failure { kind: kind.as_str(), message: message.clone() });
-            let outcome = Outcome { authorized: false, error, ..outcome(place, None) };
-            let out = told(context, &outcome, String::new()).out;
-            let doctor = format!("`mcp-host doctor --server {name}` examines it step by step");
-            Report { out, ..context.console.failure(Exit::Unreachable, &message, Some(&doctor)) }
+            let message = sanitize::line(&format!("server '{name}': {message}"));
+            let error = Some(ErrorJson { kind: kind.as_str(), message: message.clone() });
+            let document = Document { error, ..document(server, None) };
+            let out = success(context, &document, String::new()).out;
+            let help = format!("`mcp-host doctor --server {name}` tests it step by step");
+            Report { out, ..context.console.failure(Exit::Unreachable, &message, Some(&help)) }
         }
     }
 }
 
-fn told(context: &Context, outcome: &Outcome<'_>, text: String) -> Report {
-    let out = match context.format {
-        Format::Json => json::document(outcome),
+fn success(context: &Context, document: &Document<'_>, text: String) -> Report {
+    Report::out(match context.format {
+        Format::Json => json::document(document),
         Format::Text => text,
-    };
-    Report { out, err: String::new(), exit: Exit::Done, after: String::new() }
+    })
 }
 
-fn homeless(context: &Context) -> Report {
-    let help = Some("set HOME, or XDG_STATE_HOME");
-    context.console.failure(Exit::Wrong, "there is no folder to keep logins in", help)
+fn no_state_folder(context: &Context) -> Report {
+    let help = Some("set HOME or XDG_STATE_HOME");
+    context.console.failure(Exit::Failure, "there is no folder to store logins in", help)
 }
 
-/// How a page is brought to the user.
+/// How the login page is presented.
 #[derive(Clone, Copy)]
-enum Manner {
-    Show,
+enum PageMode {
+    Print,
     Open,
 }
 
-impl Manner {
-    fn show(self, page: &Url) {
-        let text = match self {
-            Manner::Show => "open this page to log in",
-            Manner::Open => "a browser opens this page to log in",
-        };
-        anstream::eprintln!("{text}:\n{page}");
-        if let Manner::Show = self {
-            anstream::eprintln!("or, from a browser on another machine, type the address that it ends at:");
-        }
-        if let Manner::Open = self {
-            open(page);
+impl PageMode {
+    fn present(self, page: &Url) {
+        match self {
+            PageMode::Print => {
+                anstream::eprintln!("open this page to log in:\n{page}");
+                anstream::eprintln!("with a browser on another machine, paste the address at which it ends:");
+            }
+            PageMode::Open => {
+                anstream::eprintln!("opening this page to log in:\n{page}");
+                open_browser(page);
+            }
         }
     }
 }
 
-/// The system's way to open a page, no shell in between. Where it fails the address is shown already.
-fn open(page: &Url) {
+/// Opens the page with the system's browser, without a shell. A failure is ignored: the address is printed.
+fn open_browser(page: &Url) {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let mut command = Command::new(program);
     command.arg(page.as_str()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if let Ok(mut child) = command.spawn() {
-        // Somebody has to hear that it has ended.
+        // Reaps the child process.
         std::thread::spawn(move || child.wait());
     }
 }
 
 fn has_screen() -> bool {
-    cfg!(target_os = "macos") || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|it| env::var_os(it).is_some())
+    cfg!(target_os = "macos") || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| env::var_os(name).is_some())
 }

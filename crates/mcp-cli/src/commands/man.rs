@@ -1,4 +1,4 @@
-//! `man`: the manual, all commands on one page.
+//! `man`: prints the manual page, with all commands on one page.
 
 use std::io::Write;
 
@@ -6,14 +6,16 @@ use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 
 use crate::args::Arguments;
-use crate::exit::Exit;
 use crate::output::console::{Console, Report};
+use crate::runtime::exit::Exit;
 
-/// The page, in the language of `man`.
+/// The manual page in roff.
 pub(crate) fn run(console: &Console) -> Report {
     match page() {
-        Ok(out) => Report { out, err: String::new(), exit: Exit::Done, after: String::new() },
-        Err(error) => console.failure(Exit::Wrong, &format!("the page cannot be written: {error}"), None),
+        Ok(out) => Report::out(out),
+        Err(error) => {
+            console.failure(Exit::Failure, &format!("cannot generate the manual page: {error}"), None)
+        }
     }
 }
 
@@ -27,16 +29,16 @@ fn page() -> std::io::Result<String> {
     man.render_synopsis_section(&mut out)?;
     man.render_description_section(&mut out)?;
     man.render_options_section(&mut out)?;
-    // Pages of their own for the commands would have to be installed one by one.
-    for it in command.get_subcommands().filter(|it| it.get_name() != "help") {
-        section(it, &mut out)?;
+    // Separate pages for the commands would have to be installed one by one.
+    for subcommand in command.get_subcommands().filter(|it| it.get_name() != "help") {
+        section(subcommand, &mut out)?;
     }
     man.render_extra_section(&mut out)?;
     man.render_version_section(&mut out)?;
     Ok(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// One command: its words, and the options that are its alone.
+/// The section of one command, without the global options.
 fn section(command: &Command, out: &mut Vec<u8>) -> std::io::Result<()> {
     let own = command.clone().mut_args(|it| if it.is_global_set() { it.hide(true) } else { it });
     let name = command.get_name();
@@ -44,7 +46,7 @@ fn section(command: &Command, out: &mut Vec<u8>) -> std::io::Result<()> {
     writeln!(out, ".SH \"MCP\\-HOST {}\"\n{about}.", name.replace('-', "\\-").to_uppercase())?;
     let mut options = Vec::new();
     Man::new(own).render_options_section(&mut options)?;
-    // The heading would be one of the page's, in the middle of a command's.
+    // The heading would end the section of the command.
     out.extend(String::from_utf8_lossy(&options).replacen(".SH OPTIONS\n", "", 1).bytes());
     Ok(())
 }

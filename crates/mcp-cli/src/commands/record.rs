@@ -1,329 +1,283 @@
-//! `record`: a session with real servers, written to a file that `replay` is a server of.
+//! `record`: records a session with real servers to a file, which `replay` can serve.
 //!
-//! Either this starts the servers of a configuration, lists what they offer and makes the calls that it is told; or it
-//! stands in a configuration itself, in place of a server's command, and passes on whatever a host and the server say.
+//! Without a command, it starts the servers of a configuration, lists what they offer, and makes the requested calls. With
+//! a command, it is a proxy in place of a server: it starts the server and forwards all messages.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
 
-use clap::Args;
-use mcp_host::{DesiredServers, Host, ServerState, Supervision, ToolCall, recording_dialer, replace};
+use mcp_host::{DesiredServers, Host, ServerState, Supervision, recording_dialer, replace};
 use mcp_model::{CallResult, ErrorKind};
-use mcp_transport::recording::{Recorder, Recording, RecordingProxy, environment_secrets};
+use mcp_transport::recording::{Recorder, Recording, RecordingProxy, ServerRecording, environment_secrets};
 use serde::Serialize;
 
-use crate::args::Format;
-use crate::commands::arguments::{self, Typed};
-use crate::commands::refused::{self, Refusal};
-use crate::commands::shell::words::words;
-use crate::commands::{call, content, listing};
-use crate::context::{Context, blocking, unless_signalled};
-use crate::exit::Exit;
-use crate::hosted;
-use crate::output::cause::chain;
+use crate::args::{Format, RecordArgs};
+use crate::call_arguments::{self, CallArguments};
+use crate::commands::call;
+use crate::commands::shell::tokenize::split_words;
+use crate::config::context::Context;
+use crate::config::refusal::StartRefusal;
+use crate::host::startup::{WaitFor, wait_for_servers};
+use crate::host::{self, select_server};
 use crate::output::console::Report;
-use crate::output::{json, paint, plain};
-use crate::signals::Signals;
-use crate::starting::{Wanting, started};
+use crate::output::{count, error_chain, json, sanitize};
+use crate::render::call_result::result_text;
+use crate::render::status::server_lines;
+use crate::runtime::blocking;
+use crate::runtime::exit::Exit;
+use crate::runtime::signals::{Signals, unless_signalled};
 
-/// The most bytes that a file of calls may have.
-const MOST: u64 = 16 << 20;
+/// The maximum size of a file of calls, in bytes.
+const MAX_CALLS_FILE: u64 = 16 << 20;
 
-/// What is asked for.
-#[derive(Debug, Args)]
-pub(crate) struct Words {
-    /// The configuration, or the folder it is in; the nearest above this folder unless given
-    file: Option<PathBuf>,
-    /// The file to write
-    #[arg(short, long, value_name = "OUT")]
-    out: PathBuf,
-    /// Record only this server; with a COMMAND, the name that the recording gives it
-    #[arg(long, value_name = "SERVER")]
-    server: Option<String>,
-    /// Call this tool, with one word of arguments as `call` takes them ({} for none); may be given several times
-    #[arg(long, num_args = 2, value_names = ["TOOL", "ARGS"])]
-    call: Vec<String>,
-    /// Make the calls of this file, or of standard input for `-`: on each line a tool and its arguments
-    #[arg(long, value_name = "FILE")]
-    calls: Option<PathBuf>,
-    /// Stand between a host and this server instead: whatever they say passes on as it is, and is recorded
-    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["file", "call", "calls"])]
-    command: Vec<String>,
-}
-
-/// One call that is to be made.
-struct Wish {
+/// A call to make.
+struct PlannedCall {
     tool: String,
-    arguments: Typed,
+    arguments: CallArguments,
 }
 
-/// What was written.
+/// The JSON document of `record`.
 #[derive(Serialize)]
 struct Document<'a> {
     out: String,
-    servers: Vec<Line<'a>>,
+    servers: Vec<ServerJson<'a>>,
     calls: &'a [CallResult],
     left_out: usize,
 }
 
-/// What was written of one server.
+/// The recording of one server.
 #[derive(Serialize)]
-struct Line<'a> {
+struct ServerJson<'a> {
     name: &'a str,
     era: Option<&'static str>,
     requests: usize,
 }
 
-/// Records until the calls are made, the server is gone, or a signal comes.
-pub(crate) async fn run(context: &Context, words: Words, signals: &mut Signals) -> Exit {
-    if let Err(message) = has_place(&words.out) {
-        return context.tell(context.console.failure(Exit::Usage, &message, None)).await;
+/// Records until the calls are made, the server ends, or a signal arrives.
+pub(crate) async fn run(context: &Context, args: &RecordArgs, signals: &mut Signals) -> Exit {
+    if let Err(message) = check_output_path(&args.out) {
+        return context.fail(Exit::Usage, &message, None).await;
     }
-    match words.command.split_first() {
-        Some((command, arguments)) => between(context, &words, (command, arguments), signals).await,
-        None => servers(context, &words, signals).await,
-    }
-}
-
-/// Can there be a file of this name? What is found out only in the end is found out too late.
-pub(super) fn has_place(out: &Path) -> Result<(), String> {
-    let folder = out.parent().filter(|it| *it != Path::new(""));
-    match (folder, out.is_dir()) {
-        (_, true) => Err(format!("{} is a folder", out.display())),
-        (Some(folder), false) if !folder.is_dir() => Err(format!("there is no folder {}", folder.display())),
-        (_, false) => Ok(()),
+    match args.command.split_first() {
+        Some((command, arguments)) => record_proxy(context, args, (command, arguments), signals).await,
+        None => record_servers(context, args, signals).await,
     }
 }
 
-/// Starts a configuration's servers and calls them.
-async fn servers(context: &Context, words: &Words, signals: &mut Signals) -> Exit {
-    let (wishes, wanted) = match unless_signalled(signals, prepare(context, words)).await {
+/// Checks before recording whether the output file can be created.
+pub(super) fn check_output_path(out: &Path) -> Result<(), String> {
+    if out.is_dir() {
+        return Err(format!("{} is a folder", out.display()));
+    }
+    match out.parent().filter(|folder| *folder != Path::new("")) {
+        Some(folder) if !folder.is_dir() => Err(format!("the folder {} does not exist", folder.display())),
+        _ => Ok(()),
+    }
+}
+
+/// Starts the servers of a configuration and calls them.
+async fn record_servers(context: &Context, args: &RecordArgs, signals: &mut Signals) -> Exit {
+    let (calls, wanted) = match unless_signalled(signals, prepare(context, args)).await {
         Err(signal) => return Exit::Signal(signal),
         Ok(Err(exit)) => return exit,
         Ok(Ok(prepared)) => prepared,
     };
     let recorder = Recorder::default();
-    let host = Host::with_dialer(hosted::options(Supervision::Off), recording_dialer(&recorder));
+    let host = Host::with_dialer(host::options(Supervision::Off), recording_dialer(&recorder));
     let mut results = Vec::new();
-    let exit = hosted::around(host, wanted, signals, async |host| {
-        started(host, &context.progress(), Wanting::All).await;
-        let all_ready = host.snapshot().servers.iter().all(|it| it.state == ServerState::Ready);
-        let mut exit = if all_ready { Exit::Done } else { Exit::Unreachable };
-        let status = crate::commands::status::servers(&host.snapshot(), context.console.err);
-        context.tell(Report { out: String::new(), err: status, exit, after: String::new() }).await;
-        for wish in wishes {
-            let result = made(context, host, wish).await;
-            if exit == Exit::Done && !is_recorded(&result) {
-                exit = Exit::Wrong;
+    let exit = host::with_host(host, wanted, signals, async |host| {
+        wait_for_servers(host, &context.progress(), WaitFor::All).await;
+        let published = host.snapshot();
+        let all_ready = published.servers.iter().all(|status| status.state == ServerState::Ready);
+        let mut exit = if all_ready { Exit::Success } else { Exit::Unreachable };
+        context.print(Report::err(server_lines(&published, context.console.err_colour))).await;
+        for PlannedCall { tool, arguments } in calls {
+            let result = call::call(host, &context.progress(), &tool, &arguments).await;
+            if exit == Exit::Success && !is_recorded(&result) {
+                exit = Exit::Failure;
             }
-            tell_result(context, &result).await;
+            print_result(context, &result).await;
             results.push(result);
         }
         exit
     })
     .await;
-    written(context, &words.out, &recorder.recording(), &results, exit).await
+    save_with_document(context, &args.out, &recorder.recording(), &results, exit).await
 }
 
-/// The calls, and what is to be started; or the end, where that is nothing.
-async fn prepare(context: &Context, words: &Words) -> Result<(Vec<Wish>, DesiredServers), Exit> {
-    let (calls, file) = (words.call.clone(), words.calls.clone());
-    let wishes = match blocking(move || wishes(&calls, file.as_deref())).await {
-        Ok(wishes) => wishes,
-        Err(message) => return Err(context.tell(context.console.failure(Exit::Usage, &message, None)).await),
+/// The calls to make and the servers to start.
+async fn prepare(context: &Context, args: &RecordArgs) -> Result<(Vec<PlannedCall>, DesiredServers), Exit> {
+    let (calls, file) = (args.call.clone(), args.calls.clone());
+    let calls = match blocking(move || planned_calls(&calls, file.as_deref())).await {
+        Ok(calls) => calls,
+        Err(message) => return Err(context.fail(Exit::Usage, &message, None).await),
     };
-    let refuse = async |refusal: &Refusal| {
-        let words = plain::line(&refusal.failure.to_string());
-        let err = paint::error(context.console.err, &words, refusal.failure.help.as_deref());
-        Err(context.tell(Report { out: String::new(), err, exit: Exit::Wrong, after: String::new() }).await)
+    let refuse = async |refusal: &StartRefusal| {
+        let message = sanitize::line(&refusal.failure.to_string());
+        Err(context.fail(Exit::Failure, &message, refusal.failure.help.as_deref()).await)
     };
-    let file = words.file.as_deref().unwrap_or(Path::new(""));
-    let source = match context.open(file).await {
-        Ok(source) => source,
-        Err(unreadable) => return refuse(&Refusal::unreadable(unreadable)).await,
+    let config = match context.open_and_report(args.file.as_deref().unwrap_or(Path::new(""))).await {
+        Ok(config) => config,
+        Err(error) => return refuse(&StartRefusal::for_unreadable(error)).await,
     };
-    let colour = context.console.err;
-    let err = source.taken(colour) + &source.complaints(colour);
-    context.tell(Report { out: String::new(), err, exit: Exit::Done, after: String::new() }).await;
-    if let Some(refusal) = Refusal::of(&source) {
+    if let Some(refusal) = StartRefusal::for_config(&config) {
         return refuse(&refusal).await;
     }
-    let wanted = source.loaded.desired;
-    match words.server.as_deref().map(|it| listing::only(wanted.clone(), it)) {
-        None => Ok((wishes, wanted)),
-        Some(Ok(wanted)) => Ok((wishes, wanted)),
-        Some(Err(message)) => Err(context.tell(context.console.failure(Exit::Usage, &message, None)).await),
+    let wanted = config.loaded.desired;
+    let Some(name) = &args.server else { return Ok((calls, wanted)) };
+    match select_server(wanted, name) {
+        Ok(wanted) => Ok((calls, wanted)),
+        Err(message) => Err(context.fail(Exit::Usage, &message, None).await),
     }
 }
 
-/// The calls that are asked for, those of the command line first. Blocks, where there is a file of them.
-fn wishes(calls: &[String], file: Option<&Path>) -> Result<Vec<Wish>, String> {
-    let wish = |tool: &str, words: &[String]| match arguments::read(words) {
-        Ok(arguments) => Ok(Wish { tool: tool.to_owned(), arguments }),
-        Err(unusable) => Err(unusable.message),
+/// The calls of the command line, then those of the file. Blocks if there is a file.
+fn planned_calls(calls: &[String], file: Option<&Path>) -> Result<Vec<PlannedCall>, String> {
+    let planned = |tool: &str, words: &[String]| match call_arguments::parse(words) {
+        Ok(arguments) => Ok(PlannedCall { tool: tool.to_owned(), arguments }),
+        Err(error) => Err(error.message),
     };
-    let mut res = Vec::new();
+    let mut planned_calls = Vec::new();
     for pair in calls.chunks_exact(2) {
-        res.push(wish(&pair[0], &pair[1..])?);
+        planned_calls.push(planned(&pair[0], &pair[1..])?);
     }
-    let Some(file) = file else { return Ok(res) };
-    let (name, text) = match file == Path::new("-") {
-        true => ("standard input".to_owned(), bounded(io::stdin().lock())),
-        false => (file.display().to_string(), std::fs::File::open(file).and_then(bounded)),
+    let Some(file) = file else { return Ok(planned_calls) };
+    let (name, text) = if file == Path::new("-") {
+        ("standard input".to_owned(), read_bounded(io::stdin().lock()))
+    } else {
+        (file.display().to_string(), std::fs::File::open(file).and_then(read_bounded))
     };
-    let text = text.map_err(|it| format!("could not read the calls from {name}: {it}"))?;
-    for (at, line) in text.lines().enumerate() {
-        let refused = |message: String| format!("{name}, line {}: {message}", at + 1);
-        let words = words(line).map_err(|it| refused(it.sentence()))?;
+    let text = text.map_err(|error| format!("could not read the calls from {name}: {error}"))?;
+    for (index, line) in text.lines().enumerate() {
+        let line_error = |message: String| format!("{name}, line {}: {message}", index + 1);
+        let words = split_words(line).map_err(|error| line_error(error.message()))?;
         match words.split_first() {
             None => {}
             Some((tool, _)) if tool.starts_with('#') => {}
-            Some((tool, words)) => res.push(wish(tool, words).map_err(refused)?),
+            Some((tool, words)) => planned_calls.push(planned(tool, words).map_err(line_error)?),
         }
     }
-    Ok(res)
+    Ok(planned_calls)
 }
 
-fn bounded(from: impl io::Read) -> io::Result<String> {
-    let mut res = String::new();
-    let read = io::Read::read_to_string(&mut from.take(MOST + 1), &mut res)?;
-    match read as u64 > MOST {
-        true => Err(io::Error::other(format!("it is larger than {} MiB", MOST >> 20))),
-        false => Ok(res),
+fn read_bounded(reader: impl Read) -> io::Result<String> {
+    let mut text = String::new();
+    if reader.take(MAX_CALLS_FILE + 1).read_to_string(&mut text)? as u64 > MAX_CALLS_FILE {
+        return Err(io::Error::other(format!("larger than {} MiB", MAX_CALLS_FILE >> 20)));
     }
+    Ok(text)
 }
 
-async fn made(context: &Context, host: &Host, wish: Wish) -> CallResult {
-    let Wish { tool, arguments } = wish;
-    match call::fitted(&host.snapshot(), &tool, arguments) {
-        Ok(arguments) => call::call(host, &context.progress(), ToolCall::new(&tool, arguments)).await,
-        Err(unusable) => refused::result(&tool, ErrorKind::Validation, unusable.message),
-    }
-}
-
-/// Did the call reach its server, and the answer this host? A tool that says that it failed has answered.
+/// Whether the call reached its server and returned a result. An error result of the tool is a result.
 fn is_recorded(result: &CallResult) -> bool {
-    result.error.as_ref().is_none_or(|it| it.kind == ErrorKind::Tool)
+    result.error.as_ref().is_none_or(|failure| failure.kind == ErrorKind::Tool)
 }
 
-async fn tell_result(context: &Context, result: &CallResult) {
+async fn print_result(context: &Context, result: &CallResult) {
     let out = match context.format {
-        Format::Text => content::text(result),
-        // The one document holds it.
+        Format::Text => result_text(result),
+        // The final document contains the result.
         Format::Json => String::new(),
     };
-    let err = result.error.as_ref().map(|it| {
-        let kind = paint::paint(context.console.err, paint::BAD, it.kind.as_str());
-        format!("{kind}: {}\n", plain::block(&it.message).trim_end())
-    });
-    context.tell(Report { out, err: err.unwrap_or_default(), exit: Exit::Done, after: String::new() }).await;
+    let colour = context.console.err_colour;
+    let err = result.error.as_ref().map(|failure| call::call_error(failure, colour)).unwrap_or_default();
+    context.print(Report { out, err, ..Report::default() }).await;
 }
 
-/// Stands between a host, on our standard streams, and a server that this starts.
-async fn between(
+/// Starts a server and forwards messages between it and the host on standard input and output.
+async fn record_proxy(
     context: &Context,
-    words: &Words,
+    args: &RecordArgs,
     (command, arguments): (&str, &[String]),
     signals: &mut Signals,
 ) -> Exit {
-    let file_name = Path::new(command).file_name().and_then(|it| it.to_str());
-    let server = words.server.clone().unwrap_or_else(|| file_name.unwrap_or("server").to_owned());
-    // As in a configuration, this very program stands behind its name.
-    let own = std::env::current_exe().ok().and_then(|it| it.into_os_string().into_string().ok());
+    let file_name = Path::new(command).file_name().and_then(|name| name.to_str());
+    let server = args.server.clone().unwrap_or_else(|| file_name.unwrap_or("server").to_owned());
+    // As in a configuration, `mcp-host` means this executable.
+    let own = std::env::current_exe().ok().and_then(|path| path.into_os_string().into_string().ok());
     let command = own.filter(|_| command == "mcp-host").unwrap_or_else(|| command.to_owned());
-    let between = RecordingProxy {
+    let proxy = RecordingProxy {
         server,
         command,
-        arguments: arguments.iter().map(|it| it.as_str().into()).collect(),
+        arguments: arguments.iter().map(|argument| argument.as_str().into()).collect(),
         secrets: environment_secrets(std::env::vars_os()),
     };
     let recorder = Recorder::default();
     let mut signal = None;
     let ended = {
         let stop = async { signal = Some(signals.next().await) };
-        between.run(&recorder, (tokio::io::stdin(), tokio::io::stdout()), stop).await
+        proxy.run(&recorder, (tokio::io::stdin(), tokio::io::stdout()), stop).await
     };
     let exit = match (&ended, signal) {
         (_, Some(signal)) => Exit::Signal(signal),
-        (Ok(status), None) if status.success() => Exit::Done,
+        (Ok(status), None) if status.success() => Exit::Success,
         (Ok(status), None) => {
-            let message = format!("the server ended with {status}");
-            context.tell(context.console.failure(Exit::Wrong, &message, None)).await
+            context.fail(Exit::Failure, &format!("the server ended with {status}"), None).await
         }
-        (Err(error), None) => {
-            let failure = context.console.failure(Exit::Unreachable, &chain(error), None);
-            return context.tell(failure).await;
-        }
+        (Err(error), None) => return context.fail(Exit::Unreachable, &error_chain(error), None).await,
     };
-    // Standard output is the host's.
-    told(context, &words.out, &recorder.recording(), exit).await
+    save_recording(context, &args.out, &recorder.recording(), exit).await
 }
 
-/// Writes the file, and says so where nothing else is said.
-pub(super) async fn told(context: &Context, out: &Path, recording: &Recording, exit: Exit) -> Exit {
+/// Saves the recording and prints a summary to standard error; standard output belongs to the protocol.
+pub(super) async fn save_recording(context: &Context, out: &Path, recording: &Recording, exit: Exit) -> Exit {
     let report = match save(out, recording).await {
-        Ok(()) => Report { out: String::new(), err: summary(out, recording), exit, after: String::new() },
-        Err(message) => context.console.failure(worse(exit), &message, None),
+        Ok(()) => Report { err: summary(out, recording), exit, ..Report::default() },
+        Err(message) => context.console.failure(at_least_failure(exit), &message, None),
     };
-    context.tell(report).await
+    context.print(report).await
 }
 
-/// Writes the file, and says so.
-async fn written(
+/// Saves the recording and prints a summary or the JSON document.
+async fn save_with_document(
     context: &Context,
     out: &Path,
     recording: &Recording,
     calls: &[CallResult],
     exit: Exit,
 ) -> Exit {
-    if let Err(message) = save(out, recording).await {
-        return context.tell(context.console.failure(worse(exit), &message, None)).await;
+    if context.format == Format::Text {
+        return save_recording(context, out, recording, exit).await;
     }
-    let servers = recording.servers().iter().map(|it| Line {
-        name: &it.server,
-        era: it.version.map(|it| it.era().as_str()),
-        requests: it.exchanges.len(),
+    if let Err(message) = save(out, recording).await {
+        return context.fail(at_least_failure(exit), &message, None).await;
+    }
+    let servers = recording.servers().iter().map(|tape| ServerJson {
+        name: &tape.server,
+        era: tape.version.map(|version| version.era().as_str()),
+        requests: tape.exchanges.len(),
     });
-    let left_out = recording.omitted();
-    let report = match context.format {
-        Format::Text => {
-            Report { out: String::new(), err: summary(out, recording), exit, after: String::new() }
-        }
-        Format::Json => {
-            let servers = servers.collect();
-            let out = json::document(&Document { out: out.display().to_string(), servers, calls, left_out });
-            Report { out, err: String::new(), exit, after: String::new() }
-        }
+    let document = Document {
+        out: out.display().to_string(),
+        servers: servers.collect(),
+        calls,
+        left_out: recording.omitted(),
     };
-    context.tell(report).await
+    context.print(Report { out: json::document(&document), exit, ..Report::default() }).await
 }
 
 async fn save(out: &Path, recording: &Recording) -> Result<(), String> {
     let (out, text) = (out.to_owned(), recording.to_text());
-    blocking(move || replace(&out, &text)).await.map_err(|it| it.to_string())
+    blocking(move || replace(&out, &text)).await.map_err(|error| error.to_string())
 }
 
-/// A file that is not there is a failure, whatever went before.
-fn worse(exit: Exit) -> Exit {
-    match exit {
-        Exit::Done => Exit::Wrong,
-        Exit::Wrong | Exit::Usage | Exit::Unreachable | Exit::Signal(_) | Exit::Demo(_) => exit,
-    }
+fn at_least_failure(exit: Exit) -> Exit {
+    if exit == Exit::Success { Exit::Failure } else { exit }
 }
 
 /// `wrote session.jsonl: demo (modern), 5 requests`.
 fn summary(out: &Path, recording: &Recording) -> String {
-    let one = |it: &std::sync::Arc<mcp_transport::recording::ServerRecording>| {
-        let era = it.version.map(|it| format!(" ({})", it.era().as_str())).unwrap_or_default();
-        let count = it.exchanges.len();
-        format!("{}{era}, {count} request{}", plain::line(&it.server), if count == 1 { "" } else { "s" })
+    let server = |tape: &Arc<ServerRecording>| {
+        let era = tape.version.map(|version| format!(" ({})", version.era().as_str())).unwrap_or_default();
+        format!("{}{era}, {}", sanitize::line(&tape.server), count(tape.exchanges.len(), "request"))
     };
-    let servers: Vec<String> = recording.servers().iter().map(one).collect();
-    let servers = if servers.is_empty() { "nothing".to_owned() } else { servers.join("; ") };
-    let mut res = format!("wrote {}: {servers}\n", plain::line(&out.display().to_string()));
+    let servers: Vec<String> = recording.servers().iter().map(server).collect();
+    let servers = if servers.is_empty() { "no servers".to_owned() } else { servers.join("; ") };
+    let mut text = format!("wrote {}: {servers}\n", sanitize::line(&out.display().to_string()));
     if recording.omitted() > 0 {
-        let count = recording.omitted();
-        res.push_str(&format!("{count} messages had no room in it: record less at once\n"));
+        let dropped = count(recording.omitted(), "message");
+        text.push_str(&format!("{dropped} did not fit into the recording: record less at once\n"));
     }
-    res
+    text
 }

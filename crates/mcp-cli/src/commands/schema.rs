@@ -1,19 +1,14 @@
-//! `schema`: the JSON Schema of a dialect, for an editor to check by.
+//! `schema`: prints the JSON Schema of a dialect, for use in an editor.
 
-use crate::args::{Global, SchemaName};
-use crate::exit::Exit;
+use crate::args::{GlobalArgs, SchemaName};
 use crate::output::console::{Console, Report};
 use crate::output::json;
+use crate::runtime::exit::Exit;
 
-/// The schema of the dialect `name`, or of the one of its profiles that is asked for.
-pub(crate) fn run(console: &Console, global: &Global, name: SchemaName) -> Report {
-    match global.schema(name) {
-        Ok(profile) => Report {
-            out: json::document(&mcp_config::schema(profile)),
-            err: String::new(),
-            exit: Exit::Done,
-            after: String::new(),
-        },
+/// The schema `name`, or the schema of the requested profile of its dialect.
+pub(crate) fn run(console: &Console, global: &GlobalArgs, name: SchemaName) -> Report {
+    match global.schema_profile(name) {
+        Ok(profile) => Report::out(json::document(&mcp_config::schema(profile))),
         Err(message) => console.failure(Exit::Usage, &message, None),
     }
 }

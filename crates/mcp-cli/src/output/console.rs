@@ -1,143 +1,157 @@
-//! The two streams a command writes to, and what is known of them.
+//! Standard output and standard error.
 //!
-//! A reader that went away (`| head`) is no fault: the rest is not written, and nobody is told.
+//! A closed reader (`| head`) is not an error: the rest of the output is dropped silently.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use mcp_config::Colour;
 
-use crate::args::Color;
-use crate::exit::Exit;
-use crate::output::{paint, plain};
+use crate::output::{sanitize, style};
+use crate::runtime::exit::Exit;
 
-/// The width of a line where there is no terminal to ask.
-const WIDTH: usize = 100;
+/// The line width without a terminal.
+const DEFAULT_WIDTH: usize = 100;
 
-/// How much is said besides the result.
+/// How much is printed besides the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Chatter {
-    /// What is good to know, and what goes on.
-    Usual,
-    /// Errors alone.
+pub(crate) enum Verbosity {
+    /// Notes, warnings and progress.
+    Normal,
+    /// Only errors.
     Quiet,
 }
 
-/// What is known of the streams.
+/// The properties of the two streams.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Console {
-    /// Colours on standard output?
-    pub(crate) out: Colour,
-    /// Colours on standard error?
-    pub(crate) err: Colour,
-    /// Is standard error a terminal?
-    pub(crate) interactive: bool,
-    /// Is standard output a terminal?
-    pub(crate) terminal: bool,
-    /// How much is said besides the result.
-    pub(crate) chatter: Chatter,
-    /// How many columns a line of standard output has.
+    /// Whether standard output uses colours.
+    pub(crate) out_colour: Colour,
+    /// Whether standard error uses colours.
+    pub(crate) err_colour: Colour,
+    /// Whether standard error is a terminal.
+    pub(crate) err_is_terminal: bool,
+    /// Whether standard output is a terminal.
+    pub(crate) out_is_terminal: bool,
+    /// How much is printed besides the result.
+    pub(crate) verbosity: Verbosity,
+    /// The line width of standard output, in columns.
     pub(crate) width: usize,
 }
 
-/// All that a command has to say, and how it ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The output and exit code of a command.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Report {
     /// The result, for standard output.
     pub(crate) out: String,
-    /// What else is to be known, for standard error.
+    /// Notes and diagnostics, for standard error.
     pub(crate) err: String,
-    /// The end.
+    /// The exit code.
     pub(crate) exit: Exit,
-    /// What is best read last, for standard error.
+    /// Text for standard error that is printed after the result.
     pub(crate) after: String,
 }
 
-/// What became of something that was written.
+impl Report {
+    /// A success with this text on standard output.
+    pub(crate) fn out(out: String) -> Report {
+        Report { out, ..Report::default() }
+    }
+
+    /// A success with this text on standard error.
+    pub(crate) fn err(err: String) -> Report {
+        Report { err, ..Report::default() }
+    }
+}
+
+/// The result of a write to standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Written {
-    /// It is there.
-    All,
-    /// Nobody reads any more.
+pub(crate) enum WriteOutcome {
+    /// Everything was written.
+    Complete,
+    /// The reader has closed its end.
     ReaderGone,
-    /// It could not be written.
+    /// The write failed.
     Failed,
 }
 
 impl Console {
-    /// Looks at the streams.
-    pub(crate) fn new(color: Color, chatter: Chatter) -> Console {
-        match color {
-            Color::Auto => ColorChoice::Auto,
-            Color::Always => ColorChoice::Always,
-            Color::Never => ColorChoice::Never,
-        }
-        .write_global();
+    /// Detects the properties of the streams.
+    pub(crate) fn new(color: ColorChoice, verbosity: Verbosity) -> Console {
+        color.write_global();
         Console {
-            out: colour(AutoStream::choice(&io::stdout())),
-            err: colour(AutoStream::choice(&io::stderr())),
-            interactive: io::stderr().is_terminal(),
-            terminal: io::stdout().is_terminal(),
-            chatter,
+            out_colour: colour(AutoStream::choice(&io::stdout())),
+            err_colour: colour(AutoStream::choice(&io::stderr())),
+            err_is_terminal: io::stderr().is_terminal(),
+            out_is_terminal: io::stdout().is_terminal(),
+            verbosity,
             width: width(comfy_table::Table::new().width()),
         }
     }
 
-    /// Writes what a command has to say, and gives its end.
-    pub(crate) fn tell(&self, report: &Report) -> Exit {
-        // Where standard error is gone there is nobody left to tell.
-        let _ = io::stderr().write_all(plain::shown(&report.err, self.err).as_bytes());
+    /// Prints a report and returns its exit code.
+    pub(crate) fn print(&self, report: &Report) -> Exit {
+        // A failed write to standard error cannot be reported.
+        let _ = io::stderr().write_all(sanitize::for_terminal(&report.err, self.err_colour).as_bytes());
         match self.write(&report.out) {
-            Written::All => {
-                let _ = io::stderr().write_all(plain::shown(&report.after, self.err).as_bytes());
+            WriteOutcome::Complete => {
+                let _ =
+                    io::stderr().write_all(sanitize::for_terminal(&report.after, self.err_colour).as_bytes());
                 report.exit
             }
-            Written::ReaderGone => report.exit,
-            Written::Failed => Exit::Wrong,
+            WriteOutcome::ReaderGone => report.exit,
+            WriteOutcome::Failed => Exit::Failure,
         }
     }
 
-    /// Writes a part of the result, at once. A failure is told here.
-    pub(crate) fn write(&self, text: &str) -> Written {
-        // Into a file or another program it goes as it is: a converted configuration is to be that, byte for byte.
-        let watched = self.terminal || self.out == Colour::Always;
-        let text = if watched { plain::shown(text, self.out) } else { text.to_owned() };
+    /// Writes a part of the result and flushes it. Prints an error if that fails.
+    pub(crate) fn write(&self, text: &str) -> WriteOutcome {
+        // A file or another program receives the exact bytes, for example of a converted configuration.
+        let is_displayed = self.out_is_terminal || self.out_colour == Colour::Always;
+        let text = if is_displayed { sanitize::for_terminal(text, self.out_colour) } else { text.to_owned() };
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-            Ok(()) => Written::All,
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Written::ReaderGone,
+            Ok(()) => WriteOutcome::Complete,
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => WriteOutcome::ReaderGone,
             Err(error) => {
-                let text = paint::error(self.err, &format!("could not write the result: {error}"), None);
+                let text =
+                    style::error(self.err_colour, &format!("could not write the result: {error}"), None);
                 let _ = io::stderr().write_all(text.as_bytes());
-                Written::Failed
+                WriteOutcome::Failed
             }
         }
     }
 
-    /// Writes what a terminal draws, as it is: escape sequences of our own, for a terminal that understands them.
-    pub(crate) fn draw(&self, sequences: &str) {
+    /// Writes escape sequences to standard output without sanitizing them.
+    pub(crate) fn write_raw(&self, sequences: &str) {
         let mut out = io::stdout().lock();
-        // What cannot be drawn is no failure: a line has told of it.
+        // An image that cannot be drawn is not an error: the result has a line about it.
         let _ = out.write_all(sequences.as_bytes()).and_then(|()| out.flush());
     }
 
-    /// What to do next, for a person who sees both streams: nothing for programs.
-    pub(crate) fn next(&self, words: &str) -> String {
-        match self.interactive && self.terminal && self.chatter == Chatter::Usual {
-            true => format!("{}: {}\n", paint::paint(self.err, paint::NOTE, "next"), plain::line(words)),
-            false => String::new(),
+    /// A line that suggests the next command. Empty unless both streams are terminals.
+    pub(crate) fn suggestion(&self, text: &str) -> String {
+        if self.err_is_terminal && self.out_is_terminal && self.verbosity == Verbosity::Normal {
+            format!("{}: {}\n", style::paint(self.err_colour, style::NOTE, "next"), sanitize::line(text))
+        } else {
+            String::new()
         }
     }
 
-    /// The report of a command that could not do its work.
+    /// A `note: <text>` line.
+    pub(crate) fn note(&self, text: &str) -> String {
+        format!("{}: {}\n", style::paint(self.err_colour, style::NOTE, "note"), sanitize::line(text))
+    }
+
+    /// The report of a command that failed.
     pub(crate) fn failure(&self, exit: Exit, message: &str, help: Option<&str>) -> Report {
-        Report { out: String::new(), err: paint::error(self.err, message, help), exit, after: String::new() }
+        Report { err: style::error(self.err_colour, message, help), exit, ..Report::default() }
     }
 }
 
-/// A terminal that does not know its width says 0.
+/// The width to use. Some terminals report 0.
 fn width(terminal: Option<u16>) -> usize {
-    terminal.filter(|it| *it > 0).map_or(WIDTH, usize::from)
+    terminal.filter(|it| *it > 0).map_or(DEFAULT_WIDTH, usize::from)
 }
 
 fn colour(choice: ColorChoice) -> Colour {
@@ -152,9 +166,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_width_is_never_nothing() {
+    fn width_is_never_zero() {
         assert_eq!(width(Some(80)), 80);
-        assert_eq!(width(Some(0)), WIDTH);
-        assert_eq!(width(None), WIDTH);
+        assert_eq!(width(Some(0)), DEFAULT_WIDTH);
+        assert_eq!(width(None), DEFAULT_WIDTH);
     }
 }

@@ -1,35 +1,35 @@
-//! JSON for people, and documents for programs.
+//! JSON output.
 //!
-//! What a server sent is indented as text, never read into a tree: its numbers and its order stay as they came.
+//! JSON of a server is indented as text and not parsed into a tree, so that its numbers and member order stay exact.
 
 use std::mem;
 
 use serde::Serialize;
 
-use crate::output::plain;
+use crate::output::sanitize;
 
-/// One document and a line end.
+/// An indented document with a final line feed.
 pub(crate) fn document(value: &impl Serialize) -> String {
-    let mut res =
-        serde_json::to_string_pretty(value).expect("our documents have text for keys, and write to memory");
+    let mut res = serde_json::to_string_pretty(value)
+        .expect("document keys are strings, and writing to memory cannot fail");
     res.push('\n');
-    plain::json(&res)
+    sanitize::json(&res)
 }
 
-/// One document on one line, and a line end.
+/// A document on one line with a final line feed.
 pub(crate) fn line(value: &impl Serialize) -> String {
     let mut res =
-        serde_json::to_string(value).expect("our documents have text for keys, and write to memory");
+        serde_json::to_string(value).expect("document keys are strings, and writing to memory cannot fail");
     res.push('\n');
-    plain::json(&res)
+    sanitize::json(&res)
 }
 
-/// JSON text, one member or item a line. Whatever is no JSON comes out as some text, too.
+/// Indents JSON text, one member or item per line. Accepts any text.
 pub(crate) fn indented(json: &str) -> String {
     let mut res = String::with_capacity(json.len() * 2);
     let mut depth = 0_usize;
     let (mut in_string, mut escaped) = (false, false);
-    // An opening bracket waits for what follows, so that nothing stands between the brackets of what is empty.
+    // Set after an opening bracket, so that empty brackets stay on one line.
     let mut opened = false;
     for it in json.chars() {
         if in_string {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn indented_json_looks_as_everybody_writes_it() {
+    fn indentation_equals_serde_json() {
         check("7");
         check("{}");
         check("[ ]");
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_order_stay() {
+    fn numbers_and_member_order_are_kept() {
         assert_eq!(
             indented(r#"{"b":1.0000000000000000000001,"a":123456789012345678901234567890}"#),
             "{\n  \"b\": 1.0000000000000000000001,\n  \"a\": 123456789012345678901234567890\n}"

@@ -1,49 +1,48 @@
-//! A table that fits its width: a line for each item, the last column cut at the end.
+//! Tables that fit the terminal's width: one line per row, with the last column truncated.
 //!
-//! Nothing else is cut, for those are names that somebody types. Where they leave no room for the last column they are
-//! folded instead.
+//! The other columns hold names that a user may type, so they are never truncated. If they leave too little room for the
+//! last column, all columns are wrapped instead.
 
 use comfy_table::{Attribute, Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use mcp_config::Colour;
 
-use crate::output::plain;
+use crate::output::sanitize;
 
-/// The least room for the last column that is worth having.
-const LEAST: usize = 20;
-/// The most characters of a last column that is folded.
-const FOLDED: usize = 200;
-/// The empty columns between two.
+/// The minimum width of the last column.
+const MIN_LAST_WIDTH: usize = 20;
+/// The maximum length of the last column in a wrapped table, in characters.
+const MAX_WRAPPED: usize = 200;
+/// The spaces between two columns.
 const GAP: usize = 2;
 
-/// One column.
+/// The heading and alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Column {
-    /// Words, from the left.
-    Words(&'static str),
-    /// A number, to the right.
+    /// Aligned left.
+    Text(&'static str),
+    /// Aligned right.
     Number(&'static str),
 }
 
 impl Column {
     fn heading(self) -> &'static str {
         match self {
-            Column::Words(heading) | Column::Number(heading) => heading,
+            Column::Text(heading) | Column::Number(heading) => heading,
         }
     }
 }
 
-/// How a table is to look.
+/// The width and colours of a table.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Look {
-    /// How many columns of characters there are.
+pub(crate) struct TableStyle {
+    /// The width in characters.
     pub(crate) width: usize,
-    /// Is the heading to stand out?
+    /// Whether colours and bold text are used.
     pub(crate) colour: Colour,
 }
 
-/// The table, a line end after each line; empty where there are no rows. Each row has a text for each column, whoever
-/// wrote it.
-pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], look: Look) -> String {
+/// The table as text; empty if there are no rows. Each row has one text per column, which may be untrusted.
+pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], style: TableStyle) -> String {
     if rows.is_empty() {
         return String::new();
     }
@@ -51,18 +50,18 @@ pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], look: Look) -> Str
     table
         .load_preset(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(u16::try_from(look.width).unwrap_or(u16::MAX))
+        .set_width(u16::try_from(style.width).unwrap_or(u16::MAX))
         .set_truncation_indicator("…");
-    match look.colour {
+    match style.colour {
         Colour::Always => table.enforce_styling(),
         Colour::Never => table.force_no_tty(),
     };
     table.set_header(columns.iter().map(|it| Cell::new(it.heading()).add_attribute(Attribute::Bold)));
     let rows: Vec<Vec<String>> =
-        rows.iter().map(|row| row.iter().map(|it| plain::line(it)).collect()).collect();
+        rows.iter().map(|row| row.iter().map(|it| sanitize::line(it)).collect()).collect();
     let last = columns.len().saturating_sub(1);
-    let wide = is_wide(columns, &rows, look.width);
-    let longest = if wide { look.width } else { FOLDED };
+    let wide = is_wide(columns, &rows, style.width);
+    let longest = if wide { style.width } else { MAX_WRAPPED };
     for (number, mut row) in rows.into_iter().enumerate() {
         if let Some(text) = row.get_mut(last) {
             *text = text.chars().take(longest).collect();
@@ -76,7 +75,7 @@ pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], look: Look) -> Str
         column.set_padding((0, 2));
         match columns.get(at) {
             Some(Column::Number(_)) => column.set_cell_alignment(CellAlignment::Right),
-            Some(Column::Words(_)) | None => {}
+            Some(Column::Text(_)) | None => {}
         }
         if wide && at < last {
             column.set_constraint(ColumnConstraint::ContentWidth);
@@ -87,7 +86,7 @@ pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], look: Look) -> Str
     res
 }
 
-/// Is there room for the last column beside the longest of all others?
+/// Whether the last column fits beside the others.
 fn is_wide(columns: &[Column], rows: &[Vec<String>], width: usize) -> bool {
     let others = columns.split_last().map(|(_, others)| others).unwrap_or_default();
     let longest = |(at, column): (usize, &Column)| {
@@ -95,15 +94,14 @@ fn is_wide(columns: &[Column], rows: &[Vec<String>], width: usize) -> bool {
         lengths.max().unwrap_or_default().max(column.heading().len())
     };
     let names: usize = others.iter().enumerate().map(longest).sum();
-    names + columns.len() * GAP + LEAST <= width
+    names + columns.len() * GAP + MIN_LAST_WIDTH <= width
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const COLUMNS: [Column; 3] =
-        [Column::Words("TOOL"), Column::Words("SERVER"), Column::Words("DESCRIPTION")];
+    const COLUMNS: [Column; 3] = [Column::Text("TOOL"), Column::Text("SERVER"), Column::Text("DESCRIPTION")];
 
     fn rows() -> Vec<Vec<String>> {
         [
@@ -117,13 +115,13 @@ mod tests {
 
     #[track_caller]
     fn check(width: usize, want: &str) {
-        let got = table(&COLUMNS, &rows(), Look { width, colour: Colour::Never });
+        let got = table(&COLUMNS, &rows(), TableStyle { width, colour: Colour::Never });
         assert_eq!(got.trim_end_matches('\n').replace('\n', "|"), want);
         assert!(got.lines().all(|it| it.chars().count() <= width), "{got}");
     }
 
     #[test]
-    fn a_table_fits_its_width() {
+    fn table_fits_its_width() {
         check(
             80,
             concat!(
@@ -160,15 +158,15 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stand_under_each_other() {
-        let columns = [Column::Words("TOOL"), Column::Number("TOKENS"), Column::Words("DESCRIPTION")];
+    fn numbers_are_aligned_right() {
+        let columns = [Column::Text("TOOL"), Column::Number("TOKENS"), Column::Text("DESCRIPTION")];
         let rows = [["a", "7", "x"], ["b", "1234", "y"]].map(|it| it.map(str::to_owned).to_vec());
-        let got = table(&columns, &rows, Look { width: 80, colour: Colour::Never });
+        let got = table(&columns, &rows, TableStyle { width: 80, colour: Colour::Never });
         assert_eq!(got, "TOOL  TOKENS  DESCRIPTION\na          7  x\nb       1234  y\n");
     }
 
     #[test]
-    fn no_rows_are_no_table() {
-        assert_eq!(table(&COLUMNS, &[], Look { width: 80, colour: Colour::Always }), "");
+    fn table_without_rows_is_empty() {
+        assert_eq!(table(&COLUMNS, &[], TableStyle { width: 80, colour: Colour::Always }), "");
     }
 }

@@ -10,7 +10,6 @@ pub(super) const MAX_ENTRIES: usize = 13;
 pub(super) const PENDING: &[&str] = &[
     "mcp-acp",
     "mcp-acp-agent",
-    "mcp-cli",
     "mcp-config",
     "mcp-demo",
     "mcp-gateway",
@@ -44,13 +43,7 @@ pub(super) const MODULES: &[Row] = &[
             "status", "session",
         ],
     ),
-    (
-        "mcp-cli",
-        &[
-            "counted", "examples", "runtime", "signals", "exit", "hosted", "target", "log", "output",
-            "starting", "args", "source", "context", "locked", "commands",
-        ],
-    ),
+    ("mcp-cli", &["runtime", "output", "args", "config", "host", "call_arguments", "render", "commands"]),
     (
         "mcp-config",
         &[

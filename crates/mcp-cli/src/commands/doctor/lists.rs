@@ -1,4 +1,4 @@
-//! What a server offers, list by list; and whether its tools can be used as they are.
+//! Reads the lists of a server and checks the schemas of its tools.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,147 +9,144 @@ use mcp_registry::{ListKind, ServerLists};
 use mcp_transport::{CallError, Listing, Session};
 use tokio::time::{Instant, timeout_at};
 
-use super::Outcome;
-use super::examine::{Course, Said};
-use crate::commands::schemas::unusable;
-use crate::context::blocking;
+use super::steps::{Examination, StepResult};
+use super::{MAX_LIMIT, StepOutcome};
+use crate::call_arguments::schema::invalid_schemas;
+use crate::output::count;
+use crate::runtime::blocking;
 
-/// A limit longer than this is none that anybody waits for, and might be more than the clock can count.
-const LONGEST: Duration = Duration::from_secs(60 * 60 * 24);
-/// What to do about what a server offers and cannot be used.
-const MEND: &str = "only the server's authors can mend it: tell them, or take another version; what is sound can be used all the same";
+/// The help for an invalid item of a server.
+const INVALID_ITEM_HELP: &str =
+    "only the server's author can correct it: report it, or use another version; valid items can be used";
 
-/// The time that a start has, and when it is over.
+/// The time limit of a start.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Allowed {
+pub(super) struct StartBudget {
     deadline: Instant,
     limit: Duration,
 }
 
-impl Allowed {
-    /// A start that begins now.
-    pub(super) fn from_now(limit: Duration) -> Allowed {
-        let limit = limit.min(LONGEST);
-        Allowed { deadline: Instant::now() + limit, limit }
+impl StartBudget {
+    /// A limit that starts now.
+    pub(super) fn from_now(limit: Duration) -> StartBudget {
+        let limit = limit.min(MAX_LIMIT);
+        StartBudget { deadline: Instant::now() + limit, limit }
     }
 }
 
-/// What came of reading one list.
-struct Read<T> {
-    said: Said,
+/// The result of reading one list.
+struct ReadList<T> {
+    result: StepResult,
     items: Vec<T>,
 }
 
-/// What was read of a server.
+/// The lists of a server.
 #[derive(Default)]
-pub(super) struct Offered {
+pub(super) struct ReadLists {
     pub(super) lists: ServerLists,
-    /// Which of them were read.
-    pub(super) read: Vec<ListKind>,
+    /// The lists that could be read.
+    pub(super) complete: Vec<ListKind>,
 }
 
-/// Reads the lists that a host would read, one after the other, within what is left of the start.
-pub(super) async fn lists(
-    course: &mut Course,
+/// Reads the lists that a host would read, within the remaining time of the start.
+pub(super) async fn read_lists(
+    examination: &mut Examination,
     server: &ResolvedServer,
     session: &Session,
-    allowed: Allowed,
-) -> Option<Offered> {
+    budget: StartBudget,
+) -> Option<ReadLists> {
     let discovery = server.spec.discovery;
-    let mut res = Offered::default();
+    let mut lists = ReadLists::default();
     match discovery.tools {
-        false => course.step("tools", Said::done("not asked for: `load_tools` is false"))?,
+        false => examination.step("tools", StepResult::passed("skipped: `load_tools` is false"))?,
         true => {
-            let Read { said, items } = listed("tool", allowed, session.list_tools()).await;
-            res.lists.tools = items.iter().cloned().map(Arc::new).collect();
-            res.read.push(ListKind::Tool);
-            let said = match said.outcome {
-                Outcome::Done => usable(said, items).await,
-                Outcome::Doubtful | Outcome::Failed(_) => said,
+            let ReadList { result, items } = read_list("tool", budget, session.list_tools()).await;
+            lists.lists.tools = items.iter().cloned().map(Arc::new).collect();
+            lists.complete.push(ListKind::Tool);
+            let result = match result.outcome {
+                StepOutcome::Passed => check_schemas(result, items).await,
+                StepOutcome::Warning | StepOutcome::Failed(_) => result,
             };
-            course.step("tools", said)?;
+            examination.step("tools", result)?;
         }
     }
-    // A server whose prompts or resources cannot be listed has its tools all the same.
-    let lenient = |said: Said| match said.outcome {
-        Outcome::Failed(_) => Said { outcome: Outcome::Doubtful, ..said },
-        Outcome::Done | Outcome::Doubtful => said,
+    // If prompts or resources cannot be listed, the tools can still be used.
+    let lenient = |result: StepResult| match result.outcome {
+        StepOutcome::Failed(_) => StepResult { outcome: StepOutcome::Warning, ..result },
+        StepOutcome::Passed | StepOutcome::Warning => result,
     };
     match discovery.prompts {
-        false => course.step("prompts", Said::done("not asked for: `load_prompts` is false"))?,
+        false => examination.step("prompts", StepResult::passed("skipped: `load_prompts` is false"))?,
         true => {
-            let Read { said, items } = listed("prompt", allowed, session.list_prompts()).await;
-            res.lists.prompts = items.into_iter().map(Arc::new).collect();
-            res.read.extend(is_read(&said).then_some(ListKind::Prompt));
-            course.step("prompts", lenient(said))?;
+            let ReadList { result, items } = read_list("prompt", budget, session.list_prompts()).await;
+            lists.lists.prompts = items.into_iter().map(Arc::new).collect();
+            lists.complete.extend(is_read(&result).then_some(ListKind::Prompt));
+            examination.step("prompts", lenient(result))?;
         }
     }
-    let Read { said, items } = listed("resource", allowed, session.list_resources()).await;
-    // Templates have no step of their own: few servers have any.
-    let templates = listed("template", allowed, session.list_resource_templates()).await;
-    res.lists.resources = items.into_iter().map(Arc::new).collect();
-    res.lists.templates = templates.items.into_iter().map(Arc::new).collect();
-    res.read.extend((is_read(&said) && is_read(&templates.said)).then_some(ListKind::Resource));
-    course.step("resources", lenient(said))?;
-    Some(res)
+    let ReadList { result, items } = read_list("resource", budget, session.list_resources()).await;
+    // Templates have no step of their own, because few servers have any.
+    let templates = read_list("template", budget, session.list_resource_templates()).await;
+    lists.lists.resources = items.into_iter().map(Arc::new).collect();
+    lists.lists.templates = templates.items.into_iter().map(Arc::new).collect();
+    lists.complete.extend((is_read(&result) && is_read(&templates.result)).then_some(ListKind::Resource));
+    examination.step("resources", lenient(result))?;
+    Some(lists)
 }
 
-/// Was the list read, whatever is wrong with what stands in it?
-fn is_read(said: &Said) -> bool {
-    match said.outcome {
-        Outcome::Done | Outcome::Doubtful => true,
-        Outcome::Failed(_) => false,
+/// Whether the list was read, with or without invalid items.
+fn is_read(result: &StepResult) -> bool {
+    match result.outcome {
+        StepOutcome::Passed | StepOutcome::Warning => true,
+        StepOutcome::Failed(_) => false,
     }
 }
 
-async fn listed<T>(
+async fn read_list<T>(
     item: &str,
-    allowed: Allowed,
+    budget: StartBudget,
     list: impl Future<Output = Result<Listing<T>, CallError>>,
-) -> Read<T> {
-    let none = |said| Read { said, items: Vec::new() };
-    let Listing { items, rejected, .. } = match timeout_at(allowed.deadline, list).await {
+) -> ReadList<T> {
+    let failed = |message, help| ReadList { result: StepResult::failed(message, help), items: Vec::new() };
+    let Listing { items, rejected, .. } = match timeout_at(budget.deadline, list).await {
         Ok(Ok(listing)) => listing,
         Ok(Err(error)) => {
-            return none(Said::failed(format!("its {item}s cannot be listed: {error}"), error.help()));
+            return failed(format!("cannot list the {item}s: {error}"), error.help());
         }
         Err(_) => {
-            let limit = allowed.limit.as_secs_f64();
-            let what = format!("its {item}s were not listed within the {limit} s that a start has");
-            let help = "raise the start-up limit if the server is merely slow";
-            return none(Said::failed(what, Some(help.to_owned())));
+            let limit = budget.limit.as_secs_f64();
+            let message = format!("the {item}s were not listed within the start-up limit of {limit} s");
+            return failed(message, Some("raise the start-up limit if the server is only slow".to_owned()));
         }
     };
-    let plural = match items.len() {
-        1 => format!("1 {item}"),
-        count => format!("{count} {item}s"),
-    };
-    let said = match rejected.first() {
-        None => Said::done(plural),
+    let valid_count = count(items.len(), item);
+    let result = match rejected.first() {
+        None => StepResult::passed(valid_count),
         Some(first) => {
             let name = first.name.as_deref().map(|it| format!(" `{it}`")).unwrap_or_default();
             let more = match rejected.len() {
                 1 => String::new(),
-                count => format!(" (and {} more)", count - 1),
+                length => format!(" (and {} more)", length - 1),
             };
-            let what = format!("the {item}{name} is malformed: {}{more}; {plural} can be read", first.reason);
-            Said::doubtful(what, MEND)
+            let message =
+                format!("the {item}{name} is malformed: {}{more}; {valid_count} valid", first.reason);
+            StepResult::warning(message, INVALID_ITEM_HELP)
         }
     };
-    Read { said, items }
+    ReadList { result, items }
 }
 
-/// The same, unless a tool has a schema that cannot be used.
-async fn usable(said: Said, tools: Vec<Tool>) -> Said {
+/// The same result, or a warning if a tool's schema is invalid.
+async fn check_schemas(result: StepResult, tools: Vec<Tool>) -> StepResult {
     let first = move || {
-        let found = unusable(tools.iter()).next();
-        found.map(|(at, reason)| (tools[at].name.to_string(), reason))
+        let found = invalid_schemas(tools.iter()).next();
+        found.map(|(index, reason)| (tools[index].name.to_string(), reason))
     };
     match blocking(first).await {
-        None => said,
-        Some((name, reason)) => Said::doubtful(
-            format!("the schema of the tool `{name}` cannot be used: {reason}; {}", said.message),
-            MEND,
+        None => result,
+        Some((name, reason)) => StepResult::warning(
+            format!("the schema of the tool `{name}` is invalid: {reason}; {}", result.message),
+            INVALID_ITEM_HELP,
         ),
     }
 }
@@ -161,15 +158,15 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_one_list_has_taken_the_next_has_no_more() {
-        let allowed = Allowed::from_now(Duration::from_secs(10));
+    async fn lists_share_one_time_limit() {
+        let budget = StartBudget::from_now(Duration::from_secs(10));
         let slow = || async {
             sleep(Duration::from_secs(6)).await;
             Ok(Listing::<Tool>::empty())
         };
-        assert_eq!(listed("tool", allowed, slow()).await.said.message, "0 tools");
-        let said = listed("prompt", allowed, slow()).await.said;
-        assert_eq!(said.message, "its prompts were not listed within the 10 s that a start has");
-        assert!(said.help.is_some_and(|it| it.contains("start-up limit")));
+        assert_eq!(read_list("tool", budget, slow()).await.result.message, "0 tools");
+        let result = read_list("prompt", budget, slow()).await.result;
+        assert_eq!(result.message, "the prompts were not listed within the start-up limit of 10 s");
+        assert!(result.help.is_some_and(|it| it.contains("start-up limit")));
     }
 }

@@ -1,14 +1,14 @@
-//! `doctor`: each server step by step, each step timed, until one fails; and what to do about that one.
+//! `doctor`: tests each server step by step and explains the first step that fails.
 //!
-//! The steps are those that a host takes too, but one at a time: where the others say that a server cannot be used,
-//! this says how far it was possible to go. Servers are examined beside each other, and told in the file's order.
+//! The steps are those of a host, one at a time and with their durations. Servers are tested concurrently and reported in
+//! the order of the file.
 
-mod examine;
 mod lists;
-mod locked;
+mod lock_check;
+mod network;
 mod program;
-mod reach;
-mod words;
+mod steps;
+mod text;
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,69 +19,71 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use tokio::task::JoinSet;
 
-use crate::args::{Format, Servers};
-use crate::commands::listing::only;
-use crate::commands::next;
-use crate::context::{Context, unless_signalled};
-use crate::exit::Exit;
-use crate::locked::approval;
+use crate::args::{Format, ServerArgs};
+use crate::config::context::Context;
+use crate::config::file::{ConfigFile, FileError};
+use crate::config::lock::load_approval;
+use crate::host::select_server;
 use crate::output::console::Report;
-use crate::output::{json, plain};
-use crate::signals::Signals;
-use locked::Locked;
+use crate::output::{count, json, sanitize};
+use crate::render::suggestions::quote_path;
+use crate::runtime::exit::Exit;
+use crate::runtime::signals::{Signals, unless_signalled};
+use lock_check::LockState;
+use text::report_text;
 
-/// How one server fared.
+/// The maximum of any time limit. Longer limits could overflow the clock.
+const MAX_LIMIT: Duration = Duration::from_secs(60 * 60 * 24);
+
+/// The report on one server.
 #[derive(Debug, Serialize)]
-struct Examined {
-    /// The server, as it is written.
+struct ServerReport {
+    /// The name of the server in the file.
     name: String,
-    /// Which transport it has; `None` where its entry cannot be resolved.
+    /// The transport; `None` if the entry is invalid.
     transport: Option<&'static str>,
-    /// What it is reached by: its command, or its URL.
+    /// The command or URL.
     target: Option<String>,
-    /// In the order in which they were taken; the last one may have failed.
+    /// The steps in order; only the last one can have failed.
     steps: Vec<Step>,
 }
 
-/// One step.
+/// One step of the test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Step {
-    /// What was done.
     name: &'static str,
-    outcome: Outcome,
-    /// What came of it.
+    outcome: StepOutcome,
     message: String,
-    /// What to try.
     help: Option<String>,
-    took: Duration,
+    duration: Duration,
 }
 
 /// How a step ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
-    /// As it should.
-    Done,
-    /// It went on, but somebody should look at it.
-    Doubtful,
-    /// It is the last one.
-    Failed(Blame),
+enum StepOutcome {
+    /// The step succeeded.
+    Passed,
+    /// The step succeeded with a warning.
+    Warning,
+    /// The step failed; no further step is run.
+    Failed(FailureCause),
 }
 
-/// Whose matter a failure is.
+/// Where the cause of a failure is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Blame {
-    /// The configuration's.
+enum FailureCause {
+    /// In the configuration or the lock file.
     Configuration,
-    /// The world's.
-    World,
+    /// Outside: a missing program, the network, the server.
+    Environment,
 }
 
-impl Outcome {
+impl StepOutcome {
     fn as_str(self) -> &'static str {
         match self {
-            Outcome::Done => "done",
-            Outcome::Doubtful => "doubtful",
-            Outcome::Failed(Blame::Configuration | Blame::World) => "failed",
+            StepOutcome::Passed => "done",
+            StepOutcome::Warning => "doubtful",
+            StepOutcome::Failed(FailureCause::Configuration | FailureCause::Environment) => "failed",
         }
     }
 }
@@ -89,137 +91,129 @@ impl Outcome {
 impl Serialize for Step {
     /// `{"step", "outcome", "message", "help", "duration_ms"}`.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Step { name, outcome, message, help, took } = self;
-        let mut res = serializer.serialize_struct("Step", 5)?;
-        res.serialize_field("step", name)?;
-        res.serialize_field("outcome", outcome.as_str())?;
-        res.serialize_field("message", message)?;
-        res.serialize_field("help", help)?;
-        res.serialize_field("duration_ms", &(took.as_secs_f64() * 1000.0))?;
-        res.end()
+        let Step { name, outcome, message, help, duration } = self;
+        let mut object = serializer.serialize_struct("Step", 5)?;
+        object.serialize_field("step", name)?;
+        object.serialize_field("outcome", outcome.as_str())?;
+        object.serialize_field("message", message)?;
+        object.serialize_field("help", help)?;
+        object.serialize_field("duration_ms", &(duration.as_secs_f64() * 1000.0))?;
+        object.end()
     }
 }
 
 /// `{"servers"}`.
 #[derive(Serialize)]
 struct Document<'a> {
-    servers: &'a [Examined],
+    servers: &'a [ServerReport],
 }
 
-/// Examines the servers of a configuration.
-pub(crate) async fn run(context: &Context, servers: &Servers, signals: &mut Signals) -> Exit {
-    let (wanted, locked) = match unless_signalled(signals, prepare(context, servers)).await {
+/// Tests the servers of a configuration.
+pub(crate) async fn run(context: &Context, servers: &ServerArgs, signals: &mut Signals) -> Exit {
+    let (wanted, lock) = match unless_signalled(signals, prepare(context, servers)).await {
         Err(signal) => return Exit::Signal(signal),
         Ok(Err(exit)) => return exit,
         Ok(Ok(prepared)) => prepared,
     };
-    // A signal drops what is examined, and with that ends every process that was started for it.
-    let examined = match unless_signalled(signals, examine_all(context, wanted, locked)).await {
+    // A signal drops the tests, and with them every process that they started.
+    let reports = match unless_signalled(signals, examine_all(context, wanted, lock)).await {
         Err(signal) => return Exit::Signal(signal),
-        Ok(examined) => examined,
+        Ok(reports) => reports,
     };
     let out = match context.format {
-        Format::Json => json::document(&Document { servers: &examined }),
-        Format::Text if examined.is_empty() => "no servers are configured\n".to_owned(),
+        Format::Json => json::document(&Document { servers: &reports }),
+        Format::Text if reports.is_empty() => "no servers are configured\n".to_owned(),
         Format::Text => {
-            examined.iter().map(|it| words::text(it, context.console.out)).collect::<Vec<_>>().join("\n")
+            let colour = context.console.out_colour;
+            reports.iter().map(|report| report_text(report, colour)).collect::<Vec<_>>().join("\n")
         }
     };
-    let exit = exit(&examined);
+    let exit = exit(&reports);
     let after = match (exit, context.format) {
-        (Exit::Done, Format::Text) if !examined.is_empty() => {
-            let file = next::file(servers.file.as_deref().unwrap_or(Path::new("")));
-            context.console.next(&format!("`mcp-host tools {file}` lists their tools"))
+        (Exit::Success, Format::Text) if !reports.is_empty() => {
+            let file = quote_path(servers.file.as_deref().unwrap_or(Path::new("")));
+            context.console.suggestion(&format!("`mcp-host tools {file}` lists their tools"))
         }
         (_, _) => String::new(),
     };
-    context.tell(Report { out, err: String::new(), exit, after }).await
+    context.print(Report { out, exit, after, ..Report::default() }).await
 }
 
-/// What is to be examined. A file with mistakes is examined all the same: entries that are sound go on.
-async fn prepare(context: &Context, servers: &Servers) -> Result<(DesiredServers, Locked), Exit> {
-    let Servers { file, server } = servers;
-    let colour = context.console.err;
-    let file = file.clone().unwrap_or_default();
-    let failed = |exit, message: &str, help: Option<&str>| context.console.failure(exit, message, help);
-    let source = match context.open(&file).await {
-        Ok(source) => source,
-        Err(it) => {
-            let report = failed(Exit::Wrong, &plain::line(&it.message), it.help.as_deref());
-            return Err(context.tell(report).await);
+/// The servers to test. If the file has errors, the valid entries are still tested.
+async fn prepare(context: &Context, servers: &ServerArgs) -> Result<(DesiredServers, LockState), Exit> {
+    let ServerArgs { file, server } = servers;
+    let file = match context.open_and_report(file.as_deref().unwrap_or(Path::new(""))).await {
+        Ok(file) => file,
+        Err(FileError { path: _, message, help }) => {
+            return Err(context.fail(Exit::Failure, &sanitize::line(&message), help.as_deref()).await);
         }
     };
-    let err = source.taken(colour) + &source.complaints(colour);
-    context.tell(Report { out: String::new(), err, exit: Exit::Done, after: String::new() }).await;
-    let locked = Locked::of(approval(context, &source.file).await);
-    let wanted = match source.loaded.refused {
-        false => source.loaded.desired,
-        true => refused(&source),
-    };
+    let lock = LockState::new(load_approval(context, &file.path).await);
+    let wanted = if file.loaded.refused { refused_servers(&file) } else { file.loaded.desired };
     match server {
-        None => Ok((wanted, locked)),
-        Some(name) => match only(wanted, name) {
-            Ok(wanted) => Ok((wanted, locked)),
-            Err(message) => Err(context.tell(failed(Exit::Usage, &message, None)).await),
+        None => Ok((wanted, lock)),
+        Some(name) => match select_server(wanted, name) {
+            Ok(wanted) => Ok((wanted, lock)),
+            Err(message) => Err(context.fail(Exit::Usage, &message, None).await),
         },
     }
 }
 
-/// A file that is refused as a whole starts nothing, here neither.
-fn refused(source: &crate::source::Source) -> DesiredServers {
-    let message = "the file has an error that spoils all of it, so that none of its servers is started";
-    let failure = HostError {
+/// The servers of a file that is refused as a whole: none is started.
+fn refused_servers(file: &ConfigFile) -> DesiredServers {
+    let message = "the file has an error that affects all servers, so none of them is started";
+    let error = HostError {
         kind: ErrorKind::Config,
         message: message.to_owned(),
-        help: Some("mend what `mcp-host check` shows, then examine again".to_owned()),
+        help: Some("correct what `mcp-host check` reports, then run `doctor` again".to_owned()),
     };
-    let entries = source.loaded.reading.entries.iter();
-    let failed = entries.map(|it| FailedServer { id: it.name.clone(), error: failure.clone() });
+    let entries = file.loaded.reading.entries.iter();
+    let failed = entries.map(|entry| FailedServer { id: entry.name.clone(), error: error.clone() });
     DesiredServers { servers: Vec::new(), failed: failed.collect() }
 }
 
-async fn examine_all(context: &Context, wanted: DesiredServers, locked: Locked) -> Vec<Examined> {
+async fn examine_all(context: &Context, wanted: DesiredServers, lock: LockState) -> Vec<ServerReport> {
     let progress = context.progress();
-    progress.say(&format!("examining {} servers", wanted.servers.len() + wanted.failed.len()));
+    progress.show(&format!("testing {}", count(wanted.servers.len() + wanted.failed.len(), "server")));
     let mut examinations = JoinSet::new();
-    for (at, server) in wanted.servers.into_iter().enumerate() {
-        let locked = locked.clone();
-        examinations.spawn(async move { (at, examine::server(server, locked).await) });
+    for (index, server) in wanted.servers.into_iter().enumerate() {
+        let lock = lock.clone();
+        examinations.spawn(async move { (index, steps::examine(server, lock).await) });
     }
-    let mut examined = Vec::new();
+    let mut reports = Vec::new();
     while let Some(joined) = examinations.join_next().await {
         match joined {
-            Ok(it) => examined.push(it),
-            // Nobody aborts them, so that one can only have panicked.
+            Ok(report) => reports.push(report),
+            // The tasks are never aborted, so one can only have panicked.
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
     }
     progress.clear();
-    examined.sort_by_key(|(at, _)| *at);
-    let failed = wanted.failed.into_iter().map(|FailedServer { id, error: failure }| Examined {
+    reports.sort_by_key(|(index, _)| *index);
+    let failed = wanted.failed.into_iter().map(|FailedServer { id, error }| ServerReport {
         name: id,
         transport: None,
         target: None,
         steps: vec![Step {
             name: "configuration",
-            outcome: Outcome::Failed(Blame::Configuration),
-            message: failure.to_string(),
-            help: failure.help,
-            took: Duration::ZERO,
+            outcome: StepOutcome::Failed(FailureCause::Configuration),
+            message: error.to_string(),
+            help: error.help,
+            duration: Duration::ZERO,
         }],
     });
-    examined.into_iter().map(|(_, it)| it).chain(failed).collect()
+    reports.into_iter().map(|(_, report)| report).chain(failed).collect()
 }
 
-/// The first result that counts: an entry is written wrongly, a server cannot be used, all is well.
-fn exit(examined: &[Examined]) -> Exit {
-    let outcomes = || examined.iter().flat_map(|it| &it.steps).map(|it| it.outcome);
-    if outcomes().any(|it| it == Outcome::Failed(Blame::Configuration)) {
-        Exit::Wrong
-    } else if outcomes().any(|it| it == Outcome::Failed(Blame::World)) {
+/// An error in the configuration takes precedence over a server that cannot be used.
+fn exit(reports: &[ServerReport]) -> Exit {
+    let outcomes = || reports.iter().flat_map(|report| &report.steps).map(|step| step.outcome);
+    if outcomes().any(|outcome| outcome == StepOutcome::Failed(FailureCause::Configuration)) {
+        Exit::Failure
+    } else if outcomes().any(|outcome| outcome == StepOutcome::Failed(FailureCause::Environment)) {
         Exit::Unreachable
     } else {
-        Exit::Done
+        Exit::Success
     }
 }
 
@@ -228,28 +222,28 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(outcomes: &[Outcome], want: Exit) {
-        let step = |outcome: &Outcome| Step {
+    fn check(outcomes: &[StepOutcome], want: Exit) {
+        let step = |outcome: &StepOutcome| Step {
             name: "n",
             outcome: *outcome,
             message: String::new(),
             help: None,
-            took: Duration::ZERO,
+            duration: Duration::ZERO,
         };
-        let examined = Examined {
+        let report = ServerReport {
             name: "s".into(),
             transport: None,
             target: None,
             steps: outcomes.iter().map(step).collect(),
         };
-        assert_eq!(exit(&[examined]), want);
+        assert_eq!(exit(&[report]), want);
     }
 
     #[test]
-    fn the_exit_code_names_whose_matter_it_is() {
-        check(&[], Exit::Done);
-        check(&[Outcome::Done, Outcome::Doubtful], Exit::Done);
-        check(&[Outcome::Done, Outcome::Failed(Blame::World)], Exit::Unreachable);
-        check(&[Outcome::Failed(Blame::Configuration)], Exit::Wrong);
+    fn exit_code_depends_on_the_failure_cause() {
+        check(&[], Exit::Success);
+        check(&[StepOutcome::Passed, StepOutcome::Warning], Exit::Success);
+        check(&[StepOutcome::Passed, StepOutcome::Failed(FailureCause::Environment)], Exit::Unreachable);
+        check(&[StepOutcome::Failed(FailureCause::Configuration)], Exit::Failure);
     }
 }

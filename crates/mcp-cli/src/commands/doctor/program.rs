@@ -1,63 +1,63 @@
-//! Which file a command means, looked up as the system does when it starts one; and what to install where there is none.
+//! Finds the file of a command as the system does, and suggests what to install if it is missing.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Where a command is looked for.
+/// Where to search for a command.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Search<'a> {
-    /// The `PATH` that the child is given.
+    /// The `PATH` of the child process.
     pub(super) path: &'a str,
-    /// The folder that it is started in.
+    /// The working directory of the child process.
     pub(super) directory: &'a Path,
 }
 
-/// What a command means.
+/// The result of the search.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Program {
-    /// This file.
-    At(PathBuf),
-    /// This file is there, and cannot be run.
+    /// The executable file.
+    Found(PathBuf),
+    /// The file exists but is not executable.
     NotExecutable(PathBuf),
-    /// Nothing.
-    Nowhere,
+    /// There is no such file.
+    NotFound,
 }
 
-/// Looks a command up: one with a slash is a path, any other is the first of its name on the `PATH`. Looks at the disk.
-pub(super) fn look_up(command: &str, search: Search<'_>) -> Program {
-    look_up_with(command, search, &|path| {
+/// Finds the file of a command: a path if it contains a slash, otherwise the first match on the `PATH`. Reads the disk.
+pub(super) fn find_program(command: &str, search: Search<'_>) -> Program {
+    find_program_with(command, search, &|path| {
         let metadata = fs::metadata(path).ok()?;
         metadata.is_file().then(|| metadata.permissions().mode() & 0o111 != 0)
     })
 }
 
-/// `file` says of a path whether it can be run, `None` where it is no file.
-fn look_up_with(command: &str, search: Search<'_>, file: &dyn Fn(&Path) -> Option<bool>) -> Program {
+/// `file` returns whether a path is executable, `None` if it is not a file.
+fn find_program_with(command: &str, search: Search<'_>, file: &dyn Fn(&Path) -> Option<bool>) -> Program {
     let Search { path, directory } = search;
     let candidates: Vec<PathBuf> = match command.contains('/') {
         true => vec![directory.join(command)],
-        // An empty entry is the working directory.
-        false => path.split(':').map(|it| directory.join(it).join(command)).collect(),
+        // An empty entry means the working directory.
+        false => path.split(':').map(|folder| directory.join(folder).join(command)).collect(),
     };
-    let mut there = None;
-    for it in candidates {
-        match file(&it) {
-            Some(true) => return Program::At(it),
-            Some(false) => there = there.or(Some(it)),
+    let mut not_executable = None;
+    for candidate in candidates {
+        match file(&candidate) {
+            Some(true) => return Program::Found(candidate),
+            Some(false) => not_executable = not_executable.or(Some(candidate)),
             None => {}
         }
     }
-    there.map_or(Program::Nowhere, Program::NotExecutable)
+    not_executable.map_or(Program::NotFound, Program::NotExecutable)
 }
 
-/// What to do about a command that is nowhere.
-pub(super) fn remedy(command: &str) -> String {
+/// The help for a command that was not found.
+pub(super) fn install_help(command: &str) -> String {
     let install = match command {
-        "npx" | "npm" | "node" => "install Node.js, which brings it",
-        "bunx" | "bun" => "install Bun, which brings it",
+        "npx" | "npm" | "node" => "install Node.js, which includes it",
+        "bunx" | "bun" => "install Bun, which includes it",
         "deno" => "install Deno",
-        "uvx" | "uv" => "install uv, which brings it",
+        "uvx" | "uv" => "install uv, which includes it",
         "python" | "python3" | "pip" | "pipx" => "install Python 3",
         "docker" => "install Docker",
         "podman" => "install Podman",
@@ -65,16 +65,14 @@ pub(super) fn remedy(command: &str) -> String {
         "dotnet" => "install .NET",
         "java" => "install Java",
         "go" => "install Go",
-        _ if command.contains('/') => return "correct the path, or build the program first".to_owned(),
+        _ if command.contains('/') => return "correct the path or build the program".to_owned(),
         _ => "install it",
     };
-    format!(
-        "{install}, or write its whole path; a program that your shell finds may be on a PATH that only your shell has"
-    )
+    format!("{install}, or write its full path; your shell may use another PATH than this program")
 }
 
-/// What the first start of a package does, for the programs that fetch one.
-pub(super) fn fetches(command: &str) -> bool {
+/// Whether a command downloads a package at its first start.
+pub(super) fn downloads_packages(command: &str) -> bool {
     let name = command.rsplit('/').next().unwrap_or_default();
     ["npx", "bunx", "uvx", "pipx", "docker", "podman", "deno"].contains(&name)
 }
@@ -91,27 +89,29 @@ mod tests {
             _ => None,
         };
         let search = Search { path, directory: Path::new("/here") };
-        assert_eq!(look_up_with(command, search, &file), want);
+        assert_eq!(find_program_with(command, search, &file), want);
     }
 
     #[test]
-    fn a_command_is_looked_up_as_the_system_does() {
-        check("run", "/usr/bin:/bin", Program::At("/bin/run".into()));
-        check("run", "/opt:/bin", Program::At("/bin/run".into()));
-        check("run", "/opt:", Program::At("/here/run".into()));
-        check("run", "/usr/bin", Program::Nowhere);
+    fn command_is_searched_as_the_system_does() {
+        check("run", "/usr/bin:/bin", Program::Found("/bin/run".into()));
+        check("run", "/opt:/bin", Program::Found("/bin/run".into()));
+        check("run", "/opt:", Program::Found("/here/run".into()));
+        check("run", "/usr/bin", Program::NotFound);
         check("text", "/bin:/opt", Program::NotExecutable("/opt/text".into()));
-        check("./sub/run", "/bin", Program::At("/here/./sub/run".into()));
-        check("sub/run", "/bin", Program::At("/here/sub/run".into()));
-        check("/bin/run", "", Program::At("/bin/run".into()));
-        check("/bin/none", "/bin", Program::Nowhere);
+        check("./sub/run", "/bin", Program::Found("/here/./sub/run".into()));
+        check("sub/run", "/bin", Program::Found("/here/sub/run".into()));
+        check("/bin/run", "", Program::Found("/bin/run".into()));
+        check("/bin/none", "/bin", Program::NotFound);
     }
 
     #[test]
-    fn what_is_missing_is_named() {
-        assert!(remedy("npx").starts_with("install Node.js"));
-        assert!(remedy("my-server").starts_with("install it, or write"));
-        assert_eq!(remedy("./target/x"), "correct the path, or build the program first");
-        assert!(fetches("/usr/bin/npx") && fetches("uvx") && !fetches("node"));
+    fn help_names_what_to_install() {
+        assert!(install_help("npx").starts_with("install Node.js"));
+        assert!(install_help("my-server").starts_with("install it, or write"));
+        assert_eq!(install_help("./target/x"), "correct the path or build the program");
+        assert!(
+            downloads_packages("/usr/bin/npx") && downloads_packages("uvx") && !downloads_packages("node")
+        );
     }
 }

@@ -1,178 +1,168 @@
-//! `add`, `remove`, `enable`, `disable`: one change to a file, shown before it is made.
+//! `add`, `remove`, `enable`, `disable`: changes one server in a file, and shows the change.
 //!
-//! What can be changed, and how, is mcp-config's business; here a change is shown and written.
+//! The edits themselves are made by mcp-config; this module prints and saves them.
 
-mod add;
+pub(crate) mod add;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use mcp_config::{EditError, Profile, Switch, UnsupportedField, render_diff};
+use mcp_config::{Colour, EditError, Profile, Switch, UnsupportedField, render_diff};
 use mcp_host::save;
 use mcp_model::Severity;
 use serde::Serialize;
 
-use crate::args::Format;
-use crate::commands::next;
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::output::cause::chain;
+use crate::args::{EditArgs, Format};
+use crate::config::context::Context;
+use crate::config::file::{ConfigFile, FileError, open};
 use crate::output::console::Report;
-use crate::output::{json, paint, plain};
-use crate::source::{Source, Unreadable, open};
-pub(crate) use add::{AddWords, add};
+use crate::output::{error_chain, json, sanitize, style};
+use crate::render::suggestions::quote_path;
+use crate::runtime::exit::Exit;
 
-/// The words of a change to a server that is there.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Words {
-    /// The configuration, or the folder it is in
-    file: PathBuf,
-    /// The server's name
-    server: String,
-    /// Show the change and do not make it
-    #[arg(long)]
-    dry_run: bool,
-}
-
-/// Is the change made, or only shown?
+/// Whether the change is written or only shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manner {
-    Make,
-    Show,
+enum EditMode {
+    Write,
+    DryRun,
 }
 
-fn manner(dry_run: bool) -> Manner {
-    if dry_run { Manner::Show } else { Manner::Make }
+impl EditMode {
+    fn new(dry_run: bool) -> EditMode {
+        if dry_run { EditMode::DryRun } else { EditMode::Write }
+    }
 }
 
-/// The document of a change.
+/// The server to change, and the words to describe the change.
+struct Edit<'a> {
+    server: &'a str,
+    done: &'a str,
+    unchanged: &'a str,
+    mode: EditMode,
+}
+
+/// The JSON document of a change.
 #[derive(Serialize, Default)]
 struct Document {
     /// The file.
     path: String,
     /// The server.
     server: String,
-    /// Has the file been changed?
+    /// Whether the file was changed.
     changed: bool,
-    /// The change as a unified diff, without secrets; empty where there is none.
+    /// The change as a unified diff without secrets; empty if there is none.
     diff: String,
-    /// What else was written than was asked for.
+    /// What the dialect cannot express.
     losses: Vec<UnsupportedField>,
     /// Why nothing was changed.
     error: Option<String>,
 }
 
-/// Takes a server out. Blocks.
-pub(crate) fn remove(context: &Context, words: &Words) -> Report {
-    let Words { file, server, dry_run } = words;
-    let order = Order { server, done: "removed", already: "is gone already", manner: manner(*dry_run) };
-    run(context, file, &order, |source| {
-        Ok((mcp_config::remove_server(&source.document(), server)?, Vec::new()))
+/// Removes a server. Blocks.
+pub(crate) fn remove(context: &Context, args: &EditArgs) -> Report {
+    let EditArgs { file, server, dry_run } = args;
+    let mode = EditMode::new(*dry_run);
+    let edit = Edit { server, done: "removed", unchanged: "is already removed", mode };
+    run(context, file, &edit, |config| {
+        Ok((mcp_config::remove_server(&config.document(), server)?, Vec::new()))
     })
 }
 
-/// Switches a server. Blocks.
-pub(crate) fn switch(context: &Context, words: &Words, to: Switch) -> Report {
-    let Words { file, server, dry_run } = words;
-    let (done, already) = match to {
-        Switch::On => ("switched on", "is on already"),
-        Switch::Off => ("switched off", "is off already"),
+/// Enables or disables a server. Blocks.
+pub(crate) fn switch(context: &Context, args: &EditArgs, to: Switch) -> Report {
+    let EditArgs { file, server, dry_run } = args;
+    let (done, unchanged) = match to {
+        Switch::On => ("enabled", "is already enabled"),
+        Switch::Off => ("disabled", "is already disabled"),
     };
-    let order = Order { server, done, already, manner: manner(*dry_run) };
-    run(context, file, &order, |source| {
-        Ok((mcp_config::set_enabled(&source.document(), server, to)?, Vec::new()))
+    let edit = Edit { server, done, unchanged, mode: EditMode::new(*dry_run) };
+    run(context, file, &edit, |config| {
+        Ok((mcp_config::set_enabled(&config.document(), server, to)?, Vec::new()))
     })
-}
-
-/// What is to be done, in words.
-struct Order<'a> {
-    server: &'a str,
-    done: &'a str,
-    already: &'a str,
-    manner: Manner,
 }
 
 fn run(
     context: &Context,
     file: &Path,
-    order: &Order<'_>,
-    change: impl FnOnce(&Source) -> Result<(String, Vec<UnsupportedField>), EditError>,
+    edit: &Edit<'_>,
+    change: impl FnOnce(&ConfigFile) -> Result<(String, Vec<UnsupportedField>), EditError>,
 ) -> Report {
-    let server = order.server.to_owned();
-    let source = match open(file, context) {
-        Ok(source) => source,
-        Err(Unreadable { path, message, help }) => {
-            let document = Document { path, server, error: Some(message), ..Document::default() };
-            return failed(context, document, help.as_deref());
+    let config = match open(file, context) {
+        Ok(config) => config,
+        Err(FileError { path, message, help }) => {
+            return failed(context, edit, path, message, help.as_deref());
         }
     };
-    let taken = source.taken(context.console.err);
-    let path = source.loaded.path.clone();
-    let before = &source.loaded.text;
-    let refused = |error: String, help: Option<String>| {
-        let document = Document {
-            path: path.clone(),
-            server: server.clone(),
-            error: Some(error),
-            ..Document::default()
-        };
-        let mut res = failed(context, document, help.as_deref());
-        res.err.insert_str(0, &taken);
-        res
+    let note = config.discovery_note(context.console.err_colour);
+    let path = config.loaded.path.clone();
+    let before = &config.loaded.text;
+    let failed = |error: String, help: Option<String>| {
+        let report = failed(context, edit, path.clone(), error, help.as_deref());
+        Report { err: note.clone() + &report.err, ..report }
     };
-    let (after, losses) = match change(&source) {
+    let (after, losses) = match change(&config) {
         Ok(changed) => changed,
-        Err(error) => return refused(error.to_string(), help(&error, source.loaded.profile)),
+        Err(error) => return failed(error.to_string(), help(&error, config.loaded.profile)),
     };
-    if order.manner == Manner::Make
+    if edit.mode == EditMode::Write
         && after != *before
-        && let Err(error) = save(&source.file, before, &after)
+        && let Err(error) = save(&config.path, before, &after)
     {
-        return refused(chain(&error), None);
+        return failed(error_chain(&error), None);
     }
-    let shown = |colour| render_diff(&path, before, &after, colour);
-    let out = match context.format {
-        Format::Text => text(&shown(context.console.out), &losses, order, context),
+    let report = edited(context, edit, (path.clone(), before, &after), losses);
+    let check = format!("`mcp-host check {}` checks the file", quote_path(file));
+    Report { err: note.clone(), after: context.console.suggestion(&check), ..report }
+}
+
+/// The report of a change from one text to another.
+fn edited(
+    context: &Context,
+    edit: &Edit<'_>,
+    (path, before, after): (String, &str, &str),
+    losses: Vec<UnsupportedField>,
+) -> Report {
+    Report::out(match context.format {
+        Format::Text => {
+            text(&render_diff(&path, before, after, context.console.out_colour), &losses, edit, context)
+        }
         Format::Json => json::document(&Document {
-            path: path.clone(),
-            server: server.clone(),
-            changed: order.manner == Manner::Make && after != *before,
-            diff: shown(mcp_config::Colour::Never),
+            server: edit.server.to_owned(),
+            changed: edit.mode == EditMode::Write && after != before,
+            diff: render_diff(&path, before, after, Colour::Never),
             losses,
             error: None,
+            path,
         }),
-    };
-    Report { out, err: taken.clone(), exit: Exit::Done, after: context.console.next(&checks(file)) }
+    })
 }
 
-fn checks(file: &Path) -> String {
-    format!("`mcp-host check {}` looks at all of it", next::file(file))
-}
-
-fn text(diff: &str, losses: &[UnsupportedField], order: &Order<'_>, context: &Context) -> String {
-    let colour = context.console.out;
-    let mut res = diff.to_owned();
+fn text(diff: &str, losses: &[UnsupportedField], edit: &Edit<'_>, context: &Context) -> String {
+    let colour = context.console.out_colour;
+    let mut text = diff.to_owned();
     for UnsupportedField { server: _, field, reason, fallback } in losses {
-        let text = plain::line(&format!("{field}: {reason}; {fallback}"));
-        res.push_str(&format!("{}: {text}\n", paint::severity(colour, Severity::Info)));
+        let line = sanitize::line(&format!("{field}: {reason}; {fallback}"));
+        text.push_str(&format!("{}: {line}\n", style::severity(colour, Severity::Info)));
     }
-    let Order { server, done, already, manner } = order;
-    let words = match (diff.is_empty(), manner) {
-        (true, _) => format!("{} `{server}` {already}\n", paint::paint(colour, paint::NOTE, "·")),
-        (false, Manner::Make) => format!("{} {done} `{server}`\n", paint::paint(colour, paint::GOOD, "✓")),
-        (false, Manner::Show) => {
-            format!("{} not {done} `{server}`: dry run\n", paint::paint(colour, paint::NOTE, "·"))
+    let Edit { server, done, unchanged, mode } = edit;
+    let summary = match (diff.is_empty(), mode) {
+        (true, _) => format!("{} `{server}` {unchanged}\n", style::paint(colour, style::NOTE, "·")),
+        (false, EditMode::Write) => {
+            format!("{} {done} `{server}`\n", style::paint(colour, style::SUCCESS, "✓"))
+        }
+        (false, EditMode::DryRun) => {
+            format!("{} `{server}` not {done}: dry run\n", style::paint(colour, style::NOTE, "·"))
         }
     };
-    res + &words
+    text + &summary
 }
 
-fn failed(context: &Context, document: Document, help: Option<&str>) -> Report {
-    let message = plain::line(document.error.as_deref().unwrap_or_default());
-    let mut res = context.console.failure(Exit::Wrong, &message, help);
+fn failed(context: &Context, edit: &Edit<'_>, path: String, error: String, help: Option<&str>) -> Report {
+    let mut report = context.console.failure(Exit::Failure, &sanitize::line(&error), help);
     if context.format == Format::Json {
-        res.out = json::document(&document);
+        let server = edit.server.to_owned();
+        report.out = json::document(&Document { path, server, error: Some(error), ..Document::default() });
     }
-    res
+    report
 }
 
 fn help(error: &EditError, profile: Profile) -> Option<String> {
@@ -181,14 +171,14 @@ fn help(error: &EditError, profile: Profile) -> Option<String> {
             Some("the file has no servers".to_owned())
         }
         EditError::NoSuchServer { names, .. } => {
-            Some(format!("there are: {}", plain::line(&names.join(", "))))
+            Some(format!("the servers are: {}", sanitize::line(&names.join(", "))))
         }
         EditError::InvalidFile { .. } => {
-            Some("`mcp-host check` shows the place; put it right first".to_owned())
+            Some("`mcp-host check` shows the position; correct it first".to_owned())
         }
-        EditError::UnsupportedLayout { .. } => Some("change it by hand".to_owned()),
+        EditError::UnsupportedLayout { .. } => Some("edit the file by hand".to_owned()),
         EditError::InvalidResult { .. } | EditError::Unsupported { .. } => {
-            Some(format!("`mcp-host schema {}` says what can be written", profile.dialect().as_str()))
+            Some(format!("`mcp-host schema {}` describes the format", profile.dialect().as_str()))
         }
         _ => None,
     }

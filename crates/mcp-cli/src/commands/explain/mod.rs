@@ -1,10 +1,11 @@
-//! `explain`: what the rules of a server's entry do to names, one rule after the other, and what a lock beside it says of
-//! them. Nothing is started unless that is asked for, so that a filter can be tried before there is a server.
+//! `explain`: shows, rule by rule, what the configuration and the lock file do to a name.
+//!
+//! No server is started without `--start`, so that filters can be tested before a server exists.
 
-mod standing;
+mod lock_status;
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use mcp_config::Colour;
 use mcp_host::{Approval, LoadedConfig, ServerDefinitions, Supervision};
@@ -12,261 +13,218 @@ use mcp_model::{Exposure, Rules, ServerId};
 use mcp_registry::{Builtins, CompiledRules, Decision, ListKind, RuleStep, Verdict, decide_all};
 use serde::Serialize;
 
-use crate::args::Format;
-use crate::commands::listing::only;
-use crate::commands::status;
-use crate::context::{Context, unless_signalled};
-use crate::exit::Exit;
-use crate::hosted;
-use crate::locked::approval;
+use crate::args::{ExplainArgs, Format};
+use crate::config::context::Context;
+use crate::config::file::{ConfigFile, FileError};
+use crate::config::lock::load_approval;
+use crate::host::startup::{WaitFor, wait_for_servers};
+use crate::host::{select_server, unknown_server, with_servers};
 use crate::output::console::Report;
-use crate::output::{json, paint, plain};
-use crate::signals::Signals;
-use crate::source::{Source, Unreadable};
-use crate::starting::{Wanting, started};
-use standing::{Standing, standing};
+use crate::output::{json, sanitize, style};
+use crate::render::status::server_lines;
+use crate::runtime::exit::Exit;
+use crate::runtime::signals::{Signals, unless_signalled};
+use lock_status::{LockStatus, lock_status};
 
-/// The words of `explain`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Words {
-    /// The configuration, or the folder it is in; the nearest above this folder unless given
-    file: Option<PathBuf>,
-    /// The server whose rules are asked; not needed where there is only one
-    #[arg(long, value_name = "SERVER")]
-    server: Option<String>,
-    /// A tool's name as the server knows it; may be given several times, and then names clash as they would
-    #[arg(long, value_name = "NAME", required_unless_present_any = ["prompt", "resource", "start"])]
-    tool: Vec<String>,
-    /// A prompt's name as the server knows it
-    #[arg(long, value_name = "NAME")]
-    prompt: Vec<String>,
-    /// A resource's name as the server knows it
-    #[arg(long, value_name = "NAME")]
-    resource: Vec<String>,
-    /// Start the server, and explain all that it offers unless something is named; with a lock, whether it is as it was
-    /// approved
-    #[arg(long)]
-    start: bool,
-}
-
-/// Names to explain, by their list.
+/// The names to explain, by list.
 type Names = [(ListKind, Vec<String>); 3];
 
-/// What there is before anything is started.
+/// The checked arguments.
 struct Prepared {
-    source: Source,
+    config: ConfigFile,
     server: ServerId,
     names: Names,
     approval: Option<Approval>,
 }
 
 /// Explains names.
-pub(crate) async fn run(context: &Context, words: Words, signals: &mut Signals) -> Exit {
-    let starts = words.start;
-    let prepared = match unless_signalled(signals, prepare(context, words)).await {
+pub(crate) async fn run(context: &Context, args: ExplainArgs, signals: &mut Signals) -> Exit {
+    let start = args.start;
+    let prepared = match unless_signalled(signals, prepare(context, args)).await {
         Err(signal) => return Exit::Signal(signal),
         Ok(Err(exit)) => return exit,
         Ok(Ok(prepared)) => prepared,
     };
-    if !starts {
-        return tell(context, &prepared, None).await;
+    if !start {
+        return print(context, &prepared, None).await;
     }
-    let wanted = match only(prepared.source.loaded.desired.clone(), prepared.server.as_str()) {
+    let wanted = match select_server(prepared.config.loaded.desired.clone(), prepared.server.as_str()) {
         Ok(wanted) => wanted,
-        Err(message) => return context.tell(context.console.failure(Exit::Wrong, &message, None)).await,
+        Err(message) => return context.fail(Exit::Failure, &message, None).await,
     };
-    // What is withheld is to be explained as well.
-    hosted::with(wanted, (Supervision::Off, None), signals, async |host| {
-        started(host, &context.progress(), Wanting::All).await;
+    // Started without the approval, so that withheld items are explained too.
+    with_servers(wanted, (Supervision::Off, None), signals, async |host| {
+        wait_for_servers(host, &context.progress(), WaitFor::All).await;
         if let Some(offer) = host.definitions(&prepared.server) {
-            return tell(context, &prepared, Some(&offer)).await;
+            return print(context, &prepared, Some(&offer)).await;
         }
-        let err = status::servers(&host.snapshot(), context.console.err);
-        context.tell(Report { out: String::new(), err, exit: Exit::Unreachable, after: String::new() }).await
+        let err = server_lines(&host.snapshot(), context.console.err_colour);
+        context.print(Report { err, exit: Exit::Unreachable, ..Report::default() }).await
     })
     .await
 }
 
-async fn prepare(context: &Context, words: Words) -> Result<Prepared, Exit> {
-    let Words { file, server, tool, prompt, resource, start: _ } = words;
-    let unreadable = async |it: Unreadable| {
-        let Unreadable { path: _, message, help } = it;
-        context.tell(context.console.failure(Exit::Wrong, &plain::line(&message), help.as_deref())).await
+async fn prepare(context: &Context, args: ExplainArgs) -> Result<Prepared, Exit> {
+    let ExplainArgs { file, server, tool, prompt, resource, start: _ } = args;
+    let file_error = async |error: FileError| {
+        let FileError { path: _, message, help } = error;
+        context.fail(Exit::Failure, &sanitize::line(&message), help.as_deref()).await
     };
-    let source = match context.open(file.as_deref().unwrap_or(Path::new(""))).await {
-        Ok(source) => source,
-        Err(it) => return Err(unreadable(it).await),
+    let config = match context.open(file.as_deref().unwrap_or(Path::new(""))).await {
+        Ok(config) => config,
+        Err(error) => return Err(file_error(error).await),
     };
-    let colour = context.console.err;
-    let err = source.taken(colour) + &source.mistakes(colour);
-    context.tell(Report { out: String::new(), err, exit: Exit::Done, after: String::new() }).await;
-    let id = match meant(&source, server.as_deref()) {
-        Ok(id) => id,
-        Err((exit, message)) => {
-            return Err(context.tell(context.console.failure(exit, &message, None)).await);
-        }
+    let colour = context.console.err_colour;
+    let err = config.discovery_note(colour) + &config.syntax_diagnostics_text(colour);
+    context.print(Report::err(err)).await;
+    let server = match find_server(&config, server.as_deref()) {
+        Ok(server) => server,
+        Err((exit, message)) => return Err(context.fail(exit, &message, None).await),
     };
-    let approval = match approval(context, &source.file).await {
+    let approval = match load_approval(context, &config.path).await {
         Ok(approval) => approval,
-        Err(it) => return Err(unreadable(it).await),
+        Err(error) => return Err(file_error(error).await),
     };
     let names = [(ListKind::Tool, tool), (ListKind::Prompt, prompt), (ListKind::Resource, resource)];
-    Ok(Prepared { source, server: id, names, approval })
+    Ok(Prepared { config, server, names, approval })
 }
 
-/// Tells what becomes of each name.
-async fn tell(context: &Context, prepared: &Prepared, offer: Option<&ServerDefinitions>) -> Exit {
-    let Prepared { source, server, names, approval } = prepared;
-    let spec = source.loaded.reading.servers.iter().find(|it| it.id == *server);
-    let Exposure { tools, prompts, resources } = &spec.expect("it has rules, which were found").exposure;
-    let all = offer.filter(|_| names.iter().all(|it| it.1.is_empty())).map(offered);
-    let explained = all.as_ref().unwrap_or(names).iter().flat_map(|(list, names)| {
+/// Prints the explanation of each name.
+async fn print(context: &Context, prepared: &Prepared, offer: Option<&ServerDefinitions>) -> Exit {
+    let Prepared { config, server, names, approval } = prepared;
+    let spec = config.loaded.reading.servers.iter().find(|spec| spec.id == *server);
+    let Exposure { tools, prompts, resources } = &spec.expect("find_server returns a valid server").exposure;
+    let all_names = offer.filter(|_| names.iter().all(|(_, names)| names.is_empty())).map(offered_names);
+    let mut explanations: Vec<Explanation> = Vec::new();
+    for (list, names) in all_names.as_ref().unwrap_or(names) {
         let rules = match list {
             ListKind::Tool => tools,
             ListKind::Prompt => prompts,
             ListKind::Resource => resources,
         };
-        explain(*list, server, rules, names)
-    });
-    let explained: Vec<Explained> = explained
-        .map(|mut it| {
-            let item = (it.kind, it.decision.original.as_str());
-            it.lock = approval.as_ref().and_then(|approval| standing(approval, server, offer, item));
-            it
-        })
-        .collect();
-    let out = match context.format {
-        Format::Json => json::document(&Document { decisions: &explained }),
-        Format::Text if explained.is_empty() => "it offers nothing\n".to_owned(),
-        Format::Text => {
-            explained.iter().map(|it| it.text(context.console.out)).collect::<Vec<_>>().join("\n")
+        explanations.extend(explain(*list, server, rules, names));
+    }
+    if let Some(approval) = approval {
+        for explanation in &mut explanations {
+            let item = (explanation.kind, explanation.decision.original.as_str());
+            explanation.lock = lock_status(approval, server, offer, item);
         }
-    };
-    context.tell(Report { out, err: String::new(), exit: Exit::Done, after: String::new() }).await
+    }
+    let colour = context.console.out_colour;
+    context
+        .print(Report::out(match context.format {
+            Format::Json => json::document(&Document { decisions: &explanations }),
+            Format::Text if explanations.is_empty() => "the server offers nothing\n".to_owned(),
+            Format::Text => {
+                let texts: Vec<String> = explanations.iter().map(|it| it.text(colour)).collect();
+                texts.join("\n")
+            }
+        }))
+        .await
 }
 
-/// Everything that a server offers, by its own names.
-fn offered(offer: &ServerDefinitions) -> Names {
+/// The server's own names of everything that it offers.
+fn offered_names(offer: &ServerDefinitions) -> Names {
     let lists = &offer.lists;
-    let resources = lists.resources.iter().map(|it| it.name.to_string());
-    let templates = lists.templates.iter().map(|it| it.name.to_string());
+    let resources = lists.resources.iter().map(|resource| resource.name.to_string());
+    let templates = lists.templates.iter().map(|template| template.name.to_string());
     [
-        (ListKind::Tool, lists.tools.iter().map(|it| it.name.to_string()).collect()),
-        (ListKind::Prompt, lists.prompts.iter().map(|it| it.name.to_string()).collect()),
+        (ListKind::Tool, lists.tools.iter().map(|tool| tool.name.to_string()).collect()),
+        (ListKind::Prompt, lists.prompts.iter().map(|prompt| prompt.name.to_string()).collect()),
         (ListKind::Resource, resources.chain(templates).collect()),
     ]
 }
 
-/// The server that is meant, which has rules. Fails with a sentence.
-fn meant(source: &Source, name: Option<&str>) -> Result<ServerId, (Exit, String)> {
-    let LoadedConfig { reading, .. } = &source.loaded;
-    let names = || reading.entries.iter().map(|it| plain::line(&it.name)).collect::<Vec<_>>().join(", ");
+/// The named server, or the only one. Fails with a message.
+fn find_server(config: &ConfigFile, name: Option<&str>) -> Result<ServerId, (Exit, String)> {
+    let LoadedConfig { reading, .. } = &config.loaded;
+    let names: Vec<String> = reading.entries.iter().map(|entry| entry.name.clone()).collect();
     let entry = match (name, reading.entries.as_slice()) {
-        (_, []) => return Err((Exit::Wrong, "there are no servers in it".to_owned())),
+        (_, []) => return Err((Exit::Failure, "no servers are configured".to_owned())),
         (None, [entry]) => entry,
         (None, [_, ..]) => {
-            return Err((
-                Exit::Usage,
-                format!("say which server is meant: `--server` and one of {}", names()),
-            ));
+            let names = sanitize::line(&names.join(", "));
+            return Err((Exit::Usage, format!("select a server with `--server`: {names}")));
         }
-        (Some(name), entries) => match entries.iter().find(|it| it.name == name) {
+        (Some(name), entries) => match entries.iter().find(|entry| entry.name == name) {
             Some(entry) => entry,
-            None => {
-                let message = format!("there is no server `{}`; there are: {}", plain::line(name), names());
-                return Err((Exit::Usage, message));
-            }
+            None => return Err((Exit::Usage, unknown_server(name, &names))),
         },
     };
-    match reading.servers.iter().find(|it| it.id.as_str() == entry.name) {
+    match reading.servers.iter().find(|spec| spec.id.as_str() == entry.name) {
         Some(spec) => Ok(spec.id.clone()),
-        None => Err((
-            Exit::Wrong,
-            format!(
-                "the entry of server `{}` is written wrongly, so that it has no rules",
-                plain::line(&entry.name)
-            ),
-        )),
+        None => {
+            let name = sanitize::line(&entry.name);
+            Err((Exit::Failure, format!("the entry of server `{name}` is invalid, so its rules are unknown")))
+        }
     }
 }
 
-fn explain(list: ListKind, server: &ServerId, rules: &Rules, names: &[String]) -> Vec<Explained> {
+fn explain(list: ListKind, server: &ServerId, rules: &Rules, names: &[String]) -> Vec<Explanation> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let decider = CompiledRules::new(server, rules);
     let decisions = decide_all(&Builtins::default(), list, server, rules, &names);
-    let explained = decisions.into_iter().map(|decision| {
+    let explanations = decisions.into_iter().map(|decision| {
         let stages = decider.explain(list, &decision.original);
-        Explained { kind: list, list: list.as_str(), decision, stages, lock: None }
+        Explanation { kind: list, list: list.as_str(), decision, stages, lock: None }
     });
-    explained.collect()
+    explanations.collect()
 }
 
 /// `{"decisions"}`.
 #[derive(Serialize)]
 struct Document<'a> {
-    decisions: &'a [Explained],
+    decisions: &'a [Explanation],
 }
 
-/// What became of one name, and on which way.
+/// The decision about one name, with every rule that contributed to it.
 #[derive(Serialize)]
-struct Explained {
+struct Explanation {
     #[serde(skip)]
     kind: ListKind,
     list: &'static str,
     #[serde(flatten)]
     decision: Decision,
     stages: Vec<RuleStep>,
-    /// What the lock says of it; `None` where there is none, or it says nothing.
-    lock: Option<Standing>,
+    /// The status in the lock file, if there is one.
+    lock: Option<LockStatus>,
 }
 
-impl Explained {
-    /// A line about the end, and one for each rule.
+impl Explanation {
+    /// The result in one line, then one line per rule.
     fn text(&self, colour: Colour) -> String {
-        let Explained { kind: _, list, decision, stages, lock } = self;
+        let Explanation { kind: _, list, decision, stages, lock } = self;
         let is_withheld = lock.as_ref().is_some_and(|it| it.withheld);
         let Decision { server, original, exposed, verdict, rule } = decision;
-        let original = plain::line(original);
-        let end = match exposed {
-            Some(_) if is_withheld => {
-                let hidden = paint::paint(colour, paint::BAD, "is not shown: withheld");
-                format!("{list} `{original}` of server `{server}` {hidden}\n")
-            }
-            Some(name) => {
-                let shown = paint::paint(
-                    colour,
-                    paint::GOOD,
-                    &format!("is shown as `{}`", plain::line(name.as_str())),
-                );
-                format!("{list} `{original}` of server `{server}` {shown}\n")
-            }
-            None => {
-                let hidden = paint::paint(colour, paint::BAD, &format!("is not shown: {}", verdict.as_str()));
-                format!("{list} `{original}` of server `{server}` {hidden}\n")
-            }
+        let original = sanitize::line(original);
+        let (result_style, result) = match exposed {
+            Some(_) if is_withheld => (style::FAILURE, "is not shown: withheld".to_owned()),
+            Some(name) => (style::SUCCESS, format!("is shown as `{}`", sanitize::line(name.as_str()))),
+            None => (style::FAILURE, format!("is not shown: {}", verdict.as_str())),
         };
-        let mut res = end;
+        let result = style::paint(colour, result_style, &result);
+        let mut text = format!("{list} `{original}` of server `{server}` {result}\n");
         for RuleStep { rule, message, name } in stages {
             let name = match name {
-                Some(name) => format!("`{}`", plain::line(name)),
-                None => paint::paint(colour, paint::BAD, "hidden"),
+                Some(name) => format!("`{}`", sanitize::line(name)),
+                None => style::paint(colour, style::FAILURE, "hidden"),
             };
-            let _ = writeln!(res, "  {:9}  {} → {name}", rule.as_str(), plain::line(message));
+            let _ = writeln!(text, "  {:9}  {} → {name}", rule.as_str(), sanitize::line(message));
         }
         if *verdict == Verdict::Collision {
-            let hidden = paint::paint(colour, paint::BAD, "hidden");
-            let _ = writeln!(res, "  {:9}  {} → {hidden}", "collision", plain::line(rule));
+            let hidden = style::paint(colour, style::FAILURE, "hidden");
+            let _ = writeln!(text, "  {:9}  {} → {hidden}", "collision", sanitize::line(rule));
         }
-        if let Some(Standing { message, .. }) = lock {
-            let end = match exposed {
+        if let Some(LockStatus { message, .. }) = lock {
+            let effect = match exposed {
                 Some(_) if is_withheld => {
-                    format!(" → {}", paint::paint(colour, paint::BAD, "withheld"))
+                    format!(" → {}", style::paint(colour, style::FAILURE, "withheld"))
                 }
-                Some(name) => format!(" → `{}`", plain::line(name.as_str())),
+                Some(name) => format!(" → `{}`", sanitize::line(name.as_str())),
                 None => String::new(),
             };
-            let _ = writeln!(res, "  {:9}  {}{end}", "lock", plain::line(message));
+            let _ = writeln!(text, "  {:9}  {}{effect}", "lock", sanitize::line(message));
         }
-        res
+        text
     }
 }

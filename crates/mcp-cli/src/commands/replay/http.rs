@@ -1,7 +1,7 @@
-//! A recording over Streamable HTTP, on this machine alone.
+//! Serves a recording over Streamable HTTP, on a loopback address only.
 //!
-//! A client of the older era gets a session with `initialize`, and in it the recording from its beginning; requests
-//! without a session share one that goes on. What belongs to a request comes on that request's stream, before its answer.
+//! In the legacy era, `initialize` creates a session that starts at the beginning of the recording. Requests without a
+//! session share one position. Messages that belong to a request are sent on its stream, before the response.
 
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
@@ -20,50 +20,51 @@ use serde_json::value::RawValue;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-use crate::context::Context;
-use crate::exit::Exit;
+use crate::config::context::Context;
 use crate::output::console::Report;
-use crate::signals::Signals;
+use crate::output::sanitize;
+use crate::runtime::exit::Exit;
+use crate::runtime::signals::Signals;
 
 /// The header that names a session.
 const SESSION: &str = "mcp-session-id";
-/// The most sessions at once; of more, the oldest is forgotten.
-const SESSIONS: usize = 64;
-/// The largest request.
-const LARGEST: usize = 64 << 20;
+/// The maximum number of sessions.
+const MAX_SESSIONS: usize = 64;
+/// The maximum size of a request, in bytes.
+const MAX_REQUEST: usize = 64 << 20;
 
-/// Everything that is served.
-struct Site {
-    tape: Arc<ServerRecording>,
-    visits: Mutex<Visits>,
+/// The recording and the sessions of its clients.
+struct ReplayState {
+    recording: Arc<ServerRecording>,
+    sessions: Mutex<ReplaySessions>,
 }
 
 #[derive(Default)]
-struct Visits {
-    /// How many sessions there were.
+struct ReplaySessions {
+    /// The number of sessions so far.
     count: u64,
-    sessions: VecDeque<(String, Visit)>,
-    /// For requests without a session.
-    open: Option<Visit>,
+    by_id: VecDeque<(String, ReplaySession)>,
+    /// Shared by requests without a session.
+    stateless: Option<ReplaySession>,
 }
 
-/// One client's way through the recording.
-struct Visit {
-    player: Replayer,
-    /// Where the messages go that belong to a request, by the JSON text of its id.
-    lanes: HashMap<String, mpsc::UnboundedSender<Bytes>>,
+/// The position of one client in the recording.
+struct ReplaySession {
+    replayer: Replayer,
+    /// The event streams of requests, by the JSON text of the request id.
+    streams: HashMap<String, mpsc::UnboundedSender<Bytes>>,
 }
 
-/// Serves until a signal comes.
+/// Serves until a signal arrives.
 pub(super) async fn run(
     context: &Context,
-    tape: Arc<ServerRecording>,
+    recording: Arc<ServerRecording>,
     address: SocketAddr,
     signals: &mut Signals,
 ) -> Exit {
     if !address.ip().is_loopback() {
-        let message = format!("{address} is no address of this machine alone; use 127.0.0.1 or [::1]");
-        return context.tell(context.console.failure(Exit::Usage, &message, None)).await;
+        let message = format!("{address} is not a loopback address; use 127.0.0.1 or [::1]");
+        return context.fail(Exit::Usage, &message, None).await;
     }
     let bound = async {
         let listener = TcpListener::bind(address).await?;
@@ -74,47 +75,43 @@ pub(super) async fn run(
         Ok(bound) => bound,
         Err(error) => {
             let message = format!("could not listen on {address}: {error}");
-            let failure =
-                context.console.failure(Exit::Wrong, &message, Some("port 0 takes any port that is free"));
-            return context.tell(failure).await;
+            return context.fail(Exit::Failure, &message, Some("port 0 selects any free port")).await;
         }
     };
-    let err = format!(
-        "the recording of {} is served at http://{address}/mcp\n",
-        crate::output::plain::line(&tape.server)
-    );
-    context.tell(Report { out: String::new(), err, exit: Exit::Done, after: String::new() }).await;
-    let site = Arc::new(Site { tape, visits: Mutex::default() });
+    let server = sanitize::line(&recording.server);
+    let err = format!("serving the recording of {server} at http://{address}/mcp\n");
+    context.print(Report::err(err)).await;
+    let state = Arc::new(ReplayState { recording, sessions: Mutex::default() });
     let routes = Router::new()
-        .route("/mcp", post(take).get(refuse_stream).delete(forget))
-        .layer(DefaultBodyLimit::max(LARGEST))
-        .with_state(site);
+        .route("/mcp", post(post_message).get(refuse_stream).delete(delete_session))
+        .layer(DefaultBodyLimit::max(MAX_REQUEST))
+        .with_state(state);
     tokio::select! {
         biased;
         signal = signals.next() => Exit::Signal(signal),
         served = axum::serve(listener, routes) => match served {
-            Ok(()) => Exit::Done,
-            Err(_) => Exit::Wrong,
+            Ok(()) => Exit::Success,
+            Err(_) => Exit::Failure,
         },
     }
 }
 
 async fn refuse_stream() -> Response {
-    // What would come on it comes with the answers.
-    (StatusCode::METHOD_NOT_ALLOWED, "there is no stream here but those of requests").into_response()
+    // All messages are sent on the streams of requests.
+    (StatusCode::METHOD_NOT_ALLOWED, "there are only streams of requests").into_response()
 }
 
-async fn forget(State(site): State<Arc<Site>>, headers: HeaderMap) -> StatusCode {
-    let Some(session) = text(&headers, SESSION) else { return StatusCode::BAD_REQUEST };
-    let mut visits = site.visits();
-    let before = visits.sessions.len();
-    visits.sessions.retain(|(id, _)| id != session);
-    if visits.sessions.len() < before { StatusCode::OK } else { StatusCode::NOT_FOUND }
+async fn delete_session(State(state): State<Arc<ReplayState>>, headers: HeaderMap) -> StatusCode {
+    let Some(id) = text(&headers, SESSION) else { return StatusCode::BAD_REQUEST };
+    let mut sessions = state.lock();
+    let before = sessions.by_id.len();
+    sessions.by_id.retain(|(known, _)| known != id);
+    if sessions.by_id.len() < before { StatusCode::OK } else { StatusCode::NOT_FOUND }
 }
 
-async fn take(State(site): State<Arc<Site>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn post_message(State(state): State<Arc<ReplayState>>, headers: HeaderMap, body: Bytes) -> Response {
     if !is_local(&headers) {
-        return (StatusCode::FORBIDDEN, "this is for programs of this machine").into_response();
+        return (StatusCode::FORBIDDEN, "only programs on this machine may connect").into_response();
     }
     #[derive(Deserialize)]
     struct Head<'a> {
@@ -124,110 +121,106 @@ async fn take(State(site): State<Arc<Site>>, headers: HeaderMap, body: Bytes) ->
         method: Option<String>,
     }
     let Ok(Head { id, method }) = serde_json::from_slice::<Head<'_>>(&body) else {
-        return (StatusCode::BAD_REQUEST, "this is no JSON-RPC message").into_response();
+        return (StatusCode::BAD_REQUEST, "not a JSON-RPC message").into_response();
     };
-    let asked = id.filter(|_| method.is_some()).map(|it| it.get().to_owned());
-    let opens = method.as_deref() == Some("initialize");
-    let mut visits = site.visits();
-    let session = match (opens, text(&headers, SESSION)) {
-        (true, _) => Some(visits.begin(&site.tape)),
-        (false, Some(session)) if visits.sessions.iter().any(|(id, _)| id == session) => {
-            Some(session.to_owned())
-        }
-        (false, Some(_)) => return (StatusCode::NOT_FOUND, "there is no such session").into_response(),
-        (false, None) => None,
+    let request_id = id.filter(|_| method.is_some()).map(|id| id.get().to_owned());
+    let mut sessions = state.lock();
+    let session_id = match text(&headers, SESSION) {
+        _ if method.as_deref() == Some("initialize") => Some(sessions.create(&state.recording)),
+        Some(id) if sessions.by_id.iter().any(|(known, _)| known == id) => Some(id.to_owned()),
+        Some(_) => return (StatusCode::NOT_FOUND, "there is no such session").into_response(),
+        None => None,
     };
-    let visit = visits.visit(&site.tape, session.as_deref());
-    let Some(asked) = asked else {
-        visit.hear(&body, None);
+    let session = sessions.session(&state.recording, session_id.as_deref());
+    let Some(request_id) = request_id else {
+        session.play(&body, None);
         return StatusCode::ACCEPTED.into_response();
     };
-    let (sender, lane) = mpsc::unbounded_channel();
-    visit.lanes.retain(|_, it| !it.is_closed());
-    visit.lanes.insert(asked.clone(), sender);
-    visit.hear(&body, Some(&asked));
-    drop(visits);
-    let events = futures_util::stream::unfold(lane, async |mut lane| {
-        let message = lane.recv().await?;
+    let (sender, receiver) = mpsc::unbounded_channel();
+    session.streams.retain(|_, stream| !stream.is_closed());
+    session.streams.insert(request_id.clone(), sender);
+    session.play(&body, Some(&request_id));
+    drop(sessions);
+    let events = futures_util::stream::unfold(receiver, async |mut receiver| {
+        let message = receiver.recv().await?;
         let event = [b"event: message\ndata: ", &message[..], b"\n\n"].concat();
-        Some((Ok::<_, Infallible>(event), lane))
+        Some((Ok::<_, Infallible>(event), receiver))
     });
     let mut response = Response::new(Body::from_stream(events));
     response
         .headers_mut()
         .insert(header::CONTENT_TYPE, header::HeaderValue::from_static("text/event-stream"));
-    if let Some(Ok(session)) = session.map(header::HeaderValue::try_from) {
-        response.headers_mut().insert(SESSION, session);
+    if let Some(Ok(id)) = session_id.map(header::HeaderValue::try_from) {
+        response.headers_mut().insert(SESSION, id);
     }
     response
 }
 
-/// Is the request for this machine, and no page's of another?
+/// Whether the Host and Origin headers name this machine. Protects against DNS rebinding.
 fn is_local(headers: &HeaderMap) -> bool {
-    let host = |it: &str| {
-        let it = it
+    let is_local = |authority: &str| {
+        let host = authority
             .rsplit_once(':')
-            .filter(|(_, port)| port.bytes().all(|it| it.is_ascii_digit()))
-            .map_or(it, |(host, _)| host);
-        matches!(it, "localhost" | "127.0.0.1" | "[::1]")
+            .filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()))
+            .map_or(authority, |(host, _)| host);
+        matches!(host, "localhost" | "127.0.0.1" | "[::1]")
     };
-    let origin = text(headers, "origin").and_then(|it| it.split_once("://")).map(|(_, it)| it);
-    text(headers, "host").is_none_or(host) && origin.is_none_or(host)
+    let origin = text(headers, "origin").and_then(|origin| origin.split_once("://")).map(|(_, host)| host);
+    text(headers, "host").is_none_or(is_local) && origin.is_none_or(is_local)
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-impl Site {
-    fn visits(&self) -> std::sync::MutexGuard<'_, Visits> {
+impl ReplayState {
+    fn lock(&self) -> std::sync::MutexGuard<'_, ReplaySessions> {
         // Every change under the lock is complete before anything can panic.
-        self.visits.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Visits {
-    /// A session that begins.
-    fn begin(&mut self, tape: &Arc<ServerRecording>) -> String {
+impl ReplaySessions {
+    /// Creates a session and returns its id. Drops the oldest session if there are too many.
+    fn create(&mut self, recording: &Arc<ServerRecording>) -> String {
         self.count += 1;
         let id = format!("replay-{}", self.count);
-        if self.sessions.len() == SESSIONS {
-            self.sessions.pop_front();
+        if self.by_id.len() == MAX_SESSIONS {
+            self.by_id.pop_front();
         }
-        self.sessions.push_back((id.clone(), Visit::new(tape)));
+        self.by_id.push_back((id.clone(), ReplaySession::new(recording)));
         id
     }
 
-    fn visit(&mut self, tape: &Arc<ServerRecording>, session: Option<&str>) -> &mut Visit {
-        let own = self.sessions.iter_mut().find(|(id, _)| Some(id.as_str()) == session);
-        match own {
-            Some((_, visit)) => visit,
-            None => self.open.get_or_insert_with(|| Visit::new(tape)),
+    fn session(&mut self, recording: &Arc<ServerRecording>, id: Option<&str>) -> &mut ReplaySession {
+        match self.by_id.iter_mut().find(|(known, _)| Some(known.as_str()) == id) {
+            Some((_, session)) => session,
+            None => self.stateless.get_or_insert_with(|| ReplaySession::new(recording)),
         }
     }
 }
 
-impl Visit {
-    fn new(tape: &Arc<ServerRecording>) -> Visit {
-        Visit { player: Replayer::new(Arc::clone(tape)), lanes: HashMap::new() }
+impl ReplaySession {
+    fn new(recording: &Arc<ServerRecording>) -> ReplaySession {
+        ReplaySession { replayer: Replayer::new(Arc::clone(recording)), streams: HashMap::new() }
     }
 
-    /// Takes a message, and sends what is said to it on the streams that it belongs to.
-    fn hear(&mut self, body: &[u8], asked: Option<&str>) {
-        let played = self.player.receive(body);
-        // What belongs to no request goes where it can be heard: on this stream, before it ends.
-        let (loose, own): (Vec<ReplayedMessage>, Vec<ReplayedMessage>) =
-            played.into_iter().partition(|it| it.request_id.is_none());
-        for ReplayedMessage { request_id: of, message, is_response: is_answer } in
-            loose.into_iter().chain(own)
+    /// Passes a message to the replayer and sends the resulting messages on the streams of their requests.
+    fn play(&mut self, body: &[u8], request_id: Option<&str>) {
+        let played = self.replayer.receive(body);
+        // Messages without a request are sent on the current stream, before its response closes it.
+        let (unrelated, related): (Vec<ReplayedMessage>, Vec<ReplayedMessage>) =
+            played.into_iter().partition(|message| message.request_id.is_none());
+        for ReplayedMessage { request_id: target, message, is_response } in
+            unrelated.into_iter().chain(related)
         {
-            let Some(lane) = of.as_deref().or(asked) else { continue };
-            if let Some(sender) = self.lanes.get(lane) {
-                // Who has gone away hears nothing.
-                let _ = sender.send(message);
+            let Some(id) = target.as_deref().or(request_id) else { continue };
+            if let Some(stream) = self.streams.get(id) {
+                // Fails if the client has disconnected.
+                let _ = stream.send(message);
             }
-            if is_answer {
-                self.lanes.remove(lane);
+            if is_response {
+                self.streams.remove(id);
             }
         }
     }

@@ -1,59 +1,45 @@
-//! `replay`: a server that plays what `record` has written, on standard input and output or over HTTP.
+//! `replay`: serves a recording of one server, over standard input and output or HTTP.
 
 mod http;
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use clap::Args;
 use mcp_transport::recording::{Recording, ServerRecording, serve};
 
-use crate::context::{Context, blocking};
-use crate::exit::Exit;
-use crate::output::plain;
-use crate::signals::Signals;
+use crate::args::ReplayArgs;
+use crate::config::context::Context;
+use crate::output::sanitize;
+use crate::runtime::blocking;
+use crate::runtime::exit::Exit;
+use crate::runtime::signals::Signals;
 
-/// The most bytes that a recording may have.
-const MOST: u64 = 512 << 20;
+/// The maximum size of a recording, in bytes.
+const MAX_RECORDING: u64 = 512 << 20;
 
-/// What is asked for.
-#[derive(Debug, Args)]
-pub(crate) struct Words {
-    /// What `record` has written
-    recording: PathBuf,
-    /// The server to be, where the recording has several
-    #[arg(long, value_name = "SERVER")]
-    server: Option<String>,
-    /// Serve over HTTP at this loopback address instead, such as 127.0.0.1:8808; port 0 takes any free one. The path is
-    /// /mcp
-    #[arg(long, value_name = "ADDR", value_parser = crate::args::address)]
-    http: Option<SocketAddr>,
-}
-
-/// Serves until the client is gone, or a signal comes.
-pub(crate) async fn run(context: &Context, words: Words, signals: &mut Signals) -> Exit {
-    let Words { recording, server, http } = words;
-    let chosen = blocking(move || read(&recording).and_then(|it| choose(&it, server.as_deref()))).await;
-    let tape = match chosen {
-        Ok(tape) => tape,
-        Err((exit, message)) => return context.tell(context.console.failure(exit, &message, None)).await,
+/// Serves until the client disconnects or a signal arrives.
+pub(crate) async fn run(context: &Context, args: ReplayArgs, signals: &mut Signals) -> Exit {
+    let ReplayArgs { recording, server, http } = args;
+    let selected =
+        blocking(move || read(&recording).and_then(|recording| select(&recording, server.as_deref()))).await;
+    let server = match selected {
+        Ok(server) => server,
+        Err((exit, message)) => return context.fail(exit, &message, None).await,
     };
     if let Some(address) = http {
-        return http::run(context, tape, address, signals).await;
+        return http::run(context, server, address, signals).await;
     }
     tokio::select! {
         biased;
         signal = signals.next() => Exit::Signal(signal),
-        ended = serve(tape, tokio::io::stdin(), tokio::io::stdout()) => match ended {
-            Ok(()) => Exit::Done,
-            // Nobody listens any more, and nothing is lost by that.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
+        ended = serve(server, tokio::io::stdin(), tokio::io::stdout()) => match ended {
+            Ok(()) => Exit::Success,
+            // The client has disconnected.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
             Err(error) => {
-                let message = format!("the streams to the client failed: {error}");
-                context.tell(context.console.failure(Exit::Wrong, &message, None)).await
+                context.fail(Exit::Failure, &format!("the connection to the client failed: {error}"), None).await
             }
         },
     }
@@ -61,28 +47,31 @@ pub(crate) async fn run(context: &Context, words: Words, signals: &mut Signals) 
 
 fn read(path: &Path) -> Result<Recording, (Exit, String)> {
     let shown = path.display();
-    let refused = |error: io::Error| (Exit::Wrong, format!("could not read {shown}: {error}"));
+    let failed = |error: io::Error| (Exit::Failure, format!("could not read {shown}: {error}"));
     let mut text = String::new();
-    let file = File::open(path).map_err(refused)?;
-    let read = file.take(MOST + 1).read_to_string(&mut text).map_err(refused)?;
-    if read as u64 > MOST {
-        return Err((Exit::Wrong, format!("{shown} is larger than {} MiB", MOST >> 20)));
+    let file = File::open(path).map_err(failed)?;
+    let length = file.take(MAX_RECORDING + 1).read_to_string(&mut text).map_err(failed)?;
+    if length as u64 > MAX_RECORDING {
+        return Err((Exit::Failure, format!("{shown} is larger than {} MiB", MAX_RECORDING >> 20)));
     }
-    Recording::parse(&text).map_err(|it| (Exit::Wrong, format!("{shown}: {it}")))
+    Recording::parse(&text).map_err(|error| (Exit::Failure, format!("{shown}: {error}")))
 }
 
-fn choose(recording: &Recording, server: Option<&str>) -> Result<Arc<ServerRecording>, (Exit, String)> {
-    let names: Vec<&str> = recording.servers().iter().map(|it| it.server.as_str()).collect();
-    let names = plain::line(&names.join(", "));
+fn select(recording: &Recording, server: Option<&str>) -> Result<Arc<ServerRecording>, (Exit, String)> {
+    let names: Vec<&str> = recording.servers().iter().map(|server| server.server.as_str()).collect();
+    let names = sanitize::line(&names.join(", "));
     match (server, recording.servers()) {
-        (_, []) => Err((Exit::Wrong, "the recording has no server".to_owned())),
+        (_, []) => Err((Exit::Failure, "the recording contains no server".to_owned())),
         (None, [only]) => Ok(Arc::clone(only)),
-        (None, _) => {
-            Err((Exit::Usage, format!("the recording has several servers; say one of: --server {names}")))
-        }
+        (None, _) => Err((
+            Exit::Usage,
+            format!("the recording has several servers; use --server with one of: {names}"),
+        )),
         (Some(name), _) => recording.server(name).map(Arc::clone).ok_or_else(|| {
-            let message =
-                format!("there is no server `{}` in the recording; there are: {names}", plain::line(name));
+            let message = format!(
+                "there is no server `{}` in the recording; the servers are: {names}",
+                sanitize::line(name)
+            );
             (Exit::Usage, message)
         }),
     }

@@ -1,28 +1,28 @@
-//! What a line of the shell asks for. Pure.
+//! The commands of the shell. Pure.
 
-/// Every command, with what it takes and does: for help, and for completion.
+/// Name, arguments and description of every command, for help and completion.
 pub(super) const COMMANDS: [(&str, &str, &str); 15] = [
-    ("tools", "", "the tools, as `mcp-host tools` shows them"),
-    ("schema", "TOOL", "one tool with its arguments"),
-    ("call", "TOOL ARGS…", "calls a tool; its name alone does it too"),
-    ("prompts", "", "the prompts"),
-    ("prompt", "PROMPT name=value…", "fills a prompt in"),
-    ("resources", "", "the resources, and templates of resources"),
-    ("read", "URI", "reads a resource"),
-    ("servers", "", "the servers, and what is wrong with them"),
-    ("problems", "", "what should be known"),
-    ("reload", "", "reads the file now; it is followed anyway"),
-    ("restart", "SERVER", "starts a server anew"),
-    ("disable", "SERVER", "switches a server off until it is restarted"),
-    ("help", "", "this"),
-    ("exit", "", "the end, as Ctrl-D is; Ctrl-C ends a call"),
-    ("quit", "", "the end"),
+    ("tools", "", "list the tools"),
+    ("schema", "TOOL", "show one tool with its arguments"),
+    ("call", "TOOL ARGS…", "call a tool; `call` may be left out"),
+    ("prompts", "", "list the prompts"),
+    ("prompt", "PROMPT name=value…", "get a prompt"),
+    ("resources", "", "list resources and resource templates"),
+    ("read", "URI", "read a resource"),
+    ("servers", "", "list the servers and their errors"),
+    ("problems", "", "list the problems"),
+    ("reload", "", "reload the file now"),
+    ("restart", "SERVER", "restart a server"),
+    ("disable", "SERVER", "stop a server until it is restarted"),
+    ("help", "", "show this help"),
+    ("exit", "", "end the shell, like Ctrl-D; Ctrl-C cancels a call"),
+    ("quit", "", "end the shell"),
 ];
 
-/// What is asked for.
+/// A command with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Command {
-    Nothing,
+    Empty,
     Tools,
     Schema(String),
     Call { tool: String, words: Vec<String> },
@@ -39,70 +39,70 @@ pub(super) enum Command {
     Exit,
 }
 
-/// Reads the words of a line. What is no command is the name of a tool. Fails with a sentence.
-pub(super) fn command(mut words: Vec<String>) -> Result<Command, String> {
+/// Parses the words of a line. An unknown command is the name of a tool. Fails with a message.
+pub(super) fn parse(mut words: Vec<String>) -> Result<Command, String> {
     if words.is_empty() || words[0].starts_with('#') {
-        return Ok(Command::Nothing);
+        return Ok(Command::Empty);
     }
     let rest = words.split_off(1);
     let first = words.remove(0);
-    let plain = |command: Command| match rest.first() {
+    let no_argument = |command: Command| match rest.first() {
         None => Ok(command),
-        Some(it) => Err(format!("`{first}` takes nothing, and is given `{it}`")),
+        Some(extra) => Err(format!("`{first}` takes no arguments, but got `{extra}`")),
     };
-    let one = |command: fn(String) -> Command, what: &str| match rest.as_slice() {
-        [it] => Ok(command(it.clone())),
-        [] => Err(format!("`{first}` takes {what}")),
-        [_, more, ..] => Err(format!("`{first}` takes {what} and nothing else, and is given `{more}`")),
+    let one_argument = |command: fn(String) -> Command, what: &str| match rest.as_slice() {
+        [argument] => Ok(command(argument.clone())),
+        [] => Err(format!("`{first}` needs {what}")),
+        [_, extra, ..] => Err(format!("`{first}` takes only {what}, but also got `{extra}`")),
     };
-    let named = |command: fn(String, Vec<String>) -> Command, what: &str| match rest.split_first() {
+    let name_and_words = |command: fn(String, Vec<String>) -> Command, what: &str| match rest.split_first() {
         Some((name, words)) => Ok(command(name.clone(), words.to_vec())),
-        None => Err(format!("`{first}` takes {what}, and what that takes")),
+        None => Err(format!("`{first}` needs {what} and its arguments")),
     };
     match first.as_str() {
-        "tools" => plain(Command::Tools),
-        "schema" => one(Command::Schema, "the name of a tool"),
-        "call" => named(|tool, words| Command::Call { tool, words }, "the name of a tool"),
-        "prompts" => plain(Command::Prompts),
-        "prompt" => named(|name, words| Command::Prompt { name, words }, "the name of a prompt"),
-        "resources" => plain(Command::Resources),
-        "read" => one(Command::Read, "the URI of a resource"),
-        "servers" => plain(Command::Servers),
-        "problems" => plain(Command::Problems),
-        "reload" => plain(Command::Reload),
-        "restart" => one(Command::Restart, "the name of a server"),
-        "disable" => one(Command::Disable, "the name of a server"),
-        "help" | "?" => plain(Command::Help),
-        "exit" | "quit" => plain(Command::Exit),
+        "tools" => no_argument(Command::Tools),
+        "schema" => one_argument(Command::Schema, "the name of a tool"),
+        "call" => name_and_words(|tool, words| Command::Call { tool, words }, "the name of a tool"),
+        "prompts" => no_argument(Command::Prompts),
+        "prompt" => name_and_words(|name, words| Command::Prompt { name, words }, "the name of a prompt"),
+        "resources" => no_argument(Command::Resources),
+        "read" => one_argument(Command::Read, "the URI of a resource"),
+        "servers" => no_argument(Command::Servers),
+        "problems" => no_argument(Command::Problems),
+        "reload" => no_argument(Command::Reload),
+        "restart" => one_argument(Command::Restart, "the name of a server"),
+        "disable" => one_argument(Command::Disable, "the name of a server"),
+        "help" | "?" => no_argument(Command::Help),
+        "exit" | "quit" => no_argument(Command::Exit),
         _ => Ok(Command::Call { tool: first, words: rest }),
     }
 }
 
-/// All commands, a line each.
+/// The help text, one line per command.
 pub(super) fn help() -> String {
-    let mut res = String::new();
-    for (name, takes, does) in COMMANDS {
-        let left = format!("{name} {takes}");
-        res.push_str(&format!("  {left:<26}  {does}\n"));
+    let mut text = String::new();
+    for (name, arguments, description) in COMMANDS {
+        let usage = format!("{name} {arguments}");
+        text.push_str(&format!("  {usage:<26}  {description}\n"));
     }
-    res.push_str("\nARGS are a JSON object, or name=value for each; name:=JSON says a value as JSON.\n");
-    res
+    text.push_str("\nARGS is a JSON object or name=value pairs; name:=JSON passes a value as JSON.\n");
+    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::shell::words::words;
+    use crate::commands::shell::tokenize::split_words;
 
     #[track_caller]
     fn check(line: &str, want: Result<Command, &str>) {
-        assert_eq!(command(words(line).unwrap()), want.map_err(str::to_owned));
+        assert_eq!(parse(split_words(line).unwrap()), want.map_err(str::to_owned));
     }
 
     #[test]
-    fn the_first_word_is_a_command_or_a_tool() {
-        check("", Ok(Command::Nothing));
-        check("# a note", Ok(Command::Nothing));
+    fn first_word_is_a_command_or_a_tool() {
+        check("", Ok(Command::Empty));
+        check("# a note", Ok(Command::Empty));
         check("tools", Ok(Command::Tools));
         check("?", Ok(Command::Help));
         let call = |tool: &str, words: &[&str]| Command::Call {
@@ -112,14 +112,14 @@ mod tests {
         check("echo text=a", Ok(call("echo", &["text=a"])));
         check("call tools text=a", Ok(call("tools", &["text=a"])));
         check("restart demo", Ok(Command::Restart("demo".to_owned())));
-        check("tools x", Err("`tools` takes nothing, and is given `x`"));
-        check("read", Err("`read` takes the URI of a resource"));
-        check("restart a b", Err("`restart` takes the name of a server and nothing else, and is given `b`"));
-        check("call", Err("`call` takes the name of a tool, and what that takes"));
+        check("tools x", Err("`tools` takes no arguments, but got `x`"));
+        check("read", Err("`read` needs the URI of a resource"));
+        check("restart a b", Err("`restart` takes only the name of a server, but also got `b`"));
+        check("call", Err("`call` needs the name of a tool and its arguments"));
     }
 
     #[test]
-    fn every_command_has_its_help() {
+    fn every_command_has_help() {
         let help = help();
         assert!(COMMANDS.iter().all(|(name, _, _)| help.contains(&format!("  {name} "))), "{help}");
         assert!(help.lines().all(|it| it.chars().count() <= 80), "{help}");

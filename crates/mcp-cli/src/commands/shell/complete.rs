@@ -1,37 +1,37 @@
-//! What a word could become: commands, tools, servers, the arguments of a tool and their values. Pure.
+//! Completion of commands, tools, servers, arguments and their values; filter of the history. Pure.
 
 use mcp_host::HostSnapshot;
 use mcp_model::RawJson;
 use mcp_registry::ToolLookup;
 use serde_json::Value;
 
-use crate::commands::shape::resolved;
+use crate::call_arguments::schema::resolve_ref;
 use crate::commands::shell::command::COMMANDS;
-use crate::output::plain;
+use crate::output::sanitize;
 
-/// The most candidates that are worth showing.
-const MOST: usize = 200;
-/// Schemas are strangers': so many values of one argument are looked at.
-const VALUES: usize = 100;
+/// The maximum number of candidates.
+const MAX_CANDIDATES: usize = 200;
+/// The maximum number of values of one argument. Schemas are untrusted.
+const MAX_VALUES: usize = 100;
 
-/// Where the word begins that the cursor is in, and what it could become.
+/// The start of the word at the cursor, and its completions.
 pub(super) fn complete(line: &str, cursor: usize, published: &HostSnapshot) -> (usize, Vec<String>) {
     let before = line.get(..cursor).unwrap_or(line);
     let start = before
         .rfind(char::is_whitespace)
         .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
-    let (done, word) = before.split_at(start);
-    let words: Vec<&str> = done.split_whitespace().collect();
+    let (previous, word) = before.split_at(start);
+    let words: Vec<&str> = previous.split_whitespace().collect();
     let mut candidates = candidates(&words, word, published);
-    candidates.retain(|it| {
-        it.starts_with(word) && *it == plain::line(it) || it.ends_with(' ') && it.starts_with(word)
+    candidates.retain(|candidate| {
+        candidate.starts_with(word) && (candidate.ends_with(' ') || *candidate == sanitize::line(candidate))
     });
     candidates.dedup();
-    candidates.truncate(MOST);
+    candidates.truncate(MAX_CANDIDATES);
     (start, candidates)
 }
 
-/// Everything that could stand here, before it is compared with what stands there.
+/// All candidates at this position; not yet filtered by the typed prefix.
 fn candidates(words: &[&str], word: &str, published: &HostSnapshot) -> Vec<String> {
     let names = || published.catalog.tools().iter().map(|it| spaced(it.name.as_str()));
     match words {
@@ -46,68 +46,69 @@ fn candidates(words: &[&str], word: &str, published: &HostSnapshot) -> Vec<Strin
     }
 }
 
-/// A whole word: what follows is another one.
+/// A complete word, followed by a space.
 fn spaced(name: &str) -> String {
-    format!("{} ", plain::line(name))
+    format!("{} ", sanitize::line(name))
 }
 
 fn prompt_arguments(name: &str, given: &[&str], published: &HostSnapshot) -> Vec<String> {
     let prompts = published.catalog.prompts();
-    let Some(it) = prompts.iter().find(|it| it.name.as_str() == name) else { return Vec::new() };
-    let names = it.prompt.arguments().into_iter().map(|it| it.name);
-    names.filter(|it| !is_given(it, given)).map(|it| format!("{it}=")).collect()
+    let Some(entry) = prompts.iter().find(|entry| entry.name.as_str() == name) else { return Vec::new() };
+    let names = entry.prompt.arguments().into_iter().map(|argument| argument.name);
+    names.filter(|name| !is_given(name, given)).map(|name| format!("{name}=")).collect()
 }
 
 fn is_given(name: &str, given: &[&str]) -> bool {
-    given.iter().any(|it| it.split_once('=').is_some_and(|(it, _)| it.trim_end_matches(':') == name))
+    let is_name =
+        |word: &&str| word.split_once('=').is_some_and(|(left, _)| left.trim_end_matches(':') == name);
+    given.iter().any(is_name)
 }
 
-/// The arguments of a tool that are not there yet, or the values of the one that is being written.
+/// The remaining arguments of a tool, or the values of the argument at the cursor.
 fn arguments(tool: &str, given: &[&str], word: &str, published: &HostSnapshot) -> Vec<String> {
     let ToolLookup::Found(tool) = published.catalog.find(tool) else { return Vec::new() };
     let Some(root) = schema(&tool.tool.input_schema) else { return Vec::new() };
-    let top = resolved(&root, &root);
+    let top = resolve_ref(&root, &root);
     let Some(properties) = top.get("properties").and_then(Value::as_object) else { return Vec::new() };
     if let Some((name, _)) = word.split_once('=') {
         let Some(property) = properties.get(name) else { return Vec::new() };
-        return values(&root, property).into_iter().map(|it| format!("{name}={it} ")).collect();
+        return values(&root, property).into_iter().map(|value| format!("{name}={value} ")).collect();
     }
     let required = |name: &str| {
         let list = top.get("required").and_then(Value::as_array);
         list.is_some_and(|it| it.iter().any(|it| it.as_str() == Some(name)))
     };
-    let mut names: Vec<&String> = properties.keys().filter(|it| !is_given(it, given)).collect();
-    // What is needed comes first.
-    names.sort_by_key(|it| !required(it));
-    names.into_iter().map(|it| format!("{it}=")).collect()
+    let mut names: Vec<&String> = properties.keys().filter(|name| !is_given(name, given)).collect();
+    // Required arguments come first.
+    names.sort_by_key(|name| !required(name));
+    names.into_iter().map(|name| format!("{name}=")).collect()
 }
 
 fn schema(schema: &RawJson) -> Option<Value> {
     schema.read().ok()
 }
 
-/// The values that a schema names, as they are typed.
+/// The values that a schema lists, in the syntax of the shell.
 fn values(root: &Value, property: &Value) -> Vec<String> {
-    let property = resolved(root, property);
+    let property = resolve_ref(root, property);
     let alternatives = ["anyOf", "oneOf"].into_iter().filter_map(|it| property.get(it)?.as_array()).flatten();
-    let places: Vec<&Value> = std::iter::once(property)
-        .chain(property.get("items").map(|it| resolved(root, it)))
-        .chain(alternatives.take(VALUES).map(|it| resolved(root, it)))
+    let schemas: Vec<&Value> = std::iter::once(property)
+        .chain(property.get("items").map(|it| resolve_ref(root, it)))
+        .chain(alternatives.take(MAX_VALUES).map(|it| resolve_ref(root, it)))
         .collect();
-    let mut res = Vec::new();
-    for place in places {
-        let named =
-            place.get("enum").and_then(Value::as_array).into_iter().flatten().chain(place.get("const"));
-        res.extend(named.take(VALUES).filter_map(typed));
-        if place.get("type").and_then(Value::as_str) == Some("boolean") {
-            res.extend(["true".to_owned(), "false".to_owned()]);
+    let mut values = Vec::new();
+    for schema in schemas {
+        let listed = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
+        values.extend(listed.chain(schema.get("const")).take(MAX_VALUES).filter_map(shell_value));
+        if schema.get("type").and_then(Value::as_str) == Some("boolean") {
+            values.extend(["true".to_owned(), "false".to_owned()]);
         }
     }
-    res
+    values
 }
 
-/// A value as somebody types it; one with spaces in quotation marks.
-fn typed(value: &Value) -> Option<String> {
+/// A value in the syntax of the shell, quoted if it contains spaces.
+fn shell_value(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if text.is_empty() || text.contains([' ', '\'', '"', '\\', '\t', '\n']) => {
             (!text.contains(['\'', '\n'])).then(|| format!("'{text}'"))
@@ -118,9 +119,9 @@ fn typed(value: &Value) -> Option<String> {
     }
 }
 
-/// May a line be kept in the history? Not one that gives a value to an argument that is called or marked as a secret,
-/// nor one that begins with a space.
-pub(super) fn is_kept(line: &str, published: &HostSnapshot) -> bool {
+/// Whether a line may be stored in the history. A line is not stored if it begins with a space, or if it sets an argument
+/// whose name or schema indicates a secret.
+pub(super) fn is_history_allowed(line: &str, published: &HostSnapshot) -> bool {
     if line.trim().is_empty() || line.starts_with(char::is_whitespace) {
         return false;
     }
@@ -129,24 +130,26 @@ pub(super) fn is_kept(line: &str, published: &HostSnapshot) -> bool {
         ["call", tool, ..] | [tool, ..] => published.catalog.find(tool),
         [] => return false,
     };
-    let marked: Vec<String> = match tool {
-        ToolLookup::Found(it) => schema(&it.tool.input_schema).map(|it| secrets(&it)).unwrap_or_default(),
+    let secret_names: Vec<String> = match tool {
+        ToolLookup::Found(it) => {
+            schema(&it.tool.input_schema).map(|root| secret_arguments(&root)).unwrap_or_default()
+        }
         ToolLookup::Ambiguous(_) | ToolLookup::Missing { nearest: _ } => Vec::new(),
     };
-    // Names as they stand before `=`, and between quotation marks in JSON.
+    // Names before `=`, and quoted names in JSON.
     let names = line.split(|it: char| !(it.is_alphanumeric() || matches!(it, '_' | '-' | '.')));
-    let followed = |name: &str| {
-        let mut places =
+    let is_assigned = |name: &str| {
+        let mut following =
             line.match_indices(name).map(|(at, _)| line[at + name.len()..].trim_start_matches(['"', '\'']));
-        places.any(|it| it.trim_start().starts_with(['=', ':']))
+        following.any(|rest| rest.trim_start().starts_with(['=', ':']))
     };
-    !names
-        .filter(|it| !it.is_empty())
-        .any(|it| (sounds_secret(it) || marked.iter().any(|name| name == it)) && followed(it))
+    !names.filter(|name| !name.is_empty()).any(|name| {
+        (is_secret_name(name) || secret_names.iter().any(|secret| secret == name)) && is_assigned(name)
+    })
 }
 
-/// Names that are used for secrets.
-fn sounds_secret(name: &str) -> bool {
+/// Whether a name is commonly used for secrets.
+fn is_secret_name(name: &str) -> bool {
     let name: String =
         name.chars().filter(char::is_ascii_alphanumeric).map(|it| it.to_ascii_lowercase()).collect();
     [
@@ -167,16 +170,16 @@ fn sounds_secret(name: &str) -> bool {
         || matches!(name.as_str(), "pin" | "pass" | "auth" | "key")
 }
 
-/// The arguments that a schema marks as secrets.
-fn secrets(root: &Value) -> Vec<String> {
-    let properties = resolved(root, root).get("properties").and_then(Value::as_object);
+/// The arguments that a schema marks as secret.
+fn secret_arguments(root: &Value) -> Vec<String> {
+    let properties = resolve_ref(root, root).get("properties").and_then(Value::as_object);
     let is_secret = |it: &Value| {
-        let it = resolved(root, it);
+        let it = resolve_ref(root, it);
         it.get("format").and_then(Value::as_str) == Some("password")
             || it.get("writeOnly").and_then(Value::as_bool) == Some(true)
     };
-    let marked = properties.into_iter().flatten().filter(|(_, it)| is_secret(it));
-    marked.map(|(name, _)| name.clone()).collect()
+    let secret = properties.into_iter().flatten().filter(|(_, schema)| is_secret(schema));
+    secret.map(|(name, _)| name.clone()).collect()
 }
 
 #[cfg(test)]
@@ -188,7 +191,6 @@ mod tests {
     use mcp_registry::{Builtins, Catalog, ServerEntry, ServerLists};
 
     use super::*;
-    use crate::fixture;
 
     fn published() -> HostSnapshot {
         let tools = r##"{"tools":[
@@ -209,7 +211,7 @@ mod tests {
         let catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
         HostSnapshot {
             catalog,
-            ..fixture::published(&[("demo", ServerState::Ready), ("other", ServerState::Failed)])
+            ..crate::tests::published(&[("demo", ServerState::Ready), ("other", ServerState::Failed)])
         }
     }
 
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_becomes_what_can_stand_there() {
+    fn completions_depend_on_the_position() {
         check("pa", "0 paint |pair ");
         check("pro", "0 prompts |prompt |problems ");
         check("schema p", "7 paint |pair ");
@@ -237,20 +239,20 @@ mod tests {
     }
 
     #[test]
-    fn the_middle_of_a_line_is_completed_too() {
+    fn middle_of_a_line_is_completed() {
         let (start, candidates) = complete("sch paint", 3, &published());
         assert_eq!((start, candidates), (0, vec!["schema ".to_owned()]));
-        // A cursor that is nowhere does no harm.
+        // A cursor within a character is ignored.
         assert_eq!(complete("é", 1, &published()).1, Vec::<String>::new());
     }
 
     #[track_caller]
     fn check_kept(line: &str, want: bool) {
-        assert_eq!(is_kept(line, &published()), want, "{line}");
+        assert_eq!(is_history_allowed(line, &published()), want, "{line}");
     }
 
     #[test]
-    fn hd_sc5_what_may_be_a_secret_is_not_kept() {
+    fn hd_sc5_line_with_a_secret_is_not_stored() {
         check_kept("paint colour=red", true);
         check_kept("paint hidden=x", false);
         check_kept(r#"call paint {"hidden": "x"}"#, false);

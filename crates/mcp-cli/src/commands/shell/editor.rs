@@ -1,12 +1,11 @@
-//! The line that is being typed: a thread of its own, for reading it blocks.
+//! The line editor of the shell, in a thread of its own because reading blocks.
 //!
-//! The terminal is as it was before when this goes, however it goes: a thread that reads a key cannot be stopped, and so
-//! it cannot be asked to put things right.
+//! The thread cannot be stopped while it waits for a key. Dropping [`LineReader`] therefore restores the terminal itself.
 
 use std::borrow::Cow;
 use std::io;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mcp_config::Colour;
@@ -21,141 +20,150 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::commands::shell::complete::{complete, is_kept};
-use crate::commands::shell::words::words;
+use crate::commands::shell::complete::{complete, is_history_allowed};
+use crate::commands::shell::tokenize::split_words;
+use crate::output::style;
 
-/// How many lines are remembered.
-const REMEMBERED: usize = 1000;
+/// The maximum number of lines in the history.
+const MAX_HISTORY: usize = 1000;
 
-/// What was typed.
+/// The result of reading a line.
 #[derive(Debug)]
-pub(super) enum Typed {
-    /// A line, or several that are one.
+pub(super) enum Input {
+    /// A line; a continued line contains line feeds.
     Line(String),
     /// Ctrl-C.
-    Nothing,
-    /// Ctrl-D, or the terminal is gone.
+    Cancelled,
+    /// Ctrl-D, or the terminal was closed.
     End,
 }
 
 /// Reads lines from the terminal.
-pub(super) struct Lines {
-    asks: mpsc::UnboundedSender<(String, oneshot::Sender<Typed>)>,
-    _terminal: Terminal,
+pub(super) struct LineReader {
+    requests: mpsc::UnboundedSender<ReadRequest>,
+    _terminal: TerminalState,
 }
 
-/// How the terminal was.
-struct Terminal(Option<Termios>);
+/// The terminal settings before the shell started.
+struct TerminalState(Option<Termios>);
 
-impl Drop for Terminal {
+impl Drop for TerminalState {
     fn drop(&mut self) {
         if let Some(before) = &self.0 {
-            // A terminal that is gone needs nothing.
+            // Fails if the terminal was closed.
             let _ = tcsetattr(io::stdin().as_fd(), SetArg::TCSADRAIN, before);
         }
     }
 }
 
-impl Lines {
-    /// Begins. What can be completed is looked up in the latest generation. Fails where the terminal cannot be used.
-    pub(super) fn begin(
+impl LineReader {
+    /// Starts the thread. Completions come from the latest published state. Fails if the thread cannot be started.
+    pub(super) fn start(
         published: watch::Receiver<Arc<HostSnapshot>>,
         history: Option<PathBuf>,
         colour: Colour,
-    ) -> io::Result<Lines> {
-        let terminal = Terminal(tcgetattr(io::stdin().as_fd()).ok());
-        let (asks, asked) = mpsc::unbounded_channel();
+    ) -> io::Result<LineReader> {
+        let terminal = TerminalState(tcgetattr(io::stdin().as_fd()).ok());
+        let (requests, receiver) = mpsc::unbounded_channel();
         std::thread::Builder::new().name("mcp-shell".to_owned()).spawn(move || {
-            read(&Assistant { published, colour }, history.as_deref(), asked);
+            read_lines(&LineHelper { published, colour }, history.as_deref(), receiver);
         })?;
-        Ok(Lines { asks, _terminal: terminal })
+        Ok(LineReader { requests, _terminal: terminal })
     }
 
-    /// The next line.
-    pub(super) async fn next(&self, prompt: &str) -> Typed {
-        let (answer, typed) = oneshot::channel();
-        match self.asks.send((prompt.to_owned(), answer)) {
-            Ok(()) => typed.await.unwrap_or(Typed::End),
-            Err(_) => Typed::End,
+    /// Reads the next line.
+    pub(super) async fn next(&self, prompt: &str) -> Input {
+        let (reply, input) = oneshot::channel();
+        match self.requests.send(ReadRequest { prompt: prompt.to_owned(), reply }) {
+            Ok(()) => input.await.unwrap_or(Input::End),
+            Err(_) => Input::End,
         }
     }
 }
 
-type Asked = mpsc::UnboundedReceiver<(String, oneshot::Sender<Typed>)>;
+/// A request to read one line.
+struct ReadRequest {
+    prompt: String,
+    reply: oneshot::Sender<Input>,
+}
 
-fn read(assistant: &Assistant, history: Option<&std::path::Path>, mut asked: Asked) {
+fn read_lines(
+    helper: &LineHelper,
+    history: Option<&Path>,
+    mut requests: mpsc::UnboundedReceiver<ReadRequest>,
+) {
     let config = Config::builder().completion_type(CompletionType::List).history_ignore_space(true).build();
-    let Ok(mut editor) = Editor::<Assistant, FileHistory>::with_config(config) else { return };
-    let _ = rustyline::history::History::set_max_len(editor.history_mut(), REMEMBERED);
-    editor.set_helper(Some(assistant.clone()));
+    let Ok(mut editor) = Editor::<LineHelper, FileHistory>::with_config(config) else { return };
+    let _ = rustyline::history::History::set_max_len(editor.history_mut(), MAX_HISTORY);
+    editor.set_helper(Some(helper.clone()));
     if let Some(path) = history {
-        // There may be none yet.
+        // The file may not exist yet.
         let _ = editor.load_history(path);
     }
-    while let Some((prompt, answer)) = asked.blocking_recv() {
-        let typed = match editor.readline(prompt.as_str()) {
+    while let Some(ReadRequest { prompt, reply }) = requests.blocking_recv() {
+        let input = match editor.readline(prompt.as_str()) {
             Ok(line) => {
-                let kept = is_kept(&line, &assistant.published.borrow());
-                if kept && editor.add_history_entry(line.as_str()).unwrap_or(false) {
-                    keep(&mut editor, history);
+                let is_allowed = is_history_allowed(&line, &helper.published.borrow());
+                if is_allowed && editor.add_history_entry(line.as_str()).unwrap_or(false) {
+                    save_history(&mut editor, history);
                 }
-                Typed::Line(line)
+                Input::Line(line)
             }
-            Err(ReadlineError::Interrupted) => Typed::Nothing,
-            Err(_) => Typed::End,
+            Err(ReadlineError::Interrupted) => Input::Cancelled,
+            Err(_) => Input::End,
         };
-        if answer.send(typed).is_err() {
+        if reply.send(input).is_err() {
             return;
         }
     }
 }
 
-/// Writes the history, for its owner alone. One that cannot be written is remembered until the end.
-fn keep(editor: &mut Editor<Assistant, FileHistory>, path: Option<&std::path::Path>) {
+/// Saves the history in a file that only its owner can read. Errors are ignored.
+fn save_history(editor: &mut Editor<LineHelper, FileHistory>, path: Option<&Path>) {
     use std::os::unix::fs::OpenOptionsExt;
     let Some(path) = path else { return };
     if let Some(folder) = path.parent() {
         let _ = std::fs::create_dir_all(folder);
     }
-    // It is nobody else's from its first byte on.
+    // Created with its permissions before anything is written.
     let opened = std::fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path);
     if opened.is_ok() {
         let _ = editor.save_history(path);
     }
 }
 
-/// Helps with a line.
+/// Completion, highlighting and validation for the editor.
 #[derive(Clone)]
-struct Assistant {
+struct LineHelper {
     published: watch::Receiver<Arc<HostSnapshot>>,
     colour: Colour,
 }
 
-impl Helper for Assistant {}
+impl Helper for LineHelper {}
 
-impl Completer for Assistant {
+impl Completer for LineHelper {
     type Candidate = Pair;
 
     fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
         let (start, candidates) = complete(line, pos, &self.published.borrow());
-        let pair = |it: String| Pair { display: it.trim_end().to_owned(), replacement: it };
+        let pair = |text: String| Pair { display: text.trim_end().to_owned(), replacement: text };
         Ok((start, candidates.into_iter().map(pair).collect()))
     }
 }
 
-impl Hinter for Assistant {
+impl Hinter for LineHelper {
     type Hint = String;
 }
 
-impl Highlighter for Assistant {
+impl Highlighter for LineHelper {
     fn highlight_prompt<'b, 's: 'b, 'p: 'b>(&'s self, prompt: &'p str, _: bool) -> Cow<'b, str> {
-        Cow::Owned(crate::output::paint::paint(self.colour, crate::output::paint::NOTE, prompt))
+        Cow::Owned(style::paint(self.colour, style::NOTE, prompt))
     }
 }
 
-impl Validator for Assistant {
+impl Validator for LineHelper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        Ok(match words(context.input()) {
+        Ok(match split_words(context.input()) {
             Ok(_) => ValidationResult::Valid(None),
             Err(_) => ValidationResult::Incomplete,
         })

@@ -1,20 +1,19 @@
-//! `shell`: a prompt in front of a configuration's servers, or, where nobody types, a script of the same lines.
+//! `shell`: a prompt for the configured servers; without a terminal, a script on standard input.
 //!
-//! Ctrl-C ends the call that runs, at its server too; with none running it ends the line. Ctrl-D ends the shell. In a
-//! script the exit code is that of the last line that failed.
+//! Ctrl-C cancels the running call, also at its server; without a call it discards the line. Ctrl-D ends the shell. The
+//! exit code of a script is that of the last line that failed.
 
 mod command;
 mod complete;
 mod editor;
-mod show;
-pub(crate) mod words;
+mod execute;
+pub(crate) mod tokenize;
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, IsTerminal, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use clap::Args;
 use mcp_host::{
     FollowHandle, FollowRequest, Host, HostOptions, HostSnapshot, LoadRequest, ServerState, ServerStatus,
     Supervision, recording_dialer,
@@ -22,173 +21,152 @@ use mcp_host::{
 use mcp_transport::recording::Recorder;
 use tokio::sync::mpsc;
 
-use crate::args::{Format, Reader};
-use crate::commands::refused::Refusal;
-use crate::commands::status;
-use crate::commands::watch::lines::{self, Line};
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::hosted;
-use crate::locked::{approval, followed};
+use crate::args::{DialectOptions, Format, ShellArgs};
+use crate::commands::record::{check_output_path, save_recording};
+use crate::config::context::Context;
+use crate::config::file::FileError;
+use crate::config::locate::{ConfigPath, locate_config};
+use crate::config::lock::{load_approval, lock_to_watch};
+use crate::config::refusal::StartRefusal;
+use crate::host;
+use crate::host::startup::{WaitFor, wait_for_servers};
 use crate::output::console::Report;
-use crate::output::{json, paint, plain};
-use crate::signals::{Signal, Signals};
-use crate::starting::{Wanting, started};
-use crate::target::{Target, locate};
-use command::{Command, command};
-use editor::Typed;
-use show::act;
-use words::words;
+use crate::output::{count, json, sanitize};
+use crate::render::events::{EventLine, change_lines, file_event_lines};
+use crate::render::status::server_lines_where;
+use crate::runtime::exit::Exit;
+use crate::runtime::signals::{Signal, Signals};
+use command::Command;
+use editor::{Input, LineReader};
+use tokenize::split_words;
 
-/// What stands before what is typed.
 const PROMPT: &str = "mcp> ";
-/// The longest line of a script, in bytes.
-const LONGEST: u64 = 16 << 20;
-/// How many events of the files are kept until they are told.
-const UNTOLD: usize = 256;
+/// The maximum length of a line in a script, in bytes.
+const MAX_SCRIPT_LINE: u64 = 16 << 20;
+/// The maximum number of events that are stored until the next prompt.
+const MAX_EVENTS: usize = 256;
 
-/// What is asked for.
-#[derive(Debug, Args)]
-pub(crate) struct Words {
-    /// The configuration, or the folder it is in; the nearest above this folder unless given
-    file: Option<PathBuf>,
-    /// Write the session to this file in the end, without secrets, for `replay`
-    #[arg(long, value_name = "OUT")]
-    record: Option<PathBuf>,
-}
-
-/// Where lines come from.
-enum Source {
-    Terminal(editor::Lines),
+/// Where lines are read from.
+enum LineSource {
+    Terminal(LineReader),
     Script(mpsc::Receiver<io::Result<String>>),
 }
 
-/// A session at the prompt.
+/// A running shell.
 struct Shell<'a> {
     context: &'a Context,
     host: &'a Host,
     request: FollowRequest,
     following: FollowHandle,
-    /// What was told of last.
-    told: Arc<HostSnapshot>,
-    untold: VecDeque<Line>,
+    /// The state that was last compared for changes.
+    reported: Arc<HostSnapshot>,
+    events: VecDeque<EventLine>,
 }
 
-/// Runs until the lines end, or a signal comes.
-pub(crate) async fn run(context: &Context, asked: Words, signals: &mut Signals) -> Exit {
-    let Words { file, record } = asked;
-    if let Some(Err(message)) = record.as_deref().map(crate::commands::record::has_place) {
-        return context.tell(context.console.failure(Exit::Usage, &message, None)).await;
+/// Runs until the lines end or a signal arrives.
+pub(crate) async fn run(context: &Context, args: ShellArgs, signals: &mut Signals) -> Exit {
+    let ShellArgs { file, record } = args;
+    if let Some(Err(message)) = record.as_deref().map(check_output_path) {
+        return context.fail(Exit::Usage, &message, None).await;
     }
-    let Target { path, found } = match locate(file.as_deref().unwrap_or(Path::new(""))) {
-        Ok(target) => target,
-        Err(message) => return context.tell(context.console.failure(Exit::Wrong, &message, None)).await,
+    let ConfigPath { path, is_discovered } = match locate_config(file.as_deref().unwrap_or(Path::new(""))) {
+        Ok(found) => found,
+        Err(message) => return context.fail(Exit::Failure, &message, None).await,
     };
-    let note = match found {
-        true => {
-            let note = paint::paint(context.console.err, paint::NOTE, "note");
-            format!("{note}: reading {}\n", plain::line(&path.display().to_string()))
-        }
-        false => String::new(),
-    };
-    context.tell(Report { out: String::new(), err: note, exit: Exit::Done, after: String::new() }).await;
-    let interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
-    // A person may mend the file and go on; the lines of a script would fail one by one.
-    if !interactive {
+    if is_discovered {
+        let note = context.console.note(&format!("reading {}", path.display()));
+        context.print(Report::err(note)).await;
+    }
+    let is_interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
+    // A user can correct the file while the shell runs, but every line of a script would fail.
+    if !is_interactive {
         let refusal = match context.open(&path).await {
-            Ok(source) => Refusal::of(&source),
-            Err(unreadable) => Some(Refusal::unreadable(unreadable)),
+            Ok(config) => StartRefusal::for_config(&config),
+            Err(error) => Some(StartRefusal::for_unreadable(error)),
         };
-        if let Some(Refusal { failure, .. }) = refusal {
-            let message = plain::line(&failure.to_string());
-            let refused = context.console.failure(Exit::Wrong, &message, failure.help.as_deref());
-            return context.tell(refused).await;
+        if let Some(StartRefusal { failure, .. }) = refusal {
+            let message = sanitize::line(&failure.to_string());
+            return context.fail(Exit::Failure, &message, failure.help.as_deref()).await;
         }
     }
-    let Reader { dialect, profile } = context.reader;
-    let approval = match approval(context, &path).await {
+    let DialectOptions { dialect, profile } = context.dialect;
+    let approval = match load_approval(context, &path).await {
         Ok(approval) => approval,
-        Err(unreadable) => {
-            let help = unreadable.help.as_deref();
-            return context.tell(context.console.failure(Exit::Wrong, &unreadable.message, help)).await;
+        Err(FileError { path: _, message, help }) => {
+            return context.fail(Exit::Failure, &message, help.as_deref()).await;
         }
     };
-    let lock = followed(context, &path);
+    let lock = lock_to_watch(context, &path);
     let request = LoadRequest { path, dialect, profile, env_file: context.env_file.clone() };
     let request = FollowRequest { lock, ..FollowRequest::new(vec![request]) };
     let recorder = record.as_ref().map(|_| Recorder::default());
-    let options = HostOptions { approval, ..hosted::options(Supervision::default()) };
+    let options = HostOptions { approval, ..host::options(Supervision::default()) };
     let host = match &recorder {
         Some(recorder) => Host::with_dialer(options, recording_dialer(recorder)),
         None => Host::start(options),
     };
-    let exit = session(context, &host, (request, interactive), signals).await;
-    let exit = hosted::stop(&host, exit, signals).await;
+    let exit = run_shell(context, &host, (request, is_interactive), signals).await;
+    let exit = host::stop(&host, exit, signals).await;
     match (record, recorder) {
-        (Some(out), Some(recorder)) => {
-            crate::commands::record::told(context, &out, &recorder.recording(), exit).await
-        }
+        (Some(out), Some(recorder)) => save_recording(context, &out, &recorder.recording(), exit).await,
         (_, _) => exit,
     }
 }
 
-async fn session(
+async fn run_shell(
     context: &Context,
     host: &Host,
-    (request, interactive): (FollowRequest, bool),
+    (request, is_interactive): (FollowRequest, bool),
     signals: &mut Signals,
 ) -> Exit {
-    let told = host.snapshot();
+    let reported = host.snapshot();
     let following = tokio::select! {
         biased;
         signal = signals.next() => return Exit::Signal(signal),
         following = host.follow(request.clone()) => following,
     };
-    let mut shell = Shell { context, host, request, following, told, untold: VecDeque::new() };
+    let mut shell = Shell { context, host, request, following, reported, events: VecDeque::new() };
     let progress = context.progress();
     tokio::select! {
         biased;
-        signal = signals.next() => match (signal, interactive) {
-            // Who does not want to wait goes on with what is there.
+        signal = signals.next() => match (signal, is_interactive) {
+            // Ctrl-C skips the wait for the servers.
             (Signal::Interrupt, true) => {}
             (Signal::Interrupt | Signal::HangUp | Signal::Terminate, _) => return Exit::Signal(signal),
         },
-        () = started(host, &progress, Wanting::All) => {}
+        () = wait_for_servers(host, &progress, WaitFor::All) => {}
     }
     progress.clear();
-    shell.tell_beginning(interactive).await;
-    let source = match interactive {
-        true => {
-            let history = hosted::state("history", &|name| std::env::var_os(name));
-            match editor::Lines::begin(host.subscribe(), history, context.console.out) {
-                Ok(lines) => Source::Terminal(lines),
-                Err(error) => {
-                    let message = format!("the terminal cannot be used: {error}");
-                    return context.tell(context.console.failure(Exit::Wrong, &message, None)).await;
-                }
+    shell.print_welcome(is_interactive).await;
+    let source = if is_interactive {
+        let history = host::state_path("history", &|name| std::env::var_os(name));
+        match LineReader::start(host.subscribe(), history, context.console.out_colour) {
+            Ok(lines) => LineSource::Terminal(lines),
+            Err(error) => {
+                return context.fail(Exit::Failure, &format!("cannot use the terminal: {error}"), None).await;
             }
         }
-        false => Source::Script(script()),
+    } else {
+        LineSource::Script(script_lines())
     };
-    shell.go_on(source, signals).await
+    shell.run_lines(source, signals).await
 }
 
-/// Lines of standard input, read by a thread of their own.
-fn script() -> mpsc::Receiver<io::Result<String>> {
-    let (tell, lines) = mpsc::channel(1);
+/// The lines of standard input, read by a thread of its own.
+fn script_lines() -> mpsc::Receiver<io::Result<String>> {
+    let (sender, lines) = mpsc::channel(1);
     std::thread::spawn(move || {
         let mut input = io::stdin().lock();
         loop {
             let mut line = String::new();
-            let read = Read::take(&mut input, LONGEST).read_line(&mut line);
-            let line = match read {
+            let line = match Read::take(&mut input, MAX_SCRIPT_LINE).read_line(&mut line) {
                 Ok(0) => return,
-                Ok(count) if count as u64 == LONGEST => Err(io::Error::other("a line is too long")),
+                Ok(length) if length as u64 == MAX_SCRIPT_LINE => Err(io::Error::other("a line is too long")),
                 Ok(_) => Ok(line),
                 Err(error) => Err(error),
             };
-            let failed = line.is_err();
-            if tell.blocking_send(line).is_err() || failed {
+            let has_failed = line.is_err();
+            if sender.blocking_send(line).is_err() || has_failed {
                 return;
             }
         }
@@ -197,144 +175,138 @@ fn script() -> mpsc::Receiver<io::Result<String>> {
 }
 
 impl Shell<'_> {
-    async fn go_on(&mut self, mut source: Source, signals: &mut Signals) -> Exit {
-        let mut last = Exit::Done;
-        let mut open = String::new();
+    async fn run_lines(&mut self, mut source: LineSource, signals: &mut Signals) -> Exit {
+        let mut last_failure = Exit::Success;
+        let mut pending = String::new();
         loop {
-            self.tell_changes().await;
-            let typed = tokio::select! {
+            self.print_changes().await;
+            let input = tokio::select! {
                 biased;
                 signal = signals.next() => return Exit::Signal(signal),
-                typed = next(&mut source) => typed,
+                input = next(&mut source) => input,
             };
-            let line = match typed {
-                Ok(Typed::Line(line)) => line,
-                Ok(Typed::Nothing) => continue,
-                Ok(Typed::End) => {
-                    if !open.trim().is_empty() {
-                        let missing = words(&open).map_or_else(|it| it.sentence(), |_| String::new());
-                        last = self.refuse(&missing).await;
+            let line = match input {
+                Ok(Input::Line(line)) => line,
+                Ok(Input::Cancelled) => continue,
+                Ok(Input::End) => {
+                    if let (false, Err(error)) = (pending.trim().is_empty(), split_words(&pending)) {
+                        last_failure = self.usage_error(&error.message()).await;
                     }
-                    return match source {
-                        // The next prompt is a shell's.
-                        Source::Terminal(_) => Exit::Done,
-                        Source::Script(_) => last,
-                    };
+                    return end(&source, last_failure);
                 }
-                Err(error) => return self.refuse(&format!("could not read standard input: {error}")).await,
+                Err(error) => {
+                    return self.usage_error(&format!("could not read standard input: {error}")).await;
+                }
             };
-            open.push_str(&line);
-            let Ok(words) = words(&open) else { continue };
-            open.clear();
-            let command = match command(words) {
-                Ok(Command::Exit) => {
-                    return match source {
-                        Source::Terminal(_) => Exit::Done,
-                        Source::Script(_) => last,
-                    };
-                }
+            pending.push_str(&line);
+            let Ok(words) = split_words(&pending) else { continue };
+            pending.clear();
+            let command = match command::parse(words) {
+                Ok(Command::Exit) => return end(&source, last_failure),
                 Ok(command) => command,
                 Err(message) => {
-                    last = self.refuse(&message).await;
+                    last_failure = self.usage_error(&message).await;
                     continue;
                 }
             };
-            let done = tokio::select! {
+            let exit = tokio::select! {
                 biased;
                 signal = signals.next() => match (&source, signal) {
-                    (Source::Terminal(_), Signal::Interrupt) => {
-                        // What was under way is dropped by now, and its server told.
+                    (LineSource::Terminal(_), Signal::Interrupt) => {
+                        // Dropping the call has sent the cancellation to its server.
                         let err = "\ncancelled\n".to_owned();
-                        self.context.tell(Report { out: String::new(), err, exit: Exit::Wrong, after: String::new() }).await
+                        self.context.print(Report { err, exit: Exit::Failure, ..Report::default() }).await
                     }
                     (_, signal) => return Exit::Signal(signal),
                 },
-                done = self.act(command) => done,
+                exit = self.execute(command) => exit,
             };
-            if done != Exit::Done {
-                last = done;
+            if exit != Exit::Success {
+                last_failure = exit;
             }
         }
     }
 
-    async fn act(&mut self, command: Command) -> Exit {
+    async fn execute(&mut self, command: Command) -> Exit {
         if command == Command::Reload {
-            let again = self.host.follow(self.request.clone()).await;
-            std::mem::replace(&mut self.following, again).stop().await;
+            let following = self.host.follow(self.request.clone()).await;
+            std::mem::replace(&mut self.following, following).stop().await;
             self.host.ready().await;
-            return Exit::Done;
+            return Exit::Success;
         }
-        act(self.context, self.host, command).await
+        execute::execute(self.context, self.host, command).await
     }
 
-    /// Tells what there is: to a person all servers, to a script only what is wrong.
-    async fn tell_beginning(&mut self, interactive: bool) {
-        self.hear().await;
-        self.untold.retain(Line::is_mistake);
-        self.told = self.host.snapshot();
-        let shown = |it: &ServerStatus| interactive || it.state != ServerState::Ready;
-        let mut err = status::some(&self.told, shown, self.context.console.err);
-        if interactive {
-            let tools = self.told.catalog.tools().len();
-            err.push_str(&format!("{tools} tools; `help` shows the commands, Ctrl-D ends\n"));
+    /// Prints mistakes in the files and the servers: all of them for a user, only failed ones for a script.
+    async fn print_welcome(&mut self, is_interactive: bool) {
+        self.collect_file_events().await;
+        self.events.retain(EventLine::is_file_problem);
+        self.reported = self.host.snapshot();
+        let is_printed = |status: &ServerStatus| is_interactive || status.state != ServerState::Ready;
+        let mut err = server_lines_where(&self.reported, is_printed, self.context.console.err_colour);
+        if is_interactive {
+            let tools = count(self.reported.catalog.tools().len(), "tool");
+            err.push_str(&format!("{tools}; `help` lists the commands, Ctrl-D ends the shell\n"));
         }
-        self.context.tell(Report { out: String::new(), err, exit: Exit::Done, after: String::new() }).await;
+        self.context.print(Report::err(err)).await;
     }
 
-    /// Hears what has happened to the files; nothing is waited for.
-    async fn hear(&mut self) {
-        while let Some(Some(event)) = at_once(self.following.next()).await {
-            self.untold.extend(lines::of_event(event));
-            while self.untold.len() > UNTOLD {
-                self.untold.pop_front();
+    /// Stores the file events that have arrived. Does not wait.
+    async fn collect_file_events(&mut self) {
+        while let Some(Some(event)) = if_ready(self.following.next()).await {
+            self.events.extend(file_event_lines(event));
+            while self.events.len() > MAX_EVENTS {
+                self.events.pop_front();
             }
         }
     }
 
-    /// Tells what has changed since the last prompt.
-    async fn tell_changes(&mut self) {
-        self.hear().await;
+    /// Prints what has changed since the last prompt.
+    async fn print_changes(&mut self) {
+        self.collect_file_events().await;
         let now = self.host.snapshot();
-        self.untold.extend(lines::between(&self.told, &now));
-        self.told = now;
-        let colour = self.context.console.err;
-        let one = |it: Line| match self.context.format {
-            Format::Text => it.text(colour),
-            Format::Json => json::line(&it),
+        self.events.extend(change_lines(&self.reported, &now));
+        self.reported = now;
+        let colour = self.context.console.err_colour;
+        let text = |event: EventLine| match self.context.format {
+            Format::Text => event.text(colour),
+            Format::Json => json::line(&event),
         };
-        let err: String = self.untold.drain(..).map(one).collect();
+        let err: String = self.events.drain(..).map(text).collect();
         if !err.is_empty() {
-            self.context
-                .tell(Report { out: String::new(), err, exit: Exit::Done, after: String::new() })
-                .await;
+            self.context.print(Report::err(err)).await;
         }
     }
 
-    async fn refuse(&self, message: &str) -> Exit {
-        let failure = self.context.console.failure(
-            Exit::Usage,
-            &plain::line(message),
-            Some("`help` shows the commands"),
-        );
-        self.context.tell(failure).await
+    async fn usage_error(&self, message: &str) -> Exit {
+        let help = Some("`help` lists the commands");
+        self.context.fail(Exit::Usage, &sanitize::line(message), help).await
     }
 }
 
-/// What a future gives without waiting; `None` where it would wait.
-async fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
+/// The exit code of the shell. In a terminal, failed lines do not change it.
+fn end(source: &LineSource, last_failure: Exit) -> Exit {
+    match source {
+        LineSource::Terminal(_) => Exit::Success,
+        LineSource::Script(_) => last_failure,
+    }
+}
+
+/// The output of a future if it is ready at once.
+async fn if_ready<T>(future: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         biased;
-        res = future => Some(res),
+        output = future => Some(output),
         () = std::future::ready(()) => None,
     }
 }
 
-async fn next(source: &mut Source) -> io::Result<Typed> {
+async fn next(source: &mut LineSource) -> io::Result<Input> {
     match source {
-        Source::Terminal(lines) => Ok(lines.next(PROMPT).await),
-        Source::Script(lines) => match lines.recv().await {
-            Some(line) => line.map(Typed::Line),
-            None => Ok(Typed::End),
+        LineSource::Terminal(lines) => Ok(lines.next(PROMPT).await),
+        LineSource::Script(lines) => match lines.recv().await {
+            Some(line) => line.map(Input::Line),
+            None => Ok(Input::End),
         },
     }
 }

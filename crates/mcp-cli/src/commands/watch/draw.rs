@@ -1,4 +1,4 @@
-//! The view as a frame: as much of it as there is room for. Pure.
+//! Draws the view into a frame of any size. Pure.
 
 use mcp_config::Colour;
 use mcp_host::ServerState;
@@ -9,67 +9,68 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Cell, Clear, Paragraph, Row, Table, TableState, Wrap};
 
-use super::view::{Mode, Server, View};
+use super::view::{Mode, ServerRow, View};
+use crate::output::count;
 
-/// The keys, for the last line and for help.
+/// The keys and their descriptions, for the last line and the help.
 const KEYS: [(&str, &str); 8] = [
     ("?", "help"),
-    ("q", "end"),
-    ("↑↓", "choose, or scroll"),
+    ("q", "quit"),
+    ("↑↓", "select, or scroll"),
     ("⏎", "details"),
-    ("r", "start anew"),
-    ("d", "switch off, or on"),
+    ("r", "restart"),
+    ("d", "disable, or enable"),
     ("/", "filter by name or state"),
-    ("esc", "back, or no filter"),
+    ("esc", "back, or clear filter"),
 ];
 
-/// Where there is less room than this, only the columns that matter most are shown.
+/// Below this width, only the most important columns are shown.
 const NARROW: u16 = 60;
 
-/// Draws all of it.
+/// Draws the view.
 pub(super) fn draw(frame: &mut Frame<'_>, view: &View, colour: Colour) {
-    let paint = Paint(colour);
+    let styles = Styles(colour);
     let area = frame.area();
     let problems = match view.problems.len() {
         0 => 0,
         count => u16::try_from(count).unwrap_or(u16::MAX).min(area.height / 5).saturating_add(1),
     };
-    let servers = u16::try_from(view.shown().len()).unwrap_or(u16::MAX).saturating_add(1);
-    let room = area.height.saturating_sub(2 + problems);
+    let servers = u16::try_from(view.visible_servers().len()).unwrap_or(u16::MAX).saturating_add(1);
+    let available = area.height.saturating_sub(2 + problems);
     let [head, top, middle, bottom, foot] = Layout::vertical([
         Constraint::Length(1),
-        // What is below gets a third of what the servers would take.
-        Constraint::Length(servers.min(room.saturating_sub(room / 3)).max(2)),
+        // The log gets at least a third of the space below the heading.
+        Constraint::Length(servers.min(available.saturating_sub(available / 3)).max(2)),
         Constraint::Length(problems),
         Constraint::Min(0),
         Constraint::Length(1),
     ])
     .areas(area);
-    frame.render_widget(Paragraph::new(heading(view, paint)), head);
+    frame.render_widget(Paragraph::new(heading(view, styles)), head);
     match view.mode {
         Mode::Details => {
             let whole = Rect::new(top.x, top.y, top.width, foot.y.saturating_sub(top.y)).intersection(area);
-            details(frame, view, paint, whole);
+            draw_details(frame, view, styles, whole);
         }
         Mode::List | Mode::Filter | Mode::Help => {
-            table(frame, view, paint, top);
-            list(frame, "problems", problem_lines(view, paint), paint, middle);
+            draw_servers(frame, view, styles, top);
+            draw_list(frame, "problems", problem_lines(view, styles), styles, middle);
             let height = usize::from(bottom.height.saturating_sub(1));
             let last = view.log.iter().skip(view.log.len().saturating_sub(height));
-            list(frame, "log", last.map(|it| Line::from(it.as_str())).collect(), paint, bottom);
+            draw_list(frame, "log", last.map(|line| Line::from(line.as_str())).collect(), styles, bottom);
         }
     }
-    frame.render_widget(Paragraph::new(footing(view, paint)), foot);
+    frame.render_widget(Paragraph::new(footing(view, styles)), foot);
     if view.mode == Mode::Help {
-        help(frame, paint);
+        draw_help(frame, styles);
     }
 }
 
-/// Styles, where colours are wanted; without them only what no colour is needed for.
+/// The styles of the view; without colours, only bold text.
 #[derive(Clone, Copy)]
-struct Paint(Colour);
+struct Styles(Colour);
 
-impl Paint {
+impl Styles {
     fn colour(self, colour: Color) -> Style {
         match self.0 {
             Colour::Always => Style::new().fg(colour),
@@ -103,46 +104,43 @@ impl Paint {
     }
 }
 
-fn heading(view: &View, paint: Paint) -> Line<'_> {
+fn heading(view: &View, styles: Styles) -> Line<'_> {
     let ready = view.servers.iter().filter(|it| it.state == ServerState::Ready).count();
     let counts = format!(
         "  generation {}  {ready}/{} ready  {}  {}",
         view.generation,
         view.servers.len(),
-        counted(view.tools, "tool"),
-        counted(view.problems.len(), "problem")
+        count(view.tools, "tool"),
+        count(view.problems.len(), "problem")
     );
-    Line::from(vec![Span::styled(view.title.as_str(), paint.bold()), Span::raw(counts)])
+    Line::from(vec![Span::styled(view.title.as_str(), styles.bold()), Span::raw(counts)])
 }
 
-fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
-fn footing(view: &View, paint: Paint) -> Line<'_> {
+fn footing(view: &View, styles: Styles) -> Line<'_> {
     match (view.mode, view.filter.is_empty()) {
         (Mode::Filter, _) => Line::from(format!("/{}▏", view.filter)),
-        (_, false) => Line::from(format!("/{}  esc: all of them", view.filter)),
+        (_, false) => Line::from(format!("/{}  esc: clear filter", view.filter)),
         (_, true) => {
             let keys: Vec<String> =
-                KEYS.iter().map(|(key, does)| format!("{key} {}", first_word(does))).collect();
-            Line::styled(keys.join("  "), paint.faint())
+                KEYS.iter().map(|(key, action)| format!("{key} {}", before_comma(action))).collect();
+            Line::styled(keys.join("  "), styles.faint())
         }
     }
 }
 
-fn first_word(text: &str) -> &str {
-    text.split([',']).next().unwrap_or(text)
+fn before_comma(text: &str) -> &str {
+    text.split(',').next().unwrap_or(text)
 }
 
-fn table(frame: &mut Frame<'_>, view: &View, paint: Paint, area: Rect) {
-    let shown = view.shown();
+fn draw_servers(frame: &mut Frame<'_>, view: &View, styles: Styles, area: Rect) {
+    let shown = view.visible_servers();
     let wide = area.width >= NARROW;
-    let longest = shown.iter().map(|it| it.name.chars().count()).max().unwrap_or_default().clamp(6, 30);
-    let row = |it: &'_ Server| {
-        let Server { id: _, name, state, era, tools, leases, starts, failures, failure, help: _ } = it;
+    let name_width =
+        shown.iter().map(|server| server.name.chars().count()).max().unwrap_or_default().clamp(6, 30);
+    let row = |it: &'_ ServerRow| {
+        let ServerRow { id: _, name, state, era, tools, leases, starts, failures, failure, help: _ } = it;
         let mut cells =
-            vec![Cell::from(name.clone()), Cell::from(Span::styled(state.as_str(), paint.state(*state)))];
+            vec![Cell::from(name.clone()), Cell::from(Span::styled(state.as_str(), styles.state(*state)))];
         if wide {
             let counts = [tools.len().to_string(), leases.len().to_string(), format!("{starts}/{failures}")];
             cells.push(Cell::from(*era));
@@ -151,50 +149,50 @@ fn table(frame: &mut Frame<'_>, view: &View, paint: Paint, area: Rect) {
         cells.push(Cell::from(failure.clone().unwrap_or_default()));
         Row::new(cells)
     };
-    let name = Constraint::Length(u16::try_from(longest).unwrap_or(30));
+    let name = Constraint::Length(u16::try_from(name_width).unwrap_or(30));
     let (head, widths) = match wide {
         true => (
-            vec!["SERVER", "STATE", "ERA", "TOOLS", "LEASES", "STARTS", "WHAT IS WRONG"],
+            vec!["SERVER", "STATE", "ERA", "TOOLS", "LEASES", "STARTS", "ERROR"],
             [10, 6, 5, 6, 6].map(Constraint::Length).to_vec(),
         ),
-        false => (vec!["SERVER", "STATE", "WHAT IS WRONG"], vec![Constraint::Length(10)]),
+        false => (vec!["SERVER", "STATE", "ERROR"], vec![Constraint::Length(10)]),
     };
     let widths = std::iter::once(name).chain(widths).chain([Constraint::Fill(1)]);
     let table = Table::new(shown.iter().map(|it| row(it)), widths)
-        .header(Row::new(head).style(paint.bold()))
+        .header(Row::new(head).style(styles.bold()))
         .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
-    let mut state = TableState::new().with_selected(view.mark());
+    let mut state = TableState::new().with_selected(view.selected_index());
     frame.render_stateful_widget(table, area, &mut state);
 }
 
-fn problem_lines(view: &View, paint: Paint) -> Vec<Line<'_>> {
+fn problem_lines(view: &View, styles: Styles) -> Vec<Line<'_>> {
     let line = |(severity, text): &'_ (Severity, String)| {
         Line::from(vec![
-            Span::styled(severity.as_str(), paint.severity(*severity)),
+            Span::styled(severity.as_str(), styles.severity(*severity)),
             Span::raw(format!(": {text}")),
         ])
     };
     view.problems.iter().map(line).collect()
 }
 
-fn list(frame: &mut Frame<'_>, title: &str, lines: Vec<Line<'_>>, paint: Paint, area: Rect) {
-    let block = Block::new().borders(Borders::TOP).border_style(paint.faint()).title(format!(" {title} "));
+fn draw_list(frame: &mut Frame<'_>, title: &str, lines: Vec<Line<'_>>, styles: Styles, area: Rect) {
+    let block = Block::new().borders(Borders::TOP).border_style(styles.faint()).title(format!(" {title} "));
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-fn details(frame: &mut Frame<'_>, view: &View, paint: Paint, area: Rect) {
+fn draw_details(frame: &mut Frame<'_>, view: &View, styles: Styles, area: Rect) {
     let mut lines = Vec::new();
-    match view.marked() {
-        None => lines.push(Line::from("this server is none any more")),
-        Some(Server { id: _, name, state, era, tools, leases, starts, failures, failure, help }) => {
+    match view.selected_server() {
+        None => lines.push(Line::from("this server was removed")),
+        Some(ServerRow { id: _, name, state, era, tools, leases, starts, failures, failure, help }) => {
             let field = |name: &'static str, value: String| {
-                Line::from(vec![Span::styled(format!("{name:<9}"), paint.bold()), Span::raw(value)])
+                Line::from(vec![Span::styled(format!("{name:<9}"), styles.bold()), Span::raw(value)])
             };
             lines.push(field("server", name.clone()));
             lines.push(field("state", state.as_str().to_owned()));
             lines.push(field("era", (*era).to_owned()));
-            lines.push(field("started", format!("{starts} times, {failures} of them failed or were lost")));
-            lines.extend(failure.iter().map(|it| field("wrong", it.clone())));
+            lines.push(field("started", format!("{starts} times; {failures} failed or lost")));
+            lines.extend(failure.iter().map(|it| field("error", it.clone())));
             lines.extend(help.iter().map(|it| field("help", it.clone())));
             let nothing = |it: &[String]| if it.is_empty() { "none".to_owned() } else { it.join(", ") };
             lines.push(field("leases", nothing(leases)));
@@ -202,24 +200,24 @@ fn details(frame: &mut Frame<'_>, view: &View, paint: Paint, area: Rect) {
         }
     }
     let scroll = u16::try_from(view.scroll).unwrap_or(u16::MAX);
-    let block = Block::new().borders(Borders::TOP).border_style(paint.faint()).title(" details ");
+    let block = Block::new().borders(Borders::TOP).border_style(styles.faint()).title(" details ");
     let text = Paragraph::new(lines).block(block).wrap(Wrap { trim: false }).scroll((scroll, 0));
     frame.render_widget(text, area);
 }
 
-fn help(frame: &mut Frame<'_>, paint: Paint) {
+fn draw_help(frame: &mut Frame<'_>, styles: Styles) {
     let lines: Vec<Line<'_>> = KEYS
         .iter()
-        .map(|(key, does)| {
-            Line::from(vec![Span::styled(format!(" {key:<5}"), paint.bold()), Span::raw(*does)])
+        .map(|(key, action)| {
+            Line::from(vec![Span::styled(format!(" {key:<5}"), styles.bold()), Span::raw(*action)])
         })
         .collect();
     let area = frame.area();
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(2).min(area.height);
     let width = area.width.min(36);
-    let place = Rect::new((area.width - width) / 2, (area.height - height) / 2, width, height);
-    frame.render_widget(Clear, place);
-    frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(" keys ")), place);
+    let popup = Rect::new((area.width - width) / 2, (area.height - height) / 2, width, height);
+    frame.render_widget(Clear, popup);
+    frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(" keys ")), popup);
 }
 
 #[cfg(test)]
@@ -243,10 +241,10 @@ mod tests {
     }
 
     #[test]
-    fn a_usual_terminal() {
+    fn wide_terminal() {
         insta::assert_snapshot!(drawn(90, 16, &view()), @r"
         .minds/mcp.yaml  generation 7  1/4 ready  2 tools  1 problem
-        SERVER STATE      ERA    TOOLS LEASES STARTS WHAT IS WRONG
+        SERVER STATE      ERA    TOOLS LEASES STARTS ERROR
         files  ready      modern 2     0      0/0
         search starting   -      0     0      0/0
         broken failed     -      0     0      1/1    MCPConnectionError: it ended at once
@@ -254,34 +252,34 @@ mod tests {
          problems ────────────────────────────────────────────────────────────────────────────────
         error: line 3 is wrong
          log ─────────────────────────────────────────────────────────────────────────────────────
-        broken: tried again in 1.5 s
+        broken: retry in 1.5 s
 
 
 
 
 
-        ? help  q end  ↑↓ choose  ⏎ details  r start anew  d switch off  / filter by name or state
+        ? help  q quit  ↑↓ select  ⏎ details  r restart  d disable  / filter by name or state  esc
         ");
     }
 
     #[test]
-    fn a_narrow_one() {
+    fn narrow_terminal() {
         insta::assert_snapshot!(drawn(36, 10, &view()), @r"
         .minds/mcp.yaml  generation 7  1/4 r
-        SERVER STATE      WHAT IS WRONG
+        SERVER STATE      ERROR
         files  ready
         search starting
         broken failed     MCPConnectionError
          problems ──────────────────────────
         error: line 3 is wrong
          log ───────────────────────────────
-        broken: tried again in 1.5 s
-        ? help  q end  ↑↓ choose  ⏎ details
+        broken: retry in 1.5 s
+        ? help  q quit  ↑↓ select  ⏎ details
         ");
     }
 
     #[test]
-    fn details_and_help_and_filter() {
+    fn details_help_and_filter() {
         let mut view = view();
         view.press(Key::Letter('j'));
         view.press(Key::Letter('j'));
@@ -292,13 +290,13 @@ mod tests {
         server   broken
         state    failed
         era      -
-        started  1 times, 1 of them failed or were lost
-        wrong    MCPConnectionError: it ended at once
+        started  1 times; 1 failed or lost
+        error    MCPConnectionError: it ended at once
         help     start it 31mby hand
         leases   none
         tools    none
 
-        ? help  q end  ↑↓ choose  ⏎ details  r start anew  d switch
+        ? help  q quit  ↑↓ select  ⏎ details  r restart  d disable
         ");
         view.press(Key::Letter('?'));
         insta::assert_snapshot!(drawn(60, 12, &view), @r"
@@ -320,7 +318,7 @@ mod tests {
         view.press(Key::Letter('o'));
         insta::assert_snapshot!(drawn(60, 8, &view), @r"
         .minds/mcp.yaml  generation 7  1/4 ready  2 tools  1 problem
-        SERVER STATE      ERA    TOOLS LEASES STARTS WHAT IS WRONG
+        SERVER STATE      ERA    TOOLS LEASES STARTS ERROR
         broken failed     -      0     0      1/1    MCPConnectionEr
         off    disabled   -      0     0      0/0
          problems ──────────────────────────────────────────────────
@@ -331,10 +329,10 @@ mod tests {
     }
 
     #[test]
-    fn any_size_is_drawn_and_nothing_commands_the_terminal() {
+    fn any_size_is_drawn_without_control_characters() {
         let mut view = view();
         for number in 0..50 {
-            view.say(&format!("line {number} \u{1b}[2J\u{202e}"));
+            view.log(&format!("line {number} \u{1b}[2J\u{202e}"));
         }
         for key in [Key::Escape, Key::Letter('?'), Key::Escape, Key::Enter, Key::Escape, Key::Letter('/')] {
             view.press(key);

@@ -1,6 +1,6 @@
-//! `watch` on a terminal: draws the view, reads keys, and does what they order.
+//! The full-screen view of `watch`: draws it, reads keys and executes their commands.
 //!
-//! The terminal is as it was when this ends, in whatever way: asked to, by a signal, or by a panic.
+//! The terminal is restored in every case: at a regular end, on a signal and on a panic.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,25 +20,26 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::draw::draw;
-use super::lines;
-use super::view::{Key, Order, View};
-use crate::context::Context;
-use crate::exit::Exit;
-use crate::signals::Signal;
+use super::view::{Key, View, ViewCommand};
+use crate::config::context::Context;
+use crate::render::events::{EventLine, change_lines, file_event_lines};
+use crate::runtime::exit::Exit;
+use crate::runtime::signals::Signal;
 
-/// How often keys are looked for, so that the thread that does it can be ended.
-const LOOK: Duration = Duration::from_millis(100);
-/// How long changes are gathered before they are drawn.
-const GATHERED: Duration = Duration::from_millis(30);
-/// How many messages of servers wait to be shown.
-const WAITING: usize = 256;
+/// How long one poll for keys may take. RecordingProxy polls, the thread can end.
+const KEY_POLL: Duration = Duration::from_millis(100);
+/// How long changes are collected before the next frame.
+const FRAME_DELAY: Duration = Duration::from_millis(30);
+/// The capacity of the queues for keys and log messages.
+const QUEUE_CAPACITY: usize = 256;
 
-/// What servers log, on its way to the view.
-pub(super) struct Logs(mpsc::Receiver<String>);
+/// Receives the log messages of servers.
+pub(super) struct ServerLogs(mpsc::Receiver<String>);
 
-struct Ear(mpsc::Sender<String>);
+/// Forwards the log messages of servers to the view.
+struct LogListener(mpsc::Sender<String>);
 
-impl Listener for Ear {
+impl Listener for LogListener {
     fn on_event<'a, 'b>(&'a self, event: ServerEvent) -> Pin<Box<dyn Future<Output = ()> + Send + 'b>>
     where
         'a: 'b,
@@ -48,44 +49,36 @@ impl Listener for Ear {
             let level = message.level.map_or("log", |it| it.as_str());
             let logger = message.logger.map(|it| format!("{it}: ")).unwrap_or_default();
             let data = message.data.map(|it| it.to_text().map_or_else(|| it.as_str().to_owned(), Into::into));
-            // What nobody has the time to read is not shown.
+            // Messages are dropped while the queue is full.
             let _ = self.0.try_send(format!("{level} {logger}{}", data.unwrap_or_default()));
         }
         Box::pin(std::future::ready(()))
     }
 }
 
-/// The options of a host whose servers' logs are shown.
-pub(super) fn listening(options: HostOptions) -> (HostOptions, Logs) {
-    let (tell, told) = mpsc::channel(WAITING);
-    let handlers = Handlers { listener: Some(Arc::new(Ear(tell))), ..options.handlers };
-    (HostOptions { handlers, ..options }, Logs(told))
+/// Adds a listener for the log messages of servers.
+pub(super) fn with_log_listener(options: HostOptions) -> (HostOptions, ServerLogs) {
+    let (sender, receiver) = mpsc::channel(QUEUE_CAPACITY);
+    let handlers = Handlers { listener: Some(Arc::new(LogListener(sender))), ..options.handlers };
+    (HostOptions { handlers, ..options }, ServerLogs(receiver))
 }
 
-/// The terminal while it is ours.
+/// The terminal in full-screen mode, and the thread that reads keys.
 struct Screen {
     terminal: ratatui::DefaultTerminal,
-    ended: Arc<AtomicBool>,
+    is_ended: Arc<AtomicBool>,
     reader: Option<JoinHandle<()>>,
 }
 
-/// What is on the terminal before the next picture, of which only what differs is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ground {
-    AsDrawn,
-    /// Its size was another one, though it may be the same again by now.
-    Unknown,
-}
-
 impl Screen {
-    fn begin(keys: mpsc::Sender<event::Event>) -> std::io::Result<Screen> {
-        // A panic puts the terminal right before it is told.
+    fn start(keys: mpsc::Sender<event::Event>) -> std::io::Result<Screen> {
+        // Also installs a panic hook that restores the terminal.
         let terminal = ratatui::try_init()?;
-        let ended = Arc::new(AtomicBool::new(false));
-        let mut screen = Screen { terminal, ended: Arc::clone(&ended), reader: None };
+        let is_ended = Arc::new(AtomicBool::new(false));
+        let mut screen = Screen { terminal, is_ended: Arc::clone(&is_ended), reader: None };
         let read = move || {
-            while !ended.load(Ordering::Relaxed) {
-                match event::poll(LOOK) {
+            while !is_ended.load(Ordering::Relaxed) {
+                match event::poll(KEY_POLL) {
                     Ok(false) => {}
                     Ok(true) => {
                         let Ok(event) = event::read() else { return };
@@ -93,7 +86,7 @@ impl Screen {
                             return;
                         }
                     }
-                    // The terminal is gone, and with it whoever presses keys.
+                    // The terminal was closed.
                     Err(_) => return,
                 }
             }
@@ -105,116 +98,115 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        self.ended.store(true, Ordering::Relaxed);
-        // It ends by its next look. Where the terminal is gone it does not: crossterm 0.29 reads the end of input again and
-        // again, and nobody can stop it. Then it goes with the process.
-        let begun = Instant::now();
-        while self.reader.as_ref().is_some_and(|it| !it.is_finished()) && begun.elapsed() < 5 * LOOK {
-            std::thread::sleep(LOOK / 10);
+        self.is_ended.store(true, Ordering::Relaxed);
+        // The thread ends after its current poll. If the terminal was closed, it does not: crossterm 0.29 reads the end of
+        // input in a loop that cannot be stopped. Then it ends with the process.
+        let start = Instant::now();
+        while self.reader.as_ref().is_some_and(|reader| !reader.is_finished())
+            && start.elapsed() < 5 * KEY_POLL
+        {
+            std::thread::sleep(KEY_POLL / 10);
         }
         ratatui::restore();
     }
 }
 
-/// Something that a key has ordered, under way.
-type Errand<'a> = Pin<Box<dyn Future<Output = Option<String>> + 'a>>;
+/// A running operation on a server. Returns an error message if it fails.
+type PendingCommand<'a> = Pin<Box<dyn Future<Output = Option<String>> + 'a>>;
 
-fn errand<'a>(host: &'a Host, order: Order) -> Option<Errand<'a>> {
-    let (Order::Restart(name) | Order::Disable(name)) = &order else { return None };
+fn pending_command<'a>(host: &'a Host, command: ViewCommand) -> Option<PendingCommand<'a>> {
+    let (ViewCommand::Restart(name) | ViewCommand::Disable(name)) = &command else { return None };
     let id = ServerId::parse(name).ok()?;
     Some(Box::pin(async move {
-        let done = match order {
-            Order::Restart(_) => host.restart(&id).await,
+        let result = match command {
+            ViewCommand::Restart(_) => host.restart(&id).await,
             _ => host.disable(&id).await,
         };
-        done.err().map(|it| format!("{id}: {it}"))
+        result.err().map(|error| format!("{id}: {error}"))
     }))
 }
 
-/// Shows what a host does until a key ends it.
-pub(super) async fn run(context: &Context, host: &Host, request: FollowRequest, logs: Logs) -> Exit {
-    let title = request.files.first().map(|it| it.path.display().to_string()).unwrap_or_default();
+/// Shows the state of a host until a key ends it.
+pub(super) async fn run(context: &Context, host: &Host, request: FollowRequest, logs: ServerLogs) -> Exit {
+    let title = request.files.first().map(|file| file.path.display().to_string()).unwrap_or_default();
     let mut view = View::new(&title);
-    let (tell, mut keys) = mpsc::channel(WAITING);
-    let mut screen = match Screen::begin(tell) {
+    let (sender, mut keys) = mpsc::channel(QUEUE_CAPACITY);
+    let mut screen = match Screen::start(sender) {
         Ok(screen) => screen,
         Err(error) => {
-            let message = format!("the terminal cannot be used: {error}");
-            let failure = context.console.failure(Exit::Wrong, &message, Some("`--plain` needs none"));
-            return context.tell(failure).await;
+            let message = format!("cannot use the terminal: {error}");
+            return context.fail(Exit::Failure, &message, Some("use `--plain`")).await;
         }
     };
-    let Logs(mut logs) = logs;
+    let ServerLogs(mut logs) = logs;
     let mut events = host.events();
     let mut changes = host.subscribe();
     changes.mark_changed();
-    let mut told = host.snapshot();
+    let mut published = host.snapshot();
     let mut following = host.follow(request).await;
-    let mut errands: FuturesUnordered<Errand<'_>> = FuturesUnordered::new();
+    let mut pending: FuturesUnordered<PendingCommand<'_>> = FuturesUnordered::new();
     let mut due = Some(Instant::now());
-    let mut ground = Ground::AsDrawn;
+    // Only differences from the previous frame are written. After a resize, the content of the terminal is unknown.
+    let mut needs_clear = false;
     loop {
         tokio::select! {
             biased;
-            key = keys.recv() => match key.map(|it| {
-                if matches!(it, event::Event::Resize(..)) {
-                    ground = Ground::Unknown;
-                }
-                key_of(&it).map_or(Order::Nothing, |it| view.press(it))
+            key = keys.recv() => match key.map(|event| {
+                needs_clear |= matches!(event, event::Event::Resize(..));
+                view_key(&event).map_or(ViewCommand::None, |key| view.press(key))
             }) {
-                Some(Order::Nothing) => {}
-                // The terminal may be gone, and with it whoever presses keys.
-                Some(Order::Quit) | None => return Exit::Done,
-                Some(Order::Interrupted) => return Exit::Signal(Signal::Interrupt),
-                Some(order @ (Order::Restart(_) | Order::Disable(_))) => errands.extend(errand(host, order)),
+                Some(ViewCommand::None) => {}
+                // `None`: the terminal was closed.
+                Some(ViewCommand::Quit) | None => return Exit::Success,
+                Some(ViewCommand::Interrupt) => return Exit::Signal(Signal::Interrupt),
+                Some(command @ (ViewCommand::Restart(_) | ViewCommand::Disable(_))) => {
+                    pending.extend(pending_command(host, command));
+                }
             },
             event = following.next() => match event {
-                Some(event) => tell_all(&mut view, lines::of_event(event)),
-                // Nobody but us shuts the host down, so that it has failed.
-                None => return Exit::Wrong,
+                Some(event) => log_events(&mut view, file_event_lines(event)),
+                // The host is shut down only by this command, so it has failed.
+                None => return Exit::Failure,
             },
             event = events.recv() => match event {
-                Ok(event) => view.happened(&event),
-                Err(RecvError::Lagged(missed)) => view.say(&format!("{missed} events were missed")),
-                Err(RecvError::Closed) => return Exit::Wrong,
+                Ok(event) => view.record_event(&event),
+                Err(RecvError::Lagged(missed)) => view.log(&format!("{missed} events were missed")),
+                Err(RecvError::Closed) => return Exit::Failure,
             },
             _ = changes.changed() => {
                 let now = changes.borrow_and_update().clone();
-                tell_all(&mut view, lines::between(&told, &now));
-                told = now;
+                log_events(&mut view, change_lines(&published, &now));
+                published = now;
             }
-            Some(failed) = errands.next(), if !errands.is_empty() => {
-                failed.iter().for_each(|it| view.say(it));
+            Some(error) = pending.next(), if !pending.is_empty() => {
+                error.iter().for_each(|error| view.log(error));
             }
-            Some(line) = logs.recv() => view.say(&line),
+            Some(line) = logs.recv() => view.log(&line),
             () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
                 due = None;
-                // Leases come and go without a generation.
-                view.publish(&told, &host.leases());
-                let colour = context.console.out;
-                let cleared = match std::mem::replace(&mut ground, Ground::AsDrawn) {
-                    Ground::AsDrawn => Ok(()),
-                    Ground::Unknown => screen.terminal.clear(),
-                };
+                // Leases change without a new generation.
+                view.update(&published, &host.leases());
+                let colour = context.console.out_colour;
+                let cleared = if std::mem::take(&mut needs_clear) { screen.terminal.clear() } else { Ok(()) };
                 if cleared.and_then(|()| screen.terminal.draw(|frame| draw(frame, &view, colour))).is_err() {
-                    // Nobody sees it any more.
-                    return Exit::Done;
+                    // The terminal was closed.
+                    return Exit::Success;
                 }
                 continue;
             }
         }
-        due = due.or_else(|| Some(Instant::now() + GATHERED));
+        due = due.or_else(|| Some(Instant::now() + FRAME_DELAY));
     }
 }
 
-fn tell_all(view: &mut View, lines: Vec<lines::Line>) {
-    for it in lines {
-        it.text(Colour::Never).lines().for_each(|it| view.say(it));
+fn log_events(view: &mut View, events: Vec<EventLine>) {
+    for event in events {
+        event.text(Colour::Never).lines().for_each(|line| view.log(line));
     }
 }
 
-/// What a key means; a new size means only that all is to be drawn again.
-fn key_of(event: &event::Event) -> Option<Key> {
+/// The key of a terminal event; `None` for other events.
+fn view_key(event: &event::Event) -> Option<Key> {
     let event::Event::Key(KeyEvent {
         code, modifiers, kind: KeyEventKind::Press | KeyEventKind::Repeat, ..
     }) = event

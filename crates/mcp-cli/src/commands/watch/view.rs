@@ -1,70 +1,69 @@
-//! What the full-screen view shows, and what keys do to it: state in, state out. Pure.
+//! The state of the full-screen view, and the effect of keys on it. Pure.
 //!
-//! Everything that comes from outside is made harmless when it enters, so that nothing behind this has to think of it.
+//! Untrusted text is sanitized when it is stored, so that drawing needs no sanitizing.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use mcp_host::{HostEvent, HostEventKind, HostSnapshot, LeaseReceipt, ServerState};
 use mcp_model::Severity;
 
-use crate::output::plain;
+use crate::output::sanitize;
 
-/// How many lines of the log are kept.
-const LOG: usize = 500;
-/// The longest line that is kept, in characters.
-const LONGEST: usize = 1000;
-/// The longest filter.
-const FILTER: usize = 100;
-/// How far a page goes.
+/// The maximum number of log lines.
+const MAX_LOG_LINES: usize = 500;
+/// The maximum length of a text, in characters.
+const MAX_CHARS: usize = 1000;
+/// The maximum length of the filter, in bytes.
+const MAX_FILTER: usize = 100;
+/// The number of lines that a page key moves.
 const PAGE: usize = 10;
 
-/// All that is shown.
+/// The state of the view.
 #[derive(Debug, Default)]
 pub(super) struct View {
-    /// What is watched.
+    /// The path of the configuration.
     pub(super) title: String,
     pub(super) generation: u64,
     pub(super) tools: usize,
-    pub(super) servers: Vec<Server>,
+    pub(super) servers: Vec<ServerRow>,
     pub(super) problems: Vec<(Severity, String)>,
     pub(super) log: VecDeque<String>,
     pub(super) filter: String,
     pub(super) mode: Mode,
-    /// The id of the server that the mark is on.
+    /// The id of the selected server.
     pub(super) selected: Option<String>,
-    /// How many lines of what is scrolled are above the first that is shown.
+    /// The number of lines scrolled out at the top.
     pub(super) scroll: usize,
     counts: BTreeMap<String, Counts>,
 }
 
-/// What is looked at.
+/// What the view shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Mode {
     #[default]
     List,
-    /// One server.
+    /// The selected server.
     Details,
     Help,
-    /// The filter is being written.
+    /// The list, while the filter is typed.
     Filter,
 }
 
 /// One server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Server {
-    /// As it is written, for orders.
+pub(super) struct ServerRow {
+    /// The original id.
     pub(super) id: String,
-    /// As it is shown.
+    /// The sanitized id.
     pub(super) name: String,
     pub(super) state: ServerState,
     pub(super) era: &'static str,
     pub(super) tools: Vec<String>,
-    /// Whose instances of it there are.
+    /// The dialogs that lease instances of it.
     pub(super) leases: Vec<String>,
-    /// How often it was started, and how often that failed or it was lost.
+    /// The number of starts, and of failed starts and lost connections.
     pub(super) starts: usize,
     pub(super) failures: usize,
-    /// What is wrong with it, and what to do.
     pub(super) failure: Option<String>,
     pub(super) help: Option<String>,
 }
@@ -75,7 +74,7 @@ struct Counts {
     failures: usize,
 }
 
-/// A key, as far as it means something.
+/// A key that the view handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     Up,
@@ -91,129 +90,128 @@ pub(super) enum Key {
     Letter(char),
 }
 
-/// What the host is to do.
+/// An operation that a key requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Order {
-    Nothing,
+pub(super) enum ViewCommand {
+    None,
     Restart(String),
     Disable(String),
-    /// The end, and whether Ctrl-C asked for it.
     Quit,
-    Interrupted,
+    /// Ctrl-C.
+    Interrupt,
 }
 
 impl View {
     pub(super) fn new(title: &str) -> View {
-        View { title: harmless(title), ..View::default() }
+        View { title: sanitize_bounded(title), ..View::default() }
     }
 
-    /// This is so now.
-    pub(super) fn publish(&mut self, published: &HostSnapshot, leases: &[LeaseReceipt]) {
+    /// Replaces the servers, tools, problems and leases.
+    pub(super) fn update(&mut self, published: &HostSnapshot, leases: &[LeaseReceipt]) {
         self.generation = published.generation;
         let tools = published.catalog.tools();
         self.tools = tools.len();
-        let server = |it: &mcp_host::ServerStatus| {
-            let counts = self.counts.get(&it.id).copied().unwrap_or_default();
-            let own = tools.iter().filter(|tool| tool.server.as_str() == it.id);
-            let leased = leases.iter().filter(|lease| lease.server.as_str() == it.id);
-            Server {
-                id: it.id.clone(),
-                name: harmless(&it.id),
-                state: it.state,
-                era: it.era.map_or("-", |it| it.as_str()),
-                tools: own.map(|it| harmless(it.name.as_str())).collect(),
-                leases: leased.map(lease).collect(),
+        let server = |status: &mcp_host::ServerStatus| {
+            let counts = self.counts.get(&status.id).copied().unwrap_or_default();
+            let own = tools.iter().filter(|tool| tool.server.as_str() == status.id);
+            let leased = leases.iter().filter(|lease| lease.server.as_str() == status.id);
+            ServerRow {
+                id: status.id.clone(),
+                name: sanitize_bounded(&status.id),
+                state: status.state,
+                era: status.era.map_or("-", |it| it.as_str()),
+                tools: own.map(|it| sanitize_bounded(it.name.as_str())).collect(),
+                leases: leased.map(lease_text).collect(),
                 starts: counts.starts,
                 failures: counts.failures,
-                failure: it.error.as_ref().map(|it| harmless(&it.to_string())),
-                help: it.error.as_ref().and_then(|it| it.help.as_deref()).map(harmless),
+                failure: status.error.as_ref().map(|failure| sanitize_bounded(&failure.to_string())),
+                help: status.error.as_ref().and_then(|it| it.help.as_deref()).map(sanitize_bounded),
             }
         };
         self.servers = published.servers.iter().map(server).collect();
         let mut problems: Vec<(Severity, String)> = published
             .problems
             .iter()
-            .map(|it| (it.problem.severity, harmless(&it.problem.message)))
+            .map(|it| (it.problem.severity, sanitize_bounded(&it.problem.message)))
             .collect();
         problems.sort_by_key(|it| it.0);
         self.problems = problems;
         self.keep_selection();
     }
 
-    /// This happened to a server.
-    pub(super) fn happened(&mut self, event: &HostEvent) {
+    /// Counts starts and failures, and logs retries.
+    pub(super) fn record_event(&mut self, event: &HostEvent) {
         let counts = self.counts.entry(event.server.clone()).or_default();
         match &event.kind {
             HostEventKind::Starting { failures: _ } => counts.starts += 1,
             HostEventKind::StartFailed(_) | HostEventKind::Lost(_) => counts.failures += 1,
             HostEventKind::RestartScheduled { after, failures: _ } => {
-                let text = format!("{}: tried again in {:.1} s", event.server, after.as_secs_f64());
-                self.say(&text);
+                let text = format!("{}: retry in {:.1} s", event.server, after.as_secs_f64());
+                self.log(&text);
             }
-            HostEventKind::RestartSuspended { after, failures: setbacks } => {
+            HostEventKind::RestartSuspended { after, failures } => {
                 let seconds = after.as_secs();
-                let text =
-                    format!("{}: went wrong {setbacks} times, left alone for {seconds} s", event.server);
-                self.say(&text);
+                let text = format!("{}: failed {failures} times, next attempt in {seconds} s", event.server);
+                self.log(&text);
             }
-            // The next generation says it.
+            // Other events are visible in the next generation.
             _ => {}
         }
     }
 
-    /// A line for the log.
-    pub(super) fn say(&mut self, text: &str) {
-        if self.log.len() == LOG {
+    /// Appends a line to the log.
+    pub(super) fn log(&mut self, text: &str) {
+        if self.log.len() == MAX_LOG_LINES {
             self.log.pop_front();
         }
-        self.log.push_back(harmless(text));
+        self.log.push_back(sanitize_bounded(text));
     }
 
-    /// The servers that the filter lets through.
-    pub(super) fn shown(&self) -> Vec<&Server> {
+    /// The servers that match the filter.
+    pub(super) fn visible_servers(&self) -> Vec<&ServerRow> {
         let filter = self.filter.to_lowercase();
-        let fits = |it: &&Server| {
-            it.name.to_lowercase().contains(&filter) || it.state.as_str().contains(filter.as_str())
+        let matches = |row: &&ServerRow| {
+            row.name.to_lowercase().contains(&filter) || row.state.as_str().contains(filter.as_str())
         };
-        self.servers.iter().filter(fits).collect()
+        self.servers.iter().filter(matches).collect()
     }
 
-    /// Where the mark is among those that are shown.
-    pub(super) fn mark(&self) -> Option<usize> {
-        self.shown().iter().position(|it| Some(&it.id) == self.selected.as_ref())
+    /// The index of the selection among the visible servers.
+    pub(super) fn selected_index(&self) -> Option<usize> {
+        self.visible_servers().iter().position(|it| Some(&it.id) == self.selected.as_ref())
     }
 
-    /// The server that the mark is on.
-    pub(super) fn marked(&self) -> Option<&Server> {
+    /// The selected server.
+    pub(super) fn selected_server(&self) -> Option<&ServerRow> {
         self.servers.iter().find(|it| Some(&it.id) == self.selected.as_ref())
     }
 
-    /// Takes a key.
-    pub(super) fn press(&mut self, key: Key) -> Order {
+    /// Handles a key.
+    pub(super) fn press(&mut self, key: Key) -> ViewCommand {
         if key == Key::Interrupt {
-            return Order::Interrupted;
+            return ViewCommand::Interrupt;
         }
         match self.mode {
-            Mode::Filter => self.write(key),
+            Mode::Filter => self.press_in_filter(key),
             Mode::Help => {
                 self.mode = Mode::List;
-                return if key == Key::Letter('q') { Order::Quit } else { Order::Nothing };
+                return if key == Key::Letter('q') { ViewCommand::Quit } else { ViewCommand::None };
             }
-            Mode::Details => return self.read(key),
-            Mode::List => return self.choose(key),
+            Mode::Details => return self.press_in_details(key),
+            Mode::List => return self.press_in_list(key),
         }
-        Order::Nothing
+        ViewCommand::None
     }
 
-    fn choose(&mut self, key: Key) -> Order {
+    fn press_in_list(&mut self, key: Key) -> ViewCommand {
         match key {
-            Key::Up | Key::Letter('k') => self.go(|at, _| at.saturating_sub(1)),
-            Key::Down | Key::Letter('j') => self.go(|at, _| at + 1),
-            Key::PageUp => self.go(|at, _| at.saturating_sub(PAGE)),
-            Key::PageDown => self.go(|at, _| at + PAGE),
-            Key::First | Key::Letter('g') => self.go(|_, _| 0),
-            Key::Last | Key::Letter('G') => self.go(|_, last| last),
-            Key::Enter if self.marked().is_some() => {
+            Key::Up | Key::Letter('k') => self.move_selection(|at, _| at.saturating_sub(1)),
+            Key::Down | Key::Letter('j') => self.move_selection(|at, _| at + 1),
+            Key::PageUp => self.move_selection(|at, _| at.saturating_sub(PAGE)),
+            Key::PageDown => self.move_selection(|at, _| at + PAGE),
+            Key::First | Key::Letter('g') => self.move_selection(|_, _| 0),
+            Key::Last | Key::Letter('G') => self.move_selection(|_, last| last),
+            Key::Enter if self.selected_server().is_some() => {
                 self.mode = Mode::Details;
                 self.scroll = 0;
             }
@@ -223,14 +221,14 @@ impl View {
                 self.filter.clear();
                 self.keep_selection();
             }
-            Key::Letter('q') => return Order::Quit,
-            Key::Letter(it) => return self.order(it),
+            Key::Letter('q') => return ViewCommand::Quit,
+            Key::Letter(it) => return self.server_command(it),
             Key::Enter | Key::Erase | Key::Interrupt => {}
         }
-        Order::Nothing
+        ViewCommand::None
     }
 
-    fn read(&mut self, key: Key) -> Order {
+    fn press_in_details(&mut self, key: Key) -> ViewCommand {
         match key {
             Key::Up | Key::Letter('k') => self.scroll = self.scroll.saturating_sub(1),
             Key::Down | Key::Letter('j') => self.scroll = self.scroll.saturating_add(1),
@@ -239,14 +237,14 @@ impl View {
             Key::First | Key::Letter('g') => self.scroll = 0,
             Key::Enter | Key::Escape | Key::Erase => self.mode = Mode::List,
             Key::Letter('?') => self.mode = Mode::Help,
-            Key::Letter('q') => return Order::Quit,
-            Key::Letter(it) => return self.order(it),
+            Key::Letter('q') => return ViewCommand::Quit,
+            Key::Letter(it) => return self.server_command(it),
             Key::Last | Key::Interrupt => {}
         }
-        Order::Nothing
+        ViewCommand::None
     }
 
-    fn write(&mut self, key: Key) {
+    fn press_in_filter(&mut self, key: Key) {
         match key {
             Key::Enter => self.mode = Mode::List,
             Key::Escape => {
@@ -256,7 +254,7 @@ impl View {
             Key::Erase => {
                 self.filter.pop();
             }
-            Key::Letter(it) if self.filter.len() < FILTER && !it.is_control() => self.filter.push(it),
+            Key::Letter(it) if self.filter.len() < MAX_FILTER && !it.is_control() => self.filter.push(it),
             Key::Letter(_)
             | Key::Up
             | Key::Down
@@ -269,54 +267,54 @@ impl View {
         self.keep_selection();
     }
 
-    /// What a letter orders about the marked server.
-    fn order(&mut self, letter: char) -> Order {
-        let Some(Server { id, state, .. }) = self.marked() else { return Order::Nothing };
-        let (name, off) = (id.clone(), *state == ServerState::Disabled);
-        match (letter, off) {
-            // One that is switched off is switched on by starting it.
+    /// The operation of a letter on the selected server.
+    fn server_command(&mut self, letter: char) -> ViewCommand {
+        let Some(ServerRow { id, state, .. }) = self.selected_server() else { return ViewCommand::None };
+        let (name, is_disabled) = (id.clone(), *state == ServerState::Disabled);
+        match (letter, is_disabled) {
+            // Restarting a disabled server enables it.
             ('r', _) | ('d', true) => {
-                self.say(&format!("{name}: is started anew"));
-                Order::Restart(name)
+                self.log(&format!("{name}: restarting"));
+                ViewCommand::Restart(name)
             }
             ('d', false) => {
-                self.say(&format!("{name}: is switched off"));
-                Order::Disable(name)
+                self.log(&format!("{name}: disabling"));
+                ViewCommand::Disable(name)
             }
-            (_, _) => Order::Nothing,
+            (_, _) => ViewCommand::None,
         }
     }
 
-    fn go(&mut self, to: impl FnOnce(usize, usize) -> usize) {
-        let shown = self.shown();
-        let Some(last) = shown.len().checked_sub(1) else { return };
-        let at = to(self.mark().unwrap_or_default(), last).min(last);
-        self.selected = Some(shown[at].id.clone());
+    fn move_selection(&mut self, to: impl FnOnce(usize, usize) -> usize) {
+        let visible = self.visible_servers();
+        let Some(last) = visible.len().checked_sub(1) else { return };
+        let at = to(self.selected_index().unwrap_or_default(), last).min(last);
+        self.selected = Some(visible[at].id.clone());
     }
 
-    /// The mark stays on its server, and goes to the first where that is gone.
+    /// Selects the first visible server if the selected one is not visible.
     fn keep_selection(&mut self) {
-        if self.mark().is_none() {
-            self.selected = self.shown().first().map(|it| it.id.clone());
+        if self.selected_index().is_none() {
+            self.selected = self.visible_servers().first().map(|it| it.id.clone());
         }
     }
 }
 
-fn lease(lease: &LeaseReceipt) -> String {
-    let who = match lease.dialog.as_str() {
+fn lease_text(lease: &LeaseReceipt) -> String {
+    let dialog = match lease.dialog.as_str() {
         "" => "calls without a dialog".to_owned(),
-        name => harmless(name),
+        name => sanitize_bounded(name),
     };
     match lease.pid {
-        Some(pid) => format!("{who} (process {pid})"),
-        None => who,
+        Some(pid) => format!("{dialog} (process {pid})"),
+        None => dialog,
     }
 }
 
-/// A stranger's text on one line, and bounded.
-fn harmless(text: &str) -> String {
-    let start: String = text.chars().take(LONGEST).collect();
-    plain::line(&start)
+/// Sanitizes an untrusted text to one line of bounded length.
+fn sanitize_bounded(text: &str) -> String {
+    let start: String = text.chars().take(MAX_CHARS).collect();
+    sanitize::line(&start)
 }
 
 #[cfg(test)]
@@ -329,9 +327,8 @@ pub(super) mod tests {
     use mcp_registry::{Builtins, Catalog, Problem, ServerEntry, ServerLists};
 
     use super::*;
-    use crate::fixture;
 
-    /// Three servers, one of which is hostile.
+    /// Four servers, one with hostile text.
     pub(in super::super) fn published() -> HostSnapshot {
         let page = r#"{"tools":[{"name":"echo","inputSchema":{}},{"name":"add\u001b[2J","inputSchema":{}}]}"#;
         let page = RawJson::parse(page.into()).unwrap();
@@ -350,7 +347,7 @@ pub(super) mod tests {
             ("broken", ServerState::Failed),
             ("off", ServerState::Disabled),
         ];
-        let mut res = fixture::published(&states);
+        let mut res = crate::tests::published(&states);
         res.generation = 7;
         res.catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
         res.servers[0].era = Some(Era::Modern);
@@ -367,22 +364,22 @@ pub(super) mod tests {
     pub(in super::super) fn view() -> View {
         let mut view = View::new(".minds/mcp.yaml");
         let event = |server: &str, what| HostEvent { at: UNIX_EPOCH, server: server.to_owned(), kind: what };
-        view.happened(&event("broken", HostEventKind::Starting { failures: 0 }));
+        view.record_event(&event("broken", HostEventKind::Starting { failures: 0 }));
         let failure = HostError { kind: ErrorKind::Connection, message: String::new(), help: None };
-        view.happened(&event("broken", HostEventKind::Lost(failure)));
-        view.happened(&event(
+        view.record_event(&event("broken", HostEventKind::Lost(failure)));
+        view.record_event(&event(
             "broken",
             HostEventKind::RestartScheduled { after: Duration::from_millis(1500), failures: 1 },
         ));
-        view.publish(&published(), &[]);
+        view.update(&published(), &[]);
         view
     }
 
-    /// What the letters and arrows of `keys` lead to: orders, the mark, the mode and the filter.
+    /// Presses `keys` and compares the commands, the selection, the mode and the filter.
     #[track_caller]
     fn check(keys: &str, want: &str) {
         let mut view = view();
-        let mut orders = Vec::new();
+        let mut commands = Vec::new();
         for it in keys.chars() {
             let key = match it {
                 '↑' => Key::Up,
@@ -394,17 +391,20 @@ pub(super) mod tests {
                 '×' => Key::Interrupt,
                 it => Key::Letter(it),
             };
-            let order = view.press(key);
-            if order != Order::Nothing {
-                orders.push(format!("{order:?}"));
+            let command = view.press(key);
+            if command != ViewCommand::None {
+                commands.push(format!("{command:?}"));
             }
         }
-        let mark = view.selected.as_deref().unwrap_or("nothing");
-        assert_eq!(format!("{} on {mark} in {:?} {:?}", orders.join(" "), view.mode, view.filter), want);
+        let selected = view.selected.as_deref().unwrap_or("nothing");
+        assert_eq!(
+            format!("{} on {selected} in {:?} {:?}", commands.join(" "), view.mode, view.filter),
+            want
+        );
     }
 
     #[test]
-    fn keys_move_and_order() {
+    fn keys_select_and_control_servers() {
         check("", " on files in List \"\"");
         check("jj", " on broken in List \"\"");
         check("↓↓↑", " on search in List \"\"");
@@ -420,43 +420,43 @@ pub(super) mod tests {
         check("?x", " on files in List \"\"");
         check("q", "Quit on files in List \"\"");
         check("⏎q", "Quit on files in Details \"\"");
-        check("/q×", "Interrupted on nothing in Filter \"q\"");
+        check("/q×", "Interrupt on nothing in Filter \"q\"");
     }
 
     #[test]
-    fn a_filter_is_written_and_taken_back() {
+    fn filter_is_edited_and_cleared() {
         check("/BRO⏎", " on broken in List \"BRO\"");
         check("/broken⌫⌫⌫⌫⌫⌫⌫", " on broken in Filter \"\"");
-        check("/nobody⏎jrd", " on nothing in List \"nobody\"");
-        check("/nobody⏎⎋", " on files in List \"\"");
+        check("/absent⏎jrd", " on nothing in List \"absent\"");
+        check("/absent⏎⎋", " on files in List \"\"");
         check("/failed⏎", " on broken in List \"failed\"");
         check("/x⎋", " on files in List \"\"");
     }
 
     #[test]
-    fn the_mark_stays_on_its_server() {
+    fn selection_follows_its_server() {
         let mut view = view();
         view.press(Key::Letter('G'));
         let mut published = published();
         published.servers.remove(0);
-        view.publish(&published, &[]);
-        assert_eq!((view.selected.as_deref(), view.mark()), (Some("off"), Some(2)));
+        view.update(&published, &[]);
+        assert_eq!((view.selected.as_deref(), view.selected_index()), (Some("off"), Some(2)));
         published.servers.pop();
-        view.publish(&published, &[]);
+        view.update(&published, &[]);
         assert_eq!(view.selected.as_deref(), Some("search"));
         published.servers.clear();
-        view.publish(&published, &[]);
+        view.update(&published, &[]);
         assert_eq!(view.selected, None);
-        assert_eq!(view.press(Key::Letter('r')), Order::Nothing);
+        assert_eq!(view.press(Key::Letter('r')), ViewCommand::None);
     }
 
     #[test]
-    fn the_log_has_an_end() {
+    fn log_is_bounded() {
         let mut view = view();
-        for number in 0..2 * LOG {
-            view.say(&format!("{number} {}", "x".repeat(2 * LONGEST)));
+        for number in 0..2 * MAX_LOG_LINES {
+            view.log(&format!("{number} {}", "x".repeat(2 * MAX_CHARS)));
         }
-        assert_eq!(view.log.len(), LOG);
-        assert!(view.log.iter().all(|it| it.chars().count() <= LONGEST));
+        assert_eq!(view.log.len(), MAX_LOG_LINES);
+        assert!(view.log.iter().all(|it| it.chars().count() <= MAX_CHARS));
     }
 }

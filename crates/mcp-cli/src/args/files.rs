@@ -1,0 +1,157 @@
+//! Arguments of the commands that read and write configuration files without starting servers.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use mcp_config::Profile;
+
+use crate::args::ProfileName;
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Configuration files or folders [default: the nearest configuration]
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Fix mistakes whose correction is certain, and show the changes; =all also applies suggestions
+    #[arg(long, value_name = "LEVEL", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "sure")]
+    pub(crate) fix: Option<FixLevel>,
+}
+
+/// Which mistakes are fixed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FixLevel {
+    /// Only fixes that are certain
+    Sure,
+    /// Also suggestions, which may be wrong or change behaviour
+    All,
+}
+
+/// Arguments of `convert`.
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArgs {
+    /// Configuration file or folder
+    pub(crate) file: PathBuf,
+    /// Dialect to write
+    #[arg(long, value_enum, value_name = "DIALECT")]
+    pub(crate) to: ProfileName,
+    /// New file for the result [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// Arguments of `remove`, `enable` and `disable`.
+#[derive(Debug, Args)]
+pub(crate) struct EditArgs {
+    /// Configuration file or folder
+    pub(crate) file: PathBuf,
+    /// Name of the server
+    pub(crate) server: String,
+    /// Show the change without writing it
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Arguments of `add`.
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("source").required(true).args(
+    ["command", "url", "npm", "pypi", "image", "server_json"]
+)))]
+pub(crate) struct AddArgs {
+    /// Configuration file or folder; a missing file is created
+    pub(crate) file: PathBuf,
+    /// Name of the new server [default: derived from the package or URL]
+    pub(crate) server: Option<String>,
+    /// Program to start
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) command: Option<String>,
+    /// npm package to start with npx, such as @modelcontextprotocol/server-everything@2026.7.4
+    #[arg(long, value_name = "PACKAGE")]
+    pub(crate) npm: Option<String>,
+    /// PyPI package to start with uvx, such as mcp-server-git
+    #[arg(long, value_name = "PACKAGE")]
+    pub(crate) pypi: Option<String>,
+    /// Container image to start with docker
+    #[arg(long, value_name = "IMAGE")]
+    pub(crate) image: Option<String>,
+    /// Server description in the MCP registry's server.json format; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) server_json: Option<PathBuf>,
+    /// Arguments of the program: everything that follows
+    #[arg(long, value_name = "ARG", num_args = 1.., allow_hyphen_values = true, conflicts_with_all = ["url", "server_json"])]
+    pub(crate) args: Vec<String>,
+    /// Environment variable of the server; `${NAME}` in the value is replaced when the server starts
+    #[arg(long, value_name = "NAME=VALUE", conflicts_with_all = ["url", "server_json"])]
+    pub(crate) env: Vec<String>,
+    /// URL to connect to
+    #[arg(long)]
+    pub(crate) url: Option<String>,
+    /// Transport of the URL [default: by its scheme]
+    #[arg(long, value_enum, requires = "url")]
+    pub(crate) transport: Option<UrlTransport>,
+    /// Header of every request; `${NAME}` in the value is replaced when the server starts
+    #[arg(long, value_name = "NAME=VALUE", requires = "url")]
+    pub(crate) header: Vec<String>,
+    /// Description of the server
+    #[arg(long)]
+    pub(crate) description: Option<String>,
+    /// Show the change without writing it
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// A transport that uses a URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UrlTransport {
+    /// Streamable HTTP
+    Http,
+    /// HTTP with server-sent events
+    Sse,
+    /// WebSocket
+    Websocket,
+}
+
+/// Arguments of `import`.
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// Configuration to add the servers to; without it, they are only listed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) into: Option<PathBuf>,
+    /// File to import from [default: the known files of other programs]; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from: Vec<PathBuf>,
+    /// Import only this server; may be given several times
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) server: Vec<String>,
+    /// Show the change without writing it
+    #[arg(long, requires = "into")]
+    pub(crate) dry_run: bool,
+}
+
+/// A schema by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaName {
+    /// HoloDeck's agent.yaml
+    Holodeck,
+    /// Dominds' .minds/mcp.yaml
+    Dominds,
+    /// The servers of an ACP session, protocol version 1
+    AcpV1,
+    /// The servers of an ACP session, draft of protocol version 2
+    AcpV2,
+    /// The mcp.json of an editor or agent
+    McpJson,
+}
+
+impl SchemaName {
+    /// The profile that the schema describes by default.
+    pub(crate) fn profile(self) -> Profile {
+        match self {
+            SchemaName::Holodeck => Profile::HoloDeck,
+            SchemaName::Dominds => Profile::Dominds,
+            SchemaName::AcpV1 => Profile::AcpV1,
+            SchemaName::AcpV2 => Profile::AcpV2,
+            SchemaName::McpJson => Profile::McpJson,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Arguments of the commands that start servers and use them.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// A configuration, and optionally one of its servers.
+#[derive(Debug, Args)]
+pub(crate) struct ServerArgs {
+    /// Configuration file or folder [default: the nearest configuration]
+    pub(crate) file: Option<PathBuf>,
+    /// Start and list only this server
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) server: Option<String>,
+}
+
+/// Arguments of `tools`.
+#[derive(Debug, Args)]
+pub(crate) struct ToolsArgs {
+    #[command(flatten)]
+    pub(crate) servers: ServerArgs,
+    /// Show only this tool, with its arguments
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) schema: Option<String>,
+    /// Group the tools by server
+    #[arg(long, conflicts_with = "schema")]
+    pub(crate) tree: bool,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// Configuration file or folder [default: the nearest configuration]
+    pub(crate) file: Option<PathBuf>,
+    /// Server whose rules are applied; optional if there is only one
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) server: Option<String>,
+    /// Name that the server gives a tool; may be given several times, to show name collisions
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["prompt", "resource", "start"])]
+    pub(crate) tool: Vec<String>,
+    /// Name that the server gives a prompt
+    #[arg(long, value_name = "NAME")]
+    pub(crate) prompt: Vec<String>,
+    /// Name that the server gives a resource
+    #[arg(long, value_name = "NAME")]
+    pub(crate) resource: Vec<String>,
+    /// Start the server and compare what it offers with the lock file; without names, explain everything it offers
+    #[arg(long)]
+    pub(crate) start: bool,
+}
+
+/// Arguments of `lock`.
+#[derive(Debug, Args)]
+pub(crate) struct LockArgs {
+    /// Configuration file or folder [default: the nearest configuration]
+    pub(crate) file: Option<PathBuf>,
+    /// Approve what this server offers now, or one of its tools, prompts or resources; may be given several times
+    #[arg(long, value_name = "SERVER[/TOOL]")]
+    pub(crate) update: Vec<String>,
+    /// Approve everything that all servers offer now
+    #[arg(long, conflicts_with = "update")]
+    pub(crate) all: bool,
+    /// Write nothing, and fail if anything differs from what was approved
+    #[arg(long, conflicts_with_all = ["update", "all"])]
+    pub(crate) check: bool,
+}
+
+/// Arguments of `login`.
+#[derive(Debug, Args)]
+pub(crate) struct LoginArgs {
+    #[command(flatten)]
+    pub(crate) target: LoginTarget,
+    /// Id of a client that is registered with the server's authorization server
+    #[arg(long, value_name = "ID")]
+    pub(crate) client_id: Option<String>,
+    /// Environment variable that holds the secret of that client
+    #[arg(long, value_name = "VARIABLE", requires = "client_id")]
+    pub(crate) client_secret_env: Option<String>,
+    /// Print the address of the login page and open no browser (the default without a screen). After a login on another
+    /// machine, paste the address at which its browser ended, even if the browser shows an error
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+}
+
+/// The server to log in to or out of.
+#[derive(Debug, Args)]
+pub(crate) struct LoginTarget {
+    /// Name of the server
+    pub(crate) server: String,
+    /// Configuration file or folder [default: the nearest configuration]
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// Arguments of `call`.
+#[derive(Debug, Args)]
+pub(crate) struct CallArgs {
+    /// Configuration file or folder
+    pub(crate) file: PathBuf,
+    /// Tool to call: the name that `tools` shows, or the server's own name if only one server has it
+    pub(crate) tool: String,
+    /// Arguments: a JSON object, @FILE, `-` for standard input, or name=value pairs. The tool's schema determines the
+    /// type of each value; name:=JSON passes JSON as it is
+    #[arg(value_name = "ARGS")]
+    pub(crate) arguments: Vec<String>,
+    /// Save images, audio and other binary content of the result in this folder; existing files are not overwritten
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) save: Option<PathBuf>,
+}
+
+/// Arguments of `watch`.
+#[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    /// Configuration file or folder; the file may be missing [default: the nearest configuration]
+    pub(crate) file: Option<PathBuf>,
+    /// Print line by line, on a terminal too
+    #[arg(long)]
+    pub(crate) plain: bool,
+}
+
+/// Arguments of `shell`.
+#[derive(Debug, Args)]
+pub(crate) struct ShellArgs {
+    /// Configuration file or folder [default: the nearest configuration]
+    pub(crate) file: Option<PathBuf>,
+    /// Record the session to this file, without secrets, for `replay`
+    #[arg(long, value_name = "OUT")]
+    pub(crate) record: Option<PathBuf>,
+}

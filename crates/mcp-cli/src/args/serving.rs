@@ -1,0 +1,136 @@
+//! Arguments of the commands that act as an MCP server, a proxy or an ACP agent.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use mcp_acp::AcpVersion;
+use mcp_model::RawJson;
+
+use crate::args::address;
+
+/// Arguments of `serve`.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("transport").required(true).args(["stdio", "http"]))]
+pub(crate) struct ServeArgs {
+    /// Configuration file or folder; the file may be missing [default: the nearest configuration]
+    pub(crate) file: Option<PathBuf>,
+    /// Serve one client over standard input and output
+    #[arg(long)]
+    pub(crate) stdio: bool,
+    /// Serve over HTTP at this address, such as 127.0.0.1:8807; port 0 takes any free port. The path is /mcp, or
+    /// /mcp/SERVER for one server
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    pub(crate) http: Option<SocketAddr>,
+    /// Serve only this server
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) only: Option<String>,
+    /// Use the names that the server itself gives
+    #[arg(long, requires = "only")]
+    pub(crate) raw_names: bool,
+    /// Use only this era of the protocol with the servers, for servers that support one era better
+    #[arg(long, value_enum, value_name = "ERA")]
+    pub(crate) era: Option<EraName>,
+    /// File of bearer tokens, one per line, each with its scope: TOKEN [name=NAME] [servers=a,b*] [tools=…] [prompts=…]
+    /// [resources=…]. Without tokens, all clients count as one: they share limits, and dialogs of the same name
+    #[arg(long, value_name = "FILE", requires = "http")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Environment variable that holds such lines
+    #[arg(long, value_name = "NAME", requires = "http")]
+    pub(crate) token_env: Option<String>,
+    /// Accept this host name from clients, besides localhost and the address; may be given several times
+    #[arg(long, value_name = "HOST", requires = "http")]
+    pub(crate) allow_host: Vec<String>,
+    /// Accept requests from web pages of this origin, such as https://app.example; may be given several times
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    pub(crate) allow_origin: Vec<String>,
+    /// Serve HTTPS with this certificate, a PEM file
+    #[arg(long, value_name = "FILE", requires_all = ["http", "tls_key"])]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// Private key of the certificate, a PEM file
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// ServerDefinitions the tools mcp_release, mcp_restart and mcp_disable, and the resources mcp-host://problems and
+    /// mcp-host://servers
+    #[arg(long)]
+    pub(crate) admin: bool,
+    /// Close a session after it was idle for this many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 1800, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) idle: u64,
+}
+
+/// An era of the protocol by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EraName {
+    /// With sessions: up to 2025-11-25
+    Legacy,
+    /// Stateless: 2026-07-28
+    Modern,
+}
+
+/// Arguments of `record`.
+#[derive(Debug, Args)]
+pub(crate) struct RecordArgs {
+    /// Configuration file or folder [default: the nearest configuration]
+    pub(crate) file: Option<PathBuf>,
+    /// File to write
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) out: PathBuf,
+    /// Record only this server; with COMMAND, its name in the recording
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) server: Option<String>,
+    /// Call this tool with ARGS in one word, as `call` accepts them ({} for none); may be given several times
+    #[arg(long, num_args = 2, value_names = ["TOOL", "ARGS"])]
+    pub(crate) call: Vec<String>,
+    /// Make the calls in this file, or on standard input for `-`: one per line, a tool and its arguments
+    #[arg(long, value_name = "FILE")]
+    pub(crate) calls: Option<PathBuf>,
+    /// Start this server as a proxy: forward and record all messages between it and the host that started `record`
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["file", "call", "calls"])]
+    pub(crate) command: Vec<String>,
+}
+
+/// Arguments of `replay`.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// File that `record` has written
+    pub(crate) recording: PathBuf,
+    /// Server to replay; required if the recording has several
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) server: Option<String>,
+    /// Serve over HTTP at this loopback address instead of standard input and output, such as 127.0.0.1:8808; port 0
+    /// takes any free port. The path is /mcp
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    pub(crate) http: Option<SocketAddr>,
+}
+
+/// Arguments of `demo-server`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoServerArgs {
+    /// Serve over HTTP at this loopback address instead of standard input and output, such as 127.0.0.1:8808; port 0
+    /// takes any free port. The path is /mcp, /sse for clients of the older SSE transport, and /ws for WebSocket
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    pub(crate) http: Option<SocketAddr>,
+}
+
+/// Arguments of `acp-check`.
+#[derive(Debug, Args)]
+pub(crate) struct AcpCheckArgs {
+    /// MCP capabilities that the agent declares: {"http": true} in version 1, {"stdio": {}} in version 2
+    #[arg(long, value_name = "JSON", value_parser = json_object)]
+    pub(crate) capabilities: RawJson,
+    /// Version of ACP: 1 or 2
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = acp_version)]
+    pub(crate) protocol: AcpVersion,
+}
+
+fn acp_version(text: &str) -> Result<AcpVersion, String> {
+    let version = text.parse().ok().and_then(AcpVersion::from_number);
+    version.ok_or_else(|| "the versions are 1 and 2".to_owned())
+}
+
+/// Parses a JSON object. The error does not repeat the text.
+fn json_object(text: &str) -> Result<RawJson, String> {
+    let json = RawJson::parse(text.to_owned().into()).map_err(|error| format!("not valid JSON: {error}"))?;
+    if json.is_object() { Ok(json) } else { Err("not a JSON object".to_owned()) }
+}

@@ -1,0 +1,105 @@
+//! `demo-server`: runs the bundled demo server, so that a first try needs nothing else.
+//!
+//! Standard output carries only the protocol. Everything else is written to standard error.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use mcp_demo::{DemoError, Ended, HttpServer};
+use tokio::sync::oneshot;
+
+use crate::output::console::Console;
+use crate::output::error_chain;
+use crate::output::style;
+use crate::runtime::exit::Exit;
+use crate::runtime::signals::Signals;
+
+/// How long the shutdown waits for open connections.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Serves until the client disconnects or a signal arrives.
+pub(crate) async fn run(console: &Console, http: Option<SocketAddr>, signals: &mut Signals) -> Exit {
+    let ended = match http {
+        Some(address) => serve_http(address, signals).await,
+        None => serve_stdio(signals).await,
+    };
+    match ended {
+        Ok(exit) => exit,
+        Err(error) => {
+            write_stderr(&style::error(console.err_colour, &error_chain(&error), help(&error)));
+            exit_of(&error)
+        }
+    }
+}
+
+async fn serve_stdio(signals: &mut Signals) -> Result<Exit, DemoError> {
+    tokio::select! {
+        biased;
+        signal = signals.next() => Ok(Exit::Signal(signal)),
+        ended = mcp_demo::serve_stdio() => ended.map(|()| Exit::Success),
+    }
+}
+
+async fn serve_http(address: SocketAddr, signals: &mut Signals) -> Result<Exit, DemoError> {
+    let server = HttpServer::bind(address).await?;
+    let (http, sse, websocket) = (server.url(), server.sse_url(), server.websocket_url());
+    write_stderr(&format!("the demo server listens at {http}\n"));
+    write_stderr(&format!("for clients of the older SSE transport at {sse}\n"));
+    write_stderr(&format!("for WebSocket at {websocket}\n"));
+    let (stop, stopped) = oneshot::channel::<()>();
+    // Dropping the sender starts the shutdown.
+    let serving = server.serve(async { drop(stopped.await) });
+    tokio::pin!(serving);
+    tokio::select! {
+        biased;
+        signal = signals.next() => {
+            drop(stop);
+            tokio::select! {
+                biased;
+                _ = signals.next() => {}
+                _ = tokio::time::timeout(GRACE, &mut serving) => {}
+            }
+            Ok(Exit::Signal(signal))
+        }
+        ended = &mut serving => Ok(match ended? {
+            Ended::Closed => Exit::Success,
+            Ended::Exited(code) => Exit::DemoServer(code),
+        }),
+    }
+}
+
+/// An address that is not a loopback address is an error in the command line; all others are failures.
+fn exit_of(error: &DemoError) -> Exit {
+    match error {
+        DemoError::NotLoopback(_) => Exit::Usage,
+        _ => Exit::Failure,
+    }
+}
+
+fn help(error: &DemoError) -> Option<&'static str> {
+    match error {
+        DemoError::NotLoopback(_) => Some("use 127.0.0.1 or [::1]"),
+        DemoError::Bind { .. } => Some("port 0 selects any free port"),
+        _ => None,
+    }
+}
+
+fn write_stderr(text: &str) {
+    // The server also runs without standard error.
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_includes_its_source() {
+        let address = "127.0.0.1:80".parse().unwrap();
+        let error = DemoError::Bind { address, source: io::Error::other("address in use") };
+        assert_eq!(error_chain(&error), "could not listen on 127.0.0.1:80: address in use");
+        assert_eq!(exit_of(&error), Exit::Failure);
+        assert_eq!(exit_of(&DemoError::NotLoopback("8.8.8.8:80".parse().unwrap())), Exit::Usage);
+    }
+}

@@ -1,0 +1,91 @@
+//! Compares what a server offers with the lock file.
+
+use std::sync::Arc;
+
+use mcp_host::{Approval, ServerDefinitions};
+use mcp_model::ServerId;
+use mcp_registry::{Enforcement, ItemDrift};
+
+use super::steps::StepResult;
+use super::{FailureCause, StepOutcome};
+use crate::config::file::FileError;
+use crate::output::count;
+use crate::render::status::DRIFT_HELP;
+
+/// The maximum number of differences in the message; `lock --check` shows all.
+const MAX_DIFFERENCES: usize = 5;
+
+/// The lock file of the configuration.
+#[derive(Debug, Clone)]
+pub(super) enum LockState {
+    /// There is none, or it is ignored.
+    None,
+    /// It cannot be read: a host starts no server.
+    Invalid(Arc<FileError>),
+    /// It was read.
+    Loaded(Arc<Approval>),
+}
+
+impl LockState {
+    /// The state after reading the file.
+    pub(super) fn new(read: Result<Option<Approval>, FileError>) -> LockState {
+        match read {
+            Ok(None) => LockState::None,
+            Ok(Some(approval)) => LockState::Loaded(Arc::new(approval)),
+            Err(error) => LockState::Invalid(Arc::new(error)),
+        }
+    }
+
+    /// The failure of an invalid lock file.
+    pub(super) fn check_file(&self) -> Option<StepResult> {
+        match self {
+            LockState::None | LockState::Loaded(_) => None,
+            LockState::Invalid(error) => Some(StepResult {
+                outcome: StepOutcome::Failed(FailureCause::Configuration),
+                message: error.message.clone(),
+                help: error.help.clone(),
+            }),
+        }
+    }
+
+    /// Compares what a server offers with the lock file, if there is one.
+    pub(super) fn compare(&self, server: &ServerId, offer: &ServerDefinitions) -> Option<StepResult> {
+        match self {
+            LockState::None | LockState::Invalid(_) => None,
+            LockState::Loaded(approval) => Some(compare(approval, server, offer)),
+        }
+    }
+}
+
+fn compare(approval: &Approval, server: &ServerId, offer: &ServerDefinitions) -> StepResult {
+    let drift = offer.drift(server, approval);
+    let items = count(offer.observed.items.values().map(|items| items.len()).sum(), "item");
+    if drift.is_empty() {
+        return StepResult::passed(format!("unchanged since approval: {items}"));
+    }
+    let effect = |enforcement: Enforcement| match enforcement {
+        Enforcement::Withhold => "withheld",
+        Enforcement::Warn => "shown with a warning",
+    };
+    if drift.is_never_approved() {
+        let effect = effect(approval.policy.added);
+        return StepResult::warning(format!("never approved: {items}, {effect}"), DRIFT_HELP);
+    }
+    let about = drift.about().iter().map(|it| format!("its {}", it.words()));
+    let drifted = drift.items();
+    let drifted =
+        drifted.iter().map(|ItemDrift { item, key, change: _ }| match drift.enforcement(*item, key) {
+            Some((enforcement, why)) => {
+                format!("{} `{key}` is {}: {why}", item.as_str(), effect(enforcement))
+            }
+            None => format!("{} `{key}` was removed", item.as_str()),
+        });
+    // Withheld items come first.
+    let mut all: Vec<String> = drifted.chain(about).collect();
+    let more = all.len().saturating_sub(MAX_DIFFERENCES);
+    all.truncate(MAX_DIFFERENCES);
+    if more > 0 {
+        all.push(format!("{more} more"));
+    }
+    StepResult::warning(format!("changed since approval: {}", all.join("; ")), DRIFT_HELP)
+}

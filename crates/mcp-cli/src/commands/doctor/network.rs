@@ -1,0 +1,114 @@
+//! Checks the network path to a URL: resolves the host name, or that of its proxy, and opens a TCP connection.
+//!
+//! Both steps together have the connect limit of the server, as in a host.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use mcp_model::UrlEndpoint;
+use mcp_transport::ProxyAddress;
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::{Instant, timeout_at};
+
+use super::MAX_LIMIT;
+use super::steps::{Examination, StepResult};
+
+/// The connect timeout per address.
+const ADDRESS_TIMEOUT: Duration = Duration::from_secs(5);
+/// The maximum number of addresses to try.
+const MAX_ADDRESSES: usize = 4;
+
+const RESOLVE_HELP: &str = "check the spelling of the host name, and the network";
+const PROXY_HELP: &str = "check the proxy in HTTPS_PROXY, HTTP_PROXY and ALL_PROXY; NO_PROXY lists the hosts to connect to directly";
+
+/// Resolves the host and connects to its port, within `limit`. If the URL uses a proxy, only the proxy is checked, because
+/// it may resolve names that this machine cannot.
+pub(super) async fn check_network(
+    examination: &mut Examination,
+    endpoint: &UrlEndpoint,
+    limit: Duration,
+) -> Option<()> {
+    let limit = limit.min(MAX_LIMIT);
+    let deadline = Instant::now() + limit;
+    if let Some(proxy) = ProxyAddress::before(&endpoint.url) {
+        let connected = match resolve(&proxy.host, proxy.port, deadline, limit).await {
+            Ok(addresses) => connect_any(&addresses, proxy.port, deadline).await,
+            Err(message) => Err((message, RESOLVE_HELP)),
+        };
+        let result = match connected {
+            Ok(_) => StepResult::passed(format!("{proxy} is reachable")),
+            Err((message, _)) => {
+                StepResult::failed(format!("{proxy}: {message}"), Some(PROXY_HELP.to_owned()))
+            }
+        };
+        return examination.step("proxy", result);
+    }
+    let (Some(host), Some(port)) = (endpoint.url.host_str(), endpoint.url.port_or_known_default()) else {
+        let help = "add a host to the URL".to_owned();
+        return examination.step("address", StepResult::failed("the URL has no host", Some(help)));
+    };
+    // An IPv6 address is in brackets in a URL.
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let addresses = match resolve(host, port, deadline, limit).await {
+        Ok(addresses) => addresses,
+        Err(message) => {
+            return examination.step("address", StepResult::failed(message, Some(RESOLVE_HELP.to_owned())));
+        }
+    };
+    let texts: Vec<String> = addresses.iter().map(|address| address.ip().to_string()).collect();
+    examination.step("address", StepResult::passed(texts.join(", ")))?;
+    let result = match connect_any(&addresses, port, deadline).await {
+        Ok(address) => StepResult::passed(format!("port {port} of {} is open", address.ip())),
+        Err((message, help)) => StepResult::failed(format!("port {port}: {message}"), Some(help.to_owned())),
+    };
+    examination.step("port", result)
+}
+
+/// The first addresses of a name. Fails with a message.
+async fn resolve(
+    host: &str,
+    port: u16,
+    deadline: Instant,
+    limit: Duration,
+) -> Result<Vec<SocketAddr>, String> {
+    match timeout_at(deadline, lookup_host((host, port))).await {
+        Ok(Ok(addresses)) => {
+            let addresses: Vec<SocketAddr> = addresses.take(MAX_ADDRESSES).collect();
+            if addresses.is_empty() { Err(format!("{host} has no address")) } else { Ok(addresses) }
+        }
+        Ok(Err(error)) => Err(format!("cannot resolve the host name {host}: {error}")),
+        Err(_) => Err(format!("the host name {host} was not resolved within {} s", limit.as_secs_f64())),
+    }
+}
+
+/// The first address that accepts a connection. Fails with the message and help of the last attempt.
+async fn connect_any(
+    addresses: &[SocketAddr],
+    port: u16,
+    deadline: Instant,
+) -> Result<SocketAddr, (String, &'static str)> {
+    let mut last_error = no_response();
+    for address in addresses {
+        let until = deadline.min(Instant::now() + ADDRESS_TIMEOUT);
+        match timeout_at(until, TcpStream::connect(SocketAddr::new(address.ip(), port))).await {
+            Ok(Ok(_)) => return Ok(*address),
+            Ok(Err(error)) => last_error = connect_error(&error),
+            Err(_) => last_error = no_response(),
+        }
+    }
+    Err(last_error)
+}
+
+fn no_response() -> (String, &'static str) {
+    ("no response".to_owned(), "the host may be down, or a firewall may block the connection")
+}
+
+fn connect_error(error: &io::Error) -> (String, &'static str) {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => {
+            ("connection refused".to_owned(), "start the server or correct the port")
+        }
+        _ => (error.to_string(), "check the network, and the host in the URL"),
+    }
+}

@@ -1,0 +1,236 @@
+//! Runs the steps for one server, one after the other, until one fails.
+
+use std::env;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mcp_config::ResolvedServer;
+use mcp_host::ServerDefinitions;
+use mcp_model::{Endpoint, StdioEndpoint};
+use mcp_transport::{ConnectError, DialOptions, Session, SessionOptions, dialer};
+use tokio::time::Instant;
+
+use super::lists::{ReadLists, StartBudget, read_lists};
+use super::lock_check::LockState;
+use super::network::check_network;
+use super::program::{Program, Search, downloads_packages, find_program, install_help};
+use super::{FailureCause, ServerReport, Step, StepOutcome};
+use crate::host;
+use crate::runtime::blocking;
+
+/// How long a server may take to end after the test.
+const GRACE: Duration = Duration::from_secs(2);
+/// A handshake that takes longer gets a warning.
+const SLOW_HANDSHAKE: Duration = Duration::from_secs(5);
+
+/// The result of a step.
+pub(super) struct StepResult {
+    pub(super) outcome: StepOutcome,
+    pub(super) message: String,
+    pub(super) help: Option<String>,
+}
+
+impl StepResult {
+    pub(super) fn passed(message: impl Into<String>) -> StepResult {
+        StepResult { outcome: StepOutcome::Passed, message: message.into(), help: None }
+    }
+
+    pub(super) fn warning(message: impl Into<String>, help: impl Into<String>) -> StepResult {
+        StepResult { outcome: StepOutcome::Warning, message: message.into(), help: Some(help.into()) }
+    }
+
+    pub(super) fn failed(message: impl Into<String>, help: Option<String>) -> StepResult {
+        StepResult { outcome: StepOutcome::Failed(FailureCause::Environment), message: message.into(), help }
+    }
+}
+
+/// The steps of a server so far.
+pub(super) struct Examination {
+    steps: Vec<Step>,
+    step_start: Instant,
+}
+
+impl Examination {
+    /// Ends a step that started when the previous one ended. `None` if it failed.
+    pub(super) fn step(&mut self, name: &'static str, result: StepResult) -> Option<()> {
+        let now = Instant::now();
+        let StepResult { outcome, message, help } = result;
+        self.steps.push(Step { name, outcome, message, help, duration: now.duration_since(self.step_start) });
+        self.step_start = now;
+        match outcome {
+            StepOutcome::Passed | StepOutcome::Warning => Some(()),
+            StepOutcome::Failed(_) => None,
+        }
+    }
+}
+
+/// Tests one server. Dropping the future ends the process that it started.
+pub(super) async fn examine(server: ResolvedServer, lock: LockState) -> ServerReport {
+    let mut examination = Examination { steps: Vec::new(), step_start: Instant::now() };
+    // The last step tells whether it failed.
+    let _ = run_steps(&mut examination, &server, &lock).await;
+    ServerReport {
+        name: server.spec.id.to_string(),
+        transport: Some(server.endpoint.kind().as_str()),
+        target: Some(server.endpoint.label()),
+        steps: examination.steps,
+    }
+}
+
+async fn run_steps(examination: &mut Examination, server: &ResolvedServer, lock: &LockState) -> Option<()> {
+    examination
+        .step("configuration", StepResult::passed("the entry is valid and its variables have values"))?;
+    if let Some(result) = lock.check_file() {
+        examination.step("lock", result)?;
+    }
+    let mut endpoint = server.endpoint.clone();
+    match &mut endpoint {
+        Endpoint::Stdio(stdio) => {
+            let result = check_program(stdio).await;
+            examination.step("program", result)?;
+        }
+        Endpoint::Sse(url) | Endpoint::WebSocket(url) | Endpoint::Http(url) => {
+            check_network(examination, url, server.spec.limits.connect).await?;
+        }
+    }
+    // As in a host, handshake and lists share one time limit.
+    let budget = StartBudget::from_now(server.spec.limits.startup);
+    let session = connect(examination, server, &endpoint).await?;
+    let lists = read_lists(examination, server, &session, budget).await;
+    let (noise, dropped) = session.counters();
+    // A larger amount is an oversized message, which has its own error.
+    let too_large = u64::try_from(server.spec.limits.message_bytes).unwrap_or(u64::MAX);
+    if noise > 0 && noise < too_large {
+        let help = "a stdio server must write only MCP messages to its standard output, and its log to standard error";
+        examination.step(
+            "noise",
+            StepResult::warning(format!("{noise} bytes on standard output are not MCP messages"), help),
+        )?;
+    }
+    if dropped > 0 {
+        let help = "the server sends messages faster than they can be processed";
+        examination.step(
+            "messages",
+            StepResult::warning(format!("{dropped} messages of the server were dropped"), help),
+        )?;
+    }
+    let ReadLists { lists, complete } = lists?;
+    let offer = ServerDefinitions::of(&session.server(), lists, complete);
+    if let Some(result) = lock.compare(&server.spec.id, &offer) {
+        examination.step("lock", result)?;
+    }
+    examination.step_start = Instant::now();
+    let ended = session.close(GRACE).await;
+    let result = if examination.step_start.elapsed() >= GRACE {
+        StepResult::warning(
+            format!("the server did not end in time and was killed{}", ended.evidence),
+            "a server should end when its standard input is closed",
+        )
+    } else {
+        StepResult::passed("the server ended when it was asked to")
+    };
+    examination.step("end", result)
+}
+
+/// Finds the program on the disk. Replaces the name `mcp-host` by the path of this executable.
+async fn check_program(endpoint: &mut StdioEndpoint) -> StepResult {
+    if endpoint.command == "mcp-host"
+        && let Some(own) = env::current_exe().ok().and_then(|it| it.into_os_string().into_string().ok())
+    {
+        endpoint.command = own;
+        return StepResult::passed("this program");
+    }
+    let directory =
+        endpoint.cwd.clone().or_else(|| env::current_dir().ok()).unwrap_or_else(|| PathBuf::from("/"));
+    if !directory.is_dir() {
+        let help = Some("create the directory or correct `cwd`".to_owned());
+        return StepResult::failed(
+            format!("the working directory {} does not exist", directory.display()),
+            help,
+        );
+    }
+    let configured_path = endpoint
+        .env
+        .iter()
+        .rev()
+        .find(|(name, _)| name == "PATH")
+        .map(|(_, value)| value.expose().to_owned());
+    let is_configured = configured_path.is_some();
+    let path = configured_path.or_else(|| env::var("PATH").ok()).unwrap_or_default();
+    let command = endpoint.command.clone();
+    let found = blocking(move || find_program(&command, Search { path: &path, directory: &directory })).await;
+    let command = &endpoint.command;
+    match found {
+        Program::Found(path) => StepResult::passed(path.display().to_string()),
+        Program::NotExecutable(path) => StepResult::failed(
+            format!("{} is not executable", path.display()),
+            Some(format!("make it executable: chmod +x {}", path.display())),
+        ),
+        Program::NotFound if command.contains('/') => {
+            StepResult::failed(format!("the file {command} does not exist"), Some(install_help(command)))
+        }
+        Program::NotFound if is_configured => StepResult::failed(
+            format!("{command} is not on the PATH that the entry's `env` sets"),
+            Some("add the program's folder to that PATH, or remove PATH from `env`".to_owned()),
+        ),
+        Program::NotFound => {
+            StepResult::failed(format!("{command} is not on the PATH"), Some(install_help(command)))
+        }
+    }
+}
+
+async fn connect(
+    examination: &mut Examination,
+    server: &ResolvedServer,
+    endpoint: &Endpoint,
+) -> Option<Session> {
+    let limits = server.spec.limits.clone();
+    let extra_secrets = server.config.iter().cloned().collect();
+    let mut dial = DialOptions { limits: limits.clone(), extra_secrets, ..DialOptions::default() };
+    let logins = host::logins(None, None);
+    dial.authorization =
+        logins.and_then(|logins| logins.authorization(&server.spec.id, endpoint, &dial.authorities));
+    let failed = |error: &ConnectError| StepResult::failed(error.to_string(), error.help());
+    let dial = match dialer(endpoint, &dial) {
+        Ok(dial) => dial,
+        Err(error) => {
+            examination.step("handshake", failed(&error));
+            return None;
+        }
+    };
+    let client = host::client_info();
+    let options =
+        SessionOptions { client, limits, config: server.config.clone(), ..SessionOptions::default() };
+    let session = match Session::connect(dial, options).await {
+        Ok(session) => session,
+        Err(error) => {
+            examination.step("handshake", failed(&error));
+            return None;
+        }
+    };
+    let info = session.server();
+    let identity = match (info.name.is_empty(), info.version.is_empty()) {
+        (true, _) => "unnamed server".to_owned(),
+        (false, true) => info.name.clone(),
+        (false, false) => format!("{} {}", info.name, info.version),
+    };
+    let message =
+        format!("{identity}, {} era, protocol {}", session.era().as_str(), session.version().as_str());
+    let package_runner = match endpoint {
+        Endpoint::Stdio(stdio) if downloads_packages(&stdio.command) => Some(&stdio.command),
+        Endpoint::Stdio(_) | Endpoint::Sse(_) | Endpoint::WebSocket(_) | Endpoint::Http(_) => None,
+    };
+    let result = match (examination.step_start.elapsed() >= SLOW_HANDSHAKE, package_runner) {
+        (false, _) => StepResult::passed(message),
+        (true, Some(command)) => StepResult::warning(
+            format!("{message}; slow"),
+            format!("the first start with `{command}` downloads the package; later starts are faster"),
+        ),
+        (true, None) => StepResult::warning(
+            format!("{message}; slow"),
+            "check the server's log for what it does at its start",
+        ),
+    };
+    examination.step("handshake", result)?;
+    Some(session)
+}

@@ -1,0 +1,192 @@
+//! The output of `lock`: each server with its changes since the approval.
+//!
+//! Each line of a server's text begins with a sign of ours, so that it cannot imitate our messages.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use mcp_config::Colour;
+use mcp_host::ServerDefinitions;
+use mcp_model::RawJson;
+use mcp_registry::{DefinitionPart, Drift, ItemChange, ItemDrift, ItemKind, ServerLists, ServerSnapshot};
+use serde::Serialize;
+
+use crate::output::{count, sanitize, style};
+
+/// The maximum number of lines of a description.
+const MAX_LINES: usize = 40;
+
+/// The maximum length of a line of a description or schema, in characters.
+const MAX_LINE_CHARS: usize = 400;
+
+/// One server and its changes since the approval.
+pub(super) struct ServerDrift<'a> {
+    pub(super) server: String,
+    /// What the server offers; `None` if it could not be reached.
+    pub(super) offer: Option<&'a ServerDefinitions>,
+    /// The difference from the lock file.
+    pub(super) drift: Option<Drift>,
+    /// What the lock file contained.
+    pub(super) approved: Option<&'a ServerSnapshot>,
+}
+
+/// `{"lock", "written", "servers"}`.
+#[derive(Serialize)]
+pub(super) struct Document<'a> {
+    lock: String,
+    written: bool,
+    servers: Vec<ServerJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct ServerJson<'a> {
+    name: &'a str,
+    reached: bool,
+    approved: bool,
+    about: Vec<&'static str>,
+    changes: Vec<ChangeJson>,
+}
+
+#[derive(Serialize)]
+struct ChangeJson {
+    item: &'static str,
+    name: String,
+    change: &'static str,
+    parts: Vec<&'static str>,
+    before: Option<String>,
+    after: Option<String>,
+}
+
+impl<'a> Document<'a> {
+    /// The JSON document.
+    pub(super) fn new(lock: &Path, written: bool, servers: &'a [ServerDrift<'a>]) -> Document<'a> {
+        Document {
+            lock: lock.display().to_string(),
+            written,
+            servers: servers.iter().map(ServerDrift::json).collect(),
+        }
+    }
+}
+
+impl ServerDrift<'_> {
+    fn json(&self) -> ServerJson<'_> {
+        let drift = self.drift.as_ref();
+        let changes = drift.map(Drift::items).unwrap_or_default();
+        ServerJson {
+            name: &self.server,
+            reached: self.offer.is_some(),
+            approved: self.approved.is_some(),
+            about: drift.into_iter().flat_map(Drift::about).map(|it| it.words()).collect(),
+            changes: changes.iter().map(|it| self.change(it)).collect(),
+        }
+    }
+
+    fn change(&self, drifted: &ItemDrift) -> ChangeJson {
+        let ItemDrift { item, key, change } = drifted;
+        let (change, parts): (&str, &[DefinitionPart]) = match change {
+            None => ("gone", &[]),
+            Some(ItemChange::New) => ("new", &[]),
+            Some(ItemChange::Changed(parts)) => ("changed", parts),
+        };
+        ChangeJson {
+            item: item.as_str(),
+            name: key.clone(),
+            change,
+            parts: parts.iter().map(|it| it.as_str()).collect(),
+            before: self.approved.and_then(|it| it.item(*item, key)).and_then(|it| it.text.clone()),
+            after: self.offer.and_then(|it| it.observed.item(*item, key)).and_then(|it| it.text.clone()),
+        }
+    }
+
+    /// The changes as text. A server that is approved for the first time has one line.
+    pub(super) fn text(&self, colour: Colour, is_written: bool) -> String {
+        let name = sanitize::line(&self.server);
+        let line =
+            |style, mark: &str, text: &str| format!("{} {name}  {text}\n", style::paint(colour, style, mark));
+        let (Some(offer), Some(drift)) = (self.offer, &self.drift) else {
+            return line(style::FAILURE, "✗", "could not be reached; its approval is unchanged");
+        };
+        let items = count(offer.observed.items.values().map(|items| items.len()).sum(), "item");
+        if drift.is_empty() {
+            return line(style::SUCCESS, "✓", &format!("unchanged since approval: {items}"));
+        }
+        if drift.is_never_approved() {
+            return if is_written {
+                line(style::SUCCESS, "✓", &format!("approved now: {items}"))
+            } else {
+                line(style::WARNING, "!", &format!("never approved: {items}"))
+            };
+        }
+        let mut text = line(style::WARNING, "!", "changed since approval");
+        for part in drift.about() {
+            let _ = writeln!(text, "  its {}", part.words());
+        }
+        if drift.about().iter().any(|it| it.words() == "instructions") {
+            push_lines(&mut text, '+', offer.instructions.as_deref().unwrap_or_default());
+        }
+        for drifted in drift.items() {
+            self.push_item(&mut text, offer, &drifted);
+        }
+        text
+    }
+
+    fn push_item(&self, text: &mut String, offer: &ServerDefinitions, drifted: &ItemDrift) {
+        let ItemDrift { item, key, change } = drifted;
+        let name = sanitize::line(key);
+        let kind = item.as_str();
+        let before = self.approved.and_then(|it| it.item(*item, key)).and_then(|it| it.text.as_deref());
+        let after = offer.observed.item(*item, key).and_then(|it| it.text.as_deref());
+        match change {
+            None => {
+                let _ = writeln!(text, "  {kind} `{name}` was removed");
+            }
+            Some(ItemChange::New) => {
+                let _ = writeln!(text, "  {kind} `{name}` is new");
+                push_lines(text, '+', after.unwrap_or_default());
+            }
+            Some(ItemChange::Changed(parts)) => {
+                let names: Vec<&str> = parts.iter().map(|part| part.description()).collect();
+                let _ = writeln!(text, "  {kind} `{name}` has changed: {}", names.join(", "));
+                if parts.contains(&DefinitionPart::Description) {
+                    push_lines(text, '-', before.unwrap_or_default());
+                    push_lines(text, '+', after.unwrap_or_default());
+                }
+                for part in parts.iter().filter(|it| **it != DefinitionPart::Description) {
+                    // The lock file stores only a hash of these, so only the new value can be shown.
+                    if let Some(value) = member(*item, key, &offer.lists, *part) {
+                        push_lines(text, '+', &format!("{} {value}", part.as_str()));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A member of an item's definition, as its server sent it.
+fn member(item: ItemKind, key: &str, lists: &ServerLists, part: DefinitionPart) -> Option<String> {
+    let raw: &RawJson = match item {
+        ItemKind::Tool => &lists.tools.iter().find(|it| *it.name == *key)?.raw,
+        ItemKind::Prompt => &lists.prompts.iter().find(|it| *it.name == *key)?.raw,
+        ItemKind::Resource => &lists.resources.iter().find(|it| *it.uri == *key)?.raw,
+        ItemKind::Template => &lists.templates.iter().find(|it| *it.uri_template == *key)?.raw,
+    };
+    let members: std::collections::BTreeMap<String, &serde_json::value::RawValue> = raw.read().ok()?;
+    members.get(part.as_str()).map(|it| it.get().to_owned())
+}
+
+/// Appends the lines of an untrusted text, each after `sign`.
+fn push_lines(output: &mut String, sign: char, text: &str) {
+    let text = sanitize::block(text.trim());
+    if text.is_empty() {
+        return;
+    }
+    let length = text.lines().count();
+    for line in text.lines().take(MAX_LINES) {
+        let shown: String = line.chars().take(MAX_LINE_CHARS).collect();
+        let more = if shown.len() < line.len() { "…" } else { "" };
+        let _ = writeln!(output, "    {sign} {shown}{more}");
+    }
+    if length > MAX_LINES {
+        let _ = writeln!(output, "    {sign} … and {} more lines", length - MAX_LINES);
+    }
+}

@@ -1,0 +1,277 @@
+//! `serve`: serves all configured servers as one MCP server, until the client disconnects or a signal arrives.
+//!
+//! Over stdio, standard output carries only the protocol. Everything else is written to standard error.
+
+mod metrics;
+
+use std::convert::Infallible;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_gateway::{
+    Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer, InvalidTokens, Names, OwnResource, Scope,
+    ServeError, TlsFiles, Tokens, serve_stdio,
+};
+use mcp_host::{AdminTools, FollowEvent, FollowHandle, FollowRequest, Host, LoadRequest, Supervision};
+use mcp_model::{RawJson, Secret, ServerId};
+use mcp_transport::{ClientCapabilities, Eras};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use crate::args::{DialectOptions, EraName, ServeArgs};
+use crate::config::context::Context;
+use crate::config::locate::{ConfigPath, locate_config};
+use crate::config::lock::{load_approval, lock_to_watch};
+use crate::host;
+use crate::output::{error_chain, sanitize};
+use crate::runtime::blocking;
+use crate::runtime::exit::Exit;
+use crate::runtime::signals::Signals;
+use metrics::HostMetrics;
+
+/// How long the shutdown waits for running requests.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(6);
+
+/// The maximum size of a token file, in bytes.
+const MAX_TOKEN_FILE: u64 = 1024 * 1024;
+
+/// The client capabilities that servers see.
+const CAPABILITIES: &str =
+    r#"{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}"#;
+
+/// Why `serve` failed.
+struct ServeFailure {
+    message: String,
+    help: Option<String>,
+    exit: Exit,
+}
+
+impl ServeFailure {
+    fn new(message: impl Into<String>) -> ServeFailure {
+        ServeFailure { message: message.into(), help: None, exit: Exit::Failure }
+    }
+}
+
+impl From<ServeError> for ServeFailure {
+    fn from(error: ServeError) -> ServeFailure {
+        let exit = match error {
+            ServeError::Open(_) => Exit::Usage,
+            _ => Exit::Failure,
+        };
+        ServeFailure { message: error_chain(&error), help: error.help().map(str::to_owned), exit }
+    }
+}
+
+impl From<InvalidTokens> for ServeFailure {
+    fn from(error: InvalidTokens) -> ServeFailure {
+        ServeFailure::new(error.to_string())
+    }
+}
+
+/// Serves until the client disconnects or a signal arrives.
+pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signals) -> Exit {
+    let fail = async |failure: ServeFailure| {
+        let ServeFailure { message, help, exit } = failure;
+        context.fail(exit, &sanitize::line(&message), help.as_deref()).await
+    };
+    let prepared = match prepare(&args).await {
+        Ok(prepared) => prepared,
+        Err(failure) => return fail(failure).await,
+    };
+    let path = match locate_config(args.file.as_deref().unwrap_or(Path::new(""))) {
+        Ok(ConfigPath { path, is_discovered }) => {
+            if is_discovered {
+                print_note(context, &format!("reading {}", path.display()));
+            }
+            path
+        }
+        Err(message) => return fail(ServeFailure::new(message)).await,
+    };
+    let approval = match load_approval(context, &path).await {
+        Ok(approval) => approval,
+        Err(error) => return fail(ServeFailure::new(error.message)).await,
+    };
+    let DialectOptions { dialect, profile } = context.dialect;
+    let lock = lock_to_watch(context, &path);
+    let request = LoadRequest { path, dialect, profile, env_file: context.env_file.clone() };
+    let mut options = host::options(Supervision::default());
+    options.approval = approval;
+    options.admin = if args.admin { AdminTools::Enabled } else { AdminTools::Disabled };
+    options.eras = match args.era {
+        None => Eras::Both,
+        Some(EraName::Legacy) => Eras::Legacy,
+        Some(EraName::Modern) => Eras::Modern,
+    };
+    // Servers learn the capabilities once, but clients come and go. A request that no client supports is refused then.
+    options.declared_capabilities =
+        RawJson::parse(CAPABILITIES.into()).ok().and_then(ClientCapabilities::new);
+    let host = Arc::new(Host::start(options));
+    let (stop, stopped) = oneshot::channel::<()>();
+    let served = {
+        let serving = async {
+            let following = host.follow(FollowRequest { lock, ..FollowRequest::new(vec![request]) }).await;
+            serve(context, &host, following, (prepared, stopped)).await
+        };
+        tokio::pin!(serving);
+        tokio::select! {
+            biased;
+            signal = signals.next() => {
+                // Running requests may finish and clients are notified; a second signal skips the wait.
+                drop(stop);
+                tokio::select! {
+                    biased;
+                    _ = signals.next() => {}
+                    _ = timeout(DRAIN_TIMEOUT, &mut serving) => {}
+                }
+                Ok(Exit::Signal(signal))
+            }
+            served = &mut serving => served.map(|()| Exit::Success),
+        }
+    };
+    let exit = match served {
+        Ok(exit) => exit,
+        Err(failure) => fail(failure).await,
+    };
+    host::stop(&host, exit, signals).await
+}
+
+/// The checked arguments.
+struct Prepared {
+    scope: Scope,
+    own_resources: Vec<OwnResource>,
+    idle: Duration,
+    endpoint: Endpoint,
+}
+
+/// Where clients connect.
+enum Endpoint {
+    Stdio,
+    Http(SocketAddr, HttpOptions, Option<HostMetrics>),
+}
+
+async fn prepare(args: &ServeArgs) -> Result<Prepared, ServeFailure> {
+    let server =
+        match &args.only {
+            Some(name) => Some(ServerId::parse(name).map_err(|error| ServeFailure {
+                exit: Exit::Usage,
+                ..ServeFailure::new(error.to_string())
+            })?),
+            None => None,
+        };
+    let names = if args.raw_names { Names::Original } else { Names::Exposed };
+    let endpoint = match args.http {
+        None => Endpoint::Stdio,
+        Some(address) => {
+            let tls = args.tls_cert.clone().zip(args.tls_key.clone());
+            let tls = tls.map(|(certificate, key)| TlsFiles { certificate, key });
+            let tokens = tokens(args).await?;
+            let (hosts, origins) = (args.allow_host.clone(), args.allow_origin.clone());
+            // Installed before any server starts, so that gauges count every increment and decrement.
+            let host_metrics = HostMetrics::install();
+            let metrics = host_metrics.as_ref().map(HostMetrics::text);
+            Endpoint::Http(address, HttpOptions { tokens, hosts, origins, tls, metrics }, host_metrics)
+        }
+    };
+    Ok(Prepared {
+        scope: Scope { server, names, ..Scope::default() },
+        own_resources: if args.admin { OwnResource::ALL.to_vec() } else { Vec::new() },
+        idle: Duration::from_secs(args.idle),
+        endpoint,
+    })
+}
+
+async fn tokens(args: &ServeArgs) -> Result<Tokens, ServeFailure> {
+    let mut text = String::new();
+    if let Some(path) = args.token_file.clone() {
+        let shown = path.display().to_string();
+        let read = blocking(move || {
+            if std::fs::metadata(&path)?.len() > MAX_TOKEN_FILE {
+                return Err(io::Error::other(format!("larger than {MAX_TOKEN_FILE} bytes")));
+            }
+            std::fs::read_to_string(path)
+        });
+        text = read.await.map_err(|error| ServeFailure::new(format!("cannot read {shown}: {error}")))?;
+    }
+    if let Some(name) = &args.token_env {
+        let value = std::env::var(name).map_err(|_| {
+            ServeFailure::new(format!("the environment variable {name} is not set or not valid UTF-8"))
+        })?;
+        text.push('\n');
+        text.push_str(&value);
+    }
+    let tokens = Tokens::read(&Secret::new(text))?;
+    if tokens.is_empty() && (args.token_file.is_some() || args.token_env.is_some()) {
+        return Err(ServeFailure::new("the token file or variable contains no token"));
+    }
+    Ok(tokens)
+}
+
+async fn serve(
+    context: &Context,
+    host: &Arc<Host>,
+    following: FollowHandle,
+    (prepared, stopped): (Prepared, oneshot::Receiver<()>),
+) -> Result<(), ServeFailure> {
+    let Prepared { scope, own_resources, idle, endpoint } = prepared;
+    if let Some(server) = &scope.server {
+        let published = host.snapshot();
+        let names: Vec<String> = published.servers.iter().map(|status| status.id.clone()).collect();
+        if !names.iter().any(|name| name == server.as_str()) {
+            return Err(ServeFailure::new(host::unknown_server(server.as_str(), &names)));
+        }
+    }
+    let bounds = Bounds { idle, ..Bounds::default() };
+    let options = GatewayOptions { scope, own_resources, bounds, ..GatewayOptions::default() };
+    let gateway = Gateway::new(Arc::clone(host), options);
+    let served = async {
+        match endpoint {
+            Endpoint::Stdio => {
+                tokio::select! {
+                    () = serve_stdio(&gateway, tokio::io::stdin(), tokio::io::stdout()) => {}
+                    _ = stopped => {}
+                }
+                Ok(())
+            }
+            Endpoint::Http(address, options, host_metrics) => {
+                let upkeep = async {
+                    match &host_metrics {
+                        Some(metrics) => metrics.run_upkeep().await,
+                        None => std::future::pending().await,
+                    }
+                };
+                let server = HttpServer::bind(address, gateway, options).await?;
+                print_note(context, &format!("serving MCP at {}", server.url()));
+                tokio::select! {
+                    () = server.serve(async { drop(stopped.await) }) => {}
+                    never = upkeep => match never {},
+                }
+                Ok(())
+            }
+        }
+    };
+    tokio::select! {
+        served = served => served,
+        never = report_file_events(context, following) => match never {},
+    }
+}
+
+/// Reports the events of the configuration files on standard error. Never returns.
+async fn report_file_events(context: &Context, mut following: FollowHandle) -> Infallible {
+    while let Some(event) = following.next().await {
+        match event {
+            FollowEvent::Refused(file) => print_note(context, &file.error.to_string()),
+            FollowEvent::Approved(path) => print_note(context, &format!("applied the lock file {path}")),
+            other => tracing::info!(?other, "configuration event"),
+        }
+    }
+    std::future::pending().await
+}
+
+fn print_note(context: &Context, text: &str) {
+    let line = sanitize::for_terminal(&context.console.note(text), context.console.err_colour);
+    // The gateway also runs without standard error.
+    let _ = io::stderr().write_all(line.as_bytes());
+}

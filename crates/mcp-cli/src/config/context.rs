@@ -1,0 +1,75 @@
+//! Settings that every command receives: the console, and how to read files.
+
+use std::path::{Path, PathBuf};
+
+use crate::args::{DialectOptions, Format, GlobalArgs};
+use crate::config::file::{ConfigFile, FileError, open};
+use crate::config::lock::LockMode;
+use crate::output::console::{Console, Report};
+use crate::output::progress::{Progress, ProgressMode};
+use crate::runtime::blocking;
+use crate::runtime::exit::Exit;
+
+/// Settings that every command receives.
+#[derive(Debug, Clone)]
+pub(crate) struct Context {
+    /// The output streams.
+    pub(crate) console: Console,
+    /// A file of variables, in addition to the environment.
+    pub(crate) env_file: Option<PathBuf>,
+    /// The output format.
+    pub(crate) format: Format,
+    /// The requested dialect and profile.
+    pub(crate) dialect: DialectOptions,
+    /// Whether the lock file applies.
+    pub(crate) lock_mode: LockMode,
+    progress_mode: ProgressMode,
+}
+
+impl Context {
+    /// Creates the context from the flags. Fails with a message if they contradict each other.
+    pub(crate) fn new(global: &GlobalArgs, format: Format, console: Console) -> Result<Context, String> {
+        Ok(Context {
+            console,
+            env_file: global.env_file.clone(),
+            format,
+            dialect: global.dialect_options()?,
+            lock_mode: LockMode::from_args(global)?,
+            progress_mode: ProgressMode::for_console(
+                console.err_is_terminal,
+                global.verbose,
+                console.verbosity,
+            ),
+        })
+    }
+
+    /// A new progress display.
+    pub(crate) fn progress(&self) -> Progress {
+        Progress::new(self.progress_mode)
+    }
+
+    /// Reads the configuration that `path` selects.
+    pub(crate) async fn open(&self, path: &Path) -> Result<ConfigFile, FileError> {
+        let (context, path) = (self.clone(), path.to_owned());
+        blocking(move || open(&path, &context)).await
+    }
+
+    /// Reads the configuration that `path` selects, and prints its diagnostics.
+    pub(crate) async fn open_and_report(&self, path: &Path) -> Result<ConfigFile, FileError> {
+        let file = self.open(path).await?;
+        let colour = self.console.err_colour;
+        self.print(Report::err(file.discovery_note(colour) + &file.diagnostics_text(colour))).await;
+        Ok(file)
+    }
+
+    /// Prints a report and returns its exit code. A reader that does not read blocks only a separate thread.
+    pub(crate) async fn print(&self, report: Report) -> Exit {
+        let console = self.console;
+        blocking(move || console.print(&report)).await
+    }
+
+    /// Prints an error with an optional help line.
+    pub(crate) async fn fail(&self, exit: Exit, message: &str, help: Option<&str>) -> Exit {
+        self.print(self.console.failure(exit, message, help)).await
+    }
+}

@@ -1,0 +1,104 @@
+//! A configuration file that was read: its servers and its diagnostics.
+
+use std::path::{Path, PathBuf};
+
+use mcp_config::{Colour, Diagnostic, Document, ServerEntry, render};
+use mcp_host::{LoadError, LoadRequest, LoadedConfig, load};
+use mcp_model::Severity;
+
+use crate::args::DialectOptions;
+use crate::config::context::Context;
+use crate::config::locate::{ConfigPath, locate_config};
+use crate::output::console::Verbosity;
+use crate::output::{error_chain, sanitize, style};
+
+/// Why a file could not be read.
+#[derive(Debug)]
+pub(crate) struct FileError {
+    /// The file or folder, as the user named it.
+    pub(crate) path: String,
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
+}
+
+/// A configuration file that was read, with or without errors in it.
+#[derive(Debug)]
+pub(crate) struct ConfigFile {
+    /// The content.
+    pub(crate) loaded: LoadedConfig,
+    /// The path.
+    pub(crate) path: PathBuf,
+    /// Whether the path was found by search rather than named.
+    is_discovered: bool,
+    verbosity: Verbosity,
+}
+
+/// Reads the configuration that `path` selects. Blocks.
+pub(crate) fn open(path: &Path, context: &Context) -> Result<ConfigFile, FileError> {
+    let file_error = |message, help| FileError { path: path.display().to_string(), message, help };
+    let ConfigPath { path: file, is_discovered } =
+        locate_config(path).map_err(|message| file_error(message, None))?;
+    let DialectOptions { dialect, profile } = context.dialect;
+    let request = LoadRequest { path: file.clone(), dialect, profile, env_file: context.env_file.clone() };
+    match load(&request) {
+        Ok(loaded) => {
+            Ok(ConfigFile { loaded, path: file, is_discovered, verbosity: context.console.verbosity })
+        }
+        Err(error) => Err(file_error(error_chain(&error), help(&error))),
+    }
+}
+
+fn help(error: &LoadError) -> Option<String> {
+    match error {
+        LoadError::UnknownDialect { .. } => {
+            Some("add `--dialect holodeck`, `dominds`, `mcp-json` or `acp`".to_owned())
+        }
+        _ => None,
+    }
+}
+
+impl ConfigFile {
+    /// Whether the server of this entry may be started.
+    pub(crate) fn accepts(&self, entry: &ServerEntry) -> bool {
+        let LoadedConfig { refused, desired, .. } = &self.loaded;
+        entry.accepted && !refused && !desired.failed.iter().any(|it| it.id == entry.name)
+    }
+
+    /// The text with its name and profile.
+    pub(crate) fn document(&self) -> Document<'_> {
+        let LoadedConfig { path, text, profile, .. } = &self.loaded;
+        Document { name: path, text, profile: *profile }
+    }
+
+    /// A note with the path, if the user did not name the file.
+    pub(crate) fn discovery_note(&self, colour: Colour) -> String {
+        if !self.is_discovered || self.verbosity == Verbosity::Quiet {
+            return String::new();
+        }
+        format!(
+            "{}: reading {}\n",
+            style::paint(colour, style::NOTE, "note"),
+            sanitize::line(&self.loaded.path)
+        )
+    }
+
+    /// All diagnostics of the file as text, including variables without a value.
+    pub(crate) fn diagnostics_text(&self, colour: Colour) -> String {
+        self.render(&self.loaded.diagnostics, colour)
+    }
+
+    /// The diagnostics of the text alone, for commands that start no server and need no values of variables.
+    pub(crate) fn syntax_diagnostics_text(&self, colour: Colour) -> String {
+        self.render(&self.loaded.reading.diagnostics, colour)
+    }
+
+    fn render(&self, diagnostics: &[Diagnostic], colour: Colour) -> String {
+        let LoadedConfig { path, text, .. } = &self.loaded;
+        let is_printed = |diagnostic: &&Diagnostic| match self.verbosity {
+            Verbosity::Normal => true,
+            Verbosity::Quiet => diagnostic.severity == Severity::Error,
+        };
+        let printed: Vec<Diagnostic> = diagnostics.iter().filter(is_printed).cloned().collect();
+        if printed.is_empty() { String::new() } else { render(path, text, &printed, colour) }
+    }
+}

@@ -1,0 +1,175 @@
+//! Finds the configuration file: the named file, a known file in the named folder, or the nearest known file in the
+//! current folder and its parents.
+//!
+//! Another user could place a file in a parent folder to have its programs started. A file in a parent folder is
+//! therefore used only if nobody but the current user and root can change or replace it. The search ends at the home
+//! folder. The current folder itself is trusted.
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use nix::unistd::geteuid;
+
+/// How many folders are searched, from the current one upwards.
+const MAX_FOLDERS: usize = 64;
+
+/// The configuration files that a folder may contain, in order of preference.
+pub(crate) const CONFIG_PATHS: [&str; 8] = [
+    ".minds/mcp.yaml",
+    "agent.yaml",
+    ".mcp.json",
+    ".vscode/mcp.json",
+    ".cursor/mcp.json",
+    ".kiro/settings/mcp.json",
+    ".roo/mcp.json",
+    "mcp.json",
+];
+
+/// The path of a configuration file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ConfigPath {
+    /// The path.
+    pub(crate) path: PathBuf,
+    /// Whether the path was found by search. Then the user is told about it.
+    pub(crate) is_discovered: bool,
+}
+
+/// Finds the configuration that `path` selects. `-` is standard input; an empty path selects the nearest file. Reads the
+/// disk.
+pub(crate) fn locate_config(path: &Path) -> Result<ConfigPath, String> {
+    if path.as_os_str().is_empty() {
+        let here =
+            env::current_dir().map_err(|error| format!("cannot determine the current folder: {error}"))?;
+        return nearest(&here, env::home_dir().as_deref(), &|it, folder| {
+            it.is_file() && (folder == here || is_trusted(it, folder))
+        });
+    }
+    if path == Path::new("-") {
+        return Ok(ConfigPath { path: "/dev/stdin".into(), is_discovered: false });
+    }
+    if path.is_dir() {
+        in_folder(path, &|it| it.is_file())
+    } else {
+        Ok(ConfigPath { path: path.into(), is_discovered: false })
+    }
+}
+
+fn in_folder(folder: &Path, is_file: &dyn Fn(&Path) -> bool) -> Result<ConfigPath, String> {
+    // Without this, the path would begin with `./`.
+    let base = if folder == Path::new(".") { Path::new("") } else { folder };
+    match CONFIG_PATHS.iter().map(|it| base.join(it)).find(|it| is_file(it)) {
+        Some(path) => Ok(ConfigPath { path, is_discovered: true }),
+        None => Err(format!("the folder {} contains none of {}", folder.display(), CONFIG_PATHS.join(", "))),
+    }
+}
+
+/// Searches `here` and its parents, up to `home`.
+fn nearest(
+    here: &Path,
+    home: Option<&Path>,
+    is_file: &dyn Fn(&Path, &Path) -> bool,
+) -> Result<ConfigPath, String> {
+    let mut base = PathBuf::new();
+    for folder in here.ancestors().take(MAX_FOLDERS) {
+        if let Some(name) = CONFIG_PATHS.iter().find(|name| is_file(&folder.join(name), folder)) {
+            return Ok(ConfigPath { path: base.join(name), is_discovered: true });
+        }
+        if Some(folder) == home {
+            break;
+        }
+        base.push("..");
+    }
+    let names = CONFIG_PATHS.join(", ");
+    Err(format!("neither this folder nor a parent folder contains one of {names}; name a file or a folder"))
+}
+
+/// Whether only the current user and root can change or replace the file. The file, `folder` and the folders between
+/// them must be owned by one of these users, must not be symbolic links, and must not be writable by others.
+fn is_trusted(path: &Path, folder: &Path) -> bool {
+    let is_own = |it: &Path| {
+        fs::symlink_metadata(it).is_ok_and(|it| {
+            let owned = it.uid() == geteuid().as_raw() || it.uid() == 0;
+            owned && !it.is_symlink() && it.mode() & 0o022 == 0
+        })
+    };
+    path.ancestors().take_while(|it| *it != folder).all(is_own) && is_own(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(folder: &str, files: &[&str], want: &str) {
+        let is_file = |path: &Path| files.iter().any(|it| Path::new(it) == path);
+        let got =
+            in_folder(Path::new(folder), &is_file).map_or_else(|it| it, |it| it.path.display().to_string());
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn folder_selects_its_preferred_configuration() {
+        check("a", &["a/agent.yaml", "a/.minds/mcp.yaml"], "a/.minds/mcp.yaml");
+        check("a/", &["a/agent.yaml"], "a/agent.yaml");
+        check(".", &["agent.yaml"], "agent.yaml");
+        check("a", &["a/.vscode/mcp.json", "a/mcp.json"], "a/.vscode/mcp.json");
+        check(
+            "a",
+            &["a/mcp.yaml"],
+            "the folder a contains none of .minds/mcp.yaml, agent.yaml, .mcp.json, .vscode/mcp.json, .cursor/mcp.json, \
+             .kiro/settings/mcp.json, .roo/mcp.json, mcp.json",
+        );
+    }
+
+    #[track_caller]
+    fn check_nearest(here: &str, files: &[&str], want: &str) {
+        let is_file = |path: &Path, _: &Path| files.iter().any(|it| Path::new(it) == path);
+        let got = nearest(Path::new(here), Some(Path::new("/home/me")), &is_file);
+        assert_eq!(got.map_or_else(|it| it, |it| it.path.display().to_string()), want);
+    }
+
+    #[test]
+    fn nearest_configuration_is_found() {
+        check_nearest("/home/me/a/b", &["/home/me/a/b/agent.yaml", "/home/me/a/.mcp.json"], "agent.yaml");
+        check_nearest("/home/me/a/b", &["/home/me/a/.mcp.json"], "../.mcp.json");
+        check_nearest("/home/me/a/b", &["/home/me/.minds/mcp.yaml"], "../../.minds/mcp.yaml");
+        check_nearest("/srv/x", &["/mcp.json"], "../../mcp.json");
+        let none = "neither this folder nor a parent folder contains one of .minds/mcp.yaml, agent.yaml, .mcp.json, \
+                    .vscode/mcp.json, .cursor/mcp.json, .kiro/settings/mcp.json, .roo/mcp.json, mcp.json; name a file or \
+                    a folder";
+        check_nearest("/home/me/a", &["/home/agent.yaml", "/agent.yaml"], none);
+        check_nearest("/srv", &[], none);
+    }
+
+    #[test]
+    fn parent_file_that_others_can_change_is_not_used() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = temporary.path();
+        let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        mode(folder, 0o755);
+        let (minds, file) = (folder.join(".minds"), folder.join(".minds/mcp.yaml"));
+        fs::create_dir(&minds).unwrap();
+        fs::write(&file, "").unwrap();
+        mode(&minds, 0o755);
+        mode(&file, 0o644);
+        assert!(is_trusted(&file, folder));
+        for (path, usual) in [(&file, 0o644), (&minds, 0o755), (&folder.to_path_buf(), 0o755)] {
+            mode(path, usual | 0o020);
+            assert!(!is_trusted(&file, folder), "{path:?} is writable by others");
+            mode(path, usual);
+        }
+        let link = folder.join("mcp.json");
+        symlink(&file, &link).unwrap();
+        assert!(!is_trusted(&link, folder), "a symbolic link");
+    }
+
+    #[test]
+    fn named_file_is_used_even_if_missing() {
+        let path = Path::new("no/such/agent.yaml");
+        assert_eq!(locate_config(path), Ok(ConfigPath { path: path.into(), is_discovered: false }));
+    }
+}

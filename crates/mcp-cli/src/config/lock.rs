@@ -1,0 +1,86 @@
+//! The lock file beside a configuration.
+//!
+//! An existing lock file applies unless `--lock-policy off` is given. If it cannot be read, no server is started.
+
+use std::path::Path;
+
+use mcp_host::{Approval, FollowLock, lock_path, read_lock};
+use mcp_registry::{DriftPolicy, Enforcement};
+
+use crate::args::{GlobalArgs, LockPolicyName};
+use crate::config::context::Context;
+use crate::config::file::FileError;
+use crate::runtime::blocking;
+
+/// A configuration from standard input has no lock file.
+const STANDARD_INPUT: &str = "/dev/stdin";
+
+/// Whether the lock file applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LockMode {
+    /// It is not read.
+    Off,
+    /// It applies if it exists.
+    IfPresent(Enforcement),
+    /// It must exist.
+    Required(Enforcement),
+}
+
+impl LockMode {
+    /// The mode that the flags select. Fails with a message if they contradict each other.
+    pub(crate) fn from_args(global: &GlobalArgs) -> Result<LockMode, String> {
+        let enforcement = match global.lock_policy {
+            LockPolicyName::Off if global.locked => {
+                return Err("--locked needs the lock file that --lock-policy off ignores".to_owned());
+            }
+            LockPolicyName::Off => return Ok(LockMode::Off),
+            LockPolicyName::Warn => Enforcement::Warn,
+            LockPolicyName::Withhold => Enforcement::Withhold,
+        };
+        Ok(if global.locked { LockMode::Required(enforcement) } else { LockMode::IfPresent(enforcement) })
+    }
+
+    /// The policy of the lock; `None` if it is not read.
+    fn policy(self) -> Option<DriftPolicy> {
+        match self {
+            LockMode::Off => None,
+            LockMode::IfPresent(it) | LockMode::Required(it) => Some(DriftPolicy { changed: it, added: it }),
+        }
+    }
+}
+
+/// The lock file to watch together with a configuration file.
+pub(crate) fn lock_to_watch(context: &Context, configuration: &Path) -> Option<FollowLock> {
+    let policy = context.lock_mode.policy()?;
+    if configuration == Path::new(STANDARD_INPUT) {
+        return None;
+    }
+    Some(FollowLock { path: lock_path(configuration), policy })
+}
+
+/// Reads the lock file of a configuration.
+pub(crate) async fn load_approval(
+    context: &Context,
+    configuration: &Path,
+) -> Result<Option<Approval>, FileError> {
+    let Some(policy) = context.lock_mode.policy() else { return Ok(None) };
+    let path = lock_path(configuration);
+    let read = if configuration == Path::new(STANDARD_INPUT) {
+        Ok(None)
+    } else {
+        let path = path.clone();
+        blocking(move || read_lock(&path)).await
+    };
+    let file_error = |message: String, help: &str| {
+        Err(FileError { path: path.display().to_string(), message, help: Some(help.to_owned()) })
+    };
+    match (read, context.lock_mode) {
+        (Ok(Some((lock, _))), _) => Ok(Some(Approval { lock: lock.into(), policy })),
+        (Ok(None), LockMode::Required(_)) => {
+            let message = format!("{} does not exist, and --locked requires it", path.display());
+            file_error(message, "create it with `mcp-host lock`")
+        }
+        (Ok(None), LockMode::Off | LockMode::IfPresent(_)) => Ok(None),
+        (Err(error), _) => file_error(error.to_string(), "correct it, or ignore it with `--lock-policy off`"),
+    }
+}

@@ -1,0 +1,7 @@
+//! The configuration file of a command: finding, reading and rejecting it, and its lock file.
+
+pub(crate) mod context;
+pub(crate) mod file;
+pub(crate) mod locate;
+pub(crate) mod lock;
+pub(crate) mod refusal;

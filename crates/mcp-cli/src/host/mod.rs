@@ -1,0 +1,194 @@
+//! Runs a host for the duration of a command: starts the servers before it and stops them after it.
+//!
+//! The first signal ends the command; the servers are then stopped gracefully. A second signal skips the wait, and
+//! dropping the runtime ends the child processes.
+
+pub(crate) mod startup;
+
+use std::env;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_host::{
+    Approval, DesiredServers, FileTokenStore, Host, HostOptions, LoginOptions, Logins, Supervision,
+};
+use mcp_model::LogLevel;
+use mcp_transport::{ClientInfo, RegisteredClient, UserAgent};
+use tokio::time::timeout;
+
+use crate::output::sanitize;
+use crate::runtime::exit::Exit;
+use crate::runtime::signals::Signals;
+
+/// How long a server may take to end by itself.
+const GRACE: Duration = Duration::from_secs(3);
+/// How long the shutdown of all servers may take. Dropping the runtime ends the remaining ones.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Starts the servers, runs `work`, and stops the servers.
+///
+/// Commands that need one result use [`Supervision::Off`]: a server that cannot be reached is not retried.
+pub(crate) async fn with_servers(
+    wanted: DesiredServers,
+    (supervision, approval): (Supervision, Option<Approval>),
+    signals: &mut Signals,
+    work: impl AsyncFnOnce(&Host) -> Exit,
+) -> Exit {
+    let options = HostOptions { approval, ..options(supervision) };
+    with_host(Host::start(options), wanted, signals, work).await
+}
+
+/// Starts the servers in an existing host, runs `work`, and stops the host.
+pub(crate) async fn with_host(
+    host: Host,
+    wanted: DesiredServers,
+    signals: &mut Signals,
+    work: impl AsyncFnOnce(&Host) -> Exit,
+) -> Exit {
+    let exit = tokio::select! {
+        biased;
+        signal = signals.next() => Exit::Signal(signal),
+        exit = async {
+            host.apply(wanted).await;
+            work(&host).await
+        } => exit,
+    };
+    stop(&host, exit, signals).await
+}
+
+/// Stops the host. Returns `exit`, or the signal that arrives meanwhile.
+pub(crate) async fn stop(host: &Host, mut exit: Exit, signals: &mut Signals) -> Exit {
+    let stopping = timeout(SHUTDOWN_TIMEOUT, host.shutdown());
+    tokio::pin!(stopping);
+    loop {
+        tokio::select! {
+            biased;
+            signal = signals.next() => match exit {
+                Exit::Signal(_) => return exit,
+                Exit::Success | Exit::Failure | Exit::Usage | Exit::Unreachable | Exit::DemoServer(_) => {
+                    exit = Exit::Signal(signal);
+                }
+            },
+            _ = &mut stopping => return exit,
+        }
+    }
+}
+
+/// The host options of every command.
+pub(crate) fn options(supervision: Supervision) -> HostOptions {
+    HostOptions {
+        client: client_info(),
+        receipts: receipts_folder(&|name| env::var_os(name)),
+        own_executable: env::current_exe().ok(),
+        grace: GRACE,
+        supervision,
+        // With `--verbose`, servers are asked for their logs too.
+        log_level: tracing::enabled!(tracing::Level::INFO).then_some(LogLevel::Debug),
+        logins: logins(None, None),
+        ..HostOptions::default()
+    }
+}
+
+/// The name and version that servers receive.
+pub(crate) fn client_info() -> ClientInfo {
+    ClientInfo { name: "mcp-host".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
+}
+
+/// The stored logins; with a user agent, also new ones. `None` if there is no folder to store them.
+pub(crate) fn logins(user: Option<Arc<dyn UserAgent>>, client: Option<RegisteredClient>) -> Option<Logins> {
+    Some(Logins::new(LoginOptions {
+        store: Arc::new(token_store()?),
+        user,
+        client_name: "mcp-host".to_owned(),
+        client_metadata: None,
+        client,
+        hint: Arc::new(|server| format!("run `mcp-host login {server}`")),
+    }))
+}
+
+/// The store of the login tokens.
+pub(crate) fn token_store() -> Option<FileTokenStore> {
+    Some(FileTokenStore::new(state_path("logins", &|name| env::var_os(name))?))
+}
+
+/// The folder of the process receipts, which the next start uses to end the children of a killed host.
+fn receipts_folder(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    state_path("receipts", variable)
+}
+
+/// A path in the state folder of this program.
+pub(crate) fn state_path(name: &str, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
+    Some(state.join("mcp-host").join(name))
+}
+
+/// Keeps only the named server. Fails with a message that lists the existing ones.
+pub(crate) fn select_server(mut wanted: DesiredServers, name: &str) -> Result<DesiredServers, String> {
+    let names: Vec<String> = wanted
+        .servers
+        .iter()
+        .map(|server| server.spec.id.to_string())
+        .chain(wanted.failed.iter().map(|server| server.id.clone()))
+        .collect();
+    wanted.servers.retain(|server| server.spec.id.as_str() == name);
+    wanted.failed.retain(|server| server.id == name);
+    if !wanted.servers.is_empty() || !wanted.failed.is_empty() {
+        return Ok(wanted);
+    }
+    Err(unknown_server(name, &names))
+}
+
+/// The message about a server that does not exist.
+pub(crate) fn unknown_server(name: &str, names: &[String]) -> String {
+    let name = sanitize::line(name);
+    if names.is_empty() {
+        format!("there is no server `{name}`; no servers are configured")
+    } else {
+        format!("there is no server `{name}`; the servers are: {}", sanitize::line(&names.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_host::{FailedServer, HostError};
+    use mcp_model::ErrorKind;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(state: Option<&str>, home: Option<&str>, want: Option<&str>) {
+        let variable = |name: &str| match name {
+            "XDG_STATE_HOME" => state.map(OsString::from),
+            "HOME" => home.map(OsString::from),
+            other => panic!("unexpected variable {other}"),
+        };
+        assert_eq!(receipts_folder(&variable), want.map(PathBuf::from));
+    }
+
+    #[test]
+    fn receipts_are_in_the_state_folder() {
+        check(Some("/s"), Some("/h"), Some("/s/mcp-host/receipts"));
+        check(None, Some("/h"), Some("/h/.local/state/mcp-host/receipts"));
+        check(Some("s"), Some("/h"), Some("/h/.local/state/mcp-host/receipts"));
+        check(None, Some("h"), None);
+        check(None, None, None);
+    }
+
+    #[test]
+    fn unknown_server_error_lists_the_servers() {
+        let failed = |id: &str| FailedServer {
+            id: id.to_owned(),
+            error: HostError { kind: ErrorKind::McpConfig, message: String::new(), help: None },
+        };
+        let wanted = DesiredServers { servers: Vec::new(), failed: vec![failed("a"), failed("b")] };
+        assert_eq!(select_server(wanted.clone(), "b").unwrap().failed, [failed("b")]);
+        assert_eq!(select_server(wanted, "c").unwrap_err(), "there is no server `c`; the servers are: a, b");
+        assert_eq!(
+            select_server(DesiredServers::default(), "c").unwrap_err(),
+            "there is no server `c`; no servers are configured"
+        );
+    }
+}

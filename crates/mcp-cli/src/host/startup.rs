@@ -1,0 +1,121 @@
+//! Waits for servers to start and shows progress meanwhile.
+
+use std::time::Duration;
+
+use mcp_host::{Host, HostSnapshot, ServerState};
+
+use crate::output::progress::Progress;
+
+/// What to wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WaitFor<'a> {
+    /// Every server.
+    All,
+    /// The tool with this exposed name; if no server has it, every server.
+    Tool(&'a str),
+}
+
+/// After this time, the progress text explains why a start may be slow.
+const SLOW_START: Duration = Duration::from_secs(4);
+
+/// Waits until the condition holds or no server is starting any more.
+pub(crate) async fn wait_for_servers(host: &Host, progress: &Progress, condition: WaitFor<'_>) {
+    let mut changes = host.subscribe();
+    let ready = host.ready();
+    let _clear = progress.clear_on_drop();
+    tokio::pin!(ready);
+    let mut shown = None;
+    let slow_start = tokio::time::sleep(SLOW_START);
+    tokio::pin!(slow_start);
+    let mut is_slow = false;
+    loop {
+        let published = host.snapshot();
+        if is_satisfied(&published, condition) {
+            break;
+        }
+        let text = progress_text(&published, is_slow);
+        if text != shown {
+            if let Some(text) = &text {
+                progress.show(text);
+            }
+            shown = text;
+        }
+        tokio::select! {
+            biased;
+            () = &mut ready => break,
+            () = &mut slow_start, if !is_slow => is_slow = true,
+            changed = changes.changed() => if changed.is_err() { break },
+        }
+    }
+}
+
+/// Whether the tool exists and its name is final. A server that is still starting can take the name if it is configured
+/// before the server of the tool.
+fn is_satisfied(published: &HostSnapshot, condition: WaitFor<'_>) -> bool {
+    let WaitFor::Tool(name) = condition else { return false };
+    let Some(tool) = published.catalog.tool(name) else { return false };
+    let before = published.servers.iter().take_while(|it| it.id != tool.server.as_str());
+    before.into_iter().all(|it| it.state != ServerState::Starting)
+}
+
+/// The progress text: `starting 2 of 5 servers: a, b`. `None` if no server is starting.
+fn progress_text(published: &HostSnapshot, is_slow: bool) -> Option<String> {
+    let servers = &published.servers;
+    let names: Vec<&str> =
+        servers.iter().filter(|it| it.state == ServerState::Starting).map(|it| it.id.as_str()).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let reason =
+        if is_slow { " (the first start with npx, uvx or docker downloads the package)" } else { "" };
+    Some(format!("starting {} of {} servers: {}{reason}", names.len(), servers.len(), names.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use mcp_registry::Catalog;
+
+    use super::*;
+    use crate::tests::published;
+
+    #[track_caller]
+    fn check(states: &[(&str, ServerState)], want: Option<&str>) {
+        assert_eq!(progress_text(&published(states), false).as_deref(), want);
+        let reason = " (the first start with npx, uvx or docker downloads the package)";
+        assert_eq!(progress_text(&published(states), true), want.map(|text| format!("{text}{reason}")));
+    }
+
+    #[test]
+    fn tool_is_available_once_earlier_servers_have_started() {
+        use ServerState::{Ready, Starting};
+        use mcp_model::{Exposure, NamePolicy, RawJson, ServerId, read_tools};
+        use mcp_registry::{Builtins, ServerEntry, ServerLists};
+
+        let json = r#"{"tools":[{"name":"t","inputSchema":{}}]}"#;
+        let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().into_shared();
+        let entry = ServerEntry {
+            id: ServerId::parse("b").unwrap(),
+            exposure: Exposure::all(NamePolicy::Reject),
+            lists: Arc::new(ServerLists { tools, ..ServerLists::default() }),
+        };
+        let catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
+        let published = |[a, b, c]: [ServerState; 3]| HostSnapshot {
+            catalog: Arc::clone(&catalog),
+            ..published(&[("a", a), ("b", b), ("c", c)])
+        };
+        assert!(is_satisfied(&published([Ready, Ready, Starting]), WaitFor::Tool("t")));
+        assert!(!is_satisfied(&published([Starting, Ready, Ready]), WaitFor::Tool("t")));
+        assert!(!is_satisfied(&published([Ready, Ready, Starting]), WaitFor::Tool("u")));
+        assert!(!is_satisfied(&published([Ready, Ready, Starting]), WaitFor::All));
+    }
+
+    #[test]
+    fn only_starting_servers_are_listed() {
+        use ServerState::{Failed, Ready, Starting};
+        check(&[("a", Starting), ("b", Ready), ("c", Starting)], Some("starting 2 of 3 servers: a, c"));
+        check(&[("a", Failed), ("b", Ready)], None);
+        check(&[], None);
+    }
+}

@@ -1,0 +1,69 @@
+//! The signals that end the process.
+//!
+//! Installing the handlers disables the default action of these signals. The caller must therefore await
+//! [`Signals::next`] in every phase: while it reads files, starts servers, writes output and stops servers.
+
+use std::io;
+
+use tokio::signal::unix::{self, SignalKind};
+
+/// A signal that ends the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Signal {
+    /// SIGHUP: the terminal was closed.
+    HangUp,
+    /// SIGINT: Ctrl-C.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+}
+
+impl Signal {
+    /// The signal's number, the same on every Unix.
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Signal::HangUp => 1,
+            Signal::Interrupt => 2,
+            Signal::Terminate => 15,
+        }
+    }
+}
+
+/// The installed handlers of the three signals.
+pub(crate) struct Signals {
+    hang_up: unix::Signal,
+    interrupt: unix::Signal,
+    terminate: unix::Signal,
+}
+
+impl Signals {
+    /// Installs the handlers. Fails if the system refuses.
+    pub(crate) fn install() -> io::Result<Signals> {
+        Ok(Signals {
+            hang_up: unix::signal(SignalKind::hangup())?,
+            interrupt: unix::signal(SignalKind::interrupt())?,
+            terminate: unix::signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// The next signal. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.hang_up.recv() => Signal::HangUp,
+            _ = self.interrupt.recv() => Signal::Interrupt,
+            _ = self.terminate.recv() => Signal::Terminate,
+        }
+    }
+}
+
+/// Awaits `work`, or drops it and fails when a signal arrives first.
+pub(crate) async fn unless_signalled<T>(
+    signals: &mut Signals,
+    work: impl Future<Output = T>,
+) -> Result<T, Signal> {
+    tokio::select! {
+        biased;
+        signal = signals.next() => Err(signal),
+        result = work => Ok(result),
+    }
+}
