@@ -9,25 +9,25 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::recording::Recording;
-use crate::rpc::scan::{Id, Scanned, scan};
+use crate::rpc::scan::{Id, ScannedFrame, scan};
 
 /// One frame, classified: where serde_json reads it, both say the same about it.
 pub fn scan_frame(bytes: &[u8]) {
     let scanned = scan(bytes);
     let within = |it: &std::ops::Range<usize>| assert!(bytes.get(it.clone()).is_some(), "{it:?} is outside");
     match &scanned {
-        Scanned::Response { payload, .. } => assert!(*payload <= bytes.len()),
-        Scanned::Request { id, method } => [id, method].into_iter().for_each(within),
-        Scanned::Notification { method, params } => {
+        ScannedFrame::Response { payload, .. } => assert!(*payload <= bytes.len()),
+        ScannedFrame::Request { id, method } => [id, method].into_iter().for_each(within),
+        ScannedFrame::Notification { method, params } => {
             within(method);
             assert!(params.is_none_or(|it| it <= bytes.len()));
         }
-        Scanned::Batch(items) => items.iter().for_each(within),
-        Scanned::Noise => {}
+        ScannedFrame::Batch(items) => items.iter().for_each(within),
+        ScannedFrame::Noise => {}
     }
     let Ok(text) = str::from_utf8(bytes) else { return };
     if let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(text) {
-        let Scanned::Batch(found) = scanned else { panic!("a list is a batch, not {scanned:?}") };
+        let ScannedFrame::Batch(found) = scanned else { panic!("a list is a batch, not {scanned:?}") };
         let found: Vec<&str> = found.into_iter().map(|it| &text[it]).collect();
         assert_eq!(found, items.iter().map(|it| it.get()).collect::<Vec<_>>());
         return;
@@ -48,7 +48,7 @@ pub fn scan_frame(bytes: &[u8]) {
     let get = |key: &str| first.get(key).copied();
     let error = get("error").filter(|it| *it != "null");
     match scanned {
-        Scanned::Response { id, is_error, payload } => {
+        ScannedFrame::Response { id, is_error, payload } => {
             let value = if is_error { error } else { get("result") };
             assert!(text[payload..].starts_with(value.expect("the payload is there")));
             let want = match get("id") {
@@ -57,18 +57,18 @@ pub fn scan_frame(bytes: &[u8]) {
             };
             assert_eq!(id, want);
         }
-        Scanned::Request { id, method } => {
+        ScannedFrame::Request { id, method } => {
             assert_eq!((Some(&text[id]), Some(&text[method])), (get("id"), get("method")));
         }
-        Scanned::Notification { method, params } => {
+        ScannedFrame::Notification { method, params } => {
             assert_eq!(Some(&text[method]), get("method"));
             assert!(get("id").is_none_or(|it| it == "null"));
             assert_eq!(params.is_some(), get("params").is_some());
         }
-        Scanned::Noise => {
+        ScannedFrame::Noise => {
             assert!(get("method").is_none() && get("result").is_none() && error.is_none(), "{text}");
         }
-        Scanned::Batch(_) => panic!("an object is no batch"),
+        ScannedFrame::Batch(_) => panic!("an object is no batch"),
     }
 }
 
@@ -115,17 +115,17 @@ fn chunks(bytes: &[u8]) -> (&[u8], Vec<&[u8]>) {
     (text, cuts.windows(2).map(|it| &text[it[0]..it[1]]).collect())
 }
 
-/// Lines out of a pipe, however its bytes come, with a limit small enough to be met.
+/// LineBuffer out of a pipe, however its bytes come, with a limit small enough to be met.
 #[cfg(feature = "stdio")]
 pub fn stdio_lines(bytes: &[u8]) {
-    use crate::stdio::{Line, Lines};
+    use crate::stdio::{Line, LineBuffer};
 
     const LIMIT: usize = 24;
     let (text, chunks) = chunks(bytes);
-    let mut lines = Lines::new(LIMIT);
+    let mut lines = LineBuffer::new(LIMIT);
     let mut got: Vec<Result<Vec<u8>, usize>> = Vec::new();
     for chunk in chunks {
-        lines.room().extend_from_slice(chunk);
+        lines.spare().extend_from_slice(chunk);
         while let Some(line) = lines.next() {
             got.push(match line {
                 Line::Whole(it) => Ok(it.to_vec()),
@@ -133,7 +133,7 @@ pub fn stdio_lines(bytes: &[u8]) {
             });
         }
     }
-    let rest = lines.rest();
+    let rest = lines.take_rest();
 
     let mut want = Vec::new();
     let mut left = text;

@@ -66,7 +66,7 @@ mod websocket;
 pub use dial::endpoint::{DialOptions, ProcessIdCell, dialer};
 #[cfg(all(feature = "http", feature = "sse"))]
 pub use dial::sse_fallback::SseServerCache;
-pub use error::end::{Disconnect, DisconnectReason, Evidence, RequestError, StartError};
+pub use error::disconnect::{Disconnect, DisconnectReason, Evidence, RequestError, StartError};
 pub use error::{CallError, ConnectError};
 #[cfg(any(feature = "http", feature = "sse"))]
 pub use net::authorization::{Authorization, Challenge, Remedy, Unauthorized};

@@ -5,18 +5,18 @@
 use bytes::Bytes;
 
 use crate::net::event_stream::{Event, EventStream};
-use crate::rpc::scan::{Id, Scanned};
-use crate::stdio::{Line, Lines};
+use crate::rpc::scan::{Id, ScannedFrame};
+use crate::stdio::{Line, LineBuffer};
 
 /// More than what is measured holds, in bytes.
 const LIMIT: usize = 64 << 20;
 
 /// How many whole lines there are in what a pipe brings in such pieces.
 pub fn lines(pieces: &[Bytes]) -> usize {
-    let mut lines = Lines::new(LIMIT);
+    let mut lines = LineBuffer::new(LIMIT);
     let mut res = 0;
     for piece in pieces {
-        lines.room().extend_from_slice(piece);
+        lines.spare().extend_from_slice(piece);
         while let Some(line) = lines.next() {
             res += usize::from(matches!(line, Line::Whole(_)));
         }
@@ -27,12 +27,12 @@ pub fn lines(pieces: &[Bytes]) -> usize {
 /// The number of the call that a frame answers.
 pub fn answered(frame: &[u8]) -> Option<u64> {
     match crate::rpc::scan::scan(frame) {
-        Scanned::Response { id: Id::Number(id), .. } => Some(id),
-        Scanned::Response { id: Id::Absent | Id::Foreign, .. }
-        | Scanned::Request { .. }
-        | Scanned::Notification { .. }
-        | Scanned::Batch(_)
-        | Scanned::Noise => None,
+        ScannedFrame::Response { id: Id::Number(id), .. } => Some(id),
+        ScannedFrame::Response { id: Id::Absent | Id::Foreign, .. }
+        | ScannedFrame::Request { .. }
+        | ScannedFrame::Notification { .. }
+        | ScannedFrame::Batch(_)
+        | ScannedFrame::Noise => None,
     }
 }
 

@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::dial::endpoint::DialOptions;
 use crate::error::ConnectError;
-use crate::error::end::RequestError;
+use crate::error::disconnect::RequestError;
 use crate::http::HttpDial;
 use crate::sse::{Opened, SseDial};
 use crate::transport::{Dial, HandshakeMode, Transport};

@@ -4,7 +4,7 @@
 //! not known here is told by the evidence alone. The first cause that fits is taken, so what is special stands before what
 //! is general.
 
-use crate::error::end::Evidence;
+use crate::error::disconnect::Evidence;
 
 /// A known cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

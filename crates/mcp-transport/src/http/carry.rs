@@ -7,7 +7,7 @@ use tokio::runtime::{Handle, Id};
 
 use super::lanes::{Lanes, OPENING};
 use super::{Told, Wire, post};
-use crate::rpc::inline_sender::{Exchange, InlineSender};
+use crate::transport::inline_sender::{Exchange, InlineSender};
 use crate::transport::{OutboundMessage, RequestId};
 
 /// A wire that lets callers carry their requests. It does not keep the wire alive.

@@ -74,8 +74,8 @@ impl Hearing {
             if self.answered {
                 last_words.get_or_insert_with(|| now + AFTER_ANSWER);
             }
-            if std::mem::take(&mut self.idle) && wire.pace().counts() {
-                let paused = wire.pace().pause(now);
+            if std::mem::take(&mut self.idle) && wire.rate_limiter().is_charged() {
+                let paused = wire.rate_limiter().pause_until(now);
                 // What follows the answer is not waited for longer than it may take.
                 let paused = paused.map(|it| last_words.map_or(it, |last| it.min(last)));
                 if let Some(paused) = paused {
@@ -113,7 +113,7 @@ impl Hearing {
             let idle = stream.idle();
             if idle > 0 {
                 self.idle = true;
-                wire.pace().wasted(idle, 0);
+                wire.rate_limiter().charge(idle, 0);
             }
             // What is too large on a lane of its own can only be meant for its request.
             if too_large || stream.skips() {
@@ -138,7 +138,7 @@ impl Hearing {
         // The lock is for those that need it: calls at once share nothing here.
         if worth != MessageClass::Solicited {
             self.idle = true;
-            wire.pace().took(worth, bytes);
+            wire.rate_limiter().record(worth, bytes);
         }
         // After the delivery: what lets go of its response must not be the first to tell the call.
         others.into_iter().for_each(|it| wire.release(it));

@@ -35,10 +35,10 @@ use tokio::time::Instant;
 
 use crate::dial::endpoint::DialOptions;
 use crate::error::ConnectError;
-use crate::error::end::{Disconnect, DisconnectReason, RequestError};
+use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError};
 use crate::net::{Client, Failed, Place, Response, Target};
-use crate::rpc::inline_sender::Exchange;
-use crate::rpc::rate_limiter::Pace;
+use crate::rpc::rate_limiter::RateLimiter;
+use crate::transport::inline_sender::Exchange;
 use crate::transport::{
     Dial, Epoch, FrameSink, HandshakeMode, Link, OutboundQueue, RequestId, StreamError, Transport,
 };
@@ -73,7 +73,7 @@ struct Wire {
     terminate_on_close: bool,
     lanes: Mutex<Lanes>,
     /// One for all streams, for a server can open many.
-    pace: Mutex<Pace>,
+    rate_limiter: Mutex<RateLimiter>,
     /// The wire's own task.
     driver: mpsc::UnboundedSender<Told>,
 }
@@ -143,7 +143,7 @@ impl Transport for HttpTransport {
         let sessions = Sessions::new(plain, session_id);
         let (driver, mut told) = mpsc::unbounded_channel();
         let lanes = Mutex::default();
-        let pace = Mutex::new(Pace::new(Instant::now()));
+        let rate_limiter = Mutex::new(RateLimiter::new(Instant::now()));
         let wire = Arc::new(Wire {
             place,
             client,
@@ -152,7 +152,7 @@ impl Transport for HttpTransport {
             sessions,
             terminate_on_close,
             lanes,
-            pace,
+            rate_limiter,
             driver,
         });
         out.set_inline_sender(Box::new(carry::Lent::of(&wire)));
@@ -181,8 +181,8 @@ impl Wire {
         self.client.send(&self.target, method, headers, body).await
     }
 
-    fn pace(&self) -> MutexGuard<'_, Pace> {
-        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+    fn rate_limiter(&self) -> MutexGuard<'_, RateLimiter> {
+        self.rate_limiter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lanes(&self) -> MutexGuard<'_, Lanes> {

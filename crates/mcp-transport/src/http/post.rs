@@ -11,7 +11,7 @@ use super::lanes::OPENING;
 use super::reply::{Answered, Verdict};
 use super::sessions::{Admitted, Standing};
 use super::{Told, Wire, body, reply, resume};
-use crate::error::end::RequestError;
+use crate::error::disconnect::RequestError;
 use crate::net::headers::SESSION_ID;
 use crate::net::{CANCELLED, Failed, INITIALIZED, Response};
 use crate::transport::{Epoch, OutboundMessage, RequestId, StreamError, StreamId};
@@ -33,7 +33,7 @@ const EXPLAINING: Duration = Duration::from_secs(5);
 const RINGING_OUT: Duration = Duration::from_millis(250);
 
 /// A request that was sent.
-struct Asked {
+struct ServerRequestGuard {
     id: RequestId,
     epoch: Epoch,
     standing: Standing,
@@ -74,7 +74,7 @@ pub(super) async fn carry(wire: &Wire, message: OutboundMessage) -> Option<Epoch
 /// Sends a request and delivers what comes for it. True when the server took it.
 async fn ask(wire: &Wire, id: RequestId, message: OutboundMessage, admitted: Admitted) -> bool {
     let OutboundMessage { epoch, head, body } = message;
-    let asked = Asked { id, epoch, standing: admitted.standing };
+    let asked = ServerRequestGuard { id, epoch, standing: admitted.standing };
     let response = match wire.send(Method::POST, &admitted.headers, Some(&body)).await {
         Ok(response) => response,
         Err(failed) => {
@@ -97,7 +97,7 @@ async fn ask(wire: &Wire, id: RequestId, message: OutboundMessage, admitted: Adm
     taken
 }
 
-impl Asked {
+impl ServerRequestGuard {
     /// Delivers what a successful response brings. Says why the lane ends where that is not the answer.
     async fn answer(&self, wire: &Wire, mut response: Response) -> Option<StreamError> {
         let status = response.status().as_u16();

@@ -9,7 +9,7 @@ use mcp_model::code;
 
 use super::sessions::Standing;
 pub(super) use crate::net::error_body::{Said, read, words};
-use crate::rpc::scan::{Id, Scanned, scan};
+use crate::rpc::scan::{Id, ScannedFrame, scan};
 use crate::transport::RequestId;
 
 /// What to make of a response that is no success.
@@ -32,16 +32,16 @@ const MOST_LINES: usize = 1024;
 /// without one is nobody's.
 pub(super) fn answers(frame: &[u8], id: RequestId) -> bool {
     match scan(frame) {
-        Scanned::Response { id: Id::Number(number), .. } => number == id,
-        Scanned::Response { id: Id::Absent, is_error, payload: _ } => is_error,
-        Scanned::Batch(items) => items.into_iter().any(|it| {
+        ScannedFrame::Response { id: Id::Number(number), .. } => number == id,
+        ScannedFrame::Response { id: Id::Absent, is_error, payload: _ } => is_error,
+        ScannedFrame::Batch(items) => items.into_iter().any(|it| {
             let item = &frame[it];
             item.first() == Some(&b'{') && answers(item, id)
         }),
-        Scanned::Response { id: Id::Foreign, .. }
-        | Scanned::Request { .. }
-        | Scanned::Notification { .. }
-        | Scanned::Noise => false,
+        ScannedFrame::Response { id: Id::Foreign, .. }
+        | ScannedFrame::Request { .. }
+        | ScannedFrame::Notification { .. }
+        | ScannedFrame::Noise => false,
     }
 }
 
@@ -73,14 +73,14 @@ pub(super) struct Answered {
 /// Which requests this frame answers, where it was expected for `own`.
 pub(super) fn answered(frame: &[u8], own: Option<RequestId>) -> Answered {
     match scan(frame) {
-        Scanned::Response { id: Id::Number(id), .. } if Some(id) == own => {
+        ScannedFrame::Response { id: Id::Number(id), .. } if Some(id) == own => {
             Answered { own: true, others: Vec::new() }
         }
-        Scanned::Response { id: Id::Number(id), .. } => Answered { own: false, others: vec![id] },
-        Scanned::Response { id: Id::Absent, is_error, payload: _ } => {
+        ScannedFrame::Response { id: Id::Number(id), .. } => Answered { own: false, others: vec![id] },
+        ScannedFrame::Response { id: Id::Absent, is_error, payload: _ } => {
             Answered { own: is_error && own.is_some(), others: Vec::new() }
         }
-        Scanned::Batch(items) => {
+        ScannedFrame::Batch(items) => {
             let messages = items.into_iter().map(|it| &frame[it]).filter(|it| it.first() == Some(&b'{'));
             messages.map(|it| answered(it, own)).fold(Answered::default(), |mut all, mut one| {
                 all.own |= one.own;
@@ -88,10 +88,10 @@ pub(super) fn answered(frame: &[u8], own: Option<RequestId>) -> Answered {
                 all
             })
         }
-        Scanned::Response { id: Id::Foreign, .. }
-        | Scanned::Request { .. }
-        | Scanned::Notification { .. }
-        | Scanned::Noise => Answered::default(),
+        ScannedFrame::Response { id: Id::Foreign, .. }
+        | ScannedFrame::Request { .. }
+        | ScannedFrame::Notification { .. }
+        | ScannedFrame::Noise => Answered::default(),
     }
 }
 

@@ -26,7 +26,7 @@ fn wire() -> (Wire, Arc<Answers>) {
         sessions: Sessions::new(plain, None),
         terminate_on_close: true,
         lanes: Mutex::default(),
-        pace: Mutex::new(Pace::new(Instant::now())),
+        rate_limiter: Mutex::new(RateLimiter::new(Instant::now())),
         driver: mpsc::unbounded_channel().0,
     };
     (wire, answers)

@@ -24,7 +24,7 @@ use super::proxy::Proxy;
 use super::response::Response;
 use super::target::{Target, name_host};
 use super::{Place, configured, proxy, tls};
-use crate::error::end::{RequestError, StartError};
+use crate::error::disconnect::{RequestError, StartError};
 use crate::transport::StreamError;
 
 /// How often a request is sent again that an HTTP/2 server reports as not processed.

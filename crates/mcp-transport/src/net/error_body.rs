@@ -7,7 +7,7 @@ use mcp_model::RpcError;
 use serde::Deserialize;
 
 use crate::redact::Redactor;
-use crate::rpc::scan::{Id, Scanned, scan};
+use crate::rpc::scan::{Id, ScannedFrame, scan};
 use crate::transport::RequestId;
 
 /// The most of a body that a message repeats, in bytes.
@@ -28,7 +28,7 @@ pub(crate) struct Said {
 
 /// Reads the body of an error. What it says is cleaned of secrets.
 pub(crate) fn read(body: &Bytes, id: Option<RequestId>, redactor: &Redactor) -> Said {
-    if let Scanned::Response { id: named, is_error: true, payload } = scan(body)
+    if let ScannedFrame::Response { id: named, is_error: true, payload } = scan(body)
         && let Ok(error) = RpcError::deserialize(&mut serde_json::Deserializer::from_slice(&body[payload..]))
     {
         let message = redactor.clean(&error.message, 4 * SNIPPET);

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 
-use crate::rpc::oversize::{Oversize, Skipped, is_endless};
-use crate::rpc::rate_limiter::BYTES;
+use crate::rpc::oversize::{OversizedMessage, SkippedMessage, is_endless};
+use crate::rpc::rate_limiter::BYTES_PER_MESSAGE;
 
 /// The longest line besides data that is kept whatever the limit is, in bytes.
 const LONGEST_FIELD: usize = 1024;
@@ -54,7 +54,7 @@ enum Skipping {
     /// The rest of a line that means nothing, of which so many bytes have come.
     Line(usize),
     /// The rest of an event, of whose line so many bytes have come.
-    Event(Skipped, usize),
+    Event(SkippedMessage, usize),
 }
 
 /// An event that means something here.
@@ -65,7 +65,7 @@ pub(crate) enum Event {
     /// Where a server of 2024-11-05 takes messages.
     Endpoint(Bytes),
     /// A message that holds more than it may.
-    TooLarge(Oversize),
+    TooLarge(OversizedMessage),
 }
 
 /// The type of the event being read.
@@ -107,8 +107,8 @@ impl EventStream {
     /// events without data or of another type, and what was let go of.
     pub(crate) fn idle(&mut self) -> usize {
         let Idle { fields: _, lines, bytes } = &mut self.idle;
-        let pages = *bytes / BYTES;
-        *bytes %= BYTES;
+        let pages = *bytes / BYTES_PER_MESSAGE;
+        *bytes %= BYTES_PER_MESSAGE;
         std::mem::take(lines) + pages
     }
 
@@ -226,7 +226,7 @@ impl EventStream {
     /// Lets go of the event being read, whose data goes on with this.
     fn skip(&mut self, value: &[u8], length: usize) {
         let skipped = match std::mem::replace(&mut self.data, Data::Absent) {
-            Data::Absent => Skipped::begin(value),
+            Data::Absent => SkippedMessage::begin(value),
             Data::Line(line) => begun_with(&line, value),
             Data::Lines(lines) => begun_with(&lines, value),
         };
@@ -364,8 +364,8 @@ impl Idle {
     }
 }
 
-fn begun_with(data: &[u8], value: &[u8]) -> Skipped {
-    let mut res = Skipped::begin(data);
+fn begun_with(data: &[u8], value: &[u8]) -> SkippedMessage {
+    let mut res = SkippedMessage::begin(data);
     res.add(b"\n");
     res.add(value);
     res

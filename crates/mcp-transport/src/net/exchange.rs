@@ -14,7 +14,7 @@ use super::authorization::{
     Authorization, Challenge, MOST_CHALLENGES, NOT_AUTHORIZED, Remedy, Unauthorized, with_token,
 };
 use super::{Client, Failed, Response, Target};
-use crate::error::end::RequestError;
+use crate::error::disconnect::RequestError;
 
 /// How many redirects one request may meet.
 const MOST_REDIRECTS: usize = 4;

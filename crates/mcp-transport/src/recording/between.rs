@@ -18,7 +18,7 @@ use tokio::process::{Child, Command};
 use super::recorder::{Recorder, lock};
 use super::take::Take;
 use crate::redact::{argument_secrets, secret_parts};
-use crate::stdio::{Line, Lines};
+use crate::stdio::{Line, LineBuffer};
 
 /// The longest line that is written down.
 const LONGEST: usize = 64 << 20;
@@ -160,25 +160,25 @@ async fn pass<W: AsyncWrite + Unpin, F: FnMut(&mut Take, &[u8])>(
 
 /// Cuts what it hears into lines.
 struct Ear<F> {
-    lines: Lines,
+    lines: LineBuffer,
     take: Arc<Mutex<Take>>,
     tell: F,
 }
 
 impl<F: FnMut(&mut Take, &[u8])> Ear<F> {
     fn new(take: &Arc<Mutex<Take>>, tell: F) -> Ear<F> {
-        Ear { lines: Lines::new(LONGEST), take: Arc::clone(take), tell }
+        Ear { lines: LineBuffer::new(LONGEST), take: Arc::clone(take), tell }
     }
 
     fn hear(&mut self, bytes: &[u8]) {
-        self.lines.room().extend_from_slice(bytes);
+        self.lines.spare().extend_from_slice(bytes);
         while let Some(line) = self.lines.next() {
             let mut take = lock(&self.take);
             match line {
                 Line::Whole(line) => (self.tell)(&mut take, &line),
                 Line::TooLong(line) => {
                     // What it answers is not on the tape then.
-                    if let Some(id) = line.answers() {
+                    if let Some(id) = line.response_id() {
                         take.undone(&id.to_string());
                     }
                 }

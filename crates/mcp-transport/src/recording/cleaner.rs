@@ -2,7 +2,7 @@
 
 use mcp_model::{Endpoint, Secret};
 
-use crate::redact::{Redactor, argument_secrets, secret_parts, walked};
+use crate::redact::{Redactor, argument_secrets, map_json_strings, secret_parts};
 
 /// What a server is given and may repeat, and what must not be written down: the values of its environment, its
 /// arguments but for flags and the first name, its headers, its session id, who stands in its URL and what is in its
@@ -52,7 +52,7 @@ impl Cleaner {
 
     /// The JSON text on one line, each secret in a string as `***`, and a number that holds one as `0`.
     pub(super) fn clean(&self, json: &str) -> String {
-        walked(json, |it| self.0.replaced(it))
+        map_json_strings(json, |it| self.0.replaced(it))
     }
 
     /// Plain text, in the same way.

@@ -7,12 +7,12 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::player::Replayer;
 use super::tape::ServerRecording;
-use crate::stdio::{Line, Lines};
+use crate::stdio::{Line, LineBuffer};
 
 /// The longest line that is read.
 const LONGEST: usize = 64 << 20;
 
-/// Plays a tape to whoever writes to `reader`, until that ends. Lines that are no messages are passed over. Fails when a
+/// Plays a tape to whoever writes to `reader`, until that ends. LineBuffer that are no messages are passed over. Fails when a
 /// stream does.
 pub async fn serve(
     tape: Arc<ServerRecording>,
@@ -20,15 +20,15 @@ pub async fn serve(
     mut writer: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
     let mut player = Replayer::new(tape);
-    let mut lines = Lines::new(LONGEST);
+    let mut lines = LineBuffer::new(LONGEST);
     loop {
         while let Some(line) = lines.next() {
             if let Line::Whole(line) = line {
                 answer(&mut player, &line, &mut writer).await?;
             }
         }
-        if reader.read_buf(lines.room()).await? == 0 {
-            if let Some(rest) = lines.rest() {
+        if reader.read_buf(lines.spare()).await? == 0 {
+            if let Some(rest) = lines.take_rest() {
                 answer(&mut player, &rest, &mut writer).await?;
             }
             return Ok(());

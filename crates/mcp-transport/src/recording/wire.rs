@@ -9,7 +9,7 @@ use super::player::Replayer;
 use super::recorder::{Recorded, lock};
 use super::take::Take;
 use super::tape::ServerRecording;
-use crate::error::end::{Disconnect, DisconnectReason, RequestError};
+use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError};
 use crate::transport::{
     Dial, FrameSink, HandshakeMode, Link, MessageClass, Outbound, OutboundQueue, RequestId, StreamError,
     StreamId, Transport,

@@ -2,7 +2,7 @@
 //! escapes.
 
 /// The JSON text on one line, each string as `replaced` gives it, and a number that it gives anything for as `0`.
-pub(crate) fn walked(json: &str, replaced: impl Fn(&str) -> Option<String>) -> String {
+pub(crate) fn map_json_strings(json: &str, replaced: impl Fn(&str) -> Option<String>) -> String {
     let mut res = String::with_capacity(json.len());
     let mut rest = json;
     while let Some(first) = rest.chars().next() {

@@ -23,7 +23,7 @@ const LONGEST_ID: usize = 1024;
 
 /// Requests that wait for the SDK's answer, by the JSON text of the id that it knows them by.
 #[derive(Default)]
-pub(super) struct Asked {
+pub(super) struct ServerRequestGuard {
     open: HashMap<String, Theirs>,
     renamed: u64,
 }
@@ -49,7 +49,7 @@ pub(super) struct Replied {
     pub(super) body: Bytes,
 }
 
-impl Asked {
+impl ServerRequestGuard {
     /// A request of the server's, whose id stands at `id`. Gives it as the SDK is to have it.
     pub(super) fn enter(&mut self, epoch: Epoch, frame: &Bytes, id: Range<usize>) -> Result<Bytes, Unasked> {
         let text = &frame[id.clone()];
@@ -136,18 +136,18 @@ fn known_as(id: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rpc::scan::{Scanned, scan};
+    use crate::rpc::scan::{ScannedFrame, scan};
 
     /// A request as the SDK gets it.
-    fn enter(asked: &mut Asked, epoch: u32, id: &str) -> Result<String, Unasked> {
+    fn enter(asked: &mut ServerRequestGuard, epoch: u32, id: &str) -> Result<String, Unasked> {
         let frame = Bytes::from(format!(r#"{{"id": {id} ,"method":"ping"}}"#));
-        let Scanned::Request { id, .. } = scan(&frame) else { panic!("it is a request") };
+        let ScannedFrame::Request { id, .. } = scan(&frame) else { panic!("it is a request") };
         let given = asked.enter(Epoch(epoch), &frame, id)?;
         Ok(String::from_utf8(given.to_vec()).unwrap())
     }
 
     /// What goes out for an answer under this id, with its session.
-    fn answer(asked: &mut Asked, id: &str) -> Option<String> {
+    fn answer(asked: &mut ServerRequestGuard, id: &str) -> Option<String> {
         #[derive(Deserialize)]
         struct Answer<'a> {
             #[serde(borrow)]
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn an_answer_goes_to_the_session_that_asked_under_its_own_id() {
-        let asked = &mut Asked::default();
+        let asked = &mut ServerRequestGuard::default();
         assert_eq!(enter(asked, 0, "7").unwrap(), r#"{"id": 7 ,"method":"ping"}"#);
         assert_eq!(enter(asked, 1, "7").unwrap(), r#"{"id": "another-1" ,"method":"ping"}"#);
         assert_eq!(enter(asked, 1, "\"another-2\"").unwrap(), r#"{"id": "another-2" ,"method":"ping"}"#);
@@ -184,7 +184,7 @@ mod tests {
             ("99999999999999999999", "\"another-1\""),
             ("{}", "\"another-1\""),
         ] {
-            let asked = &mut Asked::default();
+            let asked = &mut ServerRequestGuard::default();
             enter(asked, 0, id).unwrap();
             let want = format!(r#"@0 {{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
             assert_eq!(answer(asked, known), Some(want));
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_back_is_told_under_the_known_id_and_answered_no_more() {
-        let asked = &mut Asked::default();
+        let asked = &mut ServerRequestGuard::default();
         enter(asked, 0, "7").unwrap();
         enter(asked, 1, "7").unwrap();
         let mut back = |epoch, id: &str| {
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_requests_is_bounded() {
-        let asked = &mut Asked::default();
+        let asked = &mut ServerRequestGuard::default();
         let long = format!("\"{}\"", "x".repeat(LONGEST_ID));
         assert_eq!(enter(asked, 0, &long), Err(Unasked::Id));
         for id in 0..MOST {

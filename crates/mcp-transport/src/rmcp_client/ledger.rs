@@ -13,10 +13,10 @@ use mcp_model::{ProtocolVersion, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::asked::{Asked, Replied, Unasked};
-use crate::error::end::{Disconnect, RequestError};
+use super::asked::{Replied, ServerRequestGuard, Unasked};
+use crate::error::disconnect::{Disconnect, RequestError};
 use crate::rpc::frame;
-use crate::rpc::scan::{Id, Scanned, scan};
+use crate::rpc::scan::{Id, ScannedFrame, scan};
 use crate::transport::{
     Epoch, MessageHead, Outbound, OutboundMessage, RequestId, StreamError, StreamId, TargetName,
 };
@@ -69,7 +69,7 @@ pub(super) struct Ledger {
     /// Requests to be sent when it is open.
     held: Vec<RequestId>,
     /// The server's requests that the SDK works on.
-    asked: Asked,
+    asked: ServerRequestGuard,
     own_ids: RequestId,
     answered: bool,
     over: bool,
@@ -154,11 +154,11 @@ impl Ledger {
     /// A frame of the server's.
     pub(super) fn frame(&mut self, lane: StreamId, frame: Bytes) -> Vec<Act> {
         match scan(&frame) {
-            Scanned::Response { id: Id::Number(id), is_error, payload } => {
+            ScannedFrame::Response { id: Id::Number(id), is_error, payload } => {
                 self.answer(id, is_error, payload, frame)
             }
             // An error without an id is about the request whose lane it came by.
-            Scanned::Response { id: Id::Absent, is_error, payload } => match lane {
+            ScannedFrame::Response { id: Id::Absent, is_error, payload } => match lane {
                 StreamId::Request(id, _) if is_error => {
                     let error = payload_of::<RpcError>(&frame, payload).unwrap_or_else(|| {
                         RpcError::new(code::INTERNAL_ERROR, "the server's error cannot be read")
@@ -167,8 +167,8 @@ impl Ledger {
                 }
                 StreamId::Request(..) | StreamId::Shared | StreamId::Notifications(_) => Vec::new(),
             },
-            Scanned::Response { id: Id::Foreign, .. } | Scanned::Noise => Vec::new(),
-            Scanned::Request { id, .. } => match self.asked.enter(lane.epoch(), &frame, id.clone()) {
+            ScannedFrame::Response { id: Id::Foreign, .. } | ScannedFrame::Noise => Vec::new(),
+            ScannedFrame::Request { id, .. } => match self.asked.enter(lane.epoch(), &frame, id.clone()) {
                 Ok(frame) => vec![Act::Frame(frame)],
                 Err(Unasked::TooMany) => {
                     let error = RpcError::new(code::INTERNAL_ERROR, "too many requests at once");
@@ -177,11 +177,11 @@ impl Ledger {
                 }
                 Err(Unasked::Id) => Vec::new(),
             },
-            Scanned::Notification { method, .. } if is_cancellation(&frame[method.clone()]) => {
+            ScannedFrame::Notification { method, .. } if is_cancellation(&frame[method.clone()]) => {
                 self.asked.taken_back(lane.epoch(), &frame).map(Act::Frame).into_iter().collect()
             }
-            Scanned::Notification { .. } => vec![Act::Frame(frame)],
-            Scanned::Batch(items) => {
+            ScannedFrame::Notification { .. } => vec![Act::Frame(frame)],
+            ScannedFrame::Batch(items) => {
                 let items = items.into_iter().filter(|it| frame[it.clone()].first() == Some(&b'{'));
                 items.flat_map(|it| self.frame(lane, frame.slice(it))).collect()
             }

@@ -26,9 +26,9 @@ pub use convert::{
     result_to_rmcp, tool_from_rmcp, tool_to_rmcp,
 };
 
-use crate::error::end::{Disconnect, DisconnectReason};
+use crate::error::disconnect::{Disconnect, DisconnectReason};
 use crate::rpc::frame;
-use crate::rpc::scan::{Id, Scanned, scan};
+use crate::rpc::scan::{Id, ScannedFrame, scan};
 use crate::transport::OutboundSender;
 use crate::transport::{
     Dial, FrameSink, Link, MessageClass, OutboundQueue, RequestId, ShutdownSignal, StreamError, StreamId,
@@ -280,17 +280,19 @@ impl Bridge {
     /// its own is bounded here.
     fn give(&self, frame: Bytes) -> MessageClass {
         let worth = match scan(&frame) {
-            Scanned::Request { id, .. } if !self.room_for(frame.len()) => {
+            ScannedFrame::Request { id, .. } if !self.room_for(frame.len()) => {
                 let error = RpcError::new(code::INTERNAL_ERROR, "too many requests at once");
                 self.refuse(&frame[id], error);
                 return MessageClass::Unsolicited(1);
             }
-            Scanned::Notification { .. } if !self.room_for(frame.len()) => {
+            ScannedFrame::Notification { .. } if !self.room_for(frame.len()) => {
                 tracing::debug!("a notification was dropped: too many wait");
                 return MessageClass::Unsolicited(1);
             }
-            Scanned::Notification { .. } | Scanned::Request { .. } => MessageClass::Unsolicited(1),
-            Scanned::Response { .. } | Scanned::Batch(_) | Scanned::Noise => MessageClass::Solicited,
+            ScannedFrame::Notification { .. } | ScannedFrame::Request { .. } => MessageClass::Unsolicited(1),
+            ScannedFrame::Response { .. } | ScannedFrame::Batch(_) | ScannedFrame::Noise => {
+                MessageClass::Solicited
+            }
         };
         let _ = self.given.send(Given::Frame(frame));
         worth
@@ -322,7 +324,7 @@ impl Bridge {
     /// What the SDK makes of it. An answer that it cannot read ends its request all the same.
     fn read(&self, frame: &Bytes) -> Option<RxJsonRpcMessage<RoleClient>> {
         let scanned = scan(frame);
-        if matches!(scanned, Scanned::Request { .. } | Scanned::Notification { .. }) {
+        if matches!(scanned, ScannedFrame::Request { .. } | ScannedFrame::Notification { .. }) {
             self.taken(frame.len());
         }
         let error = match serde_json::from_slice(frame) {
@@ -330,7 +332,7 @@ impl Bridge {
             Err(error) => error,
         };
         match scanned {
-            Scanned::Response { id: Id::Number(id), is_error, payload } => {
+            ScannedFrame::Response { id: Id::Number(id), is_error, payload } => {
                 let theirs =
                     || serde_json::Deserializer::from_slice(&frame[payload..]).into_iter().next()?.ok();
                 let read: Option<RpcError> = if is_error { theirs() } else { None };
@@ -340,12 +342,15 @@ impl Bridge {
                 };
                 Some(failure(id, &read.unwrap_or_else(unreadable)))
             }
-            Scanned::Request { id, .. } => {
+            ScannedFrame::Request { id, .. } => {
                 let error = RpcError::new(code::INVALID_REQUEST, "the request cannot be read");
                 self.refuse(&frame[id], error);
                 None
             }
-            Scanned::Response { .. } | Scanned::Notification { .. } | Scanned::Batch(_) | Scanned::Noise => {
+            ScannedFrame::Response { .. }
+            | ScannedFrame::Notification { .. }
+            | ScannedFrame::Batch(_)
+            | ScannedFrame::Noise => {
                 tracing::debug!("a message of the server's cannot be read: {error}");
                 None
             }

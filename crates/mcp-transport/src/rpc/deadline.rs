@@ -1,4 +1,4 @@
-//! When a call is given up: a pure value, the clock is an argument.
+//! The deadlines of a call. A pure value; the current time is an argument.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use tokio::time::Instant;
 pub(crate) struct Deadline {
     absolute: Option<(Instant, Duration)>,
     idle: Option<(Instant, Duration)>,
-    /// How many questions about the call are with somebody here: meanwhile the silence is ours.
-    asked: u32,
-    /// Since when there are any.
-    since: Option<Instant>,
-    /// How much longer such questions may keep the absolute deadline from running.
-    patience: Duration,
+    /// Open server requests that belong to the call. While there are any, the idle deadline is paused.
+    open_requests: u32,
+    /// When the first of them arrived.
+    paused_since: Option<Instant>,
+    /// How much longer open server requests may pause the absolute deadline.
+    max_pause: Duration,
 }
 
 /// Which deadline passed.
@@ -23,82 +23,81 @@ pub(crate) struct Deadline {
 pub enum Expiry {
     /// The whole call took longer than this.
     Absolute(Duration),
-    /// Nothing was heard of it for this long.
+    /// No response and no progress for this long.
     Idle(Duration),
 }
 
 impl Deadline {
-    /// A call that `begun` for its caller and is made `now`. A duration too long for the clock is no deadline.
+    /// The deadlines of a call that started at `started_at` for its caller and is sent `now`. A duration that overflows
+    /// the clock is no deadline.
     pub(crate) fn new(
-        begun: Instant,
+        started_at: Instant,
         now: Instant,
         absolute: Option<Duration>,
         idle: Option<Duration>,
     ) -> Deadline {
         let at = |from: Instant, it: Duration| from.checked_add(it).map(|at| (at, it));
         Deadline {
-            absolute: absolute.and_then(|it| at(begun, it)),
+            absolute: absolute.and_then(|it| at(started_at, it)),
             idle: idle.and_then(|it| at(now, it)),
-            asked: 0,
-            since: None,
-            patience: Duration::ZERO,
+            open_requests: 0,
+            paused_since: None,
+            max_pause: Duration::ZERO,
         }
     }
 
-    /// The same, and questions of the peer that are with somebody here keep the absolute deadline from running, for this
-    /// long in all.
-    pub(crate) fn with_patience(self, patience: Duration) -> Deadline {
-        Deadline { patience, ..self }
+    /// Lets open server requests pause the absolute deadline, for at most this long in total.
+    pub(crate) fn with_max_pause(self, max_pause: Duration) -> Deadline {
+        Deadline { max_pause, ..self }
     }
 
-    /// When the absolute deadline passes, as far as that is known: as long as somebody is asked, not before the patience is
-    /// used up as well.
+    /// The absolute deadline. While a server request is open, the remaining pause is added.
     fn absolute(&self) -> Option<(Instant, Duration)> {
         let (at, limit) = self.absolute?;
-        match self.since {
-            Some(_) => Some((at.checked_add(self.patience)?, limit)),
+        match self.paused_since {
+            Some(_) => Some((at.checked_add(self.max_pause)?, limit)),
             None => Some((at, limit)),
         }
     }
 
-    /// The next moment at which it has to be looked at.
+    /// The next time at which the deadlines must be checked.
     pub(crate) fn next(&self) -> Option<Instant> {
-        match (self.absolute(), self.idle.filter(|_| self.asked == 0)) {
+        match (self.absolute(), self.idle.filter(|_| self.open_requests == 0)) {
             (Some(absolute), Some(idle)) => Some(absolute.0.min(idle.0)),
             (absolute, idle) => absolute.or(idle).map(|it| it.0),
         }
     }
 
-    /// Something was heard of the call.
-    pub(crate) fn heard(&mut self, now: Instant) {
+    /// Restarts the idle deadline.
+    pub(crate) fn reset_idle(&mut self, now: Instant) {
         if let Some((at, idle)) = &mut self.idle {
             *at = now.checked_add(*idle).unwrap_or(*at);
         }
     }
 
-    /// The peer asks somebody here something because of the call: until that is over, it is not the peer that is silent.
-    pub(crate) fn ask(&mut self, now: Instant) {
-        self.asked += 1;
-        self.since.get_or_insert(now);
+    /// Records an open server request: the server waits for us.
+    pub(crate) fn pause(&mut self, now: Instant) {
+        self.open_requests += 1;
+        self.paused_since.get_or_insert(now);
     }
 
-    /// One of those questions is over.
-    pub(crate) fn asked(&mut self, now: Instant) {
-        self.asked = self.asked.saturating_sub(1);
-        if let (0, Some(since)) = (self.asked, self.since) {
-            let waited = now.saturating_duration_since(since).min(self.patience);
-            self.since = None;
-            self.patience -= waited;
+    /// Records that a server request was answered.
+    pub(crate) fn resume(&mut self, now: Instant) {
+        self.open_requests = self.open_requests.saturating_sub(1);
+        if let (0, Some(paused_since)) = (self.open_requests, self.paused_since) {
+            let waited = now.saturating_duration_since(paused_since).min(self.max_pause);
+            self.paused_since = None;
+            self.max_pause -= waited;
             if let Some((at, _)) = &mut self.absolute {
                 *at = at.checked_add(waited).unwrap_or(*at);
             }
         }
-        self.heard(now);
+        self.reset_idle(now);
     }
 
-    /// Has one of them passed?
+    /// Returns the deadline that has passed, if any.
     pub(crate) fn expired(&self, now: Instant) -> Option<Expiry> {
-        match (self.absolute(), self.idle.filter(|_| self.asked == 0)) {
+        match (self.absolute(), self.idle.filter(|_| self.open_requests == 0)) {
             (Some((at, limit)), _) if now >= at => Some(Expiry::Absolute(limit)),
             (_, Some((at, limit))) if now >= at => Some(Expiry::Idle(limit)),
             _ => None,
@@ -110,7 +109,8 @@ impl Deadline {
 mod tests {
     use super::*;
 
-    /// Seconds: absolute, idle, when something was heard; then what has passed at each of the moments given.
+    /// Arguments in seconds: absolute deadline, idle deadline, times of progress; then the expected expiry at each
+    /// moment.
     #[track_caller]
     fn check(absolute: Option<u64>, idle: Option<u64>, heard: &[u64], moments: &[(u64, Option<Expiry>)]) {
         let start = Instant::now();
@@ -118,7 +118,7 @@ mod tests {
         let mut deadline =
             Deadline::new(start, start, absolute.map(Duration::from_secs), idle.map(Duration::from_secs));
         for moment in heard {
-            deadline.heard(after(*moment));
+            deadline.reset_idle(after(*moment));
         }
         for (moment, want) in moments {
             assert_eq!(deadline.expired(after(*moment)), *want, "after {moment} s");
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn hd_119_the_absolute_deadline_holds_whatever_is_heard() {
+    fn hd_119_progress_does_not_move_the_absolute_deadline() {
         let passed = Some(Expiry::Absolute(Duration::from_secs(10)));
         check(Some(10), None, &[9], &[(9, None), (10, passed)]);
         check(Some(10), Some(3), &[2, 4, 6, 8, 9], &[(9, None), (10, passed)]);
@@ -141,50 +141,50 @@ mod tests {
     }
 
     #[test]
-    fn while_somebody_here_is_asked_only_the_absolute_deadline_runs() {
+    fn open_server_request_pauses_the_idle_deadline() {
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
         let (absolute, idle) = (Duration::from_secs(100), Duration::from_secs(3));
         let mut deadline = Deadline::new(start, start, Some(absolute), Some(idle));
-        deadline.ask(start);
-        deadline.ask(after(1));
+        deadline.pause(start);
+        deadline.pause(after(1));
         assert_eq!((deadline.expired(after(50)), deadline.next()), (None, Some(after(100))));
-        deadline.asked(after(50));
-        assert_eq!(deadline.expired(after(60)), None, "there is another one");
-        deadline.asked(after(60));
+        deadline.resume(after(50));
+        assert_eq!(deadline.expired(after(60)), None, "another request is still open");
+        deadline.resume(after(60));
         assert_eq!((deadline.expired(after(62)), deadline.next()), (None, Some(after(63))));
         assert_eq!(deadline.expired(after(63)), Some(Expiry::Idle(idle)));
-        deadline.ask(after(62));
+        deadline.pause(after(62));
         assert_eq!(deadline.expired(after(100)), Some(Expiry::Absolute(absolute)));
     }
 
     #[test]
-    fn a_caller_with_patience_gives_somebody_who_is_asked_time() {
+    fn open_server_request_pauses_the_absolute_deadline_up_to_the_maximum() {
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
         let limit = Duration::from_secs(60);
         let passed = Some(Expiry::Absolute(limit));
         let mut deadline =
-            Deadline::new(start, start, Some(limit), None).with_patience(Duration::from_secs(100));
-        deadline.ask(after(50));
+            Deadline::new(start, start, Some(limit), None).with_max_pause(Duration::from_secs(100));
+        deadline.pause(after(50));
         assert_eq!((deadline.expired(after(61)), deadline.next()), (None, Some(after(160))));
-        deadline.ask(after(55));
-        deadline.asked(after(70));
-        assert_eq!(deadline.expired(after(90)), None, "there is another one");
-        deadline.asked(after(90));
-        // Forty seconds were somebody's here.
+        deadline.pause(after(55));
+        deadline.resume(after(70));
+        assert_eq!(deadline.expired(after(90)), None, "another request is still open");
+        deadline.resume(after(90));
+        // The requests were open for 40 seconds.
         assert_eq!((deadline.expired(after(99)), deadline.next()), (None, Some(after(100))));
         assert_eq!(deadline.expired(after(100)), passed);
-        deadline.ask(after(99));
+        deadline.pause(after(99));
         assert_eq!((deadline.expired(after(159)), deadline.expired(after(160))), (None, passed));
-        // The patience is for all of them together.
-        deadline.asked(after(300));
-        deadline.ask(after(301));
+        // The maximum applies to all requests together.
+        deadline.resume(after(300));
+        deadline.pause(after(301));
         assert_eq!(deadline.next(), Some(after(160)));
     }
 
     #[test]
-    fn a_duration_past_the_end_of_time_is_none() {
+    fn overflowing_duration_is_no_deadline() {
         assert_eq!(Deadline::new(Instant::now(), Instant::now(), Some(Duration::MAX), None).next(), None);
     }
 }

@@ -1,9 +1,10 @@
-//! JSON-RPC over any wire: matches answers to calls, ends calls that must end, and hands on what the peer asks.
+//! The JSON-RPC engine of one connection: matches responses to calls, ends calls at their deadline, and queues messages
+//! from the server.
 //!
-//! Nothing is spawned for a call, and nobody but the call itself awaits a peer here. Ids are matched before a payload is
-//! parsed; the payload is parsed once, by the caller, in the caller's task.
+//! Works over any transport. No task is spawned for a call; each call is awaited by its caller only. Ids are matched
+//! before a payload is parsed, and the caller's task parses the payload once.
 
-mod waiting;
+mod call_future;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,165 +16,169 @@ use mcp_model::{RawJson, RpcError, code};
 use tokio::sync::{Notify, SemaphorePermit, TryAcquireError, mpsc};
 use tokio::time::Instant;
 
-use crate::error::end::{Disconnect, RequestError};
+use crate::error::disconnect::{Disconnect, RequestError};
 use crate::rpc::deadline::{Deadline, Expiry};
-use crate::rpc::inline_sender::Exchange;
-use crate::rpc::pending::{Outcome, Pending};
+use crate::rpc::pending::{CallOutcome, PendingCalls};
 use crate::rpc::progress::{OnProgress, Progress};
-use crate::rpc::request_owner::{Stake, Whose};
-use crate::rpc::scan::{Id, Scanned, scan};
+use crate::rpc::request_owner::{OwnerHint, RequestOwner};
+use crate::rpc::scan::{Id, ScannedFrame, scan};
 use crate::rpc::{frame, progress};
 use crate::session::notification_router;
 use crate::transport::OutboundSender;
+use crate::transport::inline_sender::Exchange;
 use crate::transport::{
     Dial, Epoch, FrameSink, MessageClass, MessageHead, Outbound, OutboundMessage, OutboundQueue, RequestId,
     StreamError, StreamId,
 };
-use waiting::Waiting;
+use call_future::CallFuture;
 
-/// How many frames of the peer's own may wait for us. A peer that floods loses notifications, and its requests are
-/// refused; calls do not notice.
-const MOST_INCOMING: usize = 1024;
+/// Maximum number of queued messages from the server. When the queue is full, notifications are dropped and requests
+/// are refused; calls are not affected.
+const MAX_INCOMING: usize = 1024;
 
-/// And how many bytes they may hold together.
-const MOST_INCOMING_BYTES: usize = 64 << 20;
+/// Maximum total size of queued messages from the server.
+const MAX_INCOMING_BYTES: usize = 64 << 20;
 
-/// How many bytes may wait to be sent before calls are refused: a peer that does not read is not fed for ever.
-const MOST_QUEUED_BYTES: usize = 64 << 20;
+/// Maximum number of bytes in the outbound queue. Above it calls are refused, because the server does not read.
+const MAX_QUEUED_BYTES: usize = 64 << 20;
 
-/// The longest id of a peer's request, in bytes: we send it back.
-const LONGEST_FOREIGN_ID: usize = 1024;
+/// Maximum length of the id of a server request; the id is sent back in the response.
+const MAX_REQUEST_ID_BYTES: usize = 1024;
 
-/// Frames up to this size are copied before they wait, so that they do not keep the buffer of a larger one alive.
-const COPIED: usize = 64 << 10;
+/// Frames up to this size are copied before they are queued, so that a small frame does not keep a large read buffer
+/// alive.
+const MAX_COPIED_BYTES: usize = 64 << 10;
 
-/// A message of the peer that is no answer.
+/// A message from the server that is not a response.
 #[derive(Debug)]
-pub(crate) enum Incoming {
-    /// It wants an answer under this id.
-    Request { id: ForeignId, method: String, frame: Bytes, asker: Asker },
-    /// It wants none.
-    Notification { epoch: Epoch, method: String, frame: Bytes, whose: Whose },
-    /// How far one of our requests is. Only where somebody listens.
+pub(crate) enum IncomingMessage {
+    /// A server request, to be answered under this id.
+    Request { id: ServerRequestId, method: String, frame: Bytes, origin: RequestOrigin },
+    /// A notification.
+    Notification { epoch: Epoch, method: String, frame: Bytes, owner: RequestOwner },
+    /// Progress of one of our requests. Only queued when there is a listener.
     Progress { request: RequestId, progress: Progress },
-    /// Something that is no message, or belongs to nothing; in words. Only where somebody listens.
-    Fault(String),
+    /// A description of a message that is invalid or matches nothing. Only queued when there is a listener.
+    ProtocolError(String),
 }
 
-impl Incoming {
-    /// How much memory it keeps, about.
+impl IncomingMessage {
+    /// The approximate memory that the message occupies.
     pub(crate) fn bytes(&self) -> usize {
         match self {
-            Incoming::Request { frame, .. } | Incoming::Notification { frame, .. } => frame.len(),
-            Incoming::Progress { request: _, progress } => progress.message.as_ref().map_or(0, String::len),
-            Incoming::Fault(what) => what.len(),
+            IncomingMessage::Request { frame, .. } | IncomingMessage::Notification { frame, .. } => {
+                frame.len()
+            }
+            IncomingMessage::Progress { request: _, progress } => {
+                progress.message.as_ref().map_or(0, String::len)
+            }
+            IncomingMessage::ProtocolError(what) => what.len(),
         }
     }
 }
 
-/// Which call a request of the peer's is about, as it stood when the request arrived.
+/// The owner of a server request, determined when the request arrived.
 #[derive(Debug)]
-pub(crate) struct Asker {
-    pub(crate) whose: Whose,
-    lane: StreamId,
+pub(crate) struct RequestOrigin {
+    pub(crate) owner: RequestOwner,
+    stream: StreamId,
 }
 
-/// A question that is with somebody here. Dropped when it is over.
-pub(crate) struct Asked {
+/// Pauses the deadlines of the calls that a server request may belong to, until it is dropped.
+pub(crate) struct ServerRequestGuard {
     engine: Arc<Engine>,
     calls: Vec<RequestId>,
 }
 
-impl Asked {
-    /// The calls that it may be about are not silent until it is over.
-    pub(crate) fn begin(engine: &Arc<Engine>, asker: &Asker) -> Asked {
-        let calls = engine.pending.ask(asker.lane, &asker.whose);
-        Asked { engine: Arc::clone(engine), calls }
+impl ServerRequestGuard {
+    /// Pauses the idle deadlines of these calls: while a handler works, the server is not the one that is silent.
+    pub(crate) fn start(engine: &Arc<Engine>, origin: &RequestOrigin) -> ServerRequestGuard {
+        let calls = engine.pending.pause_deadlines(origin.stream, &origin.owner);
+        ServerRequestGuard { engine: Arc::clone(engine), calls }
     }
 }
 
-impl Drop for Asked {
+impl Drop for ServerRequestGuard {
     fn drop(&mut self) {
-        if self.engine.pending.asked(&self.calls, Instant::now()) {
+        if self.engine.pending.resume_deadlines(&self.calls, Instant::now()) {
             self.engine.timer.notify_one();
         }
     }
 }
 
-/// Who hears what the peer says besides notifications.
+/// Whether the session has a listener for progress and protocol errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Audience {
-    /// Nobody: progress goes to its call alone, and faults are counted.
-    Nobody,
-    /// The session's listener.
-    Listening,
+pub(crate) enum ListenerState {
+    /// No listener: progress is passed to its call only, and protocol errors are only counted.
+    Absent,
+    /// The session has a listener.
+    Present,
 }
 
-/// The id of a request of the peer's. Ids begin anew in each session of a connection, so the same number may be given
-/// twice.
+/// The id of a server request. Ids start again in each session of a connection, so the same JSON id may occur twice.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct ForeignId {
-    /// The session that the request belongs to, and its answer.
+pub(crate) struct ServerRequestId {
+    /// The session of the request; the response is sent to the same session.
     pub(crate) epoch: Epoch,
-    /// The id's JSON text, to be sent back as it is.
+    /// The id's JSON text, sent back unchanged.
     pub(crate) text: String,
 }
 
-/// One connection's JSON-RPC.
+/// The JSON-RPC state of one connection.
 pub(crate) struct Engine {
-    pending: Pending,
+    pending: PendingCalls,
     out: OutboundSender,
-    /// Boxed, for a channel sets room for many aside, and most servers say little by themselves.
-    incoming: mpsc::Sender<Box<Incoming>>,
+    /// Boxed: a channel allocates blocks of several items, and most servers send few messages.
+    incoming: mpsc::Sender<Box<IncomingMessage>>,
     timer: Notify,
     over: Notify,
-    audience: Audience,
-    waiting_bytes: AtomicUsize,
+    listener: ListenerState,
+    incoming_bytes: AtomicUsize,
     noise: AtomicU64,
     dropped: AtomicU64,
-    /// Knows what must not be repeated of what the peer says.
+    /// Redacts secrets in messages from the server.
     dial: Option<Arc<dyn Dial>>,
 }
 
-/// What comes with a call besides its message.
+/// The settings of a call.
 #[derive(Clone, Default)]
-pub(crate) struct CallTerms {
-    pub(crate) deadline: Option<std::time::Duration>,
-    pub(crate) idle: Option<std::time::Duration>,
+pub(crate) struct CallSettings {
+    pub(crate) timeout: Option<std::time::Duration>,
+    pub(crate) idle_timeout: Option<std::time::Duration>,
     pub(crate) progress: Option<OnProgress>,
-    /// When the call began for its caller; now where `None`.
-    pub(crate) begun: Option<Instant>,
-    /// Whether the peer hears that nobody waits any more.
-    pub(crate) given_up: GivenUp,
-    /// Who has a stake in it.
-    pub(crate) stake: Stake,
+    /// The start of the call for its caller; `None` means now.
+    pub(crate) started_at: Option<Instant>,
+    /// Whether the server is notified when the call is cancelled.
+    pub(crate) cancel_notice: CancelNotice,
+    /// The owner of the call.
+    pub(crate) owner_hint: OwnerHint,
 }
 
-/// What the peer is told about a call that is given up.
+/// What the server receives when a call is cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum GivenUp {
-    /// That it is.
+pub(crate) enum CancelNotice {
+    /// A `notifications/cancelled`.
     #[default]
-    Told,
+    Send,
     /// Nothing: `initialize` must not be cancelled.
-    Silent,
+    Suppress,
 }
 
 impl Engine {
     pub(crate) fn new(
-        audience: Audience,
+        listener: ListenerState,
         dial: Option<Arc<dyn Dial>>,
-    ) -> (Arc<Engine>, OutboundQueue, mpsc::Receiver<Box<Incoming>>) {
+    ) -> (Arc<Engine>, OutboundQueue, mpsc::Receiver<Box<IncomingMessage>>) {
         let (out, queue) = OutboundQueue::new();
-        let (incoming, received) = mpsc::channel(MOST_INCOMING);
+        let (incoming, received) = mpsc::channel(MAX_INCOMING);
         let engine = Engine {
-            pending: Pending::default(),
+            pending: PendingCalls::default(),
             out,
             incoming,
             timer: Notify::new(),
             over: Notify::new(),
-            audience,
-            waiting_bytes: AtomicUsize::new(0),
+            listener,
+            incoming_bytes: AtomicUsize::new(0),
             noise: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             dial,
@@ -181,44 +186,45 @@ impl Engine {
         (Arc::new(engine), queue, received)
     }
 
-    /// Sends a request and waits for its outcome. `message` makes the message for the id it is given. Dropping the
-    /// future cancels the request on the wire.
+    /// Sends a request and waits for its outcome. `message` builds the message for the assigned id. Dropping the future
+    /// cancels the request at the server.
     pub(crate) async fn call(
         &self,
-        terms: CallTerms,
+        settings: CallSettings,
         message: impl FnOnce(RequestId) -> OutboundMessage,
-    ) -> (Option<RequestId>, Outcome) {
+    ) -> (Option<RequestId>, CallOutcome) {
         let now = Instant::now();
-        let deadline = Deadline::new(terms.begun.unwrap_or(now), now, terms.deadline, terms.idle)
-            .with_patience(terms.stake.patience());
+        let deadline =
+            Deadline::new(settings.started_at.unwrap_or(now), now, settings.timeout, settings.idle_timeout)
+                .with_max_pause(settings.owner_hint.max_deadline_pause());
         let permit = match self.out.permits().try_acquire() {
             Ok(permit) => permit,
-            Err(TryAcquireError::NoPermits) => match self.queue(deadline).await {
+            Err(TryAcquireError::NoPermits) => match self.acquire_permit(deadline).await {
                 Ok(permit) => permit,
-                Err(expiry) => return (None, Outcome::Expired(expiry)),
+                Err(expiry) => return (None, CallOutcome::Expired(expiry)),
             },
             Err(TryAcquireError::Closed) => unreachable!("the semaphore is never closed"),
         };
-        if self.out.queued_bytes() > MOST_QUEUED_BYTES {
+        if self.out.queued_bytes() > MAX_QUEUED_BYTES {
             let message = "the server does not read what is sent to it".to_owned();
             let fault = RequestError { status: None, message, error: None };
-            return (None, Outcome::LaneEnded(StreamError::Refused(fault)));
+            return (None, CallOutcome::StreamFailed(StreamError::Refused(fault)));
         }
-        let begun = match self.pending.begin(deadline, terms.progress, terms.stake) {
+        let begun = match self.pending.insert(deadline, settings.progress, settings.owner_hint) {
             Ok(begun) => begun,
-            Err(ended) => return (None, Outcome::Closed(ended)),
+            Err(ended) => return (None, CallOutcome::Closed(ended)),
         };
-        let given_up = terms.given_up;
-        let mut waiting = Waiting::new(self, begun.id, given_up, permit);
+        let cancel_notice = settings.cancel_notice;
+        let mut waiting = CallFuture::new(self, begun.id, cancel_notice, permit);
         if begun.rearm {
             self.timer.notify_one();
         }
-        waiting.carried = self.begin(message(begun.id));
+        waiting.exchange = self.send_request(message(begun.id));
         (Some(begun.id), waiting.await)
     }
 
-    /// Puts a request on its way: what its caller has to carry himself, where he has to.
-    fn begin(&self, message: OutboundMessage) -> Option<Exchange> {
+    /// Sends a request. Returns the exchange if the calling task has to drive it.
+    fn send_request(&self, message: OutboundMessage) -> Option<Exchange> {
         let Some(carrier) = self.out.inline_sender() else {
             self.send(message);
             return None;
@@ -226,14 +232,15 @@ impl Engine {
         carrier.start(message).map_err(|message| self.send(*message)).ok()
     }
 
-    /// Sends a message that has no answer.
+    /// Sends a message that has no response.
     pub(crate) fn send(&self, message: OutboundMessage) {
         self.out.send(Outbound::Send(message));
     }
 
-    /// Answers a request of the peer's. A peer that asks and does not read gets no answers piled up for it.
-    pub(crate) fn answer(&self, id: &ForeignId, outcome: &Result<RawJson, RpcError>) {
-        if self.out.queued_bytes() > MOST_QUEUED_BYTES {
+    /// Responds to a server request. A response is dropped when the outbound queue is over its limit, because the
+    /// server does not read.
+    pub(crate) fn respond(&self, id: &ServerRequestId, outcome: &Result<RawJson, RpcError>) {
+        if self.out.queued_bytes() > MAX_QUEUED_BYTES {
             self.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
@@ -241,7 +248,7 @@ impl Engine {
         self.send(OutboundMessage { epoch: id.epoch, head, body: frame::answer(&id.text, outcome) });
     }
 
-    /// Ends all calls, those to come included.
+    /// Ends all calls and refuses later ones.
     pub(crate) fn close(&self, ended: Arc<Disconnect>) {
         self.pending.close(ended);
         self.timer.notify_one();
@@ -249,7 +256,7 @@ impl Engine {
     }
 
     /// Resolves when the connection is closed.
-    pub(crate) async fn gone(&self) {
+    pub(crate) async fn closed(&self) {
         loop {
             let told = self.over.notified();
             if self.ended().is_some() {
@@ -259,23 +266,23 @@ impl Engine {
         }
     }
 
-    /// How the connection ended, if it has.
+    /// How the connection ended, if it has ended.
     pub(crate) fn ended(&self) -> Option<Arc<Disconnect>> {
         self.pending.closed()
     }
 
-    /// Bytes that were no protocol, so far, and messages of the peer that were dropped because it sent too many.
+    /// The number of bytes that were not protocol, and of messages from the server that were dropped.
     pub(crate) fn counters(&self) -> (u64, u64) {
         (self.noise.load(Ordering::Relaxed), self.dropped.load(Ordering::Relaxed))
     }
 
-    /// Ends calls whose deadline has passed, until the connection is closed. One timer serves all calls, and rests
+    /// Ends calls whose deadline has passed, until the connection is closed. One timer serves all calls; it is unsolicited
     /// when there are none.
-    pub(crate) async fn keep_time(&self) {
+    pub(crate) async fn run_deadlines(&self) {
         loop {
             let (expired, next) = self.pending.expire(Instant::now());
             for id in expired {
-                self.abandon(id, "the request timed out");
+                self.cancel(id, "the request timed out");
             }
             if self.pending.closed().is_some() {
                 return;
@@ -293,173 +300,190 @@ impl Engine {
         }
     }
 
-    async fn queue(&self, deadline: Deadline) -> Result<SemaphorePermit<'_>, Expiry> {
+    async fn acquire_permit(&self, deadline: Deadline) -> Result<SemaphorePermit<'_>, Expiry> {
         let acquire = async { self.out.permits().acquire().await.expect("the semaphore is never closed") };
         match deadline.next() {
             None => Ok(acquire.await),
             Some(at) => tokio::time::timeout_at(at, acquire)
                 .await
-                .map_err(|_| deadline.expired(Instant::now()).expect("that is why it ended")),
+                .map_err(|_| deadline.expired(Instant::now()).expect("the timeout was this deadline")),
         }
     }
 
-    /// Puts a message of the peer's own where the session takes it from. False when there are too many.
-    fn hand_on(&self, mut incoming: Incoming) -> bool {
+    /// Queues a message from the server for the session. Returns false when the queue is full.
+    fn enqueue(&self, mut incoming: IncomingMessage) -> bool {
         match &mut incoming {
-            Incoming::Request { frame, .. } | Incoming::Notification { frame, .. }
-                if frame.len() <= COPIED =>
+            IncomingMessage::Request { frame, .. } | IncomingMessage::Notification { frame, .. }
+                if frame.len() <= MAX_COPIED_BYTES =>
             {
                 *frame = Bytes::copy_from_slice(frame);
             }
-            Incoming::Request { .. }
-            | Incoming::Notification { .. }
-            | Incoming::Progress { .. }
-            | Incoming::Fault(_) => {}
+            IncomingMessage::Request { .. }
+            | IncomingMessage::Notification { .. }
+            | IncomingMessage::Progress { .. }
+            | IncomingMessage::ProtocolError(_) => {}
         }
         let bytes = incoming.bytes();
-        let waiting = self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
-        if waiting + bytes <= MOST_INCOMING_BYTES && self.incoming.try_send(Box::new(incoming)).is_ok() {
+        let waiting = self.incoming_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if waiting + bytes <= MAX_INCOMING_BYTES && self.incoming.try_send(Box::new(incoming)).is_ok() {
             return true;
         }
-        self.taken(bytes);
+        self.release_incoming(bytes);
         self.dropped.fetch_add(1, Ordering::Relaxed);
         false
     }
 
-    /// A message of the peer's was dropped, for nobody had room for it.
-    pub(crate) fn dropped(&self) {
+    /// Counts a message from the server that was dropped.
+    pub(crate) fn count_dropped(&self) {
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Something arrived that is of no use. `what` says so in words.
-    fn fault(&self, what: impl FnOnce() -> String) {
-        self.tell(|| Incoming::Fault(what()));
+    /// Reports a message that is invalid or matches nothing.
+    fn report_protocol_error(&self, what: impl FnOnce() -> String) {
+        self.notify_listener(|| IncomingMessage::ProtocolError(what()));
     }
 
-    /// Tells a listener what it is good to know. Half of the room is left to what the peer says on purpose.
-    fn tell(&self, what: impl FnOnce() -> Incoming) {
-        if self.audience == Audience::Listening && self.incoming.capacity() > MOST_INCOMING / 2 {
-            self.hand_on(what());
+    /// Queues an event for the listener. Half of the queue is reserved for requests and notifications.
+    fn notify_listener(&self, what: impl FnOnce() -> IncomingMessage) {
+        if self.listener == ListenerState::Present && self.incoming.capacity() > MAX_INCOMING / 2 {
+            self.enqueue(what());
         }
     }
 
-    /// The session is done with an [`Incoming`] of this many bytes.
-    pub(crate) fn taken(&self, bytes: usize) {
-        self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    /// Releases the bytes of an [`IncomingMessage`] that the session has processed.
+    pub(crate) fn release_incoming(&self, bytes: usize) {
+        self.incoming_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    fn abandon(&self, id: RequestId, reason: &str) {
+    fn cancel(&self, id: RequestId, reason: &str) {
         self.out.send(Outbound::Cancel { id, notice: Some(frame::cancelled(id, reason)) });
     }
 
-    fn take(&self, lane: StreamId, frame: Bytes) -> MessageClass {
-        let idle = MessageClass::Unsolicited(1);
+    fn handle_frame(&self, stream: StreamId, frame: Bytes) -> MessageClass {
+        let unsolicited = MessageClass::Unsolicited(1);
         match scan(&frame) {
-            Scanned::Response { id: Id::Number(id), is_error, payload } => {
-                self.answered(id, Outcome::Answer { frame, is_error, payload })
+            ScannedFrame::Response { id: Id::Number(id), is_error, payload } => {
+                self.complete(id, CallOutcome::Response { frame, is_error, payload })
             }
-            // The peer could not read whose it was: it can only be the request whose lane it came by.
-            Scanned::Response { id: Id::Absent, is_error: true, payload } => match lane {
+            // The server could not read the id. The stream tells which request it was.
+            ScannedFrame::Response { id: Id::Absent, is_error: true, payload } => match stream {
                 StreamId::Request(id, _) => {
-                    self.answered(id, Outcome::Answer { frame, is_error: true, payload })
+                    self.complete(id, CallOutcome::Response { frame, is_error: true, payload })
                 }
                 StreamId::Shared | StreamId::Notifications(_) => {
                     tracing::debug!("the server sent an error that belongs to no request");
-                    self.fault(|| "an error that belongs to no request".to_owned());
-                    idle
+                    self.report_protocol_error(|| "an error that belongs to no request".to_owned());
+                    unsolicited
                 }
             },
-            // Whoever has a result has read the request, and its id: a result without one is nobody's.
-            Scanned::Response { id: Id::Absent, is_error: false, payload: _ } => {
+            // A server that has a result has read the request's id, so a result without an id belongs to no request.
+            ScannedFrame::Response { id: Id::Absent, is_error: false, payload: _ } => {
                 tracing::debug!("the server sent a result without an id");
-                self.fault(|| "a result without an id".to_owned());
-                idle
+                self.report_protocol_error(|| "a result without an id".to_owned());
+                unsolicited
             }
-            Scanned::Response { id: Id::Foreign, .. } => {
-                tracing::debug!("the server answered a request that is not ours");
-                self.fault(|| "an answer to a request that is not ours".to_owned());
-                idle
+            ScannedFrame::Response { id: Id::Foreign, .. } => {
+                tracing::debug!("the server sent a response to an unknown request");
+                self.report_protocol_error(|| "a response to an unknown request".to_owned());
+                unsolicited
             }
-            Scanned::Request { id, method } => self.asked(lane, frame, id, method),
-            Scanned::Notification { method, params } => {
-                match method_name(&frame[method]) {
+            ScannedFrame::Request { id, method } => self.handle_request(stream, frame, id, method),
+            ScannedFrame::Notification { method, params } => {
+                match parse_method(&frame[method]) {
                     None => self.noise(frame.len()),
                     Some(method) if method != "notifications/progress" => {
-                        let whose = self.pending.whose(lane);
-                        // At once, so that nothing is heard of a call behind its result.
-                        if let Some(hears) = whose.caller().and_then(|it| it.on_event.as_ref())
+                        let owner = self.pending.owner(stream);
+                        // Called here, before the result is delivered, so that events of a call precede its result.
+                        if let Some(on_event) = owner.caller().and_then(|it| it.on_event.as_ref())
                             && let Some(event) =
-                                notification_router::of_call(&method, &frame, self.dial.as_deref())
+                                notification_router::event_for_call(&method, &frame, self.dial.as_deref())
                         {
-                            hears(event);
+                            on_event(event);
                         }
-                        self.hand_on(Incoming::Notification { epoch: lane.epoch(), method, frame, whose });
+                        self.enqueue(IncomingMessage::Notification {
+                            epoch: stream.epoch(),
+                            method,
+                            frame,
+                            owner,
+                        });
                     }
                     Some(_) => {
                         let Some((id, progress)) = params.and_then(|it| progress::read(&frame[it..])) else {
-                            return idle;
+                            return unsolicited;
                         };
-                        self.tell(|| Incoming::Progress { request: id, progress: progress.clone() });
-                        self.pending.heard(id, progress, Instant::now());
+                        self.notify_listener(|| IncomingMessage::Progress {
+                            request: id,
+                            progress: progress.clone(),
+                        });
+                        self.pending.progress(id, progress, Instant::now());
                     }
                 }
-                idle
+                unsolicited
             }
-            Scanned::Batch(items) => {
-                // A batch inside a batch is no JSON-RPC; taking it would let a peer nest without end.
+            ScannedFrame::Batch(items) => {
+                // A batch inside a batch is not JSON-RPC. Accepting it would allow unbounded nesting.
                 let items = items.into_iter().filter(|it| frame[it.clone()].first() == Some(&b'{'));
-                items.map(|it| self.take(lane, frame.slice(it))).reduce(MessageClass::combine).unwrap_or(idle)
+                items
+                    .map(|it| self.handle_frame(stream, frame.slice(it)))
+                    .reduce(MessageClass::combine)
+                    .unwrap_or(unsolicited)
             }
-            Scanned::Noise => {
+            ScannedFrame::Noise => {
                 self.noise(frame.len());
-                idle
+                unsolicited
             }
         }
     }
 
-    /// An answer came.
-    fn answered(&self, id: RequestId, answer: Outcome) -> MessageClass {
-        // Before whoever waits for it can send something.
+    /// Delivers a response to its call.
+    fn complete(&self, id: RequestId, answer: CallOutcome) -> MessageClass {
+        // Counted before the caller can send its next request.
         self.out.count_response();
-        match self.pending.tell(id, answer) {
+        match self.pending.complete(id, answer) {
             true => MessageClass::Solicited,
             false => MessageClass::Unsolicited(1),
         }
     }
 
-    /// A request of the peer's came. `id` and `method` say where they stand in it.
-    fn asked(&self, lane: StreamId, frame: Bytes, id: Range<usize>, method: Range<usize>) -> MessageClass {
-        let is_short = id.len() <= LONGEST_FOREIGN_ID;
-        let Some(method) = method_name(&frame[method]).filter(|_| is_short) else {
+    /// Queues a server request. `id` and `method` are ranges in `frame`.
+    fn handle_request(
+        &self,
+        stream: StreamId,
+        frame: Bytes,
+        id: Range<usize>,
+        method: Range<usize>,
+    ) -> MessageClass {
+        let is_short = id.len() <= MAX_REQUEST_ID_BYTES;
+        let Some(method) = parse_method(&frame[method]).filter(|_| is_short) else {
             self.noise(frame.len());
             return MessageClass::Unsolicited(1);
         };
         let text = String::from_utf8_lossy(&frame[id]).into_owned();
-        let id = ForeignId { epoch: lane.epoch(), text };
-        let asker = Asker { whose: self.pending.whose(lane), lane };
-        if !self.hand_on(Incoming::Request { id: id.clone(), method, frame, asker }) {
-            self.answer(&id, &Err(RpcError::new(code::INTERNAL_ERROR, "too many requests at once")));
+        let id = ServerRequestId { epoch: stream.epoch(), text };
+        let origin = RequestOrigin { owner: self.pending.owner(stream), stream };
+        if !self.enqueue(IncomingMessage::Request { id: id.clone(), method, frame, origin }) {
+            self.respond(&id, &Err(RpcError::new(code::INTERNAL_ERROR, "too many requests at once")));
         }
         MessageClass::Unsolicited(1)
     }
 }
 
-fn method_name(json: &[u8]) -> Option<String> {
+fn parse_method(json: &[u8]) -> Option<String> {
     serde_json::from_slice(json).ok()
 }
 
 impl FrameSink for Engine {
-    fn deliver(&self, lane: StreamId, frame: Bytes) -> MessageClass {
-        self.take(lane, frame)
+    fn deliver(&self, stream: StreamId, frame: Bytes) -> MessageClass {
+        self.handle_frame(stream, frame)
     }
 
     fn stream_failed(&self, id: RequestId, why: StreamError) {
-        self.pending.tell(id, Outcome::LaneEnded(why));
+        self.pending.complete(id, CallOutcome::StreamFailed(why));
     }
 
     fn noise(&self, bytes: usize) {
         self.noise.fetch_add(bytes as u64, Ordering::Relaxed);
-        self.fault(|| format!("{bytes} bytes that are no protocol"));
+        self.report_protocol_error(|| format!("{bytes} bytes that are not protocol"));
     }
 }
 

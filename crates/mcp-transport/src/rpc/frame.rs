@@ -1,6 +1,4 @@
-//! Our own messages as bytes.
-//!
-//! Each is written once, into the buffer that the wire sends.
+//! Serializes our own JSON-RPC messages, each once into the buffer that the transport sends.
 
 use std::ops::Range;
 
@@ -11,17 +9,17 @@ use serde_json::json;
 
 use crate::transport::RequestId;
 
-/// A message that is being written. Its members are written in one order: what opens it, its parameters, its `_meta`.
+/// A message in construction. The order is fixed: opening members, parameters, `_meta`.
 pub(crate) struct Writer {
     buffer: Vec<u8>,
     has_members: bool,
 }
 
-/// What a message is besides its parameters, in bytes: an estimate that a buffer need not grow past.
+/// The approximate size of a message without parameters, so that the buffer does not have to grow.
 const ENVELOPE: usize = 96;
 
 impl Writer {
-    /// A request, with room for parameters of about `size` bytes.
+    /// Starts a request, with capacity for parameters of about `size` bytes.
     pub(crate) fn request(id: RequestId, method: &str, size: usize) -> Writer {
         let mut res = Writer::sized(method, size);
         res.buffer.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
@@ -30,7 +28,7 @@ impl Writer {
         res.opened(method)
     }
 
-    /// A notification, likewise.
+    /// Starts a notification, with capacity for parameters of about `size` bytes.
     pub(crate) fn notification(method: &str, size: usize) -> Writer {
         let mut res = Writer::sized(method, size);
         res.buffer.extend_from_slice(br#"{"jsonrpc":"2.0","method":""#);
@@ -47,7 +45,7 @@ impl Writer {
         self
     }
 
-    /// A member of the parameters whose value is text. Says where in the message the value stands.
+    /// Adds a string parameter. Returns the range of its value in the message.
     pub(crate) fn text(&mut self, name: &str, value: &str) -> Range<usize> {
         self.key(name);
         let start = self.buffer.len();
@@ -55,13 +53,13 @@ impl Writer {
         start..self.buffer.len()
     }
 
-    /// A member of the parameters whose value is JSON already.
+    /// Adds a parameter whose value is JSON.
     pub(crate) fn raw(&mut self, name: &str, value: &str) {
         self.key(name);
         self.buffer.extend_from_slice(value.as_bytes());
     }
 
-    /// Members of the parameters, as they stand between braces. May be empty.
+    /// Adds parameters as JSON members without braces; may be empty.
     pub(crate) fn members(&mut self, members: &str) {
         if !members.is_empty() {
             self.separate();
@@ -69,7 +67,7 @@ impl Writer {
         }
     }
 
-    /// The members of `_meta`, in parts of which each may be empty.
+    /// Adds `_meta` from parts, each of which may be empty.
     pub(crate) fn meta(&mut self, parts: &[&str]) {
         let mut parts = parts.iter().filter(|it| !it.is_empty()).peekable();
         if parts.peek().is_none() {
@@ -86,13 +84,13 @@ impl Writer {
         self.buffer.push(b'}');
     }
 
-    /// The whole message.
+    /// Returns the complete message.
     pub(crate) fn finish(mut self) -> Bytes {
         self.buffer.extend_from_slice(if self.has_members { b"}}" } else { b"}" });
         self.buffer.into()
     }
 
-    /// `name` is ours: plain, without anything that JSON escapes.
+    /// `name` is one of our own and needs no escaping.
     fn key(&mut self, name: &str) {
         self.separate();
         self.buffer.push(b'"');
@@ -112,7 +110,7 @@ impl Writer {
     }
 }
 
-/// A request. `params` are the members of its parameters without the braces, `meta` those of `_meta`; both may be empty.
+/// Builds a request. `params` and `meta` are JSON members without braces; both may be empty.
 pub(crate) fn request(id: RequestId, method: &str, params: &str, meta: &str) -> Bytes {
     let mut res = Writer::request(id, method, params.len() + meta.len());
     res.members(params);
@@ -120,7 +118,7 @@ pub(crate) fn request(id: RequestId, method: &str, params: &str, meta: &str) -> 
     res.finish()
 }
 
-/// A notification, likewise.
+/// Builds a notification, with the same arguments.
 pub(crate) fn notification(method: &str, params: &str, meta: &str) -> Bytes {
     let mut res = Writer::notification(method, params.len() + meta.len());
     res.members(params);
@@ -133,12 +131,12 @@ pub(crate) fn text(text: &str) -> String {
     serde_json::to_string(text).expect("a string is JSON")
 }
 
-/// The notice that nobody waits for `id` any more.
+/// Builds the `notifications/cancelled` for request `id`.
 pub(crate) fn cancelled(id: RequestId, reason: &str) -> Bytes {
     notification("notifications/cancelled", &format!(r#""requestId":{id},"reason":{}"#, json!(reason)), "")
 }
 
-/// Our answer to a request of the peer; `id` is its id's JSON text.
+/// Builds our response to a server request; `id` is the JSON text of its id.
 pub(crate) fn answer(id: &str, outcome: &Result<RawJson, RpcError>) -> Bytes {
     let body = match outcome {
         Ok(result) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{}}}"#, result.as_str()),
@@ -162,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_hold_what_they_must_and_no_more() {
+    fn messages_have_the_expected_text() {
         check(&request(7, "ping", "", ""), r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#);
         check(&request(7, "a", r#""x":1"#, ""), r#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"x":1}}"#);
         check(

@@ -3,7 +3,6 @@
 pub(crate) mod deadline;
 pub(crate) mod engine;
 pub(crate) mod frame;
-pub(crate) mod inline_sender;
 #[cfg(any(feature = "stdio", feature = "http", feature = "sse"))]
 pub(crate) mod oversize;
 pub(crate) mod pending;

@@ -1,76 +1,76 @@
-//! Messages that are larger than they may be: let go of as they come, but for their ends, by which it can be told whose
-//! answer was lost. Pure.
+//! Messages over the size limit: the bytes are discarded as they arrive, except for both ends, which identify the
+//! request whose response was lost. Pure.
 
 use bytes::{Bytes, BytesMut};
 
 #[cfg(any(feature = "stdio", feature = "sse"))]
-use crate::rpc::scan::{Id, Scanned, scan};
+use crate::rpc::scan::{Id, ScannedFrame, scan};
 #[cfg(any(feature = "stdio", feature = "sse"))]
 use crate::transport::RequestId;
 
-/// How much of each end is kept: enough to see whose answer it was.
-const END: usize = 256;
+/// Number of bytes kept from each end: enough to find the id.
+const KEPT_BYTES: usize = 256;
 
-/// What is as long as so many messages may be, and as this, is none that will end: nothing is ever heard behind it.
-const MOST_MESSAGES: usize = 16;
-const LEAST_ENDLESS: usize = 64 << 20;
+/// A message longer than both this multiple of the limit and this size counts as endless, and ends the connection.
+const MAX_MESSAGES: usize = 16;
+const MIN_ENDLESS_BYTES: usize = 64 << 20;
 
-/// Whether what is being let go of will not end, after so many bytes of it, where a message may have `limit`.
+/// Whether a message of `len` bytes so far counts as endless, given the limit for a message.
 pub(crate) fn is_endless(len: usize, limit: usize) -> bool {
-    len > limit.saturating_mul(MOST_MESSAGES).max(LEAST_ENDLESS)
+    len > limit.saturating_mul(MAX_MESSAGES).max(MIN_ENDLESS_BYTES)
 }
 
 /// What was kept of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Oversize {
+pub(crate) struct OversizedMessage {
     /// Its first bytes.
     pub(crate) head: Bytes,
     /// Its last bytes.
     pub(crate) tail: Bytes,
-    /// How many bytes it had.
+    /// Its length in bytes.
     pub(crate) len: usize,
 }
 
-/// A message that is being let go of.
-pub(crate) struct Skipped {
+/// A message that is being discarded.
+pub(crate) struct SkippedMessage {
     head: BytesMut,
     tail: BytesMut,
     len: usize,
 }
 
-impl Skipped {
-    /// A message that begins with these bytes.
-    pub(crate) fn begin(bytes: &[u8]) -> Skipped {
-        let mut res = Skipped { head: BytesMut::new(), tail: BytesMut::new(), len: 0 };
+impl SkippedMessage {
+    /// Starts with these bytes.
+    pub(crate) fn begin(bytes: &[u8]) -> SkippedMessage {
+        let mut res = SkippedMessage { head: BytesMut::new(), tail: BytesMut::new(), len: 0 };
         res.add(bytes);
         res
     }
 
-    /// More of it.
+    /// Adds more bytes.
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         self.len += bytes.len();
-        self.head.extend_from_slice(&bytes[..bytes.len().min(END - self.head.len())]);
-        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(END)..]);
-        let surplus = self.tail.len().saturating_sub(END);
+        self.head.extend_from_slice(&bytes[..bytes.len().min(KEPT_BYTES - self.head.len())]);
+        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(KEPT_BYTES)..]);
+        let surplus = self.tail.len().saturating_sub(KEPT_BYTES);
         self.tail = self.tail.split_off(surplus);
     }
 
-    /// How much of it came so far.
+    /// The number of bytes so far.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Its end.
-    pub(crate) fn finish(self) -> Oversize {
-        Oversize { head: self.head.freeze(), tail: self.tail.freeze(), len: self.len }
+    /// Returns what was kept.
+    pub(crate) fn finish(self) -> OversizedMessage {
+        OversizedMessage { head: self.head.freeze(), tail: self.tail.freeze(), len: self.len }
     }
 }
 
 #[cfg(any(feature = "stdio", feature = "sse"))]
-impl Oversize {
-    /// Which request it answers: servers write the id before the result, or last.
-    pub(crate) fn answers(&self) -> Option<RequestId> {
-        if let Scanned::Response { id: Id::Number(id), .. } = scan(&self.head) {
+impl OversizedMessage {
+    /// The request that the message responds to. Servers write the id before the result, or last.
+    pub(crate) fn response_id(&self) -> Option<RequestId> {
+        if let ScannedFrame::Response { id: Id::Number(id), .. } = scan(&self.head) {
             return Some(id);
         }
         let begin = self.head.strip_prefix(b"{")?;
@@ -93,16 +93,16 @@ mod tests {
 
     #[track_caller]
     fn check(begin: &str, end: &str, want: Option<RequestId>) {
-        let mut skipped = Skipped::begin(begin.as_bytes());
+        let mut skipped = SkippedMessage::begin(begin.as_bytes());
         skipped.add("x".repeat(1000).as_bytes());
         skipped.add(end.as_bytes());
         let oversize = skipped.finish();
         assert_eq!(oversize.len, begin.len() + 1000 + end.len());
-        assert_eq!(oversize.answers(), want, "{begin} … {end}");
+        assert_eq!(oversize.response_id(), want, "{begin} … {end}");
     }
 
     #[test]
-    fn what_is_as_long_as_many_messages_does_not_end() {
+    fn very_long_message_counts_as_endless() {
         let mib = 1 << 20;
         assert_eq!([64 * mib, 64 * mib + 1].map(|it| is_endless(it, 0)), [false, true]);
         assert_eq!([160 * mib, 160 * mib + 1].map(|it| is_endless(it, 10 * mib)), [false, true]);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_known_by_its_ends_and_never_by_what_it_holds() {
+    fn response_id_is_read_from_the_ends_only() {
         check(r#"{"jsonrpc":"2.0","id":7,"result":{"text":""#, r#""}}"#, Some(7));
         check(r#"{"jsonrpc":"2.0","result":{"text":""#, r#""},"id":7}"#, Some(7));
         check(r#"{"result":{"text":""#, r#""},"id":7,"jsonrpc":"2.0"}"#, Some(7));

@@ -1,7 +1,8 @@
-//! The calls that wait for an answer.
+//! The table of calls in flight.
 //!
-//! One table behind one short lock, and closing takes the same lock: a call is either in the table when the
-//! connection ends, and is told, or it comes later and is refused. None is stranded. Nothing in here waits.
+//! One table behind one short lock; closing takes the same lock. A call is either in the table when the connection
+//! ends, and gets that outcome, or it comes later and is refused. No call is left without an outcome. Nothing here
+//! blocks.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -10,19 +11,19 @@ use bytes::Bytes;
 use slab::Slab;
 use tokio::time::Instant;
 
-use crate::error::end::Disconnect;
+use crate::error::disconnect::Disconnect;
 use crate::rpc::deadline::{Deadline, Expiry};
 use crate::rpc::progress::{OnProgress, Progress};
-use crate::rpc::request_owner::{Common, Former, Stake, Whose};
-use crate::transport::{RequestId, StreamError, StreamId};
+use crate::rpc::request_owner::{OwnerHint, RecentCalls, RequestOwner, StreamOrdering};
+use crate::transport::{MAX_CALLS, RequestId, StreamError, StreamId};
 
-/// What a call was told.
+/// The outcome of a call.
 #[derive(Debug)]
-pub(crate) enum Outcome {
-    /// The peer answered.
-    Answer { frame: Bytes, is_error: bool, payload: usize },
-    /// Its lane ended without an answer.
-    LaneEnded(StreamError),
+pub(crate) enum CallOutcome {
+    /// The server responded.
+    Response { frame: Bytes, is_error: bool, payload: usize },
+    /// The response stream ended without a response.
+    StreamFailed(StreamError),
     /// A deadline passed.
     Expired(Expiry),
     /// The connection ended.
@@ -33,180 +34,183 @@ struct Call {
     serial: u64,
     deadline: Deadline,
     progress: Option<OnProgress>,
-    stake: Stake,
+    owner_hint: OwnerHint,
     state: State,
 }
 
 enum State {
     Waiting(Option<Waker>),
-    Told(Outcome),
+    Done(CallOutcome),
 }
 
 #[derive(Default)]
 struct Table {
     calls: Slab<Call>,
     serial: u64,
-    /// When the timer will look next; later than no call's deadline.
-    armed: Option<Instant>,
+    /// The next time the timer checks; not later than any deadline.
+    next_check: Option<Instant>,
     closed: Option<Arc<Disconnect>>,
-    /// Whether any call was ever a caller's: where none was, all is the session's own.
+    /// Whether any call ever had a caller. If not, every server request belongs to the session.
     has_callers: bool,
-    former: Former,
+    recent: RecentCalls,
 }
 
 /// The table of calls in flight.
 #[derive(Default)]
-pub(crate) struct Pending(Mutex<Table>);
+pub(crate) struct PendingCalls(Mutex<Table>);
 
-/// How many low bits of an id are the call's place in the table; the rest counts up. Ids stay below 2^53, what every
-/// JSON reader takes, for the first 2^37 calls of a connection.
-const PLACE_BITS: u32 = 16;
+/// How many low bits of an id are the call's slot in the table; the other bits count up. Ids stay below 2^53, which every
+/// JSON reader accepts, for the first 2^37 calls of a connection.
+const SLOT_BITS: u32 = MAX_CALLS.trailing_zeros();
 
-/// The most calls in flight that a table can hold.
-pub(crate) const MAX_CALLS: usize = 1 << PLACE_BITS;
-
-/// A call that has begun.
-pub(crate) struct Begun {
+/// A call that was added to the table.
+pub(crate) struct StartedCall {
     pub(crate) id: RequestId,
-    /// The timer sleeps past this call's deadline, and must be told.
+    /// The timer would wake too late for this call's deadline and must be notified.
     pub(crate) rearm: bool,
 }
 
-impl Pending {
-    /// Enters a call. Fails with the end when the connection is over. The caller holds one of at most
-    /// [`MOST_CALLS`] permits.
-    pub(crate) fn begin(
+impl PendingCalls {
+    /// Adds a call. Fails when the connection has ended. The caller holds one of [`MAX_CALLS`] permits.
+    pub(crate) fn insert(
         &self,
         deadline: Deadline,
         progress: Option<OnProgress>,
-        stake: Stake,
-    ) -> Result<Begun, Arc<Disconnect>> {
+        owner_hint: OwnerHint,
+    ) -> Result<StartedCall, Arc<Disconnect>> {
         let mut table = self.lock();
         if let Some(ended) = &table.closed {
             return Err(Arc::clone(ended));
         }
         table.serial += 1;
         let serial = table.serial;
-        table.has_callers |= matches!(stake, Stake::Caller(_));
-        let place =
-            table.calls.insert(Call { serial, deadline, progress, stake, state: State::Waiting(None) });
-        assert!(place < MAX_CALLS, "the permits bound the calls in flight");
+        table.has_callers |= matches!(owner_hint, OwnerHint::Caller(_));
+        let slot =
+            table.calls.insert(Call { serial, deadline, progress, owner_hint, state: State::Waiting(None) });
+        assert!(slot < MAX_CALLS, "the permits bound the calls in flight");
         let rearm = table.arm(deadline.next());
-        Ok(Begun { id: serial << PLACE_BITS | place as u64, rearm })
+        Ok(StartedCall { id: serial << SLOT_BITS | slot as u64, rearm })
     }
 
-    /// Looks whether call `id` was told something, and forgets it if so.
-    pub(crate) fn poll(&self, id: RequestId, context: &mut Context<'_>) -> Poll<Outcome> {
+    /// Returns the outcome of call `id` and removes the call, if the outcome is known.
+    pub(crate) fn poll(&self, id: RequestId, context: &mut Context<'_>) -> Poll<CallOutcome> {
         let mut table = self.lock();
-        let call = table.get(id).expect("a call is forgotten only by its owner");
+        let call = table.get(id).expect("only the owner of a call removes it");
         match &mut call.state {
             State::Waiting(Some(waker)) if waker.will_wake(context.waker()) => return Poll::Pending,
             State::Waiting(waker) => {
                 let replaced = waker.replace(context.waker().clone());
-                // What strangers made is dropped outside the lock: their `Drop` may come back here.
+                // The waker is dropped outside the lock: its `Drop` is foreign code and may call back.
                 drop(table);
                 drop(replaced);
                 return Poll::Pending;
             }
-            State::Told(_) => {}
+            State::Done(_) => {}
         }
-        let call = table.calls.remove(place(id));
+        let call = table.calls.remove(slot_index(id));
         drop(table);
         match call.state {
-            State::Told(outcome) => Poll::Ready(outcome),
-            State::Waiting(_) => unreachable!("it was told, and the lock was held since"),
+            State::Done(outcome) => Poll::Ready(outcome),
+            State::Waiting(_) => unreachable!("the state was checked under the same lock"),
         }
     }
 
-    /// Forgets call `id`, whose owner has gone. True when the peer may still be working on it.
-    pub(crate) fn forget(&self, id: RequestId) -> bool {
+    /// Removes call `id`, whose owner is gone. Returns true when the server may still be working on it.
+    pub(crate) fn remove(&self, id: RequestId) -> bool {
         let mut table = self.lock();
-        let call = table.get(id).is_some().then(|| table.calls.remove(place(id)));
+        let call = table.get(id).is_some().then(|| table.calls.remove(slot_index(id)));
         let is_waiting = call.as_ref().is_some_and(|it| matches!(it.state, State::Waiting(_)));
         if let Some(call) = call.as_ref().filter(|_| is_waiting) {
-            table.former.give_up(id, &call.stake, Instant::now());
+            table.recent.record_cancelled(id, &call.owner_hint, Instant::now());
         }
-        // What strangers made is dropped outside the lock.
+        // Foreign code is dropped outside the lock.
         drop(table);
         drop(call);
         is_waiting
     }
 
-    /// Whose call it is that something is about which came by `lane`.
-    pub(crate) fn whose(&self, lane: StreamId) -> Whose {
+    /// The owner of a message that arrived on `stream`.
+    pub(crate) fn owner(&self, stream: StreamId) -> RequestOwner {
         let mut table = self.lock();
         if !table.has_callers {
-            return Whose::Session;
+            return RequestOwner::Session;
         }
-        let common = match lane {
-            StreamId::Shared => Common::Ordered,
-            StreamId::Notifications(_) => Common::Beside,
+        let common = match stream {
+            StreamId::Shared => StreamOrdering::Ordered,
+            StreamId::Notifications(_) => StreamOrdering::Unordered,
             StreamId::Request(id, _) => {
-                return match table.get(id).map(|it| &it.stake) {
-                    Some(Stake::Caller(caller)) => Whose::Caller(Arc::clone(caller)),
-                    Some(Stake::Session | Stake::None) => Whose::Session,
-                    None => Whose::Over,
+                return match table.get(id).map(|it| &it.owner_hint) {
+                    Some(OwnerHint::Caller(caller)) => RequestOwner::Caller(Arc::clone(caller)),
+                    Some(OwnerHint::Session | OwnerHint::None) => RequestOwner::Session,
+                    None => RequestOwner::Finished,
                 };
             }
         };
-        let mut waiting: Vec<(u64, &Stake)> = table.waiting().map(|it| (it.serial, &it.stake)).collect();
+        let mut waiting: Vec<(u64, &OwnerHint)> =
+            table.in_flight().map(|it| (it.serial, &it.owner_hint)).collect();
         waiting.sort_unstable_by_key(|it| it.0);
-        table.former.whose(waiting.into_iter().map(|it| it.1), common, Instant::now())
+        table.recent.owner(waiting.into_iter().map(|it| it.1), common, Instant::now())
     }
 
-    /// Somebody here is asked something about a call of `whose`, which came by `lane`. Gives the calls that it may be about,
-    /// whose silence is ours until [`Pending::asked`].
-    pub(crate) fn ask(&self, lane: StreamId, whose: &Whose) -> Vec<RequestId> {
+    /// Pauses the deadlines of the calls that a server request of `owner` on this stream may belong to. Returns these
+    /// calls, for [`PendingCalls::resume_deadlines`].
+    pub(crate) fn pause_deadlines(&self, stream: StreamId, owner: &RequestOwner) -> Vec<RequestId> {
         let now = Instant::now();
         let mut table = self.lock();
         let mut res = Vec::new();
-        for (place, call) in &mut table.calls {
-            let id = call.serial << PLACE_BITS | place as u64;
-            let is_meant = match (lane, &call.stake, whose) {
+        for (slot, call) in &mut table.calls {
+            let id = call.serial << SLOT_BITS | slot as u64;
+            let is_meant = match (stream, &call.owner_hint, owner) {
                 (StreamId::Request(own, _), ..) => own == id,
-                (StreamId::Shared | StreamId::Notifications(_), Stake::Caller(it), Whose::Caller(caller)) => {
-                    it.id == caller.id
-                }
-                (StreamId::Shared | StreamId::Notifications(_), Stake::Session, Whose::Session) => true,
+                (
+                    StreamId::Shared | StreamId::Notifications(_),
+                    OwnerHint::Caller(it),
+                    RequestOwner::Caller(caller),
+                ) => it.id == caller.id,
+                (
+                    StreamId::Shared | StreamId::Notifications(_),
+                    OwnerHint::Session,
+                    RequestOwner::Session,
+                ) => true,
                 (StreamId::Shared | StreamId::Notifications(_), ..) => false,
             };
             if is_meant && matches!(call.state, State::Waiting(_)) {
-                call.deadline.ask(now);
+                call.deadline.pause(now);
                 res.push(id);
             }
         }
         res
     }
 
-    /// That question is over. True when the timer is to look earlier than it would.
-    pub(crate) fn asked(&self, calls: &[RequestId], now: Instant) -> bool {
+    /// Resumes the deadlines of these calls. Returns true when the timer must check earlier.
+    pub(crate) fn resume_deadlines(&self, calls: &[RequestId], now: Instant) -> bool {
         let mut table = self.lock();
         let mut next: Option<Instant> = None;
         for id in calls {
             if let Some(call) = table.get(*id) {
-                call.deadline.asked(now);
+                call.deadline.resume(now);
                 next = [next, call.deadline.next()].into_iter().flatten().min();
             }
         }
         table.arm(next)
     }
 
-    /// Tells call `id` its outcome. False when nobody waits for it: it was answered before, given up, or never ours.
-    pub(crate) fn tell(&self, id: RequestId, outcome: Outcome) -> bool {
+    /// Sets the outcome of call `id`. Returns false when the call is unknown or already has one.
+    pub(crate) fn complete(&self, id: RequestId, outcome: CallOutcome) -> bool {
         let waker = {
             let mut guard = self.lock();
             let table = &mut *guard;
-            let call = table.calls.get_mut(place(id)).filter(|it| it.serial == id >> PLACE_BITS);
+            let call = table.calls.get_mut(slot_index(id)).filter(|it| it.serial == id >> SLOT_BITS);
             let waiting = call.filter(|it| matches!(it.state, State::Waiting(_)));
             let Some(call) = waiting else {
-                // It comes late, but it comes: the peer works on it no more.
-                table.former.answered(id);
+                // A late response: the server no longer works on the call.
+                table.recent.record_late_response(id);
                 return false;
             };
             if table.has_callers {
-                table.former.told(id, &call.stake, &outcome);
+                table.recent.record_outcome(id, &call.owner_hint, &outcome);
             }
-            call.tell(outcome).flatten()
+            call.complete(outcome).flatten()
         };
         // Outside the lock: waking may run the call's task at once on another thread.
         if let Some(waker) = waker {
@@ -215,15 +219,15 @@ impl Pending {
         true
     }
 
-    /// Progress of call `id` was heard, which is nothing where that is over, or never was.
-    pub(crate) fn heard(&self, id: RequestId, progress: Progress, now: Instant) {
+    /// Records progress of call `id`; ignored when the call has ended or is unknown.
+    pub(crate) fn progress(&self, id: RequestId, progress: Progress, now: Instant) {
         let on_progress = {
             let mut table = self.lock();
             let Some(call) = table.get(id) else { return };
-            if matches!(call.state, State::Told(_)) {
+            if matches!(call.state, State::Done(_)) {
                 return;
             }
-            call.deadline.heard(now);
+            call.deadline.reset_idle(now);
             call.progress.clone()
         };
         if let Some(on_progress) = on_progress {
@@ -231,27 +235,27 @@ impl Pending {
         }
     }
 
-    /// Tells every call whose deadline has passed. Returns them, and when to look again.
+    /// Ends every call whose deadline has passed. Returns these calls and the time of the next check.
     pub(crate) fn expire(&self, now: Instant) -> (Vec<RequestId>, Option<Instant>) {
         let mut wakers = Vec::new();
         let mut expired = Vec::new();
         let mut guard = self.lock();
         let table = &mut *guard;
         let mut next: Option<Instant> = None;
-        for (place, call) in &mut table.calls {
-            if matches!(call.state, State::Told(_)) {
+        for (slot, call) in &mut table.calls {
+            if matches!(call.state, State::Done(_)) {
                 continue;
             }
             if let Some(expiry) = call.deadline.expired(now) {
-                let id = call.serial << PLACE_BITS | place as u64;
+                let id = call.serial << SLOT_BITS | slot as u64;
                 expired.push(id);
-                table.former.give_up(id, &call.stake, now);
-                wakers.extend(call.tell(Outcome::Expired(expiry)).flatten());
+                table.recent.record_cancelled(id, &call.owner_hint, now);
+                wakers.extend(call.complete(CallOutcome::Expired(expiry)).flatten());
                 continue;
             }
             next = [next, call.deadline.next()].into_iter().flatten().min();
         }
-        table.armed = next;
+        table.next_check = next;
         drop(guard);
         for waker in wakers {
             waker.wake();
@@ -259,7 +263,7 @@ impl Pending {
         (expired, next)
     }
 
-    /// Ends every call, and refuses those to come. The first end counts.
+    /// Ends every call and refuses later ones. Only the first disconnect counts.
     pub(crate) fn close(&self, ended: Arc<Disconnect>) {
         let mut wakers = Vec::new();
         let mut table = self.lock();
@@ -267,7 +271,7 @@ impl Pending {
             return;
         }
         for (_, call) in &mut table.calls {
-            wakers.extend(call.tell(Outcome::Closed(Arc::clone(&ended))).flatten());
+            wakers.extend(call.complete(CallOutcome::Closed(Arc::clone(&ended))).flatten());
         }
         table.closed = Some(ended);
         drop(table);
@@ -276,7 +280,7 @@ impl Pending {
         }
     }
 
-    /// Did the connection end, and how?
+    /// How the connection ended, if it has ended.
     pub(crate) fn closed(&self) -> Option<Arc<Disconnect>> {
         self.lock().closed.clone()
     }
@@ -288,16 +292,16 @@ impl Pending {
 }
 
 impl Table {
-    /// The calls that wait for their answers.
-    fn waiting(&self) -> impl Iterator<Item = &Call> {
+    /// The calls that have no outcome yet.
+    fn in_flight(&self) -> impl Iterator<Item = &Call> {
         self.calls.iter().map(|it| it.1).filter(|it| matches!(it.state, State::Waiting(_)))
     }
 
-    /// The timer is to look at `next`. True when it would look later.
+    /// Schedules a check at `next`. Returns true when the timer would check later.
     fn arm(&mut self, next: Option<Instant>) -> bool {
-        match (next, self.armed) {
-            (Some(next), armed) if armed.is_none_or(|it| next < it) => {
-                self.armed = Some(next);
+        match (next, self.next_check) {
+            (Some(next), next_check) if next_check.is_none_or(|it| next < it) => {
+                self.next_check = Some(next);
                 true
             }
             _ => false,
@@ -305,103 +309,103 @@ impl Table {
     }
 
     fn get(&mut self, id: RequestId) -> Option<&mut Call> {
-        self.calls.get_mut(place(id)).filter(|it| it.serial == id >> PLACE_BITS)
+        self.calls.get_mut(slot_index(id)).filter(|it| it.serial == id >> SLOT_BITS)
     }
 }
 
 impl Call {
-    /// `None` when it was told before; else the waker of whoever waits.
-    fn tell(&mut self, outcome: Outcome) -> Option<Option<Waker>> {
+    /// Returns `None` when the call already has an outcome, otherwise the waker of its task.
+    fn complete(&mut self, outcome: CallOutcome) -> Option<Option<Waker>> {
         match &mut self.state {
-            State::Told(_) => None,
+            State::Done(_) => None,
             State::Waiting(waker) => {
                 let waker = waker.take();
-                self.state = State::Told(outcome);
+                self.state = State::Done(outcome);
                 Some(waker)
             }
         }
     }
 }
 
-fn place(id: RequestId) -> usize {
+fn slot_index(id: RequestId) -> usize {
     (id & (MAX_CALLS as u64 - 1)) as usize
 }
 
 #[cfg(test)]
-mod orders;
+mod interleaving_tests;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::end::DisconnectReason;
+    use crate::error::disconnect::DisconnectReason;
     use std::time::Duration;
 
-    fn begin(pending: &Pending) -> RequestId {
+    fn begin(pending: &PendingCalls) -> RequestId {
         pending
-            .begin(Deadline::new(Instant::now(), Instant::now(), None, None), None, Stake::Session)
+            .insert(Deadline::new(Instant::now(), Instant::now(), None, None), None, OwnerHint::Session)
             .ok()
             .unwrap()
             .id
     }
 
-    fn poll(pending: &Pending, id: RequestId) -> String {
+    fn poll(pending: &PendingCalls, id: RequestId) -> String {
         match pending.poll(id, &mut Context::from_waker(Waker::noop())) {
             Poll::Pending => "waiting".to_owned(),
-            Poll::Ready(Outcome::Answer { frame, .. }) => {
+            Poll::Ready(CallOutcome::Response { frame, .. }) => {
                 format!("answer {}", str::from_utf8(&frame).unwrap())
             }
-            Poll::Ready(Outcome::Closed(ended)) => format!("closed: {ended}"),
+            Poll::Ready(CallOutcome::Closed(ended)) => format!("closed: {ended}"),
             Poll::Ready(other) => format!("{other:?}"),
         }
     }
 
-    fn answer(text: &'static str) -> Outcome {
-        Outcome::Answer { frame: Bytes::from_static(text.as_bytes()), is_error: false, payload: 0 }
+    fn answer(text: &'static str) -> CallOutcome {
+        CallOutcome::Response { frame: Bytes::from_static(text.as_bytes()), is_error: false, payload: 0 }
     }
 
     #[test]
-    fn an_answer_goes_to_its_own_call_and_only_once() {
-        let pending = Pending::default();
+    fn response_reaches_its_call_once() {
+        let pending = PendingCalls::default();
         let (a, b) = (begin(&pending), begin(&pending));
-        assert!(pending.tell(b, answer("b")));
-        assert!(!pending.tell(b, answer("again")));
+        assert!(pending.complete(b, answer("b")));
+        assert!(!pending.complete(b, answer("again")));
         assert_eq!((poll(&pending, a), poll(&pending, b)), ("waiting".into(), "answer b".into()));
-        assert!(!pending.tell(b, answer("late")));
+        assert!(!pending.complete(b, answer("late")));
     }
 
     #[test]
-    fn a_place_that_is_used_again_has_a_new_id() {
-        let pending = Pending::default();
+    fn reused_slot_gets_a_new_id() {
+        let pending = PendingCalls::default();
         let first = begin(&pending);
-        assert!(pending.forget(first));
+        assert!(pending.remove(first));
         let second = begin(&pending);
         assert_ne!(first, second);
-        assert!(!pending.tell(first, answer("for the first")));
+        assert!(!pending.complete(first, answer("for the first")));
         assert_eq!(poll(&pending, second), "waiting");
     }
 
     #[test]
-    fn closing_ends_those_inside_and_refuses_those_after() {
-        let pending = Pending::default();
+    fn close_ends_pending_calls_and_refuses_later_ones() {
+        let pending = PendingCalls::default();
         let (told, waiting) = (begin(&pending), begin(&pending));
-        pending.tell(told, answer("in time"));
+        pending.complete(told, answer("in time"));
         pending.close(Arc::new(Disconnect::new(DisconnectReason::PeerClosed)));
         pending.close(Arc::new(Disconnect::new(DisconnectReason::Stopped)));
         assert_eq!(poll(&pending, told), "answer in time");
         assert_eq!(poll(&pending, waiting), "closed: it closed the connection");
         assert!(
             pending
-                .begin(Deadline::new(Instant::now(), Instant::now(), None, None), None, Stake::Session)
+                .insert(Deadline::new(Instant::now(), Instant::now(), None, None), None, OwnerHint::Session)
                 .is_err()
         );
     }
 
     #[test]
     fn only_an_earlier_deadline_wakes_the_timer() {
-        let pending = Pending::default();
+        let pending = PendingCalls::default();
         let now = Instant::now();
         let rearm = |seconds| {
             let deadline = Deadline::new(now, now, Some(Duration::from_secs(seconds)), None);
-            pending.begin(deadline, None, Stake::Session).ok().unwrap().rearm
+            pending.insert(deadline, None, OwnerHint::Session).ok().unwrap().rearm
         };
         assert_eq!((rearm(60), rearm(60), rearm(30), rearm(45)), (true, false, true, false));
         let (expired, next) = pending.expire(now + Duration::from_secs(31));

@@ -1,4 +1,4 @@
-//! How far a call has come, as the server tells it.
+//! Progress notifications.
 
 use std::sync::Arc;
 
@@ -6,26 +6,26 @@ use serde::Deserialize;
 
 use crate::transport::Dial;
 
-/// One `notifications/progress`.
+/// A `notifications/progress`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// How far; grows with each notification.
+    /// The progress so far; increases with each notification.
     pub progress: f64,
-    /// How far it will be at the end, where known.
+    /// The value at completion, if known.
     pub total: Option<f64>,
-    /// What is being done.
+    /// A description of the current step.
     pub message: Option<String>,
 }
 
 impl Progress {
-    /// The same without what the server was given in confidence.
-    pub(crate) fn cleaned(self, dial: &dyn Dial) -> Progress {
+    /// The same with secrets redacted.
+    pub(crate) fn redacted(self, dial: &dyn Dial) -> Progress {
         let message = self.message.map(|it| dial.redact(&it));
         Progress { message, ..self }
     }
 }
 
-/// Called with each progress of a call, on the task that reads the wire: it must not wait.
+/// Callback for the progress of a call. Runs on the task that reads the connection and must not block.
 pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
 /// Reads the `params` of a progress notification: the token, which is the id of the call, and the progress.

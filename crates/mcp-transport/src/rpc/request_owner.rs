@@ -1,194 +1,198 @@
-//! Whose call it is that a peer asks or says something about: pure, the clock is an argument.
+//! Finds the owner of a server request or notification: the caller whose call it belongs to. Pure; the current time is
+//! an argument.
 //!
-//! A wire with a stream for each request says it by itself. Where everything shares one, it is known only as long as all
-//! calls are of one owner: those in flight, and those that were given up while the peer may still work on them. A question
-//! that reached somebody else would show him another client's business, so what is not known is nobody's.
+//! On a transport with a response stream for each request the stream identifies the call. On a shared stream the owner
+//! is known only while all calls belong to one caller: those in flight, and those cancelled or timed out that the
+//! server may still work on. A request that is sent to the wrong caller would show it another client's data, so an
+//! ambiguous request has no owner.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::rpc::pending::Outcome;
+use crate::rpc::pending::CallOutcome;
 use crate::session::{Caller, CallerId};
 use crate::transport::{RequestId, StreamError};
 
-/// How long a call that was given up counts as one that the peer may ask about. One that is answered late counts no longer.
-const GIVEN_UP: Duration = Duration::from_secs(15 * 60);
+/// How long the server may still work on a cancelled call, unless a late response shows that it does not.
+const CANCELLED_RETENTION: Duration = Duration::from_secs(15 * 60);
 
-/// How long a call that was answered counts on a stream beside that of its answer: one may overtake the other.
-const SETTLED: Duration = Duration::from_secs(30);
+/// How long a message on the notification stream may be delayed behind the response on another stream.
+const RESPONSE_RETENTION: Duration = Duration::from_secs(30);
 
-/// How many calls that were given up are remembered one by one.
-const MOST: usize = 256;
+/// Maximum number of cancelled calls that are remembered individually.
+const MAX_CANCELLED: usize = 256;
 
-/// Who has a stake in a request.
+/// The owner of a call.
 #[derive(Debug, Clone, Default)]
-pub(crate) enum Stake {
-    /// Nobody: it is of the session's own, and the peer asks nothing because of it.
+pub(crate) enum OwnerHint {
+    /// No owner: an internal request of the session, for which the server must not send requests.
     #[default]
     None,
-    /// Whoever has the session.
+    /// The session.
     Session,
     /// This caller.
     Caller(Arc<Caller>),
 }
 
-/// Whose call something is about.
+/// The owner of a message from the server.
 #[derive(Debug, Clone)]
-pub(crate) enum Whose {
-    /// That of whoever has the session, or no call at all.
+pub(crate) enum RequestOwner {
+    /// The session, or no call at all.
     Session,
-    /// This caller's.
+    /// This caller.
     Caller(Arc<Caller>),
-    /// One of several callers'; it is not known whose.
-    Several,
-    /// One that is over.
-    Over,
+    /// One of several callers; it is not known which.
+    Ambiguous,
+    /// A call that has ended.
+    Finished,
 }
 
-impl Whose {
-    /// The caller, where it is one's.
+impl RequestOwner {
+    /// The caller, if there is one.
     pub(crate) fn caller(&self) -> Option<&Arc<Caller>> {
         match self {
-            Whose::Caller(caller) => Some(caller),
-            Whose::Session | Whose::Several | Whose::Over => None,
+            RequestOwner::Caller(caller) => Some(caller),
+            RequestOwner::Session | RequestOwner::Ambiguous | RequestOwner::Finished => None,
         }
     }
 }
 
-impl Stake {
-    /// How long its caller may take for what he is asked.
-    pub(crate) fn patience(&self) -> Duration {
+impl OwnerHint {
+    /// How long open server requests may pause the caller's deadline.
+    pub(crate) fn max_deadline_pause(&self) -> Duration {
         match self {
-            Stake::Caller(caller) => caller.max_deadline_pause,
-            Stake::None | Stake::Session => Duration::ZERO,
+            OwnerHint::Caller(caller) => caller.max_deadline_pause,
+            OwnerHint::None | OwnerHint::Session => Duration::ZERO,
         }
     }
 
-    /// Whose it is; nobody's is `None`.
-    fn owner(&self) -> Option<Party> {
+    /// The owner as a key; `None` for an internal request.
+    fn key(&self) -> Option<OwnerKey> {
         match self {
-            Stake::None => None,
-            Stake::Session => Some(Party::Session),
-            Stake::Caller(caller) => Some(Party::CallerId(caller.id)),
+            OwnerHint::None => None,
+            OwnerHint::Session => Some(OwnerKey::Session),
+            OwnerHint::Caller(caller) => Some(OwnerKey::CallerId(caller.id)),
         }
     }
 }
 
-/// Somebody a question may be for.
+/// A possible owner of a server request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Party {
+enum OwnerKey {
     Session,
     CallerId(CallerId),
 }
 
-/// What everything comes by that is no answer's own stream.
+/// How messages on a shared stream are ordered relative to responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Common {
-    /// The one that answers come by, too: nothing is overtaken.
+pub(crate) enum StreamOrdering {
+    /// Responses arrive on the same stream, in order.
     Ordered,
-    /// One beside theirs.
-    Beside,
+    /// Responses arrive on other streams, so a message may be late.
+    Unordered,
 }
 
-/// Calls that are over, as far as the peer may still ask about them.
+/// Calls that ended recently, as far as the server may still send requests for them.
 #[derive(Debug, Default)]
-pub(crate) struct Former {
-    given_up: Vec<(RequestId, Party, Instant)>,
-    /// Until when there are more of them than are remembered.
-    crowded: Option<Instant>,
-    /// Whose call was answered last, and until when it counts.
-    settled: Option<(CallerId, Instant)>,
-    /// Until when the last one counts that was another's. With it there are several, however many there are.
-    settled_before: Option<Instant>,
+pub(crate) struct RecentCalls {
+    cancelled: Vec<(RequestId, OwnerKey, Instant)>,
+    /// Until when more calls are cancelled than are remembered.
+    overflow_until: Option<Instant>,
+    /// The caller of the last response, and until when it counts.
+    last_response: Option<(CallerId, Instant)>,
+    /// Until when the last response of another caller counts. Before that time the owner is ambiguous.
+    earlier_response_until: Option<Instant>,
 }
 
-impl Former {
-    /// A call was given up.
-    pub(crate) fn give_up(&mut self, id: RequestId, stake: &Stake, now: Instant) {
-        let Some(party) = stake.owner() else { return };
-        let until = now + GIVEN_UP;
-        self.given_up.retain(|it| it.2 > now);
-        if self.given_up.len() >= MOST {
-            self.crowded = Some(until);
+impl RecentCalls {
+    /// Records a cancelled call.
+    pub(crate) fn record_cancelled(&mut self, id: RequestId, hint: &OwnerHint, now: Instant) {
+        let Some(key) = hint.key() else { return };
+        let until = now + CANCELLED_RETENTION;
+        self.cancelled.retain(|it| it.2 > now);
+        if self.cancelled.len() >= MAX_CANCELLED {
+            self.overflow_until = Some(until);
             return;
         }
-        self.given_up.push((id, party, until));
+        self.cancelled.push((id, key, until));
     }
 
-    /// A caller's call was answered.
-    pub(crate) fn settle(&mut self, owner: CallerId, now: Instant) {
-        if let Some((_, until)) = self.settled.filter(|it| it.0 != owner) {
-            self.settled_before = Some(until);
+    /// Records a response for a caller's call.
+    pub(crate) fn record_response(&mut self, owner: CallerId, now: Instant) {
+        if let Some((_, until)) = self.last_response.filter(|it| it.0 != owner) {
+            self.earlier_response_until = Some(until);
         }
-        self.settled = Some((owner, now + SETTLED));
+        self.last_response = Some((owner, now + RESPONSE_RETENTION));
     }
 
-    /// A call was told how it ended.
-    pub(crate) fn told(&mut self, id: RequestId, stake: &Stake, outcome: &Outcome) {
-        match (stake, outcome) {
+    /// Records the outcome of a call.
+    pub(crate) fn record_outcome(&mut self, id: RequestId, hint: &OwnerHint, outcome: &CallOutcome) {
+        match (hint, outcome) {
             (
-                Stake::Caller(caller),
-                Outcome::Answer { .. } | Outcome::LaneEnded(StreamError::TooLarge(_)),
+                OwnerHint::Caller(caller),
+                CallOutcome::Response { .. } | CallOutcome::StreamFailed(StreamError::TooLarge(_)),
             ) => {
-                self.settle(caller.id, Instant::now());
+                self.record_response(caller.id, Instant::now());
             }
-            // The peer may work on it all the same.
-            (_, Outcome::LaneEnded(StreamError::Lost(_)) | Outcome::Expired(_)) => {
-                self.give_up(id, stake, Instant::now());
+            // The server may still work on it.
+            (_, CallOutcome::StreamFailed(StreamError::Lost(_)) | CallOutcome::Expired(_)) => {
+                self.record_cancelled(id, hint, Instant::now());
             }
-            // Nobody works on it, or nobody is there any more.
+            // The server does not work on it, or the connection has ended.
             (
-                Stake::None | Stake::Session,
-                Outcome::Answer { .. } | Outcome::LaneEnded(StreamError::TooLarge(_)),
+                OwnerHint::None | OwnerHint::Session,
+                CallOutcome::Response { .. } | CallOutcome::StreamFailed(StreamError::TooLarge(_)),
             )
             | (
                 _,
-                Outcome::LaneEnded(StreamError::NotExecuted(_) | StreamError::Refused(_))
-                | Outcome::Closed(_),
+                CallOutcome::StreamFailed(StreamError::NotExecuted(_) | StreamError::Refused(_))
+                | CallOutcome::Closed(_),
             ) => {}
         }
     }
 
-    /// An answer came for a call that is not in flight: the peer works on it no more.
-    pub(crate) fn answered(&mut self, id: RequestId) {
-        self.given_up.retain(|it| it.0 != id);
+    /// Records a late response: the server no longer works on the call.
+    pub(crate) fn record_late_response(&mut self, id: RequestId) {
+        self.cancelled.retain(|it| it.0 != id);
     }
 
-    /// Whose something is that came by a common way, while the calls with these stakes are in flight, the latest last.
-    pub(crate) fn whose<'a>(
+    /// The owner of a message on a shared stream, given the owners of the calls in flight, the latest last.
+    pub(crate) fn owner<'a>(
         &self,
-        in_flight: impl Iterator<Item = &'a Stake>,
-        common: Common,
+        in_flight: impl Iterator<Item = &'a OwnerHint>,
+        ordering: StreamOrdering,
         now: Instant,
-    ) -> Whose {
+    ) -> RequestOwner {
         let counts = |until: Instant| until > now;
-        let is_late = common == Common::Beside;
-        if self.crowded.is_some_and(counts) || is_late && self.settled_before.is_some_and(counts) {
-            return Whose::Several;
+        let is_unordered = ordering == StreamOrdering::Unordered;
+        if self.overflow_until.is_some_and(counts)
+            || is_unordered && self.earlier_response_until.is_some_and(counts)
+        {
+            return RequestOwner::Ambiguous;
         }
-        let mut party = None;
+        let mut key = None;
         let mut latest = None;
-        for stake in in_flight {
-            let Some(next) = stake.owner() else { continue };
-            if party.is_some_and(|it| it != next) {
-                return Whose::Several;
+        for hint in in_flight {
+            let Some(next) = hint.key() else { continue };
+            if key.is_some_and(|it| it != next) {
+                return RequestOwner::Ambiguous;
             }
-            (party, latest) = (Some(next), Some(stake));
+            (key, latest) = (Some(next), Some(hint));
         }
-        let given_up = self.given_up.iter().filter(|it| counts(it.2)).map(|it| it.1);
-        let settled = self.settled.filter(|it| is_late && counts(it.1));
-        for former in given_up.chain(settled.map(|it| Party::CallerId(it.0))) {
-            if party.is_some_and(|it| it != former) {
-                return Whose::Several;
+        let cancelled = self.cancelled.iter().filter(|it| counts(it.2)).map(|it| it.1);
+        let last_response = self.last_response.filter(|it| is_unordered && counts(it.1));
+        for recent in cancelled.chain(last_response.map(|it| OwnerKey::CallerId(it.0))) {
+            if key.is_some_and(|it| it != recent) {
+                return RequestOwner::Ambiguous;
             }
-            party = Some(former);
+            key = Some(recent);
         }
-        match (latest, party) {
-            (Some(Stake::Caller(caller)), _) => Whose::Caller(Arc::clone(caller)),
-            (None, Some(Party::CallerId(_))) => Whose::Over,
-            (Some(Stake::None | Stake::Session) | None, _) => Whose::Session,
+        match (latest, key) {
+            (Some(OwnerHint::Caller(caller)), _) => RequestOwner::Caller(Arc::clone(caller)),
+            (None, Some(OwnerKey::CallerId(_))) => RequestOwner::Finished,
+            (Some(OwnerHint::None | OwnerHint::Session) | None, _) => RequestOwner::Session,
         }
     }
 }
@@ -200,20 +204,20 @@ mod tests {
     use super::*;
     use crate::session::Handlers;
 
-    /// Calls begin (`+a1`: of owner `a`, number 1; `+-2`: of the session; `+.3`: of nobody), are answered (`=1`), given up
-    /// (`x1`) or answered after that (`~1`), time passes (`7s`), and somebody looks whose something is that comes by the
-    /// ordered way (`?`) or beside it (`|`).
+    /// Calls start (`+a1`: caller `a`, number 1; `+-2`: the session; `+.3`: internal), get a response (`=1`), are
+    /// cancelled (`x1`) or get a late response (`~1`); time passes (`7s`); the owner is looked up on an ordered stream
+    /// (`?`) or an unordered one (`|`).
     #[track_caller]
     fn check(steps: &str, want: &str) {
         let owners: HashMap<char, CallerId> = "abc".chars().map(|it| (it, CallerId::unique())).collect();
-        let stake = |it: char| match it {
-            '.' => Stake::None,
-            '-' => Stake::Session,
-            it => Stake::Caller(Arc::new(Caller::new(owners[&it], Handlers::default()))),
+        let hint = |it: char| match it {
+            '.' => OwnerHint::None,
+            '-' => OwnerHint::Session,
+            it => OwnerHint::Caller(Arc::new(Caller::new(owners[&it], Handlers::default()))),
         };
         let mut now = Instant::now();
-        let mut former = Former::default();
-        let mut in_flight: Vec<(RequestId, Stake)> = Vec::new();
+        let mut recent = RecentCalls::default();
+        let mut in_flight: Vec<(RequestId, OwnerHint)> = Vec::new();
         let mut seen = Vec::new();
         for step in steps.split_whitespace() {
             if let Some(seconds) = step.strip_suffix('s') {
@@ -223,25 +227,26 @@ mod tests {
             let number = step[1..].trim_start_matches(|it: char| !it.is_ascii_digit()).parse().unwrap_or(0);
             let at = in_flight.iter().position(|it| it.0 == number);
             match step.as_bytes()[0] {
-                b'+' => in_flight.push((number, stake(step.chars().nth(1).unwrap()))),
+                b'+' => in_flight.push((number, hint(step.chars().nth(1).unwrap()))),
                 b'=' => {
-                    if let (_, Stake::Caller(caller)) = in_flight.remove(at.unwrap()) {
-                        former.settle(caller.id, now);
+                    if let (_, OwnerHint::Caller(caller)) = in_flight.remove(at.unwrap()) {
+                        recent.record_response(caller.id, now);
                     }
                 }
                 b'x' => {
-                    let (id, stake) = in_flight.remove(at.unwrap());
-                    former.give_up(id, &stake, now);
+                    let (id, hint) = in_flight.remove(at.unwrap());
+                    recent.record_cancelled(id, &hint, now);
                 }
-                b'~' => former.answered(number),
+                b'~' => recent.record_late_response(number),
                 how => {
-                    let common = if how == b'?' { Common::Ordered } else { Common::Beside };
+                    let ordering =
+                        if how == b'?' { StreamOrdering::Ordered } else { StreamOrdering::Unordered };
                     let name = |it: CallerId| *owners.iter().find(|(_, other)| **other == it).unwrap().0;
-                    seen.push(match former.whose(in_flight.iter().map(|it| &it.1), common, now) {
-                        Whose::Session => "session".to_owned(),
-                        Whose::Caller(caller) => name(caller.id).to_string(),
-                        Whose::Several => "several".to_owned(),
-                        Whose::Over => "over".to_owned(),
+                    seen.push(match recent.owner(in_flight.iter().map(|it| &it.1), ordering, now) {
+                        RequestOwner::Session => "session".to_owned(),
+                        RequestOwner::Caller(caller) => name(caller.id).to_string(),
+                        RequestOwner::Ambiguous => "several".to_owned(),
+                        RequestOwner::Finished => "over".to_owned(),
                     });
                 }
             }
@@ -250,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_known_while_all_calls_are_of_one_owner() {
+    fn owner_is_known_while_all_calls_have_one_owner() {
         check("? |", "session session");
         check("+a1 ? | +a2 ?", "a a a");
         check("+a1 +b2 ? | =2 ? |", "several several a several");
@@ -259,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_up_may_still_be_asked_about() {
+    fn cancelled_call_still_counts() {
         check("+a1 x1 ? +b2 ? ~1 ?", "over several b");
         check("+a1 x1 +a2 ? 899s ? +b3 ? =2 2s ?", "a a several b");
         check("+-1 x1 ? +a2 ? ~1 ?", "session several a");
@@ -267,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_beside_that_of_the_answers_may_be_late() {
+    fn recent_response_counts_on_an_unordered_stream() {
         check("+a1 =1 ? | +b2 ? | 31s | ?", "session over b several b b");
         check("+a1 =1 +a2 |", "a");
         check("+a1 =1 20s +b2 =2 9s | 2s | 20s |", "several over session");
@@ -275,28 +280,31 @@ mod tests {
         check("+a1 =1 +b2 =2 +b3 =3 20s +b4 =4 11s | +b5 | +a6 |", "over b several");
     }
 
-    /// Clients of the era without sessions are a new caller each time.
+    /// Each stateless client is a new caller.
     #[test]
-    fn calls_of_any_number_that_were_answered_do_not_touch_what_cannot_be_late() {
+    fn many_responses_do_not_affect_an_ordered_stream() {
         let (now, owner) = (Instant::now(), CallerId::unique());
-        let stake = Stake::Caller(Arc::new(Caller::new(owner, Handlers::default())));
-        let mut former = Former::default();
-        (0..1000).for_each(|_| former.settle(CallerId::unique(), now));
-        let whose = |common, now| former.whose([&stake].into_iter(), common, now);
-        assert!(matches!(whose(Common::Ordered, now), Whose::Caller(_)));
-        assert!(matches!(whose(Common::Beside, now), Whose::Several));
-        assert!(matches!(whose(Common::Beside, now + SETTLED), Whose::Caller(_)));
+        let hint = OwnerHint::Caller(Arc::new(Caller::new(owner, Handlers::default())));
+        let mut recent = RecentCalls::default();
+        (0..1000).for_each(|_| recent.record_response(CallerId::unique(), now));
+        let whose = |ordering, now| recent.owner([&hint].into_iter(), ordering, now);
+        assert!(matches!(whose(StreamOrdering::Ordered, now), RequestOwner::Caller(_)));
+        assert!(matches!(whose(StreamOrdering::Unordered, now), RequestOwner::Ambiguous));
+        assert!(matches!(
+            whose(StreamOrdering::Unordered, now + RESPONSE_RETENTION),
+            RequestOwner::Caller(_)
+        ));
     }
 
     #[test]
-    fn more_than_can_be_remembered_is_nobodys() {
+    fn too_many_cancelled_calls_make_the_owner_ambiguous() {
         let (now, owner) = (Instant::now(), CallerId::unique());
-        let stake = Stake::Caller(Arc::new(Caller::new(owner, Handlers::default())));
-        let mut former = Former::default();
-        (0..1000).for_each(|id| former.give_up(id, &stake, now));
-        assert_eq!(former.given_up.len(), MOST);
-        let whose = |it: &Former, now| it.whose([&stake].into_iter(), Common::Ordered, now);
-        assert!(matches!(whose(&former, now), Whose::Several));
-        assert!(matches!(whose(&former, now + GIVEN_UP), Whose::Caller(_)));
+        let hint = OwnerHint::Caller(Arc::new(Caller::new(owner, Handlers::default())));
+        let mut recent = RecentCalls::default();
+        (0..1000).for_each(|id| recent.record_cancelled(id, &hint, now));
+        assert_eq!(recent.cancelled.len(), MAX_CANCELLED);
+        let whose = |it: &RecentCalls, now| it.owner([&hint].into_iter(), StreamOrdering::Ordered, now);
+        assert!(matches!(whose(&recent, now), RequestOwner::Ambiguous));
+        assert!(matches!(whose(&recent, now + CANCELLED_RETENTION), RequestOwner::Caller(_)));
     }
 }

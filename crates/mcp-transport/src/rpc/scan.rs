@@ -1,40 +1,39 @@
-//! What a frame is, told from its top-level keys alone.
+//! Classifies a JSON-RPC frame by its top-level keys, without parsing values.
 //!
-//! Servers write the keys in any order (`{"result":…,"jsonrpc":…,"id":…}` is common), a result may hold an `"id"` of
-//! its own, and a server's ping may carry the number of one of our calls. So the first `"id"` found in the text is
-//! never trusted: this scanner walks the top level only, and decides the kind before it looks at the id. It does not
-//! validate: values are skipped, and whoever parses the payload finds out whether it is JSON. Where a key stands
-//! twice, the first counts.
+//! Servers write the keys in any order (`{"result":…,"jsonrpc":…,"id":…}` is common), a result may contain an `"id"` of
+//! its own, and a server's ping may have the same id as one of our calls. The scanner therefore walks the top level
+//! only and decides the kind before it reads the id. It does not validate: values are skipped, and an invalid payload
+//! is detected when it is parsed. If a key occurs twice, the first one counts.
 
 use std::ops::Range;
 
-/// What a frame is.
+/// The classification of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Scanned {
-    /// An answer.
+pub(crate) enum ScannedFrame {
+    /// A response.
     Response {
-        /// The id it names.
+        /// Its id.
         id: Id,
-        /// It is an `error`, not a `result`.
+        /// Whether it is an `error` rather than a `result`.
         is_error: bool,
-        /// Where the payload begins.
+        /// The offset of the payload.
         payload: usize,
     },
-    /// A request of the peer.
+    /// A server request.
     Request {
-        /// The id's JSON text, to be sent back as it is.
+        /// The id's JSON text, to be sent back unchanged.
         id: Range<usize>,
-        /// The method's JSON text, with its quotes.
+        /// The method's JSON text, with quotes.
         method: Range<usize>,
     },
     /// A notification.
     Notification {
-        /// The method's JSON text, with its quotes.
+        /// The method's JSON text, with quotes.
         method: Range<usize>,
-        /// Where the value of `params` begins.
+        /// The offset of the value of `params`.
         params: Option<usize>,
     },
-    /// A JSON-RPC batch (2025-03-26): its messages one by one.
+    /// A JSON-RPC batch (2025-03-26): the ranges of its messages.
     Batch(Vec<Range<usize>>),
     /// None of these.
     Noise,
@@ -43,23 +42,23 @@ pub(crate) enum Scanned {
 /// The id of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Id {
-    /// A number that may be one of ours; some servers send it back as a string.
+    /// A number that may be one of our ids; some servers send it back as a string.
     Number(u64),
-    /// `null`, or no id at all: the peer could not read what we sent.
+    /// `null` or missing: the server could not read our message.
     Absent,
-    /// No id that we ever gave.
+    /// Not one of our ids.
     Foreign,
 }
 
-/// The digits of the largest number that is no odd id.
-const MOST_DIGITS: usize = 19;
+/// The maximum number of digits of an id that is read without an overflow check.
+const MAX_ID_DIGITS: usize = 19;
 
-/// The most messages in a batch.
-const MOST_IN_BATCH: usize = 1024;
+/// The maximum number of messages in a batch.
+const MAX_BATCH_ITEMS: usize = 1024;
 
 /// Classifies a frame.
-pub(crate) fn scan(frame: &[u8]) -> Scanned {
-    if let Some(answer) = usual(frame) {
+pub(crate) fn scan(frame: &[u8]) -> ScannedFrame {
+    if let Some(answer) = scan_common_response(frame) {
         return answer;
     }
     let mut cursor = Cursor { frame, at: 0 };
@@ -67,23 +66,23 @@ pub(crate) fn scan(frame: &[u8]) -> Scanned {
     match cursor.peek() {
         Some(b'{') => object(&mut cursor),
         Some(b'[') => batch(&mut cursor),
-        _ => Scanned::Noise,
+        _ => ScannedFrame::Noise,
     }
 }
 
-/// The way in which most servers begin an answer, told without a walk: to no other end than [`object`] would come.
-fn usual(frame: &[u8]) -> Option<Scanned> {
+/// Fast path for the form that most servers use for a response. Returns the same result as [`object`].
+fn scan_common_response(frame: &[u8]) -> Option<ScannedFrame> {
     let rest = frame.strip_prefix(br#"{"jsonrpc":"2.0","id":"#)?;
-    let digits = rest.iter().take(MOST_DIGITS).take_while(|it| it.is_ascii_digit()).count();
+    let digits = rest.iter().take(MAX_ID_DIGITS).take_while(|it| it.is_ascii_digit()).count();
     let (digits, rest) = rest.split_at(digits);
     let rest = rest.strip_prefix(br#","result":"#)?;
     let Id::Number(id) = response_id(digits) else { return None };
     let space = rest.iter().take_while(|it| matches!(it, b' ' | b'\t' | b'\n' | b'\r')).count();
     let payload = frame.len() - rest.len() + space;
-    Some(Scanned::Response { id: Id::Number(id), is_error: false, payload })
+    Some(ScannedFrame::Response { id: Id::Number(id), is_error: false, payload })
 }
 
-fn object(cursor: &mut Cursor<'_>) -> Scanned {
+fn object(cursor: &mut Cursor<'_>) -> ScannedFrame {
     cursor.at += 1;
     let mut id = None;
     let mut method = None;
@@ -98,74 +97,76 @@ fn object(cursor: &mut Cursor<'_>) -> Scanned {
             }
             Some(b'"') => {}
             Some(b'}') => break,
-            _ => return Scanned::Noise,
+            _ => return ScannedFrame::Noise,
         }
-        let Some(key) = cursor.string() else { return Scanned::Noise };
+        let Some(key) = cursor.string() else { return ScannedFrame::Noise };
         cursor.space();
         if cursor.peek() != Some(b':') {
-            return Scanned::Noise;
+            return ScannedFrame::Noise;
         }
         cursor.at += 1;
         cursor.space();
         let start = cursor.at;
         match &cursor.frame[key] {
             b"\"result\"" if payload.is_none() && method.is_none() => payload = Some((start, false)),
-            // Some servers write `"error":null` beside a result.
+            // Some servers write `"error":null` next to a result.
             b"\"error\"" if payload.is_none() && method.is_none() && !cursor.is_null() => {
                 payload = Some((start, true));
             }
             b"\"params\"" if params.is_none() => params = Some(start),
             b"\"id\"" if id.is_none() => {
                 if !cursor.skip() {
-                    return Scanned::Noise;
+                    return ScannedFrame::Noise;
                 }
                 id = Some(start..cursor.at);
             }
             b"\"method\"" if method.is_none() => {
                 if !cursor.skip() {
-                    return Scanned::Noise;
+                    return ScannedFrame::Noise;
                 }
                 method = Some(start..cursor.at);
             }
             _ => {}
         }
-        // Everything is known: the payload itself, which may be long, need not be walked.
+        // Everything needed is known; the payload, which may be long, is not walked.
         if let (Some((payload, is_error)), Some(id), None) = (payload, &id, &method) {
-            return Scanned::Response { id: response_id(&cursor.frame[id.clone()]), is_error, payload };
+            return ScannedFrame::Response { id: response_id(&cursor.frame[id.clone()]), is_error, payload };
         }
         if cursor.at == start && !cursor.skip() {
-            return Scanned::Noise;
+            return ScannedFrame::Noise;
         }
     }
     match (method, id, payload) {
-        // An id of `null` is none: whoever sends it wants no answer.
+        // An id of `null` counts as absent: the server expects no response.
         (Some(method), Some(id), _) if &cursor.frame[id.clone()] != b"null" => {
-            Scanned::Request { id, method }
+            ScannedFrame::Request { id, method }
         }
-        (Some(method), _, _) => Scanned::Notification { method, params },
-        (None, None, Some((payload, is_error))) => Scanned::Response { id: Id::Absent, is_error, payload },
-        (None, _, None) => Scanned::Noise,
+        (Some(method), _, _) => ScannedFrame::Notification { method, params },
+        (None, None, Some((payload, is_error))) => {
+            ScannedFrame::Response { id: Id::Absent, is_error, payload }
+        }
+        (None, _, None) => ScannedFrame::Noise,
         (None, Some(_), Some(_)) => unreachable!("returned as soon as both were known"),
     }
 }
 
-fn batch(cursor: &mut Cursor<'_>) -> Scanned {
+fn batch(cursor: &mut Cursor<'_>) -> ScannedFrame {
     cursor.at += 1;
     let mut items = Vec::new();
     loop {
         cursor.space();
         match cursor.peek() {
-            Some(_) if items.len() == MOST_IN_BATCH => return Scanned::Noise,
+            Some(_) if items.len() == MAX_BATCH_ITEMS => return ScannedFrame::Noise,
             Some(b',') => cursor.at += 1,
-            Some(b']') => return Scanned::Batch(items),
+            Some(b']') => return ScannedFrame::Batch(items),
             Some(_) => {
                 let start = cursor.at;
                 if !cursor.skip() {
-                    return Scanned::Noise;
+                    return ScannedFrame::Noise;
                 }
                 items.push(start..cursor.at);
             }
-            None => return Scanned::Noise,
+            None => return ScannedFrame::Noise,
         }
     }
 }
@@ -201,12 +202,12 @@ impl Cursor<'_> {
         }
     }
 
-    /// Does `null` stand here?
+    /// Whether the value at the cursor is `null`.
     fn is_null(&self) -> bool {
         self.frame[self.at..].starts_with(b"null")
     }
 
-    /// Walks over the string that begins here; its range with quotes.
+    /// Skips the string at the cursor; returns its range, quotes included.
     fn string(&mut self) -> Option<Range<usize>> {
         let start = self.at;
         self.at += 1;
@@ -221,7 +222,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// Walks over the value that begins here. False when the frame ends first, or nothing is there.
+    /// Skips the value at the cursor. Returns false when the frame ends first or there is no value.
     fn skip(&mut self) -> bool {
         let mut depth = 0usize;
         loop {

@@ -1,7 +1,8 @@
-//! Who a call is made for, where one session serves several: who answers for its caller, and what of that its server is told.
+//! The caller of a call, for sessions that serve several callers: its handlers, and its capabilities as sent to the
+//! server.
 //!
-//! A question must never reach somebody whose call it is not about. So whoever calls says whose calls are the same
-//! client's ([`CallerId`]), and nothing here ever takes one owner for another.
+//! A server request must never reach a caller that it does not belong to. Callers are therefore identified by a
+//! [`CallerId`], one for each client, and requests of different ids are never mixed up.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,46 +13,46 @@ use std::time::Duration;
 use mcp_model::RawJson;
 use serde_json::json;
 
-use super::params::{Members, Name};
+use super::request_params::{MemberName, ObjectMembers};
 use super::{ElicitMode, Handlers, ServerEvent};
 use crate::rpc::frame;
 
-/// Whose a call is: one for each client. Where a wire does not say which call a question is about, calls of one owner
-/// may answer for each other; those of two never do.
+/// Identifies a caller; one for each client. On a connection that does not identify the call of a server request, any
+/// call with the same id may receive it; calls with different ids never do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CallerId(u64);
 
 impl CallerId {
-    /// An owner that is no other one, for as long as the process lives.
+    /// Returns an id that is unique in this process.
     pub fn unique() -> CallerId {
         static LAST: AtomicU64 = AtomicU64::new(0);
         CallerId(LAST.fetch_add(1, Ordering::Relaxed))
     }
 }
 
-/// Hears what a server says because of a call, in the order in which it came and before the call has its result. Called on
-/// the task that reads the wire: it must not wait, and not panic.
+/// Callback for events that belong to a call, in order and before the call's result. Runs on the task that reads the
+/// connection; it must not block or panic.
 pub type OnServerEvent = Arc<dyn Fn(ServerEvent) + Send + Sync>;
 
-/// Who a call is made for. It may be another one for each call, with the same owner.
+/// The caller of a call. Two calls with the same id may have different values.
 #[derive(Clone)]
 pub struct Caller {
-    /// Whose the call is.
+    /// The caller's id.
     pub id: CallerId,
-    /// Who answers what the server asks because of the call. A part that is not there is the session's own. The listener
-    /// is not used: see `hears`.
+    /// Handlers for server requests that belong to the call. The session's handlers are used for what is missing here.
+    /// The listener is ignored; see `on_event`.
     pub handlers: Handlers,
-    /// Hears log messages and notifications that this version does not know which come because of the call.
+    /// Receives log messages and unknown notifications that belong to the call.
     pub on_event: Option<OnServerEvent>,
-    /// What the server is told that the caller can do; where `None`, that follows from the handlers.
+    /// The capabilities that the server receives; `None` derives them from the handlers.
     pub capabilities: Option<ClientCapabilities>,
-    /// How long in all questions about a call that are with the caller may keep its absolute deadline from running: people
-    /// take their time, and it is not the server's. Zero: not at all.
+    /// How long in total open server requests may pause the absolute deadline of a call, because people take their
+    /// time. Zero: not at all.
     pub max_deadline_pause: Duration,
 }
 
 impl Caller {
-    /// A caller whose capabilities follow from these handlers, and without patience.
+    /// A caller whose capabilities are derived from its handlers and whose deadlines are not paused.
     pub fn new(owner: CallerId, handlers: Handlers) -> Caller {
         Caller { id: owner, handlers, on_event: None, capabilities: None, max_deadline_pause: Duration::ZERO }
     }
@@ -63,40 +64,40 @@ impl fmt::Debug for Caller {
     }
 }
 
-/// What a client says that it can do. Invariant: a JSON object.
+/// Client capabilities. Invariant: a JSON object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientCapabilities(RawJson);
 
 impl ClientCapabilities {
-    /// These; `None` where they are no object.
+    /// `None` if `json` is not an object.
     pub fn new(json: RawJson) -> Option<ClientCapabilities> {
-        json.read::<Members<'_>>().is_ok().then_some(ClientCapabilities(json))
+        json.read::<ObjectMembers<'_>>().is_ok().then_some(ClientCapabilities(json))
     }
 
-    /// What these handlers can do.
+    /// The capabilities of these handlers.
     pub fn from_handlers(handlers: &Handlers) -> ClientCapabilities {
-        let members = format!("{{{}}}", Abilities::of(handlers).members().join(","));
-        ClientCapabilities(RawJson::parse(members.into()).expect("it was put together from JSON"))
+        let members = format!("{{{}}}", HandlerCapabilities::of(handlers).members().join(","));
+        ClientCapabilities(RawJson::parse(members.into()).expect("it is built from JSON"))
     }
 
-    /// As JSON.
+    /// The JSON object.
     pub fn json(&self) -> &RawJson {
         &self.0
     }
 
-    /// The members, with a configuration for the server (a JSON text) among the experimental ones.
+    /// The members, with `config` (JSON text) added to the experimental ones.
     pub(crate) fn members(&self, config: Option<&str>) -> Vec<String> {
-        let Members(members) = self.0.read().expect("that was looked at before it became one");
+        let ObjectMembers(members) = self.0.read().expect("it was validated at construction");
         let Some(config) = config else {
-            return members.iter().map(|(Name(name), it)| member(name, it.get())).collect();
+            return members.iter().map(|(MemberName(name), it)| member(name, it.get())).collect();
         };
         let mut experimental = Vec::new();
         let mut res = Vec::new();
-        for (Name(name), value) in members {
-            match (&*name, serde_json::from_str::<Members<'_>>(value.get())) {
-                ("experimental", Ok(Members(inner))) => {
-                    let others = inner.iter().filter(|(Name(name), _)| name != "config");
-                    experimental.extend(others.map(|(Name(name), it)| member(name, it.get())));
+        for (MemberName(name), value) in members {
+            match (&*name, serde_json::from_str::<ObjectMembers<'_>>(value.get())) {
+                ("experimental", Ok(ObjectMembers(inner))) => {
+                    let others = inner.iter().filter(|(MemberName(name), _)| name != "config");
+                    experimental.extend(others.map(|(MemberName(name), it)| member(name, it.get())));
                 }
                 _ => res.push(member(&name, value.get())),
             }
@@ -107,17 +108,17 @@ impl ClientCapabilities {
     }
 }
 
-/// What can be asked of somebody, and how.
+/// The capabilities of handlers.
 #[derive(Default)]
-pub(crate) struct Abilities {
+pub(crate) struct HandlerCapabilities {
     sampling: bool,
     elicitation: Option<BTreeSet<&'static str>>,
     roots: bool,
 }
 
-impl Abilities {
-    /// What these handlers can do.
-    pub(crate) fn of(handlers: &Handlers) -> Abilities {
+impl HandlerCapabilities {
+    /// The capabilities of these handlers.
+    pub(crate) fn of(handlers: &Handlers) -> HandlerCapabilities {
         let Handlers { sampling, elicitation, roots, listener: _, raw_requests: questions } = handlers;
         let takes = |method: &str| questions.as_ref().is_some_and(|it| it.handles(method));
         let name = |it: &ElicitMode| match it {
@@ -125,7 +126,7 @@ impl Abilities {
             ElicitMode::Url => "url",
         };
         let modes = elicitation.as_ref().map(|it| it.modes().iter().map(name).collect());
-        Abilities {
+        HandlerCapabilities {
             sampling: sampling.is_some() || takes("sampling/createMessage"),
             elicitation: match takes("elicitation/create") {
                 true => Some(modes.unwrap_or_else(|| BTreeSet::from(["form"]))),
@@ -135,18 +136,18 @@ impl Abilities {
         }
     }
 
-    /// These, and where they have nothing those.
-    pub(crate) fn or(self, other: Abilities) -> Abilities {
-        Abilities {
+    /// These capabilities, completed by `other`.
+    pub(crate) fn or(self, other: HandlerCapabilities) -> HandlerCapabilities {
+        HandlerCapabilities {
             sampling: self.sampling || other.sampling,
             elicitation: self.elicitation.or(other.elicitation),
             roots: self.roots || other.roots,
         }
     }
 
-    /// As capabilities, members of an object.
+    /// The members of a capabilities object.
     pub(crate) fn members(&self) -> Vec<String> {
-        let Abilities { sampling, elicitation, roots } = self;
+        let HandlerCapabilities { sampling, elicitation, roots } = self;
         let mut res = Vec::new();
         if *sampling {
             res.push(r#""sampling":{}"#.to_owned());
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_somebody_else() {
+    fn caller_ids_are_unique() {
         assert_ne!(CallerId::unique(), CallerId::unique());
     }
 }

@@ -1,19 +1,19 @@
-//! What we say of ourselves: who we are, what somebody here can do, and what each modern request carries.
+//! Client information in requests: name, capabilities, and the `_meta` members of the modern era.
 
 use mcp_model::{LogLevel, ProtocolVersion};
 use serde_json::json;
 
-use super::caller::Abilities;
+use super::caller::HandlerCapabilities;
 use super::{Caller, ClientInfo, SessionOptions};
 
-/// For whom something is said of us.
+/// For which requests `_meta` is built.
 #[derive(Clone, Copy)]
-pub(crate) enum For<'a> {
-    /// For whoever may come to ask: lists, and what opens a connection.
-    Anybody,
-    /// For whoever has the session.
+pub(crate) enum MetaScope<'a> {
+    /// Requests without a caller: the handshake and lists.
+    Any,
+    /// The session's own requests.
     Session,
-    /// For this caller.
+    /// Requests of this caller.
     Caller(&'a Caller),
 }
 
@@ -21,17 +21,18 @@ pub(crate) enum For<'a> {
 pub(crate) fn modern_meta(
     version: ProtocolVersion,
     options: &SessionOptions,
-    whom: For<'_>,
+    scope: MetaScope<'_>,
     log_level: Option<LogLevel>,
 ) -> String {
     let level =
         log_level.map(|it| format!(r#","io.modelcontextprotocol/logLevel":"{it}""#)).unwrap_or_default();
-    let capabilities = match whom {
-        For::Anybody => declared(options),
-        For::Session => members(Abilities::of(&options.handlers).members(), options),
-        For::Caller(Caller { capabilities: Some(said), .. }) => object(said.members(config(options))),
-        For::Caller(caller) => {
-            let abilities = Abilities::of(&caller.handlers).or(Abilities::of(&options.handlers));
+    let capabilities = match scope {
+        MetaScope::Any => declared_capabilities(options),
+        MetaScope::Session => members(HandlerCapabilities::of(&options.handlers).members(), options),
+        MetaScope::Caller(Caller { capabilities: Some(said), .. }) => object(said.members(config(options))),
+        MetaScope::Caller(caller) => {
+            let abilities =
+                HandlerCapabilities::of(&caller.handlers).or(HandlerCapabilities::of(&options.handlers));
             members(abilities.members(), options)
         }
     };
@@ -41,11 +42,11 @@ pub(crate) fn modern_meta(
     )
 }
 
-/// What is declared to a server for all: what is said to be declared, else only what somebody here can do.
-pub(crate) fn declared(options: &SessionOptions) -> String {
+/// The capabilities declared to a server: the configured ones, otherwise those of the session's handlers.
+pub(crate) fn declared_capabilities(options: &SessionOptions) -> String {
     match &options.client_capabilities {
         Some(said) => object(said.members(config(options))),
-        None => members(Abilities::of(&options.handlers).members(), options),
+        None => members(HandlerCapabilities::of(&options.handlers).members(), options),
     }
 }
 
@@ -64,7 +65,7 @@ fn object(members: Vec<String>) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// Who we are, as JSON.
+/// The client's name and version as JSON.
 pub(crate) fn client_json(client: &ClientInfo) -> String {
     json!({"name": client.name, "version": client.version}).to_string()
 }

@@ -1,23 +1,22 @@
-//! How long a server's silence is waited out before it is spoken to in another way.
+//! Timeouts for a server that does not answer the handshake's probe.
 //!
-//! Only silence of the server's own counts: while a user logs in, requests wait for that, and the server has heard
-//! nothing yet.
+//! Only the server's own silence counts. During a login requests wait, and the server has not received anything yet.
 
 use std::time::Duration;
 
 use crate::transport::Dial;
 
-/// How long a server may keep silent about the probe before it is asked in the old way too.
-pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+/// How long to wait for an answer to the probe before `initialize` is sent too.
+pub(super) const PROBE_SILENCE: Duration = Duration::from_secs(2);
 
-/// And how long a server that spoke the modern era the last time.
-pub(super) const PATIENCE_WITH_A_FRIEND: Duration = Duration::from_secs(10);
+/// The same for a server that spoke the modern era last time.
+pub(super) const KNOWN_MODERN_SILENCE: Duration = Duration::from_secs(10);
 
-/// Resolves when the server has kept silent for so long, and it was not we who kept it waiting.
-pub(super) async fn silence(dial: &dyn Dial, patience: Duration) {
+/// Resolves when the server was silent for this long without a login in progress.
+pub(super) async fn silence(dial: &dyn Dial, timeout: Duration) {
     loop {
         let kept = dial.is_authorizing();
-        tokio::time::sleep(patience).await;
+        tokio::time::sleep(timeout).await;
         if !kept && !dial.is_authorizing() {
             return;
         }

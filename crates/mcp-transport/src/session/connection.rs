@@ -1,4 +1,4 @@
-//! A running wire with its engine, and the tasks that belong to them.
+//! A running transport with its engine and tasks.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,90 +10,93 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::answering::Answering;
-use super::cache::{Reads, Updates};
-use super::listen::{Acknowledged, Ear};
-use super::notification_router::{self, Hearing};
-use super::resubscribe::Opened;
-use super::server::Announced;
+use super::cache::{ResourceCache, ResourceUpdates};
+use super::notification_router::{self, NotificationRouter};
+use super::request_responder::RequestResponder;
+use super::resubscribe::Resubscription;
+use super::server::ListChangeSupport;
+use super::subscription_stream::{SubscriptionAck, SubscriptionStream};
 use super::{
-    ListChangeCounts, Negotiated, OnSessionNotification, SessionOptions, SessionState, dispatch, listen,
+    ListChangeCounts, Negotiated, OnSessionNotification, SessionOptions, SessionState, incoming,
+    subscription_stream,
 };
-use crate::error::end::{Disconnect, DisconnectReason};
-use crate::rpc::engine::{Audience, Engine};
+use crate::error::disconnect::{Disconnect, DisconnectReason};
+use crate::rpc::engine::{Engine, ListenerState};
 use crate::transport::{Dial, Epoch, FrameSink, Link, ShutdownSignal};
 
-/// How much longer than its grace a wire may take to end before it is cut off.
-const OVERTIME: Duration = Duration::from_secs(2);
+/// How much longer than its grace period a transport may take before it is aborted.
+const SHUTDOWN_MARGIN: Duration = Duration::from_secs(2);
 
-/// A grace longer than this is no grace, and might be more than the clock can count.
-const LONGEST_GRACE: Duration = Duration::from_secs(60 * 60);
+/// The maximum grace period; a longer one might overflow the clock.
+const MAX_GRACE: Duration = Duration::from_secs(60 * 60);
 
-/// A wire that runs. Dropping it ends the connection without waiting for that.
-pub(crate) struct Wire {
+/// A running connection. Dropping it ends the connection without waiting.
+pub(crate) struct Connection {
     engine: Arc<Engine>,
     stop: watch::Sender<Option<Instant>>,
     ended: watch::Receiver<Option<Arc<Disconnect>>>,
     changes: watch::Sender<ListChangeCounts>,
-    /// The resources whose changes are to be heard.
+    /// The subscribed resources.
     subscriptions: watch::Sender<BTreeSet<String>>,
-    acknowledged: watch::Sender<Acknowledged>,
+    acknowledged: watch::Sender<SubscriptionAck>,
     state: watch::Sender<SessionState>,
     said: Option<OnSessionNotification>,
-    /// Something of the handshake was answered.
-    heard: AtomicBool,
+    /// Whether the server responded during the handshake.
+    has_response: AtomicBool,
     tasks: Mutex<JoinSet<()>>,
 }
 
-/// What has come of a server during its handshake.
+/// Whether a server responded during the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Heard {
-    /// An answer at least.
-    Something,
-    /// No answer.
-    Nothing,
+pub(crate) enum HandshakeActivity {
+    /// At least one response.
+    Response,
+    /// No response.
+    None,
 }
 
-/// What of a session its wire works with.
-pub(crate) struct Parts {
-    pub(crate) answering: Arc<Answering>,
-    pub(crate) reads: Arc<Reads>,
+/// The parts of a session that its connection uses.
+pub(crate) struct SessionParts {
+    pub(crate) responder: Arc<RequestResponder>,
+    pub(crate) read_results: Arc<ResourceCache>,
 }
 
-impl Wire {
-    /// Starts the wire's tasks.
-    pub(crate) fn start(dial: &Arc<dyn Dial>, options: &SessionOptions, parts: &Parts) -> Wire {
+impl Connection {
+    /// Starts the transport and the tasks.
+    pub(crate) fn start(dial: &Arc<dyn Dial>, options: &SessionOptions, parts: &SessionParts) -> Connection {
         let listener = options.handlers.listener.as_ref();
-        let audience = if listener.is_some() { Audience::Listening } else { Audience::Nobody };
+        let audience = if listener.is_some() { ListenerState::Present } else { ListenerState::Absent };
         let (engine, out, incoming) = Engine::new(audience, Some(Arc::clone(dial)));
         let (stop, stopped) = ShutdownSignal::new();
-        let (tell_end, ended) = watch::channel(None);
+        let (end_sender, ended) = watch::channel(None);
         let changes = watch::Sender::new(ListChangeCounts::default());
         let link =
             Link { outbound: out, inbound: Arc::clone(&engine) as Arc<dyn FrameSink>, shutdown: stopped };
         let transport = dial.dial();
         let mut tasks = JoinSet::new();
-        let driver = Driver { engine: Arc::clone(&engine), tell_end, state: options.state.clone() };
+        let driver =
+            TransportDriver { engine: Arc::clone(&engine), end_sender, state: options.state.clone() };
         tasks.spawn(async move {
             let ended = transport.run(link).await;
-            driver.tell(ended);
+            driver.finish(ended);
         });
         let timed = Arc::clone(&engine);
-        tasks.spawn(async move { timed.keep_time().await });
-        let (hearing, waiting) = Hearing::new(listener, options.on_notification.clone(), Arc::clone(dial));
-        if let (Some(listener), Some(waiting)) = (listener, waiting) {
-            tasks.spawn(notification_router::run(Arc::clone(listener), waiting));
+        tasks.spawn(async move { timed.run_deadlines().await });
+        let (router, queue) =
+            NotificationRouter::new(listener, options.on_notification.clone(), Arc::clone(dial));
+        if let (Some(listener), Some(queue)) = (listener, queue) {
+            tasks.spawn(notification_router::run(Arc::clone(listener), queue));
         }
         let acknowledged = watch::Sender::default();
-        let outlets = dispatch::Outlets {
-            answering: Arc::clone(&parts.answering),
-            hearing,
+        let targets = incoming::DispatchTargets {
+            responder: Arc::clone(&parts.responder),
+            router,
             changes: changes.clone(),
             acknowledged: acknowledged.clone(),
-            updates: Updates(Arc::clone(&parts.reads)),
+            updates: ResourceUpdates(Arc::clone(&parts.read_results)),
         };
-        tasks.spawn(dispatch::run(Arc::clone(&engine), incoming, outlets));
-        Wire {
+        tasks.spawn(incoming::run(Arc::clone(&engine), incoming, targets));
+        Connection {
             engine,
             stop,
             ended,
@@ -102,27 +105,31 @@ impl Wire {
             acknowledged,
             state: options.state.clone(),
             said: options.on_notification.clone(),
-            heard: AtomicBool::new(false),
+            has_response: AtomicBool::new(false),
             tasks: Mutex::new(tasks),
         }
     }
 
-    /// Something of the handshake was answered, whatever the answer says.
-    pub(crate) fn hear(&self) {
-        self.heard.store(true, Ordering::Relaxed);
+    /// Records a response to the handshake, even an error.
+    pub(crate) fn record_response(&self) {
+        self.has_response.store(true, Ordering::Relaxed);
     }
 
-    /// Was anything of the handshake answered?
-    pub(crate) fn heard(&self) -> Heard {
-        if self.heard.load(Ordering::Relaxed) { Heard::Something } else { Heard::Nothing }
+    /// Whether the server responded during the handshake.
+    pub(crate) fn activity(&self) -> HandshakeActivity {
+        if self.has_response.load(Ordering::Relaxed) {
+            HandshakeActivity::Response
+        } else {
+            HandshakeActivity::None
+        }
     }
 
-    /// Tells that the handshake is done, unless the connection has ended meanwhile.
+    /// Sets the state to connected, unless the connection has ended meanwhile.
     pub(crate) fn connected(&self) {
         self.state.send_replace(SessionState::Connected);
-        // The driver closes the engine before it looks at the state: one of the two sees the other.
+        // The driver closes the engine before it updates the state, so either it or this check sees the other.
         if let Some(ended) = self.engine.ended() {
-            tell_state(&self.state, &ended);
+            update_state(&self.state, &ended);
         }
     }
 
@@ -130,15 +137,15 @@ impl Wire {
         &self.engine
     }
 
-    /// Asks a server of the modern era to tell the changes that it can tell.
+    /// Opens the notification stream of a modern server.
     pub(crate) fn listen(&self, negotiated: &Arc<Negotiated>) {
         if negotiated.version.era() == Era::Legacy {
             return;
         }
-        self.spawn(listen::run(Ear {
+        self.spawn(subscription_stream::run(SubscriptionStream {
             engine: Arc::clone(&self.engine),
             negotiated: Arc::clone(negotiated),
-            announced: negotiated.server.capabilities.announced(),
+            list_changes_supported: negotiated.server.capabilities.list_changes_supported(),
             changes: self.changes.clone(),
             resources: self.subscriptions.subscribe(),
             acknowledged: self.acknowledged.clone(),
@@ -146,8 +153,8 @@ impl Wire {
         }));
     }
 
-    /// Asks a server of the legacy era that sends log messages for those that are wanted (SK-16). It need not answer.
-    pub(crate) fn ask_for_logs(
+    /// Sends the log level to a legacy server that sends log messages (SK-16). The response is not required.
+    pub(crate) fn request_log_level(
         &self,
         negotiated: &Arc<Negotiated>,
         (level, limit): (Option<LogLevel>, Duration),
@@ -160,8 +167,8 @@ impl Wire {
         }
     }
 
-    /// Has a session of the legacy era tell what the one before it was asked to tell of resources.
-    pub(crate) fn subscribe_again(&self, negotiated: &Arc<Negotiated>, limit: Duration, epoch: Epoch) {
+    /// Repeats the resource subscriptions in a reopened legacy session.
+    pub(crate) fn resubscribe(&self, negotiated: &Arc<Negotiated>, limit: Duration, epoch: Epoch) {
         let resources = self.subscriptions.borrow().clone();
         if negotiated.version.era() == Era::Legacy && !resources.is_empty() {
             let opened = self.opened(negotiated, limit, epoch);
@@ -169,37 +176,37 @@ impl Wire {
         }
     }
 
-    fn opened(&self, negotiated: &Arc<Negotiated>, limit: Duration, epoch: Epoch) -> Opened {
-        Opened { engine: Arc::clone(&self.engine), negotiated: Arc::clone(negotiated), epoch, limit }
+    fn opened(&self, negotiated: &Arc<Negotiated>, limit: Duration, epoch: Epoch) -> Resubscription {
+        Resubscription { engine: Arc::clone(&self.engine), negotiated: Arc::clone(negotiated), epoch, limit }
     }
 
-    /// The resources whose changes are to be heard.
+    /// The subscribed resources.
     pub(crate) fn subscriptions(&self) -> &watch::Sender<BTreeSet<String>> {
         &self.subscriptions
     }
 
-    /// What the server has agreed to tell of them.
-    pub(crate) fn acknowledged(&self) -> watch::Receiver<Acknowledged> {
+    /// The server's acknowledgement of the subscriptions.
+    pub(crate) fn acknowledged(&self) -> watch::Receiver<SubscriptionAck> {
         self.acknowledged.subscribe()
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        // Those that are over need no place any more.
+        // Remove finished tasks.
         while tasks.try_join_next().is_some() {}
         tasks.spawn(task);
     }
 
-    /// What was known of the lists is old: nobody heard what changed meanwhile.
-    pub(crate) fn lists_are_old(&self) {
-        self.changes.send_modify(|it| it.add(Announced::ALL));
+    /// Marks all lists as changed, because notifications may have been missed.
+    pub(crate) fn invalidate_lists(&self) {
+        self.changes.send_modify(|it| it.add(ListChangeSupport::ALL));
     }
 
     pub(crate) fn changes(&self) -> watch::Receiver<ListChangeCounts> {
         self.changes.subscribe()
     }
 
-    /// Resolves when the wire has ended. Cancel-safe.
+    /// Resolves when the connection has ended. Cancel-safe.
     pub(crate) async fn ended(&self) -> Arc<Disconnect> {
         let mut ended = self.ended.clone();
         match ended.wait_for(Option::is_some).await {
@@ -210,31 +217,31 @@ impl Wire {
         }
     }
 
-    /// Asks the wire to end, waits for it, and cuts it off when it takes longer than `grace` and a little.
+    /// Shuts the transport down, and aborts it if it takes longer than `grace` and a margin.
     pub(crate) async fn stop(&self, grace: Duration) -> Arc<Disconnect> {
-        let deadline = Instant::now() + grace.min(LONGEST_GRACE);
+        let deadline = Instant::now() + grace.min(MAX_GRACE);
         self.stop.send_if_modified(|it| {
-            // An earlier deadline counts, so that a second close can only be quicker.
+            // The earlier deadline wins, so a second close can only shorten the shutdown.
             let sooner = it.is_none_or(|asked| deadline < asked);
             if sooner {
                 *it = Some(deadline);
             }
             sooner
         });
-        if let Ok(ended) = tokio::time::timeout_at(deadline + OVERTIME, self.ended()).await {
+        if let Ok(ended) = tokio::time::timeout_at(deadline + SHUTDOWN_MARGIN, self.ended()).await {
             return ended;
         }
         let ended = Arc::new(Disconnect::new(DisconnectReason::Stopped));
         self.engine.close(Arc::clone(&ended));
-        tell_state(&self.state, &ended);
-        // Dropping the wire's future releases what it holds, by its contract.
+        update_state(&self.state, &ended);
+        // Dropping the transport's future releases everything, by its contract.
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
         ended
     }
 }
 
-/// A connection that was there is there no more; one that never was keeps the word of whoever tried.
-fn tell_state(state: &watch::Sender<SessionState>, ended: &Disconnect) {
+/// Updates the state of a connected session. A session that never connected keeps the error of the attempt.
+fn update_state(state: &watch::Sender<SessionState>, ended: &Disconnect) {
     state.send_if_modified(|it| {
         if *it != SessionState::Connected {
             return false;
@@ -250,29 +257,29 @@ fn tell_state(state: &watch::Sender<SessionState>, ended: &Disconnect) {
     });
 }
 
-/// Tells the end, also when the wire's task panics or is cut off.
-struct Driver {
+/// Reports the end of the connection, also when the transport's task panics or is aborted.
+struct TransportDriver {
     engine: Arc<Engine>,
-    tell_end: watch::Sender<Option<Arc<Disconnect>>>,
+    end_sender: watch::Sender<Option<Arc<Disconnect>>>,
     state: watch::Sender<SessionState>,
 }
 
-impl Driver {
-    fn tell(&self, mut ended: Disconnect) {
-        if self.tell_end.borrow().is_some() {
+impl TransportDriver {
+    fn finish(&self, mut ended: Disconnect) {
+        if self.end_sender.borrow().is_some() {
             return;
         }
-        // The engine also counts what looked like a message and was none.
+        // The engine also counts frames that were not valid messages.
         ended.evidence.noise_bytes = self.engine.counters().0;
         let ended = Arc::new(ended);
         self.engine.close(Arc::clone(&ended));
-        tell_state(&self.state, &ended);
-        self.tell_end.send_replace(Some(ended));
+        update_state(&self.state, &ended);
+        self.end_sender.send_replace(Some(ended));
     }
 }
 
-impl Drop for Driver {
+impl Drop for TransportDriver {
     fn drop(&mut self) {
-        self.tell(Disconnect::new(DisconnectReason::Broken("the connection was cut off".to_owned())));
+        self.finish(Disconnect::new(DisconnectReason::Broken("the connection was cut off".to_owned())));
     }
 }

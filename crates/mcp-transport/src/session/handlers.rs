@@ -1,8 +1,8 @@
-//! Who answers what a server asks, and who hears what it says.
+//! Handler traits for server requests and events.
 //!
-//! Each part is there or it is not, and a server is told of a capability only where its part is there. Everything here
-//! runs beside the connection, never in its way: a handler may take its time, and may call back into the session. When
-//! the server takes its question back, or the connection ends, the future that answers it is dropped.
+//! Each handler is optional; a server receives a capability only if there is a handler for it. Handlers run beside the
+//! connection: they may take their time and may call back into the session. When the server cancels its request, or the
+//! connection ends, the handler's future is dropped.
 
 use std::sync::Arc;
 
@@ -13,125 +13,126 @@ use super::server_request::{ElicitRequest, ElicitResult, Root, SamplingRequest, 
 use crate::rpc::progress::Progress;
 use crate::transport::RequestId;
 
-/// The parts of a session's handler. Nothing by default: questions are declined, log messages go to `tracing`.
+/// The handlers of a session. The default has none: requests are declined, and log messages go to `tracing`.
 #[derive(Clone, Default)]
 pub struct Handlers {
-    /// Answers what a server wants a model to say. Without it the server hears that sampling is denied (HD-138, SK-17).
+    /// Handles `sampling/createMessage`. Without it sampling is denied (HD-138, SK-17).
     pub sampling: Option<Arc<dyn Sampling>>,
-    /// Answers what a server wants to know of the user.
+    /// Handles `elicitation/create`.
     pub elicitation: Option<Arc<dyn Elicitation>>,
-    /// Says in which places a server may work.
+    /// Handles `roots/list`.
     pub roots: Option<Arc<dyn Roots>>,
-    /// Hears what the server says on its own (HD-FR028).
+    /// Receives the server's events (HD-FR028).
     pub listener: Option<Arc<dyn Listener>>,
-    /// Answers questions as bytes: those that it takes never get to the parts above.
+    /// Handles requests as bytes. Requests that it accepts are not passed to the handlers above.
     pub raw_requests: Option<Arc<dyn RawRequestHandler>>,
 }
 
-/// Somebody who hands questions on to where they are answered, without understanding them.
+/// A handler that forwards requests without interpreting them.
 #[async_trait]
 pub trait RawRequestHandler: Send + Sync {
-    /// Whether questions of this method (`sampling/createMessage`, `elicitation/create`, `roots/list`, or one that this
-    /// version does not know) are answered here.
+    /// Whether requests of this method are handled here: `sampling/createMessage`, `elicitation/create`, `roots/list`,
+    /// or a method that this version does not know.
     fn handles(&self, method: &str) -> bool;
-    /// Answers; the result goes to the server byte for byte, and so does the error. Dropped when the server takes its
-    /// question back.
+    /// Handles a request. The result or error is sent to the server byte for byte. Dropped when the server cancels its
+    /// request.
     async fn handle(&self, question: RawServerRequest) -> Result<RawJson, RpcError>;
 }
 
-/// A question of a server's as it came.
+/// A server request as it arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawServerRequest {
-    /// Its method.
+    /// The method.
     pub method: String,
-    /// Its parameters; an empty object where it has none.
+    /// The parameters; an empty object if there are none.
     pub params: RawJson,
 }
 
-/// A model, or somebody who decides whether a server may use one.
+/// A model, or a policy that decides whether a server may use one.
 #[async_trait]
 pub trait Sampling: Send + Sync {
-    /// Lets the model speak. The server is told the error as it is; a panic refuses (SK-17).
+    /// Generates a message. An error is sent to the server unchanged; a panic refuses the request (SK-17).
     async fn sample(&self, request: SamplingRequest) -> Result<SamplingResult, RpcError>;
 }
 
-/// A user, or somebody who speaks for one.
+/// A user interface.
 #[async_trait]
 pub trait Elicitation: Send + Sync {
-    /// The ways in which the user can be asked; a request of another kind never arrives.
+    /// The supported modes. A request of another mode is refused before it arrives here.
     fn modes(&self) -> &[ElicitMode];
     /// Asks the user.
     async fn elicit(&self, request: ElicitRequest) -> Result<ElicitResult, RpcError>;
 }
 
-/// A way to ask a user.
+/// The mode of an elicitation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ElicitMode {
-    /// With a form, for what a host may know.
+    /// A form, for data that the host may see.
     Form,
-    /// With a page of the server's own, for what it may not.
+    /// A web page of the server, for data that the host must not see.
     Url,
 }
 
-/// The places in which a server may work.
+/// The directories that a server may work in.
 #[async_trait]
 pub trait Roots: Send + Sync {
-    /// The places as they are now.
+    /// The current roots.
     async fn roots(&self) -> Result<Vec<Root>, RpcError>;
 }
 
-/// Somebody who hears what a server says on its own.
+/// A receiver of a server's events.
 #[async_trait]
 pub trait Listener: Send + Sync {
-    /// Hears one event. Called for one after another, in the order in which they came. What comes much faster than it
-    /// is heard is dropped and counted; a panic costs the event that caused it.
+    /// Receives one event. Events are delivered one after another, in order. When they arrive much faster than they are
+    /// processed, some are dropped and counted. A panic loses only the event that caused it.
     async fn on_event(&self, event: ServerEvent);
 }
 
-/// Something that a server says on its own. Texts are the server's, and may hold anything.
+/// An event from a server. Its texts come from the server and are not trusted.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ServerEvent {
-    /// A log message. It went to `tracing` as well.
+    /// A log message. It was sent to `tracing` as well.
     Log(LogMessage),
-    /// Progress of one of our requests; who made the call hears it by [`CallOptions::progress`](crate::session::CallOptions).
+    /// Progress of one of our requests. The caller also receives it through
+    /// [`CallOptions::progress`](crate::session::CallOptions).
     Progress {
         /// The request.
         request: RequestId,
-        /// How far it is.
+        /// The progress.
         progress: Progress,
     },
-    /// Its list of tools changed.
+    /// The tool list changed.
     ToolsChanged,
-    /// Its list of prompts changed.
+    /// The prompt list changed.
     PromptsChanged,
-    /// Its list of resources changed.
+    /// The resource list changed.
     ResourcesChanged,
-    /// A resource that was subscribed to changed.
+    /// A subscribed resource changed.
     ResourceUpdated {
-        /// Its URI.
+        /// The URI.
         uri: String,
     },
     /// Any other notification.
     Notification {
-        /// Its method.
+        /// The method.
         method: String,
-        /// Its parameters.
+        /// The parameters.
         params: Option<RawJson>,
     },
-    /// Something arrived that is no protocol, or belongs to nothing; in words (SK-21).
+    /// A description of a message that is invalid or matches nothing (SK-21).
     ProtocolError(String),
 }
 
 /// A server's log message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogMessage {
-    /// How grave it is; `None` where the server's word is none of the eight.
+    /// The level; `None` if it is not one of the eight levels.
     pub level: Option<LogLevel>,
-    /// Which part of the server says it.
+    /// The name of the logger.
     pub logger: Option<String>,
-    /// What it says: any JSON.
+    /// The content: any JSON.
     pub data: Option<RawJson>,
-    /// The whole parameters.
+    /// The complete parameters.
     pub raw: RawJson,
 }

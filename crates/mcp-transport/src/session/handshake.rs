@@ -1,13 +1,14 @@
-//! The beginning of a session, in either era.
+//! The handshake of a session, in either era.
 //!
-//! The modern probe (`server/discover`) goes first. A server of the old era answers it with some error, or never, or
-//! dies of it: an error leads to `initialize` at once, silence to `initialize` after a short patience while the probe
-//! still waits (a cold `npx` takes longer to start than any patience, and answers both then), and death to a new
-//! connection without a probe. Where a wire is refused altogether, another one to the same server may be tried.
+//! The modern probe (`server/discover`) is sent first. A legacy server answers it with an error, does not answer, or
+//! exits. After an error `initialize` is sent at once. After a short silence `initialize` is sent while the probe is
+//! still pending, because a cold `npx` may take longer to start than any timeout and then answer both. After an exit a
+//! new connection is opened without a probe. If a transport is refused altogether, another one to the same server may
+//! be tried.
 //!
-//! The `ttlMs` of what `server/discover` answers is not used: it says how long the answer may be shown again without
-//! asking, and it is never shown again. Each connection asks, also where the era is remembered, so that who is connected
-//! has met somebody; and a session keeps what it was told, as one of the older era does.
+//! The `ttlMs` of `server/discover` is not used: it allows a client to reuse the result without asking again, and the
+//! result is never reused. Every connection sends the request, even when the era is known, so that connecting proves
+//! that a server is there.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,169 +18,173 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::client_meta::{For, client_json, declared, modern_meta};
-use super::connect_deadline::{PATIENCE, PATIENCE_WITH_A_FRIEND, silence};
-use super::connection::{Parts, Wire};
-use super::header_params::Mirrors;
-use super::rejection::{told, too_large, too_late, unreadable, version_failure};
+use super::client_meta::{MetaScope, client_json, declared_capabilities, modern_meta};
+use super::connect_deadline::{KNOWN_MODERN_SILENCE, PROBE_SILENCE, silence};
+use super::connection::{Connection, SessionParts};
+use super::header_params::ToolHeaders;
+use super::rejection::{invalid_response, timeout_error, too_large, version_failure, with_sse_probe};
 use super::{Eras, ServerCapabilities, ServerInfo, SessionOptions};
 use crate::error::ConnectError;
-use crate::error::end::{Disconnect, DisconnectReason, RequestError};
-use crate::rpc::engine::{CallTerms, GivenUp};
+use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError};
+use crate::rpc::engine::{CallSettings, CancelNotice};
 use crate::rpc::frame;
-use crate::rpc::pending::Outcome;
+use crate::rpc::pending::CallOutcome;
 use crate::transport::{Dial, Epoch, HandshakeMode, MessageHead, OutboundMessage, StreamError};
 
-/// How long a connection that is not wanted may take to end.
-pub(super) const PARTING: Duration = Duration::from_millis(500);
+/// How long a connection that is not used may take to close.
+pub(super) const CLOSE_GRACE: Duration = Duration::from_millis(500);
 
-/// What the handshake brought.
+/// The result of a handshake.
 #[derive(Debug, Clone)]
 pub(crate) struct Negotiated {
     pub(crate) version: ProtocolVersion,
     pub(crate) server: ServerInfo,
-    /// The members of `_meta` that each request carries; empty in the old era.
+    /// The `_meta` members that each request carries; empty in the legacy era.
     pub(crate) meta: String,
-    /// From which level on log messages are asked for; in the modern era.
+    /// The requested log level, in the modern era.
     pub(crate) log_level: Option<LogLevel>,
-    /// What tools want to see as headers; `None` where none wants anything.
-    pub(crate) mirrors: Option<Arc<Mirrors>>,
+    /// The tool arguments that are sent as headers; `None` if there are none.
+    pub(crate) tool_headers: Option<Arc<ToolHeaders>>,
 }
 
 impl Negotiated {
     fn new(version: ProtocolVersion, server: ServerInfo, meta: String) -> Negotiated {
-        Negotiated { version, server, meta, log_level: None, mirrors: None }
+        Negotiated { version, server, meta, log_level: None, tool_headers: None }
     }
 
-    /// Each request asks for log messages from `level` on. The modern era only.
+    /// Sets the log level that each request asks for. Modern era only.
     pub(crate) fn log(&mut self, level: LogLevel, options: &SessionOptions) {
-        self.meta = modern_meta(self.version, options, For::Anybody, Some(level));
+        self.meta = modern_meta(self.version, options, MetaScope::Any, Some(level));
         self.log_level = Some(level);
     }
 }
 
-/// Why a handshake failed, before it is known how the connection ends.
-pub(super) enum Failure {
+/// Why a handshake failed, before it is known how the connection ended.
+pub(super) enum HandshakeFailure {
     Ended(Arc<Disconnect>),
     Rejected(RpcError),
     Other(ConnectError),
 }
 
-/// The ways in which a server may be spoken to.
+/// The eras to try.
 #[derive(Clone, Copy)]
-struct Ways {
+struct EraPlan {
     eras: Eras,
-    remembered: Option<Era>,
+    known_era: Option<Era>,
 }
 
-impl Ways {
-    fn remembers(self, era: Era) -> bool {
-        self.eras == Eras::Both && self.remembered == Some(era)
+impl EraPlan {
+    fn is_known(self, era: Era) -> bool {
+        self.eras == Eras::Both && self.known_era == Some(era)
     }
 }
 
-/// Dials and negotiates within the limit for starting.
+/// Dials and negotiates within the startup limit.
 pub(crate) async fn open(
     dial: &Arc<dyn Dial>,
     options: &SessionOptions,
-    parts: &Parts,
-) -> Result<(Wire, Negotiated), ConnectError> {
+    parts: &SessionParts,
+) -> Result<(Connection, Negotiated), ConnectError> {
     if options.config.as_ref().is_some_and(|it| serde_json::from_str::<IgnoredAny>(it.expose()).is_err()) {
-        return Err(ConnectError::Invalid("the configuration for the server is no JSON".to_owned()));
+        return Err(ConnectError::Invalid("the configuration for the server is not JSON".to_owned()));
     }
     let limit = options.limits.startup;
-    let deadline = tokio::time::Instant::now().checked_add(limit).unwrap_or_else(super::far_away);
-    let all = Ways { eras: options.eras, remembered: options.known_era };
-    let mut ways = all;
-    // A peer that ended its first connection is given another one.
+    let deadline = tokio::time::Instant::now().checked_add(limit).unwrap_or_else(super::far_future);
+    let all = EraPlan { eras: options.eras, known_era: options.known_era };
+    let mut plan = all;
+    // A server that closed its first connection gets a second one.
     let mut again = true;
     let mut dial = Arc::clone(dial);
-    // How the first wire was refused, while a second one is tried.
+    // How the first transport was refused, while a second one is tried.
     let mut before: Option<RequestError> = None;
     loop {
-        let wire = Wire::start(&dial, options, parts);
+        let connection = Connection::start(&dial, options, parts);
         let negotiation = async {
             match dial.handshake_mode() {
-                HandshakeMode::Negotiate => negotiate(dial.as_ref(), &wire, options, ways, Epoch(0)).await,
+                HandshakeMode::Negotiate => {
+                    negotiate(dial.as_ref(), &connection, options, plan, Epoch(0)).await
+                }
                 HandshakeMode::Resume => Ok(resumed()),
             }
         };
         let failure = match tokio::time::timeout_at(deadline, negotiation).await {
-            Ok(Ok(negotiated)) => return Ok((wire, negotiated)),
+            Ok(Ok(negotiated)) => return Ok((connection, negotiated)),
             Ok(Err(failure)) => failure,
             Err(_) => {
-                let heard = wire.heard();
-                return Err(too_late(limit, heard, wire.stop(PARTING).await));
+                let activity = connection.activity();
+                return Err(timeout_error(limit, activity, connection.stop(CLOSE_GRACE).await));
             }
         };
-        let ended = wire.stop(PARTING).await;
+        let ended = connection.stop(CLOSE_GRACE).await;
         match failure {
-            // What was remembered may be true no more: it is forgotten, and everything is tried.
-            Failure::Ended(ended) if again && ways.remembers(Era::Legacy) && died(&ended) => {
-                (again, ways.remembered) = (false, None);
+            // The known era may be outdated: forget it and try all.
+            HandshakeFailure::Ended(ended) if again && plan.is_known(Era::Legacy) && peer_ended(&ended) => {
+                (again, plan.known_era) = (false, None);
             }
-            // It may have died of the probe; without one it gets a second chance.
-            Failure::Ended(ended) if again && ways.eras == Eras::Both && died(&ended) => {
-                (again, ways.eras) = (false, Eras::Legacy);
+            // The server may have exited because of the probe; try once without it.
+            HandshakeFailure::Ended(ended) if again && plan.eras == Eras::Both && peer_ended(&ended) => {
+                (again, plan.eras) = (false, Eras::Legacy);
             }
-            Failure::Ended(ended) => return Err(ConnectError::ended(ended).after(before)),
-            Failure::Rejected(error) => {
+            HandshakeFailure::Ended(ended) => return Err(ConnectError::ended(ended).after(before)),
+            HandshakeFailure::Rejected(error) => {
                 return Err(ConnectError::Rejected {
-                    error: cleaned(error, dial.as_ref()),
+                    error: redacted_error(error, dial.as_ref()),
                     disconnect: ended,
                 });
             }
-            Failure::Other(ConnectError::Refused(fault)) if before.is_none() => match dial.fallback(&fault) {
-                Some(other) => (dial, ways, again, before) = (other, all, true, Some(fault)),
-                None => {
-                    let other = dial.diagnostic_probe(&fault);
-                    let fault = told(fault, other, (options, parts), deadline).await;
-                    return Err(ConnectError::Refused(fault));
+            HandshakeFailure::Other(ConnectError::Refused(fault)) if before.is_none() => {
+                match dial.fallback(&fault) {
+                    Some(other) => (dial, plan, again, before) = (other, all, true, Some(fault)),
+                    None => {
+                        let other = dial.diagnostic_probe(&fault);
+                        let fault = with_sse_probe(fault, other, (options, parts), deadline).await;
+                        return Err(ConnectError::Refused(fault));
+                    }
                 }
-            },
-            Failure::Other(error) => return Err(error.after(before)),
+            }
+            HandshakeFailure::Other(error) => return Err(error.after(before)),
         }
     }
 }
 
-/// The peer was there, and ended what we had with it.
-fn died(ended: &Disconnect) -> bool {
+/// Whether a server that had been reached ended the connection.
+fn peer_ended(ended: &Disconnect) -> bool {
     ended.evidence.exit.is_some()
         || matches!(ended.reason, DisconnectReason::PeerClosed | DisconnectReason::Broken(_))
 }
 
-/// Negotiates anew on a wire that lives, after the server has forgotten the session.
+/// Repeats the handshake on a running connection after the server lost the session.
 pub(crate) async fn reopen(
     dial: &dyn Dial,
-    wire: &Wire,
+    connection: &Connection,
     options: &SessionOptions,
     epoch: Epoch,
 ) -> Result<Negotiated, ConnectError> {
     let limit = options.limits.startup;
-    let none = || Arc::new(Disconnect::new(crate::error::end::DisconnectReason::Stopped));
+    let none = || Arc::new(Disconnect::new(crate::error::disconnect::DisconnectReason::Stopped));
     match tokio::time::timeout(
         limit,
-        negotiate(dial, wire, options, Ways { eras: Eras::Legacy, remembered: None }, epoch),
+        negotiate(dial, connection, options, EraPlan { eras: Eras::Legacy, known_era: None }, epoch),
     )
     .await
     {
         Ok(Ok(negotiated)) => Ok(negotiated),
-        Ok(Err(Failure::Ended(ended))) => Err(ConnectError::ended(ended)),
-        Ok(Err(Failure::Rejected(error))) => {
-            Err(ConnectError::Rejected { error: cleaned(error, dial), disconnect: none() })
+        Ok(Err(HandshakeFailure::Ended(ended))) => Err(ConnectError::ended(ended)),
+        Ok(Err(HandshakeFailure::Rejected(error))) => {
+            Err(ConnectError::Rejected { error: redacted_error(error, dial), disconnect: none() })
         }
-        Ok(Err(Failure::Other(error))) => Err(error),
+        Ok(Err(HandshakeFailure::Other(error))) => Err(error),
         Err(_) => Err(ConnectError::TimedOut { after: limit, disconnect: none() }),
     }
 }
 
-/// A server's error without the secrets that the server was given: in data that has one, nothing is left.
-pub(crate) fn cleaned(error: RpcError, dial: &dyn Dial) -> RpcError {
+/// A server's error with secrets redacted. Error data that contains a secret is removed.
+pub(crate) fn redacted_error(error: RpcError, dial: &dyn Dial) -> RpcError {
     let data = error.data.filter(|it| dial.redact(it.as_str()) == it.as_str());
     RpcError { code: error.code, message: dial.redact(&error.message), data }
 }
 
-/// A session that was taken up knows nothing about its server.
+/// The result for a resumed session: nothing is known about the server.
 fn resumed() -> Negotiated {
     let server = ServerInfo { capabilities: ServerCapabilities::unknown(), ..ServerInfo::default() };
     Negotiated::new(ProtocolVersion::LATEST_LEGACY, server, String::new())
@@ -187,137 +192,146 @@ fn resumed() -> Negotiated {
 
 async fn negotiate(
     dial: &dyn Dial,
-    wire: &Wire,
+    connection: &Connection,
     options: &SessionOptions,
-    ways: Ways,
+    plan: EraPlan,
     epoch: Epoch,
-) -> Result<Negotiated, Failure> {
-    match ways.eras {
-        Eras::Legacy => initialize(wire, options, epoch).await,
-        Eras::Modern => match discover(wire, options).await {
-            Probe::Modern(negotiated) => Ok(negotiated),
-            Probe::Legacy(failure) | Probe::Failed(failure) => Err(failure),
+) -> Result<Negotiated, HandshakeFailure> {
+    match plan.eras {
+        Eras::Legacy => initialize(connection, options, epoch).await,
+        Eras::Modern => match discover(connection, options).await {
+            ProbeOutcome::Modern(negotiated) => Ok(negotiated),
+            ProbeOutcome::Legacy(failure) | ProbeOutcome::Failed(failure) => Err(failure),
         },
-        Eras::Both if ways.remembers(Era::Legacy) => match initialize(wire, options, epoch).await {
-            // It is another server by now, or another version of it.
-            Err(Failure::Rejected(_) | Failure::Other(_)) => {
-                probe(dial, wire, options, PATIENCE, epoch).await
+        Eras::Both if plan.is_known(Era::Legacy) => match initialize(connection, options, epoch).await {
+            // The server was replaced or updated.
+            Err(HandshakeFailure::Rejected(_) | HandshakeFailure::Other(_)) => {
+                probe(dial, connection, options, PROBE_SILENCE, epoch).await
             }
             outcome => outcome,
         },
-        Eras::Both if ways.remembers(Era::Modern) => {
-            probe(dial, wire, options, PATIENCE_WITH_A_FRIEND, epoch).await
+        Eras::Both if plan.is_known(Era::Modern) => {
+            probe(dial, connection, options, KNOWN_MODERN_SILENCE, epoch).await
         }
-        Eras::Both => probe(dial, wire, options, PATIENCE, epoch).await,
+        Eras::Both => probe(dial, connection, options, PROBE_SILENCE, epoch).await,
     }
 }
 
 async fn probe(
     dial: &dyn Dial,
-    wire: &Wire,
+    connection: &Connection,
     options: &SessionOptions,
-    patience: Duration,
+    silence_timeout: Duration,
     epoch: Epoch,
-) -> Result<Negotiated, Failure> {
-    let mut discover = std::pin::pin!(discover(wire, options));
+) -> Result<Negotiated, HandshakeFailure> {
+    let mut discover = std::pin::pin!(discover(connection, options));
     let first = tokio::select! {
         answer = &mut discover => Some(answer),
-        () = silence(dial, patience) => None,
+        () = silence(dial, silence_timeout) => None,
     };
     match first {
-        Some(Probe::Modern(negotiated)) => return Ok(negotiated),
-        Some(Probe::Failed(failure)) => return Err(failure),
-        Some(Probe::Legacy(_)) => return initialize(wire, options, epoch).await,
+        Some(ProbeOutcome::Modern(negotiated)) => return Ok(negotiated),
+        Some(ProbeOutcome::Failed(failure)) => return Err(failure),
+        Some(ProbeOutcome::Legacy(_)) => return initialize(connection, options, epoch).await,
         None => {}
     }
-    // From here on the old way counts, if it works: a server that answers both may have settled on what came last.
-    let mut initialize = std::pin::pin!(initialize(wire, options, epoch));
+    // From here on the legacy handshake wins if it succeeds: a server that answers both may have settled on the later
+    // one.
+    let mut initialize = std::pin::pin!(initialize(connection, options, epoch));
     tokio::select! {
         biased;
         outcome = &mut initialize => match outcome {
             Ok(negotiated) => Ok(negotiated),
-            // A server that knows no `initialize` may still be about to answer the probe.
+            // A server that does not know `initialize` may still answer the probe.
             Err(failure) => tokio::select! {
                 answer = discover => match answer {
-                    Probe::Modern(negotiated) => Ok(negotiated),
-                    Probe::Legacy(_) | Probe::Failed(_) => Err(failure),
+                    ProbeOutcome::Modern(negotiated) => Ok(negotiated),
+                    ProbeOutcome::Legacy(_) | ProbeOutcome::Failed(_) => Err(failure),
                 },
-                () = silence(dial, PATIENCE) => Err(failure),
+                () = silence(dial, PROBE_SILENCE) => Err(failure),
             },
         },
         answer = &mut discover => match answer {
-            Probe::Modern(negotiated) => match tokio::time::timeout(PATIENCE, initialize).await {
+            ProbeOutcome::Modern(negotiated) => match tokio::time::timeout(PROBE_SILENCE, initialize).await {
                 Ok(Ok(legacy)) => Ok(legacy),
                 Ok(Err(_)) | Err(_) => Ok(negotiated),
             },
-            Probe::Legacy(_) | Probe::Failed(_) => initialize.await,
+            ProbeOutcome::Legacy(_) | ProbeOutcome::Failed(_) => initialize.await,
         },
     }
 }
 
-/// What the probe said.
-enum Probe {
+/// The outcome of the probe.
+enum ProbeOutcome {
     /// The server speaks the modern era.
     Modern(Negotiated),
-    /// It does not, and this is how it said so.
-    Legacy(Failure),
-    /// It can be spoken to in neither way.
-    Failed(Failure),
+    /// The server does not speak the modern era; this was its answer.
+    Legacy(HandshakeFailure),
+    /// The server can be used in neither era.
+    Failed(HandshakeFailure),
 }
 
-async fn discover(wire: &Wire, options: &SessionOptions) -> Probe {
-    match discover_once(wire, options).await {
-        Err(_) => {
-            discover_once(wire, options).await.unwrap_or_else(|error| Probe::Failed(Failure::Rejected(error)))
-        }
+async fn discover(connection: &Connection, options: &SessionOptions) -> ProbeOutcome {
+    match discover_once(connection, options).await {
+        Err(_) => discover_once(connection, options)
+            .await
+            .unwrap_or_else(|error| ProbeOutcome::Failed(HandshakeFailure::Rejected(error))),
         Ok(probe) => probe,
     }
 }
 
-/// Fails where the server refuses the version, and says that it is one of those that it speaks: it may be asked again.
-async fn discover_once(wire: &Wire, options: &SessionOptions) -> Result<Probe, RpcError> {
+/// Returns an error if the server refuses the version although it lists it as supported; the probe may then be
+/// repeated.
+async fn discover_once(connection: &Connection, options: &SessionOptions) -> Result<ProbeOutcome, RpcError> {
     let version = ProtocolVersion::LATEST;
-    let meta = modern_meta(version, options, For::Anybody, None);
-    let outcome = ask(wire, Epoch(0), "server/discover", Some(version), "", &meta).await;
+    let meta = modern_meta(version, options, MetaScope::Any, None);
+    let outcome = send(connection, Epoch(0), "server/discover", Some(version), "", &meta).await;
     Ok(match outcome {
-        Outcome::Answer { frame, is_error: false, payload } => {
+        CallOutcome::Response { frame, is_error: false, payload } => {
             discovered(&frame[payload..], version, meta, options)
         }
-        Outcome::Answer { frame, is_error: true, payload } => {
+        CallOutcome::Response { frame, is_error: true, payload } => {
             let error = read_error(&frame[payload..]);
             match error.code {
                 code::UNSUPPORTED_PROTOCOL_VERSION => unsupported(error)?,
-                number if code::is_modern(number) => Probe::Failed(Failure::Rejected(error)),
-                _ => Probe::Legacy(Failure::Rejected(error)),
+                number if code::is_modern(number) => ProbeOutcome::Failed(HandshakeFailure::Rejected(error)),
+                _ => ProbeOutcome::Legacy(HandshakeFailure::Rejected(error)),
             }
         }
-        Outcome::LaneEnded(StreamError::Refused(fault)) => {
-            let refused = |fault| Failure::Other(ConnectError::Refused(fault));
+        CallOutcome::StreamFailed(StreamError::Refused(fault)) => {
+            let refused = |fault| HandshakeFailure::Other(ConnectError::Refused(fault));
             match fault.status {
-                // Nobody there, or nobody who would talk to us in any era.
-                None | Some(401 | 403) => Probe::Failed(refused(fault)),
+                // The server was not reached, or it refuses access in any era.
+                None | Some(401 | 403) => ProbeOutcome::Failed(refused(fault)),
                 Some(_) => match fault.error.clone() {
                     Some(error) if error.code == code::UNSUPPORTED_PROTOCOL_VERSION => unsupported(error)?,
-                    Some(error) if code::is_modern(error.code) => Probe::Failed(Failure::Rejected(error)),
-                    _ => Probe::Legacy(refused(fault)),
+                    Some(error) if code::is_modern(error.code) => {
+                        ProbeOutcome::Failed(HandshakeFailure::Rejected(error))
+                    }
+                    _ => ProbeOutcome::Legacy(refused(fault)),
                 },
             }
         }
-        Outcome::LaneEnded(StreamError::Lost(fault)) => {
-            Probe::Legacy(Failure::Other(ConnectError::Refused(fault)))
+        CallOutcome::StreamFailed(StreamError::Lost(fault)) => {
+            ProbeOutcome::Legacy(HandshakeFailure::Other(ConnectError::Refused(fault)))
         }
-        Outcome::LaneEnded(StreamError::TooLarge(limit)) => Probe::Legacy(too_large(limit)),
-        Outcome::LaneEnded(StreamError::NotExecuted(_)) => {
-            Probe::Legacy(unreadable("the server asks for a session"))
+        CallOutcome::StreamFailed(StreamError::TooLarge(limit)) => ProbeOutcome::Legacy(too_large(limit)),
+        CallOutcome::StreamFailed(StreamError::NotExecuted(_)) => {
+            ProbeOutcome::Legacy(invalid_response("the server asks for a session"))
         }
-        Outcome::Expired(_) => {
+        CallOutcome::Expired(_) => {
             unreachable!("the handshake as a whole has a deadline, its requests have none")
         }
-        Outcome::Closed(ended) => Probe::Failed(Failure::Ended(ended)),
+        CallOutcome::Closed(ended) => ProbeOutcome::Failed(HandshakeFailure::Ended(ended)),
     })
 }
 
-fn discovered(payload: &[u8], version: ProtocolVersion, meta: String, options: &SessionOptions) -> Probe {
+fn discovered(
+    payload: &[u8],
+    version: ProtocolVersion,
+    meta: String,
+    options: &SessionOptions,
+) -> ProbeOutcome {
     #[derive(Deserialize)]
     struct Discovered<'a> {
         #[serde(rename = "supportedVersions")]
@@ -335,8 +349,8 @@ fn discovered(payload: &[u8], version: ProtocolVersion, meta: String, options: &
     }
     let found = match Discovered::deserialize(&mut serde_json::Deserializer::from_slice(payload)) {
         Ok(found) => found,
-        // A server that answers anything to anything.
-        Err(error) => return Probe::Legacy(unreadable(&error.to_string())),
+        // A server that responds with a result to any request.
+        Err(error) => return ProbeOutcome::Legacy(invalid_response(&error.to_string())),
     };
     if !found.supported.iter().any(|it| it == version.as_str()) {
         return match found
@@ -344,8 +358,8 @@ fn discovered(payload: &[u8], version: ProtocolVersion, meta: String, options: &
             .iter()
             .any(|it| it.parse().is_ok_and(|it: ProtocolVersion| it.era() == Era::Legacy))
         {
-            true => Probe::Legacy(version_failure(&found.supported)),
-            false => Probe::Failed(version_failure(&found.supported)),
+            true => ProbeOutcome::Legacy(version_failure(&found.supported)),
+            false => ProbeOutcome::Failed(version_failure(&found.supported)),
         };
     }
     let server = server_info(found.meta.and_then(|it| it.server), found.instructions, found.capabilities);
@@ -354,11 +368,11 @@ fn discovered(payload: &[u8], version: ProtocolVersion, meta: String, options: &
     if let Some(level) = level {
         negotiated.log(level, options);
     }
-    Probe::Modern(negotiated)
+    ProbeOutcome::Modern(negotiated)
 }
 
-/// The server says which versions it speaks instead.
-fn unsupported(error: RpcError) -> Result<Probe, RpcError> {
+/// The server lists the versions that it supports.
+fn unsupported(error: RpcError) -> Result<ProbeOutcome, RpcError> {
     #[derive(Deserialize)]
     struct Data {
         supported: Vec<String>,
@@ -368,47 +382,47 @@ fn unsupported(error: RpcError) -> Result<Probe, RpcError> {
     let speaks = |era| supported.iter().any(|it| it.parse().is_ok_and(|it: ProtocolVersion| it.era() == era));
     match (speaks(Era::Modern), speaks(Era::Legacy)) {
         (true, _) => Err(error),
-        (false, true) => Ok(Probe::Legacy(Failure::Rejected(error))),
-        (false, false) => Ok(Probe::Failed(version_failure(&supported))),
+        (false, true) => Ok(ProbeOutcome::Legacy(HandshakeFailure::Rejected(error))),
+        (false, false) => Ok(ProbeOutcome::Failed(version_failure(&supported))),
     }
 }
 
 pub(super) async fn initialize(
-    wire: &Wire,
+    connection: &Connection,
     options: &SessionOptions,
     epoch: Epoch,
-) -> Result<Negotiated, Failure> {
+) -> Result<Negotiated, HandshakeFailure> {
     let asked = ProtocolVersion::LATEST_LEGACY;
     let params = format!(
         r#""protocolVersion":"{asked}","capabilities":{},"clientInfo":{}"#,
-        declared(options),
+        declared_capabilities(options),
         client_json(&options.client)
     );
-    let frame = match ask(wire, epoch, "initialize", None, &params, "").await {
-        Outcome::Answer { frame, is_error: false, payload } => frame.slice(payload..),
-        Outcome::Answer { frame, is_error: true, payload } => {
-            return Err(Failure::Rejected(read_error(&frame[payload..])));
+    let frame = match send(connection, epoch, "initialize", None, &params, "").await {
+        CallOutcome::Response { frame, is_error: false, payload } => frame.slice(payload..),
+        CallOutcome::Response { frame, is_error: true, payload } => {
+            return Err(HandshakeFailure::Rejected(read_error(&frame[payload..])));
         }
-        Outcome::LaneEnded(StreamError::Refused(fault) | StreamError::Lost(fault)) => {
-            return Err(Failure::Other(ConnectError::Refused(fault)));
+        CallOutcome::StreamFailed(StreamError::Refused(fault) | StreamError::Lost(fault)) => {
+            return Err(HandshakeFailure::Other(ConnectError::Refused(fault)));
         }
-        Outcome::LaneEnded(StreamError::TooLarge(limit)) => return Err(too_large(limit)),
-        Outcome::LaneEnded(StreamError::NotExecuted(_)) => {
-            return Err(unreadable("the server asks for a session before it opens one"));
+        CallOutcome::StreamFailed(StreamError::TooLarge(limit)) => return Err(too_large(limit)),
+        CallOutcome::StreamFailed(StreamError::NotExecuted(_)) => {
+            return Err(invalid_response("the server asks for a session before it opens one"));
         }
-        Outcome::Expired(_) => {
+        CallOutcome::Expired(_) => {
             unreachable!("the handshake as a whole has a deadline, its requests have none")
         }
-        Outcome::Closed(ended) => return Err(Failure::Ended(ended)),
+        CallOutcome::Closed(ended) => return Err(HandshakeFailure::Ended(ended)),
     };
     let negotiated = initialized(&frame)?;
     let head = MessageHead::new(None, "notifications/initialized".into(), Some(negotiated.version));
     let body = frame::notification("notifications/initialized", "", "");
-    wire.engine().send(OutboundMessage { epoch, head, body });
+    connection.engine().send(OutboundMessage { epoch, head, body });
     Ok(negotiated)
 }
 
-fn initialized(payload: &[u8]) -> Result<Negotiated, Failure> {
+fn initialized(payload: &[u8]) -> Result<Negotiated, HandshakeFailure> {
     #[derive(Deserialize)]
     struct Initialized<'a> {
         #[serde(rename = "protocolVersion")]
@@ -420,11 +434,11 @@ fn initialized(payload: &[u8]) -> Result<Negotiated, Failure> {
         instructions: Option<String>,
     }
     let found = Initialized::deserialize(&mut serde_json::Deserializer::from_slice(payload))
-        .map_err(|it| unreadable(&it.to_string()))?;
-    // The server's choice is checked: a version that we do not speak is not spoken.
+        .map_err(|it| invalid_response(&it.to_string()))?;
+    // The server's choice is checked: an unsupported version is not used.
     let version: ProtocolVersion =
         found.version.parse().map_err(|_| version_failure(std::slice::from_ref(&found.version)))?;
-    // A revision without `initialize` cannot be what it settles on.
+    // The server cannot have chosen a revision without `initialize`.
     if version.era() == Era::Modern {
         return Err(version_failure(std::slice::from_ref(&found.version)));
     }
@@ -432,24 +446,24 @@ fn initialized(payload: &[u8]) -> Result<Negotiated, Failure> {
     Ok(Negotiated::new(version, server, String::new()))
 }
 
-async fn ask(
-    wire: &Wire,
+async fn send(
+    connection: &Connection,
     epoch: Epoch,
     method: &'static str,
     version: Option<ProtocolVersion>,
     params: &str,
     meta: &str,
-) -> Outcome {
+) -> CallOutcome {
     let message = |id| OutboundMessage {
         epoch,
         head: MessageHead::new(Some(id), method.into(), version),
         body: frame::request(id, method, params, meta),
     };
-    // `initialize` must not be cancelled; of a probe nobody needs to hear that it was given up.
-    let terms = CallTerms { given_up: GivenUp::Silent, ..CallTerms::default() };
-    let outcome = wire.engine().call(terms, message).await.1;
-    if let Outcome::Answer { .. } = outcome {
-        wire.hear();
+    // `initialize` must not be cancelled, and the server does not need a cancel notice for a probe.
+    let settings = CallSettings { cancel_notice: CancelNotice::Suppress, ..CallSettings::default() };
+    let outcome = connection.engine().call(settings, message).await.1;
+    if let CallOutcome::Response { .. } = outcome {
+        connection.record_response();
     }
     outcome
 }

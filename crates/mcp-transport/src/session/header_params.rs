@@ -1,8 +1,8 @@
-//! Arguments that a tool's schema wants to see as headers (`x-mcp-header`, 2026-07-28).
+//! Tool arguments that are sent as headers too (`x-mcp-header`, 2026-07-28).
 //!
-//! A schema says so at a property, at any depth, as long as only `properties` lead there. A tool whose schema says it
-//! in another way cannot be called as its server wants, and is set aside. Pure; what is parsed is the schema of a tool
-//! that has such a mark, once, when the tool is listed.
+//! A schema marks a property at any depth, as long as only `properties` lead to it. A tool with an invalid mark cannot
+//! be called as its server expects and is rejected. Pure. A schema is parsed only if it contains a mark, once, when the
+//! tool is listed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,22 +13,22 @@ use crate::transport::HeaderParam;
 
 const MARK: &str = "x-mcp-header";
 
-/// The most headers that one tool may ask for.
-const MOST: usize = 64;
+/// Maximum number of headers of one tool.
+const MAX_HEADERS: usize = 64;
 
-/// What the tools of one server want to see as headers. Tools that want nothing are not in it.
+/// The header marks of a server's tools. Tools without marks are absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Mirrors(HashMap<Box<str>, Vec<Mark>>);
+pub(crate) struct ToolHeaders(HashMap<Box<str>, Vec<HeaderMark>>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Mark {
+struct HeaderMark {
     header: Box<str>,
-    /// The names that lead to the argument.
+    /// The property names that lead to the argument.
     path: Vec<Box<str>>,
 }
 
-impl Mirrors {
-    /// Takes note of what a tool wants. Fails, in words, where its schema says it in a way that does not count.
+impl ToolHeaders {
+    /// Records the marks of a tool. Returns the reason if a mark is invalid.
     pub(crate) fn learn(&mut self, tool: &Tool) -> Result<(), String> {
         let schema = tool.input_schema.as_bytes();
         if memchr::memmem::find(schema, MARK.as_bytes()).is_none() {
@@ -37,7 +37,7 @@ impl Mirrors {
         let Ok(schema) = tool.input_schema.read::<Map<String, Value>>() else {
             return Err(format!("its `{MARK}` marks cannot be read"));
         };
-        let mut found = Found::default();
+        let mut found = MarkCollector::default();
         found.object(&schema, Some(&[]))?;
         if !found.marks.is_empty() {
             self.0.insert(tool.name.clone(), found.marks);
@@ -45,17 +45,17 @@ impl Mirrors {
         Ok(())
     }
 
-    /// Does no tool want anything?
+    /// Whether no tool has marks.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The headers of one call. Fails where an argument cannot be one.
+    /// The headers of one call. Fails when an argument cannot be a header.
     pub(crate) fn of(&self, tool: &str, arguments: &RawJson) -> Result<Vec<HeaderParam>, String> {
         let Some(marks) = self.0.get(tool) else { return Ok(Vec::new()) };
         let arguments: Value = arguments.read().map_err(|it| it.to_string())?;
         let mut res = Vec::with_capacity(marks.len());
-        for Mark { header, path } in marks {
+        for HeaderMark { header, path } in marks {
             let value = path.iter().try_fold(&arguments, |value, name| value.get(&**name));
             if let Some(value) = value.and_then(text) {
                 res.push(HeaderParam { name: header.clone(), value: value.into() });
@@ -65,12 +65,12 @@ impl Mirrors {
     }
 }
 
-/// An argument as a header's text; what is missing, `null` or no plain value has none.
+/// An argument as a header value; `None` for a missing argument, `null`, an array or an object.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Bool(flag) => Some(flag.to_string()),
-        // A whole number is written as one, however the caller wrote it.
+        // An integral float is written as an integer.
         Value::Number(number) => match number.as_f64() {
             Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => {
                 Some((float as i64).to_string())
@@ -81,15 +81,15 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// The marks of one schema, as far as it was walked.
+/// Collects the marks of one schema.
 #[derive(Default)]
-struct Found {
-    marks: Vec<Mark>,
+struct MarkCollector {
+    marks: Vec<HeaderMark>,
     headers: HashSet<String>,
 }
 
-impl Found {
-    /// Walks a schema. `path` leads to it from the root through `properties` alone; `None` where something else does.
+impl MarkCollector {
+    /// Walks a schema. `path` leads to it through `properties` only; `None` if another keyword is on the way.
     fn object(&mut self, schema: &Map<String, Value>, path: Option<&[Box<str>]>) -> Result<(), String> {
         for (key, value) in schema {
             match (key.as_str(), value) {
@@ -106,7 +106,7 @@ impl Found {
                 ) => {
                     schemas.values().try_for_each(|it| self.any(it, None))?;
                 }
-                // These hold values, no schemas.
+                // These contain values, not schemas.
                 ("default" | "const" | "enum" | "examples", _) => {}
                 (_, value) => self.any(value, None)?,
             }
@@ -129,14 +129,14 @@ impl Found {
         path: Option<&[Box<str>]>,
     ) -> Result<(), String> {
         let Some(path) = path.filter(|it| !it.is_empty()) else {
-            return Err(format!("`{MARK}` stands where no argument can be found by its name"));
+            return Err(format!("`{MARK}` is not reachable through `properties`"));
         };
         let place = path.join("/");
         let Some(header) = mark.as_str() else {
-            return Err(format!("`{MARK}` of `{place}` is no string"));
+            return Err(format!("`{MARK}` of `{place}` is not a string"));
         };
         if header.is_empty() || !header.bytes().all(is_token) {
-            return Err(format!("`{MARK}` of `{place}` is no name of a header"));
+            return Err(format!("`{MARK}` of `{place}` is not a header name"));
         }
         if !matches!(schema.get("type").and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
             return Err(format!("`{MARK}` of `{place}` needs the type string, integer or boolean"));
@@ -144,10 +144,10 @@ impl Found {
         if !self.headers.insert(header.to_ascii_lowercase()) {
             return Err(format!("`{MARK}` of `{place}` is given twice"));
         }
-        if self.marks.len() == MOST {
-            return Err(format!("it has more than {MOST} `{MARK}` marks"));
+        if self.marks.len() == MAX_HEADERS {
+            return Err(format!("it has more than {MAX_HEADERS} `{MARK}` marks"));
         }
-        self.marks.push(Mark { header: header.into(), path: path.to_vec() });
+        self.marks.push(HeaderMark { header: header.into(), path: path.to_vec() });
         Ok(())
     }
 }
@@ -167,16 +167,17 @@ mod tests {
         read_tools(&RawJson::parse(page.into()).unwrap()).unwrap().items.remove(0)
     }
 
-    /// The headers of a call with these arguments, or why the tool is set aside.
+    /// Compares the headers of a call with these arguments, or the reason why the tool is rejected.
     #[track_caller]
     fn check(properties: &str, arguments: &str, want: &str) {
-        let mut mirrors = Mirrors::default();
-        let learned = mirrors.learn(&tool(&format!(r#"{{"type":"object","properties":{{{properties}}}}}"#)));
+        let mut tool_headers = ToolHeaders::default();
+        let learned =
+            tool_headers.learn(&tool(&format!(r#"{{"type":"object","properties":{{{properties}}}}}"#)));
         let arguments = RawJson::parse(arguments.to_owned().into()).unwrap();
         let got = match learned {
             Err(reason) => reason,
             Ok(()) => {
-                let headers = mirrors.of("t", &arguments).unwrap();
+                let headers = tool_headers.of("t", &arguments).unwrap();
                 let words = headers.iter().map(|it| format!("{}={}", it.name, it.value));
                 words.collect::<Vec<_>>().join(" ")
             }
@@ -205,23 +206,23 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_cannot_be_called_as_it_wants_is_set_aside() {
+    fn tool_with_an_invalid_mark_is_rejected() {
         let mark = |mark: &str| format!(r#""a":{{"type":"string","x-mcp-header":{mark}}}"#);
         for odd in [r#""""#, r#""a b""#, r#""a:b""#, r#""é""#, r#""a\r\nb""#] {
-            check(&mark(odd), "{}", "`x-mcp-header` of `a` is no name of a header");
+            check(&mark(odd), "{}", "`x-mcp-header` of `a` is not a header name");
         }
-        check(&mark("7"), "{}", "`x-mcp-header` of `a` is no string");
+        check(&mark("7"), "{}", "`x-mcp-header` of `a` is not a string");
         for kind in [r#""type":"number","#, r#""type":"object","#, r#""type":["string"],"#, ""] {
             let want = "`x-mcp-header` of `a` needs the type string, integer or boolean";
             check(&format!(r#""a":{{{kind}"x-mcp-header":"R"}}"#), "{}", want);
         }
         let twice = r#""a":{"type":"string","x-mcp-header":"R"},"b":{"type":"string","x-mcp-header":"r"}"#;
         check(twice, "{}", "`x-mcp-header` of `b` is given twice");
-        let lost = "`x-mcp-header` stands where no argument can be found by its name";
+        let lost = "`x-mcp-header` is not reachable through `properties`";
         check(r#""a":{"type":"array","items":{"type":"string","x-mcp-header":"R"}}"#, "{}", lost);
         check(r#""a":{"anyOf":[{"type":"string","x-mcp-header":"R"}]}"#, "{}", lost);
         check(r#""a":{"$defs":{"b":{"properties":{"c":{"type":"string","x-mcp-header":"R"}}}}}"#, "{}", lost);
         let root = tool(r#"{"type":"object","x-mcp-header":"R"}"#);
-        assert_eq!(Mirrors::default().learn(&root), Err(lost.to_owned()));
+        assert_eq!(ToolHeaders::default().learn(&root), Err(lost.to_owned()));
     }
 }

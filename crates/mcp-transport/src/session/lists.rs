@@ -1,4 +1,4 @@
-//! Lists, all pages of them, within bounds.
+//! Complete lists of tools, prompts and resources: all pages, within limits.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use mcp_model::{
 };
 use tokio::time::Instant;
 
-use super::cache::{Slot, until};
-use super::header_params::Mirrors;
+use super::cache::{CachedList, expiry};
+use super::header_params::ToolHeaders;
 use super::request::{Params, Request};
 use super::{ListChangeCounts, Session};
 use crate::error::CallError;
@@ -18,142 +18,142 @@ use crate::rpc::deadline::Expiry;
 use crate::rpc::frame;
 use crate::session::{CallOptions, RetryPolicy};
 
-/// A whole list.
+/// A complete list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing<T> {
-    /// What could be read, in the server's order.
+    /// The items that could be read, in the server's order.
     pub items: Vec<T>,
-    /// What could not.
+    /// The items that could not be read.
     pub rejected: Vec<InvalidItem>,
-    /// How long it may be used, from the moment it was received.
+    /// How long the list may be cached, from the time it was received.
     pub freshness: Freshness,
 }
 
 type Read<T> = fn(&[u8]) -> Result<Page<T>, serde_json::Error>;
 
-/// One of a server's lists.
+/// How to request and cache one kind of list.
 struct List<'a, T> {
     method: &'static str,
     read: Read<T>,
-    slot: &'a Slot<T>,
+    slot: &'a CachedList<T>,
     seen: fn(&ListChangeCounts) -> u64,
 }
 
 impl Session {
-    /// All tools. A server without the capability has none, and is not asked.
+    /// Lists all tools. A server without the capability has none and is not asked.
     ///
-    /// A list that its server allows to be used for a while is not asked for again within that time, unless the server
-    /// says that it has changed; that holds for the other lists too.
+    /// A list is cached for the time that the server allows, unless the server announces a change. This applies to the
+    /// other lists too.
     pub async fn list_tools(&self) -> Result<Listing<Tool>, CallError> {
         let list = List {
             method: "tools/list",
             read: read_tools::<[u8]>,
-            slot: &self.kept.tools,
+            slot: &self.cache.tools,
             seen: |it| it.tools,
         };
         if !self.negotiated().server.capabilities.tools {
             return Ok(Listing::empty());
         }
-        if let Some(kept) = self.kept(&list) {
+        if let Some(kept) = self.cached(&list) {
             return Ok(kept);
         }
         let set_aside = |listing: &mut Listing<Tool>| {
             if self.era() == Era::Modern {
-                self.learn_mirrors(listing);
+                self.learn_tool_headers(listing);
             }
         };
         self.list(&list, set_aside).await
     }
 
-    /// All prompts. A server without the capability has none, and is not asked.
+    /// Lists all prompts. A server without the capability has none and is not asked.
     pub async fn list_prompts(&self) -> Result<Listing<Prompt>, CallError> {
         let list = List {
             method: "prompts/list",
             read: read_prompts::<[u8]>,
-            slot: &self.kept.prompts,
+            slot: &self.cache.prompts,
             seen: |it| it.prompts,
         };
         let has_prompts = self.negotiated().server.capabilities.prompts;
         match has_prompts {
-            true => self.kept_or_listed(&list).await,
+            true => self.cached_or_listed(&list).await,
             false => Ok(Listing::empty()),
         }
     }
 
-    /// All resources. A server without the capability has none, and is not asked.
+    /// Lists all resources. A server without the capability has none and is not asked.
     pub async fn list_resources(&self) -> Result<Listing<Resource>, CallError> {
         let list = List {
             method: "resources/list",
             read: read_resources::<[u8]>,
-            slot: &self.kept.resources,
+            slot: &self.cache.resources,
             seen: |it| it.resources,
         };
         let has_resources = self.negotiated().server.capabilities.resources;
         match has_resources {
-            true => self.kept_or_listed(&list).await,
+            true => self.cached_or_listed(&list).await,
             false => Ok(Listing::empty()),
         }
     }
 
-    /// All templates of resources. A server without resources has none, and is not asked; one that has resources and
-    /// does not know the method has none either.
+    /// Lists all resource templates. A server without resources has none and is not asked; neither has a server that
+    /// has resources but does not know the method.
     pub async fn list_resource_templates(&self) -> Result<Listing<ResourceTemplate>, CallError> {
         let list = List {
             method: "resources/templates/list",
             read: read_resource_templates::<[u8]>,
-            slot: &self.kept.templates,
+            slot: &self.cache.templates,
             seen: |it| it.resources,
         };
         if !self.negotiated().server.capabilities.resources {
             return Ok(Listing::empty());
         }
-        match self.kept_or_listed(&list).await {
+        match self.cached_or_listed(&list).await {
             Err(CallError::Rpc(error)) if error.code == code::METHOD_NOT_FOUND => Ok(Listing::empty()),
             other => other,
         }
     }
 
-    async fn kept_or_listed<T: Clone>(&self, list: &List<'_, T>) -> Result<Listing<T>, CallError> {
-        match self.kept(list) {
+    async fn cached_or_listed<T: Clone>(&self, list: &List<'_, T>) -> Result<Listing<T>, CallError> {
+        match self.cached(list) {
             Some(kept) => Ok(kept),
             None => self.list(list, |_| {}).await,
         }
     }
 
-    /// The list as it was read, while it may be used. A session that is over has none: nobody is there any more who
-    /// would say that it has changed.
-    fn kept<T: Clone>(&self, list: &List<'_, T>) -> Option<Listing<T>> {
-        if self.wire.engine().ended().is_some() {
+    /// Returns the cached list if it is valid. An ended session has no valid lists, because it would not receive change
+    /// notifications.
+    fn cached<T: Clone>(&self, list: &List<'_, T>) -> Option<Listing<T>> {
+        if self.connection.engine().ended().is_some() {
             return None;
         }
-        list.slot.get((list.seen)(&self.wire.changes().borrow()), Instant::now())
+        list.slot.get((list.seen)(&self.connection.changes().borrow()), Instant::now())
     }
 
-    /// Takes note of what tools want to see as headers; those that say it wrongly are set aside.
-    pub(super) fn learn_mirrors(&self, listing: &mut Listing<Tool>) {
-        let mut mirrors = Mirrors::default();
+    /// Records the header marks of the tools; tools with invalid marks are moved to `rejected`.
+    pub(super) fn learn_tool_headers(&self, listing: &mut Listing<Tool>) {
+        let mut tool_headers = ToolHeaders::default();
         let mut rejected = Vec::new();
-        listing.items.retain(|tool| match mirrors.learn(tool) {
+        listing.items.retain(|tool| match tool_headers.learn(tool) {
             Ok(()) => true,
             Err(reason) => {
                 tracing::warn!(
                     tool = &*tool.name,
                     server = self.dial.label(),
-                    "a tool is set aside: {reason}"
+                    "a tool is rejected: {reason}"
                 );
                 rejected.push(InvalidItem { name: Some(tool.name.to_string()), reason });
                 false
             }
         });
         listing.rejected.extend(rejected);
-        let mirrors = (!mirrors.is_empty()).then(|| Arc::new(mirrors));
-        self.change_negotiated(|it| it.mirrors.clone_from(&mirrors));
+        let tool_headers = (!tool_headers.is_empty()).then(|| Arc::new(tool_headers));
+        self.change_negotiated(|it| it.tool_headers.clone_from(&tool_headers));
     }
 
-    /// Reads pages until there is no cursor (HD-SC8, SK-10). A cursor that comes twice, too many pages or too many items
-    /// end with an error: such a list has no end.
+    /// Requests pages until there is no cursor (HD-SC8, SK-10). A repeated cursor, too many pages or too many items are
+    /// errors: such a list does not end.
     ///
-    /// The pages together have the time that a server has to start, and the bytes that one message may have.
+    /// All pages together must arrive within the startup limit and fit into the message size limit.
     async fn list<T: Clone>(
         &self,
         list: &List<'_, T>,
@@ -163,18 +163,18 @@ impl Session {
             let limits = self.limits();
             limits.startup.max(limits.request)
         };
-        // Looked at before the list is asked for: what is announced meanwhile makes it old.
-        let seen = (list.seen)(&self.wire.changes().borrow());
+        // Read before the request: a change announced meanwhile invalidates the result.
+        let seen = (list.seen)(&self.connection.changes().borrow());
         let pages = self.pages(list.method, list.read);
         let (mut listing, expires) = tokio::time::timeout(limit, pages)
             .await
             .unwrap_or(Err(CallError::TimedOut(Expiry::Absolute(limit))))?;
         set_aside(&mut listing);
-        list.slot.put(&listing, seen, expires);
+        list.slot.insert(&listing, seen, expires);
         Ok(listing)
     }
 
-    /// All pages, and until when they may be used together.
+    /// All pages, and when they expire together.
     async fn pages<T>(
         &self,
         method: &'static str,
@@ -200,7 +200,7 @@ impl Session {
             }
             let page = answer.read_by(read)?;
             match res.items.is_empty() {
-                // Most lists are one page.
+                // Most lists have one page.
                 true => res.items = page.items,
                 false => res.items.extend(page.items),
             }
@@ -211,12 +211,12 @@ impl Session {
                     limits.list_items
                 )));
             }
-            // Together they live as long as the first of them that ends.
+            // The list expires with the first of its pages.
             (res.freshness, expires) = match page_number {
-                0 => (page.freshness, until(page.freshness, received)),
+                0 => (page.freshness, expiry(page.freshness, received)),
                 _ => (
                     res.freshness.combine(page.freshness),
-                    expires.and_then(|it| Some(until(page.freshness, received)?.min(it))),
+                    expires.and_then(|it| Some(expiry(page.freshness, received)?.min(it))),
                 ),
             };
             let Some(cursor) = page.next_cursor else { return Ok((res, expires)) };
@@ -234,7 +234,7 @@ impl Session {
 }
 
 impl<T> Listing<T> {
-    /// A list of nothing.
+    /// An empty list.
     pub fn empty() -> Listing<T> {
         Listing { items: Vec::new(), rejected: Vec::new(), freshness: Freshness::default() }
     }

@@ -1,32 +1,32 @@
-//! One connection to one server, with its handshake done: what a host holds.
+//! MCP sessions: one connection to one server, after its handshake.
 //!
-//! A session lives from [`Session::connect`] to its end and is never revived; a supervisor makes a new one. All its
-//! methods may be called at once from many tasks, all calls end, and dropping a call's future cancels it on the wire. A call
-//! moves on while its future is polled: over Streamable HTTP its response is read by nobody else, as a rule, and until it is
-//! over it has one of the 512 places that a connection has for requests.
+//! A session lives from [`Session::connect`] to its end and is never revived; a supervisor starts a new one. All
+//! methods may be called concurrently from many tasks. Every call ends, and dropping a call's future cancels it at the
+//! server. A call makes progress only while its future is polled: over Streamable HTTP the calling task usually reads
+//! the response itself. A call in progress occupies one of the 512 request slots of a connection.
 
-mod answering;
 mod cache;
 mod caller;
 mod client_meta;
 mod connect_deadline;
 mod connection;
-mod dispatch;
 mod handlers;
 mod handshake;
 mod header_params;
-mod input;
-mod listen;
+mod incoming;
+mod input_requests;
 mod lists;
 pub(crate) mod notification_router;
 mod options;
-mod params;
 mod rejection;
 mod request;
+mod request_params;
+mod request_responder;
 mod resources;
 mod resubscribe;
 mod server;
 mod server_request;
+mod subscription_stream;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,22 +37,22 @@ use mcp_model::{Era, Limits, LogLevel, ProtocolVersion, RawJson, ToolResult, cod
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::error::end::Disconnect;
+use crate::error::disconnect::Disconnect;
 use crate::error::{CallError, ConnectError};
 use crate::transport::{Dial, Epoch, RequestId};
-use answering::Answering;
-use cache::Kept;
-use connection::Wire;
+use cache::ResultCache;
+use connection::Connection;
 use handshake::Negotiated;
-use params::Given;
-use request::{Method, Params, RawAnswer, Request, StakeOf};
+use request::{Method, Params, RawResponse, Request, RequestScope};
+use request_params::CallerParams;
+use request_responder::RequestResponder;
 
 pub use caller::{Caller, CallerId, ClientCapabilities, OnServerEvent};
-pub use dispatch::ListChangeCounts;
 pub use handlers::{
     ElicitMode, Elicitation, Handlers, Listener, LogMessage, RawRequestHandler, RawServerRequest, Roots,
     Sampling, ServerEvent,
 };
+pub use incoming::ListChangeCounts;
 pub use lists::Listing;
 pub use notification_router::{OnSessionNotification, SessionNotification};
 pub use options::{CallOptions, ClientInfo, Eras, InputHandling, RetryPolicy, SessionOptions};
@@ -60,47 +60,47 @@ pub use resources::{CompletionArgument, CompletionReference};
 pub use server::{ServerCapabilities, ServerInfo};
 pub use server_request::{ElicitParams, ElicitRequest, ElicitResult, Root, SamplingRequest, SamplingResult};
 
-/// The state of a connection (HD-082 to HD-084).
+/// The state of a session (HD-082 to HD-084).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionState {
-    /// Nothing was done yet.
+    /// Not connected yet.
     Created,
-    /// The server is being started or reached, and the handshake is under way.
+    /// The server is being started or contacted, or the handshake is in progress.
     Connecting,
     /// Calls can be made.
     Connected,
-    /// It is over, and that was wanted.
+    /// Closed on request.
     Disconnected,
-    /// It is over, and that was not wanted; or it never began. The reason in words.
+    /// Failed to connect, or disconnected unexpectedly, with the reason.
     Error(String),
 }
 
-/// A connection to a server. See the module's page.
+/// A session with one server. See the module documentation.
 pub struct Session {
-    wire: Wire,
+    connection: Connection,
     dial: Arc<dyn Dial>,
     options: SessionOptions,
     epoch: AtomicU32,
     negotiated: ArcSwap<Negotiated>,
     limits: ArcSwap<Limits>,
-    /// From which level on log messages are wanted.
+    /// The minimum level of log messages.
     log_level: Mutex<Option<LogLevel>>,
-    answering: Arc<Answering>,
-    kept: Kept,
-    /// The last time that it failed, so that those who waited for it need not each try again.
+    responder: Arc<RequestResponder>,
+    cache: ResultCache,
+    /// The last failure, so that callers that waited for it do not each try again.
     reopening: tokio::sync::Mutex<Option<(Instant, Arc<ConnectError>)>>,
 }
 
-/// A connection that is being made. Dropped in the middle of it, it never was.
-struct Connecting<'a>(&'a watch::Sender<SessionState>);
+/// Sets the state to an error when connecting is cancelled.
+struct ConnectingGuard<'a>(&'a watch::Sender<SessionState>);
 
-impl Drop for Connecting<'_> {
+impl Drop for ConnectingGuard<'_> {
     fn drop(&mut self) {
-        self.0.send_replace(SessionState::Error("connecting was given up".to_owned()));
+        self.0.send_replace(SessionState::Error("connecting was cancelled".to_owned()));
     }
 }
 
-/// An answer, with the id of the request that brought it.
+/// A response with the id of its request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallResponse<T> {
     /// The result.
@@ -110,34 +110,38 @@ pub struct CallResponse<T> {
 }
 
 impl Session {
-    /// Starts or reaches the server and does the handshake of its era, within `options.limits.startup`. A failure
-    /// leaves nothing behind: no process, no connection. Cancel-safe: dropping the future ends what was begun.
+    /// Starts or contacts the server and does the handshake of its era, within `options.limits.startup`. A failure
+    /// leaves no process and no connection behind. Cancel-safe: dropping the future releases everything.
     pub async fn connect(dial: Arc<dyn Dial>, options: SessionOptions) -> Result<Session, ConnectError> {
         options.state.send_replace(SessionState::Connecting);
-        let connecting = Connecting(&options.state);
-        let kept = Kept::default();
-        let answering = Arc::new(Answering::new(options.handlers.clone(), options.limits.message_bytes));
-        let parts = connection::Parts { answering: Arc::clone(&answering), reads: Arc::clone(&kept.reads) };
+        let connecting = ConnectingGuard(&options.state);
+        let cache = ResultCache::default();
+        let responder =
+            Arc::new(RequestResponder::new(options.handlers.clone(), options.limits.message_bytes));
+        let parts = connection::SessionParts {
+            responder: Arc::clone(&responder),
+            read_results: Arc::clone(&cache.read_results),
+        };
         let outcome = handshake::open(&dial, &options, &parts).await;
         std::mem::forget(connecting);
         match outcome {
-            Ok((wire, negotiated)) => {
-                wire.connected();
+            Ok((connection, negotiated)) => {
+                connection.connected();
                 let negotiated = Arc::new(negotiated);
-                wire.listen(&negotiated);
+                connection.listen(&negotiated);
                 let limits = ArcSwap::from_pointee(options.limits.clone());
                 let level = options.log_level;
-                wire.ask_for_logs(&negotiated, (level, options.limits.request), Epoch(0));
+                connection.request_log_level(&negotiated, (level, options.limits.request), Epoch(0));
                 Ok(Session {
-                    wire,
+                    connection,
                     dial,
                     limits,
                     log_level: Mutex::new(level),
                     options,
                     epoch: AtomicU32::new(0),
                     negotiated: ArcSwap::new(negotiated),
-                    answering,
-                    kept,
+                    responder,
+                    cache,
                     reopening: tokio::sync::Mutex::new(None),
                 })
             }
@@ -148,12 +152,12 @@ impl Session {
         }
     }
 
-    /// What the server said about itself.
+    /// The server's description of itself.
     pub fn server(&self) -> ServerInfo {
         self.negotiated().server.clone()
     }
 
-    /// The negotiated version.
+    /// The negotiated protocol version.
     pub fn version(&self) -> ProtocolVersion {
         self.negotiated().version
     }
@@ -163,31 +167,31 @@ impl Session {
         self.version().era()
     }
 
-    /// The state, to be watched.
+    /// A receiver for the session's state.
     pub fn state(&self) -> watch::Receiver<SessionState> {
         self.options.state.subscribe()
     }
 
-    /// Counts the server's announcements that its lists have changed.
+    /// A receiver for the numbers of list changes that the server has announced.
     pub fn list_changes(&self) -> watch::Receiver<ListChangeCounts> {
-        self.wire.changes()
+        self.connection.changes()
     }
 
-    /// Keeps other limits from the next request on: those of requests, of silence and of lists. What only a wire
-    /// keeps (connecting, the size of a message, the silence of a stream) stays as it was dialled.
+    /// Replaces the limits for requests, idle time and lists, from the next request on. Limits that the transport
+    /// enforces (connecting, message size, silent streams) stay as they were when the transport was dialled.
     pub fn set_limits(&self, limits: Limits) {
         self.limits.store(Arc::new(limits));
     }
 
-    /// Resolves when the connection is over. Cancel-safe.
+    /// Resolves when the connection has ended. Cancel-safe.
     pub async fn closed(&self) -> Arc<Disconnect> {
-        self.wire.ended().await
+        self.connection.ended().await
     }
 
     /// Calls a tool. `arguments` is a JSON object.
     ///
-    /// The deadline is that of `options`, else the session's `limits.request`. Whoever wants a lost answer to be asked
-    /// for again says with [`CallOptions::replay`] that this is safe.
+    /// The timeout is that of `options`, otherwise the session's `limits.request`. Set [`CallOptions::retry`] if the
+    /// call may be sent again after its response was lost.
     pub async fn call_tool(
         &self,
         name: &str,
@@ -199,7 +203,7 @@ impl Session {
         Ok(CallResponse { value: answer.result()?, request_id: answer.request_id })
     }
 
-    /// Calls a tool and gives its result as it came, byte for byte.
+    /// Calls a tool and returns its result byte for byte.
     pub async fn call_tool_raw(
         &self,
         name: &str,
@@ -215,41 +219,42 @@ impl Session {
         name: &str,
         arguments: &RawJson,
         options: &CallOptions,
-    ) -> Result<RawAnswer, CallError> {
+    ) -> Result<RawResponse, CallError> {
         if !arguments.is_object() {
             return Err(CallError::InvalidParams("a tool's arguments are a JSON object".to_owned()));
         }
-        let given = Given::of(options)?;
-        let request = Request::given("tools/call", Params::Named { name, arguments }, options, &given);
+        let caller_params = CallerParams::of(options)?;
+        let request =
+            Request::for_caller("tools/call", Params::Named { name, arguments }, options, &caller_params);
         match self.request_with_input(request).await {
             Err(CallError::Rpc(error)) if error.code == code::HEADER_MISMATCH => {
-                // Boxed, for it is rare, and every call's future would be as large.
-                Box::pin(self.call_again_with_headers(request, error)).await
+                // Boxed: it is rare, and it would double the size of every call's future.
+                Box::pin(self.retry_with_headers(request, error)).await
             }
             answer => answer,
         }
     }
 
-    /// The server misses arguments of the tool among the headers: what it wants there may have changed. The call did not
-    /// run, and is made once more when the list says something else than before.
-    async fn call_again_with_headers(
+    /// The server rejected the call because arguments are missing in the headers: the tool's schema may have changed.
+    /// The call did not run. It is sent once more if the new list declares other headers.
+    async fn retry_with_headers(
         &self,
         request: Request<'_>,
         error: mcp_model::RpcError,
-    ) -> Result<RawAnswer, CallError> {
-        let before = self.negotiated().mirrors.clone();
-        self.kept.tools.forget();
+    ) -> Result<RawResponse, CallError> {
+        let before = self.negotiated().tool_headers.clone();
+        self.cache.tools.clear();
         self.list_tools().await?;
-        let is_same = self.negotiated().mirrors == before;
+        let is_same = self.negotiated().tool_headers == before;
         match is_same {
             true => Err(CallError::Rpc(error)),
             false => self.request_with_input(request).await,
         }
     }
 
-    /// Sends a request of any method and gives its result as it came. `params` is a JSON object, and all that is sent;
-    /// `name` is the tool, prompt or URI that it names, which Streamable HTTP repeats in a header. A trace that `params`
-    /// name in their own `_meta` stands before that of the options.
+    /// Sends a request of any method and returns its result byte for byte. `params` is a JSON object and is sent as it
+    /// is. `name` is the tool, prompt or URI that it names, which Streamable HTTP repeats in a header. A trace in
+    /// `_meta` of `params` takes precedence over that of the options.
     pub async fn request_raw(
         &self,
         method: &str,
@@ -259,43 +264,43 @@ impl Session {
     ) -> Result<CallResponse<RawJson>, CallError> {
         let is_plain = |it: char| it.is_ascii_alphanumeric() || "/_-.$".contains(it);
         if method.is_empty() || !method.chars().all(is_plain) {
-            return Err(CallError::InvalidParams("this is no name of a method".to_owned()));
+            return Err(CallError::InvalidParams("this is not a method name".to_owned()));
         }
-        let (params, meta) = params::split(params).map_err(CallError::InvalidParams)?;
-        let begun = Instant::now();
+        let (params, meta) = request_params::split(params).map_err(CallError::InvalidParams)?;
+        let started_at = Instant::now();
         let params = Params::Members { text: &params, name };
         let request = Request {
-            method: Method::Given(method),
+            method: Method::Borrowed(method),
             params,
-            more: "",
+            extra_params: "",
             meta: &meta,
             log_level: None,
-            // Nobody is asked anything because of a question whether he is there.
-            stake: if method == "ping" { StakeOf::Nobody } else { StakeOf::Options },
+            // A server must not send requests because of a ping.
+            scope: if method == "ping" { RequestScope::Internal } else { RequestScope::Call },
             options: &options,
-            begun,
+            started_at,
         };
         let answer = self.request(&request).await?;
         Ok(CallResponse { value: answer.raw()?, request_id: answer.request_id })
     }
 
-    /// Ends the connection: politely within `grace`, then by force. Calls in flight end with [`CallError::Closed`].
-    /// Returns when the server is gone, or cut off.
+    /// Closes the connection: gracefully within `grace`, then by force. Calls in flight end with [`CallError::Closed`].
+    /// Returns when the server has ended or was cut off.
     pub async fn close(&self, grace: Duration) -> Arc<Disconnect> {
-        self.wire.stop(grace).await
+        self.connection.stop(grace).await
     }
 
-    /// Bytes that were no protocol, and messages dropped because the server sent too many.
+    /// The number of bytes that were not protocol, and of messages that were dropped because the server sent too many.
     pub fn counters(&self) -> (u64, u64) {
-        self.wire.engine().counters()
+        self.connection.engine().counters()
     }
 
-    /// Not to be held while something is awaited: who reads much at once reads more slowly.
+    /// Must not be held across an `.await`: many `arc_swap` guards at once slow down readers.
     fn negotiated(&self) -> Guard<Arc<Negotiated>> {
         self.negotiated.load()
     }
 
-    /// Not to be held, either.
+    /// Must not be held across an `.await` either.
     fn limits(&self) -> Guard<Arc<Limits>> {
         self.limits.load()
     }
@@ -312,8 +317,8 @@ impl Session {
         Epoch(self.epoch.load(Ordering::Acquire))
     }
 
-    /// Does the handshake again after the server has forgotten the session of `epoch`. Many callers may find out at
-    /// once: the first opens, the others wait for it.
+    /// Repeats the handshake after the server lost the session of `epoch`. Many callers may notice at once: the first
+    /// one reopens the session, the others wait for it.
     async fn reopen(&self, epoch: Epoch) -> Result<(), Arc<ConnectError>> {
         let asked = Instant::now();
         let mut last_failure = self.reopening.lock().await;
@@ -326,30 +331,31 @@ impl Session {
             return Err(Arc::clone(error));
         }
         let next = Epoch(epoch.0 + 1);
-        let negotiated = match handshake::reopen(self.dial.as_ref(), &self.wire, &self.options, next).await {
-            Ok(negotiated) => negotiated,
-            Err(error) => {
-                let error = Arc::new(error);
-                *last_failure = Some((Instant::now(), Arc::clone(&error)));
-                return Err(error);
-            }
-        };
+        let negotiated =
+            match handshake::reopen(self.dial.as_ref(), &self.connection, &self.options, next).await {
+                Ok(negotiated) => negotiated,
+                Err(error) => {
+                    let error = Arc::new(error);
+                    *last_failure = Some((Instant::now(), Arc::clone(&error)));
+                    return Err(error);
+                }
+            };
         let negotiated = Arc::new(negotiated);
         self.negotiated.store(Arc::clone(&negotiated));
         self.epoch.store(next.0, Ordering::Release);
         let level = *self.log_level.lock().unwrap_or_else(PoisonError::into_inner);
-        self.wire.ask_for_logs(&negotiated, (level, self.options.limits.request), next);
-        self.wire.subscribe_again(&negotiated, self.options.limits.request, next);
-        // A server that forgot the session may be another one by now.
-        self.wire.lists_are_old();
+        self.connection.request_log_level(&negotiated, (level, self.options.limits.request), next);
+        self.connection.resubscribe(&negotiated, self.options.limits.request, next);
+        // A server that lost the session may have been replaced or updated.
+        self.connection.invalidate_lists();
         Ok(())
     }
 }
 
-/// A moment that never comes: for limits that the clock cannot count to.
-fn far_away() -> Instant {
+/// A time in the far future, for limits that overflow the clock.
+fn far_future() -> Instant {
     Instant::now() + Duration::from_secs(60 * 60 * 24 * 365)
 }
 
 #[cfg(test)]
-mod orders;
+mod interleaving_tests;

@@ -1,7 +1,7 @@
-//! What a server says on its own, on its way to whoever listens, and to the log.
+//! Routes notifications from a server to the listener, to callers and to the log.
 //!
-//! The listener has a task of its own. Between it and the connection stands a queue that is bounded in messages and in
-//! bytes: a listener that takes its time loses events, and holds up nobody.
+//! The listener runs in a task of its own. The queue in between is bounded in messages and bytes: a slow listener loses
+//! events but does not delay the connection.
 
 use std::sync::Arc;
 
@@ -12,48 +12,49 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::dispatch::params;
+use super::incoming::params;
 use super::{Listener, LogMessage, ServerEvent};
-use crate::rpc::engine::{Engine, Incoming};
+use crate::rpc::engine::{Engine, IncomingMessage};
 use crate::rpc::progress::Progress;
 use crate::session::CallerId;
 use crate::transport::{Dial, RequestId};
 
-/// How many events may wait for their listener.
-const MOST_WAITING: usize = 1024;
+/// Maximum number of queued events.
+const MAX_QUEUED_EVENTS: usize = 1024;
 
-/// Something that a server says on its own: a log message, a resource that changed, or a notification that this version does
-/// not know.
+/// A notification for the user of a session: a log message, a changed resource, or a method that this version does not
+/// know.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionNotification {
-    /// What it says.
+    /// The event.
     pub event: ServerEvent,
-    /// Whose call it is about, where that is known. Then its caller has heard it already, if he wanted to.
+    /// The caller whose call it belongs to, if known. That caller has already received the event through
+    /// [`Caller::on_event`](crate::session::Caller).
     pub caller: Option<CallerId>,
 }
 
-/// Hears what a server says on its own, in order. Called on a task of the session: it must not wait, and not panic.
+/// Callback for session notifications, in order. Runs on a task of the session; it must not block or panic.
 pub type OnSessionNotification = Arc<dyn Fn(SessionNotification) + Send + Sync>;
 
-/// The connection's end of the queue.
-pub(crate) struct Hearing {
+/// The sending end of the listener's queue.
+pub(crate) struct NotificationRouter {
     said: Option<OnSessionNotification>,
-    listener: Option<mpsc::Sender<(ServerEvent, Held)>>,
+    listener: Option<mpsc::Sender<(ServerEvent, QueuePermit)>>,
     dial: Arc<dyn Dial>,
 }
 
-/// The listener's end.
-pub(crate) struct Waiting(mpsc::Receiver<(ServerEvent, Held)>);
+/// The receiving end of the listener's queue.
+pub(crate) struct ListenerQueue(mpsc::Receiver<(ServerEvent, QueuePermit)>);
 
-/// A message of the server's as long as somebody works on it: it counts among those that wait.
-pub(crate) struct Held {
+/// Counts a message as queued until it is dropped.
+pub(crate) struct QueuePermit {
     engine: Arc<Engine>,
     bytes: usize,
 }
 
-/// What a message tells.
+/// A parsed message.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Heard {
+pub(crate) enum ParsedNotification {
     Log(LogMessage),
     Progress(RequestId, Progress),
     Tools,
@@ -61,76 +62,82 @@ pub(crate) enum Heard {
     Resources,
     Updated(String),
     Other(String, Option<RawJson>),
-    Fault(String),
+    ProtocolError(String),
 }
 
-impl Hearing {
-    /// A queue to `listener`, where there is one. `dial` knows what must not be repeated.
+impl NotificationRouter {
+    /// Creates a queue if there is a listener. `dial` redacts secrets.
     pub(crate) fn new(
         listener: Option<&Arc<dyn Listener>>,
         said: Option<OnSessionNotification>,
         dial: Arc<dyn Dial>,
-    ) -> (Hearing, Option<Waiting>) {
+    ) -> (NotificationRouter, Option<ListenerQueue>) {
         match listener {
-            None => (Hearing { said, listener: None, dial }, None),
+            None => (NotificationRouter { said, listener: None, dial }, None),
             Some(_) => {
-                let (sender, receiver) = mpsc::channel(MOST_WAITING);
-                (Hearing { said, listener: Some(sender), dial }, Some(Waiting(receiver)))
+                let (sender, receiver) = mpsc::channel(MAX_QUEUED_EVENTS);
+                (NotificationRouter { said, listener: Some(sender), dial }, Some(ListenerQueue(receiver)))
             }
         }
     }
 
-    /// Hands a message on, which is about a call of `owner`'s where that is known.
-    pub(crate) fn tell(&self, engine: &Engine, heard: Heard, owner: Option<CallerId>, held: Held) {
-        let heard = heard.cleaned(self.dial.as_ref());
-        if let Heard::Log(message) = &heard {
+    /// Routes a message; `caller` is the caller whose call it belongs to, if known.
+    pub(crate) fn route(
+        &self,
+        engine: &Engine,
+        notification: ParsedNotification,
+        owner: Option<CallerId>,
+        permit: QueuePermit,
+    ) {
+        let notification = notification.redacted(self.dial.as_ref());
+        if let ParsedNotification::Log(message) = &notification {
             log(message, self.dial.as_ref());
         }
-        let event = match heard {
-            Heard::Log(message) => ServerEvent::Log(message),
-            Heard::Progress(request, progress) => {
-                ServerEvent::Progress { request, progress: progress.cleaned(self.dial.as_ref()) }
+        let event = match notification {
+            ParsedNotification::Log(message) => ServerEvent::Log(message),
+            ParsedNotification::Progress(request, progress) => {
+                ServerEvent::Progress { request, progress: progress.redacted(self.dial.as_ref()) }
             }
-            Heard::Tools => ServerEvent::ToolsChanged,
-            Heard::Prompts => ServerEvent::PromptsChanged,
-            Heard::Resources => ServerEvent::ResourcesChanged,
-            Heard::Updated(uri) => ServerEvent::ResourceUpdated { uri },
-            Heard::Other(method, params) => ServerEvent::Notification { method, params },
-            Heard::Fault(what) => ServerEvent::ProtocolError(self.dial.redact(&what)),
+            ParsedNotification::Tools => ServerEvent::ToolsChanged,
+            ParsedNotification::Prompts => ServerEvent::PromptsChanged,
+            ParsedNotification::Resources => ServerEvent::ResourcesChanged,
+            ParsedNotification::Updated(uri) => ServerEvent::ResourceUpdated { uri },
+            ParsedNotification::Other(method, params) => ServerEvent::Notification { method, params },
+            ParsedNotification::ProtocolError(what) => ServerEvent::ProtocolError(self.dial.redact(&what)),
         };
-        if let Some(said) = self.said.as_ref().filter(|_| is_said(&event)) {
+        if let Some(said) = self.said.as_ref().filter(|_| is_forwarded(&event)) {
             said(SessionNotification { event: event.clone(), caller: owner });
         }
         let Some(listener) = &self.listener else { return };
-        if listener.try_send((event, held)).is_err() {
-            engine.dropped();
+        if listener.try_send((event, permit)).is_err() {
+            engine.count_dropped();
         }
     }
 }
 
-/// What a notification tells the caller whose call it is about; `None` where it is the session's business alone. `dial`
-/// knows what must not be repeated.
-pub(crate) fn of_call(method: &str, frame: &Bytes, dial: Option<&dyn Dial>) -> Option<ServerEvent> {
-    let heard = Heard::of(method, params(&Bytes::copy_from_slice(frame)));
-    let heard = match dial {
-        Some(dial) => heard.cleaned(dial),
-        None => heard,
+/// The event that a notification is for the caller of its call; `None` if it concerns the session only. `dial` redacts
+/// secrets.
+pub(crate) fn event_for_call(method: &str, frame: &Bytes, dial: Option<&dyn Dial>) -> Option<ServerEvent> {
+    let notification = ParsedNotification::of(method, params(&Bytes::copy_from_slice(frame)));
+    let notification = match dial {
+        Some(dial) => notification.redacted(dial),
+        None => notification,
     };
-    let event = match heard {
-        Heard::Log(message) => ServerEvent::Log(message),
-        Heard::Other(method, params) => ServerEvent::Notification { method, params },
-        Heard::Progress(..)
-        | Heard::Tools
-        | Heard::Prompts
-        | Heard::Resources
-        | Heard::Updated(_)
-        | Heard::Fault(_) => return None,
+    let event = match notification {
+        ParsedNotification::Log(message) => ServerEvent::Log(message),
+        ParsedNotification::Other(method, params) => ServerEvent::Notification { method, params },
+        ParsedNotification::Progress(..)
+        | ParsedNotification::Tools
+        | ParsedNotification::Prompts
+        | ParsedNotification::Resources
+        | ParsedNotification::Updated(_)
+        | ParsedNotification::ProtocolError(_) => return None,
     };
-    is_said(&event).then_some(event)
+    is_forwarded(&event).then_some(event)
 }
 
-/// Is it something for others, beyond what the protocol itself needs?
-fn is_said(event: &ServerEvent) -> bool {
+/// Whether the event is passed on, rather than only used by the protocol itself.
+fn is_forwarded(event: &ServerEvent) -> bool {
     match event {
         ServerEvent::Log(_) | ServerEvent::ResourceUpdated { .. } => true,
         ServerEvent::Notification { method, params: _ } => {
@@ -144,58 +151,58 @@ fn is_said(event: &ServerEvent) -> bool {
     }
 }
 
-impl Heard {
-    /// Reads a notification. One that is not what its method says is some other one.
-    pub(crate) fn of(method: &str, params: Option<RawJson>) -> Heard {
+impl ParsedNotification {
+    /// Parses a notification. If the parameters do not match the method, it becomes `Other`.
+    pub(crate) fn of(method: &str, params: Option<RawJson>) -> ParsedNotification {
         #[derive(Deserialize)]
         struct Updated {
             uri: String,
         }
         match method {
-            "notifications/tools/list_changed" => Heard::Tools,
-            "notifications/prompts/list_changed" => Heard::Prompts,
-            "notifications/resources/list_changed" => Heard::Resources,
+            "notifications/tools/list_changed" => ParsedNotification::Tools,
+            "notifications/prompts/list_changed" => ParsedNotification::Prompts,
+            "notifications/resources/list_changed" => ParsedNotification::Resources,
             "notifications/resources/updated" => match params.as_ref().map(RawJson::read::<Updated>) {
-                Some(Ok(Updated { uri })) => Heard::Updated(uri),
-                Some(Err(_)) | None => Heard::Other(method.to_owned(), params),
+                Some(Ok(Updated { uri })) => ParsedNotification::Updated(uri),
+                Some(Err(_)) | None => ParsedNotification::Other(method.to_owned(), params),
             },
             "notifications/message" => match params.as_ref().and_then(message) {
-                Some(message) => Heard::Log(message),
-                None => Heard::Other(method.to_owned(), params),
+                Some(message) => ParsedNotification::Log(message),
+                None => ParsedNotification::Other(method.to_owned(), params),
             },
-            _ => Heard::Other(method.to_owned(), params),
+            _ => ParsedNotification::Other(method.to_owned(), params),
         }
     }
 }
 
-impl Heard {
-    /// The same without what the server was given in confidence. Progress is cleaned where it goes to its call.
-    fn cleaned(self, dial: &dyn Dial) -> Heard {
+impl ParsedNotification {
+    /// The same with secrets redacted. Progress is redacted when it is passed to its call.
+    fn redacted(self, dial: &dyn Dial) -> ParsedNotification {
         let clean = |params: &RawJson| {
             let clean = dial.redact_json(params.as_str())?;
-            // Whatever a stranger's wire makes of it: what is no JSON any more says nothing.
+            // A foreign `Dial` may return invalid JSON, which is replaced by an empty object.
             Some(RawJson::parse(clean.into()).unwrap_or_else(|_| RawJson::empty_object()))
         };
         match self {
-            Heard::Log(said) => match clean(&said.raw) {
-                None => Heard::Log(said),
-                Some(raw) => Heard::Log(message(&raw).unwrap_or(LogMessage {
+            ParsedNotification::Log(said) => match clean(&said.raw) {
+                None => ParsedNotification::Log(said),
+                Some(raw) => ParsedNotification::Log(message(&raw).unwrap_or(LogMessage {
                     level: said.level,
                     logger: None,
                     data: None,
                     raw,
                 })),
             },
-            Heard::Other(method, params) => {
+            ParsedNotification::Other(method, params) => {
                 let params = params.map(|it| clean(&it).unwrap_or(it));
-                Heard::Other(method, params)
+                ParsedNotification::Other(method, params)
             }
-            it @ (Heard::Progress(..)
-            | Heard::Tools
-            | Heard::Prompts
-            | Heard::Resources
-            | Heard::Updated(_)
-            | Heard::Fault(_)) => it,
+            it @ (ParsedNotification::Progress(..)
+            | ParsedNotification::Tools
+            | ParsedNotification::Prompts
+            | ParsedNotification::Resources
+            | ParsedNotification::Updated(_)
+            | ParsedNotification::ProtocolError(_)) => it,
         }
     }
 }
@@ -220,12 +227,13 @@ fn message(params: &RawJson) -> Option<LogMessage> {
     })
 }
 
-/// MCP's eight levels on `tracing`'s (HD-FR027, SK-15): the original one is a field. What has no level is worth knowing.
+/// Maps MCP's eight levels to those of `tracing` (HD-FR027, SK-15) and records the original one as a field. A message
+/// without a level is logged as info.
 fn log(message: &LogMessage, dial: &dyn Dial) {
     let LogMessage { level, logger, data, raw: _ } = message;
     let name = level.map_or("unknown", LogLevel::as_str);
     let logger = logger.as_deref().map(|it| dial.redact(it)).unwrap_or_default();
-    // A text is told as text, anything else as JSON; both without what the server was given to keep.
+    // Strings are logged as text, other values as JSON, both redacted.
     let data = data.as_ref().map(|it| dial.redact(&it.to_text().unwrap_or_else(|| it.as_str().into())));
     let data = data.unwrap_or_default();
     match level {
@@ -240,27 +248,27 @@ fn log(message: &LogMessage, dial: &dyn Dial) {
     }
 }
 
-/// Lets the listener hear one event after another, until the connection is gone.
-pub(crate) async fn run(listener: Arc<dyn Listener>, mut waiting: Waiting) {
-    while let Some((event, held)) = waiting.0.recv().await {
-        // In a task of its own, so that a panic costs one event; it ends with this one.
-        let mut hearing = JoinSet::new();
+/// Delivers events to the listener one by one, until the connection is closed.
+pub(crate) async fn run(listener: Arc<dyn Listener>, mut queue: ListenerQueue) {
+    while let Some((event, permit)) = queue.0.recv().await {
+        // In a task of its own, so that a panic loses only one event.
+        let mut router = JoinSet::new();
         let listener = Arc::clone(&listener);
-        hearing.spawn(async move { listener.on_event(event).await });
-        hearing.join_next().await;
-        drop(held);
+        router.spawn(async move { listener.on_event(event).await });
+        router.join_next().await;
+        drop(permit);
     }
 }
 
-impl Held {
-    pub(crate) fn new(engine: &Arc<Engine>, message: &Incoming) -> Held {
-        Held { engine: Arc::clone(engine), bytes: message.bytes() }
+impl QueuePermit {
+    pub(crate) fn new(engine: &Arc<Engine>, message: &IncomingMessage) -> QueuePermit {
+        QueuePermit { engine: Arc::clone(engine), bytes: message.bytes() }
     }
 }
 
-impl Drop for Held {
+impl Drop for QueuePermit {
     fn drop(&mut self) {
-        self.engine.taken(self.bytes);
+        self.engine.release_incoming(self.bytes);
     }
 }
 
@@ -271,21 +279,21 @@ mod tests {
     #[track_caller]
     fn check(method: &str, params: &str, want: &str) {
         let params = RawJson::parse(params.to_owned().into()).unwrap();
-        let got = match Heard::of(method, Some(params)) {
-            Heard::Log(LogMessage { level, logger, data, raw: _ }) => {
+        let got = match ParsedNotification::of(method, Some(params)) {
+            ParsedNotification::Log(LogMessage { level, logger, data, raw: _ }) => {
                 let level = level.map_or("none", LogLevel::as_str);
                 let data = data.map_or(String::new(), |it| it.as_str().to_owned());
                 format!("log {level} {} {data}", logger.unwrap_or_default())
             }
-            Heard::Updated(uri) => format!("updated {uri}"),
-            Heard::Other(_, params) => format!("other {}", params.unwrap().as_str()),
+            ParsedNotification::Updated(uri) => format!("updated {uri}"),
+            ParsedNotification::Other(_, params) => format!("other {}", params.unwrap().as_str()),
             other => format!("{other:?}"),
         };
         assert_eq!(got.trim_end(), want);
     }
 
     #[test]
-    fn hd_fr028_notifications_are_read_and_odd_ones_are_kept() {
+    fn hd_fr028_notifications_are_parsed_and_unknown_ones_are_kept() {
         check(
             "notifications/message",
             r#"{"level":"notice","logger":"db","data":{"a":1}}"#,
@@ -300,7 +308,7 @@ mod tests {
         check("notifications/x", r#"{"y":1}"#, r#"other {"y":1}"#);
     }
 
-    /// Writes down the level of each event and its fields.
+    /// Records the level and fields of each event.
     #[derive(Default)]
     struct Told(Arc<std::sync::Mutex<Vec<String>>>);
 
@@ -338,7 +346,7 @@ mod tests {
 
     impl Dial for Keeper {
         fn dial(&self) -> Box<dyn crate::transport::Transport> {
-            unreachable!("nothing is dialled here")
+            unreachable!("nothing is dialled in this test")
         }
 
         fn label(&self) -> String {
@@ -386,7 +394,7 @@ mod tests {
     #[track_caller]
     fn check_cleaned(method: &str, params: &str, want: &str) {
         let frame = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
-        let got = match of_call(method, &frame.into(), Some(&Keeper)) {
+        let got = match event_for_call(method, &frame.into(), Some(&Keeper)) {
             Some(ServerEvent::Log(LogMessage { raw, data, .. })) => {
                 assert!(data.is_none_or(|it| raw.as_str().contains(it.as_str())));
                 raw.as_str().to_owned()
@@ -398,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn hd_sc5_what_a_caller_hears_of_a_server_is_clean() {
+    fn hd_sc5_events_for_a_caller_are_redacted() {
         let log = "notifications/message";
         check_cleaned(log, r#"{"level":"info", "data":"x"}"#, r#"{"level":"info", "data":"x"}"#);
         check_cleaned(

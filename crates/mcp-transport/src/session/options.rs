@@ -1,4 +1,4 @@
-//! What a session is given.
+//! Options of sessions and calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,36 +10,35 @@ use super::notification_router::OnSessionNotification;
 use crate::rpc::progress::OnProgress;
 use crate::session::{Caller, ClientCapabilities, Handlers, SessionState};
 
-/// How a session is to be.
+/// Options of a session.
 #[derive(Clone)]
 pub struct SessionOptions {
-    /// Who we say we are.
+    /// The client's name and version.
     pub client: ClientInfo,
-    /// How long things may take.
+    /// Timeouts and size limits.
     pub limits: Limits,
-    /// Which eras to try.
+    /// The eras to try.
     pub eras: Eras,
     /// Configuration for the server, sent as the client capability `experimental.config` (a JSON value).
     pub config: Option<Secret>,
-    /// Who answers what the server asks and hears what it says. What is there decides what the server is told.
+    /// Handlers for server requests and events. They determine the declared capabilities.
     pub handlers: Handlers,
-    /// What a legacy handshake declares, where that is not what the handlers can do: what callers may be able to. A modern
-    /// server is told it where nobody's call is made, with its lists for example.
+    /// The capabilities to declare in a legacy handshake instead of those of the handlers, for sessions that serve
+    /// several callers. A modern server receives them in requests without a caller, for example for lists.
     pub client_capabilities: Option<ClientCapabilities>,
-    /// Hears what the server says on its own beside the handlers' listener, with whose it is.
+    /// Receives notifications in addition to the listener, with the caller that they belong to.
     pub on_notification: Option<OnSessionNotification>,
-    /// From which level on the server's log messages are wanted, where it sends any; `None` leaves that to the server.
+    /// The minimum level of log messages; `None` leaves it to the server.
     pub log_level: Option<LogLevel>,
-    /// The era of the same server when it was met last ([`Session::era`](crate::session::Session::era)): that one is tried first,
-    /// and costs no probe. Where it fails, everything is tried as if nothing were remembered. Only where `eras` is
-    /// [`Eras::Both`].
+    /// The era of this server on the last connection ([`Session::era`](crate::session::Session::era)). It is tried
+    /// first and saves the probe. If it fails, all eras are tried. Only used with [`Eras::Both`].
     pub known_era: Option<Era>,
-    /// Where the state is told; subscribe before connecting to see it from the beginning.
+    /// Receives the state; subscribe before connecting to see every change.
     pub state: watch::Sender<SessionState>,
 }
 
 impl Default for SessionOptions {
-    /// This crate's name, default limits, both eras, no configuration, nobody to answer.
+    /// The name `mcp-host`, default limits, both eras, no configuration, no handlers.
     fn default() -> SessionOptions {
         SessionOptions {
             client: ClientInfo { name: "mcp-host".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
@@ -56,67 +55,66 @@ impl Default for SessionOptions {
     }
 }
 
-/// A client as it introduces itself.
+/// The client's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ClientInfo {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its version.
+    /// The version.
     pub version: String,
 }
 
-/// Which eras of the protocol to try.
+/// The eras of the protocol to try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Eras {
-    /// The modern one first, then the other.
+    /// The modern era first, then the legacy one.
     Both,
-    /// Only `initialize`.
+    /// The legacy era only (`initialize`).
     Legacy,
-    /// Only the stateless one.
+    /// The modern, stateless era only.
     Modern,
 }
 
-/// How one call is to be made.
+/// Options of a call.
 #[derive(Clone, Default)]
 pub struct CallOptions {
-    /// The absolute deadline; the session's `limits.request` where `None`.
+    /// The timeout of the call; `None` means the session's `limits.request`.
     pub timeout: Option<Duration>,
-    /// The longest silence; the session's `limits.idle` where `None`.
+    /// The idle timeout, restarted by progress; `None` means the session's `limits.idle`.
     pub idle_timeout: Option<Duration>,
-    /// Whether the call may be sent again when its answer was lost.
+    /// Whether the call may be sent again when its response was lost.
     pub retry: RetryPolicy,
-    /// Hears the call's progress.
+    /// Receives the call's progress.
     pub progress: Option<OnProgress>,
-    /// The trace that the call belongs to; goes into the request's `_meta`, as the caller gives it.
+    /// The trace context, sent in the request's `_meta` unchanged.
     pub trace: Option<TraceContext>,
-    /// Who the call is made for, where the session serves several.
+    /// The caller, for sessions that serve several callers.
     pub caller: Option<Arc<Caller>>,
-    /// The `_meta` that the caller gives, a JSON object, to be handed on. What belongs to the caller's own connection is
-    /// left out: its progress token, version, name and capabilities; the level of log messages that it asks for counts in
-    /// the modern era.
+    /// The caller's own `_meta`, a JSON object, to be forwarded. Members that describe the caller's connection are
+    /// removed: progress token, version, client name and capabilities. Its log level is used in the modern era.
     pub meta: Option<RawJson>,
-    /// More members of the parameters, a JSON object, to be handed on: `inputResponses` and `requestState` among them.
+    /// Additional parameters, a JSON object, to be forwarded: for example `inputResponses` and `requestState`.
     pub extra_params: Option<RawJson>,
-    /// What becomes of a result that asks for input.
+    /// What happens when a result requires input.
     pub input: InputHandling,
 }
 
-/// What becomes of a result that is none yet, for its server asks for input first (2026-07-28).
+/// What happens when a result requires input (2026-07-28).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InputHandling {
-    /// The handlers answer, and the request is made again.
+    /// Handlers provide the input, and the request is sent again.
     #[default]
     ByHandlers,
-    /// It is the result, for a caller who makes the request again by himself. Only where a result is asked for as bytes.
+    /// The result is returned to a caller that repeats the request itself. Only for calls that return bytes.
     ReturnToCaller,
 }
 
-/// May a call be sent a second time when it is not known whether the first one ran?
+/// Whether a call may be sent again when it is not known whether it ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RetryPolicy {
-    /// No: a lost answer is an error that says so.
+    /// Never: a lost response is an error.
     #[default]
     Never,
-    /// Yes, once: reading twice, or doing twice, is as good as once.
+    /// Once: running the call twice is as good as running it once.
     Once,
 }

@@ -1,31 +1,31 @@
-//! What is made of a handshake that failed: failures in words, and one more look at a server that refuses.
+//! Errors of failed handshakes, and the diagnostic probe of a server that refuses a transport.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::SessionOptions;
-use super::connection::{Heard, Parts, Wire};
-use super::handshake::{Failure, PARTING, initialize};
+use super::connection::{Connection, HandshakeActivity, SessionParts};
+use super::handshake::{CLOSE_GRACE, HandshakeFailure, initialize};
 use crate::error::ConnectError;
 use crate::error::OLDER;
-use crate::error::end::{Disconnect, RequestError};
+use crate::error::disconnect::{Disconnect, RequestError};
 use crate::transport::{Dial, Epoch};
 
-/// How long a server that refuses one way is asked in the other, only to say so.
-const ASIDE: Duration = Duration::from_secs(3);
+/// Timeout of the diagnostic probe.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The refusal, and that the server speaks the older way where it was asked, if it does: it is tried only to say so.
-pub(super) async fn told(
+/// Tries the other transport, if there is one, and adds the result to the refusal. Only the message changes.
+pub(super) async fn with_sse_probe(
     fault: RequestError,
     other: Option<Arc<dyn Dial>>,
-    (options, parts): (&SessionOptions, &Parts),
+    (options, parts): (&SessionOptions, &SessionParts),
     deadline: tokio::time::Instant,
 ) -> RequestError {
     let Some(other) = other else { return fault };
-    let until = deadline.min(tokio::time::Instant::now() + ASIDE);
-    let wire = Wire::start(&other, options, parts);
-    let spoken = tokio::time::timeout_at(until, initialize(&wire, options, Epoch(0))).await;
-    wire.stop(PARTING).await;
+    let until = deadline.min(tokio::time::Instant::now() + PROBE_TIMEOUT);
+    let connection = Connection::start(&other, options, parts);
+    let spoken = tokio::time::timeout_at(until, initialize(&connection, options, Epoch(0))).await;
+    connection.stop(CLOSE_GRACE).await;
     match spoken {
         Ok(Ok(_)) => {
             let message = format!("{OLDER} at this URL, and not Streamable HTTP: {}", fault.message);
@@ -35,28 +35,33 @@ pub(super) async fn told(
     }
 }
 
-/// A handshake that took longer than `limit`. A server that has said something, wherever, is not silent.
-pub(super) fn too_late(limit: Duration, heard: Heard, ended: Arc<Disconnect>) -> ConnectError {
+/// The error for a handshake that took longer than `limit`. A server that has sent anything, also on standard error, is
+/// not silent.
+pub(super) fn timeout_error(
+    limit: Duration,
+    activity: HandshakeActivity,
+    ended: Arc<Disconnect>,
+) -> ConnectError {
     let seen = &ended.evidence;
-    match (heard, seen.stderr.is_empty() && seen.noise_bytes == 0) {
-        (Heard::Nothing, true) => ConnectError::Silent { after: limit, disconnect: ended },
-        (Heard::Something, _) | (Heard::Nothing, false) => {
+    match (activity, seen.stderr.is_empty() && seen.noise_bytes == 0) {
+        (HandshakeActivity::None, true) => ConnectError::Silent { after: limit, disconnect: ended },
+        (HandshakeActivity::Response, _) | (HandshakeActivity::None, false) => {
             ConnectError::TimedOut { after: limit, disconnect: ended }
         }
     }
 }
 
-pub(super) fn unreadable(what: &str) -> Failure {
-    Failure::Other(ConnectError::InvalidResponse(what.to_owned()))
+pub(super) fn invalid_response(what: &str) -> HandshakeFailure {
+    HandshakeFailure::Other(ConnectError::InvalidResponse(what.to_owned()))
 }
 
-pub(super) fn too_large(limit: usize) -> Failure {
-    unreadable(&format!("it is larger than the {limit} bytes that a message may have"))
+pub(super) fn too_large(limit: usize) -> HandshakeFailure {
+    invalid_response(&format!("it is larger than the {limit} bytes that a message may have"))
 }
 
-pub(super) fn version_failure(offered: &[String]) -> Failure {
-    // The server's words, but not more of them than fit a line.
+pub(super) fn version_failure(offered: &[String]) -> HandshakeFailure {
+    // The server's text, limited to one line.
     let offered: String = offered.join(", ").chars().filter(|it| !it.is_control()).take(100).collect();
-    let offered = if offered.is_empty() { "unknown to us".to_owned() } else { offered };
-    Failure::Other(ConnectError::UnsupportedVersion { offered })
+    let offered = if offered.is_empty() { "unknown versions".to_owned() } else { offered };
+    HandshakeFailure::Other(ConnectError::UnsupportedVersion { offered })
 }

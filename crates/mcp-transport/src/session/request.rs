@@ -1,8 +1,7 @@
-//! One request from its parameters to its answer, whatever happens on the way.
+//! Sends one request, including retries.
 //!
-//! A message is written once, into the buffer that the wire sends. What may be sent again is decided here: a request
-//! that the server certainly did not run is, whatever it is; one whose answer was lost only where its caller says that
-//! twice is as good as once.
+//! A message is serialized once, into the buffer that the transport sends. This module decides whether a request is
+//! sent again: always if the server certainly did not run it; if its response was lost, only if the caller allows it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,99 +11,99 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use super::Session;
-use super::client_meta::{For, modern_meta};
+use super::client_meta::{MetaScope, modern_meta};
 use super::handshake::{self, Negotiated};
-use super::params::{self, Given};
+use super::request_params::{self, CallerParams};
 use crate::error::CallError;
 use crate::error::NOT_UTF8;
-use crate::error::end::RequestError;
+use crate::error::disconnect::RequestError;
 use crate::rpc::deadline::Expiry;
-use crate::rpc::engine::CallTerms;
+use crate::rpc::engine::CallSettings;
 use crate::rpc::frame::{self, Writer};
-use crate::rpc::pending::Outcome;
+use crate::rpc::pending::CallOutcome;
 use crate::rpc::progress::OnProgress;
-use crate::rpc::request_owner::Stake;
+use crate::rpc::request_owner::OwnerHint;
 use crate::session::{CallOptions, RetryPolicy};
 use crate::transport::{
     Epoch, HeaderParam, MessageHead, OutboundMessage, RequestId, StreamError, TargetName,
 };
 
-/// A request before it has an id.
+/// A request that has no id yet.
 #[derive(Clone, Copy)]
 pub(super) struct Request<'a> {
     pub(super) method: Method<'a>,
     pub(super) params: Params<'a>,
-    /// More members of the parameters.
-    pub(super) more: &'a str,
-    /// The members of `_meta` that its caller gave.
+    /// Additional parameters.
+    pub(super) extra_params: &'a str,
+    /// The caller's `_meta` members.
     pub(super) meta: &'a str,
-    /// From which level on its caller wants log messages, where he says so.
+    /// The log level that the caller asks for.
     pub(super) log_level: Option<LogLevel>,
-    /// Who has a stake in it: a caller, or whoever has the session, where it may be asked about.
-    pub(super) stake: StakeOf,
+    /// Whether the request belongs to a caller.
+    pub(super) scope: RequestScope,
     pub(super) options: &'a CallOptions,
-    /// When it began for its caller.
-    pub(super) begun: Instant,
+    /// The start of the call for its caller.
+    pub(super) started_at: Instant,
 }
 
-/// Whether a server may ask something because of a request.
+/// Whether a server may send requests because of this request.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum StakeOf {
-    /// It may, and asks whoever the request is made for.
-    Options,
-    /// It is the session's own business.
-    Nobody,
+pub(super) enum RequestScope {
+    /// It may; they go to the owner of the call.
+    Call,
+    /// An internal request of the session.
+    Internal,
 }
 
-/// A method. Ours needs no copy of its name.
+/// A method name; static names are not copied.
 #[derive(Clone, Copy)]
 pub(super) enum Method<'a> {
-    Ours(&'static str),
-    Given(&'a str),
+    Static(&'static str),
+    Borrowed(&'a str),
 }
 
 /// The parameters of a request.
 #[derive(Clone, Copy)]
 pub(super) enum Params<'a> {
-    /// A name, and arguments for it: an object.
+    /// A name and its arguments (an object).
     Named { name: &'a str, arguments: &'a RawJson },
     /// A URI.
     Uri(&'a str),
-    /// Members, as they stand between braces; may be empty. The name is what they name.
+    /// JSON members without braces; may be empty. `name` is the tool, prompt or URI that they contain.
     Members { text: &'a str, name: Option<&'a str> },
 }
 
 impl<'a> Request<'a> {
     pub(super) fn new(method: &'static str, params: Params<'a>, options: &'a CallOptions) -> Request<'a> {
         Request {
-            method: Method::Ours(method),
+            method: Method::Static(method),
             params,
-            more: "",
+            extra_params: "",
             meta: "",
             log_level: None,
-            stake: StakeOf::Nobody,
+            scope: RequestScope::Internal,
             options,
-            begun: Instant::now(),
+            started_at: Instant::now(),
         }
     }
 
-    /// A request that is made for a caller, with what he gives beside its parameters.
-    pub(super) fn given(
+    /// A request of a caller, with the caller's additional parameters.
+    pub(super) fn for_caller(
         method: &'static str,
         params: Params<'a>,
         options: &'a CallOptions,
-        given: &'a Given,
+        caller_params: &'a CallerParams,
     ) -> Request<'a> {
-        let Given { meta, more, log_level } = given;
-        let stake = StakeOf::Options;
-        Request { more, meta, log_level: *log_level, stake, ..Request::new(method, params, options) }
+        let CallerParams { meta, extra_params, log_level } = caller_params;
+        let scope = RequestScope::Call;
+        Request { extra_params, meta, log_level: *log_level, scope, ..Request::new(method, params, options) }
     }
 
-    fn stake(&self) -> Stake {
-        match (self.stake, &self.options.caller) {
-            (StakeOf::Nobody, _) => Stake::None,
-            (StakeOf::Options, None) => Stake::Session,
-            (StakeOf::Options, Some(caller)) => Stake::Caller(Arc::clone(caller)),
+    fn owner_hint(&self) -> OwnerHint {
+        match (self.scope, &self.options.caller) {
+            (RequestScope::Internal, _) => OwnerHint::None,
+            (RequestScope::Call, None) => OwnerHint::Session,
+            (RequestScope::Call, Some(caller)) => OwnerHint::Caller(Arc::clone(caller)),
         }
     }
 
@@ -117,20 +116,21 @@ impl<'a> Request<'a> {
         wants_progress: bool,
     ) -> OutboundMessage {
         let own_meta = own_meta.unwrap_or(&negotiated.meta);
-        let size = self.params.size() + self.more.len() + self.meta.len() + own_meta.len();
+        let size = self.params.size() + self.extra_params.len() + self.meta.len() + own_meta.len();
         let mut writer = Writer::request(id, self.method.as_str(), size);
         let name = self.params.write(&mut writer);
-        writer.members(self.more);
+        writer.members(self.extra_params);
         let progress = if wants_progress { format!("\"progressToken\":{id}") } else { String::new() };
         let trace = self.options.trace.as_ref().map(members).unwrap_or_default();
-        // A trace that the caller's own `_meta` names stands before that of the options.
-        let trace = if trace.is_empty() || !params::holds(self.meta, "traceparent") { &*trace } else { "" };
+        // A trace in the caller's own `_meta` takes precedence over that of the options.
+        let trace =
+            if trace.is_empty() || !request_params::holds(self.meta, "traceparent") { &*trace } else { "" };
         writer.meta(&[&progress, trace, self.meta, own_meta]);
         let head = MessageHead {
             id: Some(id),
             method: match self.method {
-                Method::Ours(name) => Cow::Borrowed(name),
-                Method::Given(name) => Cow::Owned(name.to_owned()),
+                Method::Static(name) => Cow::Borrowed(name),
+                Method::Borrowed(name) => Cow::Owned(name.to_owned()),
             },
             name,
             version: Some(negotiated.version),
@@ -139,12 +139,12 @@ impl<'a> Request<'a> {
         OutboundMessage { epoch, head, body: writer.finish() }
     }
 
-    /// What the tool that it calls wants to see as headers.
-    fn mirrored(&self, negotiated: &Negotiated) -> Result<Vec<HeaderParam>, CallError> {
-        let Some(mirrors) = &negotiated.mirrors else { return Ok(Vec::new()) };
+    /// The header parameters of the tool that is called.
+    fn header_params(&self, negotiated: &Negotiated) -> Result<Vec<HeaderParam>, CallError> {
+        let Some(tool_headers) = &negotiated.tool_headers else { return Ok(Vec::new()) };
         match (self.method.as_str(), &self.params) {
             ("tools/call", Params::Named { name, arguments }) => {
-                mirrors.of(name, arguments).map_err(CallError::InvalidParams)
+                tool_headers.of(name, arguments).map_err(CallError::InvalidParams)
             }
             ("tools/call", Params::Members { text, name: Some(name) }) => {
                 #[derive(serde::Deserialize)]
@@ -156,14 +156,14 @@ impl<'a> Request<'a> {
                 let call = serde_json::from_str::<Call<'_>>(&members).ok();
                 let arguments = call.and_then(|it| it.arguments).map(RawJson::copy_of);
                 let arguments = arguments.unwrap_or_else(RawJson::empty_object);
-                mirrors.of(name, &arguments).map_err(CallError::InvalidParams)
+                tool_headers.of(name, &arguments).map_err(CallError::InvalidParams)
             }
             _ => Ok(Vec::new()),
         }
     }
 }
 
-/// The members of `_meta` that say which trace a request belongs to.
+/// The `_meta` members of a trace context.
 fn members(trace: &TraceContext) -> String {
     let state = trace.state().map(|it| format!(",\"tracestate\":{}", frame::text(it))).unwrap_or_default();
     format!("\"traceparent\":{}{state}", frame::text(trace.parent()))
@@ -172,12 +172,12 @@ fn members(trace: &TraceContext) -> String {
 impl Method<'_> {
     pub(super) fn as_str(&self) -> &str {
         match self {
-            Method::Ours(name) => name,
-            Method::Given(name) => name,
+            Method::Static(name) => name,
+            Method::Borrowed(name) => name,
         }
     }
 
-    /// Does the server do nothing because of it but answer? Of what we do not know, nobody can say.
+    /// Whether the method only reads. Unknown methods may do anything.
     fn reads(&self) -> bool {
         matches!(
             self.as_str(),
@@ -220,15 +220,15 @@ impl Params<'_> {
 }
 
 impl Session {
-    /// The same listener, who hears nothing of what the server was given in confidence.
+    /// The progress callback with redaction.
     fn clean(&self, progress: Option<&OnProgress>) -> Option<OnProgress> {
         let (tell, dial) = (Arc::clone(progress?), Arc::clone(&self.dial));
-        Some(Arc::new(move |it| tell(it.cleaned(dial.as_ref()))))
+        Some(Arc::new(move |it| tell(it.redacted(dial.as_ref()))))
     }
 
-    /// Sends a request and waits for its answer.
-    pub(super) async fn request(&self, request: &Request<'_>) -> Result<RawAnswer, CallError> {
-        let (limit, idle) = {
+    /// Sends a request and waits for its response.
+    pub(super) async fn request(&self, request: &Request<'_>) -> Result<RawResponse, CallError> {
+        let (limit, idle_timeout) = {
             let limits = self.limits();
             (request.options.timeout.unwrap_or(limits.request), request.options.idle_timeout.or(limits.idle))
         };
@@ -236,52 +236,56 @@ impl Session {
         let mut repeated = false;
         loop {
             let negotiated = self.negotiated();
-            let mirrored = request.mirrored(&negotiated)?;
+            let header_params = request.header_params(&negotiated)?;
             let epoch = self.epoch();
-            let terms = CallTerms {
-                deadline: Some(limit),
-                begun: Some(request.begun),
-                idle,
+            let settings = CallSettings {
+                timeout: Some(limit),
+                started_at: Some(request.started_at),
+                idle_timeout,
                 progress: self.clean(request.options.progress.as_ref()),
-                stake: request.stake(),
-                ..CallTerms::default()
+                owner_hint: request.owner_hint(),
+                ..CallSettings::default()
             };
             let own_meta = self.own_meta(request, &negotiated);
-            let wants_progress = terms.progress.is_some() || terms.idle.is_some();
+            let wants_progress = settings.progress.is_some() || settings.idle_timeout.is_some();
             let message = move |id| {
                 let mut message =
                     request.outgoing(id, epoch, &negotiated, own_meta.as_deref(), wants_progress);
-                message.head.header_params = mirrored;
+                message.head.header_params = header_params;
                 message
             };
-            let (id, outcome) = self.wire.engine().call(terms, message).await;
+            let (id, outcome) = self.connection.engine().call(settings, message).await;
             match outcome {
-                Outcome::Answer { frame, is_error, payload } => {
-                    let request_id = id.expect("a request that was answered was sent");
-                    let answer = RawAnswer { frame, payload, request_id };
+                CallOutcome::Response { frame, is_error, payload } => {
+                    let request_id = id.expect("a request with a response has an id");
+                    let answer = RawResponse { frame, payload, request_id };
                     return if is_error { Err(self.rpc_error(&answer)) } else { Ok(answer) };
                 }
-                Outcome::Expired(expiry) => return Err(CallError::TimedOut(expiry)),
-                Outcome::Closed(ended) if id.is_none() && !repeated => return Err(CallError::NotSent(ended)),
-                Outcome::Closed(ended) => return Err(CallError::Closed(ended)),
-                Outcome::LaneEnded(StreamError::Refused(fault)) => return Err(CallError::Refused(fault)),
-                Outcome::LaneEnded(StreamError::Lost(fault)) => match request.options.retry {
+                CallOutcome::Expired(expiry) => return Err(CallError::TimedOut(expiry)),
+                CallOutcome::Closed(ended) if id.is_none() && !repeated => {
+                    return Err(CallError::NotSent(ended));
+                }
+                CallOutcome::Closed(ended) => return Err(CallError::Closed(ended)),
+                CallOutcome::StreamFailed(StreamError::Refused(fault)) => {
+                    return Err(CallError::Refused(fault));
+                }
+                CallOutcome::StreamFailed(StreamError::Lost(fault)) => match request.options.retry {
                     RetryPolicy::Once if !repeated => repeated = true,
                     RetryPolicy::Once | RetryPolicy::Never if request.method.reads() => {
                         return Err(CallError::ResponseLost(fault));
                     }
                     RetryPolicy::Once | RetryPolicy::Never => return Err(CallError::OutcomeUnknown(fault)),
                 },
-                Outcome::LaneEnded(StreamError::TooLarge(limit)) => {
+                CallOutcome::StreamFailed(StreamError::TooLarge(limit)) => {
                     return Err(CallError::ResponseTooLarge(limit));
                 }
-                Outcome::LaneEnded(StreamError::NotExecuted(_)) if reopened => {
-                    let message = "the server forgets the session as soon as it is opened".to_owned();
+                CallOutcome::StreamFailed(StreamError::NotExecuted(_)) if reopened => {
+                    let message = "the server loses the session as soon as it is opened".to_owned();
                     return Err(CallError::Refused(RequestError { status: None, message, error: None }));
                 }
-                Outcome::LaneEnded(StreamError::NotExecuted(epoch)) => {
-                    let deadline = request.begun.checked_add(limit).unwrap_or_else(super::far_away);
-                    // Boxed, for it is rare, and every request's future would be four times as large.
+                CallOutcome::StreamFailed(StreamError::NotExecuted(epoch)) => {
+                    let deadline = request.started_at.checked_add(limit).unwrap_or_else(super::far_future);
+                    // Boxed: it is rare, and every request's future would be four times as large.
                     match tokio::time::timeout_at(deadline, Box::pin(self.reopen(epoch))).await {
                         Ok(Ok(())) => reopened = true,
                         Ok(Err(error)) => return Err(CallError::Reopen(error)),
@@ -292,53 +296,53 @@ impl Session {
         }
     }
 
-    /// What a modern request says of us, where it is not what all of the session say.
+    /// The client information of a modern request, if it differs from the session's.
     fn own_meta(&self, request: &Request<'_>, negotiated: &Negotiated) -> Option<String> {
-        let Request { log_level, stake, options: CallOptions { caller, .. }, .. } = request;
-        let whom = match (stake, caller) {
-            (StakeOf::Nobody, _) => For::Anybody,
-            (StakeOf::Options, None) => For::Session,
-            (StakeOf::Options, Some(caller)) => For::Caller(caller),
+        let Request { log_level, scope, options: CallOptions { caller, .. }, .. } = request;
+        let scope_of_meta = match (scope, caller) {
+            (RequestScope::Internal, _) => MetaScope::Any,
+            (RequestScope::Call, None) => MetaScope::Session,
+            (RequestScope::Call, Some(caller)) => MetaScope::Caller(caller),
         };
-        let is_usual = match whom {
-            For::Anybody => true,
-            For::Session => self.options.client_capabilities.is_none(),
-            For::Caller(_) => false,
+        let is_usual = match scope_of_meta {
+            MetaScope::Any => true,
+            MetaScope::Session => self.options.client_capabilities.is_none(),
+            MetaScope::Caller(_) => false,
         };
         if negotiated.version.era() == Era::Legacy || (is_usual && log_level.is_none()) {
             return None;
         }
         let level = log_level.filter(|_| negotiated.server.capabilities.logging).or(negotiated.log_level);
-        Some(modern_meta(negotiated.version, &self.options, whom, level))
+        Some(modern_meta(negotiated.version, &self.options, scope_of_meta, level))
     }
 
-    fn rpc_error(&self, answer: &RawAnswer) -> CallError {
+    fn rpc_error(&self, answer: &RawResponse) -> CallError {
         match answer.read::<RpcError>() {
-            Ok(error) => CallError::Rpc(handshake::cleaned(error, self.dial.as_ref())),
+            Ok(error) => CallError::Rpc(handshake::redacted_error(error, self.dial.as_ref())),
             Err(unreadable) => unreadable,
         }
     }
 }
 
-/// An answer before it is read.
-pub(super) struct RawAnswer {
+/// A response that is not parsed yet.
+pub(super) struct RawResponse {
     frame: bytes::Bytes,
     payload: usize,
     pub(super) request_id: RequestId,
 }
 
-impl RawAnswer {
+impl RawResponse {
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, CallError> {
         T::deserialize(&mut serde_json::Deserializer::from_slice(self.payload()))
             .map_err(|it| self.unreadable(&it))
     }
 
-    /// What `read` finds in it. The result is followed by the rest of its message.
+    /// Parses the result with `read`. The payload is followed by the rest of the message.
     pub(super) fn read_by<T>(&self, read: fn(&[u8]) -> Result<T, serde_json::Error>) -> Result<T, CallError> {
         read(self.payload()).map_err(|it| self.unreadable(&it))
     }
 
-    /// The result of a tool: at once where it is as most are.
+    /// The result of a tool, with a fast path for the usual form.
     pub(super) fn result(&self) -> Result<ToolResult, CallError> {
         match str::from_utf8(self.payload()).ok().and_then(ToolResult::parse_known_blocks) {
             Some(result) => Ok(result),
@@ -346,21 +350,21 @@ impl RawAnswer {
         }
     }
 
-    /// The result as it came.
+    /// The result unchanged.
     pub(super) fn raw(&self) -> Result<RawJson, CallError> {
         RawJson::parse_prefix(self.frame.slice(self.payload..)).map_err(|it| self.unreadable(&it))
     }
 
-    /// Why it cannot be read. Another encoding is told apart, for something can be done about it.
+    /// The parse error. A wrong encoding gets a message of its own, because the user can correct it.
     fn unreadable(&self, error: &serde_json::Error) -> CallError {
         CallError::InvalidResponse(match std::str::from_utf8(self.payload()) {
-            Err(bad) => format!("{} (byte {} of the answer)", NOT_UTF8, bad.valid_up_to() + 1),
+            Err(bad) => format!("{} (byte {} of the response)", NOT_UTF8, bad.valid_up_to() + 1),
             Ok(_) => error.to_string(),
         })
     }
 
-    /// Whether the server asks for something before it answers.
-    pub(super) fn asks_for_input(&self) -> bool {
+    /// Whether the result requires input.
+    pub(super) fn is_input_required(&self) -> bool {
         #[derive(serde::Deserialize)]
         struct Typed {
             #[serde(rename = "resultType")]
@@ -370,7 +374,7 @@ impl RawAnswer {
             && self.read::<Typed>().is_ok_and(|it| it.result_type.as_deref() == Some("input_required"))
     }
 
-    /// Its bytes, and what follows them in the message.
+    /// The payload, followed by the rest of the message.
     pub(super) fn payload(&self) -> &[u8] {
         &self.frame[self.payload..]
     }

@@ -10,13 +10,13 @@ use mcp_model::{
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::params::Given;
 use super::request::{Params, Request};
+use super::request_params::CallerParams;
 use super::{CallResponse, InputHandling, Session};
 use crate::error::CallError;
 use crate::rpc::deadline::Expiry;
 use crate::rpc::frame;
-use crate::rpc::request_owner::Whose;
+use crate::rpc::request_owner::RequestOwner;
 use crate::session::{CallOptions, RetryPolicy};
 use crate::transport::OutboundMessage;
 
@@ -40,10 +40,10 @@ pub struct CompletionArgument {
     pub context: Vec<(String, String)>,
 }
 
-/// A resource that was asked for, and is asked for no more unless the server agrees.
-struct Unagreed<'a>(&'a Session, &'a str);
+/// A resource that was asked for, and is asked for no extra_params unless the server agrees.
+struct SubscriptionGuard<'a>(&'a Session, &'a str);
 
-impl Drop for Unagreed<'_> {
+impl Drop for SubscriptionGuard<'_> {
     fn drop(&mut self) {
         self.0.forget_subscription(self.1);
     }
@@ -74,39 +74,40 @@ impl Session {
             return Err(CallError::InvalidParams("a prompt's arguments are a JSON object".to_owned()));
         }
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
-        let given = Given::of(&options)?;
-        let request = Request::given("prompts/get", Params::Named { name, arguments }, &options, &given);
+        let caller_params = CallerParams::of(&options)?;
+        let request =
+            Request::for_caller("prompts/get", Params::Named { name, arguments }, &options, &caller_params);
         let answer = self.request_with_input(request).await?;
         Ok(CallResponse { value: answer.raw()?, request_id: answer.request_id })
     }
 
-    /// Reads a resource. A lost answer is asked for again once. What the server allows to be used for a while is not
+    /// ResourceCache a resource. A lost answer is asked for again once. What the server allows to be used for a while is not
     /// asked for again within that time, unless it says that the resource has changed.
     pub async fn read_resource(&self, uri: &str, options: CallOptions) -> Result<ReadResult, CallError> {
-        let changes = *self.wire.changes().borrow();
-        let over = self.wire.engine().ended().is_some();
-        if let Some(kept) = self.kept.reads.get(uri, changes, Instant::now()).filter(|_| !over) {
+        let changes = *self.connection.changes().borrow();
+        let over = self.connection.engine().ended().is_some();
+        if let Some(kept) = self.cache.read_results.get(uri, changes, Instant::now()).filter(|_| !over) {
             return Ok(kept);
         }
-        let generation = self.kept.reads.generation();
+        let generation = self.cache.read_results.generation();
         let options = CallOptions { input: InputHandling::ByHandlers, ..options };
         let answer = self.read_resource_raw(uri, options).await?;
         let received = Instant::now();
         let result =
             read_resource_result(&answer.value).map_err(|it| CallError::InvalidResponse(it.to_string()))?;
-        self.kept.reads.put(uri, &result, (generation, changes), received);
+        self.cache.read_results.insert(uri, &result, (generation, changes), received);
         Ok(result)
     }
 
-    /// Reads a resource, and gives the result as it came, byte for byte. It is asked for each time.
+    /// ResourceCache a resource, and gives the result as it came, byte for byte. It is asked for each time.
     pub async fn read_resource_raw(
         &self,
         uri: &str,
         options: CallOptions,
     ) -> Result<CallResponse<RawJson>, CallError> {
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
-        let given = Given::of(&options)?;
-        let request = Request::given("resources/read", Params::Uri(uri), &options, &given);
+        let caller_params = CallerParams::of(&options)?;
+        let request = Request::for_caller("resources/read", Params::Uri(uri), &options, &caller_params);
         match self.request_with_input(request).await {
             Ok(answer) => Ok(CallResponse { value: answer.raw()?, request_id: answer.request_id }),
             // All that a read's parameters hold is the URI: what is wrong with them is that there is no such resource.
@@ -149,9 +150,9 @@ impl Session {
             text.push_str(&format!(r#","context":{}"#, json!({"arguments": known})));
         }
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
-        let given = Given::of(&options)?;
+        let caller_params = CallerParams::of(&options)?;
         let params = Params::Members { text: &text, name: None };
-        let request = Request::given("completion/complete", params, &options, &given);
+        let request = Request::for_caller("completion/complete", params, &options, &caller_params);
         let answer = self.request(&request).await?;
         Ok(CallResponse { value: answer.raw()?, request_id: answer.request_id })
     }
@@ -172,18 +173,18 @@ impl Session {
         match self.era() {
             Era::Legacy => {
                 self.about_resource("resources/subscribe", uri).await?;
-                self.wire.subscriptions().send_if_modified(|it| it.insert(uri.to_owned()));
+                self.connection.subscriptions().send_if_modified(|it| it.insert(uri.to_owned()));
                 Ok(())
             }
             Era::Modern => {
-                let is_new = self.wire.subscriptions().send_if_modified(|it| it.insert(uri.to_owned()));
-                let unagreed = is_new.then(|| Unagreed(self, uri));
+                let is_new = self.connection.subscriptions().send_if_modified(|it| it.insert(uri.to_owned()));
+                let unagreed = is_new.then(|| SubscriptionGuard(self, uri));
                 let limit = self.limits().request;
-                let mut acknowledged = self.wire.acknowledged();
+                let mut acknowledged = self.connection.acknowledged();
                 let agreed = acknowledged.wait_for(|it| it.agreed(uri).is_some());
                 let agreed = tokio::select! {
                     agreed = agreed => agreed.ok().and_then(|it| it.agreed(uri)),
-                    ended = self.wire.ended() => return Err(CallError::Closed(ended)),
+                    ended = self.connection.ended() => return Err(CallError::Closed(ended)),
                     () = tokio::time::sleep(limit) => return Err(CallError::TimedOut(Expiry::Absolute(limit))),
                 };
                 if agreed == Some(true) {
@@ -234,11 +235,11 @@ impl Session {
 
     /// Tells a server of the legacy era that the places in which it may work are others now. A modern one asks.
     pub fn roots_changed(&self) {
-        if self.era() == Era::Legacy && self.answering.answers(&Whose::Session, "roots/list") {
+        if self.era() == Era::Legacy && self.responder.can_handle(&RequestOwner::Session, "roots/list") {
             let method = "notifications/roots/list_changed";
             let head = crate::transport::MessageHead::new(None, method.into(), Some(self.version()));
             let body = frame::notification(method, "", "");
-            self.wire.engine().send(OutboundMessage { epoch: self.epoch(), head, body });
+            self.connection.engine().send(OutboundMessage { epoch: self.epoch(), head, body });
         }
     }
 
@@ -248,7 +249,7 @@ impl Session {
     }
 
     fn forget_subscription(&self, uri: &str) {
-        self.wire.subscriptions().send_if_modified(|it: &mut BTreeSet<String>| it.remove(uri));
+        self.connection.subscriptions().send_if_modified(|it: &mut BTreeSet<String>| it.remove(uri));
     }
 
     fn only_in(&self, era: Era, method: &'static str) -> Result<(), CallError> {

@@ -11,13 +11,13 @@ use mcp_model::LogLevel;
 
 use super::handshake::{Negotiated, read_error};
 use super::{OnSessionNotification, ServerEvent, SessionNotification};
-use crate::rpc::engine::{CallTerms, Engine};
+use crate::rpc::engine::{CallSettings, Engine};
 use crate::rpc::frame;
-use crate::rpc::pending::Outcome;
+use crate::rpc::pending::CallOutcome;
 use crate::transport::{Epoch, MessageHead, OutboundMessage, StreamError};
 
 /// A session of the legacy era that was opened.
-pub(super) struct Opened {
+pub(super) struct Resubscription {
     pub(super) engine: Arc<Engine>,
     pub(super) negotiated: Arc<Negotiated>,
     pub(super) epoch: Epoch,
@@ -25,10 +25,10 @@ pub(super) struct Opened {
     pub(super) limit: Duration,
 }
 
-impl Opened {
+impl Resubscription {
     /// Asks for log messages from a level on.
     pub(super) async fn set_log_level(self, level: LogLevel) {
-        if let Err(why) = self.ask("logging/setLevel", &format!(r#""level":"{level}""#)).await {
+        if let Err(why) = self.send("logging/setLevel", &format!(r#""level":"{level}""#)).await {
             let server = &self.negotiated.server.name;
             tracing::warn!(server, level = level.as_str(), "the log level was not set: {why}");
         }
@@ -37,7 +37,7 @@ impl Opened {
     /// Asks to be told when these resources change, as the session before was asked. What has changed meanwhile is unknown.
     pub(super) async fn subscribe(self, resources: BTreeSet<String>, said: Option<OnSessionNotification>) {
         for uri in resources {
-            match self.ask("resources/subscribe", &format!(r#""uri":{}"#, frame::text(&uri))).await {
+            match self.send("resources/subscribe", &format!(r#""uri":{}"#, frame::text(&uri))).await {
                 Ok(()) => {
                     if let Some(said) = &said {
                         said(SessionNotification {
@@ -53,23 +53,23 @@ impl Opened {
         }
     }
 
-    async fn ask(&self, method: &'static str, params: &str) -> Result<(), String> {
+    async fn send(&self, method: &'static str, params: &str) -> Result<(), String> {
         let message = |id| OutboundMessage {
             epoch: self.epoch,
             head: MessageHead::new(Some(id), method.into(), Some(self.negotiated.version)),
             body: frame::request(id, method, params, ""),
         };
-        let terms = CallTerms { deadline: Some(self.limit), ..CallTerms::default() };
-        match self.engine.call(terms, message).await.1 {
-            Outcome::Answer { is_error: false, .. } | Outcome::Closed(_) => Ok(()),
-            Outcome::Answer { is_error: true, frame, payload } => {
+        let settings = CallSettings { timeout: Some(self.limit), ..CallSettings::default() };
+        match self.engine.call(settings, message).await.1 {
+            CallOutcome::Response { is_error: false, .. } | CallOutcome::Closed(_) => Ok(()),
+            CallOutcome::Response { is_error: true, frame, payload } => {
                 Err(read_error(&frame[payload..]).code.to_string())
             }
-            Outcome::LaneEnded(
+            CallOutcome::StreamFailed(
                 StreamError::Lost(_) | StreamError::NotExecuted(_) | StreamError::TooLarge(_),
             ) => Err("the answer was lost".to_owned()),
-            Outcome::LaneEnded(StreamError::Refused(fault)) => Err(fault.message),
-            Outcome::Expired(_) => Err(format!("no answer within {} s", self.limit.as_secs_f64())),
+            CallOutcome::StreamFailed(StreamError::Refused(fault)) => Err(fault.message),
+            CallOutcome::Expired(_) => Err(format!("no answer within {} s", self.limit.as_secs_f64())),
         }
     }
 }

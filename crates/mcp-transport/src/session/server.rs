@@ -39,7 +39,7 @@ impl ServerCapabilities {
     }
 
     /// The lists whose changes the server tells.
-    pub(crate) fn announced(&self) -> Announced {
+    pub(crate) fn list_changes_supported(&self) -> ListChangeSupport {
         #[derive(Deserialize, Default)]
         struct Wire {
             tools: Option<List>,
@@ -53,7 +53,11 @@ impl ServerCapabilities {
         }
         let wire: Wire = self.raw.as_ref().and_then(|it| it.read().ok()).unwrap_or_default();
         let tells = |it: Option<List>| it.is_some_and(|it| it.list_changed);
-        Announced { tools: tells(wire.tools), prompts: tells(wire.prompts), resources: tells(wire.resources) }
+        ListChangeSupport {
+            tools: tells(wire.tools),
+            prompts: tells(wire.prompts),
+            resources: tells(wire.resources),
+        }
     }
 
     pub(crate) fn read(raw: &RawValue) -> ServerCapabilities {
@@ -83,15 +87,16 @@ impl ServerCapabilities {
 
 /// Which lists' changes a server tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Announced {
+pub(crate) struct ListChangeSupport {
     pub(crate) tools: bool,
     pub(crate) prompts: bool,
     pub(crate) resources: bool,
 }
 
-impl Announced {
+impl ListChangeSupport {
     /// All of them.
-    pub(crate) const ALL: Announced = Announced { tools: true, prompts: true, resources: true };
+    pub(crate) const ALL: ListChangeSupport =
+        ListChangeSupport { tools: true, prompts: true, resources: true };
 
     pub(crate) fn any(self) -> bool {
         self.tools || self.prompts || self.resources

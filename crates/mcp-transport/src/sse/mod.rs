@@ -25,11 +25,11 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::dial::endpoint::DialOptions;
 use crate::error::ConnectError;
-use crate::error::end::{Disconnect, DisconnectReason, RequestError, StartError};
+use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError, StartError};
 use crate::net::event_stream::Event;
 use crate::net::{Client, Place, Target};
-use crate::rpc::rate_limiter::Pace;
-use crate::rpc::scan::{Id, Scanned, scan};
+use crate::rpc::rate_limiter::RateLimiter;
+use crate::rpc::scan::{Id, ScannedFrame, scan};
 use crate::transport::{
     Dial, FrameSink, HandshakeMode, Link, OutboundQueue, StreamError, StreamId, Transport,
 };
@@ -149,15 +149,15 @@ async fn drive(
     let mut work = FuturesUnordered::new();
     let mut lanes = Lanes::default();
     let mut batch = Vec::with_capacity(BATCH);
-    let mut pace = Pace::new(Instant::now());
+    let mut rate_limiter = RateLimiter::new(Instant::now());
     let mut paused = None;
     loop {
         while let Some(event) = stream.take() {
-            hear(wire, &mut lanes, &mut pace, event);
+            hear(wire, &mut lanes, &mut rate_limiter, event);
         }
-        pace.wasted(stream.idle(), 0);
-        if pace.counts() {
-            paused = pace.pause(Instant::now());
+        rate_limiter.charge(stream.idle(), 0);
+        if rate_limiter.is_charged() {
+            paused = rate_limiter.pause_until(Instant::now());
         }
         while let Some((message, left)) = lanes.next() {
             work.push(post::carry(wire, message, left));
@@ -187,7 +187,7 @@ async fn drive(
             more = stream.more(), if paused.is_none() => if let Err(end) = more {
                 // What came before the end counts.
                 while let Some(event) = stream.take() {
-                    hear(wire, &mut lanes, &mut pace, event);
+                    hear(wire, &mut lanes, &mut rate_limiter, event);
                 }
                 return end.into();
             },
@@ -196,28 +196,28 @@ async fn drive(
 }
 
 /// Delivers what came.
-fn hear(wire: &Wire, lanes: &mut Lanes, pace: &mut Pace, event: Event) {
+fn hear(wire: &Wire, lanes: &mut Lanes, rate_limiter: &mut RateLimiter, event: Event) {
     match event {
         Event::Message(message) => {
             if lanes.posts_requests() {
                 answers(&message, &mut |id| lanes.answered(id));
             }
             let bytes = message.len();
-            pace.took(wire.inbox.deliver(StreamId::Shared, message), bytes);
+            rate_limiter.record(wire.inbox.deliver(StreamId::Shared, message), bytes);
         }
         Event::TooLarge(oversize) => {
             // Its bytes were counted as they came.
-            pace.wasted(1, 0);
+            rate_limiter.charge(1, 0);
             wire.inbox.noise(oversize.len);
             // The call that it answered need not wait for its deadline.
-            if let Some(id) = oversize.answers() {
+            if let Some(id) = oversize.response_id() {
                 lanes.answered(id);
                 wire.inbox.stream_failed(id, StreamError::TooLarge(wire.place.message_bytes));
             }
         }
         // The place was named once, and stays.
         Event::Endpoint(place) => {
-            pace.wasted(1, place.len());
+            rate_limiter.charge(1, place.len());
             tracing::debug!("{} names a place for messages again", wire.place.label);
         }
     }
@@ -226,18 +226,18 @@ fn hear(wire: &Wire, lanes: &mut Lanes, pace: &mut Pace, event: Event) {
 /// Says which of our requests a message answers.
 fn answers(frame: &[u8], answered: &mut impl FnMut(crate::transport::RequestId)) {
     match scan(frame) {
-        Scanned::Response { id: Id::Number(id), .. } => answered(id),
-        Scanned::Batch(items) => {
+        ScannedFrame::Response { id: Id::Number(id), .. } => answered(id),
+        ScannedFrame::Batch(items) => {
             for item in items {
-                if let Scanned::Response { id: Id::Number(id), .. } = scan(&frame[item]) {
+                if let ScannedFrame::Response { id: Id::Number(id), .. } = scan(&frame[item]) {
                     answered(id);
                 }
             }
         }
-        Scanned::Response { id: Id::Absent | Id::Foreign, .. }
-        | Scanned::Request { .. }
-        | Scanned::Notification { .. }
-        | Scanned::Noise => {}
+        ScannedFrame::Response { id: Id::Absent | Id::Foreign, .. }
+        | ScannedFrame::Request { .. }
+        | ScannedFrame::Notification { .. }
+        | ScannedFrame::Noise => {}
     }
 }
 

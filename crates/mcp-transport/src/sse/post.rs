@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::Wire;
 use super::lanes::Leave;
-use crate::error::end::RequestError;
+use crate::error::disconnect::RequestError;
 use crate::net::headers::PROTOCOL_VERSION;
 use crate::net::{CANCELLED, error_body};
 use crate::transport::{MessageHead, OutboundMessage, RequestId, StreamError, StreamId};

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::endpoint;
-use crate::error::end::{DisconnectReason, RequestError};
+use crate::error::disconnect::{DisconnectReason, RequestError};
 use crate::net::client::fault;
 use crate::net::event_stream::{Event, EventStream};
 use crate::net::http1::describe;

@@ -1,4 +1,4 @@
-//! A child process: its end is heard of, and whoever lets go of it leaves nothing behind.
+//! A child process that is killed and waited for when it is dropped.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -12,87 +12,90 @@ use tokio::io::unix::AsyncFd;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::launch::{Process, launch};
-use super::program::{Life, Program};
+use super::launcher::{Process, launch};
+use super::program::{ChildStatus, Program};
 
-/// How soon it is looked whether what was killed is over. Then it takes twice as long each time, up to a second: one
-/// that hangs in the system ends when that lets it.
-const LOOK: Duration = Duration::from_millis(1);
+/// Delay before the first check for the exit of a killed process; doubled each time, up to one second.
+const FIRST_POLL: Duration = Duration::from_millis(1);
 
 /// A child with its streams. Dropping it kills it.
 pub(crate) struct Child {
-    // Dropped first: it is to be killed before it sees its input end.
-    leash: Leash,
+    // Dropped first: the process is killed before it sees the end of its input.
+    process: KillOnDrop,
     pub(crate) pid: u32,
     pub(crate) stdin: Option<ChildStdin>,
     pub(crate) stdout: Option<ChildStdout>,
     pub(crate) stderr: Option<ChildStderr>,
-    news: News,
+    exit_watch: ExitWatch,
 }
 
-/// How the end of a child is heard of.
-enum News {
-    /// This is readable then.
-    Watched(AsyncFd<OwnedFd>),
-    /// Some child of this process has ended: perhaps this one.
-    Signal(tokio::signal::unix::Signal),
+/// How the exit of a child is noticed.
+enum ExitWatch {
+    /// A pidfd, readable when the child has exited.
+    PidFd(AsyncFd<OwnedFd>),
+    /// SIGCHLD: some child of this process has exited.
+    SigChld(tokio::signal::unix::Signal),
 }
 
-/// A process that ends when this is dropped. `None` once it was waited for.
-struct Leash(Option<Process>, Option<ExitStatus>);
+/// Kills the process on drop. The process is `None` once it was waited for.
+struct KillOnDrop(Option<Process>, Option<ExitStatus>);
 
 impl Child {
-    /// Starts a program on the thread with which it is to die. Panics in a runtime without I/O; nothing is left then.
+    /// Starts a program on the calling thread. Panics in a runtime without I/O, without leaving a process.
     pub(super) fn start(program: &Program) -> io::Result<Child> {
         let (theirs_in, ours_in) = io::pipe()?;
         let (ours_out, theirs_out) = io::pipe()?;
         let (ours_err, theirs_err) = io::pipe()?;
-        let theirs = [aside(theirs_in.into())?, aside(theirs_out.into())?, aside(theirs_err.into())?];
+        let theirs = [
+            dup_above_stdio(theirs_in.into())?,
+            dup_above_stdio(theirs_out.into())?,
+            dup_above_stdio(theirs_err.into())?,
+        ];
         let process = launch(program, &theirs)?;
         let pid = process.id();
-        let leash = Leash(Some(process), None);
-        let watched = leash.0.as_ref().and_then(Process::news);
+        let process = KillOnDrop(Some(process), None);
+        let watched = process.0.as_ref().and_then(Process::exit_watch);
         Ok(Child {
             pid,
             stdin: Some(ChildStdin::from_std(OwnedFd::from(ours_in).into())?),
             stdout: Some(ChildStdout::from_std(OwnedFd::from(ours_out).into())?),
             stderr: Some(ChildStderr::from_std(OwnedFd::from(ours_err).into())?),
-            news: match watched {
-                Some(it) => News::Watched(it),
-                None => News::Signal(signal(SignalKind::child())?),
+            exit_watch: match watched {
+                Some(it) => ExitWatch::PidFd(it),
+                None => ExitWatch::SigChld(signal(SignalKind::child())?),
             },
-            leash,
+            process,
         })
     }
 
-    /// Waits for its end; can be given up, and asked for again. `None` where nobody knows how it ended.
+    /// Waits for the exit. Cancel-safe; may be called again. `None` if the status is unknown.
     pub(crate) async fn wait(&mut self) -> Option<ExitStatus> {
         loop {
-            if self.leash.look() {
-                return self.leash.1;
+            if self.process.poll_exit() {
+                return self.process.1;
             }
-            match &mut self.news {
-                News::Watched(watched) => match watched.readable().await {
-                    Ok(mut told) if !self.leash.look() => told.clear_ready(),
+            match &mut self.exit_watch {
+                ExitWatch::PidFd(watched) => match watched.readable().await {
+                    Ok(mut told) if !self.process.poll_exit() => told.clear_ready(),
                     Ok(_) => {}
                     Err(_) => return None,
                 },
-                News::Signal(signal) => drop(signal.recv().await),
+                ExitWatch::SigChld(signal) => drop(signal.recv().await),
             }
         }
     }
 
-    /// Kills it; it has still to be waited for.
+    /// Kills the process, which must still be waited for.
     pub(crate) fn kill(&self) {
-        self.leash.kill();
+        self.process.kill();
     }
 }
 
-impl Leash {
-    /// Whether it has ended.
-    fn look(&mut self) -> bool {
+impl KillOnDrop {
+    /// Whether it has exited.
+    fn poll_exit(&mut self) -> bool {
         if let Some(process) = &mut self.0
-            && let Life::Ended(status) = process.look()
+            && let ChildStatus::Exited(status) = process.poll_exit()
         {
             (self.0, self.1) = (None, status);
         }
@@ -100,7 +103,7 @@ impl Leash {
     }
 
     fn kill(&self) {
-        // As long as it was not waited for, the number is its own.
+        // Before it was waited for, its process id is not reused.
         let pid = self.0.as_ref().and_then(|it| i32::try_from(it.id()).ok());
         if let Some(pid) = pid {
             let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
@@ -108,11 +111,11 @@ impl Leash {
     }
 }
 
-impl Drop for Leash {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
-        if !self.look() {
+        if !self.poll_exit() {
             self.kill();
-            // Without that thread it stays among the processes that have ended until we do.
+            // Without the reaper thread it stays a zombie until this process ends.
             if let (Some(killed), Ok(reaper)) = (self.0.take(), reaper()) {
                 let _ = reaper.send(killed);
             }
@@ -120,33 +123,34 @@ impl Drop for Leash {
     }
 }
 
-/// Waits for what was killed.
+/// The thread that waits for killed processes.
 fn reaper() -> io::Result<mpsc::Sender<Process>> {
     static REAPER: OnceLock<mpsc::Sender<Process>> = OnceLock::new();
     if let Some(sender) = REAPER.get() {
         return Ok(sender.clone());
     }
     let (sender, ends) = mpsc::channel::<Process>();
-    // Two first callers may both get here; the loser's thread ends as its sender is dropped.
+    // Two threads may both get here first; the losing thread ends when its sender is dropped.
     std::thread::Builder::new().name("mcp-reaper".to_owned()).spawn(move || {
         while let Ok(first) = ends.recv() {
-            let (mut killed, mut look) = (vec![first], LOOK);
+            let (mut killed, mut look) = (vec![first], FIRST_POLL);
             while !killed.is_empty() {
                 std::thread::sleep(look);
                 let before = killed.len();
                 killed.extend(ends.try_iter());
-                look = if killed.len() > before { LOOK } else { (look * 2).min(Duration::from_secs(1)) };
-                killed.retain_mut(|it| it.look() == Life::Runs);
+                look =
+                    if killed.len() > before { FIRST_POLL } else { (look * 2).min(Duration::from_secs(1)) };
+                killed.retain_mut(|it| it.poll_exit() == ChildStatus::Running);
             }
         }
     })?;
     Ok(REAPER.get_or_init(|| sender).clone())
 }
 
-/// Out of the way of the numbers that a child's streams get.
-fn aside(descriptor: OwnedFd) -> io::Result<OwnedFd> {
+/// Duplicates a descriptor that would collide with a child's standard streams.
+fn dup_above_stdio(descriptor: OwnedFd) -> io::Result<OwnedFd> {
     match descriptor.as_raw_fd() {
-        // The copy has a number of its own, above these.
+        // The duplicate is above 2.
         0..=2 => descriptor.try_clone(),
         _ => Ok(descriptor),
     }
@@ -168,8 +172,8 @@ mod tests {
         Program { command: command.to_owned(), args, env: [path].into(), cwd: None }
     }
 
-    /// By another process: what this one has open to write, a child of another test's may have too, for a moment, and
-    /// what is open to write cannot be run.
+    /// Written by another process: a file that is open for writing cannot be executed, and a child of another test may
+    /// inherit our descriptor for a moment.
     fn write(path: &Path, text: &str, mode: u32) {
         let mut shell = std::process::Command::new("sh");
         shell.args(["-c", "printf %s \"$1\" >\"$0\""]).arg(path).arg(text);
@@ -177,7 +181,7 @@ mod tests {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// What it writes, and how it ends.
+    /// Runs a program; returns its output and exit status.
     async fn run(program: &Program) -> (String, ExitStatus) {
         let mut child = Child::start(program).unwrap();
         drop(child.stdin.take());
@@ -203,7 +207,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_has_what_it_is_given_and_nothing_else() {
+    async fn child_gets_exactly_the_given_arguments_and_environment() {
         let script = "echo $0 $# $2; pwd; env | grep -v ^_= | sort; echo problem >&2; exit 7";
         let mut given = program("sh", &["-c", script, "name", "a b", "grün"]);
         given.env.insert("OWN".into(), "x=y z".into());
@@ -214,8 +218,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn its_signals_are_as_those_of_a_program_from_a_shell() {
-        // The runtime has a handler for this one, and whoever starts children may hold some back.
+    async fn signals_are_reset_in_the_child() {
+        // The runtime handles this signal, and a starting thread may block others.
         let _handled = signal(SignalKind::user_defined1()).unwrap();
         let mut before = nix::sys::signal::SigSet::empty();
         let held = nix::sys::signal::SigSet::from(Signal::SIGTERM);
@@ -227,32 +231,32 @@ mod tests {
             u64::from_str_radix(line.trim_start_matches(':').trim(), 16).unwrap()
         };
         assert_eq!((signals("SigBlk"), signals("SigCgt")), (0, 0));
-        // What a program is started with from outside may ignore some, but a closed pipe ends who writes to it.
+        // A program may inherit ignored signals, but SIGPIPE must have its default action.
         assert_eq!(signals("SigIgn") & (1 << (Signal::SIGPIPE as i32 - 1)), 0);
-        // Ours are as they were.
+        // Our own mask is unchanged.
         let ours = nix::sys::signal::SigSet::thread_get_mask().unwrap();
         assert!(ours.contains(Signal::SIGTERM) && !ours.contains(Signal::SIGINT));
         before.thread_set_mask().unwrap();
     }
 
     #[tokio::test]
-    async fn it_is_found_as_a_shell_finds_it() {
+    async fn command_is_searched_like_in_a_shell() {
         let folder = tempfile::tempdir().unwrap();
         let (first, second) = (folder.path().join("first"), folder.path().join("second"));
         for it in [&first, &second] {
             std::fs::create_dir(it).unwrap();
         }
-        // Its own `PATH` is looked through, not ours; what may not be run is passed by.
+        // Its own `PATH` is searched, not ours; files that are not executable are skipped.
         write(&first.join("it"), "#!/bin/sh\necho first", 0o644);
         write(&second.join("it"), "#!/bin/sh\necho second $1", 0o755);
         let mut it = program("it", &["one"]);
         let path = |it: &mut Program, text: String| it.env.insert("PATH".into(), text.into());
         path(&mut it, format!("/nowhere:{}:{}", first.display(), second.display()));
         assert_eq!(run(&it).await.0, "second one\n");
-        // A text without an interpreter is the shell's.
+        // A script without an interpreter is run by the shell.
         write(&second.join("it"), "echo text $0 $1", 0o755);
         assert_eq!(run(&it).await.0, format!("text {}/it one\n", second.display()));
-        // An empty folder is the one it runs in, and so is the beginning of a path that has none.
+        // An empty folder in `PATH` is the working directory, and so is the base of a relative path.
         it.cwd = Some(second.clone());
         path(&mut it, ":/nowhere".to_owned());
         assert_eq!(run(&it).await.0, "text it one\n");
@@ -264,7 +268,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_started_says_why_and_leaves_nothing() {
+    async fn failed_start_reports_the_reason_and_leaves_no_process() {
         let folder = tempfile::tempdir().unwrap();
         let text = folder.path().join("text");
         write(&text, "echo", 0o644);
@@ -283,7 +287,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_leads_a_group_and_is_gone_when_nobody_holds_it() {
+    async fn child_leads_a_group_and_is_killed_on_drop() {
         let mut children: Vec<Child> =
             (0..8).map(|_| Child::start(&program("sleep", &["1000"])).unwrap()).collect();
         for it in &children {
@@ -295,7 +299,7 @@ mod tests {
         killed.kill();
         let status = killed.wait().await.unwrap();
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
-        // Asked again it says the same, and a dead child's number is nobody's to kill.
+        // Waiting again returns the same status, and the id of an exited child is not signalled.
         assert_eq!(killed.wait().await, Some(status));
         drop((killed, children));
         for pid in pids {
@@ -304,14 +308,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn its_end_is_heard_of_where_there_is_nothing_to_watch() {
+    async fn exit_is_noticed_without_a_pidfd() {
         let mut child = Child::start(&program("sleep", &["0.05"])).unwrap();
-        child.news = News::Signal(signal(SignalKind::child()).unwrap());
+        child.exit_watch = ExitWatch::SigChld(signal(SignalKind::child()).unwrap());
         assert!(child.wait().await.unwrap().success());
     }
 
     #[tokio::test]
-    async fn an_end_that_somebody_else_has_waited_for_is_an_end() {
+    async fn exit_waited_for_elsewhere_is_noticed() {
         let mut child = Child::start(&program("true", &[])).unwrap();
         nix::sys::wait::waitpid(Pid::from_raw(i32::try_from(child.pid).unwrap()), None).unwrap();
         assert_eq!(child.wait().await, None);

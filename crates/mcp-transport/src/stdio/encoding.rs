@@ -1,29 +1,29 @@
-//! Streams that are not UTF-8 (HD-020, HD-106).
+//! Stream encodings other than UTF-8 (HD-020, HD-106).
 //!
-//! Reading decodes as it goes, so a character may be split between two reads. Writing needs no encoder: JSON can name
-//! every character in ASCII, and every encoding that a line-based stream can have contains ASCII.
+//! Decoding is incremental, so a character may be split between two reads. Writing needs no encoder: JSON can express
+//! every character in ASCII, and every supported encoding contains ASCII.
 
 use bytes::{Bytes, BytesMut};
 use encoding_rs::{Decoder, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
-/// The encoding of a process' standard streams.
+/// The encoding of a process's standard streams.
 #[derive(Clone, Copy)]
 pub(crate) struct StreamEncoding(&'static Encoding);
 
 impl StreamEncoding {
-    /// Reads a WHATWG label. `None` for one that is unknown, and for UTF-16, in which a line end is no byte.
+    /// Parses a WHATWG label. `None` for an unknown label, and for UTF-16, in which a line end is not one byte.
     pub(crate) fn for_label(label: &str) -> Option<StreamEncoding> {
-        // Without the labels that stand for an encoding nobody decodes any more.
+        // Excludes labels of the replacement encoding.
         let encoding = Encoding::for_label_no_replacement(label.as_bytes())?;
         (encoding != UTF_16LE && encoding != UTF_16BE).then_some(StreamEncoding(encoding))
     }
 
-    /// `None` for UTF-8, which passes as it is.
+    /// `None` for UTF-8, which is passed through.
     pub(crate) fn decoder(self) -> Option<StreamDecoder> {
         (self.0 != UTF_8).then(|| StreamDecoder(self.0.new_decoder_without_bom_handling()))
     }
 
-    /// A message as the process reads it.
+    /// Encodes a message for the process.
     pub(crate) fn encode(self, body: Bytes) -> Bytes {
         if self.0 == UTF_8 || body.is_ascii() {
             return body;
@@ -35,7 +35,7 @@ impl StreamEncoding {
                 res.push(character);
                 continue;
             }
-            // Outside strings JSON is ASCII, so an escape is right wherever this stands.
+            // Outside of strings JSON is ASCII, so an escape is valid here.
             for unit in character.encode_utf16(&mut [0; 2]) {
                 res.push_str(&format!("\\u{unit:04x}"));
             }
@@ -44,11 +44,11 @@ impl StreamEncoding {
     }
 }
 
-/// Decodes a stream piece by piece.
+/// An incremental decoder.
 pub(crate) struct StreamDecoder(Decoder);
 
 impl StreamDecoder {
-    /// Adds `bytes`, decoded, to `into`. What cannot be decoded becomes U+FFFD.
+    /// Decodes `bytes` into `into`. Invalid sequences become U+FFFD.
     pub(crate) fn decode(&mut self, bytes: &[u8], into: &mut BytesMut) {
         let room = self.0.max_utf8_buffer_length(bytes.len()).expect("a read is far below the address space");
         let mut text = String::with_capacity(room);
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hd_106_a_split_character_is_read_whole() {
+    fn hd_106_split_character_is_decoded() {
         let mut decoder = StreamEncoding::for_label("shift_jis").unwrap().decoder().unwrap();
         let mut text = BytesMut::new();
         for byte in b"\x93\xfa\x96{" {
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn writing_is_ascii_and_still_the_same_json() {
+    fn encoded_message_is_ascii_and_the_same_json() {
         let encoding = StreamEncoding::for_label("latin1").unwrap();
         let encoded = encoding.encode(Bytes::from_static("{\"a\":\"\u{e9}\u{1f600}\"}".as_bytes()));
         assert_eq!(encoded, "{\"a\":\"\\u00e9\\ud83d\\ude00\"}");
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_that_cannot_be() {
+    fn unsupported_labels_are_rejected() {
         for label in ["utf-16", "utf-16le", "iso-2022-kr", "nope", ""] {
             assert!(StreamEncoding::for_label(label).is_none(), "{label}");
         }

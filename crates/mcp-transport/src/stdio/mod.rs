@@ -1,25 +1,25 @@
-//! The stdio wire: a child process that speaks on its standard streams, one message a line.
+//! The stdio transport: a child process with one JSON-RPC message per line on its standard streams.
 //!
-//! The command and its arguments are handed to the system as they are; there is no shell. The child leads a process
-//! group of its own, and whatever way this wire ends — asked to, by the child's exit, by being dropped — the whole
-//! group ends with it. The child's exit is watched, not only its output: a grandchild may hold the pipe open.
+//! The command and its arguments are passed to the system unchanged; there is no shell. The child leads a process group
+//! of its own, and the whole group ends with the transport: on shutdown, when the child exits, or when the transport is
+//! dropped. The child's exit is watched as well as its output, because a grandchild may hold the pipe open.
 
-mod batching;
 mod child;
 mod encoding;
-mod group;
+mod line_buffer;
 #[cfg(target_os = "linux")]
-mod launch;
-mod lines;
-mod owner;
-#[cfg(not(target_os = "linux"))]
-mod portable;
+mod linux_launcher;
+mod process_group;
+mod process_identity;
 mod program;
-mod reader;
 mod receipt;
-mod source;
+mod response_batching;
 mod spawn;
+#[cfg(not(target_os = "linux"))]
+mod std_launcher;
 mod stderr;
+mod stdout;
+mod stdout_pipe;
 mod write_buffer;
 mod writer;
 
@@ -37,42 +37,44 @@ use tokio::time::Instant;
 
 use crate::dial::endpoint::{DialOptions, ProcessIdCell};
 use crate::error::ConnectError;
-use crate::error::end::{Disconnect, DisconnectReason, Evidence, StartError};
+use crate::error::disconnect::{Disconnect, DisconnectReason, Evidence, StartError};
 use crate::recording::json_secrets;
 use crate::redact::{Redactor, argument_secrets, secret_parts};
 use crate::transport::{Dial, HandshakeMode, Link, Transport};
-use batching::Turns;
 use child::Child;
 use encoding::StreamEncoding;
-use group::Group;
-pub(crate) use lines::{Line, Lines};
-pub use owner::ProcessIdentity;
-#[cfg(not(target_os = "linux"))]
-use portable as launch;
+pub(crate) use line_buffer::{Line, LineBuffer};
+#[cfg(target_os = "linux")]
+use linux_launcher as launcher;
+use process_group::ProcessGroup;
+pub use process_identity::ProcessIdentity;
 use program::Program;
-use reader::Reader;
 pub use receipt::{ReapedGroup, ReceiptDirectory};
-use spawn::Started;
-use stderr::Tail;
-use write_buffer::Outbox;
+use response_batching::ResponseBatching;
+use spawn::SpawnedChild;
+#[cfg(not(target_os = "linux"))]
+use std_launcher as launcher;
+use stderr::{StderrReader, StderrTail};
+use stdout::StdoutReader;
+use write_buffer::WriteBuffer;
 
-/// How long what a process wrote before its end may take to be read.
-const LAST_WORDS: Duration = Duration::from_millis(100);
+/// How long to wait for output that a process wrote before it ended.
+const FINAL_READ_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// How often that is waited for where there is more of it than is read in one such time.
-const MOST_WAITS: u32 = 20;
+/// How often that wait is repeated while more output arrives.
+const MAX_FINAL_READS: u32 = 20;
 
-/// How long a process that does not read any more may go on talking.
-const DEAF: Duration = Duration::from_secs(1);
+/// How long a process may run after it closed its standard input.
+const CLOSED_STDIN_GRACE: Duration = Duration::from_secs(1);
 
-/// How long the rest of a group may take to end after its leader did so by itself.
-const AFTERLIFE: Duration = Duration::from_millis(200);
+/// How long the rest of a group may run after its leader exited by itself.
+const GROUP_GRACE: Duration = Duration::from_millis(200);
 
-/// Where a stdio server can be had.
-pub(crate) struct StdioDial(Arc<Place>);
+/// Dials a stdio server.
+pub(crate) struct StdioDial(Arc<StdioServer>);
 
-/// What every connection to one server shares.
-struct Place {
+/// State that all connections to one server share.
+struct StdioServer {
     endpoint: StdioEndpoint,
     encoding: StreamEncoding,
     redactor: Arc<Redactor>,
@@ -100,10 +102,10 @@ impl StdioDial {
             ));
         }
         let secrets = endpoint.env.iter().map(|it| &it.1).chain(argument_secrets(&endpoint.args));
-        // A configuration is handed over in a variable, and each text of it may come back alone.
+        // A configuration is passed in a variable, and the server may repeat any string of it.
         let secrets = secrets.flat_map(|it| secret_parts(it).into_iter().chain(json_secrets(it)));
         let secrets: Vec<Secret> = secrets.chain(options.given_secrets()).collect();
-        Ok(StdioDial(Arc::new(Place {
+        Ok(StdioDial(Arc::new(StdioServer {
             redactor: Arc::new(Redactor::new(secrets.iter())),
             endpoint: endpoint.clone(),
             encoding,
@@ -117,7 +119,7 @@ impl StdioDial {
 
 impl Dial for StdioDial {
     fn dial(&self) -> Box<dyn Transport> {
-        Box::new(StdioWire(Arc::clone(&self.0)))
+        Box::new(StdioTransport(Arc::clone(&self.0)))
     }
 
     fn label(&self) -> String {
@@ -137,32 +139,32 @@ impl Dial for StdioDial {
     }
 }
 
-struct StdioWire(Arc<Place>);
+struct StdioTransport(Arc<StdioServer>);
 
 #[async_trait]
-impl Transport for StdioWire {
+impl Transport for StdioTransport {
     async fn run(self: Box<Self>, link: Link) -> Disconnect {
         let mut evidence = Evidence::default();
         let reason = match self.0.start().await {
-            Ok(process) => process.live(&self.0, link, &mut evidence).await,
+            Ok(process) => process.run(&self.0, link, &mut evidence).await,
             Err(failure) => DisconnectReason::NotStarted(failure),
         };
         Disconnect { reason, evidence }
     }
 }
 
-/// A child that runs.
+/// A running child.
 struct Process {
     child: Child,
-    // Declared after the child: the leader is killed first, then whatever is left of its group.
-    group: Group,
-    _receipt: Option<receipt::Held>,
+    // Declared after the child: the leader is killed first, then the rest of its group.
+    group: ProcessGroup,
+    _receipt: Option<receipt::ReceiptGuard>,
 }
 
-impl Place {
+impl StdioServer {
     async fn start(&self) -> Result<Process, StartError> {
         let endpoint = &self.endpoint;
-        // A missing directory and a missing program give the same error: the directory is looked at first.
+        // A missing directory and a missing program give the same error, so the directory is checked first.
         if let Some(cwd) = &endpoint.cwd
             && !cwd.is_dir()
         {
@@ -175,7 +177,7 @@ impl Place {
         };
         let mut env: BTreeMap<_, _> = std::env::vars_os().filter(|(name, _)| keeps(name)).collect();
         env.extend(endpoint.env.iter().map(|(name, value)| (name.into(), value.expose().into())));
-        env.insert(receipt::TOKEN.into(), token.clone().into());
+        env.insert(receipt::TOKEN_VARIABLE.into(), token.clone().into());
         let program = Program {
             command: endpoint.command.clone(),
             args: endpoint.args.iter().map(|it| it.expose().to_owned()).collect(),
@@ -187,7 +189,7 @@ impl Place {
             .receipts
             .as_ref()
             .and_then(|it| it.write(&token, &endpoint.command).inspect_err(unkept).ok());
-        let Started { child, group } =
+        let SpawnedChild { child, group } =
             spawn::spawn(program, token).await.map_err(|error| match error.kind() {
                 std::io::ErrorKind::NotFound => StartError::CommandNotFound,
                 _ => StartError::System(error.to_string()),
@@ -201,24 +203,24 @@ impl Place {
 }
 
 impl Process {
-    /// Carries messages until the end, then ends the whole group.
-    async fn live(mut self, place: &Place, link: Link, evidence: &mut Evidence) -> DisconnectReason {
+    /// Carries messages until the connection ends, then ends the whole group.
+    async fn run(mut self, server: &StdioServer, link: Link, evidence: &mut Evidence) -> DisconnectReason {
         let Link { outbound: out, inbound: inbox, shutdown: mut stop } = link;
         evidence.pid = Some(self.child.pid);
-        let stdin = self.child.stdin.take().expect("it was asked for");
-        let stdout = self.child.stdout.take().expect("it was asked for");
-        let stderr = self.child.stderr.take().expect("it was asked for");
-        let mut reader = Reader::new(stdout, inbox, Turns::of(&out), place);
-        let tail = Tail::default();
-        // Reading, writing and standard error have a task each, so that none waits for another; they end with these sets.
-        // What is looked at here is not looked at again with each message that comes.
+        let stdin = self.child.stdin.take().expect("it is piped");
+        let stdout = self.child.stdout.take().expect("it is piped");
+        let stderr = self.child.stderr.take().expect("it is piped");
+        let mut reader = StdoutReader::new(stdout, inbox, ResponseBatching::of(&out), server);
+        let tail = StderrTail::default();
+        // Reading, writing and standard error each have a task, so that none delays the others and this future is not
+        // polled for each message. The tasks end with these sets.
         let mut logging = JoinSet::new();
-        let errors = stderr::Reader::new(stderr, place, tail.clone(), Arc::clone(&reader.awaited));
+        let errors = StderrReader::new(stderr, server, tail.clone(), Arc::clone(&reader.solicited));
         let (live, is_live) = oneshot::channel();
         logging.spawn(errors.run(is_live));
         let mut writing = JoinSet::new();
         let (more, last) = oneshot::channel();
-        writing.spawn(writer::write(stdin, Outbox::of(out, place.encoding), last, place.stall));
+        writing.spawn(writer::write(stdin, WriteBuffer::of(out, server.encoding), last, server.stall));
         let mut reading = JoinSet::new();
         let (on, over) = oneshot::channel::<Infallible>();
         reading.spawn(async move {
@@ -229,36 +231,36 @@ impl Process {
             };
             (reader, reason)
         });
-        // The reader, once it has come to the end by itself.
+        // The reader, once its task has ended.
         let mut ended = None;
 
         let (reason, deadline) = tokio::select! {
             deadline = stop.requested() => (DisconnectReason::Stopped, deadline),
-            reason = read_to_end(&mut reading, &mut ended) => (reason, Instant::now() + AFTERLIFE),
+            reason = read_to_end(&mut reading, &mut ended) => (reason, Instant::now() + GROUP_GRACE),
             Some(Ok(stalled)) = writing.join_next() => match stalled {
                 Some(reason) => (reason, Instant::now()),
-                // It does not read any more; what it still has to say is in its output, or in its end. One that lives
-                // on without reading is of no use to anybody.
+                // The process closed its input. Its output or its exit tells why; a process that keeps running without
+                // reading is of no use.
                 None => tokio::select! {
                     deadline = stop.requested() => (DisconnectReason::Stopped, deadline),
-                    reason = read_to_end(&mut reading, &mut ended) => (reason, Instant::now() + AFTERLIFE),
-                    _ = self.child.wait() => (DisconnectReason::PeerClosed, Instant::now() + AFTERLIFE),
-                    () = tokio::time::sleep(DEAF) => {
-                        let message = "it closed its standard input, and lives on".to_owned();
-                        (DisconnectReason::Broken(message), Instant::now() + AFTERLIFE)
+                    reason = read_to_end(&mut reading, &mut ended) => (reason, Instant::now() + GROUP_GRACE),
+                    _ = self.child.wait() => (DisconnectReason::PeerClosed, Instant::now() + GROUP_GRACE),
+                    () = tokio::time::sleep(CLOSED_STDIN_GRACE) => {
+                        let message = "it closed its standard input and keeps running".to_owned();
+                        (DisconnectReason::Broken(message), Instant::now() + GROUP_GRACE)
                     }
                 },
             },
-            _ = self.child.wait() => (DisconnectReason::PeerClosed, Instant::now() + AFTERLIFE),
+            _ = self.child.wait() => (DisconnectReason::PeerClosed, Instant::now() + GROUP_GRACE),
         };
         drop(live);
-        // What was said before the end is still to be heard: above all that calls were given up.
+        // Queued messages are still written, above all cancel notices.
         drop(more);
         if reason == DisconnectReason::Stopped {
-            let until = deadline.min(Instant::now() + LAST_WORDS);
+            let until = deadline.min(Instant::now() + FINAL_READ_TIMEOUT);
             let _ = tokio::time::timeout_at(until, writing.join_next()).await;
         }
-        // Dropping the writer closes the child's standard input: the polite way to ask.
+        // Dropping the writer closes the child's standard input, which asks it to exit.
         drop(writing);
         drop(on);
         let mut reader = match ended {
@@ -276,12 +278,12 @@ impl Process {
         reason
     }
 
-    /// Waits for the leader until `deadline`, with a signal half-way, and sweeps its group.
-    async fn end(mut self, reader: &mut Option<Reader>, deadline: Instant) -> Option<ExitStatus> {
+    /// Waits for the leader until `deadline`, sends SIGTERM halfway, and ends its group.
+    async fn end(mut self, reader: &mut Option<StdoutReader>, deadline: Instant) -> Option<ExitStatus> {
         let half = Instant::now() + deadline.saturating_duration_since(Instant::now()) / 2;
         let mut status = tokio::select! {
             status = wait_until(&mut self.child, half) => status,
-            // Its output is read on, so that it does not hang in a write when it should be ending.
+            // Its output is read meanwhile, so that it does not block in a write instead of exiting.
             () = drain(reader) => wait_until(&mut self.child, half).await,
         };
         if status.is_none() {
@@ -295,16 +297,16 @@ impl Process {
             self.child.kill();
             status = self.child.wait().await;
         }
-        let _ = tokio::time::timeout(LAST_WORDS, drain(reader)).await;
+        let _ = tokio::time::timeout(FINAL_READ_TIMEOUT, drain(reader)).await;
         self.group.sweep(deadline).await;
         status
     }
 }
 
-/// Waits until the output is read to its end, and takes the reader back.
+/// Waits until the output has been read, and takes the reader back.
 async fn read_to_end(
-    reading: &mut JoinSet<(Reader, Option<DisconnectReason>)>,
-    ended: &mut Option<Reader>,
+    reading: &mut JoinSet<(StdoutReader, Option<DisconnectReason>)>,
+    ended: &mut Option<StdoutReader>,
 ) -> DisconnectReason {
     let unread = || DisconnectReason::Broken("its output is read no more".to_owned());
     match reading.join_next().await {
@@ -316,18 +318,18 @@ async fn read_to_end(
     }
 }
 
-/// Reads on, where there is somebody to read.
-async fn drain(reader: &mut Option<Reader>) {
+/// Reads the remaining output if there is a reader.
+async fn drain(reader: &mut Option<StdoutReader>) {
     if let Some(reader) = reader {
         reader.drain().await;
     }
 }
 
-/// Waits until standard error is read to its end: at most as long as something comes, for somebody else may hold the pipe.
-async fn last_lines(logging: &mut JoinSet<()>, tail: &Tail) {
-    for _ in 0..MOST_WAITS {
+/// Waits until standard error has been read, but only while more arrives: another process may hold the pipe.
+async fn last_lines(logging: &mut JoinSet<()>, tail: &StderrTail) {
+    for _ in 0..MAX_FINAL_READS {
         let before = tail.count();
-        let is_read = tokio::time::timeout(LAST_WORDS, logging.join_next()).await.is_ok();
+        let is_read = tokio::time::timeout(FINAL_READ_TIMEOUT, logging.join_next()).await.is_ok();
         if is_read || tail.count() == before {
             return;
         }

@@ -1,26 +1,26 @@
-//! What a child is to run, and what becomes of it.
+//! The program of a child process, and the status of the child.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
-/// A program with all that it is given. The command is a path, or a name that is looked for in the `PATH` of `env`.
-/// There may be secrets in it, so that it is not shown.
+/// A program with its arguments and environment. The command is a path, or a name that is searched in `PATH` of `env`.
+/// Contains secrets, so it does not implement `Debug`.
 pub(crate) struct Program {
     pub(crate) command: String,
     pub(crate) args: Vec<String>,
-    /// All of its environment.
+    /// The complete environment.
     pub(crate) env: BTreeMap<OsString, OsString>,
-    /// The folder that it runs in; ours where there is none.
+    /// The working directory; `None` means ours.
     pub(crate) cwd: Option<PathBuf>,
 }
 
-/// What became of a child, as far as is known.
+/// The status of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Life {
-    /// It has not ended.
-    Runs,
-    /// `None` where somebody else has waited for it.
-    Ended(Option<ExitStatus>),
+pub(super) enum ChildStatus {
+    /// The child has not exited.
+    Running,
+    /// The child has exited; `None` if another part of the process waited for it.
+    Exited(Option<ExitStatus>),
 }

@@ -1,11 +1,11 @@
-//! Receipts for running process groups, so that what a SIGKILL of ours leaves behind is found at the next start.
+//! On-disk receipts of process groups, used to end the groups of a killed host at the next start.
 //!
-//! The parent-death signal reaches a direct child only. Each group therefore has a file that says whose it is, and its
-//! processes carry a token in their environment. At the next start groups whose owner is dead are ended: the processes
-//! that are in the group and carry the token. A number alone may belong to somebody else by then, and a daemon that
-//! has left the group was meant to outlive its server; an orderly close leaves it alone, too.
+//! The parent-death signal reaches direct children only. Each group therefore has a file that names its owner, and its
+//! processes carry a token in their environment. At the next start the groups of dead owners are ended: the processes
+//! that are in the group and carry the token. A process id alone may have been reused. A daemon that left the group is
+//! left alone, as on an orderly close.
 //!
-//! Needs `/proc`; elsewhere no receipt is written and nothing is reaped.
+//! Needs `/proc`; without it no receipt is written and nothing is ended.
 
 use std::fs;
 use std::io::{self, Write};
@@ -17,58 +17,59 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpgid};
 use serde::{Deserialize, Serialize};
 
-use super::owner::{started, world};
+use super::process_identity::{boot_and_namespace, start_time};
 
-/// The environment variable that carries the token.
-pub(crate) const TOKEN: &str = "MCP_HOST_INSTANCE";
+/// The environment variable with the token.
+pub(crate) const TOKEN_VARIABLE: &str = "MCP_HOST_INSTANCE";
 
 /// The extension of a receipt that is being written.
-const UNFINISHED: &str = "new";
+const UNFINISHED_EXTENSION: &str = "new";
 
-/// Nobody writes one for so long. Whose it is says its name, but only to those who see the same processes.
-const OLD: Duration = Duration::from_secs(60 * 60);
+/// Unfinished receipts older than this are removed. The owner is in the file name, but it is only valid within one PID
+/// namespace.
+const UNFINISHED_MAX_AGE: Duration = Duration::from_secs(60 * 60);
 
-/// A folder of receipts. One folder serves any number of hosts at once.
+/// A folder of receipts. Several hosts may share one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceiptDirectory(PathBuf);
 
-/// A process group that was found without its owner, and ended.
+/// A process group without an owner that was ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReapedGroup {
-    /// The command that had been started.
+    /// The command of the group.
     pub command: String,
-    /// How many of its processes were still there.
+    /// The number of its processes that were still running.
     pub processes: usize,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Receipt {
-    /// Process id of the host.
+    /// The process id of the host.
     owner: u32,
-    /// When the host started, in clock ticks since boot: with the id it names one process.
+    /// The start time of the host in clock ticks since boot; identifies the process together with its id.
     owner_started: u64,
-    /// The boot, and the namespace of process ids, in which these numbers mean something.
-    world: String,
-    /// `None` until the group runs.
+    /// The boot id and PID namespace in which these ids are valid.
+    boot_and_namespace: String,
+    /// `None` until the group has started.
     group: Option<u32>,
     token: String,
     command: String,
 }
 
-/// A receipt that is taken back when its group has ended.
-pub(crate) struct Held {
+/// Removes the receipt when the group has ended.
+pub(crate) struct ReceiptGuard {
     path: PathBuf,
     receipt: Receipt,
 }
 
 impl ReceiptDirectory {
-    /// The folder, made when the first receipt is written.
+    /// The folder; it is created with the first receipt.
     pub fn new(path: impl Into<PathBuf>) -> ReceiptDirectory {
         ReceiptDirectory(path.into())
     }
 
-    /// Ends the groups whose owner is dead. Blocks for up to a third of a second for each that does not end at once.
-    /// Fails when the folder cannot be read; a folder that does not exist holds no receipts.
+    /// Ends the groups of dead owners. Blocks for up to 0.3 s for each group that does not end at once. Fails when the
+    /// folder cannot be read; a missing folder has no receipts.
     pub fn reap(&self) -> io::Result<Vec<ReapedGroup>> {
         let entries = match fs::read_dir(&self.0) {
             Ok(entries) => entries,
@@ -78,26 +79,30 @@ impl ReceiptDirectory {
         let mut res = Vec::new();
         for entry in entries {
             let path = entry?.path();
-            if path.extension().is_some_and(|it| it == UNFINISHED) {
-                forget_unfinished(&path, SystemTime::now());
+            if path.extension().is_some_and(|it| it == UNFINISHED_EXTENSION) {
+                remove_stale_unfinished(&path, SystemTime::now());
             }
             if path.extension().is_none_or(|it| it != "json") {
                 continue;
             }
             let receipt = fs::read(&path).ok().and_then(|it| serde_json::from_slice::<Receipt>(&it).ok());
             let Some(receipt) = receipt else { continue };
-            let here = world();
-            if here.split_once(' ').map(|it| it.0) != receipt.world.split_once(' ').map(|it| it.0) {
-                // Nothing outlives a boot.
+            let current = boot_and_namespace();
+            if current.split_once(' ').map(|it| it.0)
+                != receipt.boot_and_namespace.split_once(' ').map(|it| it.0)
+            {
+                // No process survives a reboot.
                 let _ = fs::remove_file(&path);
                 continue;
             }
-            // A host in a container is known by other numbers there: its receipts are for its like to judge.
-            if here != receipt.world || started(receipt.owner) == Some(receipt.owner_started) {
+            // Ids of another PID namespace mean something else here; a host in that namespace handles its receipts.
+            if current != receipt.boot_and_namespace
+                || start_time(receipt.owner) == Some(receipt.owner_started)
+            {
                 continue;
             }
-            let processes = end_those(&|| members(receipt.group, &receipt.token));
-            // Taken back last: if this host dies too, the next one goes on.
+            let processes = terminate(&|| members(receipt.group, &receipt.token));
+            // Removed last: if this host dies too, the next one continues.
             let _ = fs::remove_file(&path);
             if processes > 0 {
                 res.push(ReapedGroup { command: receipt.command, processes });
@@ -106,27 +111,27 @@ impl ReceiptDirectory {
         Ok(res)
     }
 
-    /// Writes the receipt for a group that is about to be started with `token`: before it is, for we may die in between.
-    pub(crate) fn write(&self, token: &str, command: &str) -> io::Result<Held> {
+    /// Writes the receipt for a group with `token`, before it is started, because this process may die in between.
+    pub(crate) fn write(&self, token: &str, command: &str) -> io::Result<ReceiptGuard> {
         let owner = std::process::id();
-        let owner_started = started(owner).ok_or_else(|| io::Error::other("there is no /proc"))?;
+        let owner_started = start_time(owner).ok_or_else(|| io::Error::other("there is no /proc"))?;
         let receipt = Receipt {
             owner,
             owner_started,
-            world: world(),
+            boot_and_namespace: boot_and_namespace(),
             group: None,
             token: token.to_owned(),
             command: command.to_owned(),
         };
-        make_private(&self.0)?;
-        let held = Held { path: self.0.join(format!("{token}.json")), receipt };
+        create_private_directory(&self.0)?;
+        let held = ReceiptGuard { path: self.0.join(format!("{token}.json")), receipt };
         held.save()?;
         Ok(held)
     }
 }
 
-/// Takes away what a host has left that was killed while it wrote a receipt.
-fn forget_unfinished(path: &Path, now: SystemTime) {
+/// Removes an unfinished receipt of a host that was killed while writing it.
+fn remove_stale_unfinished(path: &Path, now: SystemTime) {
     let token = path.file_stem().and_then(|it| it.to_str()).unwrap_or_default();
     let mut numbers = token.split('-').map(|it| it.parse::<u64>().ok());
     let (Some(Some(pid)), Some(Some(owner_started)), Some(Some(_)), None) =
@@ -134,24 +139,24 @@ fn forget_unfinished(path: &Path, now: SystemTime) {
     else {
         return;
     };
-    let lives = u32::try_from(pid).is_ok_and(|it| started(it) == Some(owner_started));
+    let lives = u32::try_from(pid).is_ok_and(|it| start_time(it) == Some(owner_started));
     let modified = fs::symlink_metadata(path).and_then(|it| it.modified());
-    let is_old = modified.is_ok_and(|it| now.duration_since(it).is_ok_and(|it| it >= OLD));
+    let is_old = modified.is_ok_and(|it| now.duration_since(it).is_ok_and(|it| it >= UNFINISHED_MAX_AGE));
     if !lives && is_old {
         let _ = fs::remove_file(path);
     }
 }
 
-impl Held {
-    /// The group runs, under this number.
+impl ReceiptGuard {
+    /// Records the id of the started group.
     pub(crate) fn started(&mut self, group: u32) -> io::Result<()> {
         self.receipt.group = Some(group);
         self.save()
     }
 
-    /// Whole or not at all: a receipt that is half written is read by nobody, and is not left there.
+    /// Written to a temporary file and renamed, so a partial receipt is never read.
     fn save(&self) -> io::Result<()> {
-        let unfinished = self.path.with_extension(UNFINISHED);
+        let unfinished = self.path.with_extension(UNFINISHED_EXTENSION);
         let write = || {
             let mut file = fs::File::create(&unfinished)?;
             file.write_all(&serde_json::to_vec(&self.receipt)?)?;
@@ -161,62 +166,62 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for ReceiptGuard {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// A token that no other group has of any host that sees the same processes.
+/// A token that is unique among all hosts in this PID namespace.
 pub(crate) fn token() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let pid = std::process::id();
-    format!("{pid}-{}-{}", started(pid).unwrap_or_default(), NEXT.fetch_add(1, Ordering::Relaxed))
+    format!("{pid}-{}-{}", start_time(pid).unwrap_or_default(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 #[cfg(unix)]
-fn make_private(path: &Path) -> io::Result<()> {
+fn create_private_directory(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Kills the processes that carry the token at once: what a child has left that could not be held. The child itself is
-/// waited for by who started it.
-pub(crate) fn end(token: &str) {
-    for pid in carriers(token) {
+/// Kills the processes that carry the token: what a child that could not be managed has left. The child itself is
+/// waited for by the caller.
+pub(crate) fn kill_by_token(token: &str) {
+    for pid in processes_with_token(token) {
         let _ = kill(pid, Signal::SIGKILL);
     }
 }
 
-/// The processes of `group` that carry the token. Where the host died before it knew the number, all that carry it are
-/// of the group: they had no time to leave.
+/// The processes of `group` that carry the token. If the host died before it recorded the group, all processes with the
+/// token count.
 fn members(group: Option<u32>, token: &str) -> Vec<Pid> {
-    let marked = carriers(token);
+    let marked = processes_with_token(token);
     let Some(group) = group else { return marked };
     let group = i32::try_from(group).map(Pid::from_raw).ok();
     marked.into_iter().filter(|it| getpgid(Some(*it)).ok() == group).collect()
 }
 
-/// Ends processes: politely, then by force. Returns how many there were.
-fn end_those(those: &dyn Fn() -> Vec<Pid>) -> usize {
-    let found = those();
+/// Ends processes with SIGTERM, then SIGKILL. Returns their number.
+fn terminate(processes: &dyn Fn() -> Vec<Pid>) -> usize {
+    let found = processes();
     for pid in &found {
         let _ = kill(*pid, Signal::SIGTERM);
     }
     for _ in 0..10 {
-        if those().is_empty() {
+        if processes().is_empty() {
             return found.len();
         }
         std::thread::sleep(Duration::from_millis(30));
     }
-    for pid in those() {
+    for pid in processes() {
         let _ = kill(pid, Signal::SIGKILL);
     }
     found.len()
 }
 
-fn carriers(token: &str) -> Vec<Pid> {
-    let marker = format!("{TOKEN}={token}");
+fn processes_with_token(token: &str) -> Vec<Pid> {
+    let marker = format!("{TOKEN_VARIABLE}={token}");
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     entries
         .filter_map(|it| it.ok()?.file_name().to_str()?.parse::<i32>().ok())
@@ -233,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_receipt_of_a_living_owner_is_left_alone_and_goes_with_its_group() {
+    fn receipt_of_a_living_owner_is_kept_until_its_group_ends() {
         let folder = tempfile::tempdir().unwrap();
         let receipts = ReceiptDirectory::new(folder.path().join("a/b"));
         assert_eq!(receipts.reap().unwrap(), []);
@@ -246,24 +251,26 @@ mod tests {
     }
 
     #[test]
-    fn a_process_without_the_token_is_never_touched() {
+    fn process_without_the_token_is_not_killed() {
         let folder = tempfile::tempdir().unwrap();
         let receipts = ReceiptDirectory::new(folder.path());
-        // A dead owner, and as group our own process: what a reused number looks like.
+        // A dead owner, and our own process as the group: a reused id.
         let receipt = Receipt {
             owner: std::process::id(),
             owner_started: 0,
-            world: world(),
+            boot_and_namespace: boot_and_namespace(),
             group: Some(std::process::id()),
             token: "nobody-carries-this".to_owned(),
             command: "x".to_owned(),
         };
         fs::write(folder.path().join("a.json"), serde_json::to_vec(&receipt).unwrap()).unwrap();
         fs::write(folder.path().join("broken.json"), "{").unwrap();
-        let elsewhere =
-            Receipt { world: format!("{} pid:[1]", world().split_once(' ').unwrap().0), ..receipt };
+        let elsewhere = Receipt {
+            boot_and_namespace: format!("{} pid:[1]", boot_and_namespace().split_once(' ').unwrap().0),
+            ..receipt
+        };
         fs::write(folder.path().join("b.json"), serde_json::to_vec(&elsewhere).unwrap()).unwrap();
-        let before = Receipt { world: "another boot".to_owned(), ..elsewhere };
+        let before = Receipt { boot_and_namespace: "another boot".to_owned(), ..elsewhere };
         fs::write(folder.path().join("c.json"), serde_json::to_vec(&before).unwrap()).unwrap();
         assert_eq!(receipts.reap().unwrap(), []);
         let left = |name| folder.path().join(name).exists();
@@ -271,15 +278,15 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_writer_has_left_goes_once_it_is_old() {
+    fn old_unfinished_receipt_of_a_dead_host_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let receipts = ReceiptDirectory::new(folder.path());
         let (own, dead) = (token(), format!("{}-1-0", std::process::id()));
         for (name, age) in [
-            (format!("{dead}.new"), OLD),
+            (format!("{dead}.new"), UNFINISHED_MAX_AGE),
             (format!("{}-1-1.new", std::process::id()), Duration::from_secs(60)),
-            (format!("{own}.new"), OLD),
-            ("notes.new".to_owned(), OLD),
+            (format!("{own}.new"), UNFINISHED_MAX_AGE),
+            ("notes.new".to_owned(), UNFINISHED_MAX_AGE),
         ] {
             let file = fs::File::create(folder.path().join(name)).unwrap();
             file.set_modified(SystemTime::now() - age).unwrap();
@@ -294,8 +301,8 @@ mod tests {
     }
 
     #[test]
-    fn our_own_start_is_known() {
-        assert!(started(std::process::id()).is_some_and(|it| it > 0));
+    fn own_start_time_is_known() {
+        assert!(start_time(std::process::id()).is_some_and(|it| it > 0));
         assert_ne!(token(), token());
     }
 }

@@ -1,8 +1,8 @@
-//! Starts child processes so that they die with us.
+//! Starts child processes on one long-lived thread.
 //!
-//! On Linux a child asks the kernel for SIGKILL when its parent dies. The kernel means the parent *thread*: a child
-//! started on a runtime's worker or blocking thread would die when that thread is retired. So all children are started
-//! by one thread that lives as long as the process.
+//! On Linux a child asks the kernel for SIGKILL when its parent dies, and the kernel means the parent *thread*. A child
+//! that was started on a worker or blocking thread of a runtime would die when that thread is retired. Therefore one
+//! thread that lives as long as the process starts all children.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,67 +14,67 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::child::Child;
-use super::group::Group;
+use super::process_group::ProcessGroup;
 use super::program::Program;
 use super::receipt;
 
-/// A child with its group. Dropping it kills the leader, then whatever is left of the group.
-pub(crate) struct Started {
+/// A child with its process group. Dropping it kills the leader, then the rest of the group.
+pub(crate) struct SpawnedChild {
     pub(crate) child: Child,
-    pub(crate) group: Group,
+    pub(crate) group: ProcessGroup,
 }
 
 struct Job {
     program: Program,
     token: String,
     runtime: Handle,
-    reply: oneshot::Sender<io::Result<Started>>,
-    done: Arc<Done>,
+    reply: oneshot::Sender<io::Result<SpawnedChild>>,
+    done: Arc<JobDone>,
 }
 
-/// Whether a job is done: its child is somebody's, or ended.
+/// Whether a job is done: its child has an owner or has been ended.
 #[derive(Default)]
-struct Done(Mutex<bool>, Condvar);
+struct JobDone(Mutex<bool>, Condvar);
 
-/// Who asked for a child and may stop waiting for it. Then this thread waits instead, for the moment that a start takes:
-/// a process that ends in between would leave the child's own children behind.
-struct Asker {
-    done: Arc<Done>,
+/// Waits for the job when the requesting future is dropped. A start takes only a moment, and a process that exits in
+/// between would leave the child's own children behind.
+struct StartWaiter {
+    done: Arc<JobDone>,
     has_answer: bool,
 }
 
-/// How long a start is waited for that nobody waits for any more. It takes longer only where the disk hangs.
-const LONGEST_START: Duration = Duration::from_secs(1);
+/// How long a dropped request waits for its job. A start takes longer only when the disk hangs.
+const MAX_START: Duration = Duration::from_secs(1);
 
-impl Done {
+impl JobDone {
     fn tell(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.1.notify_all();
     }
 }
 
-impl Drop for Asker {
+impl Drop for StartWaiter {
     fn drop(&mut self) {
         if self.has_answer {
             return;
         }
-        let Done(is_done, told) = &*self.done;
+        let JobDone(is_done, told) = &*self.done;
         let is_done = is_done.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = told.wait_timeout_while(is_done, LONGEST_START, |it| !*it);
+        let _ = told.wait_timeout_while(is_done, MAX_START, |it| !*it);
     }
 }
 
-/// Starts `program`, whose environment carries `token`, as the leader of a process group of its own. Wherever the
-/// caller goes meanwhile, nothing is left running that nobody holds.
-pub(crate) async fn spawn(program: Program, token: String) -> io::Result<Started> {
+/// Starts `program`, whose environment contains `token`, as the leader of a process group of its own. Dropping the
+/// future leaves no process behind.
+pub(crate) async fn spawn(program: Program, token: String) -> io::Result<SpawnedChild> {
     let (reply, started) = oneshot::channel();
-    let done = Arc::new(Done::default());
+    let done = Arc::new(JobDone::default());
     let job = Job { program, token, runtime: Handle::current(), reply, done: Arc::clone(&done) };
-    spawner()?.send(job).map_err(|_| io::Error::other("the thread that starts processes is gone"))?;
-    let mut asker = Asker { done, has_answer: false };
+    spawner()?.send(job).map_err(|_| io::Error::other("the thread that starts processes has ended"))?;
+    let mut asker = StartWaiter { done, has_answer: false };
     let started = started.await;
     asker.has_answer = true;
-    started.map_err(|_| io::Error::other("the thread that starts processes is gone"))?
+    started.map_err(|_| io::Error::other("the thread that starts processes has ended"))?
 }
 
 fn spawner() -> io::Result<mpsc::Sender<Job>> {
@@ -83,16 +83,16 @@ fn spawner() -> io::Result<mpsc::Sender<Job>> {
         return Ok(sender.clone());
     }
     let (sender, jobs) = mpsc::channel::<Job>();
-    // Two first callers may both get here; the loser's thread ends as its sender is dropped.
+    // Two threads may both get here first; the losing thread ends when its sender is dropped.
     std::thread::Builder::new().name("mcp-spawner".to_owned()).spawn(move || {
         for Job { program, token, runtime, reply, done } in jobs {
-            // Nothing may unwind here: the end of this thread would be the end of every child that it started.
+            // Nothing may unwind here: if this thread ended, all its children would be killed.
             let started = catch_unwind(AssertUnwindSafe(|| start(&program, &token, &runtime)));
             let unwound =
                 || Err(io::Error::other("this runtime cannot start processes: it has no I/O driver"));
-            // A caller that has gone takes no child: it is dropped here, and with it its whole group.
+            // If the caller is gone, the child is dropped here, and its whole group with it.
             let _ = reply.send(started.unwrap_or_else(|_| {
-                receipt::end(&token);
+                receipt::kill_by_token(&token);
                 unwound()
             }));
             done.tell();
@@ -101,16 +101,16 @@ fn spawner() -> io::Result<mpsc::Sender<Job>> {
     Ok(SPAWNER.get_or_init(|| sender).clone())
 }
 
-fn start(program: &Program, token: &str, runtime: &Handle) -> io::Result<Started> {
+fn start(program: &Program, token: &str, runtime: &Handle) -> io::Result<SpawnedChild> {
     let _inside = runtime.enter();
     let child = Child::start(program).inspect_err(|error| {
-        // A runtime that is shutting down cannot take the child it has just started: it is found by its token.
+        // A runtime that is shutting down cannot register the child; it is found by its token.
         if error.kind() != io::ErrorKind::NotFound {
-            receipt::end(token);
+            receipt::kill_by_token(token);
         }
     })?;
-    let group = Group::of(child.pid);
-    Ok(Started { child, group })
+    let group = ProcessGroup::of(child.pid);
+    Ok(SpawnedChild { child, group })
 }
 
 #[cfg(test)]
@@ -120,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    /// The processes in whose environment this is.
+    /// The processes whose environment contains the token.
     #[cfg(target_os = "linux")]
     fn with(token: &str) -> Vec<String> {
         let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
@@ -132,27 +132,27 @@ mod tests {
     }
 
     #[test]
-    fn who_stops_waiting_goes_on_when_the_job_is_done() {
-        let (done, told) = (Arc::new(Done::default()), Arc::new(AtomicBool::new(false)));
+    fn dropped_request_waits_for_its_job() {
+        let (done, told) = (Arc::new(JobDone::default()), Arc::new(AtomicBool::new(false)));
         let (other, telling) = (Arc::clone(&done), Arc::clone(&told));
         let spawner = std::thread::spawn(move || {
             telling.store(true, Ordering::SeqCst);
             other.tell();
         });
-        drop(Asker { done, has_answer: false });
+        drop(StartWaiter { done, has_answer: false });
         assert!(told.load(Ordering::SeqCst));
         spawner.join().unwrap();
     }
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn who_stops_waiting_for_a_child_leaves_none() {
+    async fn dropped_request_leaves_no_process() {
         for _ in 0..20 {
             let token = receipt::token();
             let program = Program {
                 command: "sh".to_owned(),
                 args: ["-c", "sleep 1000 & exec sleep 1000"].map(str::to_owned).into(),
-                env: BTreeMap::from([(receipt::TOKEN.into(), token.clone().into())]),
+                env: BTreeMap::from([(receipt::TOKEN_VARIABLE.into(), token.clone().into())]),
                 cwd: None,
             };
             {
@@ -160,12 +160,12 @@ mod tests {
                 tokio::pin!(spawning);
                 tokio::select! {
                     biased;
-                    // Where this thread was held up it is there already, and goes with its group.
+                    // If this thread was delayed, the child is already there and ends with its group.
                     _ = &mut spawning => {}
                     () = std::future::ready(()) => {}
                 }
             }
-            // What was killed may still be in the table for a moment.
+            // A killed process may still be in the process table for a moment.
             let begun = std::time::Instant::now();
             while !with(&token).is_empty() && begun.elapsed() < Duration::from_secs(20) {
                 tokio::task::yield_now().await;

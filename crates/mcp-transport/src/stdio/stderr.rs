@@ -1,7 +1,8 @@
-//! A server's standard error: handed on line by line, the last lines kept as evidence.
+//! Reads a server's standard error: logs each line and keeps the last ones as evidence.
 //!
-//! Nobody waits for it, so it has a rate as all noise has, and what a server writes beyond that waits in its pipe. As soon
-//! as the server ends, or is to end, it is read to its end: which lines were the last must not depend on a pause.
+//! Nothing waits for these lines, so they are rate-limited like noise, and a server that writes more blocks on its
+//! pipe. As soon as the server ends or is shut down, the rest is read without pauses, so that the last lines do not
+//! depend on the rate limit.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,109 +13,119 @@ use tokio::process::ChildStderr;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::Place;
-use super::lines::{Line, Lines};
-use super::reader::fill;
+use super::StdioServer;
+use super::line_buffer::{Line, LineBuffer};
+use super::stdout::fill;
 use crate::redact::Redactor;
-use crate::rpc::rate_limiter::Pace;
+use crate::rpc::rate_limiter::RateLimiter;
 
-/// How many lines are kept, and how long each may be.
-const LINES: usize = 20;
-const LINE_BYTES: usize = 500;
+/// Number of lines that are kept, and their maximum length.
+const MAX_TAIL_LINES: usize = 20;
+const MAX_TAIL_LINE_BYTES: usize = 500;
 
-/// A line longer than this is cut while it is read.
-const READ_LIMIT: usize = 64 << 10;
+/// Longer lines are cut while they are read.
+const MAX_READ_LINE_BYTES: usize = 64 << 10;
 
-/// The last lines, shared with whoever writes the evidence.
+/// The last lines, shared with the code that collects the evidence.
 #[derive(Clone, Default)]
-pub(crate) struct Tail(Arc<Mutex<Kept>>);
+pub(crate) struct StderrTail(Arc<Mutex<TailLines>>);
 
 #[derive(Default)]
-struct Kept {
+struct TailLines {
     lines: VecDeque<String>,
-    /// How many there have been.
+    /// The number of lines so far.
     count: u64,
 }
 
-impl Tail {
+impl StderrTail {
     pub(crate) fn lines(&self) -> Vec<String> {
-        self.kept().lines.iter().cloned().collect()
+        self.state().lines.iter().cloned().collect()
     }
 
-    /// How many lines there have been by now.
+    /// The number of lines so far.
     pub(super) fn count(&self) -> u64 {
-        self.kept().count
+        self.state().count
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn state(&self) -> MutexGuard<'_, TailLines> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn push(&self, line: String) {
-        let mut kept = self.kept();
-        if kept.lines.len() == LINES {
-            kept.lines.pop_front();
+        let mut state = self.state();
+        if state.lines.len() == MAX_TAIL_LINES {
+            state.lines.pop_front();
         }
-        kept.lines.push_back(line);
-        kept.count += 1;
+        state.lines.push_back(line);
+        state.count += 1;
     }
 }
 
-/// Reads what a server says on its standard error.
-pub(super) struct Reader<S = ChildStderr> {
+/// Reads standard error.
+pub(super) struct StderrReader<S = ChildStderr> {
     stderr: S,
-    lines: Lines,
-    tail: Tail,
+    lines: LineBuffer,
+    tail: StderrTail,
     redactor: Arc<Redactor>,
     server: String,
-    pace: Pace,
-    /// How much came on standard output that somebody waited for, and was not made use of here yet.
-    awaited: Arc<AtomicU64>,
+    rate_limiter: RateLimiter,
+    /// The number of responses on standard output that were not credited here yet.
+    solicited: Arc<AtomicU64>,
 }
 
-impl<S: AsyncRead + Unpin> Reader<S> {
-    pub(super) fn new(stderr: S, place: &Place, tail: Tail, awaited: Arc<AtomicU64>) -> Reader<S> {
-        Reader {
+impl<S: AsyncRead + Unpin> StderrReader<S> {
+    pub(super) fn new(
+        stderr: S,
+        server: &StdioServer,
+        tail: StderrTail,
+        solicited: Arc<AtomicU64>,
+    ) -> StderrReader<S> {
+        StderrReader {
             stderr,
-            lines: Lines::new(READ_LIMIT),
+            lines: LineBuffer::new(MAX_READ_LINE_BYTES),
             tail,
-            redactor: Arc::clone(&place.redactor),
-            server: place.endpoint.command.clone(),
-            pace: Pace::new(Instant::now()),
-            awaited,
+            redactor: Arc::clone(&server.redactor),
+            server: server.endpoint.command.clone(),
+            rate_limiter: RateLimiter::new(Instant::now()),
+            solicited,
         }
     }
 
-    /// Reads until the stream ends. Once nobody holds the other end of `live` any more, without pauses: the last lines
-    /// of a server that ends are what explains it.
+    /// Reads until the stream ends. When the sender of `live` is dropped, it continues without pauses, because the last
+    /// lines of a server explain why it ended.
     pub(super) async fn run(mut self, live: oneshot::Receiver<()>) {
         let is_over = tokio::select! {
-            () = self.paced() => true,
+            () = self.read_limited() => true,
             _ = live => false,
         };
         if !is_over {
             while self.read().await.is_some() {}
         }
-        if let Some(line) = self.lines.rest() {
-            self.keep(&line);
+        if let Some(line) = self.lines.take_rest() {
+            self.push_line(&line);
         }
     }
 
-    /// Reads until the stream ends, with pauses when much comes: a server that floods it waits in its own write.
-    /// Cancel-safe: what was read is in `lines`.
-    async fn paced(&mut self) {
+    /// Reads until the stream ends, with pauses when much arrives; a server that floods blocks in its own write.
+    /// Cancel-safe: read bytes are in `lines`.
+    async fn read_limited(&mut self) {
         while let Some(count) = self.read().await {
-            if self.lines.skipped().is_some() {
-                self.pace.wasted(0, count);
+            if self.lines.skipped_bytes().is_some() {
+                self.rate_limiter.charge(0, count);
             }
-            self.pace.awaited(self.awaited.swap(0, Ordering::Relaxed));
-            if let Some(until) = self.pace.counts().then(|| self.pace.pause(Instant::now())).flatten() {
+            self.rate_limiter.credit(self.solicited.swap(0, Ordering::Relaxed));
+            if let Some(until) = self
+                .rate_limiter
+                .is_charged()
+                .then(|| self.rate_limiter.pause_until(Instant::now()))
+                .flatten()
+            {
                 tokio::time::sleep_until(until).await;
             }
         }
     }
 
-    /// Reads once: how many bytes came, or `None` at the end. Cancel-safe.
+    /// Reads once and returns the number of bytes; `None` at the end. Cancel-safe.
     async fn read(&mut self) -> Option<usize> {
         let read = fill(&mut self.stderr, &mut self.lines, 0).await;
         while let Some(line) = self.lines.next() {
@@ -122,16 +133,16 @@ impl<S: AsyncRead + Unpin> Reader<S> {
                 Line::Whole(line) => line,
                 Line::TooLong(oversize) => oversize.head,
             };
-            self.pace.wasted(1, line.len());
-            self.keep(&line);
-            // A flood of short lines is many of them in one read.
+            self.rate_limiter.charge(1, line.len());
+            self.push_line(&line);
+            // One read may contain many short lines.
             tokio::task::consume_budget().await;
         }
         read.ok().filter(|it| *it > 0)
     }
 
-    fn keep(&self, line: &[u8]) {
-        let text = self.redactor.clean(&String::from_utf8_lossy(line), LINE_BYTES);
+    fn push_line(&self, line: &[u8]) {
+        let text = self.redactor.clean(&String::from_utf8_lossy(line), MAX_TAIL_LINE_BYTES);
         if text.trim().is_empty() {
             return;
         }
@@ -152,19 +163,18 @@ mod tests {
     use crate::dial::endpoint::DialOptions;
     use crate::stdio::StdioDial;
 
-    /// A server that writes numbered lines into a pipe of the usual size, each with this behind its number, until it is
-    /// told the last number; it ends a second after that.
+    /// A server that writes numbered lines with this filler until the given last number, and exits a second later.
     struct Flood {
         written: Arc<AtomicU64>,
         last: Arc<AtomicU64>,
-        tail: Tail,
-        awaited: Arc<AtomicU64>,
+        tail: StderrTail,
+        solicited: Arc<AtomicU64>,
         live: Option<oneshot::Sender<()>>,
         reading: JoinHandle<()>,
     }
 
     fn flood(filler: &'static str) -> Flood {
-        let StdioDial(place) = StdioDial::new(&StdioEndpoint::new("x"), &DialOptions::default()).unwrap();
+        let StdioDial(server) = StdioDial::new(&StdioEndpoint::new("x"), &DialOptions::default()).unwrap();
         let (ours, mut theirs) = tokio::io::duplex(64 << 10);
         let (written, last) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(u64::MAX)));
         let (counts, until) = (Arc::clone(&written), Arc::clone(&last));
@@ -175,11 +185,11 @@ mod tests {
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
         });
-        let (tail, awaited) = (Tail::default(), Arc::new(AtomicU64::new(0)));
-        let reader = Reader::new(ours, &place, tail.clone(), Arc::clone(&awaited));
+        let (tail, solicited) = (StderrTail::default(), Arc::new(AtomicU64::new(0)));
+        let reader = StderrReader::new(ours, &server, tail.clone(), Arc::clone(&solicited));
         let (live, is_live) = oneshot::channel();
         let reading = tokio::spawn(reader.run(is_live));
-        Flood { written, last, tail, awaited, live: Some(live), reading }
+        Flood { written, last, tail, solicited, live: Some(live), reading }
     }
 
     impl Flood {
@@ -189,12 +199,12 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_flood_is_read_at_its_rate_and_its_last_lines_are_the_last() {
+    async fn flood_is_rate_limited_and_the_last_lines_are_kept() {
         let mut flood = flood(" the sky is falling\n");
         tokio::time::sleep(Duration::from_secs(10)).await;
         let written = flood.written();
         assert!((80_000..100_000).contains(&written), "{written}");
-        // It ends while its reader pauses: the end is read at once, up to the last line.
+        // The server ends while the reader pauses; the rest is read at once.
         let (last, now) = (written + 3, Instant::now());
         flood.last.store(last, Ordering::Relaxed);
         flood.live.take();
@@ -205,7 +215,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_is_being_closed_is_read_without_pauses() {
+    async fn server_in_shutdown_is_read_without_pauses() {
         let mut flood = flood("\n");
         tokio::time::sleep(Duration::from_secs(2)).await;
         flood.live.take();
@@ -217,21 +227,21 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_line_without_end_is_read_at_its_rate() {
+    async fn endless_line_is_rate_limited() {
         let flood =
             flood("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
         tokio::time::sleep(Duration::from_secs(3)).await;
-        // 32 MiB at once, and as many a second: that the clock moves at all shows that it is not read through.
+        // 32 MiB at once and 32 MiB per second: time advances, so the reader does pause.
         assert!(flood.written() * 90 < 200 << 20, "{}", flood.written());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_may_log_what_it_does_for_its_calls() {
+    async fn responses_allow_some_log_lines() {
         let flood = flood("\n");
         let now = Instant::now();
         while flood.written() < 400_000 {
-            // Each read is of less than so many lines that as many answers stand for.
-            flood.awaited.fetch_add(1_000, Ordering::Relaxed);
+            // Each read has fewer lines than the credited responses allow.
+            flood.solicited.fetch_add(1_000, Ordering::Relaxed);
             tokio::task::yield_now().await;
         }
         assert_eq!(now.elapsed(), Duration::ZERO);

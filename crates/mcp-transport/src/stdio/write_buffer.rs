@@ -1,7 +1,7 @@
-//! What is to be written to a pipe: whoever sends a message makes it a line of what is written next.
+//! The write buffer of a pipe: senders append lines to a shared buffer, and the writer flushes it.
 //!
-//! So a message has no place in a queue, and its memory is given back by the thread that got it, unless it is long. Where another
-//! one, the writer's, gave back the memory of many messages at once, the threads waited for each other's allocator.
+//! A message is copied and freed in the sending thread, unless it is long. When the writer freed many messages at once
+//! that other threads had allocated, the threads contended for the allocator.
 
 use std::future::poll_fn;
 use std::mem;
@@ -14,118 +14,117 @@ use super::encoding::StreamEncoding;
 use crate::transport::{DirectSink, yield_once};
 use crate::transport::{Outbound, OutboundQueue};
 
-/// Up to which length messages are copied behind each other, in bytes.
-const COPIED: usize = 64 << 10;
+/// Messages up to this length are copied into one buffer.
+const MAX_COPIED_BYTES: usize = 64 << 10;
 
-/// How much memory is kept for what is sent next, in bytes.
-const KEPT: usize = 16 << 10;
+/// Buffer capacity that is kept after a write.
+const RETAINED_BYTES: usize = 16 << 10;
 
-/// The writer's end.
-pub(super) struct Outbox {
+/// The writer's end of the buffer.
+pub(super) struct WriteBuffer {
     queue: OutboundQueue,
-    /// What was in the queue before it was asked to put nothing there any more.
-    early: Batch,
-    shared: Arc<Shared>,
+    /// Commands that were queued before this buffer replaced the queue.
+    queued_before: WriteBatch,
+    shared: Arc<SharedBuffer>,
 }
 
-/// Lines in their order.
+/// Lines in order.
 #[derive(Default)]
-pub(super) struct Batch {
+pub(super) struct WriteBatch {
     parts: Vec<Bytes>,
-    /// What comes behind them.
+    /// The bytes after the parts.
     rest: Vec<u8>,
     messages: usize,
-    /// How many bytes these had when they were sent.
+    /// Their size as counted by the flow control.
     queued: usize,
 }
 
-/// What who sends and who writes have in common.
-struct Shared {
+/// State shared by senders and the writer.
+struct SharedBuffer {
     encoding: StreamEncoding,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    batch: Batch,
-    /// Of the writer, where it waits.
+    batch: WriteBatch,
+    /// The writer's waker while it waits.
     waker: Option<Waker>,
-    /// Nobody writes any more.
-    is_over: bool,
+    /// The writer is gone.
+    is_closed: bool,
 }
 
-impl Outbox {
-    /// Of the messages that this queue would have.
-    pub(super) fn of(queue: OutboundQueue, encoding: StreamEncoding) -> Outbox {
-        let shared = Arc::new(Shared { encoding, state: Mutex::default() });
+impl WriteBuffer {
+    /// Replaces this queue by a buffer.
+    pub(super) fn of(queue: OutboundQueue, encoding: StreamEncoding) -> WriteBuffer {
+        let shared = Arc::new(SharedBuffer { encoding, state: Mutex::default() });
         queue.set_direct_sink(Arc::clone(&shared) as _);
-        Outbox { queue, early: Batch::default(), shared }
+        WriteBuffer { queue, queued_before: WriteBatch::default(), shared }
     }
 
-    /// Waits for something to write: how many messages, about; `None` when there is nothing more to come. Cancel-safe.
+    /// Waits for messages and returns their approximate number; `None` when the engine is gone. Cancel-safe.
     pub(super) async fn wait(&mut self) -> Option<usize> {
         poll_fn(|cx| self.poll_messages(cx)).await
     }
 
-    /// Lets those send who have their turn now, where so many messages are not much: who sends one wakes the writer before
-    /// them, and a write for each costs them more than the wait. A call that is alone waits for nobody, and what is enough to
-    /// keep the peer at work is written at once.
-    pub(super) async fn gather(&self, messages: usize) {
+    /// Yields once so that tasks that are ready to send join this write. A sender wakes the writer before other tasks
+    /// have sent, and a write for each message costs more than the wait. A full batch is written at once.
+    pub(super) async fn fill(&self, messages: usize) {
         if !self.queue.flow.is_full_batch(messages) {
             yield_once().await;
         }
     }
 
-    /// Takes all that waits; `into` is empty.
-    pub(super) fn take(&mut self, into: &mut Batch) {
-        // In this order: what somebody sent before it is in the queue by now, where it ever was.
+    /// Takes all queued messages; `into` is empty.
+    pub(super) fn take(&mut self, into: &mut WriteBatch) {
+        // In this order: a command that a task sent earlier through the queue has arrived there by now.
         mem::swap(&mut self.shared.lock().batch, into);
         while let Some(out) = self.queue.try_next() {
-            self.early.add_early(out, self.shared.encoding);
+            self.queued_before.add_queued(out, self.shared.encoding);
         }
         self.queue.flow.start_batch();
-        if self.early.messages > 0 {
-            into.put_behind(mem::take(&mut self.early));
+        if self.queued_before.messages > 0 {
+            into.prepend(mem::take(&mut self.queued_before));
         }
     }
 
-    /// What was taken is written, and waits no more.
-    pub(super) fn written(&self, batch: &mut Batch) {
+    /// Releases the bytes of a written batch.
+    pub(super) fn written(&self, batch: &mut WriteBatch) {
         self.queue.release_bytes(batch.queued);
         batch.clear();
     }
 
-    /// How many messages wait; `None` when nobody sends any more.
+    /// The number of queued messages; `None` when the engine is gone.
     fn poll_messages(&mut self, cx: &mut Context<'_>) -> Poll<Option<usize>> {
-        if self.early.messages > 0 {
-            return Poll::Ready(Some(self.early.messages));
+        if self.queued_before.messages > 0 {
+            return Poll::Ready(Some(self.queued_before.messages));
         }
         if let Some(messages) = self.shared.poll_messages(cx) {
             return Poll::Ready(Some(messages));
         }
         match self.queue.poll_next(cx) {
-            Poll::Ready(Some(out)) => self.early.add_early(out, self.shared.encoding),
-            // What was sent last may have come since it was looked at.
+            Poll::Ready(Some(out)) => self.queued_before.add_queued(out, self.shared.encoding),
+            // The last message may have arrived since the previous check.
             Poll::Ready(None) => return Poll::Ready(self.shared.poll_messages(cx)),
             Poll::Pending => return Poll::Pending,
         }
-        Poll::Ready(Some(self.early.messages))
+        Poll::Ready(Some(self.queued_before.messages))
     }
 }
 
-impl Drop for Outbox {
+impl Drop for WriteBuffer {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
-        state.is_over = true;
+        state.is_closed = true;
         let (batch, waker) = (mem::take(&mut state.batch), state.waker.take());
-        // What strangers made is dropped outside the lock.
+        // Foreign code is dropped outside the lock.
         drop(state);
         drop((batch, waker));
     }
 }
 
-impl Shared {
-    /// How many messages wait; whoever sends the next one wakes the writer where there are none.
+impl SharedBuffer {
+    /// The number of queued messages; registers the waker if there are none.
     fn poll_messages(&self, cx: &Context<'_>) -> Option<usize> {
         let mut state = self.lock();
         if state.batch.messages > 0 {
@@ -146,12 +145,12 @@ impl Shared {
     }
 }
 
-impl DirectSink for Shared {
-    fn put(&self, out: Outbound) {
+impl DirectSink for SharedBuffer {
+    fn send(&self, out: Outbound) {
         let queued = out.bytes();
         let Some(body) = body(out, self.encoding) else { return };
         let mut state = self.lock();
-        if state.is_over {
+        if state.is_closed {
             return;
         }
         state.batch.add(&body, queued);
@@ -163,26 +162,26 @@ impl DirectSink for Shared {
     }
 }
 
-impl Batch {
-    /// What is to be written, in this order.
+impl WriteBatch {
+    /// The parts to write, in order.
     pub(super) fn parts(&self) -> impl Iterator<Item = &[u8]> {
         self.parts.iter().map(|it| &it[..]).chain([&self.rest[..]])
     }
 
-    /// Empties it, with no more memory than for a little.
+    /// Clears the batch and keeps only a small buffer.
     fn clear(&mut self) {
         let mut rest = mem::take(&mut self.rest);
         rest.clear();
-        rest.shrink_to(KEPT);
-        *self = Batch { rest, ..Batch::default() };
+        rest.shrink_to(RETAINED_BYTES);
+        *self = WriteBatch { rest, ..WriteBatch::default() };
     }
 
-    /// Adds a message, as a line.
+    /// Adds a message as a line.
     fn add(&mut self, body: &Bytes, queued: usize) {
-        if self.rest.len() + body.len() >= COPIED && !self.rest.is_empty() {
+        if self.rest.len() + body.len() >= MAX_COPIED_BYTES && !self.rest.is_empty() {
             self.parts.push(mem::take(&mut self.rest).into());
         }
-        if body.len() <= COPIED {
+        if body.len() <= MAX_COPIED_BYTES {
             append(&mut self.rest, body);
         } else {
             self.parts.push(body.clone());
@@ -192,16 +191,16 @@ impl Batch {
         self.queued += queued;
     }
 
-    /// Adds something that was in the queue.
-    fn add_early(&mut self, out: Outbound, encoding: StreamEncoding) {
+    /// Adds a command that was in the queue.
+    fn add_queued(&mut self, out: Outbound, encoding: StreamEncoding) {
         if let Some(body) = body(out, encoding) {
             self.add(&body, 0);
         }
     }
 
-    /// Comes behind another one.
-    fn put_behind(&mut self, before: Batch) {
-        let Batch { mut parts, rest, messages, queued } = before;
+    /// Puts another batch before this one.
+    fn prepend(&mut self, before: WriteBatch) {
+        let WriteBatch { mut parts, rest, messages, queued } = before;
         parts.push(rest.into());
         parts.append(&mut self.parts);
         self.parts = parts;
@@ -210,14 +209,14 @@ impl Batch {
     }
 }
 
-/// What is written of it, where something is, as one line if it is so long that it is not copied.
+/// The text to write, if any. Line breaks in long messages, which are not copied later, are replaced here.
 fn body(out: Outbound, encoding: StreamEncoding) -> Option<Bytes> {
     let body = match out {
         Outbound::Send(message) => message.body,
         Outbound::Cancel { id: _, notice } => notice?,
     };
     let body = encoding.encode(body);
-    if body.len() <= COPIED || memchr::memchr2(b'\n', b'\r', &body).is_none() {
+    if body.len() <= MAX_COPIED_BYTES || memchr::memchr2(b'\n', b'\r', &body).is_none() {
         return Some(body);
     }
     let mut line = Vec::with_capacity(body.len());
@@ -225,10 +224,10 @@ fn body(out: Outbound, encoding: StreamEncoding) -> Option<Bytes> {
     Some(line.into())
 }
 
-/// A caller's JSON may have line breaks between its tokens; on this wire they would cut the message in two.
+/// Line breaks between JSON tokens are replaced by spaces, because a line break ends the message on this transport.
 fn append(line: &mut Vec<u8>, body: &[u8]) {
     let start = line.len();
-    // With its end.
+    // Including the line end.
     line.reserve(body.len() + 1);
     line.extend_from_slice(body);
     let added = &mut line[start..];
@@ -255,50 +254,50 @@ mod tests {
         Outbound::Send(OutboundMessage { epoch: Epoch(0), head, body: body.into() })
     }
 
-    /// A queue that something was put into before anybody wrote, and its writer's end.
-    fn outbox(early: &[&'static str]) -> (OutboundSender, Outbox) {
+    /// A queue with early messages, and its writer's end.
+    fn write_buffer(queued_before: &[&'static str]) -> (OutboundSender, WriteBuffer) {
         let (sender, queue) = OutboundQueue::new();
-        early.iter().for_each(|it| sender.send(message(*it)));
-        (sender, Outbox::of(queue, StreamEncoding::for_label("utf-8").unwrap()))
+        queued_before.iter().for_each(|it| sender.send(message(*it)));
+        (sender, WriteBuffer::of(queue, StreamEncoding::for_label("utf-8").unwrap()))
     }
 
-    /// What would be written now.
-    fn taken(outbox: &mut Outbox) -> String {
-        let mut batch = Batch::default();
-        outbox.take(&mut batch);
+    /// The text that would be written now.
+    fn taken(write_buffer: &mut WriteBuffer) -> String {
+        let mut batch = WriteBatch::default();
+        write_buffer.take(&mut batch);
         let text = batch.parts().flatten().copied().collect();
-        outbox.written(&mut batch);
+        write_buffer.written(&mut batch);
         String::from_utf8(text).unwrap()
     }
 
     #[tokio::test]
-    async fn messages_are_lines_in_the_order_in_which_they_were_sent() {
-        let (sender, mut outbox) = outbox(&["1", "2"]);
-        let long = format!("[\n{}\r\n]", "4".repeat(COPIED));
+    async fn messages_are_written_as_lines_in_order() {
+        let (sender, mut write_buffer) = write_buffer(&["1", "2"]);
+        let long = format!("[\n{}\r\n]", "4".repeat(MAX_COPIED_BYTES));
         sender.send(message("3\n3"));
         sender.send(message(long.clone()));
         sender.send(Outbound::Cancel { id: 1, notice: None });
         sender.send(Outbound::Cancel { id: 1, notice: Some("5".into()) });
         sender.send(message(long.clone()));
-        let line = format!("[ {}  ]", "4".repeat(COPIED));
-        assert!(outbox.wait().await.is_some());
+        let line = format!("[ {}  ]", "4".repeat(MAX_COPIED_BYTES));
+        assert!(write_buffer.wait().await.is_some());
         assert_ne!(sender.queued_bytes(), 0);
-        assert_eq!(taken(&mut outbox), format!("1\n2\n3 3\n{line}\n5\n{line}\n"));
-        assert_eq!((sender.queued_bytes(), taken(&mut outbox)), (0, String::new()));
+        assert_eq!(taken(&mut write_buffer), format!("1\n2\n3 3\n{line}\n5\n{line}\n"));
+        assert_eq!((sender.queued_bytes(), taken(&mut write_buffer)), (0, String::new()));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_writer_hears_of_the_first_message_and_of_the_end() {
-        let (sender, mut outbox) = outbox(&[]);
+    async fn writer_is_woken_by_the_first_message_and_the_end() {
+        let (sender, mut write_buffer) = write_buffer(&[]);
         let writing = tokio::spawn(async move {
             let mut heard = Vec::new();
-            while let Some(messages) = outbox.wait().await {
-                heard.push((messages, taken(&mut outbox)));
+            while let Some(messages) = write_buffer.wait().await {
+                heard.push((messages, taken(&mut write_buffer)));
             }
             heard
         });
         for two in [["1", "2"], ["3", "4"]] {
-            // Where nothing is to be done, it waits.
+            // The writer waits while there is nothing to write.
             tokio::time::sleep(Duration::from_secs(1)).await;
             two.into_iter().for_each(|it| sender.send(message(it)));
         }
@@ -308,56 +307,56 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_is_ready_has_a_turn_before_little_is_written() {
-        let (sender, mut outbox) = outbox(&[]);
-        // One is answered, and another one on its way; one that stands for long says nothing.
+    async fn small_batch_waits_for_ready_senders() {
+        let (sender, mut write_buffer) = write_buffer(&[]);
+        // One call has a response, another is in flight; a call with a slow response does not count.
         let permits = sender.permits().acquire_many(3).await.unwrap();
         (0..2).for_each(|_| sender.count_response());
         sender.send(message("1"));
-        assert_eq!(outbox.wait().await, Some(1));
+        assert_eq!(write_buffer.wait().await, Some(1));
         let second = async { sender.send(message("2")) };
-        tokio::join!(biased; outbox.gather(1), second);
-        assert_eq!(taken(&mut outbox), "1\n2\n");
-        // As many as were answered: nobody else has anything to say.
+        tokio::join!(biased; write_buffer.fill(1), second);
+        assert_eq!(taken(&mut write_buffer), "1\n2\n");
+        // As many messages as responses: no other task has anything to send.
         sender.count_response();
         sender.send(message("3"));
-        let mut alone = pin!(outbox.gather(1));
+        let mut alone = pin!(write_buffer.fill(1));
         assert!(alone.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
         drop(permits);
     }
 
     #[tokio::test]
-    async fn nothing_is_kept_for_a_writer_that_has_gone() {
-        let (sender, mut outbox) = outbox(&[]);
-        let body = Bytes::from(vec![b'x'; COPIED + 1]);
+    async fn messages_are_dropped_when_the_writer_is_gone() {
+        let (sender, mut write_buffer) = write_buffer(&[]);
+        let body = Bytes::from(vec![b'x'; MAX_COPIED_BYTES + 1]);
         sender.send(message(body.clone()));
         assert!(!body.is_unique());
-        let mut batch = Batch::default();
-        outbox.take(&mut batch);
-        // It waits until it is written.
+        let mut batch = WriteBatch::default();
+        write_buffer.take(&mut batch);
+        // The bytes count as queued until they are written.
         assert_eq!(sender.queued_bytes(), body.len());
-        outbox.written(&mut batch);
+        write_buffer.written(&mut batch);
         assert!(body.is_unique() && sender.queued_bytes() == 0);
         for _ in 0..2 {
             sender.send(message(body.clone()));
-            drop(mem::replace(&mut outbox, tests::outbox(&[]).1));
+            drop(mem::replace(&mut write_buffer, tests::write_buffer(&[]).1));
             assert!(body.is_unique());
         }
     }
 
     #[test]
-    fn memory_is_kept_for_a_little_only() {
-        let mut batch = Batch::default();
+    fn buffer_capacity_is_bounded() {
+        let mut batch = WriteBatch::default();
         for _ in 0..10 {
             (0..100).for_each(|_| batch.add(&Bytes::from(vec![b'x'; 10_000]), 1));
-            assert!(batch.parts().all(|it| (1..=COPIED).contains(&it.len())));
+            assert!(batch.parts().all(|it| (1..=MAX_COPIED_BYTES).contains(&it.len())));
             batch.clear();
-            assert!(batch.rest.capacity() <= KEPT && batch.parts().all(<[u8]>::is_empty));
+            assert!(batch.rest.capacity() <= RETAINED_BYTES && batch.parts().all(<[u8]>::is_empty));
         }
     }
 
     #[test]
-    fn what_one_thread_sends_stays_in_its_order_from_the_queue_on() {
+    fn order_of_each_sender_is_kept_across_the_switch() {
         for _ in 0..50 {
             let (sender, queue) = OutboundQueue::new();
             let said = std::thread::scope(|scope| {
@@ -365,10 +364,10 @@ mod tests {
                 for name in ["a", "b"] {
                     scope.spawn(move || (0..200).for_each(|it| sender.send(message(format!("{name}{it}")))));
                 }
-                let mut outbox = Outbox::of(queue, StreamEncoding::for_label("utf-8").unwrap());
+                let mut write_buffer = WriteBuffer::of(queue, StreamEncoding::for_label("utf-8").unwrap());
                 let mut said = String::new();
                 while said.lines().count() < 400 {
-                    said += &taken(&mut outbox);
+                    said += &taken(&mut write_buffer);
                 }
                 said
             });

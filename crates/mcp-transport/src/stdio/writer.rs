@@ -1,4 +1,4 @@
-//! The way to a child: lines, many in one write.
+//! Writes messages to a child, many in one write.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -10,60 +10,60 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 use tokio::sync::oneshot;
 
-use super::write_buffer::{Batch, Outbox};
-use crate::error::end::DisconnectReason;
+use super::write_buffer::{WriteBatch, WriteBuffer};
+use crate::error::disconnect::DisconnectReason;
 
-/// Writes messages, many at once. Ends with `None` when the process does not read any more or there is nothing left
-/// to write, with a reason when it keeps its input open and does not read. Once `last` is over, what waits by then is
-/// all that is written: a call that was given up a moment ago is still cancelled.
+/// Writes messages in batches. Returns `None` when the process closed its input or there is nothing left to write, and
+/// a reason when the process does not read. When `last` is dropped, only messages that are queued by then are written,
+/// so that recent cancel notices are still sent.
 pub(super) async fn write(
     mut stdin: ChildStdin,
-    mut outbox: Outbox,
+    mut write_buffer: WriteBuffer,
     mut last: oneshot::Receiver<Infallible>,
     stall: Duration,
 ) -> Option<DisconnectReason> {
-    let mut batch = Batch::default();
+    let mut batch = WriteBatch::default();
     loop {
         let messages = tokio::select! {
             biased;
-            messages = outbox.wait() => messages?,
+            messages = write_buffer.wait() => messages?,
             _ = &mut last => return None,
         };
-        outbox.gather(messages).await;
-        outbox.take(&mut batch);
+        write_buffer.fill(messages).await;
+        write_buffer.take(&mut batch);
         for part in batch.parts() {
             match push(&mut stdin, part, stall).await {
-                Pushed::All => {}
-                Pushed::Closed => return None,
-                Pushed::Stalled => return Some(DisconnectReason::Stalled(stall)),
+                WriteOutcome::All => {}
+                WriteOutcome::Closed => return None,
+                WriteOutcome::Stalled => return Some(DisconnectReason::Stalled(stall)),
             }
         }
-        outbox.written(&mut batch);
+        write_buffer.written(&mut batch);
     }
 }
 
-enum Pushed {
+enum WriteOutcome {
     All,
     Closed,
     Stalled,
 }
 
-async fn push(stdin: &mut ChildStdin, mut bytes: &[u8], stall: Duration) -> Pushed {
+async fn push(stdin: &mut ChildStdin, mut bytes: &[u8], stall: Duration) -> WriteOutcome {
     while !bytes.is_empty() {
         let mut writing = pin!(stdin.write(bytes));
-        // Most of the time there is room: no clock is asked for that.
+        // Usually the pipe has room; no timer is needed then.
         let at_once = poll_fn(|context| Poll::Ready(writing.as_mut().poll(context))).await;
         let written = match at_once {
             Poll::Ready(written) => written,
             Poll::Pending => match tokio::time::timeout(stall, writing).await {
                 Ok(written) => written,
-                Err(_) => return Pushed::Stalled,
+                Err(_) => return WriteOutcome::Stalled,
             },
         };
         match written {
-            Ok(0) | Err(_) => return Pushed::Closed,
+            Ok(0) | Err(_) => return WriteOutcome::Closed,
             Ok(written) => bytes = &bytes[written..],
         }
     }
-    Pushed::All
+    WriteOutcome::All
 }

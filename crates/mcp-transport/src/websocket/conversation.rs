@@ -14,7 +14,7 @@ use super::reader::{Over, Reader};
 use super::socket::Socket;
 use super::writer::{Unwritten, Writer};
 use super::{Place, QUIET};
-use crate::error::end::{Disconnect, DisconnectReason, Evidence};
+use crate::error::disconnect::{Disconnect, DisconnectReason, Evidence};
 use crate::transport::Link;
 
 /// How long the end may take when we did not ask for it.
@@ -41,7 +41,7 @@ pub(super) async fn hold(place: &Place, stream: WebSocketStream<Observed>, link:
         unwritten = writer.run(&mut out) => match unwritten {
             // The engine is gone: nobody waits for a polite end.
             Ok(()) => (stopped(), Instant::now()),
-            Err(Unwritten::GivenUp(reason)) => (Over { reason, farewell: Some(CloseCode::Policy) }, soon()),
+            Err(Unwritten::CancelNotice(reason)) => (Over { reason, farewell: Some(CloseCode::Policy) }, soon()),
             // What it said before it went tells more.
             Err(Unwritten::Gone(message)) => match tokio::time::timeout(LAST_WORDS, reader.run()).await {
                 Ok(over) => (over, soon()),

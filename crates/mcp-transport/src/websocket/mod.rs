@@ -27,7 +27,7 @@ use url::Url;
 
 use crate::dial::endpoint::DialOptions;
 use crate::error::ConnectError;
-use crate::error::end::{Disconnect, DisconnectReason, StartError};
+use crate::error::disconnect::{Disconnect, DisconnectReason, StartError};
 use crate::net::configured;
 use crate::net::tls::Authorities;
 use crate::redact::Redactor;

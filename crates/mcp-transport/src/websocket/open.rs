@@ -9,7 +9,7 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 
 use super::observed::Observed;
 use super::{Place, socket, upgrade};
-use crate::error::end::RequestError;
+use crate::error::disconnect::RequestError;
 use crate::net::connect::{self, Carries, Way};
 use crate::net::{loopback, proxy};
 

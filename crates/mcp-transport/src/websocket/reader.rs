@@ -10,9 +10,9 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::socket::Socket;
-use crate::error::end::DisconnectReason;
+use crate::error::disconnect::DisconnectReason;
 use crate::redact::Redactor;
-use crate::rpc::rate_limiter::Pace;
+use crate::rpc::rate_limiter::RateLimiter;
 use crate::transport::{FrameSink, StreamId};
 
 /// Reads messages and hands them to the engine.
@@ -20,7 +20,7 @@ pub(super) struct Reader<'a> {
     socket: &'a Socket,
     inbox: Arc<dyn FrameSink>,
     redactor: &'a Redactor,
-    pace: Pace,
+    rate_limiter: RateLimiter,
     /// Nothing is read until then.
     paused: Option<Instant>,
     /// Bytes that were no protocol, and the first of them as text.
@@ -40,8 +40,8 @@ pub(super) struct Over {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(socket: &'a Socket, inbox: Arc<dyn FrameSink>, redactor: &'a Redactor) -> Reader<'a> {
-        let pace = Pace::new(Instant::now());
-        Reader { socket, inbox, redactor, pace, paused: None, noise: 0, sample: None, close: None }
+        let rate_limiter = RateLimiter::new(Instant::now());
+        Reader { socket, inbox, redactor, rate_limiter, paused: None, noise: 0, sample: None, close: None }
     }
 
     /// Reads until the peer closes, or cannot be understood, with pauses when much comes that nobody waits for.
@@ -59,7 +59,9 @@ impl<'a> Reader<'a> {
                     Err(_) => self.noise(&bytes),
                 },
                 // Pings are answered below us, and what a pong says is that it came. Raw frames are never read.
-                Some(Ok(Message::Ping(bytes) | Message::Pong(bytes))) => self.pace.wasted(1, bytes.len()),
+                Some(Ok(Message::Ping(bytes) | Message::Pong(bytes))) => {
+                    self.rate_limiter.charge(1, bytes.len())
+                }
                 Some(Ok(Message::Frame(_))) => {}
                 Some(Ok(Message::Close(frame))) => {
                     self.close = Some(close_words(frame.as_ref(), self.redactor));
@@ -68,8 +70,8 @@ impl<'a> Reader<'a> {
                 Some(Err(error)) => return self.failed(&error),
                 None => return Over { reason: DisconnectReason::PeerClosed, farewell: None },
             }
-            if self.pace.counts() {
-                self.paused = self.pace.pause(Instant::now());
+            if self.rate_limiter.is_charged() {
+                self.paused = self.rate_limiter.pause_until(Instant::now());
             }
             // A flood of small messages is many of them in one read.
             tokio::task::consume_budget().await;
@@ -84,7 +86,7 @@ impl<'a> Reader<'a> {
         match message.iter().find(|it| !it.is_ascii_whitespace()) {
             Some(b'{' | b'[') => {
                 let bytes = message.len();
-                self.pace.took(self.inbox.deliver(StreamId::Shared, message), bytes);
+                self.rate_limiter.record(self.inbox.deliver(StreamId::Shared, message), bytes);
             }
             Some(_) | None => self.noise(&message),
         }
@@ -92,7 +94,7 @@ impl<'a> Reader<'a> {
 
     fn noise(&mut self, bytes: &[u8]) {
         self.noise += bytes.len() as u64;
-        self.pace.wasted(1, bytes.len());
+        self.rate_limiter.charge(1, bytes.len());
         self.inbox.noise(bytes.len());
         let beginning = &bytes[..bytes.len().min(4096)];
         self.sample.get_or_insert_with(|| self.redactor.clean(&String::from_utf8_lossy(beginning), 120));

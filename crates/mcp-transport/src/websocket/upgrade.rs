@@ -19,7 +19,7 @@ use url::{Position, Url};
 
 use super::Place;
 use crate::error::ConnectError;
-use crate::error::end::RequestError;
+use crate::error::disconnect::RequestError;
 use crate::net::connect::Line;
 use crate::net::http1::{Http1Connection, Request, describe};
 use crate::net::{configured, error_body};

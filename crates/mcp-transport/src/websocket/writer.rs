@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use super::observed::Traffic;
 use super::pulse::{Beat, Pulse};
 use super::socket::{PIECE, Socket};
-use crate::error::end::DisconnectReason;
+use crate::error::disconnect::DisconnectReason;
 use crate::transport::{Outbound, OutboundQueue};
 
 /// How many messages are taken from the queue at once.
@@ -37,7 +37,7 @@ pub(super) enum Unwritten {
     /// The connection is no longer there; what was read last says more.
     Gone(String),
     /// The peer is to be given up.
-    GivenUp(DisconnectReason),
+    CancelNotice(DisconnectReason),
 }
 
 impl Writer<'_> {
@@ -79,7 +79,7 @@ impl Writer<'_> {
                 }
                 Beat::Dead(after) => {
                     let message = format!("it has not answered a ping for {} s", after.as_secs_f64());
-                    return Err(Unwritten::GivenUp(DisconnectReason::Broken(message)));
+                    return Err(Unwritten::CancelNotice(DisconnectReason::Broken(message)));
                 }
             }
         }
@@ -124,7 +124,7 @@ impl Writer<'_> {
             match tokio::time::timeout_at(since + self.stall, &mut action).await {
                 Ok(done) => return done.map_err(|it| gone(&it)),
                 Err(_) if self.traffic.written() > since => since = self.traffic.written(),
-                Err(_) => return Err(Unwritten::GivenUp(DisconnectReason::Stalled(self.stall))),
+                Err(_) => return Err(Unwritten::CancelNotice(DisconnectReason::Stalled(self.stall))),
             }
         }
     }

@@ -143,7 +143,7 @@ impl World {
         match (answer["result"]["by"].as_str(), answer["error"]["message"].as_str()) {
             (Some(name), _) => name.to_owned(),
             (_, Some(why)) if why.contains("several callers share") => "several".to_owned(),
-            (_, Some(why)) if why.contains("is over") => "over".to_owned(),
+            (_, Some(why)) if why.contains("has ended") => "over".to_owned(),
             (_, Some("Method not found")) => "nobody".to_owned(),
             other => panic!("{other:?}"),
         }

@@ -161,7 +161,7 @@ async fn sk_17_sk_18_what_a_server_asks_is_answered_by_its_handler() {
     .await;
     check(|| sample(1, "refuse"), "1: Sampling denied by policy.").await;
     check(|| sample(1, "panic"), "1: the handler failed").await;
-    check(|| sample(1, "long"), "1: the answer has more than 50000 bytes").await;
+    check(|| sample(1, "long"), "1: the result has more than 50000 bytes").await;
     check(
         || ask(2, "sampling/createMessage", json!({})),
         "2: the parameters cannot be read: missing field `messages` at line 1 column 2",
@@ -174,7 +174,7 @@ async fn sk_17_sk_18_what_a_server_asks_is_answered_by_its_handler() {
     )
     .await;
     let page = json!({"mode": "url", "message": "m", "url": "https://a.example", "elicitationId": "1"});
-    check(move || ask(4, "elicitation/create", page.clone()), "4: the user cannot be asked in this way")
+    check(move || ask(4, "elicitation/create", page.clone()), "4: the user cannot be asked in this mode")
         .await;
     check(|| ask(5, "roots/list", Value::Null), r#"5: {"roots":[{"uri":"file:///work"}]}"#).await;
     check(|| ask(6, "tasks/list", json!({})), "6: Method not found").await;
@@ -330,11 +330,11 @@ async fn hd_fr028_sk_21_a_listener_hears_everything_in_order() {
     settle().await;
     let want = [
         "log Some(Notice) \"hello\"",
-        "fault: 13 bytes that are no protocol",
+        "fault: 13 bytes that are not protocol",
         "ToolsChanged",
         "updated a:b",
         "progress 0.5",
-        "fault: an answer to a request that is not ours",
+        "fault: a response to an unknown request",
         "notifications/odd {\"x\":1}",
     ];
     assert_eq!(*ears.0.lock().unwrap(), want);

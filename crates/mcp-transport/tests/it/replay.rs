@@ -71,7 +71,7 @@ async fn what_was_not_executed_is_sent_again_whatever_it_is() {
     check(vec![lost(), not_executed(0)], RetryPolicy::Once, (3, "done")).await;
     let unknown = "the answer was lost (gone), and it is not known whether the call ran";
     check(vec![not_executed(0), lost()], RetryPolicy::Never, (2, unknown)).await;
-    let forgetful = "the server forgets the session as soon as it is opened";
+    let forgetful = "the server loses the session as soon as it is opened";
     check(vec![not_executed(0), not_executed(1)], RetryPolicy::Never, (2, forgetful)).await;
 }
 

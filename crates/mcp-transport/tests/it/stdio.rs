@@ -264,7 +264,7 @@ async fn a_server_that_closes_its_input_and_lives_on_is_given_up() {
             other => break other.unwrap_err(),
         }
     };
-    assert!(error.to_string().contains("it closed its standard input, and lives on"), "{error}");
+    assert!(error.to_string().contains("it closed its standard input and keeps running"), "{error}");
 }
 
 #[tokio::test]

@@ -329,7 +329,7 @@ pub(crate) const PURE_FILES: &[&str] = &[
     "crates/mcp-transport/src/recording/take.rs",
     "crates/mcp-transport/src/recording/tape.rs",
     "crates/mcp-transport/src/recording/text.rs",
-    "crates/mcp-transport/src/redact.rs",
+    "crates/mcp-transport/src/redact/mod.rs",
     "crates/mcp-transport/src/rmcp_client/asked.rs",
     "crates/mcp-transport/src/rmcp_client/convert.rs",
     "crates/mcp-transport/src/rmcp_client/ledger.rs",
@@ -337,7 +337,7 @@ pub(crate) const PURE_FILES: &[&str] = &[
     "crates/mcp-transport/src/session/cache.rs",
     "crates/mcp-transport/src/session/header_params.rs",
     "crates/mcp-transport/src/stdio/encoding.rs",
-    "crates/mcp-transport/src/stdio/lines.rs",
+    "crates/mcp-transport/src/stdio/line_buffer.rs",
 ];
 
 /// A point in time, which a pure file may take as an argument.

@@ -9,7 +9,7 @@ fn words(event: &Event) -> String {
         Event::Message(data) => String::from_utf8_lossy(data).into_owned(),
         Event::Endpoint(data) => format!("<endpoint> {}", String::from_utf8_lossy(data)),
         Event::TooLarge(it) => {
-            let Oversize { head, tail, len: _ } = it;
+            let OversizedMessage { head, tail, len: _ } = it;
             format!("<too large> {}…{}", String::from_utf8_lossy(head), String::from_utf8_lossy(tail))
         }
     }

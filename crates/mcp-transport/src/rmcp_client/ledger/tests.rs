@@ -106,7 +106,7 @@ fn a_session_that_cannot_be_opened_again_ends_all_that_waits_for_it() {
 #[test]
 fn the_end_ends_everything_and_nothing_is_sent_after_it() {
     let mut ledger = open();
-    let ended = Disconnect::new(crate::error::end::DisconnectReason::PeerClosed);
+    let ended = Disconnect::new(crate::error::disconnect::DisconnectReason::PeerClosed);
     let why = "the server is no longer available: it closed the connection";
     assert_eq!(said(ledger.ended(&ended)), format!("fail #1 {why}; fail #2 {why}"));
     assert_eq!(ledger.send(OPENED.into()).unwrap_err(), Unsendable::Over);

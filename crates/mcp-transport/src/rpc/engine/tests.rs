@@ -1,14 +1,14 @@
-//! The engine against a peer that is played by hand, on a clock that stands still until everybody waits.
+//! The engine against a scripted peer, with paused time.
 
 use std::sync::Mutex;
 use std::time::Duration;
 
 use super::*;
-use crate::error::end::{DisconnectReason, RequestError};
-use crate::rpc::pending::MAX_CALLS;
+use crate::error::disconnect::{DisconnectReason, RequestError};
+use crate::transport::MAX_CALLS;
 
 impl Engine {
-    /// How many calls are in the table, and how many permits are out.
+    /// The number of calls in the table and of permits in use.
     pub(crate) fn in_flight(&self) -> (usize, usize) {
         (self.pending.len(), MAX_CALLS - self.out.permits().available_permits())
     }
@@ -17,26 +17,26 @@ impl Engine {
 struct Peer {
     engine: Arc<Engine>,
     queue: OutboundQueue,
-    incoming: mpsc::Receiver<Box<Incoming>>,
+    incoming: mpsc::Receiver<Box<IncomingMessage>>,
 }
 
 fn peer() -> Peer {
-    let (engine, queue, incoming) = Engine::new(Audience::Nobody, None);
+    let (engine, queue, incoming) = Engine::new(ListenerState::Absent, None);
     let timed = Arc::clone(&engine);
-    tokio::spawn(async move { timed.keep_time().await });
+    tokio::spawn(async move { timed.run_deadlines().await });
     Peer { engine, queue, incoming }
 }
 
-fn terms(deadline: u64, idle: Option<u64>) -> CallTerms {
-    CallTerms {
-        deadline: Some(Duration::from_secs(deadline)),
-        idle: idle.map(Duration::from_secs),
-        ..CallTerms::default()
+fn settings(timeout: u64, idle_timeout: Option<u64>) -> CallSettings {
+    CallSettings {
+        timeout: Some(Duration::from_secs(timeout)),
+        idle_timeout: idle_timeout.map(Duration::from_secs),
+        ..CallSettings::default()
     }
 }
 
-/// A call in a task of its own; what it was told, in words.
-fn call(engine: &Arc<Engine>, terms: CallTerms) -> tokio::task::JoinHandle<String> {
+/// Starts a call in its own task; resolves with its outcome as text.
+fn call(engine: &Arc<Engine>, settings: CallSettings) -> tokio::task::JoinHandle<String> {
     let engine = Arc::clone(engine);
     tokio::spawn(async move {
         let message = |id| OutboundMessage {
@@ -44,22 +44,22 @@ fn call(engine: &Arc<Engine>, terms: CallTerms) -> tokio::task::JoinHandle<Strin
             head: MessageHead::new(Some(id), "m".into(), None),
             body: frame::request(id, "m", "", ""),
         };
-        match engine.call(terms, message).await.1 {
-            Outcome::Answer { frame, is_error, payload } => {
+        match engine.call(settings, message).await.1 {
+            CallOutcome::Response { frame, is_error, payload } => {
                 let payload = String::from_utf8_lossy(&frame[payload..]).into_owned();
                 format!("{} {payload}", if is_error { "error" } else { "result" })
             }
-            Outcome::LaneEnded(why) => format!("{why:?}"),
-            Outcome::Expired(expiry) => format!("{expiry:?}"),
-            Outcome::Closed(ended) => format!("closed: {ended}"),
+            CallOutcome::StreamFailed(why) => format!("{why:?}"),
+            CallOutcome::Expired(expiry) => format!("{expiry:?}"),
+            CallOutcome::Closed(ended) => format!("closed: {ended}"),
         }
     })
 }
 
 impl Peer {
-    /// The next thing the engine sends: the id of a message, or `-id` for an abandonment.
+    /// The next command of the engine: the id of a message, or `-id` for a cancellation.
     async fn sent(&mut self) -> i64 {
-        match self.queue.next().await.expect("the engine lives") {
+        match self.queue.next().await.expect("the engine is alive") {
             Outbound::Send(message) => message.head.id.map_or(0, |it| it as i64),
             Outbound::Cancel { id, .. } => -(id as i64),
         }
@@ -71,9 +71,9 @@ impl Peer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_go_to_their_calls_in_any_order() {
+async fn responses_match_their_calls_in_any_order() {
     let mut peer = peer();
-    let (a, b) = (call(&peer.engine, terms(60, None)), call(&peer.engine, terms(60, None)));
+    let (a, b) = (call(&peer.engine, settings(60, None)), call(&peer.engine, settings(60, None)));
     let (first, second) = (peer.sent().await, peer.sent().await);
     peer.say(format!(r#"{{"result":{{"id":{first}}},"id":{second}}}"#));
     peer.say(format!(r#"{{"id":{first},"error":{{"code":1}}}}"#));
@@ -83,29 +83,29 @@ async fn answers_go_to_their_calls_in_any_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_a_foreign_and_a_second_answer_touch_nobody() {
+async fn late_unknown_and_duplicate_responses_are_dropped() {
     let mut peer = peer();
-    let waiting = call(&peer.engine, terms(60, None));
+    let waiting = call(&peer.engine, settings(60, None));
     let id = peer.sent().await;
     for other in [id + 1, id + (1 << 16), 0, i64::MAX] {
         peer.say(format!(r#"{{"id":{other},"result":1}}"#));
     }
     peer.say(r#"{"id":"x","result":1}"#);
     peer.say(r#"{"id":null,"error":{"code":-1}}"#);
-    // A ping of the peer's under our call's number is a request.
+    // A ping from the server with the id of our call is a request.
     peer.say(format!(r#"{{"id":{id},"method":"ping"}}"#));
     peer.say(format!(r#"{{"id":{id},"result":2}}"#));
     peer.say(format!(r#"{{"id":{id},"result":3}}"#));
     assert_eq!(waiting.await.unwrap(), "result 2}");
     assert!(
-        matches!(peer.incoming.recv().await.map(|it| *it), Some(Incoming::Request { method, .. }) if method == "ping")
+        matches!(peer.incoming.recv().await.map(|it| *it), Some(IncomingMessage::Request { method, .. }) if method == "ping")
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_an_id_only_an_error_is_an_answer_and_only_on_its_requests_own_lane() {
+async fn only_an_error_on_a_request_stream_may_lack_an_id() {
     let mut peer = peer();
-    let waiting = [(); 2].map(|()| call(&peer.engine, terms(60, None)));
+    let waiting = [(); 2].map(|()| call(&peer.engine, settings(60, None)));
     let ids = [peer.sent().await as u64, peer.sent().await as u64];
     let say = |lane, text: &'static str| {
         peer.engine.deliver(lane, Bytes::from_static(text.as_bytes()));
@@ -123,10 +123,10 @@ async fn without_an_id_only_an_error_is_an_answer_and_only_on_its_requests_own_l
 }
 
 #[tokio::test(start_paused = true)]
-async fn hd_119_a_silent_peer_costs_a_call_its_deadline_and_is_told() {
+async fn hd_119_silent_server_ends_a_call_at_its_deadline_with_a_cancel_notice() {
     let mut peer = peer();
     let begun = Instant::now();
-    let waiting = call(&peer.engine, terms(60, None));
+    let waiting = call(&peer.engine, settings(60, None));
     let id = peer.sent().await;
     assert_eq!(waiting.await.unwrap(), "Absolute(60s)");
     assert_eq!(begun.elapsed().as_secs(), 60);
@@ -134,13 +134,13 @@ async fn hd_119_a_silent_peer_costs_a_call_its_deadline_and_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_moves_the_idle_deadline_and_is_heard() {
+async fn progress_moves_the_idle_deadline_and_is_reported() {
     let mut peer = peer();
     let heard = Arc::new(Mutex::new(Vec::new()));
     let hear = Arc::clone(&heard);
     let progress: OnProgress = Arc::new(move |it| hear.lock().unwrap().push(it.progress));
     let begun = Instant::now();
-    let waiting = call(&peer.engine, CallTerms { progress: Some(progress), ..terms(60, Some(5)) });
+    let waiting = call(&peer.engine, CallSettings { progress: Some(progress), ..settings(60, Some(5)) });
     let id = peer.sent().await;
     for step in 1..=3 {
         tokio::time::sleep(Duration::from_secs(4)).await;
@@ -154,48 +154,48 @@ async fn progress_moves_the_idle_deadline_and_is_heard() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dropped_call_is_cancelled_on_the_wire_and_only_then() {
+async fn only_a_dropped_call_is_cancelled() {
     let mut peer = peer();
-    let (dropped, kept) = (call(&peer.engine, terms(60, None)), call(&peer.engine, terms(60, None)));
+    let (dropped, kept) = (call(&peer.engine, settings(60, None)), call(&peer.engine, settings(60, None)));
     let (first, second) = (peer.sent().await, peer.sent().await);
     dropped.abort();
     assert_eq!(peer.sent().await, -first);
     peer.say(format!(r#"{{"id":{first},"result":1}}"#));
     peer.say(format!(r#"{{"id":{second},"result":2}}"#));
     assert_eq!(kept.await.unwrap(), "result 2}");
-    let next = call(&peer.engine, terms(60, None));
-    assert!(peer.sent().await > second, "nothing was abandoned in between");
+    let next = call(&peer.engine, settings(60, None));
+    assert!(peer.sent().await > second, "nothing was cancelled in between");
     next.abort();
 }
 
 #[tokio::test(start_paused = true)]
-async fn hd_117_the_end_of_the_connection_ends_every_call() {
+async fn hd_117_disconnect_ends_every_call() {
     let mut peer = peer();
-    let waiting = call(&peer.engine, terms(60, None));
+    let waiting = call(&peer.engine, settings(60, None));
     peer.sent().await;
     peer.engine.close(Arc::new(Disconnect::new(DisconnectReason::PeerClosed)));
     assert_eq!(waiting.await.unwrap(), "closed: it closed the connection");
-    assert_eq!(call(&peer.engine, terms(60, None)).await.unwrap(), "closed: it closed the connection");
+    assert_eq!(call(&peer.engine, settings(60, None)).await.unwrap(), "closed: it closed the connection");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lane_that_ends_ends_its_call_alone() {
+async fn stream_error_ends_only_its_own_call() {
     let mut peer = peer();
-    let (a, b) = (call(&peer.engine, terms(60, None)), call(&peer.engine, terms(60, None)));
+    let (a, b) = (call(&peer.engine, settings(60, None)), call(&peer.engine, settings(60, None)));
     let (first, second) = (peer.sent().await as u64, peer.sent().await as u64);
     let fault = RequestError { status: Some(500), message: "no".into(), error: None };
     peer.engine.stream_failed(first, StreamError::Lost(fault));
-    assert!(a.await.unwrap().starts_with("Lost(Fault { status: Some(500)"));
-    // An error without an id is about the lane it came by.
+    assert!(a.await.unwrap().starts_with("Lost(RequestError { status: Some(500)"));
+    // An error without an id belongs to the request of its stream.
     let error = Bytes::from_static(br#"{"error":{"code":7},"id":null}"#);
     peer.engine.deliver(StreamId::Request(second, Epoch(0)), error);
     assert_eq!(b.await.unwrap(), r#"error {"code":7},"id":null}"#);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_is_counted_and_refused_not_kept() {
+async fn excess_messages_are_counted_and_refused() {
     let mut peer = peer();
-    for _ in 0..MOST_INCOMING + 10 {
+    for _ in 0..MAX_INCOMING + 10 {
         peer.say(r#"{"method":"notifications/message"}"#);
     }
     assert_eq!(peer.engine.counters(), (0, 10));
@@ -207,17 +207,17 @@ async fn a_flood_is_counted_and_refused_not_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_does_not_read_is_not_fed_for_ever() {
+async fn calls_are_refused_when_the_server_does_not_read() {
     let peer = peer();
     let big = "x".repeat(1 << 20);
     let mut told = Vec::new();
-    for _ in 0..(MOST_QUEUED_BYTES >> 20) + 2 {
+    for _ in 0..(MAX_QUEUED_BYTES >> 20) + 2 {
         let engine = Arc::clone(&peer.engine);
         let body = Bytes::from(big.clone());
         told.push(tokio::spawn(async move {
             let head = |id| MessageHead::new(Some(id), "m".into(), None);
             engine
-                .call(terms(60, None), |id| OutboundMessage { epoch: Epoch(0), head: head(id), body })
+                .call(settings(60, None), |id| OutboundMessage { epoch: Epoch(0), head: head(id), body })
                 .await
                 .1
         }));
@@ -225,8 +225,8 @@ async fn a_peer_that_does_not_read_is_not_fed_for_ever() {
     let mut refused = 0;
     for it in told {
         match it.await.unwrap() {
-            Outcome::LaneEnded(StreamError::Refused(_)) => refused += 1,
-            Outcome::Expired(_) => {}
+            CallOutcome::StreamFailed(StreamError::Refused(_)) => refused += 1,
+            CallOutcome::Expired(_) => {}
             other => panic!("{other:?}"),
         }
     }
@@ -234,30 +234,30 @@ async fn a_peer_that_does_not_read_is_not_fed_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_asks_and_does_not_read_gets_no_pile_of_answers() {
+async fn responses_are_dropped_when_the_server_does_not_read() {
     let peer = peer();
-    let id = ForeignId { epoch: Epoch(0), text: "1".repeat(1000) };
-    for _ in 0..2 * MOST_QUEUED_BYTES / 1000 {
-        peer.engine.answer(&id, &Ok(RawJson::empty_object()));
+    let id = ServerRequestId { epoch: Epoch(0), text: "1".repeat(1000) };
+    for _ in 0..2 * MAX_QUEUED_BYTES / 1000 {
+        peer.engine.respond(&id, &Ok(RawJson::empty_object()));
     }
-    assert!(peer.engine.out.queued_bytes() < MOST_QUEUED_BYTES + 2000);
+    assert!(peer.engine.out.queued_bytes() < MAX_QUEUED_BYTES + 2000);
     assert!(peer.engine.counters().1 > 0);
-    let long = "1".repeat(LONGEST_FOREIGN_ID + 1);
+    let long = "1".repeat(MAX_REQUEST_ID_BYTES + 1);
     peer.say(format!(r#"{{"id":{long},"method":"ping"}}"#));
-    assert!(peer.engine.counters().0 > 1000, "a request under an endless id is noise");
+    assert!(peer.engine.counters().0 > 1000, "a request with an oversized id is noise");
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_belongs_to_the_session_that_asked() {
+async fn response_is_sent_to_the_session_of_its_request() {
     let mut peer = peer();
     let lanes =
         [(StreamId::Shared, 0), (StreamId::Notifications(Epoch(1)), 1), (StreamId::Request(7, Epoch(2)), 2)];
     for (lane, epoch) in lanes {
         peer.engine.deliver(lane, Bytes::from_static(br#"{"id":1,"method":"roots/list"}"#));
-        let Some(Incoming::Request { id, .. }) = peer.incoming.recv().await.map(|it| *it) else {
+        let Some(IncomingMessage::Request { id, .. }) = peer.incoming.recv().await.map(|it| *it) else {
             panic!("a request")
         };
-        peer.engine.answer(&id, &Ok(RawJson::empty_object()));
+        peer.engine.respond(&id, &Ok(RawJson::empty_object()));
         let Some(Outbound::Send(answer)) = peer.queue.next().await else { panic!("an answer") };
         assert_eq!(
             (answer.epoch, &answer.body[..]),
@@ -267,21 +267,21 @@ async fn an_answer_belongs_to_the_session_that_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_is_taken_apart_once() {
+async fn nested_batch_is_ignored() {
     let mut peer = peer();
-    let waiting = call(&peer.engine, terms(60, None));
+    let waiting = call(&peer.engine, settings(60, None));
     let id = peer.sent().await;
     peer.say(format!(r#"[[{{"id":{id},"result":0}}],{{"method":"n"}},{{"id":{id},"result":1}}]"#));
     assert_eq!(waiting.await.unwrap(), "result 1}");
     assert!(
-        matches!(peer.incoming.recv().await.map(|it| *it), Some(Incoming::Notification { method, .. }) if method == "n")
+        matches!(peer.incoming.recv().await.map(|it| *it), Some(IncomingMessage::Notification { method, .. }) if method == "n")
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wire_is_told_what_somebody_waited_for_and_what_was_nobodys() {
+async fn frames_are_classified_as_solicited_or_unsolicited() {
     let mut peer = peer();
-    let waiting = call(&peer.engine, terms(60, None));
+    let waiting = call(&peer.engine, settings(60, None));
     let id = peer.sent().await;
     let check = |text: String, want| {
         assert_eq!(peer.engine.deliver(StreamId::Shared, Bytes::from(text.clone())), want, "{text}");
@@ -290,13 +290,13 @@ async fn a_wire_is_told_what_somebody_waited_for_and_what_was_nobodys() {
     let progress = |token| {
         format!(r#"{{"method":"notifications/progress","params":{{"progressToken":{token},"progress":1}}}}"#)
     };
-    // A server may send as much of it as it likes, also while the call goes on.
+    // Progress is unsolicited even while its call is in flight.
     check(progress(id), MessageClass::Unsolicited(1));
     check(progress(id + 1), MessageClass::Unsolicited(1));
     check(r#"{"method":"notifications/progress"}"#.to_owned(), MessageClass::Unsolicited(1));
     check(r#"{"id":1,"method":"ping"}"#.to_owned(), MessageClass::Unsolicited(1));
     check(
-        format!(r#"{{"id":"{}","method":"ping"}}"#, "x".repeat(LONGEST_FOREIGN_ID)),
+        format!(r#"{{"id":"{}","method":"ping"}}"#, "x".repeat(MAX_REQUEST_ID_BYTES)),
         MessageClass::Unsolicited(1),
     );
     for idle in
@@ -307,35 +307,35 @@ async fn a_wire_is_told_what_somebody_waited_for_and_what_was_nobodys() {
     check(format!("[{changed},{changed},{}]", progress(id)), MessageClass::Unsolicited(3));
     check(format!(r#"[{},{{"id":2,"method":"ping"}}]"#, progress(id)), MessageClass::Unsolicited(2));
     check(format!(r#"{{"id":{id},"result":2}}"#), MessageClass::Solicited);
-    // It was answered: what comes still is late.
+    // The call has ended, so the response is late.
     check(progress(id), MessageClass::Unsolicited(1));
     check(format!(r#"{{"id":{id},"result":3}}"#), MessageClass::Unsolicited(1));
     assert_eq!(waiting.await.unwrap(), "result 2}");
-    // Nobody takes what waits: a request for which there is no room is refused, and nobody's.
-    for _ in 0..MOST_INCOMING {
+    // The queue is full: the request is refused and counts as unsolicited.
+    for _ in 0..MAX_INCOMING {
         peer.engine.deliver(StreamId::Shared, Bytes::from_static(br#"{"id":3,"method":"x"}"#));
     }
     check(r#"{"id":3,"method":"x"}"#.to_owned(), MessageClass::Unsolicited(1));
 }
 
-/// Of so many calls that are on their way, since whose predecessors were answered, the wire takes some, and then those who have
-/// their turn, of whom one call more begins only now.
+/// With `calls` in flight and `responses` received since the last write, the transport takes some messages, then yields
+/// to ready tasks, one of which starts another call.
 async fn gathered(calls: usize, first: usize) -> usize {
     let Peer { engine, mut queue, incoming: _incoming } = peer();
-    let _calls: Vec<_> = (0..calls).map(|_| call(&engine, terms(60, None))).collect();
+    let _calls: Vec<_> = (0..calls).map(|_| call(&engine, settings(60, None))).collect();
     while engine.in_flight().0 < calls {
         tokio::task::yield_now().await;
     }
     let mut batch = Vec::new();
     queue.next_many(&mut batch, first).await;
     (0..calls).for_each(|_| engine.out.count_response());
-    let _one_more = call(&engine, terms(60, None));
+    let _one_more = call(&engine, settings(60, None));
     queue.fill_batch(&mut batch, 256).await;
     batch.len()
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_comes_together_is_written_together_until_it_is_enough_for_the_peer() {
+async fn messages_are_batched_until_the_batch_is_full() {
     assert_eq!((gathered(60, 2).await, gathered(60, 19).await, gathered(60, 20).await), (61, 61, 20));
     assert_eq!((gathered(2, 1).await, gathered(2, 2).await, gathered(1, 1).await), (3, 2, 1));
 }

@@ -1,4 +1,4 @@
-//! Rows of frames in the key orders of real servers, and a property: on any object that serde_json reads, we agree.
+//! Frames in the key orders of real servers, and a property: the scanner agrees with serde_json on any object.
 
 use super::*;
 use proptest::prelude::*;
@@ -7,18 +7,18 @@ use serde_json::{Map, Value, json};
 fn describe(frame: &str) -> String {
     let text = |range: Range<usize>| &frame[range];
     match scan(frame.as_bytes()) {
-        Scanned::Response { id, is_error, payload } => {
+        ScannedFrame::Response { id, is_error, payload } => {
             let kind = if is_error { "error" } else { "result" };
             format!("{kind} {id:?} {}", &frame[payload..payload + 1])
         }
-        Scanned::Request { id, method } => format!("request {} {}", text(id), text(method)),
-        Scanned::Notification { method, params } => {
+        ScannedFrame::Request { id, method } => format!("request {} {}", text(id), text(method)),
+        ScannedFrame::Notification { method, params } => {
             format!("notification {} {}", text(method), params.map_or("-", |it| &frame[it..it + 1]))
         }
-        Scanned::Batch(items) => {
+        ScannedFrame::Batch(items) => {
             format!("batch {}", items.into_iter().map(text).collect::<Vec<_>>().join(" "))
         }
-        Scanned::Noise => "noise".to_owned(),
+        ScannedFrame::Noise => "noise".to_owned(),
     }
 }
 
@@ -28,7 +28,7 @@ fn check(frame: &str, want: &str) {
 }
 
 #[test]
-fn the_key_orders_of_typescript_python_and_go() {
+fn key_orders_of_typescript_python_and_go() {
     check(r#"{"result":{"id":9,"content":[]},"jsonrpc":"2.0","id":4}"#, "result Number(4) {");
     check(r#"{"jsonrpc":"2.0","id":4,"result":{"tools":[{"id":7}]}}"#, "result Number(4) {");
     check(r#"{"jsonrpc":"2.0","result":[],"id":4}"#, "result Number(4) [");
@@ -37,7 +37,7 @@ fn the_key_orders_of_typescript_python_and_go() {
 }
 
 #[test]
-fn the_usual_beginning_says_what_a_walk_would_say() {
+fn fast_path_agrees_with_the_full_scan() {
     const BEGINNING: &str = r#"{"jsonrpc":"2.0","id":"#;
     for (rest, is_usual) in [
         (r#"4,"result":{"a":1}}"#, true),
@@ -57,15 +57,15 @@ fn the_usual_beginning_says_what_a_walk_would_say() {
         (r#"4,"method":"ping"}"#, false),
     ] {
         let frame = format!("{BEGINNING}{rest}");
-        let walked = object(&mut Cursor { frame: frame.as_bytes(), at: 0 });
-        let usual = usual(frame.as_bytes());
-        assert_eq!(usual.is_some(), is_usual, "{frame}");
-        assert_eq!(usual.unwrap_or(walked.clone()), walked, "{frame}");
+        let map_json_strings = object(&mut Cursor { frame: frame.as_bytes(), at: 0 });
+        let scan_common_response = scan_common_response(frame.as_bytes());
+        assert_eq!(scan_common_response.is_some(), is_usual, "{frame}");
+        assert_eq!(scan_common_response.unwrap_or(map_json_strings.clone()), map_json_strings, "{frame}");
     }
 }
 
 #[test]
-fn kind_comes_before_id() {
+fn kind_is_decided_before_the_id() {
     check(r#"{"jsonrpc":"2.0","id":4,"method":"ping"}"#, r#"request 4 "ping""#);
     check(r#"{"method":"ping","id":4,"jsonrpc":"2.0"}"#, r#"request 4 "ping""#);
     check(r#"{"method":"ping","result":{},"id":4}"#, r#"request 4 "ping""#);
@@ -75,7 +75,7 @@ fn kind_comes_before_id() {
 }
 
 #[test]
-fn ids_of_other_people_are_not_ours() {
+fn foreign_ids_are_not_ours() {
     check(r#"{"id":"4","result":{}}"#, "result Number(4) {");
     check(r#"{"id":"x4","result":{}}"#, "result Foreign {");
     check(r#"{"id":4.0,"result":{}}"#, "result Foreign {");
@@ -87,7 +87,7 @@ fn ids_of_other_people_are_not_ours() {
 }
 
 #[test]
-fn strings_and_brackets_do_not_mislead() {
+fn strings_and_brackets_are_skipped() {
     check(r#"{"a":"\"id\":1,}]","result":"\\","id":2}"#, "result Number(2) \"");
     check(r#"{"result":{"x":["}",{"y":"]"}]},"id":2}"#, "result Number(2) {");
     check(r#"{"result":true,"id":2}"#, "result Number(2) t");
@@ -95,7 +95,7 @@ fn strings_and_brackets_do_not_mislead() {
 }
 
 #[test]
-fn what_is_no_message_is_noise() {
+fn invalid_message_is_noise() {
     for text in [
         "",
         "hello",
@@ -148,7 +148,7 @@ proptest! {
     fn serde_json_agrees(pairs in prop::collection::vec((any_key(), any_value()), 0..6), pretty in any::<bool>()) {
         let mut seen = std::collections::HashSet::new();
         let pairs: Vec<_> = pairs.into_iter().filter(|(key, _)| seen.insert(key.clone())).collect();
-        // Written by hand, to keep the order that was drawn.
+        // Written by hand to keep the generated key order.
         let space = if pretty { "\n  " } else { "" };
         let body: Vec<String> =
             pairs.iter().map(|(key, value)| format!("{space}{}:{space}{value}", json!(key))).collect();
@@ -156,7 +156,7 @@ proptest! {
         let get = |key: &str| pairs.iter().find(|it| it.0 == key).map(|it| &it.1);
         let at = |key: &str| pairs.iter().position(|it| it.0 == key);
         match scan(frame.as_bytes()) {
-            Scanned::Response { id, is_error, payload } => {
+            ScannedFrame::Response { id, is_error, payload } => {
                 let key = if is_error { "error" } else { "result" };
                 let mut stream = serde_json::Deserializer::from_str(&frame[payload..]).into_iter::<Value>();
                 prop_assert_eq!(Some(&stream.next().unwrap().unwrap()), get(key));
@@ -169,18 +169,18 @@ proptest! {
                     Some(_) => Id::Foreign,
                 };
                 prop_assert_eq!(id, want);
-                // A method makes it no response, unless id and payload both came before it.
+                // An object with a method is no response, unless id and payload come before the method.
                 prop_assert!(at("method").is_none_or(|it| Some(it) > at(key) && Some(it) > at("id") && at("id").is_some()));
             }
-            Scanned::Request { .. } => prop_assert!(get("method").is_some() && get("id").is_some_and(|it| !it.is_null())),
-            Scanned::Notification { .. } => {
+            ScannedFrame::Request { .. } => prop_assert!(get("method").is_some() && get("id").is_some_and(|it| !it.is_null())),
+            ScannedFrame::Notification { .. } => {
                 prop_assert!(get("method").is_some() && get("id").is_none_or(Value::is_null));
             }
-            Scanned::Noise => {
+            ScannedFrame::Noise => {
                 let no_error = get("error").is_none_or(Value::is_null);
                 prop_assert!(get("method").is_none() && get("result").is_none() && no_error);
             }
-            Scanned::Batch(_) => prop_assert!(false),
+            ScannedFrame::Batch(_) => prop_assert!(false),
         }
     }
 

@@ -39,7 +39,7 @@ async fn marked_arguments_are_sent_as_headers_and_tools_with_odd_marks_are_set_a
     let Listing { items, rejected, .. } = session.list_tools().await.unwrap();
     assert_eq!((items.len(), &*items[0].name), (1, "echo"));
     assert_eq!(rejected[0].name.as_deref(), Some("odd"));
-    assert_eq!(rejected[0].reason, "`x-mcp-header` of `a` is no name of a header");
+    assert_eq!(rejected[0].reason, "`x-mcp-header` of `a` is not a header name");
     session.call_tool("echo", &arguments, CallOptions::default()).await.unwrap();
     let raw = RawJson::parse(r#"{"name":"echo","arguments":{"region":"eu"}}"#.into()).unwrap();
     session.request_raw("tools/call", Some("echo"), &raw, CallOptions::default()).await.unwrap();

@@ -55,7 +55,7 @@ async fn a_server_that_forgets_every_session_is_not_asked_for_ever() {
     let peer = Peer::start(|it| legacy(it, "s", |_| reply(404, "", ""))).await;
     let session = How::legacy().connect(&peer.url).await.unwrap();
     let error = call(&session).await.unwrap_err();
-    assert_eq!(error.to_string(), "the server forgets the session as soon as it is opened");
+    assert_eq!(error.to_string(), "the server loses the session as soon as it is opened");
     assert_eq!(peer.count("initialize"), 2);
 }
 

@@ -1,14 +1,14 @@
 //! Whatever happens to a session in whatever order: each call ends once, by its deadline, with its own answer or with what
-//! came before that; nobody is answered who has gone, and nothing is left behind. A [model](model) that knows the events
+//! came before that; nobody is answered who has closed, and nothing is left behind. A [model](model) that knows the events
 //! alone has the second opinion, after each of them.
 //!
 //! `PROPTEST_CASES` sets how many stories are told.
 
 mod calls;
+mod handshake;
+mod harness;
 mod model;
-mod opening;
 mod peer;
-mod world;
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use proptest::sample::Index;
 use serde_json::{Value, json};
 
 use super::RetryPolicy;
-use crate::error::end::{DisconnectReason, RequestError};
+use crate::error::disconnect::{DisconnectReason, RequestError};
 use crate::transport::{Epoch, RequestId, StreamError, StreamId};
 use calls::{Kind, Terms, result};
+use harness::{Question, World, opened, plain};
 use model::{Stage, Told};
 use peer::Manners;
-use world::{Question, World, opened, plain};
 
 /// How many stories are told where nothing else is said.
 const CASES: u32 = 200;
@@ -233,7 +233,7 @@ impl World {
             Step::Announce => {
                 self.settle().await;
                 self.deliver(StreamId::Shared, &json!({"method": "notifications/tools/list_changed"}));
-                self.announced += u64::from(!self.closed);
+                self.list_changes_supported += u64::from(!self.closed);
                 self.settle().await;
             }
             Step::Ask(asking, lane) => {

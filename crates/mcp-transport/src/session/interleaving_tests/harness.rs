@@ -50,12 +50,12 @@ pub(super) struct World {
     /// be.
     cancelled: [Vec<RequestId>; 2],
     let_go: [Vec<RequestId>; 2],
-    pub(super) announced: u64,
+    pub(super) list_changes_supported: u64,
     pub(super) noise: u64,
     pub(super) questions: Vec<Question>,
     /// How often each question was answered.
     answers: HashMap<String, usize>,
-    held: Arc<Held>,
+    held: Arc<QueuePermit>,
 }
 
 /// An `initialize` that opens the session again.
@@ -83,16 +83,16 @@ pub(super) struct Question {
 
 /// Answers a question when it may.
 #[derive(Default)]
-pub(super) struct Held(Mutex<HashMap<String, Arc<Notify>>>);
+pub(super) struct QueuePermit(Mutex<HashMap<String, Arc<Notify>>>);
 
-impl Held {
+impl QueuePermit {
     pub(super) fn gate(&self, id: &str) -> Arc<Notify> {
         Arc::clone(self.0.lock().unwrap().entry(id.to_owned()).or_default())
     }
 }
 
 #[async_trait]
-impl RawRequestHandler for Held {
+impl RawRequestHandler for QueuePermit {
     fn handles(&self, method: &str) -> bool {
         method == "elicitation/create"
     }
@@ -109,7 +109,7 @@ impl World {
     pub(super) async fn open(era: Era, manners: Manners) -> World {
         let (peers, mut dialled) = mpsc::unbounded_channel();
         let dial: Arc<dyn Dial> = Arc::new(Hand { peers, manners });
-        let held = Arc::new(Held::default());
+        let held = Arc::new(QueuePermit::default());
         let options = SessionOptions {
             eras: match era {
                 Era::Legacy => Eras::Legacy,
@@ -143,7 +143,7 @@ impl World {
             texts: 0,
             cancelled: Default::default(),
             let_go: Default::default(),
-            announced: 0,
+            list_changes_supported: 0,
             noise: 0,
             questions: Vec::new(),
             answers: HashMap::new(),
@@ -246,7 +246,7 @@ impl World {
 
     /// Calls end whose deadline has passed, and all of them when the connection is over.
     fn look(&mut self) {
-        let is_over = !self.closed && self.session.wire.engine().ended().is_some();
+        let is_over = !self.closed && self.session.connection.engine().ended().is_some();
         if is_over {
             assert!(self.may_end, "nothing has ended the connection");
             self.closed = true;
@@ -383,7 +383,7 @@ impl World {
                         assert_eq!((opening.call, opening.answer), (call, Some(Ok(()))));
                         self.epoch = opening.epoch;
                         // It may be another server by now.
-                        self.announced += 1;
+                        self.list_changes_supported += 1;
                     }
                     (Some(id), _, Some(_)) => {
                         assert_eq!(message.epoch, self.epoch);
@@ -423,7 +423,7 @@ impl World {
             }
             call.check_progress();
         }
-        assert_eq!(self.session.wire.engine().in_flight(), (in_flight, in_flight), "calls and permits");
+        assert_eq!(self.session.connection.engine().in_flight(), (in_flight, in_flight), "calls and permits");
         for [got, want] in [&self.cancelled, &self.let_go] {
             let [mut got, mut want] = [got.clone(), want.clone()];
             got.sort_unstable();
@@ -436,7 +436,7 @@ impl World {
         }
         assert_eq!(
             (self.session.list_changes().borrow().tools, self.session.counters().0),
-            (self.announced, self.noise)
+            (self.list_changes_supported, self.noise)
         );
         assert_eq!(*self.session.state().borrow() == SessionState::Connected, !self.closed);
         assert!(
@@ -449,7 +449,7 @@ impl World {
     pub(super) fn check_end(&self) {
         assert!(self.closed && self.closings.is_empty());
         assert!(self.calls.iter().all(|it| matches!(it.stage, Stage::Over)));
-        assert_eq!(self.session.wire.engine().in_flight(), (0, 0));
+        assert_eq!(self.session.connection.engine().in_flight(), (0, 0));
         assert!(self.peer.is_gone());
     }
 

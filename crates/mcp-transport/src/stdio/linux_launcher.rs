@@ -1,12 +1,13 @@
-//! From a program to a process, without copying ours.
+//! Starts processes on Linux without forking the host.
 //!
-//! A child has to ask the kernel for SIGKILL when its parent dies, after it was made and before its program runs. The
-//! standard library forks for that, and a fork copies the page tables of the whole host and has it copy each page that
-//! it writes to next: what a start costs would grow with who asks for it. Here the child borrows our memory until its
-//! program is there, and the thread that starts it stands still meanwhile: what `posix_spawn` does, which cannot ask.
+//! A child must ask the kernel for SIGKILL on its parent's death (`PR_SET_PDEATHSIG`) after it is created and before
+//! its program runs. `std::process::Command` forks to run such code, and a fork copies the page tables of the whole
+//! host and makes it copy each page that it writes next, so a start costs more in a larger host (docs/performance.md
+//! has the measurement). Here the child shares our memory until its program runs, and the starting thread waits
+//! meanwhile (`CLONE_VM | CLONE_VFORK`), as in `posix_spawn`, which cannot set the signal.
 //!
-//! This is the one file of the workspace with `unsafe`. What a child does before its program is [`Plan::enter`]: system
-//! calls on what was laid out before, no allocation, no lock, nothing that unwinds.
+//! This is the only file in the workspace with `unsafe`. Before its program, a child only runs [`Plan::enter`]: system
+//! calls on prepared data, without allocation, locks or unwinding.
 
 #![expect(unsafe_code, reason = "between clone and exec there can be nothing but system calls")]
 
@@ -27,18 +28,18 @@ use nix::unistd::Pid;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::program::{Life, Program};
+use super::program::{ChildStatus, Program};
 
-/// Room for [`Plan::enter`], which needs a few hundred bytes, and for what an unoptimised build adds.
-const STACK: usize = 64 << 10;
+/// Stack size for [`Plan::enter`], which needs a few hundred bytes, with room for unoptimized builds.
+const STACK_BYTES: usize = 64 << 10;
 
-/// Where a program is looked for without `PATH`.
-const NO_PATH: &[u8] = b"/bin:/usr/bin";
+/// Where a program is searched without `PATH`.
+const DEFAULT_PATH: &[u8] = b"/bin:/usr/bin";
 
-/// Who runs a text that names no interpreter, as with `execvp`.
+/// Runs a script without an interpreter line, as `execvp` does.
 const SHELL: &CStr = c"/bin/sh";
 
-/// A child of this process that somebody has to wait for.
+/// A child process that must be waited for.
 #[derive(Debug)]
 pub(super) struct Process(Pid);
 
@@ -47,20 +48,20 @@ impl Process {
         self.0.as_raw().unsigned_abs()
     }
 
-    /// Whether it has ended. Its number may be another's as soon as this has said so.
-    pub(super) fn look(&mut self) -> Life {
+    /// Whether it has exited. Afterwards its process id may be reused.
+    pub(super) fn poll_exit(&mut self) -> ChildStatus {
         let mut status = 0;
         // SAFETY: it writes to a local.
         match unsafe { libc::waitpid(self.0.as_raw(), &raw mut status, libc::WNOHANG) } {
-            0 => Life::Runs,
-            -1 if Errno::last() == Errno::EINTR => Life::Runs,
-            -1 => Life::Ended(None),
-            _ => Life::Ended(Some(ExitStatus::from_raw(status))),
+            0 => ChildStatus::Running,
+            -1 if Errno::last() == Errno::EINTR => ChildStatus::Running,
+            -1 => ChildStatus::Exited(None),
+            _ => ChildStatus::Exited(Some(ExitStatus::from_raw(status))),
         }
     }
 
-    /// What is readable when the process has ended, for this runtime to watch. `None` where the system has no such thing.
-    pub(super) fn news(&self) -> Option<AsyncFd<OwnedFd>> {
+    /// A pidfd, readable when the process has exited, registered with this runtime. `None` where the system has none.
+    pub(super) fn exit_watch(&self) -> Option<AsyncFd<OwnedFd>> {
         // SAFETY: the process was not waited for, so that its number is its own. What is opened is closed on exec by
         // itself and is nobody else's, and what owns it never gives another number.
         unsafe {
@@ -71,12 +72,12 @@ impl Process {
     }
 }
 
-/// Starts the program as the leader of a process group of its own, with these as standard input, output and error; none
-/// of them may be one of ours. The process dies with the thread that calls this.
+/// Starts the program as the leader of a process group of its own, with these descriptors as standard input, output and
+/// error; none of them may be below 3. The process dies with the calling thread.
 ///
-/// Fails where no process can be made, and with what kept the program from being its own; then none is left.
+/// Fails if no process can be created or the program cannot be executed; no process is left then.
 pub(super) fn launch(program: &Program, streams: &[OwnedFd; 3]) -> io::Result<Process> {
-    let texts = Texts::of(program)?;
+    let texts = ExecStrings::of(program)?;
     let arguments = pointers(&texts.arguments);
     let plan = Plan {
         texts: &texts,
@@ -91,8 +92,8 @@ pub(super) fn launch(program: &Program, streams: &[OwnedFd; 3]) -> io::Result<Pr
         parent: nix::unistd::getpid().as_raw(),
         failure: Cell::new(0),
     };
-    let mut stack = vec![0; STACK];
-    // A handler of ours must not run in the child, where it would work on our memory.
+    let mut stack = vec![0; STACK_BYTES];
+    // One of our signal handlers must not run in the child, where it would modify our memory.
     let mut before = SigSet::empty();
     pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut before))?;
     let enter = Box::new(|| {
@@ -111,30 +112,30 @@ pub(super) fn launch(program: &Program, streams: &[OwnedFd; 3]) -> io::Result<Pr
     match plan.failure.get() {
         0 => Ok(process),
         errno => {
-            // It is about to end, and nobody else waits for it.
+            // It is about to exit, and only this thread waits for it.
             while nix::sys::wait::waitpid(process.0, None) == Err(Errno::EINTR) {}
             Err(io::Error::from_raw_os_error(errno))
         }
     }
 }
 
-/// All that a child needs, in the system's own form.
-struct Texts {
-    /// Where its program may be, in the order in which that is tried.
+/// The strings for `execve`.
+struct ExecStrings {
+    /// Candidate paths of the program, in order.
     programs: Vec<CString>,
-    /// The program's name first.
+    /// The program's name comes first.
     arguments: Vec<CString>,
     environment: Vec<CString>,
     folder: Option<CString>,
 }
 
-impl Texts {
-    fn of(program: &Program) -> io::Result<Texts> {
+impl ExecStrings {
+    fn of(program: &Program) -> io::Result<ExecStrings> {
         let Program { command, args, env, cwd } = program;
         let path = env.get(OsStr::new("PATH")).map(|it| it.as_bytes());
         let arguments = [command].into_iter().chain(args).map(|it| it.clone().into_bytes());
         let environment = env.iter().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
-        Ok(Texts {
+        Ok(ExecStrings {
             programs: texts(places(command.as_bytes(), path).into_iter())?,
             arguments: texts(arguments)?,
             environment: texts(environment)?,
@@ -147,43 +148,43 @@ fn texts(them: impl Iterator<Item = Vec<u8>>) -> io::Result<Vec<CString>> {
     Ok(them.map(CString::new).collect::<Result<_, _>>()?)
 }
 
-/// Where a command may be: where it says, or in the folders of `PATH`, of which an empty one is the folder it runs in.
+/// Candidate paths of a command: its own path, or one for each folder of `PATH`; an empty folder is the working
+/// directory.
 fn places(command: &[u8], path: Option<&[u8]>) -> Vec<Vec<u8>> {
     if command.is_empty() || command.contains(&b'/') {
         return vec![command.to_vec()];
     }
-    let folders = path.unwrap_or(NO_PATH).split(|it| *it == b':');
+    let folders = path.unwrap_or(DEFAULT_PATH).split(|it| *it == b':');
     folders.map(|it| if it.is_empty() { command.to_vec() } else { [it, b"/", command].concat() }).collect()
 }
 
-/// With the null at their end.
+/// The pointers with a terminating null.
 fn pointers(texts: &[CString]) -> Vec<*const c_char> {
     texts.iter().map(|it| it.as_ptr()).chain([ptr::null()]).collect()
 }
 
-/// What a child does before its program.
+/// What a child does before its program runs.
 struct Plan<'a> {
-    texts: &'a Texts,
+    texts: &'a ExecStrings,
     arguments: Vec<*const c_char>,
-    /// The same for the shell: its own name, room for the text that it runs, and what that is given.
+    /// The arguments for the shell: its name, a slot for the script, then the program's arguments.
     shell: Vec<Cell<*const c_char>>,
     environment: Vec<*const c_char>,
     streams: [c_int; 3],
     parent: c_int,
-    /// The errno of what did not succeed, for the parent. Where VFORK copies all the same, as some emulators have it, a
-    /// program that cannot be started is one that ends with 127.
+    /// The errno of the step that failed, for the parent.
     failure: Cell<c_int>,
 }
 
 impl Plan<'_> {
-    /// Becomes the program. Comes back only with what kept it from that.
+    /// Executes the program. Returns only the errno of a failure.
     fn enter(&self) -> c_int {
         // SAFETY: system calls that may be made between fork and exec, with pointers that `launch` keeps alive.
         unsafe {
             if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == -1 {
                 return Errno::last_raw();
             }
-            // The parent may have died before the kernel was asked.
+            // The parent may have died before the signal was requested.
             if libc::getppid() != self.parent {
                 return libc::EPIPE;
             }
@@ -205,11 +206,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Tries one place after the other, as `execvp` does.
-    ///
-    /// # Safety
-    ///
-    /// What the plan points to is there, and this is a child that may become another program.
+    /// Tries one candidate path after the other, as `execvp` does.
     unsafe fn execute(&self) -> c_int {
         let mut res = libc::ENOENT;
         for program in &self.texts.programs {
@@ -235,17 +232,13 @@ impl Plan<'_> {
     }
 }
 
-/// A program begins without a handler and with nothing held back. What is ignored stays so, but for a closed pipe.
+/// Resets signal handlers and the signal mask for the new program. Ignored signals stay ignored, except SIGPIPE.
 ///
-/// The system is asked itself: for SIGABRT a C library may take a lock, which would be that of the host.
-///
-/// # Safety
-///
-/// This is a child with signal handlers of its own, that may become another program.
+/// Uses the system call directly: for SIGABRT a C library may take a lock, which would be the host's.
 unsafe fn forget_handlers() {
-    /// Room for what the system knows of a signal, which is the handler first, and flags, a restorer and a mask.
+    /// The kernel's `sigaction`: handler, flags, restorer, mask.
     type Action = [usize; 8];
-    /// How many bytes a set of signals has.
+    /// The size of the kernel's signal set in bytes.
     const SET: usize = 8;
     // SAFETY: an action of zeros is the default one, and what is written are locals.
     unsafe {

@@ -1,4 +1,4 @@
-//! From a program to a process on systems where a child cannot ask to die with its parent: the standard library's way.
+//! Starts processes with the standard library, on systems without a parent-death signal.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -7,9 +7,9 @@ use std::process::{Child, Command};
 
 use tokio::io::unix::AsyncFd;
 
-use super::program::{Life, Program};
+use super::program::{ChildStatus, Program};
 
-/// A child of this process that somebody has to wait for.
+/// A child process that must be waited for.
 #[derive(Debug)]
 pub(super) struct Process(Child);
 
@@ -18,23 +18,24 @@ impl Process {
         self.0.id()
     }
 
-    /// Whether it has ended. Its number may be another's as soon as this has said so.
-    pub(super) fn look(&mut self) -> Life {
+    /// Whether it has exited. Afterwards its process id may be reused.
+    pub(super) fn poll_exit(&mut self) -> ChildStatus {
         match self.0.try_wait() {
-            Ok(None) => Life::Runs,
-            Ok(Some(status)) => Life::Ended(Some(status)),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Life::Runs,
-            Err(_) => Life::Ended(None),
+            Ok(None) => ChildStatus::Running,
+            Ok(Some(status)) => ChildStatus::Exited(Some(status)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => ChildStatus::Running,
+            Err(_) => ChildStatus::Exited(None),
         }
     }
 
-    /// There is nothing to watch.
-    pub(super) fn news(&self) -> Option<AsyncFd<OwnedFd>> {
+    /// There is no pidfd on these systems.
+    pub(super) fn exit_watch(&self) -> Option<AsyncFd<OwnedFd>> {
         None
     }
 }
 
-/// Starts the program as the leader of a process group of its own, with these as standard input, output and error.
+/// Starts the program as the leader of a process group of its own, with these descriptors as standard input, output and
+/// error.
 pub(super) fn launch(program: &Program, streams: &[OwnedFd; 3]) -> io::Result<Process> {
     let Program { command, args, env, cwd } = program;
     let [stdin, stdout, stderr] = streams;

@@ -1,4 +1,4 @@
-//! The way from a child: lines to frames, and everything else to evidence.
+//! Reads a child's standard output: lines become frames, everything else becomes evidence.
 
 use std::future::poll_fn;
 use std::io;
@@ -12,72 +12,77 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::ChildStdout;
 use tokio::time::Instant;
 
-use super::Place;
-use super::batching::Turns;
+use super::StdioServer;
 use super::encoding::StreamDecoder;
-use super::lines::{Line, Lines};
-use super::source::Source;
-use crate::error::end::DisconnectReason;
+use super::line_buffer::{Line, LineBuffer};
+use super::response_batching::ResponseBatching;
+use super::stdout_pipe::StdoutSource;
+use crate::error::disconnect::DisconnectReason;
 use crate::redact::Redactor;
-use crate::rpc::oversize::{Oversize, is_endless};
-use crate::rpc::rate_limiter::Pace;
+use crate::rpc::oversize::{OversizedMessage, is_endless};
+use crate::rpc::rate_limiter::RateLimiter;
 use crate::transport::yield_once;
 use crate::transport::{FrameSink, MessageClass, StreamError, StreamId};
 
-/// How much is read at once where it has to be decoded first.
-const RAW_BYTES: usize = 64 << 10;
+/// Read size when the output must be decoded first.
+const DECODE_BYTES: usize = 64 << 10;
 
-/// How much memory is held for what is to come once nothing has come for so long. Until then all of it is: who has sent
-/// much sends more, and memory that goes and comes has to be cleared by the system each time.
-const KEPT: usize = 4 << 10;
-const REST: Duration = Duration::from_secs(1);
+/// The buffer is shrunk to this size after this idle time. It is not shrunk earlier: a server that sent much will send
+/// more, and the system has to clear fresh memory each time.
+const IDLE_BYTES: usize = 4 << 10;
+const IDLE_AFTER: Duration = Duration::from_secs(1);
 
-/// What the pipe holds while long messages come, and otherwise. All pipes of a user share what the system has for them.
-const WIDE: usize = 512 << 10;
-const USUAL: usize = 64 << 10;
+/// Pipe capacity while long messages arrive, and otherwise. All pipes of a user share one limit.
+const LARGE_PIPE: usize = 512 << 10;
+const DEFAULT_PIPE: usize = 64 << 10;
 
-/// Reads messages and hands them to the engine.
-pub(super) struct Reader<S = ChildStdout> {
+/// Reads messages and passes them to the engine.
+pub(super) struct StdoutReader<S = ChildStdout> {
     stdout: S,
     inbox: Arc<dyn FrameSink>,
-    lines: Lines,
+    lines: LineBuffer,
     decoder: Option<(StreamDecoder, BytesMut)>,
     redactor: Arc<Redactor>,
-    pace: Pace,
-    turns: Turns,
-    /// How many bytes the last read brought, while some of its messages are still to be handed over.
-    came: Option<usize>,
-    /// Nothing is read until then.
+    rate_limiter: RateLimiter,
+    batching: ResponseBatching,
+    /// The size of the last read while some of its messages are not delivered yet.
+    unprocessed: Option<usize>,
+    /// Reading is paused until this time.
     paused: Option<Instant>,
-    /// The pipe holds more than usual.
-    is_wide: bool,
-    /// How many frames came that somebody waited for: a server may log what it does for them.
-    pub(super) awaited: Arc<AtomicU64>,
-    /// Bytes that were no protocol, and the first of them as text.
+    /// Whether the pipe capacity is enlarged.
+    is_large_pipe: bool,
+    /// The number of responses, which allow a server some log lines on standard error.
+    pub(super) solicited: Arc<AtomicU64>,
+    /// Number of bytes that were not protocol, and the first of them as text.
     pub(super) noise: u64,
     pub(super) sample: Option<String>,
 }
 
-impl<S: Source> Reader<S> {
-    pub(super) fn new(stdout: S, inbox: Arc<dyn FrameSink>, turns: Turns, place: &Place) -> Reader<S> {
-        Reader {
+impl<S: StdoutSource> StdoutReader<S> {
+    pub(super) fn new(
+        stdout: S,
+        inbox: Arc<dyn FrameSink>,
+        batching: ResponseBatching,
+        server: &StdioServer,
+    ) -> StdoutReader<S> {
+        StdoutReader {
             stdout,
             inbox,
-            lines: Lines::new(place.message_bytes),
-            decoder: place.encoding.decoder().map(|it| (it, BytesMut::with_capacity(RAW_BYTES))),
-            redactor: Arc::clone(&place.redactor),
-            pace: Pace::new(Instant::now()),
-            turns,
-            came: None,
+            lines: LineBuffer::new(server.message_bytes),
+            decoder: server.encoding.decoder().map(|it| (it, BytesMut::with_capacity(DECODE_BYTES))),
+            redactor: Arc::clone(&server.redactor),
+            rate_limiter: RateLimiter::new(Instant::now()),
+            batching,
+            unprocessed: None,
             paused: None,
-            is_wide: false,
-            awaited: Arc::default(),
+            is_large_pipe: false,
+            solicited: Arc::default(),
             noise: 0,
             sample: None,
         }
     }
 
-    /// Reads until the stream ends, with pauses when much comes that nobody waits for. Cancel-safe: what was read is in
+    /// Reads until the stream ends, with pauses when many unsolicited messages arrive. Cancel-safe: read bytes are in
     /// `lines`.
     pub(super) async fn run(&mut self) -> DisconnectReason {
         loop {
@@ -88,26 +93,26 @@ impl<S: Source> Reader<S> {
             if let Some(reason) = self.read().await {
                 return reason;
             }
-            if self.pace.counts() {
-                self.paused = self.pace.pause(Instant::now());
+            if self.rate_limiter.is_charged() {
+                self.paused = self.rate_limiter.pause_until(Instant::now());
             }
         }
     }
 
-    /// Reads on while the process ends: answers that still come are delivered. Without pauses, for the end has a
-    /// deadline, and the last words may stand behind much else.
+    /// Reads on while the process shuts down and delivers late responses. Without pauses: the shutdown has a deadline,
+    /// and the last messages may be behind a flood.
     pub(super) async fn drain(&mut self) {
         while self.read().await.is_none() {}
     }
 
-    /// Hands over what is there, or reads once. Cancel-safe.
+    /// Delivers a batch, or reads once. Cancel-safe.
     async fn read(&mut self) -> Option<DisconnectReason> {
-        let count = match self.came {
+        let count = match self.unprocessed {
             Some(count) => count,
-            None => match self.more().await {
+            None => match self.read_more().await {
                 Ok(0) => {
-                    // Half a line is no message.
-                    if let Some(rest) = self.lines.rest() {
+                    // An incomplete line is not a message.
+                    if let Some(rest) = self.lines.take_rest() {
                         self.noise(&rest);
                     }
                     return Some(DisconnectReason::PeerClosed);
@@ -118,18 +123,18 @@ impl<S: Source> Reader<S> {
                 }
             },
         };
-        self.came = Some(count);
-        if !self.hand_over() {
+        self.unprocessed = Some(count);
+        if !self.deliver_batch() {
             yield_once().await;
             return None;
         }
-        self.came = None;
-        if !self.is_wide && self.decoder.is_none() && self.lines.is_long() {
-            self.is_wide = true;
-            self.stdout.hold(WIDE);
+        self.unprocessed = None;
+        if !self.is_large_pipe && self.decoder.is_none() && self.lines.is_long() {
+            self.is_large_pipe = true;
+            self.stdout.set_capacity(LARGE_PIPE);
         }
-        if let Some(len) = self.lines.skipped() {
-            self.pace.wasted(0, count);
+        if let Some(len) = self.lines.skipped_bytes() {
+            self.rate_limiter.charge(0, count);
             if is_endless(len, self.lines.limit()) {
                 return Some(DisconnectReason::Broken(format!(
                     "it sends a message that does not end: {len} bytes without a line break"
@@ -139,68 +144,68 @@ impl<S: Source> Reader<S> {
         None
     }
 
-    /// Hands over messages until enough have their answers. True when that was all.
-    fn hand_over(&mut self) -> bool {
-        let mut left = self.turns.answers();
+    /// Delivers messages until the batch is full. Returns true when all were delivered.
+    fn deliver_batch(&mut self) -> bool {
+        let mut left = self.batching.batch_size();
         while left > 0 || self.lines.is_empty() {
             let Some(line) = self.lines.next() else { return true };
-            left -= usize::from(self.take(line) == MessageClass::Solicited);
+            left -= usize::from(self.deliver(line) == MessageClass::Solicited);
         }
         false
     }
 
-    /// Reads once: how many bytes came, 0 at the end. Cancel-safe.
-    async fn more(&mut self) -> io::Result<usize> {
+    /// Reads once and returns the number of bytes, 0 at the end. Cancel-safe.
+    async fn read_more(&mut self) -> io::Result<usize> {
         match &mut self.decoder {
-            None => self.wait().await,
+            None => self.read_lines().await,
             Some((decoder, raw)) => {
                 raw.clear();
                 let read = self.stdout.read_buf(raw).await;
-                decoder.decode(raw, self.lines.room());
+                decoder.decode(raw, self.lines.spare());
                 read
             }
         }
     }
 
-    /// Reads once into `lines`: how many bytes came, 0 at the end. When nothing comes for a while not much memory is held
-    /// for it, for there may be many servers. Cancel-safe.
-    async fn wait(&mut self) -> io::Result<usize> {
-        let room = self.lines.room();
-        // A little is got and given back for less than a timer costs.
-        if room.capacity() > 4 * KEPT || self.is_wide {
-            match tokio::time::timeout(REST, self.stdout.read_buf(room)).await {
+    /// Reads once into `lines` and returns the number of bytes, 0 at the end. Frees memory when nothing arrives for a
+    /// while, because there may be many servers. Cancel-safe.
+    async fn read_lines(&mut self) -> io::Result<usize> {
+        let room = self.lines.spare();
+        // Small buffers are not worth a timer.
+        if room.capacity() > 4 * IDLE_BYTES || self.is_large_pipe {
+            match tokio::time::timeout(IDLE_AFTER, self.stdout.read_buf(room)).await {
                 Ok(read) => return read,
-                Err(_) => self.lines.idle(KEPT),
+                Err(_) => self.lines.shrink(IDLE_BYTES),
             }
-            if self.is_wide {
-                self.is_wide = false;
-                self.stdout.hold(USUAL);
+            if self.is_large_pipe {
+                self.is_large_pipe = false;
+                self.stdout.set_capacity(DEFAULT_PIPE);
             }
         }
-        fill(&mut self.stdout, &mut self.lines, KEPT).await
+        fill(&mut self.stdout, &mut self.lines, IDLE_BYTES).await
     }
 
-    fn take(&mut self, line: Line) -> MessageClass {
+    fn deliver(&mut self, line: Line) -> MessageClass {
         match line {
             Line::Whole(line) => match line.iter().find(|it| !it.is_ascii_whitespace()) {
                 Some(b'{' | b'[') => {
                     let bytes = line.len();
-                    let worth = self.inbox.deliver(StreamId::Shared, line);
-                    if worth == MessageClass::Solicited {
-                        self.awaited.fetch_add(1, Ordering::Relaxed);
+                    let class = self.inbox.deliver(StreamId::Shared, line);
+                    if class == MessageClass::Solicited {
+                        self.solicited.fetch_add(1, Ordering::Relaxed);
                     }
-                    self.pace.took(worth, bytes);
-                    return worth;
+                    self.rate_limiter.record(class, bytes);
+                    return class;
                 }
                 _ => self.noise(&line),
             },
             Line::TooLong(oversize) => {
-                let Oversize { head, tail: _, len } = &oversize;
+                let OversizedMessage { head, tail: _, len } = &oversize;
                 self.noise(head);
                 self.noise += (len - head.len()) as u64;
                 self.inbox.noise(len - head.len());
-                // The call that it answered need not wait for its deadline.
-                if let Some(id) = oversize.answers() {
+                // The call ends now instead of at its deadline.
+                if let Some(id) = oversize.response_id() {
                     self.inbox.stream_failed(id, StreamError::TooLarge(self.lines.limit()));
                 }
             }
@@ -210,26 +215,26 @@ impl<S: Source> Reader<S> {
 
     fn noise(&mut self, bytes: &[u8]) {
         self.noise += bytes.len() as u64;
-        self.pace.wasted(1, bytes.len());
+        self.rate_limiter.charge(1, bytes.len());
         self.inbox.noise(bytes.len());
         self.sample.get_or_insert_with(|| self.redactor.clean(&String::from_utf8_lossy(bytes), 120));
     }
 }
 
-/// Reads once into `lines`: how many bytes came, 0 at the end. While nothing comes not much more than `kept` bytes of
-/// memory are held for it, for there may be many servers. Cancel-safe.
+/// Reads once into `lines` and returns the number of bytes, 0 at the end. While waiting, at most about `kept` bytes of
+/// buffer are kept, because there may be many servers. Cancel-safe.
 pub(super) async fn fill(
     stream: &mut (impl AsyncRead + Unpin),
-    lines: &mut Lines,
+    lines: &mut LineBuffer,
     kept: usize,
 ) -> io::Result<usize> {
     poll_fn(|context| {
         let polled = {
-            let reading = pin!(stream.read_buf(lines.room()));
+            let reading = pin!(stream.read_buf(lines.spare()));
             reading.poll(context)
         };
         if polled.is_pending() {
-            lines.idle(kept);
+            lines.shrink(kept);
         }
         polled
     })
@@ -251,7 +256,7 @@ mod tests {
     use crate::stdio::StdioDial;
     use crate::transport::{OutboundQueue, RequestId};
 
-    /// Waits for answers alone, and notes how much else there was before each.
+    /// Counts unsolicited messages and records their number at each response.
     #[derive(Default)]
     struct Counts(Mutex<(usize, Vec<(usize, Instant)>)>);
 
@@ -281,9 +286,9 @@ mod tests {
 
     const ANSWER: &[u8] = b"{\"result\":1}\n";
 
-    impl Source for DuplexStream {}
+    impl StdoutSource for DuplexStream {}
 
-    /// Notes what it is to hold.
+    /// Records the requested capacities.
     struct Noted(DuplexStream, Arc<Mutex<Vec<usize>>>);
 
     impl AsyncRead for Noted {
@@ -296,42 +301,45 @@ mod tests {
         }
     }
 
-    impl Source for Noted {
-        fn hold(&self, bytes: usize) {
+    impl StdoutSource for Noted {
+        fn set_capacity(&self, bytes: usize) {
             self.1.lock().unwrap().push(bytes);
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pipe_is_wide_while_long_messages_come() {
+    async fn pipe_is_enlarged_while_long_messages_arrive() {
         let (ours, mut theirs) = tokio::io::duplex(64 << 10);
         let held = Arc::<Mutex<Vec<usize>>>::default();
-        let StdioDial(place) = StdioDial::new(&StdioEndpoint::new("x"), &DialOptions::default()).unwrap();
-        let (inbox, turns) = (Arc::new(Counts::default()), Turns::of(&OutboundQueue::new().1));
-        let mut reader = Reader::new(Noted(ours, Arc::clone(&held)), inbox, turns, &place);
+        let StdioDial(server) = StdioDial::new(&StdioEndpoint::new("x"), &DialOptions::default()).unwrap();
+        let (inbox, batching) = (Arc::new(Counts::default()), ResponseBatching::of(&OutboundQueue::new().1));
+        let mut reader = StdoutReader::new(Noted(ours, Arc::clone(&held)), inbox, batching, &server);
         let reading = tokio::spawn(async move { reader.run().await });
         let long = [&b"{\"a\":\""[..], &[b'x'; 1 << 20], b"\"}\n"].concat();
         let short = CHANGED.repeat(100);
-        let pause = || tokio::time::sleep(REST / 2);
-        for (what, want) in [(&short, &[][..]), (&long, &[WIDE]), (&long, &[WIDE]), (&short, &[WIDE])] {
+        let pause = || tokio::time::sleep(IDLE_AFTER / 2);
+        for (what, want) in
+            [(&short, &[][..]), (&long, &[LARGE_PIPE]), (&long, &[LARGE_PIPE]), (&short, &[LARGE_PIPE])]
+        {
             theirs.write_all(what).await.unwrap();
             pause().await;
             assert_eq!(*held.lock().unwrap(), want);
         }
-        tokio::time::sleep(2 * REST).await;
-        assert_eq!(*held.lock().unwrap(), [WIDE, USUAL]);
+        tokio::time::sleep(2 * IDLE_AFTER).await;
+        assert_eq!(*held.lock().unwrap(), [LARGE_PIPE, DEFAULT_PIPE]);
         theirs.write_all(&long).await.unwrap();
         pause().await;
-        assert_eq!(*held.lock().unwrap(), [WIDE, USUAL, WIDE]);
+        assert_eq!(*held.lock().unwrap(), [LARGE_PIPE, DEFAULT_PIPE, LARGE_PIPE]);
         drop(theirs);
         assert_eq!(reading.await.unwrap(), DisconnectReason::PeerClosed);
     }
 
-    /// A reader of a pipe of the usual size, into which this is written without end; an answer after every `each` of it.
-    fn flooded(line: &'static [u8], each: usize) -> (Reader<DuplexStream>, Arc<Counts>) {
+    /// A reader on a pipe of the default size into which `line` is written without end, with a response after every
+    /// `each` lines.
+    fn flooded(line: &'static [u8], each: usize) -> (StdoutReader<DuplexStream>, Arc<Counts>) {
         let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
         let options = DialOptions { limits, ..DialOptions::default() };
-        let StdioDial(place) = StdioDial::new(&StdioEndpoint::new("x"), &options).unwrap();
+        let StdioDial(server) = StdioDial::new(&StdioEndpoint::new("x"), &options).unwrap();
         let (ours, mut theirs) = tokio::io::duplex(64 << 10);
         tokio::spawn(async move {
             loop {
@@ -344,38 +352,46 @@ mod tests {
             std::io::Result::Ok(())
         });
         let counts = Arc::new(Counts::default());
-        (Reader::new(ours, Arc::clone(&counts) as _, Turns::of(&OutboundQueue::new().1), &place), counts)
+        (
+            StdoutReader::new(
+                ours,
+                Arc::clone(&counts) as _,
+                ResponseBatching::of(&OutboundQueue::new().1),
+                &server,
+            ),
+            counts,
+        )
     }
 
-    async fn seconds(reader: &mut Reader<DuplexStream>, seconds: u64) {
+    async fn seconds(reader: &mut StdoutReader<DuplexStream>, seconds: u64) {
         let run = tokio::time::timeout(Duration::from_secs(seconds), reader.run()).await;
         assert!(run.is_err(), "it floods without end");
     }
 
     const CHANGED: &[u8] = b"{\"method\":\"notifications/tools/list_changed\"}\n";
 
-    /// In ten seconds no more than the burst and the rate, and what one read may bring.
+    /// At most the burst, the rate for ten seconds, and one read.
     #[track_caller]
     fn check_ten_seconds(idle: usize) {
         assert!((80_000..100_000).contains(&idle), "{idle}");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_flood_of_announcements_is_read_at_its_rate() {
+    async fn flood_of_notifications_is_rate_limited() {
         let (mut reader, counts) = flooded(CHANGED, usize::MAX);
         seconds(&mut reader, 10).await;
         check_ten_seconds(counts.idle());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_flood_of_noise_is_read_at_its_rate() {
-        let (mut reader, counts) = flooded(b"the sky is falling\n", usize::MAX);
+    async fn flood_of_noise_is_rate_limited() {
+        let (mut reader, counts) = flooded(b"some log output\n", usize::MAX);
         seconds(&mut reader, 10).await;
         check_ten_seconds(counts.idle());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_line_without_end_is_read_at_its_rate_and_ends_the_connection() {
+    async fn endless_line_is_rate_limited_and_ends_the_connection() {
         let (mut reader, counts) = flooded(&[b'x'; 4096], usize::MAX);
         let begun = Instant::now();
         let reason = tokio::time::timeout(Duration::from_secs(60), reader.run()).await.expect("it ends");
@@ -384,42 +400,46 @@ mod tests {
             "{reason:?}"
         );
         assert_eq!(counts.idle(), 0, "it is one line");
-        // 64 MiB: a burst of 32, and a second for the rest.
+        // 64 MiB: a burst of 32 MiB, and one second for the rest.
         assert!((900..2000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_that_stands_behind_a_flood_comes_soon() {
+    async fn response_behind_a_flood_is_delivered() {
         let (mut reader, counts) = flooded(CHANGED, 50_000);
         seconds(&mut reader, 20).await;
         let answers = counts.0.lock().unwrap().1.clone();
         assert!(answers.len() >= 3, "{answers:?}");
-        // Whoever wrote it waits no longer than what the pipe holds takes.
+        // The delay is bounded by the content of the pipe.
         for both in answers.windows(2) {
             assert!(both[1].1 - both[0].1 < Duration::from_millis(50_000 / 8 + 1_000), "{both:?}");
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn answers_and_what_comes_with_them_never_pause() {
+    async fn responses_cause_no_pause() {
         let (mut reader, counts) = flooded(CHANGED, 4);
         let begun = Instant::now();
-        // The clock stands still as long as somebody works: a pause would move it.
+        // Time advances only when all tasks wait, so a pause would advance it.
         while counts.idle() < 400_000 {
             assert!(reader.read().await.is_none());
-            assert!(!reader.pace.counts() || reader.pace.pause(Instant::now()).is_none());
+            assert!(
+                !reader.rate_limiter.is_charged()
+                    || reader.rate_limiter.pause_until(Instant::now()).is_none()
+            );
         }
         assert_eq!(begun.elapsed(), Duration::ZERO);
     }
 
     #[tokio::test]
-    async fn who_has_an_answer_has_a_turn_before_all_others_have_theirs() {
+    async fn callers_run_between_batches_of_responses() {
         let (ours, mut theirs) = tokio::io::duplex(64 << 10);
-        let StdioDial(place) = StdioDial::new(&StdioEndpoint::new("x"), &DialOptions::default()).unwrap();
+        let StdioDial(server) = StdioDial::new(&StdioEndpoint::new("x"), &DialOptions::default()).unwrap();
         let counts = Arc::new(Counts::default());
         let (sender, queue) = OutboundQueue::new();
         let _calls = sender.permits().acquire_many(10).await.unwrap();
-        let mut reader = Reader::new(ours, Arc::clone(&counts) as _, Turns::of(&queue), &place);
+        let mut reader =
+            StdoutReader::new(ours, Arc::clone(&counts) as _, ResponseBatching::of(&queue), &server);
         theirs.write_all(&[ANSWER.repeat(6), CHANGED.repeat(9), ANSWER.repeat(4)].concat()).await.unwrap();
         drop(theirs);
         let reading = tokio::spawn(async move { reader.run().await });
@@ -434,7 +454,7 @@ mod tests {
         });
         let (mut seen, end) = looking.await.unwrap();
         seen.dedup();
-        // What nobody waits for wakes nobody; and behind the last two is the end.
+        // Unsolicited messages wake no task; the stream ends after the last two.
         assert_eq!((seen, counts.idle(), end), (vec![4, 8], 9, DisconnectReason::PeerClosed));
     }
 

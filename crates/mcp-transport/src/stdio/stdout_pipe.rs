@@ -1,20 +1,21 @@
-//! What a child's messages are read from, and how much of them it holds until then.
+//! The stream of a child's messages, with an adjustable pipe capacity.
 
 use tokio::io::AsyncRead;
 use tokio::process::ChildStdout;
 
-/// A stream that may be able to hold more.
-pub(super) trait Source: AsyncRead + Unpin {
-    /// Holds so many bytes from now on, where it can: whoever writes a long message need not wait for each piece to be
-    /// read, nor whoever reads it for each to be written.
-    fn hold(&self, _bytes: usize) {}
+/// A stream whose capacity may be adjustable.
+pub(super) trait StdoutSource: AsyncRead + Unpin {
+    /// Requests this capacity: with a larger pipe, neither side waits for each piece of a long message. The default
+    /// does nothing.
+    fn set_capacity(&self, _bytes: usize) {}
 }
 
-impl Source for ChildStdout {
+impl StdoutSource for ChildStdout {
     #[cfg(target_os = "linux")]
-    fn hold(&self, bytes: usize) {
+    fn set_capacity(&self, bytes: usize) {
         use nix::fcntl::{FcntlArg, fcntl};
-        // The system may say no: a user has so much for all pipes together. Nor is a pipe made smaller than what is in it.
+        // The system may refuse: the pipes of a user share one limit, and a pipe cannot be made smaller than its
+        // content.
         if let Ok(bytes) = i32::try_from(bytes) {
             let held = fcntl(self, FcntlArg::F_SETPIPE_SZ(bytes));
             tracing::trace!("a pipe of {bytes} bytes: {held:?}");
@@ -36,13 +37,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pipe_holds_what_the_system_allows() {
+    async fn pipe_capacity_follows_the_system_limit() {
         let (ours, _theirs) = io::pipe().unwrap();
         let (other, _others) = io::pipe().unwrap();
         let pipe = ChildStdout::from_std(OwnedFd::from(ours).into()).unwrap();
         let usual = size(&pipe);
         for bytes in [512 << 10, usual] {
-            pipe.hold(bytes);
+            pipe.set_capacity(bytes);
             let allowed = fcntl(&other, FcntlArg::F_SETPIPE_SZ(bytes.try_into().unwrap()));
             assert_eq!(size(&pipe), size(&other), "{allowed:?}");
         }

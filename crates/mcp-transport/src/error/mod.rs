@@ -3,13 +3,13 @@
 //! An error carries what happened and the evidence; its holder knows the server.
 
 pub(crate) mod cause;
-pub(crate) mod end;
+pub(crate) mod disconnect;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_model::{ErrorKind, ProtocolVersion, RpcError, TransportKind, code};
 
-use crate::error::end::{Disconnect, DisconnectReason, RequestError, StartError};
+use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError, StartError};
 use crate::rpc::deadline::Expiry;
 
 /// Why there is no session.

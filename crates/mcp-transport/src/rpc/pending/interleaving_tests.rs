@@ -1,21 +1,23 @@
-//! Whatever happens to calls in whatever order: each is told once, by what came first, and at the latest by its own
-//! deadline or the end of the connection. A model that is a plain list has the second opinion.
+//! Interleaving tests of the table of calls: a random sequence of events against a simple model.
+//!
+//! Each call gets one outcome, that of the first event that ends it, and at the latest at its deadline or the end of
+//! the connection.
 
 use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::error::end::DisconnectReason;
+use crate::error::disconnect::DisconnectReason;
 
-impl Pending {
-    /// How many calls are in the table, told or not.
+impl PendingCalls {
+    /// The number of calls in the table, with or without an outcome.
     pub(crate) fn len(&self) -> usize {
         self.lock().calls.len()
     }
 }
 
-/// One thing that happens. Calls are chosen among those that were ever begun, those that are over too.
+/// One event. Calls are chosen among all that were ever started, ended ones included.
 #[derive(Debug, Clone)]
 enum Step {
     Begin {
@@ -27,12 +29,12 @@ enum Step {
     Progress(usize),
     Poll(usize),
     Forget(usize),
-    /// So many milliseconds pass, and the timer looks.
+    /// This number of milliseconds passes, then the timer checks.
     Pass(u64),
     Close,
 }
 
-/// What a call was told, as the model has it.
+/// The outcome of a call in the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
     Answer,
@@ -42,13 +44,13 @@ enum Told {
     Closed,
 }
 
-/// A call as the model has it.
+/// A call in the model.
 struct Known {
     id: RequestId,
     absolute: Option<Instant>,
     idle: Option<(Instant, Duration)>,
     told: Option<Told>,
-    /// Its owner has heard the outcome, or has gone.
+    /// Its owner has read the outcome or is gone.
     is_over: bool,
 }
 
@@ -77,33 +79,33 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..40)
 }
 
-fn outcome(poll: Poll<Outcome>) -> Option<Told> {
+fn outcome(poll: Poll<CallOutcome>) -> Option<Told> {
     match poll {
         Poll::Pending => None,
-        Poll::Ready(Outcome::Answer { .. }) => Some(Told::Answer),
-        Poll::Ready(Outcome::LaneEnded(_)) => Some(Told::LaneEnded),
-        Poll::Ready(Outcome::Expired(Expiry::Absolute(_))) => Some(Told::Absolute),
-        Poll::Ready(Outcome::Expired(Expiry::Idle(_))) => Some(Told::Idle),
-        Poll::Ready(Outcome::Closed(_)) => Some(Told::Closed),
+        Poll::Ready(CallOutcome::Response { .. }) => Some(Told::Answer),
+        Poll::Ready(CallOutcome::StreamFailed(_)) => Some(Told::LaneEnded),
+        Poll::Ready(CallOutcome::Expired(Expiry::Absolute(_))) => Some(Told::Absolute),
+        Poll::Ready(CallOutcome::Expired(Expiry::Idle(_))) => Some(Told::Idle),
+        Poll::Ready(CallOutcome::Closed(_)) => Some(Told::Closed),
     }
 }
 
 fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
-    let pending = Pending::default();
+    let pending = PendingCalls::default();
     let mut now = Instant::now();
     let mut calls: Vec<Known> = Vec::new();
     let mut closed = false;
-    // When the timer looks next, as far as it was told.
+    // The next check of the timer, as last scheduled.
     let mut timer: Option<Instant> = None;
     let ended = || Arc::new(Disconnect::new(DisconnectReason::PeerClosed));
     for step in steps {
         match step {
             Step::Begin { absolute, idle } => {
                 let (absolute, idle) = (absolute.map(Duration::from_millis), idle.map(Duration::from_millis));
-                let begun = pending.begin(Deadline::new(now, now, absolute, idle), None, Stake::Session);
+                let begun = pending.insert(Deadline::new(now, now, absolute, idle), None, OwnerHint::Session);
                 prop_assert_eq!(begun.is_err(), closed);
                 let Ok(begun) = begun else { continue };
-                prop_assert!(calls.iter().all(|it| it.id != begun.id), "an id is given once");
+                prop_assert!(calls.iter().all(|it| it.id != begun.id), "ids are unique");
                 let call = Known {
                     id: begun.id,
                     absolute: absolute.map(|it| now + it),
@@ -119,12 +121,13 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
             Step::Answer(at) | Step::LaneEnds(at) => {
                 let Some(call) = calls.get_mut(at) else { continue };
                 let (told, outcome) = match step {
-                    Step::Answer(_) => {
-                        (Told::Answer, Outcome::Answer { frame: Bytes::new(), is_error: false, payload: 0 })
-                    }
-                    _ => (Told::LaneEnded, Outcome::LaneEnded(StreamError::TooLarge(7))),
+                    Step::Answer(_) => (
+                        Told::Answer,
+                        CallOutcome::Response { frame: Bytes::new(), is_error: false, payload: 0 },
+                    ),
+                    _ => (Told::LaneEnded, CallOutcome::StreamFailed(StreamError::TooLarge(7))),
                 };
-                prop_assert_eq!(pending.tell(call.id, outcome), call.waits());
+                prop_assert_eq!(pending.complete(call.id, outcome), call.waits());
                 if call.waits() {
                     call.told = Some(told);
                 }
@@ -132,7 +135,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
             Step::Progress(at) => {
                 let Some(call) = calls.get_mut(at) else { continue };
                 let progress = Progress { progress: 0.5, total: None, message: None };
-                pending.heard(call.id, progress, now);
+                pending.progress(call.id, progress, now);
                 if call.waits()
                     && let Some((at, limit)) = &mut call.idle
                 {
@@ -147,7 +150,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
             }
             Step::Forget(at) => {
                 let Some(call) = calls.get_mut(at).filter(|it| !it.is_over) else { continue };
-                prop_assert_eq!(pending.forget(call.id), call.waits());
+                prop_assert_eq!(pending.remove(call.id), call.waits());
                 call.is_over = true;
             }
             Step::Pass(millis) => {
@@ -177,12 +180,12 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 }
             }
         }
-        // The timer sleeps past nobody's deadline.
+        // The timer checks no later than any deadline.
         for due in calls.iter().filter(|it| it.waits()).filter_map(Known::due) {
-            prop_assert!(timer.is_some_and(|it| it <= due), "the timer sleeps past a deadline");
+            prop_assert!(timer.is_some_and(|it| it <= due), "the timer would check after a deadline");
         }
     }
-    // In the end nobody is stranded.
+    // In the end every call has an outcome.
     pending.close(ended());
     for call in calls.iter().filter(|it| !it.is_over) {
         let got = outcome(pending.poll(call.id, &mut Context::from_waker(Waker::noop())));

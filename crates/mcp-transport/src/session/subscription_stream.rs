@@ -1,4 +1,4 @@
-//! Hearing of changes in the modern era, where a server tells them only to those who asked.
+//! NotificationRouter of changes in the modern era, where a server tells them only to those who asked.
 //!
 //! One long request, `subscriptions/listen`, is kept open for as long as the connection lives and there is something to
 //! hear. When it ends, what changed meanwhile is unknown: every list counts as changed, so that whoever follows them
@@ -14,30 +14,30 @@ use mcp_model::{ProtocolVersion, RawJson};
 use serde::Deserialize;
 use tokio::sync::watch;
 
-use super::server::Announced;
+use super::server::ListChangeSupport;
 use super::{ListChangeCounts, Negotiated, OnSessionNotification, ServerEvent, SessionNotification};
-use crate::rpc::engine::{CallTerms, Engine};
+use crate::rpc::engine::{CallSettings, Engine};
 use crate::rpc::frame::Writer;
-use crate::rpc::pending::Outcome;
+use crate::rpc::pending::CallOutcome;
 use crate::transport::{Epoch, MessageHead, OutboundMessage, RequestId, StreamError};
 
 const METHOD: &str = "subscriptions/listen";
 
 /// The pause before listening again: the first, and the longest.
-const FIRST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(60);
+const MIN_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// What the server was asked to tell of single resources, and what it has agreed to.
 #[derive(Debug, Default)]
-pub(crate) struct Acknowledged {
+pub(crate) struct SubscriptionAck {
     asked: (RequestId, BTreeSet<String>),
     agreed: (RequestId, BTreeSet<String>),
     /// It does not do this at all.
     refused: bool,
 }
 
-impl Acknowledged {
-    /// Reads the parameters of the server's agreement. False when there is nothing new in them.
+impl SubscriptionAck {
+    /// ResourceCache the parameters of the server's agreement. False when there is nothing new in them.
     pub(crate) fn read(&mut self, params: Option<&RawJson>) -> bool {
         #[derive(Deserialize)]
         struct Params {
@@ -77,53 +77,55 @@ impl Acknowledged {
 
 /// What to listen for.
 #[derive(Clone)]
-pub(crate) struct Ear {
+pub(crate) struct SubscriptionStream {
     pub(crate) engine: Arc<Engine>,
     pub(crate) negotiated: Arc<Negotiated>,
-    pub(crate) announced: Announced,
+    pub(crate) list_changes_supported: ListChangeSupport,
     pub(crate) changes: watch::Sender<ListChangeCounts>,
     pub(crate) resources: watch::Receiver<BTreeSet<String>>,
-    pub(crate) acknowledged: watch::Sender<Acknowledged>,
+    pub(crate) acknowledged: watch::Sender<SubscriptionAck>,
     /// Hears that a resource may have changed while nobody listened.
     pub(crate) said: Option<OnSessionNotification>,
 }
 
 /// Listens until the connection is over, or the server says that it does not do this.
-pub(crate) async fn run(mut ear: Ear) {
-    let mut pause = FIRST;
+pub(crate) async fn run(mut stream: SubscriptionStream) {
+    let mut pause = MIN_PAUSE;
     loop {
-        if !ear.announced.any() && ear.resources.wait_for(|it| !it.is_empty()).await.is_err() {
+        if !stream.list_changes_supported.any()
+            && stream.resources.wait_for(|it| !it.is_empty()).await.is_err()
+        {
             return;
         }
         let begun = tokio::time::Instant::now();
-        match ear.listen().await {
-            Outcome::Answer { is_error: false, .. }
-            | Outcome::LaneEnded(StreamError::Lost(_) | StreamError::TooLarge(_)) => {}
+        match stream.listen().await {
+            CallOutcome::Response { is_error: false, .. }
+            | CallOutcome::StreamFailed(StreamError::Lost(_) | StreamError::TooLarge(_)) => {}
             // A server that is away for a while comes back; one that knows nothing of this never will.
-            Outcome::LaneEnded(StreamError::Refused(fault)) if may_pass(fault.status) => {}
-            Outcome::Closed(_) => return,
-            Outcome::Answer { is_error: true, .. }
-            | Outcome::LaneEnded(StreamError::Refused(_) | StreamError::NotExecuted(_))
-            | Outcome::Expired(_) => {
-                ear.acknowledged.send_modify(|it| it.refused = true);
+            CallOutcome::StreamFailed(StreamError::Refused(fault)) if is_transient(fault.status) => {}
+            CallOutcome::Closed(_) => return,
+            CallOutcome::Response { is_error: true, .. }
+            | CallOutcome::StreamFailed(StreamError::Refused(_) | StreamError::NotExecuted(_))
+            | CallOutcome::Expired(_) => {
+                stream.acknowledged.send_modify(|it| it.refused = true);
                 return;
             }
         }
         // A stream that held for a while was no failure.
-        pause = if begun.elapsed() > LONGEST { FIRST } else { (pause * 2).min(LONGEST) };
+        pause = if begun.elapsed() > MAX_PAUSE { MIN_PAUSE } else { (pause * 2).min(MAX_PAUSE) };
         tokio::time::sleep(pause).await;
-        ear.changes.send_modify(|it| it.add(ear.announced));
-        if let Some(said) = &ear.said {
-            for uri in ear.resources.borrow().iter().cloned() {
+        stream.changes.send_modify(|it| it.add(stream.list_changes_supported));
+        if let Some(said) = &stream.said {
+            for uri in stream.resources.borrow().iter().cloned() {
                 said(SessionNotification { event: ServerEvent::ResourceUpdated { uri }, caller: None });
             }
         }
     }
 }
 
-impl Ear {
+impl SubscriptionStream {
     /// Listens until the server ends it; begins anew whenever what is to be heard changes.
-    async fn listen(&self) -> Outcome {
+    async fn listen(&self) -> CallOutcome {
         let mut resources = self.resources.clone();
         let mut current = self.call(&mut resources);
         loop {
@@ -152,32 +154,34 @@ impl Ear {
     fn call(
         &self,
         resources: &mut watch::Receiver<BTreeSet<String>>,
-    ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+    ) -> Pin<Box<dyn Future<Output = CallOutcome> + Send>> {
         let resources = resources.borrow_and_update().clone();
-        let Ear { engine, negotiated, announced, acknowledged, .. } = self.clone();
+        let SubscriptionStream { engine, negotiated, list_changes_supported, acknowledged, .. } =
+            self.clone();
         Box::pin(async move {
             let message = |id| {
-                let message = outgoing(id, negotiated.version, (announced, &resources), &negotiated.meta);
+                let message =
+                    outgoing(id, negotiated.version, (list_changes_supported, &resources), &negotiated.meta);
                 acknowledged.send_modify(|it| it.asked = (id, resources.clone()));
                 message
             };
-            engine.call(CallTerms::default(), message).await.1
+            engine.call(CallSettings::default(), message).await.1
         })
     }
 }
 
 /// May a refusal with this HTTP status be over by and by? Without a status nobody was there.
-fn may_pass(status: Option<u16>) -> bool {
+fn is_transient(status: Option<u16>) -> bool {
     status.is_none_or(|it| it == 429 || it >= 500)
 }
 
 fn outgoing(
     id: RequestId,
     version: ProtocolVersion,
-    wanted: (Announced, &BTreeSet<String>),
+    wanted: (ListChangeSupport, &BTreeSet<String>),
     meta: &str,
 ) -> OutboundMessage {
-    let (Announced { tools, prompts, resources }, uris) = wanted;
+    let (ListChangeSupport { tools, prompts, resources }, uris) = wanted;
     let lists = [
         (tools, r#""toolsListChanged":true"#),
         (prompts, r#""promptsListChanged":true"#),

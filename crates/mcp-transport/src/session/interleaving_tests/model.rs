@@ -176,7 +176,7 @@ impl Call {
             Told::Lost => ends(kind.lost()),
             Told::TooLarge => ends("too large"),
             Told::NotExecuted if self.reopened => {
-                ends("the server forgets the session as soon as it is opened")
+                ends("the server loses the session as soon as it is opened")
             }
             Told::NotExecuted => {
                 self.reopened = true;

@@ -14,17 +14,17 @@ use tokio::time::Instant;
 
 use super::super::{Eras, Session, SessionOptions, SessionState};
 use super::calls::Flag;
+use super::harness::opened;
 use super::peer::{Hand, Manners, Peer};
-use super::world::opened;
 use super::{config, on_a_paused_clock};
-use crate::error::end::DisconnectReason;
+use crate::error::disconnect::DisconnectReason;
 use crate::transport::{Dial, Outbound, RequestId, StreamId};
 
 /// Longer than a probe is waited for, so that there is time for both ways.
 const STARTUP: Duration = Duration::from_secs(20);
 
-/// How much longer the end of a wire may take that does not end: the parting, and the overtime.
-const PARTING: Duration = Duration::from_millis(2_502);
+/// How much longer the end of a connection may take that does not end: the parting, and the overtime.
+const CLOSE_GRACE: Duration = Duration::from_millis(2_502);
 
 /// How a server may refuse.
 const ERRORS: [i64; 4] =
@@ -128,7 +128,7 @@ async fn tell((eras, remembered, manners, steps): (Eras, Option<Era>, Manners, V
     let mut connecting = Some(Box::pin(Session::connect(dial, options)));
     let flag = Arc::new(Flag { woken: AtomicBool::new(true), any: Arc::new(Notify::new()) });
     let waker = Waker::from(Arc::clone(&flag));
-    let due = Instant::now() + STARTUP + PARTING;
+    let due = Instant::now() + STARTUP + CLOSE_GRACE;
     let mut outcome = None;
     // In the end nothing more is said.
     for step in [Step::Pass(0)].into_iter().chain(steps).chain([Step::Pass(25_000)]) {
@@ -167,14 +167,14 @@ async fn tell((eras, remembered, manners, steps): (Eras, Option<Era>, Manners, V
     match outcome {
         Some(Ok(session)) => {
             assert!(servers.welcomed, "nobody has let it in");
-            let over = session.wire.engine().ended().is_some();
+            let over = session.connection.engine().ended().is_some();
             assert_eq!(state == SessionState::Connected, !over, "{state:?}");
             // What was asked before is over, and nothing is asked after it.
-            assert_eq!(session.wire.engine().in_flight(), (0, 0));
+            assert_eq!(session.connection.engine().in_flight(), (0, 0));
             drop(session);
         }
         Some(Err(error)) => assert_eq!(state, SessionState::Error(error.to_string())),
-        None => assert_eq!(state, SessionState::Error("connecting was given up".to_owned())),
+        None => assert_eq!(state, SessionState::Error("connecting was cancelled".to_owned())),
     }
     tokio::task::yield_now().await;
     servers.hear();

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use mcp_model::Secret;
 
-pub(crate) use json::walked;
+pub(crate) use json::map_json_strings;
 
 /// Values shorter than this are not looked for: they are no secrets, and would hide half of every message.
 const SHORTEST: usize = 6;
@@ -106,7 +106,7 @@ impl Redactor {
             return None;
         }
         let any = Cell::new(false);
-        let res = walked(json, |it| replaced(&secrets, it).inspect(|_| any.set(true)));
+        let res = map_json_strings(json, |it| replaced(&secrets, it).inspect(|_| any.set(true)));
         any.get().then_some(res)
     }
 

@@ -1,8 +1,7 @@
-//! A process group that is never left behind.
+//! Process groups: signalling all processes of a server and waiting until they have ended.
 //!
-//! A process that has ended and was not waited for, a zombie, still counts as a member of its group for the system,
-//! and whoever should wait for it may be slow, or never do it. Nothing can be asked of it and nothing is left to end,
-//! so that a group of zombies is over here: a close does not wait for it.
+//! A zombie (exited but not waited for) still counts as a group member for the system, and its parent may wait for it
+//! late or never. Nothing is left to end then, so a group of zombies counts as ended, and closing does not wait for it.
 
 use std::fs;
 use std::time::Duration;
@@ -12,109 +11,111 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::time::Instant;
 
-/// How often it is looked whether a group is over.
+/// How often the group is checked.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// The process group of a child. Dropping it kills every process that is still in it.
-pub(crate) struct Group(Option<Pid>);
+/// The process group of a child. Dropping it kills every process in it.
+pub(crate) struct ProcessGroup(Option<Pid>);
 
-/// What is known of the members of a group.
+/// The state of a group's members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Members {
-    /// There are none.
+enum GroupMembers {
+    /// No members.
     None,
-    /// There are only such as have ended.
+    /// Only zombies.
     Ended,
-    /// This one lives; there may be others.
+    /// This member is alive; there may be others.
     Lives(u32),
-    /// There are some, and the system does not say how they are.
+    /// There are members, but the system does not show their state.
     Some,
 }
 
-impl Group {
-    /// The group that process `leader` leads.
-    pub(crate) fn of(leader: u32) -> Group {
+impl ProcessGroup {
+    /// The group led by process `leader`.
+    pub(crate) fn of(leader: u32) -> ProcessGroup {
         let pid = i32::try_from(leader).ok().filter(|it| *it > 1);
-        Group(pid.map(Pid::from_raw))
+        ProcessGroup(pid.map(Pid::from_raw))
     }
 
-    /// Asks the processes of the group to end.
+    /// Sends SIGTERM to the group.
     pub(crate) fn terminate(&self) {
         self.signal(Signal::SIGTERM);
     }
 
-    /// Ends what is left of the group after its leader has been waited for: politely until `deadline`, then by force.
+    /// Ends the rest of the group after its leader was waited for: with SIGTERM until `deadline`, then with SIGKILL.
     pub(crate) async fn sweep(mut self, deadline: Instant) {
-        let mut members = self.members(Members::Some);
-        if matches!(members, Members::Lives(_) | Members::Some) {
+        let mut members = self.members(GroupMembers::Some);
+        if matches!(members, GroupMembers::Lives(_) | GroupMembers::Some) {
             self.terminate();
         }
-        while matches!(members, Members::Lives(_) | Members::Some) && Instant::now() < deadline {
+        while matches!(members, GroupMembers::Lives(_) | GroupMembers::Some) && Instant::now() < deadline {
             tokio::time::sleep(LOOK).await;
             members = self.members(members);
         }
         match members {
-            // Its number may be somebody else's from now on.
-            Members::None => self.0 = None,
-            // Dropping it kills.
-            Members::Ended | Members::Lives(_) | Members::Some => {}
+            // The group id may be reused from now on.
+            GroupMembers::None => self.0 = None,
+            // Dropping the group kills them.
+            GroupMembers::Ended | GroupMembers::Lives(_) | GroupMembers::Some => {}
         }
     }
 
-    /// The members now. Whoever was last seen alive is looked at first, so that not all processes of the system are.
-    fn members(&self, before: Members) -> Members {
-        let Some(group) = self.0 else { return Members::None };
+    /// The members now. The process last seen alive is checked first, to avoid scanning all processes.
+    fn members(&self, before: GroupMembers) -> GroupMembers {
+        let Some(group) = self.0 else { return GroupMembers::None };
         if killpg(group, None) == Err(Errno::ESRCH) {
-            return Members::None;
+            return GroupMembers::None;
         }
         match before {
-            Members::Lives(pid) if lives(pid, group) => before,
-            Members::Lives(_) | Members::Some | Members::Ended | Members::None => living(group),
+            GroupMembers::Lives(pid) if lives(pid, group) => before,
+            GroupMembers::Lives(_) | GroupMembers::Some | GroupMembers::Ended | GroupMembers::None => {
+                living(group)
+            }
         }
     }
 
     fn signal(&self, signal: Signal) {
         if let Some(pid) = self.0 {
-            // A group that is already gone needs no signal.
+            // The group may have ended already.
             let _ = killpg(pid, signal);
         }
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.signal(Signal::SIGKILL);
     }
 }
 
-/// A living member of a group that is not empty, as far as the system tells.
-fn living(group: Pid) -> Members {
-    // A `/proc` of other processes than those that we see tells nothing of ours.
+/// Finds a living member of a group that is not empty, as far as the system shows.
+fn living(group: Pid) -> GroupMembers {
+    // A `/proc` of another PID namespace says nothing about our processes.
     let ours =
         fs::read_link("/proc/self").is_ok_and(|it| it.to_str() == Some(&std::process::id().to_string()));
-    let Ok(entries) = fs::read_dir("/proc") else { return Members::Some };
+    let Ok(entries) = fs::read_dir("/proc") else { return GroupMembers::Some };
     if !ours {
-        return Members::Some;
+        return GroupMembers::Some;
     }
     let mut pids = entries.filter_map(|it| it.ok()?.file_name().to_str()?.parse().ok());
     match pids.find(|pid| lives(*pid, group)) {
-        Some(pid) => Members::Lives(pid),
-        None => Members::Ended,
+        Some(pid) => GroupMembers::Lives(pid),
+        None => GroupMembers::Ended,
     }
 }
 
-/// Is there a process with this number that is in the group, and has not ended?
+/// Whether a process with this id is in the group and has not exited.
 fn lives(pid: u32, group: Pid) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|it| tells_of_life(&it, group))
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|it| is_alive(&it, group))
 }
 
-/// The same, as the text of its `stat` says it.
-fn tells_of_life(stat: &str, group: Pid) -> bool {
-    // The second field is the name in parentheses, and may hold anything.
+/// The same, from the text of its `stat` file.
+fn is_alive(stat: &str, group: Pid) -> bool {
+    // The second field is the name in parentheses and may contain anything.
     let Some((_, rest)) = stat.rsplit_once(')') else { return false };
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     let (Some(state), Some(of)) = (fields.first(), fields.get(2)) else { return false };
-    // A process whose first thread has ended looks like one that has; its others are counted.
+    // A process whose main thread has exited looks like a zombie; its other threads are counted.
     let threads = fields.get(17).and_then(|it| it.parse().ok()).unwrap_or(1);
     let ended = matches!(*state, "Z" | "X" | "x") && threads <= 1;
     !ended && of.parse() == Ok(group.as_raw())
@@ -128,7 +129,7 @@ mod tests {
 
     use super::*;
 
-    /// The leader of a group of its own, which does this.
+    /// Starts a shell script as the leader of a group of its own.
     fn leader(script: &str) -> Child {
         let mut command = Command::new("sh");
         command.args(["-c", script]).process_group(0);
@@ -142,12 +143,12 @@ mod tests {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        panic!("it does not come to be so");
+        panic!("the condition did not become true");
     }
 
     #[test]
-    fn a_process_lives_unless_it_has_ended_with_all_its_threads() {
-        let check = |stat: &str, want| assert_eq!(tells_of_life(stat, Pid::from_raw(70)), want, "{stat}");
+    fn process_is_alive_until_all_its_threads_have_exited() {
+        let check = |stat: &str, want| assert_eq!(is_alive(stat, Pid::from_raw(70)), want, "{stat}");
         let rest = "70 0 -1 4194304 1 0 0 0 0 0 0 0 20 0";
         check(&format!("71 (sh) S 1 70 {rest} 1 0 100 0"), true);
         check(&format!("71 (sh) Z 1 70 {rest} 1 0 100 0"), false);
@@ -159,8 +160,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn hd_117_a_close_does_not_wait_for_who_has_ended_already() {
-        // A daemon that has left the group and waits for nobody: the child that it had before ends, and stays.
+    async fn hd_117_close_does_not_wait_for_zombies() {
+        // A daemon that left the group and never waits for its child, which stays a zombie.
         let folder = tempfile::tempdir().unwrap();
         let (pid, ended) = (folder.path().join("pid"), folder.path().join("ended"));
         let mut leader = leader(&format!(
@@ -174,18 +175,18 @@ mod tests {
             .await;
         leader.kill().unwrap();
         leader.wait().unwrap();
-        until(|| living(group) == Members::Ended).await;
+        until(|| living(group) == GroupMembers::Ended).await;
         assert_ne!(killpg(group, None), Err(Errno::ESRCH), "a zombie is still a member for the system");
 
         let begun = Instant::now();
-        Group(Some(group)).sweep(begun + Duration::from_secs(10)).await;
+        ProcessGroup(Some(group)).sweep(begun + Duration::from_secs(10)).await;
         assert_eq!(begun.elapsed(), Duration::ZERO);
         let daemon = Pid::from_raw(i32::try_from(daemon().unwrap()).unwrap());
         nix::sys::signal::kill(daemon, Signal::SIGKILL).unwrap();
     }
 
     #[tokio::test(start_paused = true)]
-    async fn hd_117_who_lives_is_waited_for_and_killed_at_the_end() {
+    async fn hd_117_living_members_are_killed_at_the_deadline() {
         let folder = tempfile::tempdir().unwrap();
         let ready = folder.path().join("ready");
         let mut leader = leader(&format!(
@@ -197,9 +198,9 @@ mod tests {
         leader.kill().unwrap();
         leader.wait().unwrap();
         let begun = Instant::now();
-        Group(Some(group)).sweep(begun + Duration::from_secs(10)).await;
+        ProcessGroup(Some(group)).sweep(begun + Duration::from_secs(10)).await;
         assert_eq!(begun.elapsed(), Duration::from_secs(10));
-        until(|| !matches!(living(group), Members::Lives(_))).await;
+        until(|| !matches!(living(group), GroupMembers::Lives(_))).await;
     }
 
     fn getpgid(pid: u32) -> Option<Pid> {

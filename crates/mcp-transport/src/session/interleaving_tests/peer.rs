@@ -1,4 +1,4 @@
-//! A wire without a peer: whoever tests says what arrives and when it ends, and takes what is sent from the queue itself, so
+//! A connection without a peer: whoever tests says what arrives and when it ends, and takes what is sent from the queue itself, so
 //! that it is known what each poll of a call has sent.
 
 use std::sync::{Arc, Weak};
@@ -9,10 +9,10 @@ use futures_util::FutureExt as _;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::unconstrained;
 
-use crate::error::end::{Disconnect, DisconnectReason};
+use crate::error::disconnect::{Disconnect, DisconnectReason};
 use crate::transport::{Dial, FrameSink, HandshakeMode, Link, Outbound, OutboundQueue, Transport};
 
-/// What a wire does when it is to end.
+/// What a connection does when it is to end.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Manners {
     /// It ends at once.
@@ -23,18 +23,18 @@ pub(super) enum Manners {
     Stubborn,
 }
 
-/// The other side of a wire.
+/// The other side of a connection.
 pub(super) struct Peer {
     pub(super) inbox: Arc<dyn FrameSink>,
     pub(super) out: OutboundQueue,
-    /// Ends the wire.
+    /// Ends the connection.
     pub(super) end: Option<oneshot::Sender<DisconnectReason>>,
-    /// Dies with the wire.
+    /// Dies with the connection.
     alive: Weak<()>,
 }
 
 impl Peer {
-    /// Whether the wire is no more.
+    /// Whether the connection is no more.
     pub(super) fn is_gone(&self) -> bool {
         self.alive.strong_count() == 0
     }
@@ -53,7 +53,7 @@ pub(super) struct Hand {
 
 impl Dial for Hand {
     fn dial(&self) -> Box<dyn Transport> {
-        Box::new(Wire { peers: self.peers.clone(), manners: self.manners })
+        Box::new(Connection { peers: self.peers.clone(), manners: self.manners })
     }
 
     fn label(&self) -> String {
@@ -69,13 +69,13 @@ impl Dial for Hand {
     }
 }
 
-struct Wire {
+struct Connection {
     peers: mpsc::UnboundedSender<Peer>,
     manners: Manners,
 }
 
 #[async_trait]
-impl Transport for Wire {
+impl Transport for Connection {
     async fn run(self: Box<Self>, link: Link) -> Disconnect {
         let Link { outbound: out, inbound: inbox, shutdown: mut stop } = link;
         let (end, ended) = oneshot::channel();

@@ -1,0 +1,193 @@
+//! Processes messages from the server: runs handlers, responds to requests, routes notifications, and counts list
+//! changes.
+//!
+//! Nothing here waits for a handler: each request is handled in a task of its own, and notifications are delivered in
+//! another task. A handler may therefore call back into the session (SK-11).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use mcp_model::{RawJson, RpcError, code};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, watch};
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
+
+use super::notification_router::{NotificationRouter, ParsedNotification, QueuePermit};
+use super::request_responder::RequestResponder;
+use super::server::ListChangeSupport;
+use super::subscription_stream::SubscriptionAck;
+use crate::rpc::engine::{Engine, IncomingMessage, ServerRequestGuard, ServerRequestId};
+
+/// The number of announced changes of each list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ListChangeCounts {
+    /// Changes of the tool list.
+    pub tools: u64,
+    /// Changes of the prompt list.
+    pub prompts: u64,
+    /// Changes of the resource list.
+    pub resources: u64,
+}
+
+/// The receivers of messages from the server.
+pub(crate) struct DispatchTargets {
+    pub(crate) responder: Arc<RequestResponder>,
+    pub(crate) router: NotificationRouter,
+    pub(crate) changes: watch::Sender<ListChangeCounts>,
+    pub(crate) acknowledged: watch::Sender<SubscriptionAck>,
+    pub(crate) updates: super::cache::ResourceUpdates,
+}
+
+/// The server requests in progress.
+struct RunningRequests {
+    tasks: JoinSet<Result<RawJson, RpcError>>,
+    by_task: HashMap<Id, ServerRequestId>,
+    by_request: HashMap<ServerRequestId, AbortHandle>,
+}
+
+/// Runs until the engine is closed.
+pub(crate) async fn run(
+    engine: Arc<Engine>,
+    mut incoming: mpsc::Receiver<Box<IncomingMessage>>,
+    targets: DispatchTargets,
+) {
+    // Requests are handled concurrently, because one may wait for a person. Dropping this task cancels them.
+    let mut running =
+        RunningRequests { tasks: JoinSet::new(), by_task: HashMap::new(), by_request: HashMap::new() };
+    let mut ended = std::pin::pin!(engine.closed());
+    loop {
+        let message = tokio::select! {
+            () = &mut ended => return,
+            message = incoming.recv() => message,
+            Some(done) = running.tasks.join_next_with_id() => {
+                running.done(&engine, done);
+                continue;
+            }
+        };
+        let Some(message) = message else { return };
+        let permit = QueuePermit::new(&engine, &message);
+        match *message {
+            IncomingMessage::Notification { epoch, method, frame, owner: _ }
+                if method == "notifications/cancelled" =>
+            {
+                if let Some(text) = cancelled(&frame) {
+                    running.cancel(&ServerRequestId { epoch, text });
+                }
+            }
+            IncomingMessage::Notification { epoch: _, method, frame, owner } => {
+                targets.changes.send_if_modified(|it| it.count(&method));
+                let params = params(&frame);
+                if method == "notifications/subscriptions/acknowledged" {
+                    targets.acknowledged.send_if_modified(|it| it.read(params.as_ref()));
+                }
+                let notification = ParsedNotification::of(&method, params);
+                if let ParsedNotification::Updated(uri) = &notification {
+                    targets.updates.changed(uri);
+                }
+                let caller = owner.caller().map(|caller| caller.id);
+                targets.router.route(&engine, notification, caller, permit);
+            }
+            IncomingMessage::Progress { request, progress } => {
+                targets.router.route(&engine, ParsedNotification::Progress(request, progress), None, permit);
+            }
+            IncomingMessage::ProtocolError(what) => {
+                targets.router.route(&engine, ParsedNotification::ProtocolError(what), None, permit);
+            }
+            IncomingMessage::Request { id, method, .. } if method == "ping" => {
+                engine.respond(&id, &Ok(RawJson::empty_object()));
+            }
+            IncomingMessage::Request { id, method, frame, origin } => {
+                if running.by_request.contains_key(&id) {
+                    let refusal =
+                        RpcError::new(code::INVALID_REQUEST, "a request with this id is in progress");
+                    engine.respond(&id, &Err(refusal));
+                } else if let Some(slot) = targets.responder.try_permit() {
+                    let responder = Arc::clone(&targets.responder);
+                    let params = params(&frame);
+                    let guard = ServerRequestGuard::start(&engine, &origin);
+                    running.begin(id, async move {
+                        let _in_use = (slot, permit, guard);
+                        responder.handle(&origin.owner, &method, params).await
+                    });
+                } else {
+                    engine
+                        .respond(&id, &Err(RpcError::new(code::INTERNAL_ERROR, "too many requests at once")));
+                }
+            }
+        }
+    }
+}
+
+impl RunningRequests {
+    fn begin(
+        &mut self,
+        id: ServerRequestId,
+        answer: impl Future<Output = Result<RawJson, RpcError>> + Send + 'static,
+    ) {
+        let task = self.tasks.spawn(answer);
+        self.by_task.insert(task.id(), id.clone());
+        self.by_request.insert(id, task);
+    }
+
+    /// The server cancels its request: the handler is aborted and no response is sent.
+    fn cancel(&mut self, id: &ServerRequestId) {
+        if let Some(task) = self.by_request.remove(id) {
+            self.by_task.remove(&task.id());
+            task.abort();
+        }
+    }
+
+    /// Sends the result of a handler, or an error if it panicked.
+    fn done(&mut self, engine: &Engine, done: Result<(Id, Result<RawJson, RpcError>), JoinError>) {
+        let (task, outcome) = match done {
+            Ok(done) => done,
+            Err(error) => (error.id(), Err(RpcError::new(code::INTERNAL_ERROR, "the handler failed"))),
+        };
+        // A cancelled request is no longer in the table.
+        if let Some(id) = self.by_task.remove(&task) {
+            self.by_request.remove(&id);
+            engine.respond(&id, &outcome);
+        }
+    }
+}
+
+impl ListChangeCounts {
+    /// Counts a change of these lists.
+    pub(crate) fn add(&mut self, changed: ListChangeSupport) {
+        self.tools += u64::from(changed.tools);
+        self.prompts += u64::from(changed.prompts);
+        self.resources += u64::from(changed.resources);
+    }
+
+    fn count(&mut self, method: &str) -> bool {
+        match method {
+            "notifications/tools/list_changed" => self.tools += 1,
+            "notifications/prompts/list_changed" => self.prompts += 1,
+            "notifications/resources/list_changed" => self.resources += 1,
+            _ => return false,
+        }
+        true
+    }
+}
+
+pub(super) fn params(frame: &bytes::Bytes) -> Option<RawJson> {
+    #[derive(Deserialize)]
+    struct Message<'a> {
+        #[serde(borrow)]
+        params: Option<&'a RawValue>,
+    }
+    let message: Message<'_> = serde_json::from_slice(frame).ok()?;
+    RawJson::parse_prefix(frame.slice_ref(message.params?.get().as_bytes())).ok()
+}
+
+/// The JSON text of the request id in a cancel notification.
+fn cancelled(frame: &bytes::Bytes) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow, rename = "requestId")]
+        id: &'a RawValue,
+    }
+    let params = params(frame)?;
+    params.read::<Params<'_>>().ok().map(|it| it.id.get().to_owned())
+}

@@ -1,0 +1,174 @@
+//! Input requests in results (2026-07-28): handlers provide the input, and the request is sent again.
+//!
+//! Each round is a request with a new id; it carries the input and the server's state unchanged. The number of rounds
+//! is bounded. All rounds together share the timeout of the caller's one call.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_model::{Era, RawJson};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use super::request::{RawResponse, Request};
+use super::request_params::{self, MemberName, ObjectMembers};
+use super::{InputHandling, Session};
+use crate::error::CallError;
+use crate::rpc::deadline::Expiry;
+use crate::rpc::frame;
+use crate::rpc::request_owner::RequestOwner;
+
+/// Maximum number of rounds.
+const MAX_ROUNDS: usize = 10;
+
+/// Maximum number of input requests in one result.
+const MAX_CONCURRENT: usize = 32;
+
+/// A result that requires input.
+#[derive(Deserialize)]
+struct InputRequired<'a> {
+    #[serde(borrow, rename = "inputRequests")]
+    requests: Option<ObjectMembers<'a>>,
+    /// Kept as JSON text, so that the server receives exactly what it sent.
+    #[serde(borrow, rename = "requestState")]
+    state: Option<&'a RawValue>,
+}
+
+/// One input request.
+#[derive(Deserialize)]
+struct InputRequest<'a> {
+    method: String,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+impl Session {
+    /// Sends a request and provides input until the result is final.
+    pub(super) async fn request_with_input(&self, request: Request<'_>) -> Result<RawResponse, CallError> {
+        let answer = self.request(&request).await?;
+        // Only modern servers state the type of a result.
+        if request.options.input == InputHandling::ReturnToCaller
+            || self.era() == Era::Legacy
+            || !answer.is_input_required()
+        {
+            return Ok(answer);
+        }
+        Box::pin(async move {
+            let mut asked = answer;
+            let mut request = request;
+            let mut max_pause =
+                request.options.caller.as_ref().map_or(Duration::ZERO, |it| it.max_deadline_pause);
+            // The caller's own values apply to the first round only.
+            let others = request_params::without(request.extra_params, &["inputResponses", "requestState"]);
+            for _ in 0..MAX_ROUNDS {
+                let since = Instant::now();
+                let provided = self.provide(&request, &asked, max_pause).await?;
+                // The time that the caller needed does not count against the server.
+                let waited = since.elapsed().min(max_pause);
+                max_pause -= waited;
+                request.started_at += waited;
+                let parts = [&*others, &*provided];
+                let extra_params =
+                    parts.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(",");
+                asked = self.request(&Request { extra_params: &extra_params, ..request }).await?;
+                if !asked.is_input_required() {
+                    return Ok(asked);
+                }
+            }
+            let message = format!("the server asked for input {MAX_ROUNDS} times, and still does not answer");
+            Err(CallError::InputRequired(message))
+        })
+        .await
+    }
+
+    /// The provided input, as members of the parameters of the next request.
+    async fn provide(
+        &self,
+        request: &Request<'_>,
+        asked: &RawResponse,
+        max_pause: Duration,
+    ) -> Result<String, CallError> {
+        let asked = asked.raw()?;
+        let InputRequired { requests, state } =
+            asked.read().map_err(|it| CallError::InvalidResponse(it.to_string()))?;
+        let mut extra_params = Vec::new();
+        if let Some(ObjectMembers(requests)) = requests {
+            let mut requests_to_answer = Vec::with_capacity(requests.len().min(MAX_CONCURRENT));
+            if requests.len() > MAX_CONCURRENT {
+                let message = format!("the server asks for {} things at once", requests.len());
+                return Err(CallError::InputRequired(message));
+            }
+            for (MemberName(key), input_request) in requests {
+                let input_request: InputRequest<'_> = serde_json::from_str(input_request.get())
+                    .map_err(|it| CallError::InvalidResponse(format!("an input request: {it}")))?;
+                requests_to_answer.push((key, input_request));
+            }
+            extra_params.push(format!(
+                "\"inputResponses\":{{{}}}",
+                self.answer_all(request, requests_to_answer, max_pause).await?
+            ));
+        } else if state.is_none() {
+            let message = "the server asks for input and does not say which".to_owned();
+            return Err(CallError::InputRequired(message));
+        }
+        if let Some(state) = state {
+            extra_params.push(format!("\"requestState\":{}", state.get()));
+        }
+        Ok(extra_params.join(","))
+    }
+
+    /// Handled one after another, because most of them reach the same person.
+    async fn answer_all(
+        &self,
+        request: &Request<'_>,
+        requests_to_answer: Vec<(std::borrow::Cow<'_, str>, InputRequest<'_>)>,
+        max_pause: Duration,
+    ) -> Result<String, CallError> {
+        // They belong to the owner of this request.
+        let owner = match &request.options.caller {
+            Some(caller) => RequestOwner::Caller(Arc::clone(caller)),
+            None => RequestOwner::Session,
+        };
+        let unanswered =
+            requests_to_answer.iter().filter(|(_, it)| !self.responder.can_handle(&owner, &it.method));
+        let unanswered: Vec<String> = unanswered.map(|(key, it)| self.named(&it.method, key)).collect();
+        if !unanswered.is_empty() {
+            let message = format!(
+                "the server asks for input before it answers ({}), and no handler is configured for that",
+                unanswered.join(", ")
+            );
+            return Err(CallError::InputRequired(message));
+        }
+        let limit = request.options.timeout.unwrap_or(self.limits().request);
+        let deadline =
+            request.started_at.checked_add(limit.saturating_add(max_pause)).unwrap_or_else(super::far_future);
+        let mut res = Vec::with_capacity(requests_to_answer.len());
+        for (key, InputRequest { method, params }) in requests_to_answer {
+            let answer = async {
+                let _place = self.responder.permit().await;
+                self.responder.handle(&owner, &method, params.map(RawJson::copy_of)).await
+            };
+            let answer = match tokio::time::timeout_at(deadline, answer).await {
+                Ok(answer) => answer,
+                Err(_) => return Err(CallError::TimedOut(Expiry::Absolute(limit))),
+            };
+            let answer = answer.map_err(|error| {
+                let message = format!(
+                    "the server asks for input before it answers ({}), and it was refused: {error}",
+                    self.named(&method, &key)
+                );
+                CallError::InputRequired(message)
+            })?;
+            res.push(format!("{}:{}", frame::text(&key), answer.as_str()));
+        }
+        Ok(res.join(","))
+    }
+
+    /// The input request as text for an error message; the key comes from the server.
+    fn named(&self, method: &str, key: &str) -> String {
+        let short: String = self.dial.redact(key).chars().take(40).collect();
+        let method: String = self.dial.redact(method).chars().take(40).collect();
+        format!("{method} as `{short}`")
+    }
+}

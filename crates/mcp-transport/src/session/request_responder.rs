@@ -1,0 +1,143 @@
+//! Dispatches server requests to handlers.
+//!
+//! Handles both the requests of legacy servers and the input requests in results of modern ones. The number of
+//! concurrent requests is bounded for both together, and so is the size of a result.
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use mcp_model::{RawJson, RpcError, code};
+use serde::Serialize;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::server_request::{ElicitRequest, Root, SamplingRequest};
+use super::{Handlers, RawServerRequest};
+use crate::rpc::request_owner::RequestOwner;
+
+/// Maximum number of server requests handled at once.
+const MAX_CONCURRENT: usize = 64;
+
+/// The handlers of one session.
+pub(crate) struct RequestResponder {
+    handlers: Handlers,
+    permits: Arc<Semaphore>,
+    max_response_bytes: usize,
+}
+
+impl RequestResponder {
+    /// Results have at most `max_response_bytes` bytes.
+    pub(crate) fn new(handlers: Handlers, max_response_bytes: usize) -> RequestResponder {
+        RequestResponder { handlers, permits: Arc::new(Semaphore::new(MAX_CONCURRENT)), max_response_bytes }
+    }
+
+    /// Returns a permit if one is free.
+    pub(crate) fn try_permit(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.permits).try_acquire_owned().ok()
+    }
+
+    /// Waits for a permit. Cancel-safe.
+    pub(crate) async fn permit(&self) -> OwnedSemaphorePermit {
+        Arc::clone(&self.permits).acquire_owned().await.expect("the semaphore is never closed")
+    }
+
+    /// Whether there is a handler for `method` and this owner.
+    pub(crate) fn can_handle(&self, owner: &RequestOwner, method: &str) -> bool {
+        self.handlers(owner, method).is_some()
+    }
+
+    /// The handlers for `method`: those of the caller if it is known and has them, otherwise those of the session.
+    /// Never those of another caller.
+    fn handlers<'a>(&'a self, owner: &'a RequestOwner, method: &str) -> Option<&'a Handlers> {
+        let own = owner.caller().map(|it| &it.handlers);
+        own.into_iter().chain([&self.handlers]).find(|handlers| handlers.handles(method))
+    }
+
+    /// Handles a request. The caller of this function holds a permit. Dropping the future cancels the handler.
+    pub(crate) async fn handle(
+        &self,
+        owner: &RequestOwner,
+        method: &str,
+        params: Option<RawJson>,
+    ) -> Result<RawJson, RpcError> {
+        let Some(handlers) = self.handlers(owner, method) else { return Err(refusal(owner, method)) };
+        let params = params.unwrap_or_else(RawJson::empty_object);
+        let Handlers { sampling, elicitation, roots, listener: _, raw_requests: questions } = handlers;
+        let raw = questions.as_ref().filter(|it| it.handles(method));
+        let answer = match (raw, method, sampling, elicitation, roots) {
+            (Some(it), ..) => it.handle(RawServerRequest { method: method.to_owned(), params }).await?,
+            (None, "sampling/createMessage", Some(it), _, _) => {
+                RawJson::from_value(&it.sample(SamplingRequest::read(params)?).await?)
+                    .map_err(|it| invalid_result(&it))?
+            }
+            (None, "elicitation/create", _, Some(it), _) => {
+                let request = ElicitRequest::read(params)?;
+                if !it.modes().contains(&request.mode()) {
+                    let message = "the user cannot be asked in this mode";
+                    return Err(RpcError::new(code::INVALID_PARAMS, message));
+                }
+                it.elicit(request).await?.to_json()
+            }
+            (None, "roots/list", _, _, Some(it)) => {
+                #[derive(Serialize)]
+                struct Wire {
+                    roots: Vec<Root>,
+                }
+                RawJson::from_value(&Wire { roots: it.roots().await? }).map_err(|it| invalid_result(&it))?
+            }
+            (None, ..) => return Err(refusal(owner, method)),
+        };
+        if answer.as_bytes().len() > self.max_response_bytes {
+            let message = format!("the result has more than {} bytes", self.max_response_bytes);
+            return Err(RpcError::new(code::INTERNAL_ERROR, message));
+        }
+        Ok(answer)
+    }
+}
+
+impl Handlers {
+    /// Whether these handlers accept `method`.
+    fn handles(&self, method: &str) -> bool {
+        let Handlers { sampling, elicitation, roots, listener: _, raw_requests: questions } = self;
+        questions.as_ref().is_some_and(|it| it.handles(method))
+            || match method {
+                "sampling/createMessage" => sampling.is_some(),
+                "elicitation/create" => elicitation.is_some(),
+                "roots/list" => roots.is_some(),
+                _ => false,
+            }
+    }
+}
+
+/// The error for a request without a handler.
+fn refusal(owner: &RequestOwner, method: &str) -> RpcError {
+    let is_known = matches!(method, "sampling/createMessage" | "elicitation/create" | "roots/list");
+    match owner {
+        RequestOwner::Ambiguous if is_known => RpcError::new(
+            code::INTERNAL_ERROR,
+            format!(
+                "{method} is refused: several callers share this connection, and the request does not identify its call. A \
+                 server that sends requests to its callers needs one instance for each of them (`truely-stateless: false`)"
+            ),
+        ),
+        RequestOwner::Finished if is_known => RpcError::new(
+            code::INTERNAL_ERROR,
+            format!("{method} is refused: the call that it belongs to has ended"),
+        ),
+        RequestOwner::Session
+        | RequestOwner::Caller(_)
+        | RequestOwner::Ambiguous
+        | RequestOwner::Finished
+            if method == "sampling/createMessage" =>
+        {
+            RpcError::new(code::INTERNAL_ERROR, "Sampling denied: no handler is configured")
+        }
+        RequestOwner::Session
+        | RequestOwner::Caller(_)
+        | RequestOwner::Ambiguous
+        | RequestOwner::Finished => RpcError::new(code::METHOD_NOT_FOUND, "Method not found"),
+    }
+}
+
+fn invalid_result(why: &dyn Display) -> RpcError {
+    RpcError::new(code::INTERNAL_ERROR, format!("the handler's result is not JSON: {why}"))
+}
