@@ -1,80 +1,86 @@
-//! Pages of the origins that were allowed by name: their browsers ask first, and read answers only where these say so.
+//! CORS: lets pages of the configured origins read responses.
 //!
-//! Invariant: what is said here lets in nobody whom the guard keeps out. Pages of loopback get in as before, and are told
-//! nothing of this: only who is named is.
+//! CORS never admits a request that the guard refuses. Pages of loopback origins are admitted by the guard, but get no
+//! CORS headers: only configured origins do.
 
+use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 
-use super::routes::{status, words};
-use super::server::Door;
-use super::wire::{Fields, Head, Name, Response};
+use super::header_names::{single, text};
+use super::response::{self, Response, with_header};
+use super::server::AppState;
 
-/// What pages may send besides what all may.
-const TAKEN: [&str; 6] =
+/// Request headers that a page may send, besides those with [`ALLOWED_PREFIX`].
+const ALLOWED_HEADERS: [&str; 6] =
     ["authorization", "content-type", "accept", "last-event-id", "traceparent", "tracestate"];
-/// What the names of our own headers, and of the protocol's, begin with.
-const OURS: &str = "mcp-";
-/// What pages may read besides what all may.
-const SHOWN: HeaderValue = HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, Retry-After");
-/// How long a browser need not ask again, in seconds.
-const REMEMBERED: HeaderValue = HeaderValue::from_static("600");
+const ALLOWED_PREFIX: &str = "mcp-";
+/// Response headers that a page may read.
+const EXPOSED_HEADERS: HeaderValue =
+    HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, Retry-After");
+/// How long a browser may cache the result of a preflight request, in seconds.
+const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
-/// A request where pages of other sites may ask: what is answered depends on whose it is.
-pub(super) struct Page {
-    /// The origin, where there is one and it is allowed by name.
+/// The CORS part of a response.
+pub(super) struct Cors {
+    /// The origin of the page, if it is configured.
     origin: Option<HeaderValue>,
 }
 
-impl Page {
-    /// The one that asks; `None` where no origin is allowed by name.
-    pub(super) fn of(door: &Door, head: &Head) -> Option<Page> {
-        (!door.guard.origins.is_empty()).then(|| Page { origin: named(door, &head.fields) })
+impl Cors {
+    /// `None` if no origin is configured.
+    pub(super) fn new(app: &AppState, head: &Parts) -> Option<Cors> {
+        let configured = &app.guard.origins;
+        if configured.is_empty() {
+            return None;
+        }
+        let origin = single(&head.headers, &header::ORIGIN).ok().flatten();
+        let origin = origin.filter(|origin| configured.iter().any(|it| it.eq_ignore_ascii_case(origin)));
+        Some(Cors { origin: origin.and_then(|origin| HeaderValue::from_str(origin).ok()) })
     }
 
-    /// The answer to a browser that asks beforehand; `None` for everything else.
-    pub(super) fn allowed(&self, door: &Door, head: &Head) -> Option<Response> {
-        let asks = head.method == Method::OPTIONS && head.fields.get(Name::RequestMethod).is_some();
-        (asks && self.origin.is_some()).then(|| match door.guard.check(host(head), None) {
-            Ok(()) => allowed(&head.fields),
-            Err(intruder) => words(StatusCode::FORBIDDEN, intruder.words()),
+    /// The response to a preflight request; `None` for other requests.
+    pub(super) fn preflight(&self, app: &AppState, head: &Parts) -> Option<Response> {
+        let is_preflight = head.method == Method::OPTIONS
+            && head.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+        if !is_preflight || self.origin.is_none() {
+            return None;
+        }
+        let authority = head.uri.authority().map(|authority| authority.as_str());
+        let host = authority.or_else(|| text(&head.headers, &header::HOST));
+        Some(match app.guard.check(host, None) {
+            Ok(()) => allowed(head),
+            Err(forbidden) => response::text(StatusCode::FORBIDDEN, forbidden.message()),
         })
     }
 
-    /// The response, with whether the page may read it.
-    pub(super) fn marked(self, res: Response) -> Response {
-        // It depends on the page, also where none may.
-        let res = res.with(header::VARY, HeaderValue::from_static("Origin"));
+    /// Adds whether the page may read the response.
+    pub(super) fn mark(self, response: Response) -> Response {
+        // The response depends on the origin, even if there is none.
+        let response = with_header(response, header::VARY, HeaderValue::from_static("Origin"));
         match self.origin {
-            Some(origin) => res
-                .with(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin)
-                .with(header::ACCESS_CONTROL_EXPOSE_HEADERS, SHOWN),
-            None => res,
+            Some(origin) => {
+                let response = with_header(response, header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+                with_header(response, header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS)
+            }
+            None => response,
         }
     }
 }
 
-fn named(door: &Door, fields: &Fields) -> Option<HeaderValue> {
-    let text = fields.only(Name::Origin).ok()??;
-    let is_named = door.guard.origins.iter().any(|it| it.eq_ignore_ascii_case(text));
-    is_named.then(|| HeaderValue::from_str(text).ok())?
-}
-
-fn host(head: &Head) -> Option<&str> {
-    let authority = head.target.authority().map(|it| it.as_str());
-    authority.or_else(|| head.fields.text(Name::Host))
-}
-
-fn allowed(asked: &Fields) -> Response {
-    let wanted = asked.text(Name::RequestHeaders).unwrap_or_default();
-    let wanted = wanted.split(',').filter_map(|it| it.trim().parse::<HeaderName>().ok());
-    let taken = wanted.filter(|it| TAKEN.contains(&it.as_str()) || it.as_str().starts_with(OURS));
-    let taken: Vec<String> = taken.map(|it| it.to_string()).collect();
-    let methods = HeaderValue::from_static("GET, POST, DELETE");
-    let res = status(StatusCode::NO_CONTENT).with(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
-    let res = match HeaderValue::from_str(&taken.join(", ")) {
-        Ok(taken) => res.with(header::ACCESS_CONTROL_ALLOW_HEADERS, taken),
-        Err(_) => res,
-    };
-    res.with(header::ACCESS_CONTROL_MAX_AGE, REMEMBERED)
-        .with(header::VARY, HeaderValue::from_static("Access-Control-Request-Headers"))
+fn allowed(head: &Parts) -> Response {
+    let requested = text(&head.headers, &header::ACCESS_CONTROL_REQUEST_HEADERS).unwrap_or_default();
+    let requested = requested.split(',').filter_map(|name| name.trim().parse::<HeaderName>().ok());
+    let allowed: Vec<String> = requested
+        .filter(|name| ALLOWED_HEADERS.contains(&name.as_str()) || name.as_str().starts_with(ALLOWED_PREFIX))
+        .map(|name| name.to_string())
+        .collect();
+    let mut response = response::empty(StatusCode::NO_CONTENT);
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE"));
+    if let Ok(allowed) = HeaderValue::from_str(&allowed.join(", ")) {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
+    }
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
+    headers.insert(header::VARY, HeaderValue::from_static("Access-Control-Request-Headers"));
+    response
 }

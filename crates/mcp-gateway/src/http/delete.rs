@@ -1,27 +1,31 @@
-//! A client that ends its session.
-
-use std::sync::Arc;
+//! `DELETE`: ends a session and its leases.
 
 use http::StatusCode;
+use http::request::Parts;
 
-use super::post::{self, invalid, no_session, refusal};
-use super::routes::{Server, status};
-use super::server::Door;
-use super::wire::{Head, Name, Response};
+use super::client::Client;
+use super::errors::{invalid_request, no_session, refusal};
+use super::header_names::{MCP_SESSION_ID, text};
+use super::response::{self, Response};
+use super::server::AppState;
 
-/// Ends a session: what it has leased is given back.
-pub(super) fn delete(door: &Arc<Door>, server: Server, head: &Head) -> Response {
-    let visitor = match post::visitor(door, head, server) {
-        Ok(visitor) => visitor,
-        Err(refusal) => return refusal,
+/// Ends the session that the request names.
+pub(super) fn delete(app: &AppState, server: Option<&str>, head: &Parts) -> Response {
+    let client = match Client::authorize(app, head, server) {
+        Ok(client) => client,
+        Err(response) => return response,
     };
-    let Some(id) = head.fields.text(Name::Session) else {
-        return refusal(StatusCode::BAD_REQUEST, None, &invalid("the header `Mcp-Session-Id` is missing"));
+    let Some(id) = text(&head.headers, &MCP_SESSION_ID) else {
+        return refusal(
+            StatusCode::BAD_REQUEST,
+            None,
+            &invalid_request("the header `Mcp-Session-Id` is missing"),
+        );
     };
-    match door.gateway.sessions.take(id, &visitor.principal) {
+    match app.gateway.sessions.take(id, &client.principal) {
         Some(session) => {
-            door.gateway.end(&session);
-            status(StatusCode::NO_CONTENT)
+            app.gateway.end(&session);
+            response::empty(StatusCode::NO_CONTENT)
         }
         None => no_session(),
     }

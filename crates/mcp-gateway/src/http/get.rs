@@ -1,131 +1,145 @@
-//! The stream on which a session hears what belongs to no request of its own.
+//! `GET`: the notification stream of a session.
 //!
-//! There is one for each session: who opens another one closes the first, and with `Last-Event-ID` goes on where that one
-//! broke off, as far as it is kept. What came up while nobody listened is not kept, but that lists have changed is told
-//! when somebody does.
+//! A session has one stream. A new stream replaces the old one; with `Last-Event-ID` it resumes after that event, as far
+//! as the event log reaches. Notifications are not stored while there is no stream, except that changed lists are
+//! reported when the next one opens.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::stream;
+use http::request::Parts;
 use http::{Method, StatusCode};
 use mcp_model::ProtocolVersion;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::events;
+use super::client::Client;
+use super::errors::{busy, invalid_request, no_session, refusal};
+use super::header_names::{LAST_EVENT_ID, MCP_SESSION_ID, text};
 use super::headers::{self, Accepts};
-use super::modern::Place;
-use super::post::{self, busy, invalid, no_session, refusal};
-use super::routes::Server;
-use super::server::Door;
-use super::wire::{Head, Name, Response};
+use super::permits::ClientPermit;
+use super::post;
+use super::response::Response;
+use super::server::AppState;
+use super::sse;
 use crate::notifications::watch::{News, Watching, told};
-use crate::protocol::response;
+use crate::protocol;
 use crate::session::event_log::EventId;
 use crate::session::outbound_queue::{Inlet, Outlet, outlet};
 use crate::session::state::Session;
 
 /// Opens the stream.
-pub(super) fn get(door: &Arc<Door>, server: Server, head: &Head) -> Response {
+pub(super) fn get(app: &AppState, server: Option<&str>, head: &Parts) -> Response {
     if head.method == Method::HEAD {
-        // It asks for no stream, and must not take the place of one.
-        return refusal(
-            StatusCode::METHOD_NOT_ALLOWED,
-            None,
-            &invalid("there is nothing to say of a stream"),
-        );
+        // It must not replace the stream that is open.
+        let error = invalid_request("a stream has no HEAD");
+        return refusal(StatusCode::METHOD_NOT_ALLOWED, None, &error);
     }
-    let visitor = match post::visitor(door, head, server) {
-        Ok(visitor) => visitor,
-        Err(refusal) => return refusal,
+    let client = match Client::authorize(app, head, server) {
+        Ok(client) => client,
+        Err(response) => return response,
     };
-    let Some(id) = head.fields.text(Name::Session) else {
-        let error = invalid("a GET belongs to a session: `Mcp-Session-Id` is missing");
+    let Some(id) = text(&head.headers, &MCP_SESSION_ID) else {
+        let error = invalid_request("a GET belongs to a session: `Mcp-Session-Id` is missing");
         return refusal(StatusCode::METHOD_NOT_ALLOWED, None, &error);
     };
-    let Some(session) = post::session(door, &visitor, id) else { return no_session() };
-    if headers::accepts(&head.fields) == Accepts::Json {
-        let error = invalid("`Accept` must hold `text/event-stream`");
+    let Some(session) = post::find_session(app, &client, id) else { return no_session() };
+    if headers::accepts(&head.headers) == Accepts::Json {
+        let error = invalid_request("`Accept` must hold `text/event-stream`");
         return refusal(StatusCode::NOT_ACCEPTABLE, None, &error);
     }
-    let Some(place) = Place::of_stream(door, &visitor.principal) else {
+    let Some(permit) = ClientPermit::stream(app, &client.principal) else {
         return refusal(StatusCode::SERVICE_UNAVAILABLE, None, &busy());
     };
-    let last = head.fields.text(Name::LastEventId).and_then(|it| it.parse().ok());
-    let (out, inlet) = outlet(door.bounds());
-    let replaced = session.listens(out.clone());
-    let watching = Watching::new(&door.gateway, &session.scope);
-    let heard = session.kept.begin(last);
-    let state =
-        Listening { session, inlet, watching, heard, way: out, replaced, begun: false, _place: place };
-    events::response(stream::unfold(state, |mut state| async {
+    let last_event = text(&head.headers, &LAST_EVENT_ID).and_then(|id| id.parse().ok());
+    let (sender, messages) = outlet(app.bounds());
+    let replaced = session.listens(sender.clone());
+    let watching = Watching::new(&app.gateway, &session.scope);
+    let sent = session.kept.begin(last_event);
+    let state = SessionStream {
+        session,
+        messages,
+        watching,
+        sent,
+        sender,
+        replaced,
+        is_started: false,
+        _permit: permit,
+    };
+    sse::response(stream::unfold(state, |mut state| async {
         let event = state.next().await?;
         Some((event, state))
     }))
 }
 
-struct Listening {
+struct SessionStream {
     session: Arc<Session>,
-    inlet: Inlet,
+    messages: Inlet,
     watching: Watching,
-    /// The last message that was sent.
-    heard: EventId,
-    /// The stream's own way in, to recognise it by.
-    way: Outlet,
-    /// Cancelled when another stream takes its place.
+    /// The last event that was sent.
+    sent: EventId,
+    /// The sender of `messages`, which identifies this stream to the session.
+    sender: Outlet,
+    /// Cancelled when another stream replaces this one.
     replaced: CancellationToken,
-    begun: bool,
-    _place: Place,
+    is_started: bool,
+    _permit: ClientPermit,
 }
 
-impl Listening {
+impl SessionStream {
     async fn next(&mut self) -> Option<Bytes> {
-        if !self.begun {
-            // Whoever waits for the first bytes of a stream to know that it is there has them.
-            self.begun = true;
-            // Older clients take an event without data for a message that cannot be read.
-            let is_primed = self.session.version >= ProtocolVersion::V2025_11_25;
-            return Some(if is_primed { events::beginning(self.heard) } else { events::pulse() });
+        if !self.is_started {
+            // Some clients wait for the first bytes before they consider a stream open.
+            self.is_started = true;
+            // Older clients cannot parse an event without data.
+            let has_ids = self.session.version >= ProtocolVersion::V2025_11_25;
+            return Some(if has_ids { sse::start(self.sent) } else { sse::keep_alive() });
         }
         loop {
-            if self.session.over.is_cancelled() || self.replaced.is_cancelled() {
+            let SessionStream { session, messages, watching, replaced, .. } = self;
+            if session.over.is_cancelled() || replaced.is_cancelled() {
                 return None;
             }
-            if let Some((id, message)) = self.session.kept.after(self.heard) {
-                self.heard = id;
-                return Some(events::numbered(id, &message));
+            if let Some((id, message)) = session.kept.after(self.sent) {
+                self.sent = id;
+                return Some(sse::event_with_id(id, &message));
             }
             tokio::select! {
                 biased;
-                () = self.session.over.cancelled() => return None,
-                () = self.replaced.cancelled() => return None,
-                Some(message) = self.inlet.next() => self.session.kept.add(message),
-                () = self.session.kept.more() => {}
-                news = self.watching.next(&self.session.told) => match news {
-                    News::Lists(changed) => {
-                        let told = changed.iter().map(|it| response::notification(it.method(), "{}"));
-                        told.for_each(|it| self.session.kept.add(it));
-                    }
-                    News::Said(said) => {
-                        let Session { subscriptions, dialog, kept, .. } = &*self.session;
-                        let told = told(&said, subscriptions, dialog.id(), self.session.log_level());
-                        let told = told.map(|(method, params)| response::notification(&method, &params));
-                        told.into_iter().for_each(|it| kept.add(it));
-                    }
-                },
-                () = tokio::time::sleep(events::PULSE) => return Some(events::pulse()),
+                () = session.over.cancelled() => return None,
+                () = replaced.cancelled() => return None,
+                Some(message) = messages.next() => session.kept.add(message),
+                () = session.kept.more() => {}
+                news = watching.next(&session.told) => log_news(session, news),
+                () = sleep(sse::KEEP_ALIVE) => return Some(sse::keep_alive()),
             }
         }
     }
 }
 
-impl Drop for Listening {
+/// Adds the notifications about a change to the event log.
+fn log_news(session: &Session, news: News) {
+    let Session { subscriptions, dialog, kept, .. } = session;
+    match news {
+        News::Lists(changed) => {
+            changed.iter().for_each(|list| kept.add(protocol::response::notification(list.method(), "{}")));
+        }
+        News::Said(said) => {
+            if let Some((method, params)) = told(&said, subscriptions, dialog.id(), session.log_level()) {
+                kept.add(protocol::response::notification(&method, &params));
+            }
+        }
+    }
+}
+
+impl Drop for SessionStream {
     fn drop(&mut self) {
-        self.session.listens_no_more(&self.way);
-        // What was not sent any more whoever takes its place sends.
-        while let Some(message) = self.inlet.take() {
+        self.session.listens_no_more(&self.sender);
+        // The next stream sends what this one did not.
+        while let Some(message) = self.messages.take() {
             self.session.kept.add(message);
         }
-        self.session.touch(tokio::time::Instant::now());
+        self.session.touch(Instant::now());
     }
 }

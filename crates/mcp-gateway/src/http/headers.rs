@@ -1,65 +1,65 @@
-//! The headers of a request, read once, and what the stateless era demands of them.
+//! What the gateway reads from the headers of a request, and the headers that the modern era requires.
 //!
-//! In that era a header repeats what the body says, so that whoever stands between can look at it; a request whose
-//! headers say something else is refused, for somebody was deceived.
+//! In the modern era some headers repeat the body, so that a proxy can route by them. A request whose headers differ from
+//! its body is refused, because the proxy was deceived.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use http::HeaderName;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use mcp_model::{RawJson, RpcError, code};
 use memchr::memmem::{self, Finder};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::wire::{Fields, Name};
+use super::header_names::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, text};
 use crate::protocol::frame::Request;
 use crate::protocol::meta::Meta;
 
-/// What a client takes as an answer.
+/// The response forms that a client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Accepts {
-    /// One JSON document, or a stream of events.
+pub(crate) enum Accepts {
+    /// A JSON document or an event stream.
     Events,
-    /// One JSON document.
+    /// A JSON document.
     Json,
 }
 
-/// What the client says that he takes.
-pub(super) fn accepts(headers: &Fields) -> Accepts {
+/// Reads `Accept`.
+pub(crate) fn accepts(headers: &HeaderMap) -> Accepts {
     static EVENTS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("text/event-stream"));
-    let holds = |it: &[u8], kind: &str| memmem::find(it, kind.as_bytes()).is_some();
-    let takes = |it: &[u8]| EVENTS.find(it).is_some() || holds(it, "text/*") || holds(it, "*/*");
-    match headers.all(Name::Accept).any(takes) {
-        true => Accepts::Events,
-        false => Accepts::Json,
-    }
-}
-
-/// Is the body said to be JSON?
-pub(super) fn is_json(headers: &Fields) -> bool {
-    const JSON: &str = "application/json";
-    let kind = headers.text(Name::ContentType).unwrap_or_default();
-    // Most say just that.
-    kind == JSON || kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(JSON)
-}
-
-/// Looks whether the headers of a request of the stateless era say what its body says.
-pub(super) fn agree(headers: &Fields, request: &Request, meta: &Meta) -> Result<(), RpcError> {
-    let version = meta.version.as_deref().unwrap_or_default();
-    one(headers.all(Name::Version), "MCP-Protocol-Version", version)?;
-    one(headers.all(Name::Method), "Mcp-Method", &request.method)?;
-    let Some(key) = named(&request.method) else { return Ok(()) };
-    let Some(name) = request.params.text(key) else {
-        // What is wrong with the parameters is said elsewhere.
-        return Ok(());
+    let contains = |value: &[u8], kind: &str| memmem::find(value, kind.as_bytes()).is_some();
+    let takes_events = |value: &HeaderValue| {
+        let value = value.as_bytes();
+        EVENTS.find(value).is_some() || contains(value, "text/*") || contains(value, "*/*")
     };
-    one(headers.all(Name::Target), "Mcp-Name", &name)
+    if headers.get_all(ACCEPT).iter().any(takes_events) { Accepts::Events } else { Accepts::Json }
+}
+
+/// Whether `Content-Type` is JSON.
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    const JSON: &str = "application/json";
+    let content_type = text(headers, &CONTENT_TYPE).unwrap_or_default();
+    content_type == JSON
+        || content_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(JSON)
+}
+
+/// Checks the headers that every modern request must have.
+pub(crate) fn check_request(headers: &HeaderMap, request: &Request, meta: &Meta) -> Result<(), RpcError> {
+    let version = meta.version.as_deref().unwrap_or_default();
+    check_header(headers, &MCP_PROTOCOL_VERSION, "MCP-Protocol-Version", version)?;
+    check_header(headers, &MCP_METHOD, "Mcp-Method", &request.method)?;
+    let Some(key) = name_parameter(&request.method) else { return Ok(()) };
+    // The method reports a missing parameter.
+    let Some(name) = request.params.text(key) else { return Ok(()) };
+    check_header(headers, &MCP_NAME, "Mcp-Name", &name)
 }
 
 /// The parameter that `Mcp-Name` repeats.
-fn named(method: &str) -> Option<&'static str> {
+fn name_parameter(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),
         "resources/read" => Some("uri"),
@@ -67,77 +67,77 @@ fn named(method: &str) -> Option<&'static str> {
     }
 }
 
-/// Looks whether the only one of these values is the one that is wanted.
-fn one<'a>(mut values: impl Iterator<Item = &'a [u8]>, words: &str, want: &str) -> Result<(), RpcError> {
-    let mismatch = |what: &str| RpcError::new(code::HEADER_MISMATCH, format!("the header `{words}` {what}"));
+/// Checks that a header exists once, with this value.
+fn check_header(headers: &HeaderMap, name: &HeaderName, label: &str, expected: &str) -> Result<(), RpcError> {
+    let mismatch = |what: &str| RpcError::new(code::HEADER_MISMATCH, format!("the header `{label}` {what}"));
+    let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Err(mismatch("is missing")) };
     if values.next().is_some() {
-        return Err(mismatch("stands there twice"));
+        return Err(mismatch("is repeated"));
     }
-    match decoded(value).is_some_and(|it| it == want.as_bytes()) {
-        true => Ok(()),
-        false => Err(mismatch("says something else than the body")),
+    if decode(value.as_bytes()).is_some_and(|value| value == expected.as_bytes()) {
+        Ok(())
+    } else {
+        Err(mismatch("differs from the body"))
     }
 }
 
-/// A header's value as it was meant: text that a header cannot hold is sent as `=?base64?…?=`.
-fn decoded(value: &[u8]) -> Option<Cow<'_, [u8]>> {
-    let inner = value.strip_prefix(b"=?base64?").and_then(|it| it.strip_suffix(b"?="));
-    match inner {
-        Some(inner) => BASE64_STANDARD.decode(inner).ok().map(Cow::Owned),
+/// Decodes a header value: text that a header cannot hold is sent as `=?base64?…?=`.
+fn decode(value: &[u8]) -> Option<Cow<'_, [u8]>> {
+    match value.strip_prefix(b"=?base64?").and_then(|rest| rest.strip_suffix(b"?=")) {
+        Some(encoded) => BASE64_STANDARD.decode(encoded).ok().map(Cow::Owned),
         None => Some(Cow::Borrowed(value)),
     }
 }
 
-/// Looks whether `Mcp-Param-*` says what the arguments of a tool's call say: for each argument that the tool's schema
-/// marks with `x-mcp-header`.
-pub(super) fn arguments_agree(
-    headers: &Fields,
+/// Checks `Mcp-Param-*` headers: each repeats an argument that the tool's schema marks with `x-mcp-header`.
+pub(crate) fn check_arguments(
+    headers: &HeaderMap,
     schema: &RawJson,
     arguments: Option<&RawJson>,
 ) -> Result<(), RpcError> {
-    for (argument, header) in marked(schema) {
-        let name = format!("mcp-param-{header}");
-        // What is no name of a header can stand among none.
-        if HeaderName::try_from(&name).is_err() {
-            continue;
-        }
-        let said = arguments.and_then(|it| member(it, &argument)).and_then(|it| plain(&it));
-        let words = format!("Mcp-Param-{header}");
-        match (said, headers.named(&name).next().is_some()) {
-            (Some(said), _) => one(headers.named(&name), &words, &said)?,
-            (None, true) => {
-                let message = format!("the header `{words}` stands there, and the argument does not");
+    for (argument, suffix) in marked_arguments(schema) {
+        // A name that is no header name cannot be sent.
+        let Ok(name) = HeaderName::try_from(format!("mcp-param-{suffix}")) else { continue };
+        let label = format!("Mcp-Param-{suffix}");
+        let value = arguments
+            .and_then(|arguments| member(arguments, &argument))
+            .and_then(|value| header_text(&value));
+        match value {
+            Some(value) => check_header(headers, &name, &label, &value)?,
+            None if headers.contains_key(&name) => {
+                let message = format!("the header `{label}` is there, and its argument is not");
                 return Err(RpcError::new(code::HEADER_MISMATCH, message));
             }
-            (None, false) => {}
+            None => {}
         }
     }
     Ok(())
 }
 
-/// The arguments that a schema wants among the headers, with the ends of their headers' names.
-fn marked(schema: &RawJson) -> Vec<(String, String)> {
+/// The arguments that a schema requires as headers, each with the suffix of its header name.
+fn marked_arguments(schema: &RawJson) -> Vec<(String, String)> {
     #[derive(Deserialize)]
-    struct Schema<'a> {
+    struct RawSchema<'a> {
         #[serde(borrow)]
-        properties: Option<std::collections::BTreeMap<Cow<'a, str>, &'a RawValue>>,
+        properties: Option<BTreeMap<Cow<'a, str>, &'a RawValue>>,
     }
     #[derive(Deserialize)]
-    struct Property {
+    struct RawProperty {
         #[serde(rename = "x-mcp-header")]
         header: Option<String>,
     }
     if memmem::find(schema.as_bytes(), b"x-mcp-header").is_none() {
         return Vec::new();
     }
-    let properties = schema.read::<Schema<'_>>().ok().and_then(|it| it.properties).unwrap_or_default();
-    let header = |it: &RawValue| serde_json::from_str::<Property>(it.get()).ok()?.header;
-    properties.iter().filter_map(|(name, it)| Some((name.to_string(), header(it)?))).collect()
+    let properties =
+        schema.read::<RawSchema<'_>>().ok().and_then(|schema| schema.properties).unwrap_or_default();
+    let header = |property: &RawValue| serde_json::from_str::<RawProperty>(property.get()).ok()?.header;
+    properties.iter().filter_map(|(name, property)| Some((name.to_string(), header(property)?))).collect()
 }
 
-/// A text, number or truth as a header says it; `None` for `null` and what is larger.
-fn plain(value: &RawJson) -> Option<String> {
+/// A string, number or boolean as a header value; `None` for `null` and for composite values.
+fn header_text(value: &RawJson) -> Option<String> {
     match value.as_bytes().first()? {
         b'"' => value.to_text().map(Cow::into_owned),
         b'{' | b'[' | b'n' => None,
@@ -146,37 +146,41 @@ fn plain(value: &RawJson) -> Option<String> {
 }
 
 fn member(object: &RawJson, key: &str) -> Option<RawJson> {
-    let read: std::collections::BTreeMap<Cow<'_, str>, &RawValue> = object.read().ok()?;
-    read.get(key).map(|it| object.slice(it))
+    let members: BTreeMap<Cow<'_, str>, &RawValue> = object.read().ok()?;
+    members.get(key).map(|value| object.slice(value))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::params::Params;
 
-    fn headers(text: &str) -> Fields {
-        Fields::of(text.split(';').filter_map(|it| it.trim().split_once('=')))
+    /// Headers from `name=value; name=value`.
+    fn headers(text: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in text.split(';').filter_map(|pair| pair.trim().split_once('=')) {
+            headers.append(HeaderName::try_from(name).unwrap(), HeaderValue::from_str(value).unwrap());
+        }
+        headers
     }
 
     #[track_caller]
-    fn check(given: &str, params: &str, want: &str) {
+    fn check(given: &str, params: &str, expected: &str) {
         let json = |text: &str| RawJson::parse(text.to_owned().into()).unwrap();
-        let params = crate::protocol::params::Params::of(json(params)).unwrap();
-        let request = Request::new(json("1"), "tools/call".into(), params);
+        let request = Request::new(json("1"), "tools/call".into(), Params::of(json(params)).unwrap());
         let meta = Meta { version: Some("2026-07-28".to_owned()), ..Meta::default() };
-        let got =
-            agree(&headers(given), &request, &meta).map_or_else(|it| it.message, |()| "fine".to_owned());
-        assert_eq!(got, want);
+        let result = check_request(&headers(given), &request, &meta);
+        assert_eq!(result.map_or_else(|error| error.message, |()| "fine".to_owned()), expected);
     }
 
     #[test]
-    fn headers_say_what_the_body_says() {
+    fn headers_must_match_the_body() {
         let both = "mcp-protocol-version=2026-07-28; mcp-method=tools/call";
         check("", r#"{"name":"x"}"#, "the header `MCP-Protocol-Version` is missing");
         check(
             "mcp-protocol-version=2025-11-25",
             "{}",
-            "the header `MCP-Protocol-Version` says something else than the body",
+            "the header `MCP-Protocol-Version` differs from the body",
         );
         check("mcp-protocol-version=2026-07-28", "{}", "the header `Mcp-Method` is missing");
         check(both, "{}", "fine");
@@ -184,41 +188,37 @@ mod tests {
         check(
             &format!("{both}; mcp-name=y"),
             r#"{"name":"x"}"#,
-            "the header `Mcp-Name` says something else than the body",
+            "the header `Mcp-Name` differs from the body",
         );
         check(&format!("{both}; mcp-name=x"), r#"{"name":"x"}"#, "fine");
         check(
             &format!("{both}; mcp-name=x; mcp-name=x"),
             r#"{"name":"x"}"#,
-            "the header `Mcp-Name` stands there twice",
+            "the header `Mcp-Name` is repeated",
         );
         check(&format!("{both}; mcp-name==?base64?w6k=?="), r#"{"name":"é"}"#, "fine");
     }
 
     #[track_caller]
-    fn check_arguments(given: &str, arguments: &str, want: &str) {
+    fn check_param_headers(given: &str, arguments: &str, expected: &str) {
         let schema = r#"{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"n":{"x-mcp-header":"N"}}}"#;
         let schema = RawJson::parse(schema.into()).unwrap();
         let arguments = RawJson::parse(arguments.to_owned().into()).unwrap();
-        let got = arguments_agree(&headers(given), &schema, Some(&arguments));
-        assert_eq!(got.map_or_else(|it| it.message, |()| "fine".to_owned()), want);
+        let result = check_arguments(&headers(given), &schema, Some(&arguments));
+        assert_eq!(result.map_or_else(|error| error.message, |()| "fine".to_owned()), expected);
     }
 
     #[test]
-    fn marked_arguments_are_repeated_in_headers() {
-        check_arguments("", "{}", "fine");
-        check_arguments("", r#"{"region":null}"#, "fine");
-        check_arguments("mcp-param-region=eu; mcp-param-n=7", r#"{"region":"eu","n":7}"#, "fine");
-        check_arguments("", r#"{"region":"eu"}"#, "the header `Mcp-Param-Region` is missing");
-        check_arguments(
-            "mcp-param-n=8",
-            r#"{"n":7}"#,
-            "the header `Mcp-Param-N` says something else than the body",
-        );
-        check_arguments(
+    fn marked_arguments_must_be_repeated_in_headers() {
+        check_param_headers("", "{}", "fine");
+        check_param_headers("", r#"{"region":null}"#, "fine");
+        check_param_headers("mcp-param-region=eu; mcp-param-n=7", r#"{"region":"eu","n":7}"#, "fine");
+        check_param_headers("", r#"{"region":"eu"}"#, "the header `Mcp-Param-Region` is missing");
+        check_param_headers("mcp-param-n=8", r#"{"n":7}"#, "the header `Mcp-Param-N` differs from the body");
+        check_param_headers(
             "mcp-param-n=8",
             "{}",
-            "the header `Mcp-Param-N` stands there, and the argument does not",
+            "the header `Mcp-Param-N` is there, and its argument is not",
         );
     }
 }

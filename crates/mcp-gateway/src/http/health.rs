@@ -1,25 +1,22 @@
-//! What a supervisor asks: is the process alive, and are its servers there? Neither tells of the configuration.
-
-use std::sync::Arc;
+//! Health checks: whether the process is alive, and whether its servers have started. Neither reveals the configuration.
 
 use http::StatusCode;
 use mcp_host::ServerState;
 
-use super::routes::words;
-use super::server::Door;
-use super::wire::Response;
+use super::response::{self, Response};
+use super::server::AppState;
 
-/// `/healthz`: it answers.
+/// `/healthz`: always succeeds.
 pub(super) fn alive() -> Response {
-    words(StatusCode::OK, "ok\n")
+    response::text(StatusCode::OK, "ok\n")
 }
 
-/// `/readyz`: no server is being started for the first time.
-pub(super) fn ready(door: &Arc<Door>) -> Response {
-    let published = door.gateway.published();
-    let starting = published.servers.iter().any(|it| it.state == ServerState::Starting);
-    match starting {
-        true => words(StatusCode::SERVICE_UNAVAILABLE, "starting\n"),
-        false => words(StatusCode::OK, "ready\n"),
+/// `/readyz`: succeeds unless a server is being started for the first time.
+pub(super) fn ready(app: &AppState) -> Response {
+    let published = app.gateway.published();
+    if published.servers.iter().any(|server| server.state == ServerState::Starting) {
+        response::text(StatusCode::SERVICE_UNAVAILABLE, "starting\n")
+    } else {
+        response::text(StatusCode::OK, "ready\n")
     }
 }

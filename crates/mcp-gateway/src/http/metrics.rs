@@ -1,20 +1,24 @@
-//! What is counted, in the text format of Prometheus. Only who may come in is told, for it names the servers.
+//! `/metrics`: gauges and counters in the Prometheus text format.
 //!
-//! The figures of the moment are read when somebody asks, what happened over time is the gateway's own count. What a
-//! host counts (calls, their durations and outcomes) goes to the recorder of the `metrics` facade that the process has
-//! installed, which may have its say here as well.
+//! Only an authorized client gets them, because they name the servers. Gauges are read at each request; counters are the
+//! gateway's own. The host's metrics go to the recorder of the `metrics` facade that the process installed; its page can
+//! be appended here.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use http::StatusCode;
+use http::request::Parts;
 use mcp_host::{HostSnapshot, ServerState};
 
-use super::post;
-use super::server::Door;
-use super::wire::{Body, Head, Response};
+use super::client::Client;
+use super::response::{self, Response};
+use super::server::AppState;
 
-/// Every state that a server may be in.
+/// Why writing to a `String` cannot fail.
+const INFALLIBLE: &str = "a String takes all text";
+
+const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
 const STATES: [ServerState; 6] = [
     ServerState::Starting,
     ServerState::Ready,
@@ -25,56 +29,53 @@ const STATES: [ServerState; 6] = [
 ];
 
 /// `/metrics`.
-pub(super) fn metrics(door: &Arc<Door>, head: &Head) -> Response {
-    if let Err(refusal) = post::visitor(door, head, None) {
-        return refusal;
+pub(super) fn metrics(app: &AppState, head: &Parts) -> Response {
+    if let Err(response) = Client::authorize(app, head, None) {
+        return response;
     }
-    let running = door.bounds().requests.saturating_sub(door.places.available_permits());
+    let gateway = &app.gateway;
+    let running = app.bounds().requests.saturating_sub(app.requests.available_permits());
     let gauges = [
-        ("mcp_gateway_sessions", "Sessions over HTTP.", door.gateway.sessions.len()),
-        ("mcp_gateway_dialogs", "Dialogs of clients without sessions.", door.gateway.dialogs.len()),
-        ("mcp_gateway_requests", "Requests that run.", running),
-        (
-            "mcp_gateway_held_bytes",
-            "Bytes of large messages and answers that are held.",
-            door.gateway.budget.held(),
-        ),
-        ("mcp_gateway_parked", "Calls that wait for input of their clients.", door.gateway.parked.len()),
+        ("mcp_gateway_sessions", "Sessions over HTTP.", gateway.sessions.len()),
+        ("mcp_gateway_dialogs", "Dialogs of clients without sessions.", gateway.dialogs.len()),
+        ("mcp_gateway_requests", "Running requests.", running),
+        ("mcp_gateway_held_bytes", "Bytes of large messages and responses in memory.", gateway.budget.held()),
+        ("mcp_gateway_parked", "Calls that wait for input of their clients.", gateway.parked.len()),
     ];
-    let mut text = page(&gauges, &door.gateway.published());
-    door.gateway.counts.page(&mut text);
-    if let Some(more) = &door.metrics {
+    let mut text = page(&gauges, &gateway.published());
+    gateway.counts.page(&mut text);
+    if let Some(more) = &app.metrics {
         text.push_str(&more.page());
     }
-    Response::new(StatusCode::OK, Body::Whole(text.into())).of("text/plain; version=0.0.4; charset=utf-8")
+    response::full(StatusCode::OK, CONTENT_TYPE, text)
 }
 
 fn page(gauges: &[(&str, &str, usize)], published: &HostSnapshot) -> String {
-    let mut res = String::new();
-    let head = |res: &mut String, name: &str, help: &str| {
-        write!(res, "# HELP {name} {help}\n# TYPE {name} gauge\n").expect("a String takes everything");
+    let mut page = String::new();
+    let head = |page: &mut String, name: &str, help: &str| {
+        write!(page, "# HELP {name} {help}\n# TYPE {name} gauge\n").expect(INFALLIBLE);
     };
     for (name, help, value) in gauges {
-        head(&mut res, name, help);
-        writeln!(res, "{name} {value}").expect("a String takes everything");
+        head(&mut page, name, help);
+        writeln!(page, "{name} {value}").expect(INFALLIBLE);
     }
-    head(&mut res, "mcp_gateway_generation", "The number of the published generation.");
-    writeln!(res, "mcp_gateway_generation {}", published.generation).expect("a String takes everything");
-    head(&mut res, "mcp_host_problems", "Problems that a user should know of.");
-    writeln!(res, "mcp_host_problems {}", published.problems.len()).expect("a String takes everything");
-    head(&mut res, "mcp_host_server_state", "1 for the state that a server is in.");
+    head(&mut page, "mcp_gateway_generation", "The number of the published generation.");
+    writeln!(page, "mcp_gateway_generation {}", published.generation).expect(INFALLIBLE);
+    head(&mut page, "mcp_host_problems", "Problems of the configuration and the servers.");
+    writeln!(page, "mcp_host_problems {}", published.problems.len()).expect(INFALLIBLE);
+    head(&mut page, "mcp_host_server_state", "1 for the state that a server is in.");
     for server in &published.servers {
         for state in STATES {
             let value = u8::from(server.state == state);
             let (id, state) = (label(&server.id), state.as_str());
-            writeln!(res, "mcp_host_server_state{{server=\"{id}\",state=\"{state}\"}} {value}")
-                .expect("a String takes everything");
+            writeln!(page, "mcp_host_server_state{{server=\"{id}\",state=\"{state}\"}} {value}")
+                .expect(INFALLIBLE);
         }
     }
-    res
+    page
 }
 
-/// A label's value: three characters are escaped in it.
+/// Escapes the value of a label.
 fn label(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
@@ -84,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_holds_anything() {
+    fn label_values_are_escaped() {
         assert_eq!(label("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
     }
 }

@@ -1,30 +1,34 @@
-//! Streamable HTTP for many clients at once, with sessions and without, at `/mcp` and `/mcp/SERVER`.
+//! Streamable HTTP for many clients, with and without sessions, at `/mcp` and `/mcp/SERVER`.
 //!
-//! Everything a client may do is bounded: how long his head and his body take, how large they are, how many connections
-//! and requests there are, how long he may read nothing. Pages of other sites do not get in (`Host` and `Origin`), and
-//! off loopback nobody without a token.
+//! hyper implements HTTP. Everything that a client can use is bounded: the time for a head and a body, their sizes,
+//! connections, requests, and the time without reading. `Host` and `Origin` keep pages of other sites out. Off loopback
+//! a token is required.
 
-mod answering;
+mod client;
+mod connection;
 mod cors;
 mod delete;
-mod events;
-#[cfg(any(test, fuzzing))]
-pub(crate) mod fuzzing;
+mod errors;
+mod flow_control;
 mod get;
-mod guard;
-mod headers;
+pub(crate) mod guard;
+mod header_names;
+pub(crate) mod headers;
 mod health;
-mod line;
-mod listen;
 mod metrics;
-mod modern;
-mod paced;
+mod pending_response;
+mod permits;
 mod post;
-mod routes;
+mod request_body;
+mod response;
+mod router;
 mod server;
+mod sse;
+mod stateless;
+mod subscriptions;
+mod timed_stream;
+mod timer;
 mod tls;
-mod wire;
-mod worker;
 
 use std::fmt;
 use std::io;
@@ -39,32 +43,30 @@ pub use server::HttpServer;
 /// The header in which a client without sessions names its dialog.
 pub const DIALOG_HEADER: &str = "Mcp-Host-Dialog";
 
-/// How the gateway is served over HTTP.
+/// Options of the HTTP server.
 #[derive(Debug, Clone, Default)]
 pub struct HttpOptions {
-    /// Who comes in; everybody where there are none, which only loopback allows. All who come without a token are one
-    /// client: they share its bounds, and a dialog of one name is one dialog for all of them. Sessions are still known
-    /// only to those who have their ids.
+    /// The accepted tokens. Without any, which only loopback allows, every request is accepted, and all clients count as
+    /// one: they share its limits and its dialogs. A session is still usable only with its id.
     pub tokens: Tokens,
-    /// The names that `Host` may hold besides those of loopback and the address itself, with or without a port.
+    /// Accepted values of `Host`, with or without a port, besides loopback names and the address itself.
     pub hosts: Vec<String>,
-    /// The values that `Origin` may hold besides those of loopback. Pages of these, and of no others, may also read the
-    /// answers (CORS).
+    /// Accepted values of `Origin` besides loopback origins. Only pages of these origins may read responses (CORS).
     pub origins: Vec<String>,
-    /// Serves HTTPS with these.
+    /// The certificate for HTTPS.
     pub tls: Option<TlsFiles>,
-    /// What `/metrics` says besides the gateway's own figures.
+    /// Appended to the gateway's own metrics at `/metrics`.
     pub metrics: Option<MoreMetrics>,
 }
 
-/// More figures, in the text format of Prometheus, made when somebody asks: those of the recorder of the
-/// [`metrics`](mcp_host::metrics) facade that a process has installed. Their names must not begin with `mcp_gateway_`,
-/// nor be `mcp_host_problems` or `mcp_host_server_state`.
+/// Further metrics in the Prometheus text format, rendered at each request: usually those of the recorder of the
+/// [`metrics`](mcp_host::metrics) facade. Their names must not begin with `mcp_gateway_`, nor be `mcp_host_problems` or
+/// `mcp_host_server_state`.
 #[derive(Clone)]
 pub struct MoreMetrics(Arc<dyn Fn() -> String + Send + Sync>);
 
 impl MoreMetrics {
-    /// Asks `page` each time.
+    /// Calls `page` at each request.
     pub fn new(page: impl Fn() -> String + Send + Sync + 'static) -> MoreMetrics {
         MoreMetrics(Arc::new(page))
     }
@@ -80,32 +82,32 @@ impl fmt::Debug for MoreMetrics {
     }
 }
 
-/// A certificate and its key.
+/// The PEM files of a certificate and its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// A PEM file with the certificate, and those that it leans on behind it.
+    /// The certificate, followed by its chain.
     pub certificate: PathBuf,
-    /// A PEM file with its private key.
+    /// The private key.
     pub key: PathBuf,
 }
 
-/// Why the gateway cannot be served over HTTP.
+/// The reason why the HTTP server cannot start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// Others could reach the address, and there is no token to keep them out.
-    #[error("{0} can be reached from other machines, and no token keeps them out")]
+    /// The address is reachable from other machines, and there are no tokens.
+    #[error("{0} can be reached from other machines, and no token is configured")]
     Open(SocketAddr),
-    /// The address cannot be listened at.
+    /// The address cannot be bound.
     #[error("cannot listen at {address}")]
     Bind {
         /// The address.
         address: SocketAddr,
-        /// The system's reason.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// A file of the certificate or its key cannot be read.
+    /// The certificate's or the key's file cannot be read.
     #[error("cannot read {}", path.display())]
     TlsFile {
         /// The file.
@@ -114,16 +116,16 @@ pub enum ServeError {
         #[source]
         source: io::Error,
     },
-    /// The certificate and the key are no pair that can be used.
+    /// The certificate and the key cannot be used together.
     #[error("the certificate cannot be used with its key")]
     Tls(#[source] rustls::Error),
 }
 
 impl ServeError {
-    /// What to do about it, where there is something.
+    /// What the user can do about it.
     pub fn help(&self) -> Option<&'static str> {
         match self {
-            ServeError::Open(_) => Some("give tokens, or listen at 127.0.0.1 or [::1]"),
+            ServeError::Open(_) => Some("configure tokens, or listen at 127.0.0.1 or [::1]"),
             ServeError::Bind { .. } => Some("port 0 takes any port that is free"),
             ServeError::TlsFile { .. } | ServeError::Tls(_) => {
                 Some("both files are PEM: the certificate with its chain, and its unencrypted private key")

@@ -1,13 +1,11 @@
-//! The listener, its connections, and their end.
+//! The HTTP server: its listener, its connections and its shutdown.
 
+use std::fmt;
 use std::future::Future;
-use std::io;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
@@ -15,61 +13,65 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
+use super::connection::{self, ConnectionState};
 use super::guard::Guard;
-use super::line::Line;
-use super::modern::Counted;
-use super::paced::Paced;
-use super::wire::{NoHead, Wire};
-use super::{HttpOptions, MoreMetrics, ServeError, routes, tls};
-use crate::access::scope::Leased;
-use crate::access::scope::Scope;
+use super::permits::ClientPermits;
+use super::timed_stream::{TimeLimits, TimedStream};
+use super::{HttpOptions, MoreMetrics, ServeError, tls};
+use crate::access::scope::{Leased, Scope};
 use crate::access::tokens::Tokens;
 use crate::gateway::{Gateway, Inner};
 use crate::limits::bounds::Bounds;
 
-/// How long open requests may go on when the server ends.
-const GRACE: Duration = Duration::from_secs(5);
+/// How long running requests may take after the shutdown began.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
+/// The pause after a connection could not be accepted, usually because of too many open files.
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
-/// A gateway that has its address and waits for [`HttpServer::serve`].
+/// A gateway with a bound address. [`HttpServer::serve`] runs it.
 pub struct HttpServer {
     listener: TcpListener,
     address: SocketAddr,
-    door: Arc<Door>,
+    app: Arc<AppState>,
     tls: Option<TlsAcceptor>,
 }
 
-/// What every connection shares.
-pub(super) struct Door {
+/// What all connections share.
+pub(super) struct AppState {
     pub(super) gateway: Arc<Inner>,
-    /// What everybody sees at most.
+    /// The scope of a client without restrictions.
     pub(super) scope: Arc<Scope>,
-    /// The same without what each dialog has an instance of its own of.
-    pub(super) without_leased: Arc<Scope>,
+    /// The same without leased servers.
+    pub(super) scope_without_leased: Arc<Scope>,
     pub(super) tokens: Tokens,
     pub(super) guard: Guard,
-    /// What the process says besides.
     pub(super) metrics: Option<MoreMetrics>,
-    /// Places for requests, all clients together.
-    pub(super) places: Arc<Semaphore>,
-    /// The requests of the stateless era, which nobody takes back by their ids.
-    pub(super) stateless: Arc<Counted>,
-    /// The requests of sessions, of those who have tokens.
-    pub(super) in_sessions: Arc<Counted>,
+    /// Permits for running requests, all clients together.
+    pub(super) requests: Arc<Semaphore>,
+    pub(super) stateless_requests: Arc<ClientPermits>,
+    /// Requests of sessions whose clients have tokens.
+    pub(super) session_requests: Arc<ClientPermits>,
     /// Streams that stay open.
-    pub(super) streams: Arc<Counted>,
-    /// Cancelled when no more is served.
-    pub(super) over: CancellationToken,
+    pub(super) streams: Arc<ClientPermits>,
+    /// Cancelled when the shutdown begins.
+    pub(super) shutdown: CancellationToken,
 }
 
-impl Door {
+impl AppState {
     pub(super) fn bounds(&self) -> &Bounds {
         &self.gateway.options.bounds
     }
 }
 
+impl fmt::Debug for AppState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AppState").finish_non_exhaustive()
+    }
+}
+
 impl HttpServer {
-    /// Takes an address; port 0 lets the system choose one, which [`HttpServer::address`] tells. An address that others
-    /// can reach is refused where there are no tokens.
+    /// Binds an address. With port 0 the system chooses a port, see [`HttpServer::address`]. Without tokens only a loopback
+    /// address is accepted.
     pub async fn bind(
         address: SocketAddr,
         gateway: Gateway,
@@ -87,30 +89,24 @@ impl HttpServer {
         let failed = |source| ServeError::Bind { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let guard = Guard { address, hosts, origins, has_tokens: !tokens.is_empty() };
-        let places = Arc::new(Semaphore::new(gateway.options.bounds.requests));
-        let (stateless, in_sessions, streams) = (Arc::default(), Arc::default(), Arc::default());
-        let over = CancellationToken::new();
         let scope = gateway.options.scope.clone();
-        let without_leased = Arc::new(Scope { leased: Leased::Hidden, ..scope.clone() });
-        let scope = Arc::new(scope);
-        let door = Door {
-            gateway,
-            scope,
-            without_leased,
+        let app = AppState {
+            scope_without_leased: Arc::new(Scope { leased: Leased::Hidden, ..scope.clone() }),
+            scope: Arc::new(scope),
+            guard: Guard { address, hosts, origins, has_tokens: !tokens.is_empty() },
             tokens,
-            guard,
             metrics,
-            places,
-            stateless,
-            in_sessions,
-            streams,
-            over,
+            requests: Arc::new(Semaphore::new(gateway.options.bounds.requests)),
+            stateless_requests: Arc::default(),
+            session_requests: Arc::default(),
+            streams: Arc::default(),
+            shutdown: CancellationToken::new(),
+            gateway,
         };
-        Ok(HttpServer { listener, address, door: Arc::new(door), tls })
+        Ok(HttpServer { listener, address, app: Arc::new(app), tls })
     }
 
-    /// The address in use.
+    /// The bound address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -121,123 +117,95 @@ impl HttpServer {
         format!("{scheme}://{}/mcp", self.address)
     }
 
-    /// Serves until `shutdown` resolves; then open requests have a short grace, and every session and dialog ends.
+    /// Serves until `shutdown` resolves. Running requests then have a few seconds to finish; all sessions and dialogs end.
+    ///
+    /// Dropping the future closes all connections at once. Sessions and dialogs then end with the gateway.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) {
-        let HttpServer { listener, address: _, door, tls } = self;
-        let bounds = door.bounds().clone();
-        let places = Arc::new(Semaphore::new(bounds.connections));
+        let HttpServer { listener, address: _, app, tls } = self;
+        let Bounds { idle, connections: max_connections, .. } = *app.bounds();
+        let permits = Arc::new(Semaphore::new(max_connections));
         let mut connections = JoinSet::new();
-        let mut sweeping =
-            interval((bounds.idle / 4).clamp(Duration::from_millis(100), Duration::from_secs(60)));
-        sweeping.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut sweep = interval((idle / 4).clamp(Duration::from_millis(100), Duration::from_secs(60)));
+        sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
         tokio::pin!(shutdown);
         loop {
             tokio::select! {
                 biased;
                 () = &mut shutdown => break,
-                _ = sweeping.tick() => door.gateway.sweep(Instant::now()),
+                _ = sweep.tick() => app.gateway.sweep(Instant::now()),
                 Some(_) = connections.join_next() => {}
-                place = Arc::clone(&places).acquire_owned() => {
-                    let place = place.expect("it is never closed");
+                permit = Arc::clone(&permits).acquire_owned() => {
+                    let permit = permit.expect("the semaphore is never closed");
                     let accepted = tokio::select! {
                         biased;
                         () = &mut shutdown => break,
-                        _ = sweeping.tick() => { door.gateway.sweep(Instant::now()); continue }
+                        _ = sweep.tick() => { app.gateway.sweep(Instant::now()); continue }
                         accepted = listener.accept() => accepted,
                     };
                     match accepted {
                         Ok((stream, _)) => {
-                            connections.spawn(connection(stream, Arc::clone(&door), tls.clone(), place));
+                            connections.spawn(serve_connection(stream, Arc::clone(&app), tls.clone(), permit));
                         }
                         Err(error) => {
-                            // Most often too many open files: others must close first.
                             tracing::warn!(%error, "a connection could not be accepted");
-                            tokio::time::sleep(Duration::from_millis(100)).await;
+                            tokio::time::sleep(ACCEPT_RETRY).await;
                         }
                     }
                 }
             }
         }
         drop(listener);
-        door.over.cancel();
-        door.gateway.sessions.take_all().iter().for_each(|it| it.end());
+        app.shutdown.cancel();
+        app.gateway.sessions.take_all().iter().for_each(|session| session.end());
         let all = async { while connections.join_next().await.is_some() {} };
-        if timeout(GRACE, all).await.is_err() {
-            tracing::warn!("open requests are given up");
+        if timeout(SHUTDOWN_GRACE, all).await.is_err() {
+            tracing::warn!("running requests are cancelled");
         }
         connections.shutdown().await;
-        door.gateway.parked.drop_all();
-        door.gateway.dialogs.drop_all();
+        app.gateway.parked.drop_all();
+        app.gateway.dialogs.drop_all();
     }
 }
 
-/// Boxed here: a future is compiled with whoever knows what it is, and the program that awaits the server may be one that
-/// is built for size.
-fn connection(
+async fn serve_connection(
     stream: TcpStream,
-    door: Arc<Door>,
+    app: Arc<AppState>,
     tls: Option<TlsAcceptor>,
-    place: OwnedSemaphorePermit,
-) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-    Box::pin(async move {
-        // Answers are small, and none may wait for the next.
-        let _ = stream.set_nodelay(true);
-        let bounds = door.bounds();
-        let stream = Paced::new(stream, bounds.send, Arc::clone(&door.gateway.counts));
-        match tls {
-            None => talk(stream, &door).await,
-            Some(tls) => match timeout(bounds.receive, tls.accept(stream)).await {
-                // Boxed, for every connection would be as large.
-                Ok(Ok(stream)) => Box::pin(talk(stream, &door)).await,
-                Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
-                Err(_) => tracing::debug!("a TLS handshake took too long"),
-            },
-        }
-        drop(place);
-    })
-}
-
-async fn talk(stream: impl AsyncRead + AsyncWrite + Unpin, door: &Arc<Door>) {
-    let line = Line::new(Arc::clone(door));
-    let mut wire = Wire::new(stream);
-    match talked(&line, &mut wire).await {
-        Ok(()) => wire.end().await,
-        Err(error) => tracing::debug!(%error, "a connection ended badly"),
-    }
-}
-
-/// One request after the other, until the client or the server has no more.
-async fn talked<S: AsyncRead + AsyncWrite + Unpin>(line: &Line, wire: &mut Wire<S>) -> io::Result<()> {
-    let door = &line.door;
-    let mut over = pin!(door.over.cancelled());
-    loop {
-        let head = {
-            let reading = pin!(wire.head());
-            tokio::select! {
-                biased;
-                head = line.alarm.within(door.bounds().receive, reading) => head,
-                () = &mut over => return Ok(()),
+    permit: OwnedSemaphorePermit,
+) {
+    // Responses are small; none may wait for the next.
+    let _ = stream.set_nodelay(true);
+    let state = Arc::<ConnectionState>::default();
+    let Bounds { receive, send, .. } = *app.bounds();
+    let counts = Arc::clone(&app.gateway.counts);
+    let stream = TimedStream::new(stream, TimeLimits { receive, send }, counts, Arc::clone(&state));
+    let counts = Arc::clone(&app.gateway.counts);
+    let served = match tls {
+        None => connection::serve_http1(stream, app, state).await,
+        Some(tls) => match timeout(receive, tls.accept(stream)).await {
+            // Boxed, because a connection without TLS would be as large.
+            Ok(Ok(stream)) if tls::is_http2(&stream) => {
+                Box::pin(connection::serve_http2(stream, app, state)).await
             }
-        };
-        let res = match head {
-            Some(Ok(head)) => match routes::answer(line, wire, head).await {
-                Some(res) => res,
-                None => return Ok(()),
-            },
-            Some(Err(NoHead::Refused(refused))) => routes::status(refused.status()),
-            Some(Err(NoHead::Gone)) => return Ok(()),
-            Some(Err(NoHead::Io(error))) => return Err(error),
-            None => {
-                tracing::debug!("a client took too long for a request");
-                return Ok(());
+            Ok(Ok(stream)) => Box::pin(connection::serve_http1(stream, app, state)).await,
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "a TLS handshake failed");
+                Ok(())
             }
-        };
-        door.gateway.counts.responded(res.status.as_u16());
-        if door.over.is_cancelled() {
-            wire.finish();
+            Err(_) => {
+                tracing::debug!("a TLS handshake took too long");
+                Ok(())
+            }
+        },
+    };
+    if let Err(error) = served {
+        // hyper answers these itself.
+        if error.is_parse_too_large() {
+            counts.responded(431);
+        } else if error.is_parse() {
+            counts.responded(400);
         }
-        if !wire.respond(res).await? {
-            return Ok(());
-        }
+        tracing::debug!(%error, "a connection failed");
     }
+    drop(permit);
 }

@@ -1,4 +1,4 @@
-//! HTTPS from two PEM files.
+//! TLS with a certificate and key from PEM files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,21 +7,25 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use super::{ServeError, TlsFiles};
 
-/// The largest file that is read, in bytes.
-const MOST_BYTES: u64 = 1024 * 1024;
+/// Maximum size of a PEM file in bytes.
+const MAX_PEM_BYTES: u64 = 1024 * 1024;
 
-/// What does the handshakes.
+/// The ALPN name of HTTP/2.
+const HTTP_2: &[u8] = b"h2";
+
+/// Reads the files and creates the acceptor.
 pub(super) async fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, ServeError> {
     let TlsFiles { certificate, key } = files;
     let chain = read(certificate).await?;
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&chain)
         .collect::<Result<_, _>>()
-        .map_err(|it| unusable(certificate, &it))?;
+        .map_err(|error| unusable(certificate, &error))?;
     let private = read(key).await?;
-    let private = PrivateKeyDer::from_pem_slice(&private).map_err(|it| unusable(key, &it))?;
+    let private = PrivateKeyDer::from_pem_slice(&private).map_err(|error| unusable(key, &error))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -29,24 +33,29 @@ pub(super) async fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, ServeError
         .with_no_client_auth()
         .with_single_cert(chain, private)
         .map_err(ServeError::Tls)?;
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![HTTP_2.to_vec(), b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// Whether the client chose HTTP/2.
+pub(super) fn is_http2<S>(stream: &TlsStream<S>) -> bool {
+    stream.get_ref().1.alpn_protocol() == Some(HTTP_2)
 }
 
 async fn read(path: &Path) -> Result<Vec<u8>, ServeError> {
     let failed = |source| ServeError::TlsFile { path: path.to_owned(), source };
     let length = tokio::fs::metadata(path).await.map_err(failed)?.len();
-    if length > MOST_BYTES {
-        return Err(failed(std::io::Error::other(format!("it has more than {MOST_BYTES} bytes"))));
+    if length > MAX_PEM_BYTES {
+        return Err(failed(std::io::Error::other(format!("it has more than {MAX_PEM_BYTES} bytes"))));
     }
     tokio::fs::read(path).await.map_err(failed)
 }
 
-/// The parser's words may quote the file; of a key that must not be.
+/// The parser's message may quote the file, and a key must not be quoted.
 fn unusable(path: &Path, error: &rustls::pki_types::pem::Error) -> ServeError {
-    let words = match error {
-        rustls::pki_types::pem::Error::NoItemsFound => "there is nothing of this kind in it",
-        _ => "it is no PEM",
+    let message = match error {
+        rustls::pki_types::pem::Error::NoItemsFound => "it has no such item",
+        _ => "it is not PEM",
     };
-    ServeError::TlsFile { path: path.to_owned(), source: std::io::Error::other(words) }
+    ServeError::TlsFile { path: path.to_owned(), source: std::io::Error::other(message) }
 }

@@ -96,7 +96,7 @@ async fn too_much_is_refused() {
         (chunked("5\r\n{}"), 400),
         (format!("{head}content-length: 3000\r\n\r\n{{"), 413),
     ] {
-        assert_eq!(world.raw(&text).await.status, status, "{text}");
+        assert_eq!(world.raw_to_end(&text).await.status, status, "{text}");
     }
 
     // Heads and bodies that never end are not waited for.

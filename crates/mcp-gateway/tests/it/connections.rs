@@ -1,40 +1,49 @@
-//! What a connection carries: one request after the other, and nothing behind one whose end is not certain.
+//! HTTP connections: pipelining, request smuggling, limits, slow clients, and the end of a connection.
 
+use std::time::Duration;
+
+use mcp_gateway::Bounds;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::world::{World, initialize};
+use crate::world::{World, initialize, until};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// A message as it stands on the wire, with these fields besides.
-fn post(fields: &str, body: &str) -> String {
+/// A request with a message and these additional headers.
+fn post(headers: &str, body: &str) -> String {
     format!(
         "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: application/json\r\n\
-         {fields}content-length: {}\r\n\r\n{body}",
+         {headers}content-length: {}\r\n\r\n{body}",
         body.len()
     )
 }
 
-/// The statuses of what is answered on one connection to this text, until it ends.
+/// A call that takes `ms` milliseconds.
+fn sleep_call(ms: u32) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"demo__sleep","arguments":{{"ms":{ms}}}}}}}"#
+    )
+}
+
+/// Sends `text` on one connection. Returns the statuses of the responses until the connection ends.
 async fn statuses(world: &World, text: &str) -> Vec<String> {
     let mut stream = TcpStream::connect(world.address).await.unwrap();
     stream.write_all(text.as_bytes()).await.unwrap();
-    let mut read = String::new();
-    stream.read_to_string(&mut read).await.unwrap();
-    read.split("HTTP/1.1 ").skip(1).map(|it| it[..3].to_owned()).collect()
+    let mut received = String::new();
+    stream.read_to_string(&mut received).await.unwrap();
+    let responses = received.split("HTTP/1.").skip(1);
+    responses.map(|response| response[2..5].to_owned()).collect()
 }
 
 #[tokio::test]
-async fn requests_on_one_connection_are_answered_in_their_order() {
+async fn pipelined_requests_are_answered_in_order() {
     let world = World::new().await;
     let session = world.initialize(&[]).await;
     let own = format!("mcp-session-id: {session}\r\n");
-    let call = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"demo__sleep","arguments":{"ms":50}}}"#;
-    // What comes behind a call that is still on its way waits for its turn.
     let text = [
         post(&own, PING),
-        post(&own, call),
+        post(&own, &sleep_call(50)),
         "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n".to_owned(),
         post("", PING),
         format!("GET /nowhere HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{PING}", PING.len()),
@@ -46,29 +55,86 @@ async fn requests_on_one_connection_are_answered_in_their_order() {
 }
 
 #[tokio::test]
-async fn a_request_that_hides_in_another_is_none() {
+async fn a_request_hidden_in_a_body_is_not_read() {
     let world = World::new().await;
     let hidden = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
-    for (fields, status) in [
-        ("content-length: 5\r\ntransfer-encoding: chunked", "400"),
-        ("transfer-encoding: chunked\r\ntransfer-encoding: identity", "501"),
-        ("transfer-encoding: xchunked", "501"),
+    for (headers, status) in [
+        // hyper goes by `Transfer-Encoding`, and closes the connection behind the request.
+        ("content-length: 5\r\ntransfer-encoding: chunked", "415"),
+        ("transfer-encoding: chunked\r\ncontent-length: 5", "415"),
+        ("transfer-encoding: chunked\r\ntransfer-encoding: identity", "400"),
+        ("transfer-encoding: xchunked", "400"),
         ("content-length: 0\r\ncontent-length: 52", "400"),
         ("content-length: 0, 52", "400"),
+        ("content-length: +0", "400"),
+        ("content-length: x", "400"),
+        ("content-length: 99999999999999999999", "400"),
         ("content-length : 0", "400"),
         ("x: y\r\n content-length: 0", "400"),
+        ("x\u{1}: y", "400"),
+        ("x: y\u{1}", "400"),
     ] {
-        let text = format!("POST /mcp HTTP/1.1\r\nhost: localhost\r\n{fields}\r\n\r\n0\r\n\r\n{hidden}");
-        assert_eq!(statuses(&world, &text).await, [status], "{fields}");
+        let text = format!("POST /mcp HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n\r\n0\r\n\r\n{hidden}");
+        assert_eq!(statuses(&world, &text).await, [status], "{headers}");
     }
-    // What is not read is no request either: its end may be anywhere.
+    // HTTP/1.0 has no chunked bodies.
+    let text = format!("POST /mcp HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n{hidden}");
+    assert_eq!(statuses(&world, &text).await, ["400"]);
+    // Equal lengths are one length, which ends the body in the same place for everyone.
+    let twice = post(&format!("content-length: {}\r\n", PING.len()), PING);
+    let last = "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    assert_eq!(statuses(&world, &format!("{twice}{last}")).await, ["400", "200"]);
+    // The end of a body that is not read is unknown.
     let text = format!("POST /nowhere HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\n{hidden}");
     assert_eq!(statuses(&world, &text).await, ["404"]);
+    let text = format!(
+        "{}{hidden}",
+        post("transfer-encoding: chunked\r\n", "zz").replace("content-length: 2\r\n", "")
+    );
+    assert_eq!(statuses(&world, &text).await, ["400"]);
     world.end().await;
 }
 
 #[tokio::test]
-async fn who_sends_too_much_hears_it_while_he_sends() {
+async fn repeated_host_origin_and_authorization_are_refused() {
+    let world = World::new().await;
+    for header in
+        ["host: localhost", "origin: http://localhost", "authorization: Bearer x", "mcp-session-id: x"]
+    {
+        let headers = format!("{header}\r\n{header}\r\nconnection: close\r\n");
+        assert_eq!(statuses(&world, &post(&headers, PING)).await, ["400"], "{header}");
+    }
+    world.end().await;
+}
+
+#[tokio::test]
+async fn malformed_and_oversized_heads_are_refused() {
+    let world = World::new().await;
+    let large = "x".repeat(64 * 1024);
+    for (text, status) in [
+        ("nonsense\r\n\r\n".to_owned(), "400"),
+        ("\u{16}\u{3}\u{1}".to_owned(), "400"),
+        ("GET /healthz HTTP/3.0\r\n\r\n".to_owned(), "400"),
+        (format!("GET /healthz HTTP/1.1\r\nx: {large}\r\n\r\n"), "431"),
+        (format!("GET /healthz HTTP/1.1\r\nx: {large}"), "431"),
+        (format!("GET /healthz HTTP/1.1\r\n{}\r\n", "x: y\r\n".repeat(101)), "431"),
+        (
+            format!(
+                "GET /healthz HTTP/1.1\r\nconnection: close\r\nhost: localhost\r\n{}\r\n",
+                "x: y\r\n".repeat(98)
+            ),
+            "200",
+        ),
+    ] {
+        assert_eq!(statuses(&world, &text).await, [status], "{:.40}", text);
+    }
+    let metrics = world.http("GET", "/metrics", &[], "").await.body;
+    assert!(metrics.contains(r#"mcp_gateway_responses_total{status="400"} 3"#), "{metrics}");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_client_that_sends_too_much_receives_the_refusal() {
     let world = World::new().await;
     let mut stream = TcpStream::connect(world.address).await.unwrap();
     let head = post("", "").replace("content-length: 0", "content-length: 100000000");
@@ -84,14 +150,93 @@ async fn who_sends_too_much_hears_it_while_he_sends() {
 }
 
 #[tokio::test]
-async fn older_clients_are_served_as_well() {
+async fn a_body_is_requested_with_100_continue() {
     let world = World::new().await;
     let body = initialize("2025-11-25");
-    let reply = world.raw(&post("", &body).replace("HTTP/1.1", "HTTP/1.0")).await;
-    assert_eq!((reply.status, reply.header("connection").as_deref()), (200, Some("close")));
+    let request = post("expect: 100-continue\r\nconnection: close\r\n", &body);
+    let (head, body) = request.split_once("\r\n\r\n").unwrap();
+    let mut stream = TcpStream::connect(world.address).await.unwrap();
+    stream.write_all(format!("{head}\r\n\r\n").as_bytes()).await.unwrap();
+    let mut interim = [0; 25];
+    stream.read_exact(&mut interim).await.unwrap();
+    assert_eq!(&interim, b"HTTP/1.1 100 Continue\r\n\r\n");
+    stream.write_all(body.as_bytes()).await.unwrap();
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest).await.unwrap();
+    assert!(rest.starts_with("HTTP/1.1 200 OK\r\n"), "{rest}");
+    // A body that is refused by its length is not requested.
+    let refused = head.replace(&format!("content-length: {}", body.len()), "content-length: 100000000");
+    assert_eq!(statuses(&world, &format!("{refused}\r\n\r\n")).await, ["413"]);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn http_1_0_is_served() {
+    let world = World::new().await;
+    let body = initialize("2025-11-25");
+    assert_eq!(statuses(&world, &post("", &body).replace("HTTP/1.1", "HTTP/1.0")).await, ["200"]);
     let text = post("connection: keep-alive\r\n", PING).replace("HTTP/1.1", "HTTP/1.0").repeat(2);
     let text = format!("{text}{}", post("", PING).replace("HTTP/1.1", "HTTP/1.0"));
     assert_eq!(statuses(&world, &text).await, ["400"; 3]);
-    assert_eq!(statuses(&world, "GET /healthz HTTP/3.0\r\n\r\n").await, ["505"]);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_and_a_running_request_is_not() {
+    let world = World::bounded(Bounds { receive: Duration::from_millis(400), ..Bounds::default() }).await;
+    let session = world.initialize(&[]).await;
+    let own = format!("mcp-session-id: {session}\r\n");
+    let mut stream = TcpStream::connect(world.address).await.unwrap();
+    stream.write_all(post(&own, &sleep_call(1500)).as_bytes()).await.unwrap();
+    let started = tokio::time::Instant::now();
+    let mut received = String::new();
+    stream.read_to_string(&mut received).await.unwrap();
+    assert!(received.starts_with("HTTP/1.1 200"), "{received}");
+    assert!(started.elapsed() > Duration::from_millis(1800), "{:?}", started.elapsed());
+    // A head that arrives byte by byte does not extend the time.
+    let mut stream = TcpStream::connect(world.address).await.unwrap();
+    let started = tokio::time::Instant::now();
+    while started.elapsed() < Duration::from_secs(20) && stream.write_all(b"x").await.is_ok() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(started.elapsed() < Duration::from_secs(20));
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_disconnect_cancels_a_stateless_request_and_no_request_of_a_session() {
+    let world = World::new().await;
+    let session = world.initialize(&[]).await;
+    let running = async || {
+        let page = world.http("GET", "/metrics", &[], "").await.body;
+        let line =
+            page.lines().find_map(|line| line.strip_prefix("mcp_gateway_requests ")).unwrap().to_owned();
+        line.parse::<usize>().unwrap()
+    };
+    let wait_for = async |count| {
+        while running().await != count {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let mut stream = TcpStream::connect(world.address).await.unwrap();
+    let call = post(&format!("mcp-session-id: {session}\r\n"), &sleep_call(60_000));
+    stream.write_all(call.as_bytes()).await.unwrap();
+    wait_for(1).await;
+    drop(stream);
+
+    let (headers, body) = crate::world::modern(
+        "tools/call",
+        Some("demo__sleep"),
+        r#""name":"demo__sleep","arguments":{"ms":60000}"#,
+    );
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let mut stream = TcpStream::connect(world.address).await.unwrap();
+    stream.write_all(post(&headers, &body).as_bytes()).await.unwrap();
+    wait_for(2).await;
+    drop(stream);
+    wait_for(1).await;
+    world.http("DELETE", "/mcp", &[("mcp-session-id", &session)], "").await;
+    wait_for(0).await;
+    until("the session is gone", || world.gateway.clients().0 == 0).await;
     world.end().await;
 }

@@ -232,8 +232,15 @@ impl World {
         World::reply(stream, &text).await
     }
 
-    /// Sends these bytes, and says that no more come.
+    /// Sends these bytes. The connection must end with the response.
     pub(crate) async fn raw(&self, text: &str) -> Reply {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(text.as_bytes()).await.unwrap();
+        World::reply(stream, text).await
+    }
+
+    /// Sends these bytes and closes the write side.
+    pub(crate) async fn raw_to_end(&self, text: &str) -> Reply {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(text.as_bytes()).await.unwrap();
         stream.shutdown().await.unwrap();

@@ -1,29 +1,29 @@
-//! `subscriptions/listen`: a stream on which a client of the era without sessions hears what has changed, as far as he
-//! asked for it.
+//! `subscriptions/listen`: the notification stream of the modern era.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use bytes::Bytes;
 use futures_util::stream;
 use http::StatusCode;
 use mcp_model::RawJson;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::events;
-use super::post::refusal;
-use super::server::Door;
-use super::wire::Response;
+use super::errors::refusal;
+use super::response::Response;
+use super::server::AppState;
+use super::sse;
 use crate::notifications::resource_subscriptions::Subscribed;
 use crate::notifications::subscribe::Wanted;
 use crate::notifications::watch::{News, Watching};
+use crate::protocol;
 use crate::protocol::frame::Request;
-use crate::protocol::response;
 use crate::session::caller::Caller;
 use crate::session::known_lists::Told;
 
-/// Opens the stream. `held` is kept as long as it is open.
-pub(super) async fn stream(
-    door: &Arc<Door>,
+/// Opens the stream. `held` is dropped with it.
+pub(super) async fn listen(
+    app: &AppState,
     caller: Caller,
     request: &Request,
     held: impl Send + 'static,
@@ -32,68 +32,67 @@ pub(super) async fn stream(
         Ok(wanted) => wanted,
         Err(error) => return refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error),
     };
-    let told = Mutex::new(Told::of(&door.gateway.listing(&caller.scope)));
-    let watching = Watching::new(&door.gateway, &caller.scope);
-    let agreed = door.gateway.subscribe_all(&caller, request, &wanted.updates).await;
+    let told = Mutex::new(Told::of(&app.gateway.listing(&caller.scope)));
+    let watching = Watching::new(&app.gateway, &caller.scope);
+    let agreed = app.gateway.subscribe_all(&caller, request, &wanted.updates).await;
     let subscribed = Subscribed::of(agreed);
     wanted.updates = subscribed.uris();
-    let waiting = vec![wanted.acknowledged()];
-    let over = door.over.clone();
-    let state = Listening {
+    let state = SubscriptionStream {
         id: request.id.clone(),
+        queued: vec![wanted.acknowledged()],
         wanted,
         subscribed,
         told,
         watching,
-        waiting,
-        over,
+        shutdown: app.shutdown.clone(),
         is_over: false,
         _held: held,
     };
-    events::response(stream::unfold(state, |mut state| async {
+    sse::response(stream::unfold(state, |mut state| async {
         let event = state.next().await?;
         Some((event, state))
     }))
 }
 
-struct Listening<H> {
+struct SubscriptionStream<H> {
     id: RawJson,
     wanted: Wanted,
     subscribed: Subscribed,
     told: Mutex<Told>,
     watching: Watching,
-    /// The next one last.
-    waiting: Vec<Bytes>,
-    over: CancellationToken,
+    /// Messages to send, the next one last.
+    queued: Vec<Bytes>,
+    shutdown: CancellationToken,
     is_over: bool,
     _held: H,
 }
 
-impl<H> Listening<H> {
+impl<H> SubscriptionStream<H> {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if let Some(message) = self.waiting.pop() {
-                return Some(events::event(&message));
+            if let Some(message) = self.queued.pop() {
+                return Some(sse::event(&message));
             }
             if self.is_over {
                 return None;
             }
+            let SubscriptionStream { wanted, queued, .. } = self;
             tokio::select! {
                 biased;
-                () = self.over.cancelled() => {
+                () = self.shutdown.cancelled() => {
                     self.is_over = true;
-                    self.waiting.push(response::result(&self.id, self.wanted.ended().as_bytes()));
+                    queued.push(protocol::response::result(&self.id, wanted.ended().as_bytes()));
                 }
                 news = self.watching.next(&self.told) => match news {
                     News::Lists(changed) => {
-                        let wanted = changed.into_iter().rev().filter(|it| self.wanted.hears(*it));
-                        self.waiting.extend(wanted.map(|it| self.wanted.changed(it)));
+                        let changed = changed.into_iter().rev().filter(|list| wanted.hears(*list));
+                        queued.extend(changed.map(|list| wanted.changed(list)));
                     }
                     News::Said(said) => {
-                        self.waiting.extend(self.subscribed.updated(&said).map(|it| self.wanted.updated(it)));
+                        queued.extend(self.subscribed.updated(&said).map(|uri| wanted.updated(uri)));
                     }
                 },
-                () = tokio::time::sleep(events::PULSE) => return Some(events::pulse()),
+                () = sleep(sse::KEEP_ALIVE) => return Some(sse::keep_alive()),
             }
         }
     }

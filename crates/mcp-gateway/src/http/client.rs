@@ -1,0 +1,113 @@
+//! Authorizes a request: who the client is, and which part of the catalog it sees.
+
+use std::sync::Arc;
+
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use mcp_model::ServerId;
+use mcp_registry::ViewFilter;
+
+use super::errors::{invalid_request, refusal};
+use super::header_names::{self, InvalidHeader, MCP_HOST_SELECTIONS, MCP_SESSION_ID};
+use super::headers;
+use super::response::{Response, with_header};
+use super::server::AppState;
+use crate::access::principal::Principal;
+use crate::access::scope::{self, InvalidSelection, Scope};
+use crate::access::tokens::Admitted;
+
+/// An authorized client.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) principal: Principal,
+    pub(super) scope: Arc<Scope>,
+}
+
+impl Client {
+    /// The client of a request for `server`, or for the whole catalog. `Err` is the response that refuses it.
+    pub(super) fn authorize(app: &AppState, head: &Parts, server: Option<&str>) -> Result<Client, Response> {
+        let Admitted { principal, view } = admit(app, head)?;
+        let invalid = |error: InvalidSelection| {
+            refusal(StatusCode::BAD_REQUEST, None, &invalid_request(&error.to_string()))
+        };
+        let query_view = query_selection(&head.uri).map_err(invalid)?;
+        let header_view = header_selection(&head.headers).map_err(invalid)?;
+        if view.is_none() && server.is_none() && query_view.is_none() && header_view.is_none() {
+            return Ok(Client { principal, scope: Arc::clone(&app.scope) });
+        }
+        let mut scope = (*app.scope).clone();
+        scope.views.extend(view);
+        if let Some(name) = server {
+            restrict_to_server(app, &mut scope, name).ok_or_else(no_such_server)?;
+        }
+        scope.views.extend(query_view);
+        scope.views.extend(header_view);
+        Ok(Client { principal, scope: Arc::new(scope) })
+    }
+
+    /// The same for a request with a message, which must be JSON.
+    pub(super) fn authorize_message(
+        app: &AppState,
+        head: &Parts,
+        server: Option<&str>,
+    ) -> Result<Client, Response> {
+        let client = Client::authorize(app, head, server)?;
+        if headers::is_json(&head.headers) {
+            Ok(client)
+        } else {
+            let error = invalid_request("the body must be `application/json`");
+            Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, &error))
+        }
+    }
+}
+
+/// Checks `Host`, `Origin` and the token.
+fn admit(app: &AppState, head: &Parts) -> Result<Admitted, Response> {
+    let single = |name: &HeaderName| {
+        header_names::single(&head.headers, name).map_err(|InvalidHeader| {
+            let error = invalid_request("a header is unreadable or repeated");
+            refusal(StatusCode::BAD_REQUEST, None, &error)
+        })
+    };
+    let (host, origin) = (single(&header::HOST)?, single(&header::ORIGIN)?);
+    let (authorization, _) = (single(&header::AUTHORIZATION)?, single(&MCP_SESSION_ID)?);
+    // A target with an authority overrides `Host`. Both must be allowed, because a proxy may look at either.
+    let authority = head.uri.authority().map(|authority| authority.as_str());
+    let authority_allowed = |()| authority.map_or(Ok(()), |authority| app.guard.check(Some(authority), None));
+    if let Err(forbidden) = app.guard.check(host.or(authority), origin).and_then(authority_allowed) {
+        return Err(refusal(StatusCode::FORBIDDEN, None, &invalid_request(forbidden.message())));
+    }
+    app.tokens.admit(authorization.map(str::as_bytes)).ok_or_else(|| {
+        let response = refusal(StatusCode::UNAUTHORIZED, None, &invalid_request("a bearer token is needed"));
+        with_header(response, header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
+    })
+}
+
+/// Restricts a scope to a server; `None` if the client must not know of it.
+fn restrict_to_server(app: &AppState, scope: &mut Scope, name: &str) -> Option<()> {
+    let id = ServerId::parse(name).ok()?;
+    let is_allowed = scope.server.as_ref().is_none_or(|only| *only == id);
+    let is_known = app.gateway.published().servers.iter().any(|server| server.id == id.as_str());
+    if !is_allowed || !is_known {
+        return None;
+    }
+    scope.server = Some(id);
+    // A server that the token hides looks like one that does not exist.
+    let is_hidden = !scope.views.is_empty() && app.gateway.listing(&Arc::new(scope.clone())).is_empty();
+    (!is_hidden).then_some(())
+}
+
+fn no_such_server() -> Response {
+    refusal(StatusCode::NOT_FOUND, None, &invalid_request("there is no such server here"))
+}
+
+fn query_selection(uri: &Uri) -> Result<Option<ViewFilter>, InvalidSelection> {
+    let Some(query) = uri.query() else { return Ok(None) };
+    let pairs: Vec<_> = url::form_urlencoded::parse(query.as_bytes()).collect();
+    scope::view(pairs.iter().map(|(key, value)| (key.as_ref(), value.as_ref())))
+}
+
+fn header_selection(headers: &HeaderMap) -> Result<Option<ViewFilter>, InvalidSelection> {
+    let named = MCP_HOST_SELECTIONS.iter().zip(scope::SELECTIONS);
+    scope::view(named.filter_map(|(name, key)| Some((key, header_names::text(headers, name)?))))
+}

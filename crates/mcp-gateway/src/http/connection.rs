@@ -1,0 +1,180 @@
+//! Serves one connection with hyper: HTTP/1.1, or HTTP/2 where TLS negotiated it.
+//!
+//! Every request of a connection runs in the connection's task, so a client that disconnects drops its requests at once.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use http::Request;
+use hyper::body::Incoming;
+use hyper::rt::Executor;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+
+use super::flow_control::FlowControl;
+use super::response::{Response, SentBody};
+use super::router;
+use super::server::AppState;
+use super::timer::ConnectionTimer;
+
+/// Maximum size of a request's head in bytes. Also bounds the buffers for reading and writing.
+const MAX_HEAD_BYTES: usize = 64 * 1024;
+/// Maximum number of concurrent HTTP/2 requests on a connection.
+const MAX_STREAMS: u32 = 128;
+/// How many bytes a client may send on one HTTP/2 stream before the gateway reads them.
+const STREAM_WINDOW: u32 = 64 * 1024;
+/// The same for all streams of a connection together.
+const CONNECTION_WINDOW: u32 = 256 * 1024;
+
+/// The state that a connection shares with its byte stream.
+#[derive(Debug, Default)]
+pub(super) struct ConnectionState {
+    pub(super) timer: ConnectionTimer,
+    /// Requests whose response was not passed to hyper completely.
+    active: AtomicUsize,
+}
+
+impl ConnectionState {
+    /// Whether a request is running.
+    pub(super) fn is_active(&self) -> bool {
+        self.active.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// What a request needs of its connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) app: Arc<AppState>,
+    state: Arc<ConnectionState>,
+    /// The timer of an HTTP/2 stream. Streams cannot share one, because a timer wakes one future.
+    stream_timer: Option<ConnectionTimer>,
+}
+
+impl Connection {
+    fn http1(app: Arc<AppState>, state: Arc<ConnectionState>) -> Connection {
+        Connection { app, state, stream_timer: None }
+    }
+
+    fn http2_stream(app: Arc<AppState>, state: Arc<ConnectionState>) -> Connection {
+        Connection { app, state, stream_timer: Some(ConnectionTimer::default()) }
+    }
+
+    pub(super) fn timer(&self) -> &ConnectionTimer {
+        self.stream_timer.as_ref().unwrap_or(&self.state.timer)
+    }
+}
+
+/// A running request. Counted until it is dropped.
+#[derive(Debug)]
+pub(super) struct ActiveRequest(Arc<Connection>);
+
+impl ActiveRequest {
+    fn new(connection: Arc<Connection>) -> ActiveRequest {
+        connection.state.active.fetch_add(1, Ordering::Relaxed);
+        ActiveRequest(connection)
+    }
+}
+
+impl Drop for ActiveRequest {
+    fn drop(&mut self) {
+        self.0.state.active.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Serves HTTP/1.1 until the client or the server ends the connection.
+pub(super) async fn serve_http1(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    app: Arc<AppState>,
+    state: Arc<ConnectionState>,
+) -> hyper::Result<()> {
+    let shutdown = app.shutdown.clone();
+    let connection = Arc::new(Connection::http1(app, state));
+    let service = service_fn(|request| {
+        let active = ActiveRequest::new(Arc::clone(&connection));
+        async move {
+            let response = respond(&active.0, request).await;
+            Ok::<_, Infallible>(response.map(|body| SentBody::new(body, active)))
+        }
+    });
+    // `TimedStream` limits the time for a head: hyper would register a timer for each request.
+    let mut builder = http1::Builder::new();
+    builder.max_buf_size(MAX_HEAD_BYTES).header_read_timeout(None);
+    let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    tokio::select! {
+        biased;
+        served = serving.as_mut() => return served,
+        () = shutdown.cancelled() => serving.as_mut().graceful_shutdown(),
+    }
+    serving.await
+}
+
+/// Serves HTTP/2 until the client or the server ends the connection.
+pub(super) async fn serve_http2(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    app: Arc<AppState>,
+    state: Arc<ConnectionState>,
+) -> hyper::Result<()> {
+    let flow_control = Arc::new(FlowControl::new(app.bounds().send));
+    let service = service_fn(|request| {
+        let stream = Connection::http2_stream(Arc::clone(&app), Arc::clone(&state));
+        let active = ActiveRequest::new(Arc::new(stream));
+        let flow_control = Arc::clone(&flow_control);
+        async move {
+            let response = respond(&active.0, request).await;
+            Ok::<_, Infallible>(response.map(|body| SentBody::new(body, active).watched(flow_control)))
+        }
+    });
+    let (sender, mut started) = mpsc::unbounded_channel();
+    let mut builder = http2::Builder::new(StreamExecutor(sender));
+    builder
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(MAX_HEAD_BYTES as u32)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW);
+    let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let mut streams = FuturesUnordered::new();
+    let (mut shutdown, mut stalled) = (pin!(app.shutdown.cancelled()), pin!(flow_control.stalled()));
+    let mut is_closing = false;
+    loop {
+        tokio::select! {
+            biased;
+            served = serving.as_mut() => return served,
+            Some(stream) = started.recv() => streams.push(stream),
+            Some(()) = streams.next() => {}
+            () = stalled.as_mut() => {
+                tracing::debug!("a client does not read its responses");
+                return Ok(());
+            }
+            () = shutdown.as_mut(), if !is_closing => {
+                is_closing = true;
+                serving.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}
+
+/// Runs the streams of an HTTP/2 connection in the connection's task.
+#[derive(Debug, Clone)]
+struct StreamExecutor(mpsc::UnboundedSender<Pin<Box<dyn Future<Output = ()> + Send>>>);
+
+impl<F: Future<Output = ()> + Send + 'static> Executor<F> for StreamExecutor {
+    fn execute(&self, stream: F) {
+        // The receiver is gone only when the connection is.
+        let _ = self.0.send(Box::pin(stream));
+    }
+}
+
+async fn respond(connection: &Connection, request: Request<Incoming>) -> Response {
+    let (head, body) = request.into_parts();
+    let response = router::route(connection, &head, body).await;
+    connection.app.gateway.counts.responded(response.status().as_u16());
+    response
+}

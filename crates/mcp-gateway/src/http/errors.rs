@@ -1,0 +1,36 @@
+//! Responses that refuse a request, with a JSON-RPC error as their body.
+
+use http::{HeaderValue, StatusCode, header};
+use mcp_model::{RawJson, RpcError, code};
+
+use super::response::{self, Response, with_header};
+use crate::protocol;
+use crate::session::registry::RECENT;
+
+/// A response with an error.
+pub(super) fn refusal(status: StatusCode, id: Option<&RawJson>, error: &RpcError) -> Response {
+    response::json(status, protocol::response::error(id, error))
+}
+
+/// A request that the protocol does not allow.
+pub(super) fn invalid_request(message: &str) -> RpcError {
+    RpcError::new(code::INVALID_REQUEST, message)
+}
+
+/// A limit on concurrent requests is reached.
+pub(super) fn busy() -> RpcError {
+    RpcError::new(code::SERVER_ERROR, "too many requests at once: try again later")
+}
+
+/// The session id is unknown: the session has ended, or belongs to another client.
+pub(super) fn no_session() -> Response {
+    let error = RpcError::new(code::SERVER_ERROR, "there is no such session: begin a new one");
+    refusal(StatusCode::NOT_FOUND, None, &error)
+}
+
+/// There are too many sessions or dialogs, and all were used recently.
+pub(super) fn too_many_sessions(id: &RawJson) -> Response {
+    let error = RpcError::new(code::SERVER_ERROR, "too many sessions or dialogs are in use: try again later");
+    let response = refusal(StatusCode::SERVICE_UNAVAILABLE, Some(id), &error);
+    with_header(response, header::RETRY_AFTER, HeaderValue::from(RECENT.as_secs()))
+}

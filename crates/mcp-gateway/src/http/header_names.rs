@@ -1,0 +1,61 @@
+//! The header names of MCP and of the gateway, and access to header values.
+
+use http::{HeaderMap, HeaderName};
+
+pub(super) static MCP_SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(super) static MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(super) static MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
+pub(super) static MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
+pub(super) static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// [`DIALOG_HEADER`](super::DIALOG_HEADER).
+pub(super) static MCP_HOST_DIALOG: HeaderName = HeaderName::from_static("mcp-host-dialog");
+/// The headers that select, in the order of [`SELECTIONS`](crate::access::scope::SELECTIONS).
+pub(super) static MCP_HOST_SELECTIONS: [HeaderName; 4] = [
+    HeaderName::from_static("mcp-host-servers"),
+    HeaderName::from_static("mcp-host-tools"),
+    HeaderName::from_static("mcp-host-prompts"),
+    HeaderName::from_static("mcp-host-resources"),
+];
+
+/// A header that is repeated or has other bytes than visible ASCII, spaces and tabs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct InvalidHeader;
+
+/// The first value of a header, if it is visible ASCII.
+pub(super) fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// The value of a header that must not be repeated.
+pub(super) fn single<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'a str>, InvalidHeader> {
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    match (value.to_str(), values.next()) {
+        (Ok(text), None) => Ok(Some(text)),
+        (Ok(_), Some(_)) | (Err(_), _) => Err(InvalidHeader),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::header::{ACCEPT, HOST, ORIGIN};
+    use http::{HeaderMap, HeaderValue};
+
+    use super::*;
+
+    #[test]
+    fn repeated_and_unreadable_headers_are_errors() {
+        let mut headers = HeaderMap::new();
+        headers.append(HOST, HeaderValue::from_static("a"));
+        headers.append(ACCEPT, HeaderValue::from_static("b"));
+        headers.append(ACCEPT, HeaderValue::from_static("c"));
+        headers.append(ORIGIN, HeaderValue::from_bytes("é".as_bytes()).unwrap());
+        assert_eq!((text(&headers, &HOST), single(&headers, &HOST)), (Some("a"), Ok(Some("a"))));
+        assert_eq!((text(&headers, &ACCEPT), single(&headers, &ACCEPT)), (Some("b"), Err(InvalidHeader)));
+        assert_eq!((text(&headers, &ORIGIN), single(&headers, &ORIGIN)), (None, Err(InvalidHeader)));
+        assert_eq!((text(&headers, &MCP_NAME), single(&headers, &MCP_NAME)), (None, Ok(None)));
+    }
+}

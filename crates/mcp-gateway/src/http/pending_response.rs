@@ -1,0 +1,148 @@
+//! The response to a request that is running: one JSON document if nothing precedes the result, else a stream of events
+//! that ends with the result.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::StatusCode;
+use tokio::time::{Instant, sleep};
+
+use super::headers::Accepts;
+use super::response::{self, Response};
+use super::sse;
+use super::timer::ConnectionTimer;
+use crate::session::outbound_queue::Inlet;
+
+/// How long a client waits for the head of a response before the response becomes an event stream.
+const MAX_SILENCE: Duration = Duration::from_secs(10);
+
+/// A complete result or error, with the status that it has as a response of its own.
+pub(super) struct Reply {
+    pub(super) status: StatusCode,
+    pub(super) body: Bytes,
+}
+
+/// The work of a request. Its output is `None` if the client cancelled the request.
+pub(super) type Work = Pin<Box<dyn Future<Output = Option<Reply>> + Send>>;
+
+/// What happens to a request when its client disconnects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnDisconnect {
+    /// It keeps running, because a lost connection cancels nothing (legacy era).
+    Finish,
+    /// It is cancelled (modern era).
+    Cancel,
+}
+
+/// A running request whose response is pending. Dropping it means that the client disconnected.
+pub(super) struct PendingResponse {
+    work: Option<Work>,
+    messages: Inlet,
+    on_disconnect: OnDisconnect,
+}
+
+impl PendingResponse {
+    pub(super) fn new(work: Work, messages: Inlet, on_disconnect: OnDisconnect) -> PendingResponse {
+        PendingResponse { work: Some(work), messages, on_disconnect }
+    }
+
+    /// The response, as soon as its form is decided.
+    pub(super) async fn respond(mut self, accepts: Accepts, timer: &ConnectionTimer) -> Response {
+        let takes_events = accepts == Accepts::Events;
+        let silence_ends = Instant::now() + MAX_SILENCE;
+        loop {
+            let work = self.work.as_mut().expect("it is removed only when it has ended");
+            let first = tokio::select! {
+                biased;
+                Some(message) = self.messages.next() => {
+                    if !takes_events {
+                        // A client that accepts only JSON gets the result alone.
+                        continue;
+                    }
+                    Some(message)
+                }
+                reply = work => {
+                    self.work = None;
+                    let message = if takes_events { self.messages.take() } else { None };
+                    return match (reply, message) {
+                        (Some(reply), Some(message)) => self.stream(Some(message), Some(reply)),
+                        (Some(reply), None) => response::json(reply.status, reply.body),
+                        (None, _) => accepted(),
+                    };
+                }
+                () = timer.sleep_until(silence_ends), if takes_events => None,
+            };
+            return self.stream(first, None);
+        }
+    }
+
+    /// Continues as an event stream; without a `first` message it begins with a keep-alive.
+    fn stream(self, first: Option<Bytes>, reply: Option<Reply>) -> Response {
+        let first = first.map_or_else(sse::keep_alive, |message| sse::event(&message));
+        let state = ResponseStream { pending: self, first: Some(first), reply, is_over: false };
+        sse::response(stream::unfold(state, |mut state| async {
+            let event = state.next().await?;
+            Some((event, state))
+        }))
+    }
+}
+
+impl Drop for PendingResponse {
+    fn drop(&mut self) {
+        let Some(work) = self.work.take() else { return };
+        if self.on_disconnect == OnDisconnect::Finish
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(work);
+        }
+    }
+}
+
+/// The events of a response.
+struct ResponseStream {
+    pending: PendingResponse,
+    first: Option<Bytes>,
+    /// The result, while messages precede it.
+    reply: Option<Reply>,
+    is_over: bool,
+}
+
+impl ResponseStream {
+    async fn next(&mut self) -> Option<Bytes> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
+        if self.is_over {
+            return None;
+        }
+        let PendingResponse { work, messages, on_disconnect: _ } = &mut self.pending;
+        if let Some(running) = work {
+            tokio::select! {
+                biased;
+                Some(message) = messages.next() => return Some(sse::event(&message)),
+                reply = running => {
+                    *work = None;
+                    self.reply = reply;
+                    if self.reply.is_none() {
+                        // A cancelled request has no response.
+                        self.is_over = true;
+                        return None;
+                    }
+                }
+                () = sleep(sse::KEEP_ALIVE) => return Some(sse::keep_alive()),
+            }
+        }
+        if let Some(message) = messages.take() {
+            return Some(sse::event(&message));
+        }
+        self.is_over = true;
+        self.reply.take().map(|reply| sse::event(&reply.body))
+    }
+}
+
+/// The response to a cancelled request, and to a message that is no request.
+pub(super) fn accepted() -> Response {
+    response::empty(StatusCode::ACCEPTED)
+}

@@ -1,0 +1,74 @@
+//! Concurrency limits by client: running requests and open streams.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::server::AppState;
+use crate::access::principal::Principal;
+
+/// How many permits each client holds.
+#[derive(Debug, Default)]
+pub(super) struct ClientPermits(Mutex<HashMap<Principal, usize>>);
+
+/// A permit for a running request or an open stream.
+#[derive(Debug)]
+pub(super) struct ClientPermit {
+    permits: Arc<ClientPermits>,
+    principal: Principal,
+}
+
+impl ClientPermits {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Principal, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientPermit {
+    /// For a request without a session.
+    pub(super) fn stateless_request(app: &AppState, principal: &Principal) -> Option<ClientPermit> {
+        let per_client = app.bounds().requests_of_one;
+        ClientPermit::acquire(&app.stateless_requests, principal, per_client, usize::MAX)
+    }
+
+    /// For a request of any of the client's sessions.
+    pub(super) fn session_request(app: &AppState, principal: &Principal) -> Option<ClientPermit> {
+        let per_client = app.bounds().requests_of_one.saturating_mul(2);
+        ClientPermit::acquire(&app.session_requests, principal, per_client, usize::MAX)
+    }
+
+    /// For a stream that stays open. Half of the connections remain for other requests.
+    pub(super) fn stream(app: &AppState, principal: &Principal) -> Option<ClientPermit> {
+        let total = (app.bounds().connections / 2).max(1);
+        ClientPermit::acquire(&app.streams, principal, (total / 2).max(1), total)
+    }
+
+    fn acquire(
+        permits: &Arc<ClientPermits>,
+        principal: &Principal,
+        per_client: usize,
+        total: usize,
+    ) -> Option<ClientPermit> {
+        let mut table = permits.lock();
+        if total < usize::MAX && table.values().sum::<usize>() >= total {
+            return None;
+        }
+        let held = table.entry(principal.clone()).or_default();
+        if *held >= per_client {
+            return None;
+        }
+        *held += 1;
+        Some(ClientPermit { permits: Arc::clone(permits), principal: principal.clone() })
+    }
+}
+
+impl Drop for ClientPermit {
+    fn drop(&mut self) {
+        let mut table = self.permits.lock();
+        if let Some(held) = table.get_mut(&self.principal) {
+            *held -= 1;
+            if *held == 0 {
+                table.remove(&self.principal);
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Routes a request by its path and method.
+
+use http::request::Parts;
+use http::{HeaderValue, Method, StatusCode, header};
+use hyper::body::Incoming;
+use percent_encoding::percent_decode_str;
+
+use super::client::Client;
+use super::connection::Connection;
+use super::cors::Cors;
+use super::response::{self, Response, with_header};
+use super::{delete, get, health, metrics, post};
+
+/// The response to a request.
+pub(super) async fn route(connection: &Connection, head: &Parts, body: Incoming) -> Response {
+    let app = &connection.app;
+    let Some(cors) = Cors::new(app, head) else { return dispatch(connection, head, body).await };
+    let response = match cors.preflight(app, head) {
+        Some(response) => response,
+        None => dispatch(connection, head, body).await,
+    };
+    cors.mark(response)
+}
+
+async fn dispatch(connection: &Connection, head: &Parts, body: Incoming) -> Response {
+    let app = &connection.app;
+    let server = match head.uri.path() {
+        "/mcp" => None,
+        "/healthz" => return read_only(head, health::alive),
+        "/readyz" => return read_only(head, || health::ready(app)),
+        "/metrics" => return read_only(head, || metrics::metrics(app, head)),
+        path => match path.strip_prefix("/mcp/").filter(|name| !name.is_empty() && !name.contains('/')) {
+            // Invalid UTF-8 names no server.
+            Some(name) => Some(percent_decode_str(name).decode_utf8_lossy()),
+            None => return response::empty(StatusCode::NOT_FOUND),
+        },
+    };
+    let server = server.as_deref();
+    match head.method {
+        Method::POST => match Client::authorize_message(app, head, server) {
+            Ok(client) => post::post(connection, head, body, client).await,
+            Err(response) => response,
+        },
+        Method::GET | Method::HEAD => get::get(app, server, head),
+        Method::DELETE => delete::delete(app, server, head),
+        _ => method_not_allowed("GET, HEAD, POST, DELETE"),
+    }
+}
+
+fn read_only(head: &Parts, respond: impl FnOnce() -> Response) -> Response {
+    match head.method {
+        Method::GET | Method::HEAD => respond(),
+        _ => method_not_allowed("GET, HEAD"),
+    }
+}
+
+fn method_not_allowed(allowed: &'static str) -> Response {
+    let response = response::empty(StatusCode::METHOD_NOT_ALLOWED);
+    with_header(response, header::ALLOW, HeaderValue::from_static(allowed))
+}

@@ -1,0 +1,236 @@
+//! The byte stream below hyper: time limits for a client that sends no request or does not read, counters, and a close
+//! that lets the client read the last response.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::connection::ConnectionState;
+use crate::limits::counters::Counts;
+
+/// How long a closing connection is read, so that a client that still sends receives its response. To close a socket with
+/// unread bytes would discard what was sent.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// How long a client may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TimeLimits {
+    /// To send the head of a request, since the connection or the last response.
+    pub(super) receive: Duration,
+    /// To take a part of what is sent.
+    pub(super) send: Duration,
+}
+
+/// A stream that fails when its time limits are exceeded.
+#[derive(Debug)]
+pub(super) struct TimedStream<S> {
+    stream: S,
+    limits: TimeLimits,
+    counts: Arc<Counts>,
+    connection: Arc<ConnectionState>,
+    /// Runs while a write is blocked.
+    blocked: Option<Pin<Box<Sleep>>>,
+    /// When the wait for a request began; `None` while one runs.
+    waiting_since: Option<Instant>,
+    /// Ends the close; `None` until the write side is closed.
+    linger: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> TimedStream<S> {
+    pub(super) fn new(
+        stream: S,
+        limits: TimeLimits,
+        counts: Arc<Counts>,
+        connection: Arc<ConnectionState>,
+    ) -> TimedStream<S> {
+        TimedStream { stream, limits, counts, connection, blocked: None, waiting_since: None, linger: None }
+    }
+
+    /// Fails when there was no request for too long. The head of a request must be complete by then.
+    fn poll_no_request(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
+        if self.connection.is_active() || self.blocked.is_some() {
+            self.waiting_since = None;
+            return Poll::Pending;
+        }
+        let since = *self.waiting_since.get_or_insert_with(Instant::now);
+        let Some(deadline) = since.checked_add(self.limits.receive) else {
+            return Poll::Pending;
+        };
+        let timed_out = || io::Error::new(io::ErrorKind::TimedOut, "the client sends no request");
+        self.connection.timer.poll(cx, deadline).map(|()| timed_out())
+    }
+
+    /// Fails when a write is blocked for too long.
+    fn limit_write<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.blocked = None;
+            return written;
+        }
+        let limit = self.limits.send;
+        let blocked = self.blocked.get_or_insert_with(|| Box::pin(sleep(limit)));
+        blocked
+            .as_mut()
+            .poll(cx)
+            .map(|()| Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
+    }
+
+    fn wrote(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        let written = self.limit_write(cx, written);
+        if let Poll::Ready(Ok(bytes)) = written {
+            self.counts.sent(bytes);
+            // The wait for the next request begins behind the response. hyper does not read again here, so the timer
+            // is set now.
+            self.waiting_since = None;
+            if let Poll::Ready(error) = self.poll_no_request(cx) {
+                return Poll::Ready(Err(error));
+            }
+        }
+        written
+    }
+}
+
+impl<S: AsyncRead + Unpin> TimedStream<S> {
+    /// Reads and discards until the client closes its side, for a limited time.
+    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let TimedStream { stream, linger, .. } = self;
+        let linger = linger.get_or_insert_with(|| Box::pin(sleep(LINGER)));
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        while Instant::now() < linger.deadline() {
+            let mut buffer = ReadBuf::uninit(&mut buffer);
+            match Pin::new(&mut *stream).poll_read(cx, &mut buffer) {
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {}
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending => return linger.as_mut().poll(cx),
+            }
+        }
+        Poll::Ready(())
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        if read.is_pending() {
+            return self.poll_no_request(cx).map(Err);
+        }
+        self.counts.received(buf.filled().len() - before);
+        read
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.wrote(cx, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.wrote(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
+        self.limit_write(cx, flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.linger.is_none() {
+            let shut = Pin::new(&mut self.stream).poll_shutdown(cx);
+            ready!(self.limit_write(cx, shut))?;
+        }
+        self.poll_linger(cx).map(Ok)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    fn timed<S>(stream: S) -> TimedStream<S> {
+        let limits = TimeLimits { receive: LIMIT, send: LIMIT };
+        TimedStream::new(stream, limits, Arc::default(), Arc::default())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_read_is_disconnected_and_a_slow_one_is_not() {
+        let (near, mut far) = duplex(4);
+        let mut near = timed(near);
+        let reading = async {
+            let mut bytes = [0; 1];
+            for _ in 0..8 {
+                tokio::time::sleep(Duration::from_secs(20)).await;
+                far.read_exact(&mut bytes).await.unwrap();
+            }
+        };
+        let (written, ()) = tokio::join!(near.write_all(b"12345678"), reading);
+        written.unwrap();
+        near.write_all(b"1234").await.unwrap();
+        let error = near.write_all(b"5").await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_must_send_a_request_in_time() {
+        let (near, mut far) = duplex(4);
+        let mut near = timed(near);
+        let start = Instant::now();
+        far.write_all(b"G").await.unwrap();
+        assert_eq!(near.read_u8().await.unwrap(), b'G');
+        let error = near.read_u8().await.unwrap_err();
+        assert_eq!((error.kind(), start.elapsed()), (io::ErrorKind::TimedOut, LIMIT));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_for_a_request_begins_after_the_last_response() {
+        let (near, _far) = duplex(4);
+        let mut near = timed(near);
+        let start = Instant::now();
+        let pause = Duration::from_secs(10);
+        assert!(tokio::time::timeout(pause, near.read_u8()).await.is_err());
+        near.write_all(b"1").await.unwrap();
+        assert_eq!(near.read_u8().await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(start.elapsed(), pause + LIMIT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_closed_stream_is_read_for_a_limited_time() {
+        let (near, mut far) = duplex(4);
+        let mut near = timed(near);
+        let start = Instant::now();
+        let sending = async {
+            while far.write_all(b"x").await.is_ok() {
+                sleep(LINGER / 10).await;
+            }
+        };
+        let closing = async {
+            near.shutdown().await.unwrap();
+            drop(near);
+        };
+        tokio::join!(closing, tokio::time::timeout(LIMIT, sending)).1.unwrap();
+        assert!(start.elapsed() <= 2 * LINGER, "{:?}", start.elapsed());
+    }
+}
