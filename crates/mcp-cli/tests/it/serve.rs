@@ -90,11 +90,11 @@ fn what_cannot_be_served_is_refused_with_the_way_out() {
     let open = place.run(&["serve", ".", "--http", "0.0.0.0:0"]);
     assert_eq!((open.code, open.out.as_str()), (Some(2), ""));
     assert!(
-        open.err.contains("0.0.0.0:0 can be reached from other machines, and no token keeps them out"),
+        open.err.contains("0.0.0.0:0 can be reached from other machines, and no token is configured"),
         "{}",
         open.err
     );
-    assert!(open.err.contains("give tokens, or listen at 127.0.0.1 or [::1]"), "{}", open.err);
+    assert!(open.err.contains("configure tokens, or listen at 127.0.0.1 or [::1]"), "{}", open.err);
     let nobody = place.run(&["serve", ".", "--stdio", "--only", "nobody"]);
     assert_eq!(nobody.code, Some(1));
     assert!(nobody.err.contains("there is no server 'nobody' in the configuration"), "{}", nobody.err);

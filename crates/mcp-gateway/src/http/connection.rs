@@ -106,7 +106,7 @@ pub(super) async fn serve_http1(
     });
     // `TimedStream` limits the time for a head: hyper would register a timer for each request.
     let mut builder = http1::Builder::new();
-    builder.max_buf_size(MAX_HEAD_BYTES).header_read_timeout(None);
+    builder.max_buf_size(MAX_HEAD_BYTES).max_header_size(MAX_HEAD_BYTES).header_read_timeout(None);
     let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), service));
     tokio::select! {
         biased;
