@@ -132,7 +132,7 @@ const IDLE: Duration = Duration::from_secs(2);
 fn clients(count: usize) -> Outcome<()> {
     let bounds = Bounds {
         sessions: 2 * count,
-        sessions_of_one: 2 * count,
+        sessions_per_client: 2 * count,
         connections: 4 * count,
         idle: IDLE,
         ..Bounds::default()

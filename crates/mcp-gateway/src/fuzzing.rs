@@ -12,11 +12,11 @@ use crate::access::scope;
 use crate::access::tokens::Tokens;
 use crate::http::guard::Guard;
 use crate::http::headers;
-use crate::protocol::frame::{self, Incoming, Unreadable};
+use crate::protocol::frame::{self, FrameError, Incoming};
 use crate::protocol::json_splice;
 use crate::protocol::meta::Meta;
 
-/// A body: messages, what is read out of them, and what is spliced into others.
+/// A body: its messages, and the functions that change members of JSON objects.
 pub fn gateway_body(bytes: &[u8]) {
     let text = Bytes::copy_from_slice(bytes);
     let whole = serde_json::from_slice::<Value>(bytes).ok();
@@ -37,12 +37,12 @@ pub fn gateway_body(bytes: &[u8]) {
     looked_at(single);
 }
 
-fn refused(it: &Unreadable) {
+fn refused(it: &FrameError) {
     assert!(!it.error.message.is_empty());
     assert!(it.error.message.len() < 1024, "{}", it.error.message);
 }
 
-fn looked_at(message: Result<Incoming, Unreadable>) {
+fn looked_at(message: Result<Incoming, FrameError>) {
     let params = match message {
         Ok(Incoming::Request(it)) => it.params,
         Ok(Incoming::Notification(it)) => it.params,
@@ -51,7 +51,7 @@ fn looked_at(message: Result<Incoming, Unreadable>) {
     };
     assert!(params.raw().is_object());
     let meta = Meta::of(&params);
-    if let Err(error) = meta.demanded() {
+    if let Err(error) = meta.required() {
         assert!(!error.message.is_empty());
     }
     if let Some(raw) = &meta.raw {
@@ -60,11 +60,11 @@ fn looked_at(message: Result<Incoming, Unreadable>) {
     spliced(params.raw());
 }
 
-/// What was JSON stays JSON, says what it is meant to say, and nothing else has changed.
+/// Changed objects are valid JSON, contain the change, and are otherwise equal.
 fn spliced(object: &RawJson) {
     let Ok(Value::Object(before)) = object.read::<Value>() else { return };
-    let renamed = json_splice::named(object, "s__\"t\n");
-    // A definition that has two names has none: it is left as it is, with one more.
+    let renamed = json_splice::with_name(object, "s__\"t\n");
+    // A definition with a repeated name keeps both and gets a third.
     if let Ok(Value::Object(after)) = serde_json::from_slice::<Value>(&renamed) {
         let others = |it: &serde_json::Map<String, Value>| {
             it.iter()
@@ -79,15 +79,15 @@ fn spliced(object: &RawJson) {
     } else {
         panic!("{} is no JSON", String::from_utf8_lossy(&renamed));
     }
-    let completed = json_splice::completed(object, &[("resultType", "\"complete\""), ("ttlMs", "0")]);
+    let completed = json_splice::with_defaults(object, &[("resultType", "\"complete\""), ("ttlMs", "0")]);
     let after: Value = serde_json::from_slice(&completed).expect("what is completed is JSON");
     for (key, value) in [("resultType", Value::from("complete")), ("ttlMs", Value::from(0))] {
         assert_eq!(after.get(key), Some(before.get(key).unwrap_or(&value)));
     }
-    let without = json_splice::without(object, "name");
+    let without = json_splice::without_member(object, "name");
     let after: Value = without.read().expect("what is taken out of JSON leaves JSON");
     assert!(after.get("name").is_none() && after.as_object().map(|it| it.len()) <= Some(before.len()));
-    let replaced = json_splice::replaced(object, |key, _| (key == "name").then(|| "0".to_owned()));
+    let replaced = json_splice::replace_values(object, |key, _| (key == "name").then(|| "0".to_owned()));
     let after: Value = replaced.read().expect("a value in the place of another one leaves JSON");
     assert_eq!(after.get("name").is_some(), before.contains_key("name"));
     assert!(after.get("name").is_none_or(|it| *it == 0));
@@ -100,7 +100,7 @@ struct Named<'a> {
     _name: Option<&'a serde_json::value::RawValue>,
 }
 
-/// The head of a request: a target, fields, an empty line, and a body that they must agree with.
+/// The head of a request: a target, headers, an empty line, and a body that the headers must match.
 pub fn gateway_head(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let (head, body) = text.split_once("\n\n").unwrap_or((text, ""));
@@ -189,7 +189,7 @@ fn check_guard(map: &HeaderMap) {
     );
 }
 
-/// A file of tokens: what is read admits who has one of them, and nobody else.
+/// A list of tokens: exactly the tokens in the list are admitted.
 pub fn gateway_tokens(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let tokens = match Tokens::read(&Secret::from(text)) {

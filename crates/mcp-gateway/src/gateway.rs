@@ -1,4 +1,4 @@
-//! The catalog of a host as one MCP server, without its wires.
+//! The gateway's state, shared by its stdio and HTTP transports.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,162 +12,162 @@ use crate::access::principal::Principal;
 use crate::access::scope::Scope;
 use crate::access::secret_id::secret_id;
 use crate::limits::bounds::Bounds;
-use crate::limits::byte_budget::Budget;
-use crate::limits::counters::Counts;
-use crate::lists::cache::Shelf;
-use crate::lists::gateway_resources::OwnResource;
+use crate::limits::byte_budget::ByteBudget;
+use crate::limits::counters::Counters;
+use crate::lists::cache::ListingCache;
+use crate::lists::gateway_resources::GatewayResource;
 use crate::lists::listing::Listing;
-use crate::methods::initialize::Agreed;
-use crate::protocol::request_state::Seal;
+use crate::methods::initialize::Handshake;
+use crate::protocol::request_state::StateSealer;
 use crate::session::dialogs::Dialogs;
-use crate::session::known_lists::Told;
-use crate::session::pending_input::Parked;
-use crate::session::registry::{Added, Full, Sessions};
-use crate::session::state::{Beginning, Session};
+use crate::session::known_lists::KnownLists;
+use crate::session::pending_input::PendingInputs;
+use crate::session::registry::{CapacityError, Insertion, SessionRegistry};
+use crate::session::state::{Session, SessionParams};
 
-/// How long servers that start with the gateway are waited for before it answers without them.
-const SETTLING: Duration = Duration::from_secs(15);
+/// How long requests wait for servers that start together with the gateway.
+const STARTUP_WAIT: Duration = Duration::from_secs(15);
 
-/// How a gateway is to be.
+/// Options of a gateway.
 #[derive(Debug, Clone)]
 pub struct GatewayOptions {
-    /// What everybody sees at most.
+    /// The scope of a client without restrictions.
     pub scope: Scope,
-    /// Who it says it is.
+    /// The name in `serverInfo`.
     pub name: String,
-    /// Its version.
+    /// The version in `serverInfo`.
     pub version: String,
-    /// What it tells of itself as resources.
-    pub own_resources: Vec<OwnResource>,
-    /// How much it takes on.
+    /// Resources about the gateway itself.
+    pub gateway_resources: Vec<GatewayResource>,
+    /// Limits on clients.
     pub bounds: Bounds,
 }
 
 impl Default for GatewayOptions {
-    /// Everything, as `mcp-host`, nothing of itself.
+    /// The whole catalog, as `mcp-host`, without resources of its own.
     fn default() -> GatewayOptions {
         GatewayOptions {
             scope: Scope::default(),
             name: "mcp-host".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            own_resources: Vec::new(),
+            gateway_resources: Vec::new(),
             bounds: Bounds::default(),
         }
     }
 }
 
-/// The catalog of a host as one MCP server. Cheap to clone; [`serve_stdio`](crate::stdio::serve_stdio) and
-/// [`HttpServer`](crate::http::HttpServer) put it on a wire.
+/// Serves the catalog of a host. Cheap to clone. [`serve_stdio`](crate::stdio::serve_stdio) and
+/// [`HttpServer`](crate::http::HttpServer) connect clients to it.
 #[derive(Clone)]
-pub struct Gateway(Arc<Inner>);
+pub struct Gateway(Arc<GatewayInner>);
 
-/// What all wires share.
-pub(crate) struct Inner {
+/// What all transports share.
+pub(crate) struct GatewayInner {
     pub(crate) host: Arc<Host>,
     pub(crate) options: GatewayOptions,
-    pub(crate) sessions: Sessions,
+    pub(crate) sessions: SessionRegistry,
     pub(crate) dialogs: Dialogs,
-    pub(crate) parked: Parked,
-    pub(crate) seal: Seal,
-    /// What has happened so far.
-    pub(crate) counts: Arc<Counts>,
-    /// What is held of messages and answers.
-    pub(crate) budget: Arc<Budget>,
-    shelf: Shelf,
-    /// Set once all servers have had their time to start.
-    settled: AtomicBool,
-    /// When they have had it: counted from the gateway's beginning, for a client that is waited with may not wait.
-    settled_by: Instant,
+    pub(crate) pending_inputs: PendingInputs,
+    pub(crate) sealer: StateSealer,
+    /// Counters since the start.
+    pub(crate) counters: Arc<Counters>,
+    /// Bounds the bytes of messages and responses in memory.
+    pub(crate) budget: Arc<ByteBudget>,
+    listings: ListingCache,
+    /// Set once the wait for starting servers is over.
+    started: AtomicBool,
+    /// When the wait ends. It counts from the creation of the gateway, because a request that waits may be dropped.
+    startup_deadline: Instant,
 }
 
 impl Gateway {
-    /// A gateway to what `host` runs, whatever that comes to be.
+    /// A gateway to the servers of `host`.
     pub fn new(host: Arc<Host>, options: GatewayOptions) -> Gateway {
-        let sessions = Sessions::new(&options.bounds);
+        let sessions = SessionRegistry::new(&options.bounds);
         let dialogs = Dialogs::new(&options.bounds);
-        let parked = Parked::new(&options.bounds);
-        let budget = Budget::new(options.bounds.held_bytes);
-        Gateway(Arc::new(Inner {
+        let pending_inputs = PendingInputs::new(&options.bounds);
+        let budget = ByteBudget::new(options.bounds.held_bytes);
+        Gateway(Arc::new(GatewayInner {
             host,
             options,
             sessions,
             dialogs,
-            parked,
-            seal: Seal::new(),
-            counts: Arc::default(),
+            pending_inputs,
+            sealer: StateSealer::new(),
+            counters: Arc::default(),
             budget,
-            shelf: Shelf::default(),
-            settled: AtomicBool::new(false),
-            settled_by: Instant::now() + SETTLING,
+            listings: ListingCache::default(),
+            started: AtomicBool::new(false),
+            startup_deadline: Instant::now() + STARTUP_WAIT,
         }))
     }
 
-    /// How many sessions there are, and how many dialogs of the stateless era.
+    /// The number of sessions, and of dialogs of clients without sessions.
     pub fn clients(&self) -> (usize, usize) {
         (self.0.sessions.len(), self.0.dialogs.len())
     }
 
-    pub(crate) fn inner(&self) -> &Arc<Inner> {
+    pub(crate) fn inner(&self) -> &Arc<GatewayInner> {
         &self.0
     }
 }
 
-impl Inner {
-    /// The latest generation.
+impl GatewayInner {
+    /// The latest snapshot.
     pub(crate) fn published(&self) -> Arc<HostSnapshot> {
         self.host.snapshot()
     }
 
-    /// The lists that `scope` sees now.
+    /// The lists that `scope` shows now.
     pub(crate) fn listing(&self, scope: &Arc<Scope>) -> Arc<Listing> {
         let published = self.published();
-        // Of a server that is gone meanwhile the next generation shows nothing.
+        // A server that is gone disappears with the next generation.
         let is_shared = |it: &ServerId| self.is_shared(it);
-        self.shelf.listing(&published, scope, &self.options.own_resources, is_shared)
+        self.listings.listing(&published, scope, &self.options.gateway_resources, is_shared)
     }
 
-    /// May everybody use one instance of the server?
+    /// Whether all clients share one instance of the server.
     pub(crate) fn is_shared(&self, server: &ServerId) -> bool {
         self.host.details(server).is_none_or(|it| it.sharing == Sharing::Shared)
     }
 
-    /// The era in which a server is spoken with; `None` where it has no connection for all.
+    /// The era of the shared connection to a server; `None` without one.
     pub(crate) fn era(&self, server: &ServerId) -> Option<Era> {
         self.published().servers.iter().find(|it| it.id == server.as_str())?.era
     }
 
-    /// Waits for servers that are just being started, once and not for long: a client who lists at once should see them,
-    /// and one of them that hangs should not be in his way.
-    pub(crate) async fn settle(&self) {
-        if !self.settled.load(Ordering::Relaxed) {
-            // Whoever is not there by then comes with the next generation.
-            let _ = timeout_at(self.settled_by, self.host.ready()).await;
-            self.settled.store(true, Ordering::Relaxed);
+    /// Waits once, for a limited time, for servers that are starting. A client that lists at once then sees them, and
+    /// a server that hangs does not block it.
+    pub(crate) async fn wait_for_startup(&self) {
+        if !self.started.load(Ordering::Relaxed) {
+            // A server that is late appears in a later generation.
+            let _ = timeout_at(self.startup_deadline, self.host.ready()).await;
+            self.started.store(true, Ordering::Relaxed);
         }
     }
 
-    /// A session that begins now.
+    /// Starts a session over HTTP.
     pub(crate) fn begin(
         &self,
         principal: Principal,
         scope: Arc<Scope>,
-        agreed: Agreed,
-    ) -> Result<Arc<Session>, Full> {
+        handshake: Handshake,
+    ) -> Result<Arc<Session>, CapacityError> {
         let id = secret_id();
-        // The dialog has a name of its own: it may stand in a log, and the session's id must not.
+        // The dialog has its own name, because it is logged and the session id must not be.
         let dialog = Arc::new(self.host.dialog(DialogId::new(secret_id())));
-        let told = Told::of(&self.listing(&scope));
-        let Agreed { version, capabilities } = agreed;
-        let beginning = Beginning { id, principal, scope, version, capabilities, dialog, told };
+        let known_lists = KnownLists::of(&self.listing(&scope));
+        let Handshake { version, capabilities } = handshake;
+        let beginning = SessionParams { id, principal, scope, version, capabilities, dialog, known_lists };
         let now = Instant::now();
-        let Added { session, gone } = self.sessions.add(Session::new(beginning, now), now)?;
-        if let Some(gone) = gone {
-            self.end(&gone);
+        let Insertion { session, evicted } = self.sessions.add(Session::new(beginning, now), now)?;
+        if let Some(evicted) = evicted {
+            self.end(&evicted);
         }
         Ok(session)
     }
 
-    /// Ends a session that was taken out. What it wanted to hear nobody needs to say any more.
+    /// Ends a session that was removed. Servers are told the log level that the other sessions need.
     pub(crate) fn end(&self, session: &Session) {
         session.end();
         let (Some(_), Some(lowest)) = (session.log_level(), self.sessions.lowest_level()) else { return };
@@ -176,34 +176,34 @@ impl Inner {
         runtime.spawn(async move { host.set_log_level(lowest).await });
     }
 
-    /// The one session of a pipe.
-    pub(crate) fn session_of(
+    /// Starts the session of a stdio client.
+    pub(crate) fn stdio_session(
         &self,
         principal: Principal,
         dialog: Arc<Dialog>,
         scope: Arc<Scope>,
-        agreed: Agreed,
+        handshake: Handshake,
     ) -> Arc<Session> {
-        let told = Told::of(&self.listing(&scope));
-        let Agreed { version, capabilities } = agreed;
+        let known_lists = KnownLists::of(&self.listing(&scope));
+        let Handshake { version, capabilities } = handshake;
         let id = secret_id();
-        let beginning = Beginning { id, principal, scope, version, capabilities, dialog, told };
+        let beginning = SessionParams { id, principal, scope, version, capabilities, dialog, known_lists };
         Arc::new(Session::new(beginning, Instant::now()))
     }
 
-    /// Ends what nobody has used for as long as the bounds allow.
-    pub(crate) fn sweep(&self, now: Instant) {
+    /// Ends sessions, dialogs and pending calls that were unused for too long.
+    pub(crate) fn remove_expired(&self, now: Instant) {
         let idle = self.options.bounds.idle;
         for session in self.sessions.take_unused(now, idle) {
             tracing::info!(dialog = %session.dialog.id(), "a session ends that nobody uses");
             self.end(&session);
         }
-        self.parked.drop_expired(now);
+        self.pending_inputs.drop_expired(now);
         self.dialogs.drop_unused(now, idle);
     }
 
-    /// Who it says it is, as JSON.
-    pub(crate) fn introduction(&self) -> RawJson {
+    /// The value of `serverInfo`.
+    pub(crate) fn server_info(&self) -> RawJson {
         let GatewayOptions { name, version, .. } = &self.options;
         RawJson::from_value(&serde_json::json!({ "name": name, "version": version }))
             .expect("its keys are strings")

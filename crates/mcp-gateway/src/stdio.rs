@@ -1,4 +1,4 @@
-//! One client on standard input and output: a line is a message, in either era, and the end of input is his end.
+//! The stdio transport: one client, one message per line, in either era.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,43 +14,43 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::principal::Principal;
 use crate::access::scope::Scope;
-use crate::gateway::{Gateway, Inner};
-use crate::limits::byte_budget::SMALL;
+use crate::gateway::{Gateway, GatewayInner};
+use crate::limits::byte_budget::MIN_COUNTED_BYTES;
 use crate::methods::{self, initialize};
-use crate::notifications::resource_subscriptions::Subscribed;
-use crate::notifications::subscribe::Wanted;
-use crate::notifications::watch::{News, Watching, told};
+use crate::notifications::resource_subscriptions::ResourceSubscriptions;
+use crate::notifications::subscribe::SubscriptionRequest;
+use crate::notifications::watch::{Change, ChangeWatcher, session_notification};
 use crate::protocol::frame::{self, Incoming, Notification, Request};
 use crate::protocol::meta::Meta;
 use crate::protocol::response;
-use crate::session::caller::{Able, Caller};
-use crate::session::known_lists::Told;
-use crate::session::outbound_queue::{Inlet, Outlet, outlet};
-use crate::session::running_requests::Running;
+use crate::session::caller::{Caller, ClientFeatures};
+use crate::session::known_lists::KnownLists;
+use crate::session::outbound_queue::{MessageReceiver, MessageSender, message_channel};
+use crate::session::running_requests::RunningRequests;
 use crate::session::state::Session;
 
-/// Serves the client on `input` and `output` until the input ends, or the output is gone. Then its requests are taken
-/// back and what it has leased is given back. Dropping the future does the same.
+/// Serves the client on `input` and `output` until the input ends or the output fails. Then its requests are
+/// cancelled and its leases end. Dropping the future does the same.
 pub async fn serve_stdio(
     gateway: &Gateway,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
 ) {
     let gateway = gateway.inner();
-    let (out, inlet) = outlet(&gateway.options.bounds);
+    let (sender, messages) = message_channel(&gateway.options.bounds);
     let gone = CancellationToken::new();
     let mut writing = JoinSet::new();
-    writing.spawn(write(inlet, output, gateway.options.bounds.send, gone.clone()));
-    let client = Client {
+    writing.spawn(write(messages, output, gateway.options.bounds.send, gone.clone()));
+    let client = StdioClient {
         gateway: Arc::clone(gateway),
         scope: Arc::new(gateway.options.scope.clone()),
-        out,
+        sender,
         running: Arc::default(),
         session: Mutex::default(),
         dialog: Arc::new(gateway.host.dialog(mcp_host::DialogId::new(crate::access::secret_id::secret_id()))),
         owner: CallerId::unique(),
         principal: Principal::of_pipe(),
-        places: Arc::new(Semaphore::new(gateway.options.bounds.requests_of_one.max(1) * 2)),
+        places: Arc::new(Semaphore::new(gateway.options.bounds.requests_per_client.max(1) * 2)),
     };
     let client = Arc::new(client);
     let mut tasks = JoinSet::new();
@@ -58,14 +58,14 @@ pub async fn serve_stdio(
         () = read(&client, input, &mut tasks) => {}
         () = gone.cancelled() => {}
     }
-    client.running.take_all_back();
+    client.running.cancel_all();
     if let Some(session) = client.session() {
         session.end();
     }
     tasks.shutdown().await;
-    gateway.parked.drop_of(&client.principal);
+    gateway.pending_inputs.drop_client(&client.principal);
     drop(client);
-    // What was answered is written before the end.
+    // Pending responses are written before the end.
     let written = async { while writing.join_next().await.is_some() {} };
     if timeout(gateway.options.bounds.send, written).await.is_err() {
         tracing::warn!("the client does not read its last answers");
@@ -73,38 +73,38 @@ pub async fn serve_stdio(
     writing.shutdown().await;
 }
 
-/// The client on the pipe.
-struct Client {
-    gateway: Arc<Inner>,
+/// The client on stdio.
+struct StdioClient {
+    gateway: Arc<GatewayInner>,
     scope: Arc<Scope>,
-    out: Outlet,
-    running: Arc<Running>,
-    /// Since `initialize`, in the era that has it.
+    sender: MessageSender,
+    running: Arc<RunningRequests>,
+    /// Set by `initialize`, in the legacy era.
     session: Mutex<Option<Arc<Session>>>,
-    /// The pipe is one dialog, in either era.
+    /// The connection is one dialog, in either era.
     dialog: Arc<mcp_host::Dialog>,
     owner: CallerId,
-    /// Whoever is on this pipe, and nobody on another one.
+    /// The identity of this connection.
     principal: Principal,
-    /// Places for requests whose answers were not taken yet.
+    /// Permits for requests whose responses are not written yet.
     places: Arc<Semaphore>,
 }
 
-/// Writes what comes out of the inlet. Who takes nothing for as long as `patience` is gone: he is not waited for, for then
-/// the end of his input would never be seen.
+/// Writes messages. A client that takes nothing for `patience` counts as gone, because the end of its input would not
+/// be noticed.
 async fn write(
-    mut inlet: Inlet,
+    mut messages: MessageReceiver,
     mut output: impl AsyncWrite + Unpin,
     patience: Duration,
     gone: CancellationToken,
 ) {
-    while let Some(message) = inlet.next().await {
+    while let Some(message) = messages.next().await {
         let mut lines = Vec::with_capacity(message.len() + 1);
         lines.extend_from_slice(&message);
         lines.push(b'\n');
-        // Many small messages go together.
+        // Batches small messages into one write.
         while lines.len() < 64 * 1024
-            && let Some(message) = inlet.take()
+            && let Some(message) = messages.try_next()
         {
             lines.extend_from_slice(&message);
             lines.push(b'\n');
@@ -126,15 +126,15 @@ async fn write(
     }
 }
 
-async fn read(client: &Arc<Client>, input: impl AsyncRead + Unpin, tasks: &mut JoinSet<()>) {
+async fn read(client: &Arc<StdioClient>, input: impl AsyncRead + Unpin, tasks: &mut JoinSet<()>) {
     let most = client.gateway.options.bounds.message_bytes;
     let mut input = BufReader::new(input);
     loop {
         let line = match line(&mut input, most).await {
-            Ok(Some(Line::Whole(line))) => line,
-            Ok(Some(Line::TooLong)) => {
+            Ok(Some(InputLine::Whole(line))) => line,
+            Ok(Some(InputLine::TooLong)) => {
                 let error = RpcError::new(code::INVALID_REQUEST, format!("a message may have {most} bytes"));
-                if client.out.answer(response::error(None, &error)).await.is_err() {
+                if client.sender.send_response(response::error(None, &error)).await.is_err() {
                     return;
                 }
                 continue;
@@ -146,9 +146,9 @@ async fn read(client: &Arc<Client>, input: impl AsyncRead + Unpin, tasks: &mut J
             continue;
         }
         let line = match line.len() {
-            0..SMALL => line,
-            // No more is read until there is room for it.
-            many => client.gateway.budget.wait(many).await.keeps(line),
+            0..MIN_COUNTED_BYTES => line,
+            // Reading stops until the budget has room.
+            many => client.gateway.budget.acquire(many).await.attach(line),
         };
         if client.take(line, tasks).await.is_err() {
             return;
@@ -156,19 +156,19 @@ async fn read(client: &Arc<Client>, input: impl AsyncRead + Unpin, tasks: &mut J
     }
 }
 
-enum Line {
+enum InputLine {
     Whole(Bytes),
     TooLong,
 }
 
-/// The next line; one that is too long is skipped to its end. `None` when there is no more.
-async fn line(input: &mut (impl AsyncBufReadExt + Unpin), most: usize) -> std::io::Result<Option<Line>> {
+/// The next line. A line that is too long is skipped. `None` at the end of the input.
+async fn line(input: &mut (impl AsyncBufReadExt + Unpin), most: usize) -> std::io::Result<Option<InputLine>> {
     let mut res = Vec::new();
     let mut is_too_long = false;
     loop {
         let found = input.fill_buf().await?;
         if found.is_empty() {
-            return Ok((!res.is_empty()).then(|| Line::Whole(res.into())));
+            return Ok((!res.is_empty()).then(|| InputLine::Whole(res.into())));
         }
         let end = memchr::memchr(b'\n', found);
         let part = &found[..end.unwrap_or(found.len())];
@@ -182,22 +182,22 @@ async fn line(input: &mut (impl AsyncBufReadExt + Unpin), most: usize) -> std::i
         let used = end.map_or(found.len(), |it| it + 1);
         input.consume(used);
         if end.is_some() {
-            return Ok(Some(if is_too_long { Line::TooLong } else { Line::Whole(res.into()) }));
+            return Ok(Some(if is_too_long { InputLine::TooLong } else { InputLine::Whole(res.into()) }));
         }
     }
 }
 
-impl Client {
+impl StdioClient {
     fn session(&self) -> Option<Arc<Session>> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes a line in. Fails when the client is gone.
+    /// Handles a line. Fails when the client is gone.
     async fn take(
-        self: &Arc<Client>,
+        self: &Arc<StdioClient>,
         line: Bytes,
         tasks: &mut JoinSet<()>,
-    ) -> Result<(), crate::session::outbound_queue::NotTaken> {
+    ) -> Result<(), crate::session::outbound_queue::SendError> {
         let batches = self.session().is_some_and(|it| it.version == mcp_model::ProtocolVersion::V2025_03_26);
         let messages = match batches {
             true => frame::read_many(&line),
@@ -205,48 +205,49 @@ impl Client {
         };
         let messages = match messages {
             Ok(messages) => messages,
-            Err(it) => return self.out.answer(response::error(it.id.as_ref(), &it.error)).await,
+            Err(it) => return self.sender.send_response(response::error(it.id.as_ref(), &it.error)).await,
         };
         for message in messages {
             match message {
                 Ok(Incoming::Request(request)) => self.request(request, tasks).await?,
-                Ok(Incoming::Notification(it)) => self.hear(&it),
+                Ok(Incoming::Notification(it)) => self.handle_notification(&it),
                 Ok(Incoming::Response(it)) => {
                     if let Some(session) = self.session() {
-                        session.asked.answered(&it.id, it.outcome);
+                        session.server_requests.resolve(&it.id, it.outcome);
                     }
                 }
-                Err(it) => self.out.answer(response::error(it.id.as_ref(), &it.error)).await?,
+                Err(it) => self.sender.send_response(response::error(it.id.as_ref(), &it.error)).await?,
             }
         }
         Ok(())
     }
 
-    fn hear(&self, notification: &Notification) {
+    fn handle_notification(&self, notification: &Notification) {
         if notification.method == "notifications/cancelled"
-            && let Some(id) = methods::cancelled(&notification.params)
+            && let Some(id) = methods::cancelled_id(&notification.params)
         {
-            self.running.take_back(id);
+            self.running.cancel(id);
         }
     }
 
     async fn request(
-        self: &Arc<Client>,
+        self: &Arc<StdioClient>,
         request: Request,
         tasks: &mut JoinSet<()>,
-    ) -> Result<(), crate::session::outbound_queue::NotTaken> {
+    ) -> Result<(), crate::session::outbound_queue::SendError> {
         if request.method == "initialize" && !request.meta.is_modern() {
-            self.gateway.settle().await;
+            self.gateway.wait_for_startup().await;
             let answer = self.initialize(&request, tasks);
-            return self.out.answer(answer).await;
+            return self.sender.send_response(answer).await;
         }
         let caller = match self.caller(&request.meta) {
             Ok(caller) => caller,
-            Err(error) => return self.out.answer(response::error(Some(&request.id), &error)).await,
+            Err(error) => return self.sender.send_response(response::error(Some(&request.id), &error)).await,
         };
-        let mut guard = match self.running.begin(&request.id, self.gateway.options.bounds.requests_of_one) {
+        let mut guard = match self.running.start(&request.id, self.gateway.options.bounds.requests_per_client)
+        {
             Ok(guard) => guard,
-            Err(error) => return self.out.answer(response::error(Some(&request.id), &error)).await,
+            Err(error) => return self.sender.send_response(response::error(Some(&request.id), &error)).await,
         };
         let place = Arc::clone(&self.places).acquire_owned().await.expect("it is never closed");
         let client = Arc::clone(self);
@@ -255,45 +256,45 @@ impl Client {
             let listens = request.method == "subscriptions/listen";
             let answered = tokio::select! {
                 biased;
-                () = guard.taken_back() => return,
+                () = guard.cancelled() => return,
                 answered = async {
                     match caller.era() {
                         Era::Modern if listens => client.listen(&caller, &request).await,
-                        Era::Modern => client.gateway.stateless(caller, Arc::new(request)).await,
-                        Era::Legacy => client.gateway.answer(&caller, &request).await,
+                        Era::Modern => client.gateway.handle_stateless(caller, Arc::new(request)).await,
+                        Era::Legacy => client.gateway.handle_boxed(&caller, &request).await,
                     }
                 } => answered,
             };
             let answer = match answered {
-                Ok(result) => client.gateway.budget.counted(response::result(&id, &result)),
+                Ok(result) => client.gateway.budget.track(response::result(&id, &result)),
                 Err(error) => response::error(Some(&id), &error),
             };
             drop(guard);
-            // A client that is gone needs no answer.
-            let _ = client.out.answer(answer).await;
-            // Until then it has its place: of who does not read no more is taken in.
+            // The client may be gone.
+            let _ = client.sender.send_response(answer).await;
+            // Held until the response is queued, so a client that does not read sends no more requests.
             drop(place);
         });
         Ok(())
     }
 
-    /// Who asks, in the era of the request.
+    /// The caller of a request, by its era.
     fn caller(&self, meta: &Meta) -> Result<Caller, RpcError> {
         if meta.is_modern() {
-            let (version, capabilities) = meta.demanded()?;
+            let (version, capabilities) = meta.required()?;
             return Ok(Caller {
                 version,
                 scope: Arc::clone(&self.scope),
                 dialog: Some(Arc::clone(&self.dialog)),
-                able: Able::of(capabilities),
-                outlet: self.out.clone(),
+                features: ClientFeatures::of(capabilities),
+                sender: self.sender.clone(),
                 session: None,
                 owner: self.owner,
                 principal: self.principal.clone(),
             });
         }
         match self.session() {
-            Some(session) => Ok(Caller::of_session(&session, self.out.clone())),
+            Some(session) => Ok(Caller::of_session(&session, self.sender.clone())),
             None => {
                 let message = "send `initialize` first, or `_meta` with the version of the protocol";
                 Err(RpcError::new(code::SERVER_ERROR, message))
@@ -301,36 +302,37 @@ impl Client {
         }
     }
 
-    fn initialize(self: &Arc<Client>, request: &Request, tasks: &mut JoinSet<()>) -> Bytes {
+    fn initialize(self: &Arc<StdioClient>, request: &Request, tasks: &mut JoinSet<()>) -> Bytes {
         if self.session().is_some() {
             let error = RpcError::new(code::INVALID_REQUEST, "this session is initialized already");
             return response::error(Some(&request.id), &error);
         }
-        let agreed = match initialize::agree(request.params.raw()) {
-            Ok(agreed) => agreed,
+        let handshake = match initialize::read_handshake(request.params.raw()) {
+            Ok(handshake) => handshake,
             Err(error) => return response::error(Some(&request.id), &error),
         };
-        let result = initialize::initialized(&self.gateway, &agreed, &self.scope);
+        let result = initialize::initialize_result(&self.gateway, &handshake, &self.scope);
         let (dialog, scope) = (Arc::clone(&self.dialog), Arc::clone(&self.scope));
-        let session = self.gateway.session_of(self.principal.clone(), dialog, scope, agreed);
-        session.listens(self.out.clone());
+        let session = self.gateway.stdio_session(self.principal.clone(), dialog, scope, handshake);
+        session.open_stream(self.sender.clone());
         *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&session));
-        let mut watching = Watching::new(&self.gateway, &self.scope);
-        let out = self.out.clone();
+        let mut watching = ChangeWatcher::new(&self.gateway, &self.scope);
+        let sender = self.sender.clone();
         tasks.spawn(async move {
             loop {
-                let told = match watching.next(&session.told).await {
-                    News::Lists(changed) => {
+                let told = match watching.next(&session.known_lists).await {
+                    Change::Lists(changed) => {
                         changed.iter().map(|it| response::notification(it.method(), "{}")).collect()
                     }
-                    News::Said(said) => {
+                    Change::Server(said) => {
                         let Session { subscriptions, dialog, .. } = &*session;
-                        let told = told(&said, subscriptions, dialog.id(), session.log_level());
+                        let told =
+                            session_notification(&said, subscriptions, dialog.id(), session.log_level());
                         Vec::from_iter(told.map(|(method, params)| response::notification(&method, &params)))
                     }
                 };
                 for message in told {
-                    if out.answer(message).await.is_err() {
+                    if sender.send_response(message).await.is_err() {
                         return;
                     }
                 }
@@ -339,27 +341,29 @@ impl Client {
         response::result(&request.id, result.as_bytes())
     }
 
-    /// Tells what changes, until the request is taken back.
+    /// Sends change notifications until the request is cancelled.
     async fn listen(&self, caller: &Caller, request: &Request) -> Result<Bytes, RpcError> {
-        let mut wanted = Wanted::read(request)?;
+        let mut wanted = SubscriptionRequest::read(request)?;
         let agreed = self.gateway.subscribe_all(caller, request, &wanted.updates).await;
-        let subscribed = Subscribed::of(agreed);
+        let subscribed = ResourceSubscriptions::of(agreed);
         wanted.updates = subscribed.uris();
-        let told = Mutex::new(Told::of(&self.gateway.listing(&caller.scope)));
-        let mut watching = Watching::new(&self.gateway, &caller.scope);
+        let told = Mutex::new(KnownLists::of(&self.gateway.listing(&caller.scope)));
+        let mut watching = ChangeWatcher::new(&self.gateway, &caller.scope);
         let gone = |_| RpcError::new(code::INTERNAL_ERROR, "the client does not listen");
-        self.out.answer(wanted.acknowledged()).await.map_err(gone)?;
+        self.sender.send_response(wanted.acknowledgement()).await.map_err(gone)?;
         loop {
             let messages: Vec<Bytes> = match watching.next(&told).await {
-                News::Lists(changed) => {
-                    changed.into_iter().filter(|it| wanted.hears(*it)).map(|it| wanted.changed(it)).collect()
-                }
-                News::Said(said) => {
-                    subscribed.updated(&said).map(|it| wanted.updated(it)).into_iter().collect()
+                Change::Lists(changed) => changed
+                    .into_iter()
+                    .filter(|it| wanted.includes(*it))
+                    .map(|it| wanted.list_changed(it))
+                    .collect(),
+                Change::Server(said) => {
+                    subscribed.updated(&said).map(|it| wanted.resource_updated(it)).into_iter().collect()
                 }
             };
             for message in messages {
-                self.out.answer(message).await.map_err(gone)?;
+                self.sender.send_response(message).await.map_err(gone)?;
             }
         }
     }

@@ -1,31 +1,31 @@
-//! Who a client is: the name of his token, or nobody in particular.
+//! The identity of a client: the name of its token.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use crate::access::secret_id::secret_id;
 
-/// A client, as far as it matters: what one of them has begun another one cannot touch.
+/// An identity. What belongs to one principal is inaccessible to others.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Principal(Arc<str>);
 
 impl Principal {
-    /// By the name of his token.
+    /// The principal of a token.
     pub(crate) fn named(name: &str) -> Principal {
         Principal(name.into())
     }
 
-    /// Whoever is on one pipe.
+    /// The principal of a stdio client.
     pub(crate) fn of_pipe() -> Principal {
         Principal(format!("pipe {}", secret_id()).into())
     }
 
-    /// Is it everybody, for want of a token? Then several who know nothing of each other are one.
+    /// Whether it stands for all clients without a token.
     pub(crate) fn is_anybody(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whoever there is, where no token is asked for.
+    /// The principal of all clients, if there are no tokens.
     pub(crate) fn anybody() -> Principal {
         static ANYBODY: LazyLock<Principal> = LazyLock::new(|| Principal("".into()));
         ANYBODY.clone()

@@ -1,52 +1,52 @@
-//! What one client sees of the catalog: a server, a part of the names, or all of it.
+//! The part of the catalog that a client sees.
 //!
-//! A scope only ever narrows: what a token's view hides no path and no query brings back.
+//! A scope only narrows: no path and no query shows what a token's view hides.
 
 use std::fmt;
 
 use mcp_model::ServerId;
 use mcp_registry::{Selection, ViewFilter};
 
-/// How many patterns one selection may hold.
-const MOST_PATTERNS: usize = 64;
+/// Maximum number of patterns in a selection.
+const MAX_PATTERNS: usize = 64;
 
-/// The names of the selections, in a query; a header has `Mcp-Host-` before it.
+/// The query parameters that select; the headers have the prefix `Mcp-Host-`.
 pub(crate) const SELECTIONS: [&str; 4] = ["servers", "tools", "prompts", "resources"];
 
-/// What a client sees.
+/// The part of the catalog that a client sees.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scope {
-    /// Only this server.
+    /// The only server, if any.
     pub server: Option<ServerId>,
-    /// Under which names.
-    pub names: Names,
-    /// Only what each of these selects.
+    /// The names under which definitions are listed.
+    pub names: NameStyle,
+    /// Filters; a definition must pass all of them.
     pub views: Vec<ViewFilter>,
-    /// What is done about servers that are not shared.
-    pub leased: Leased,
+    /// Whether leased servers are listed.
+    pub leased: LeasedServers,
 }
 
-/// Under which names tools, prompts and resources are shown.
+/// The names under which tools, prompts and resources are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Names {
-    /// Those of the catalog, which no two share.
+pub enum NameStyle {
+    /// The unique names of the catalog.
     #[default]
     Exposed,
-    /// Those of the server itself. Only where one server is seen.
+    /// The names that the server gives. Requires a scope with one server.
     Original,
 }
 
-/// Whether servers are seen of which each dialog has an instance of its own.
+/// Whether servers that are not shared are visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Leased {
-    /// They are: the client is, or names, a dialog.
+pub enum LeasedServers {
+    /// Visible, because the client has a dialog.
     #[default]
     Offered,
-    /// They are not, for nobody could say whose instance it is.
+    /// Hidden, because there is no dialog that could lease an instance.
     Hidden,
 }
 
-/// A selection that cannot be used, in words.
+/// The message about a selection that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidSelection(String);
 
@@ -59,20 +59,20 @@ impl fmt::Display for InvalidSelection {
 impl std::error::Error for InvalidSelection {}
 
 impl Scope {
-    /// Is no part left out, but for what nobody has an instance of?
+    /// Whether nothing is filtered, except for leased servers.
     pub(crate) fn is_whole(&self) -> bool {
         let Scope { server, names: _, views, leased: _ } = self;
         server.is_none() && views.is_empty()
     }
 
-    /// Is everything seen, under the catalog's names?
+    /// Whether everything is visible under the names of the catalog.
     pub(crate) fn is_all(&self) -> bool {
-        self.is_whole() && self.names == Names::Exposed && self.leased == Leased::Offered
+        self.is_whole() && self.names == NameStyle::Exposed && self.leased == LeasedServers::Offered
     }
 }
 
-/// Reads selections: names (`servers`, `tools`, `prompts`, `resources`) with comma-separated patterns, in which `*` is
-/// any run of characters. An empty value selects nothing. `None` where nothing is selected; other names are ignored.
+/// Reads selections: `servers`, `tools`, `prompts` and `resources`, each with comma-separated patterns, in which `*`
+/// matches any characters. An empty value selects nothing. Other keys are ignored; `None` if there is no selection.
 pub(crate) fn view<'a>(
     selections: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> Result<Option<ViewFilter>, InvalidSelection> {
@@ -96,8 +96,8 @@ pub(crate) fn view<'a>(
 fn selection(name: &str, value: &str) -> Result<Selection, InvalidSelection> {
     let patterns: Vec<String> =
         value.split(',').map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned).collect();
-    if patterns.len() > MOST_PATTERNS {
-        return Err(InvalidSelection(format!("`{name}` has more than {MOST_PATTERNS} patterns")));
+    if patterns.len() > MAX_PATTERNS {
+        return Err(InvalidSelection(format!("`{name}` has more than {MAX_PATTERNS} patterns")));
     }
     if patterns.iter().any(|it| it.len() > ServerId::MAX_LEN) {
         return Err(InvalidSelection(format!(

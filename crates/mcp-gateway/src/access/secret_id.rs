@@ -1,12 +1,12 @@
-//! Names that nobody guesses: of sessions, and of what waits for a client to come back.
+//! Unguessable identifiers of sessions and pending calls.
 
 use std::fmt::Write as _;
 
-/// 192 bits of the system's randomness, in 48 hexadecimal digits.
+/// 192 random bits in 48 hexadecimal digits.
 ///
 /// # Panics
 ///
-/// When the system has no randomness to give, for then no name would be safe.
+/// If the system provides no randomness, because no identifier would be safe.
 pub(crate) fn secret_id() -> String {
     let mut bytes = [0; 24];
     getrandom::fill(&mut bytes).expect("the system gives randomness");

@@ -1,7 +1,7 @@
-//! Who may come in: tokens, each with a name and what it shows.
+//! Bearer tokens, each with a name and the part of the catalog that it shows.
 //!
-//! Invariant: a token is kept as its hash alone. Hashes are compared in constant time, all of them each time, so that
-//! neither the time nor a dump of memory tells a token.
+//! Only the hashes of tokens are stored. All hashes are compared each time, in constant time, so that neither timing
+//! nor a memory dump reveals a token.
 
 use std::fmt;
 
@@ -11,14 +11,12 @@ use mcp_registry::ViewFilter;
 use crate::access::principal::Principal;
 use crate::access::scope;
 
-/// The shortest token that is taken, in bytes: what is shorter can be guessed.
-const SHORTEST: usize = 16;
-/// The longest, in bytes.
-const LONGEST: usize = 4096;
-/// The most tokens.
-const MOST: usize = 1024;
+/// Shorter tokens could be guessed.
+const MIN_TOKEN_BYTES: usize = 16;
+const MAX_TOKEN_BYTES: usize = 4096;
+const MAX_TOKENS: usize = 1024;
 
-/// The tokens that are taken.
+/// The accepted tokens.
 #[derive(Clone, Default)]
 pub struct Tokens(Vec<Token>);
 
@@ -29,29 +27,28 @@ struct Token {
     view: Option<ViewFilter>,
 }
 
-/// Why a list of tokens cannot be used: the line, and what is wrong with it. Never repeats a token.
+/// An error in a list of tokens. It never contains a token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the tokens: {reason}")]
 pub struct InvalidTokens {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
 }
 
-/// Who came in.
+/// An authenticated client.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Admitted {
-    /// Who he is.
+pub(crate) struct Admission {
     pub(crate) principal: Principal,
-    /// What his token shows him; everything where `None`.
+    /// The part of the catalog that its token shows; `None` for everything.
     pub(crate) view: Option<ViewFilter>,
 }
 
 impl Tokens {
-    /// Reads tokens, one a line: the token, then `name=NAME` and what it shows, `servers=a,b*`, `tools=…`, `prompts=…`,
-    /// `resources=…`, each where it is wanted. Empty lines and lines that begin with `#` count for nothing. Two tokens
-    /// of one name are one client, who may change his token.
+    /// Reads a list with one token per line: the token, then optionally `name=NAME` and selections (`servers=a,b*`,
+    /// `tools=…`, `prompts=…`, `resources=…`). Empty lines and lines that begin with `#` are ignored. Tokens of the
+    /// same name belong to one client.
     pub fn read(text: &Secret) -> Result<Tokens, InvalidTokens> {
         let mut res: Vec<Token> = Vec::new();
         let mut lines = Vec::new();
@@ -63,8 +60,8 @@ impl Tokens {
             }
             let mut words = line.split_whitespace();
             let token = words.next().expect("the line is not empty");
-            if !(SHORTEST..=LONGEST).contains(&token.len()) {
-                return Err(invalid(format!("a token has {SHORTEST} to {LONGEST} bytes")));
+            if !(MIN_TOKEN_BYTES..=MAX_TOKEN_BYTES).contains(&token.len()) {
+                return Err(invalid(format!("a token has {MIN_TOKEN_BYTES} to {MAX_TOKEN_BYTES} bytes")));
             }
             let mut name = None;
             let mut selections = Vec::new();
@@ -86,28 +83,28 @@ impl Tokens {
             let numbered = format!("token {}", res.len() + 1);
             let principal = Principal::named(name.unwrap_or(&numbered));
             let hash = blake3::hash(token.as_bytes());
-            // Which of the two counts, nobody could see.
+            // It would be ambiguous which of the two applies.
             if let Some(same) = res.iter().position(|it| it.hash == hash) {
                 return Err(invalid(format!("the same token stands on line {} already", lines[same])));
             }
             lines.push(at + 1);
             res.push(Token { hash, principal, view });
-            if res.len() > MOST {
-                return Err(invalid(format!("there are more than {MOST} tokens")));
+            if res.len() > MAX_TOKENS {
+                return Err(invalid(format!("there are more than {MAX_TOKENS} tokens")));
             }
         }
         Ok(Tokens(res))
     }
 
-    /// Are there none? Then everybody comes in.
+    /// Whether there are no tokens, so that every request is accepted.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Who comes in with the value of an `Authorization` header; `None` for nobody.
-    pub(crate) fn admit(&self, authorization: Option<&[u8]>) -> Option<Admitted> {
+    /// Authenticates the value of an `Authorization` header; `None` if it is refused.
+    pub(crate) fn admit(&self, authorization: Option<&[u8]>) -> Option<Admission> {
         if self.0.is_empty() {
-            return Some(Admitted { principal: Principal::anybody(), view: None });
+            return Some(Admission { principal: Principal::anybody(), view: None });
         }
         let value = authorization?;
         let (scheme, token) = value.split_at_checked(7)?;
@@ -121,7 +118,7 @@ impl Tokens {
                 found = Some(token);
             }
         }
-        found.map(|it| Admitted { principal: it.principal.clone(), view: it.view.clone() })
+        found.map(|it| Admission { principal: it.principal.clone(), view: it.view.clone() })
     }
 }
 

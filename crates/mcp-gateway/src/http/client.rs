@@ -14,7 +14,7 @@ use super::response::{Response, with_header};
 use super::server::AppState;
 use crate::access::principal::Principal;
 use crate::access::scope::{self, InvalidSelection, Scope};
-use crate::access::tokens::Admitted;
+use crate::access::tokens::Admission;
 
 /// An authorized client.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Client {
 impl Client {
     /// The client of a request for `server`, or for the whole catalog. `Err` is the response that refuses it.
     pub(super) fn authorize(app: &AppState, head: &Parts, server: Option<&str>) -> Result<Client, Response> {
-        let Admitted { principal, view } = admit(app, head)?;
+        let Admission { principal, view } = admit(app, head)?;
         let invalid = |error: InvalidSelection| {
             refusal(StatusCode::BAD_REQUEST, None, &invalid_request(&error.to_string()))
         };
@@ -62,7 +62,7 @@ impl Client {
 }
 
 /// Checks `Host`, `Origin` and the token.
-fn admit(app: &AppState, head: &Parts) -> Result<Admitted, Response> {
+fn admit(app: &AppState, head: &Parts) -> Result<Admission, Response> {
     let single = |name: &HeaderName| {
         header_names::single(&head.headers, name).map_err(|InvalidHeader| {
             let error = invalid_request("a header is unreadable or repeated");

@@ -175,6 +175,6 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for StreamExecutor {
 async fn respond(connection: &Connection, request: Request<Incoming>) -> Response {
     let (head, body) = request.into_parts();
     let response = router::route(connection, &head, body).await;
-    connection.app.gateway.counts.responded(response.status().as_u16());
+    connection.app.gateway.counters.response_started(response.status().as_u16());
     response
 }

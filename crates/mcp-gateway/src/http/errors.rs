@@ -5,7 +5,7 @@ use mcp_model::{RawJson, RpcError, code};
 
 use super::response::{self, Response, with_header};
 use crate::protocol;
-use crate::session::registry::RECENT;
+use crate::session::registry::EVICTION_PROTECTION;
 
 /// A response with an error.
 pub(super) fn refusal(status: StatusCode, id: Option<&RawJson>, error: &RpcError) -> Response {
@@ -32,5 +32,5 @@ pub(super) fn no_session() -> Response {
 pub(super) fn too_many_sessions(id: &RawJson) -> Response {
     let error = RpcError::new(code::SERVER_ERROR, "too many sessions or dialogs are in use: try again later");
     let response = refusal(StatusCode::SERVICE_UNAVAILABLE, Some(id), &error);
-    with_header(response, header::RETRY_AFTER, HeaderValue::from(RECENT.as_secs()))
+    with_header(response, header::RETRY_AFTER, HeaderValue::from(EVICTION_PROTECTION.as_secs()))
 }

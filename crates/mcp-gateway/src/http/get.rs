@@ -23,10 +23,10 @@ use super::post;
 use super::response::Response;
 use super::server::AppState;
 use super::sse;
-use crate::notifications::watch::{News, Watching, told};
+use crate::notifications::watch::{Change, ChangeWatcher, session_notification};
 use crate::protocol;
 use crate::session::event_log::EventId;
-use crate::session::outbound_queue::{Inlet, Outlet, outlet};
+use crate::session::outbound_queue::{MessageReceiver, MessageSender, message_channel};
 use crate::session::state::Session;
 
 /// Opens the stream.
@@ -53,10 +53,10 @@ pub(super) fn get(app: &AppState, server: Option<&str>, head: &Parts) -> Respons
         return refusal(StatusCode::SERVICE_UNAVAILABLE, None, &busy());
     };
     let last_event = text(&head.headers, &LAST_EVENT_ID).and_then(|id| id.parse().ok());
-    let (sender, messages) = outlet(app.bounds());
-    let replaced = session.listens(sender.clone());
-    let watching = Watching::new(&app.gateway, &session.scope);
-    let sent = session.kept.begin(last_event);
+    let (sender, messages) = message_channel(app.bounds());
+    let replaced = session.open_stream(sender.clone());
+    let watching = ChangeWatcher::new(&app.gateway, &session.scope);
+    let sent = session.event_log.resume(last_event);
     let state = SessionStream {
         session,
         messages,
@@ -75,12 +75,12 @@ pub(super) fn get(app: &AppState, server: Option<&str>, head: &Parts) -> Respons
 
 struct SessionStream {
     session: Arc<Session>,
-    messages: Inlet,
-    watching: Watching,
+    messages: MessageReceiver,
+    watching: ChangeWatcher,
     /// The last event that was sent.
     sent: EventId,
     /// The sender of `messages`, which identifies this stream to the session.
-    sender: Outlet,
+    sender: MessageSender,
     /// Cancelled when another stream replaces this one.
     replaced: CancellationToken,
     is_started: bool,
@@ -98,20 +98,20 @@ impl SessionStream {
         }
         loop {
             let SessionStream { session, messages, watching, replaced, .. } = self;
-            if session.over.is_cancelled() || replaced.is_cancelled() {
+            if session.ended.is_cancelled() || replaced.is_cancelled() {
                 return None;
             }
-            if let Some((id, message)) = session.kept.after(self.sent) {
+            if let Some((id, message)) = session.event_log.next_after(self.sent) {
                 self.sent = id;
                 return Some(sse::event_with_id(id, &message));
             }
             tokio::select! {
                 biased;
-                () = session.over.cancelled() => return None,
+                () = session.ended.cancelled() => return None,
                 () = replaced.cancelled() => return None,
-                Some(message) = messages.next() => session.kept.add(message),
-                () = session.kept.more() => {}
-                news = watching.next(&session.told) => log_news(session, news),
+                Some(message) = messages.next() => session.event_log.append(message),
+                () = session.event_log.appended() => {}
+                news = watching.next(&session.known_lists) => log_news(session, news),
                 () = sleep(sse::KEEP_ALIVE) => return Some(sse::keep_alive()),
             }
         }
@@ -119,15 +119,19 @@ impl SessionStream {
 }
 
 /// Adds the notifications about a change to the event log.
-fn log_news(session: &Session, news: News) {
-    let Session { subscriptions, dialog, kept, .. } = session;
+fn log_news(session: &Session, news: Change) {
+    let Session { subscriptions, dialog, event_log, .. } = session;
     match news {
-        News::Lists(changed) => {
-            changed.iter().for_each(|list| kept.add(protocol::response::notification(list.method(), "{}")));
+        Change::Lists(changed) => {
+            changed
+                .iter()
+                .for_each(|list| event_log.append(protocol::response::notification(list.method(), "{}")));
         }
-        News::Said(said) => {
-            if let Some((method, params)) = told(&said, subscriptions, dialog.id(), session.log_level()) {
-                kept.add(protocol::response::notification(&method, &params));
+        Change::Server(said) => {
+            if let Some((method, params)) =
+                session_notification(&said, subscriptions, dialog.id(), session.log_level())
+            {
+                event_log.append(protocol::response::notification(&method, &params));
             }
         }
     }
@@ -135,10 +139,10 @@ fn log_news(session: &Session, news: News) {
 
 impl Drop for SessionStream {
     fn drop(&mut self) {
-        self.session.listens_no_more(&self.sender);
+        self.session.close_stream(&self.sender);
         // The next stream sends what this one did not.
-        while let Some(message) = self.messages.take() {
-            self.session.kept.add(message);
+        while let Some(message) = self.messages.try_next() {
+            self.session.event_log.append(message);
         }
         self.session.touch(Instant::now());
     }

@@ -36,14 +36,14 @@ pub(super) fn metrics(app: &AppState, head: &Parts) -> Response {
     let gateway = &app.gateway;
     let running = app.bounds().requests.saturating_sub(app.requests.available_permits());
     let gauges = [
-        ("mcp_gateway_sessions", "Sessions over HTTP.", gateway.sessions.len()),
+        ("mcp_gateway_sessions", "SessionRegistry over HTTP.", gateway.sessions.len()),
         ("mcp_gateway_dialogs", "Dialogs of clients without sessions.", gateway.dialogs.len()),
         ("mcp_gateway_requests", "Running requests.", running),
-        ("mcp_gateway_held_bytes", "Bytes of large messages and responses in memory.", gateway.budget.held()),
-        ("mcp_gateway_parked", "Calls that wait for input of their clients.", gateway.parked.len()),
+        ("mcp_gateway_held_bytes", "Bytes of large messages and responses in memory.", gateway.budget.used()),
+        ("mcp_gateway_parked", "Calls that wait for input of their clients.", gateway.pending_inputs.len()),
     ];
     let mut text = page(&gauges, &gateway.published());
-    gateway.counts.page(&mut text);
+    gateway.counters.write_page(&mut text);
     if let Some(more) = &app.metrics {
         text.push_str(&more.page());
     }

@@ -56,19 +56,19 @@ pub struct HttpOptions {
     /// The certificate for HTTPS.
     pub tls: Option<TlsFiles>,
     /// Appended to the gateway's own metrics at `/metrics`.
-    pub metrics: Option<MoreMetrics>,
+    pub metrics: Option<ExtraMetrics>,
 }
 
 /// Further metrics in the Prometheus text format, rendered at each request: usually those of the recorder of the
 /// [`metrics`](mcp_host::metrics) facade. Their names must not begin with `mcp_gateway_`, nor be `mcp_host_problems` or
 /// `mcp_host_server_state`.
 #[derive(Clone)]
-pub struct MoreMetrics(Arc<dyn Fn() -> String + Send + Sync>);
+pub struct ExtraMetrics(Arc<dyn Fn() -> String + Send + Sync>);
 
-impl MoreMetrics {
+impl ExtraMetrics {
     /// Calls `page` at each request.
-    pub fn new(page: impl Fn() -> String + Send + Sync + 'static) -> MoreMetrics {
-        MoreMetrics(Arc::new(page))
+    pub fn new(page: impl Fn() -> String + Send + Sync + 'static) -> ExtraMetrics {
+        ExtraMetrics(Arc::new(page))
     }
 
     fn page(&self) -> String {
@@ -76,9 +76,9 @@ impl MoreMetrics {
     }
 }
 
-impl fmt::Debug for MoreMetrics {
+impl fmt::Debug for ExtraMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("MoreMetrics")
+        f.write_str("ExtraMetrics")
     }
 }
 

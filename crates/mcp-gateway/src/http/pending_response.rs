@@ -13,7 +13,7 @@ use super::headers::Accepts;
 use super::response::{self, Response};
 use super::sse;
 use super::timer::ConnectionTimer;
-use crate::session::outbound_queue::Inlet;
+use crate::session::outbound_queue::MessageReceiver;
 
 /// How long a client waits for the head of a response before the response becomes an event stream.
 const MAX_SILENCE: Duration = Duration::from_secs(10);
@@ -39,12 +39,12 @@ pub(super) enum OnDisconnect {
 /// A running request whose response is pending. Dropping it means that the client disconnected.
 pub(super) struct PendingResponse {
     work: Option<Work>,
-    messages: Inlet,
+    messages: MessageReceiver,
     on_disconnect: OnDisconnect,
 }
 
 impl PendingResponse {
-    pub(super) fn new(work: Work, messages: Inlet, on_disconnect: OnDisconnect) -> PendingResponse {
+    pub(super) fn new(work: Work, messages: MessageReceiver, on_disconnect: OnDisconnect) -> PendingResponse {
         PendingResponse { work: Some(work), messages, on_disconnect }
     }
 
@@ -65,7 +65,7 @@ impl PendingResponse {
                 }
                 reply = work => {
                     self.work = None;
-                    let message = if takes_events { self.messages.take() } else { None };
+                    let message = if takes_events { self.messages.try_next() } else { None };
                     return match (reply, message) {
                         (Some(reply), Some(message)) => self.stream(Some(message), Some(reply)),
                         (Some(reply), None) => response::json(reply.status, reply.body),
@@ -134,7 +134,7 @@ impl ResponseStream {
                 () = sleep(sse::KEEP_ALIVE) => return Some(sse::keep_alive()),
             }
         }
-        if let Some(message) = messages.take() {
+        if let Some(message) = messages.try_next() {
             return Some(sse::event(&message));
         }
         self.is_over = true;

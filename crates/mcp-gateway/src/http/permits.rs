@@ -26,13 +26,13 @@ impl ClientPermits {
 impl ClientPermit {
     /// For a request without a session.
     pub(super) fn stateless_request(app: &AppState, principal: &Principal) -> Option<ClientPermit> {
-        let per_client = app.bounds().requests_of_one;
+        let per_client = app.bounds().requests_per_client;
         ClientPermit::acquire(&app.stateless_requests, principal, per_client, usize::MAX)
     }
 
     /// For a request of any of the client's sessions.
     pub(super) fn session_request(app: &AppState, principal: &Principal) -> Option<ClientPermit> {
-        let per_client = app.bounds().requests_of_one.saturating_mul(2);
+        let per_client = app.bounds().requests_per_client.saturating_mul(2);
         ClientPermit::acquire(&app.session_requests, principal, per_client, usize::MAX)
     }
 

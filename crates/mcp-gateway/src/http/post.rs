@@ -21,11 +21,11 @@ use super::request_body::{self, BodyError};
 use super::response::{self, Response, with_header};
 use super::server::AppState;
 use super::stateless;
-use crate::methods::{Asked, initialize};
+use crate::methods::{RequestContext, initialize};
 use crate::protocol;
 use crate::protocol::frame::{self, Incoming, Request};
 use crate::session::caller::Caller;
-use crate::session::outbound_queue::{Outlet, outlet};
+use crate::session::outbound_queue::{MessageSender, message_channel};
 use crate::session::state::Session;
 
 /// Reads the message of an authorized client and handles it.
@@ -95,10 +95,10 @@ async fn in_session(
     }
     match frame::read(&body) {
         Ok(Incoming::Request(request)) => {
-            let (mut sender, messages) = outlet(app.bounds());
+            let (mut sender, messages) = message_channel(app.bounds());
             if accepts == Accepts::Json {
                 // Only the result can be sent. A server request needs another way to the client.
-                (sender, _) = outlet(app.bounds());
+                (sender, _) = message_channel(app.bounds());
             }
             match start(app, &session, sender, request) {
                 Ok(work) => {
@@ -126,7 +126,7 @@ pub(super) fn find_session(app: &AppState, client: &Client, id: &str) -> Option<
 fn start(
     app: &AppState,
     session: &Arc<Session>,
-    sender: Outlet,
+    sender: MessageSender,
     request: Request,
 ) -> Result<Work, (RawJson, RpcError)> {
     if request.method == "initialize" {
@@ -144,7 +144,7 @@ fn start(
             permit => permit,
         }
     };
-    let mut guard = match session.running.begin(&request.id, app.bounds().requests_of_one) {
+    let mut guard = match session.running.start(&request.id, app.bounds().requests_per_client) {
         Ok(guard) => guard,
         Err(error) => return Err((request.id, error)),
     };
@@ -154,8 +154,8 @@ fn start(
         let caller = Caller::of_session(&session, sender);
         let result = tokio::select! {
             biased;
-            () = guard.taken_back() => None,
-            result = gateway.answered(Asked::alone(&gateway, &caller, &request)) => Some(result),
+            () = guard.cancelled() => None,
+            result = gateway.handle(RequestContext::new(&gateway, &caller, &request)) => Some(result),
         };
         session.touch(Instant::now());
         drop((guard, permit, client_permit));
@@ -163,7 +163,7 @@ fn start(
             Ok(result) => protocol::response::result(&request.id, &result),
             Err(error) => protocol::response::error(Some(&request.id), &error),
         };
-        Some(Reply { status: StatusCode::OK, body: gateway.budget.counted(body) })
+        Some(Reply { status: StatusCode::OK, body: gateway.budget.track(body) })
     }))
 }
 
@@ -172,10 +172,10 @@ fn receive(app: &AppState, session: &Arc<Session>, message: Incoming) {
     match message {
         Incoming::Notification(notification) => {
             // A notification has no response that could carry messages.
-            let (sender, _) = outlet(app.bounds());
-            app.gateway.hear(&Caller::of_session(session, sender), &notification);
+            let (sender, _) = message_channel(app.bounds());
+            app.gateway.handle_notification(&Caller::of_session(session, sender), &notification);
         }
-        Incoming::Response(response) => session.asked.answered(&response.id, response.outcome),
+        Incoming::Response(response) => session.server_requests.resolve(&response.id, response.outcome),
         Incoming::Request(_) => unreachable!("requests have a response"),
     }
 }
@@ -195,7 +195,7 @@ async fn batch(app: &AppState, session: &Arc<Session>, body: &Bytes) -> Response
     let mut work = Vec::new();
     for message in messages {
         // A batch of responses has no place for other messages.
-        let (sender, _) = outlet(app.bounds());
+        let (sender, _) = message_channel(app.bounds());
         match message {
             Ok(Incoming::Request(request)) => match start(app, session, sender, request) {
                 Ok(running) => work.push(running),
@@ -231,7 +231,7 @@ async fn without_session(connection: &Connection, head: &Parts, client: Client, 
             match &*request.method {
                 _ if is_stateless => stateless::respond(connection, head, client, request).await,
                 "initialize" => {
-                    app.gateway.settle().await;
+                    app.gateway.wait_for_startup().await;
                     initialize(app, client, &request)
                 }
                 _ => {
@@ -252,13 +252,13 @@ async fn without_session(connection: &Connection, head: &Parts, client: Client, 
 }
 
 fn initialize(app: &AppState, client: Client, request: &Request) -> Response {
-    let agreed = match initialize::agree(request.params.raw()) {
-        Ok(agreed) => agreed,
+    let handshake = match initialize::read_handshake(request.params.raw()) {
+        Ok(handshake) => handshake,
         Err(error) => return refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error),
     };
     let Client { principal, scope } = client;
-    let result = initialize::initialized(&app.gateway, &agreed, &scope);
-    let Ok(session) = app.gateway.begin(principal, scope, agreed) else {
+    let result = initialize::initialize_result(&app.gateway, &handshake, &scope);
+    let Ok(session) = app.gateway.start_session(principal, scope, handshake) else {
         return too_many_sessions(&request.id);
     };
     let body = protocol::response::result(&request.id, result.as_bytes());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use hyper::body::Body;
 
-use crate::limits::byte_budget::{Budget, Held, NoRoom, SMALL};
+use crate::limits::byte_budget::{BudgetExceeded, ByteBudget, MIN_COUNTED_BYTES, Reservation};
 
 /// The reason why there is no body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,13 +23,13 @@ pub(super) enum BodyError {
 pub(super) async fn read<B: Body<Data = Bytes> + Unpin>(
     mut body: B,
     max_bytes: usize,
-    budget: &Arc<Budget>,
+    budget: &Arc<ByteBudget>,
 ) -> Result<Bytes, BodyError> {
     if body.size_hint().lower() > max_bytes as u64 {
         return Err(BodyError::TooLarge);
     }
     let (mut first, mut rest) = (Bytes::new(), BytesMut::new());
-    let mut reservation: Option<Held> = None;
+    let mut reservation: Option<Reservation> = None;
     while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
         let Ok(data) = frame.map_err(|_| BodyError::Incomplete)?.into_data() else {
             // Trailers mean nothing here.
@@ -39,12 +39,12 @@ pub(super) async fn read<B: Body<Data = Bytes> + Unpin>(
         if received > max_bytes {
             return Err(BodyError::TooLarge);
         }
-        if received >= SMALL {
+        if received >= MIN_COUNTED_BYTES {
             match &mut reservation {
                 Some(reservation) => reservation.grow(received),
                 None => budget.reserve(received).map(|reserved| reservation = Some(reserved)),
             }
-            .map_err(|NoRoom| BodyError::OverBudget)?;
+            .map_err(|BudgetExceeded| BodyError::OverBudget)?;
         }
         // Most bodies arrive in one part, which is not copied.
         if first.is_empty() && rest.is_empty() {
@@ -56,7 +56,7 @@ pub(super) async fn read<B: Body<Data = Bytes> + Unpin>(
     }
     let whole = if rest.is_empty() { first } else { rest.freeze() };
     Ok(match reservation {
-        Some(reservation) => reservation.keeps(whole),
+        Some(reservation) => reservation.attach(whole),
         None => whole,
     })
 }

@@ -17,10 +17,10 @@ use super::connection::{self, ConnectionState};
 use super::guard::Guard;
 use super::permits::ClientPermits;
 use super::timed_stream::{TimeLimits, TimedStream};
-use super::{HttpOptions, MoreMetrics, ServeError, tls};
-use crate::access::scope::{Leased, Scope};
+use super::{ExtraMetrics, HttpOptions, ServeError, tls};
+use crate::access::scope::{LeasedServers, Scope};
 use crate::access::tokens::Tokens;
-use crate::gateway::{Gateway, Inner};
+use crate::gateway::{Gateway, GatewayInner};
 use crate::limits::bounds::Bounds;
 
 /// How long running requests may take after the shutdown began.
@@ -38,14 +38,14 @@ pub struct HttpServer {
 
 /// What all connections share.
 pub(super) struct AppState {
-    pub(super) gateway: Arc<Inner>,
+    pub(super) gateway: Arc<GatewayInner>,
     /// The scope of a client without restrictions.
     pub(super) scope: Arc<Scope>,
     /// The same without leased servers.
     pub(super) scope_without_leased: Arc<Scope>,
     pub(super) tokens: Tokens,
     pub(super) guard: Guard,
-    pub(super) metrics: Option<MoreMetrics>,
+    pub(super) metrics: Option<ExtraMetrics>,
     /// Permits for running requests, all clients together.
     pub(super) requests: Arc<Semaphore>,
     pub(super) stateless_requests: Arc<ClientPermits>,
@@ -91,7 +91,7 @@ impl HttpServer {
         let address = listener.local_addr().map_err(failed)?;
         let scope = gateway.options.scope.clone();
         let app = AppState {
-            scope_without_leased: Arc::new(Scope { leased: Leased::Hidden, ..scope.clone() }),
+            scope_without_leased: Arc::new(Scope { leased: LeasedServers::Hidden, ..scope.clone() }),
             scope: Arc::new(scope),
             guard: Guard { address, hosts, origins, has_tokens: !tokens.is_empty() },
             tokens,
@@ -119,7 +119,7 @@ impl HttpServer {
 
     /// Serves until `shutdown` resolves. Running requests then have a few seconds to finish; all sessions and dialogs end.
     ///
-    /// Dropping the future closes all connections at once. Sessions and dialogs then end with the gateway.
+    /// Dropping the future closes all connections at once. SessionRegistry and dialogs then end with the gateway.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) {
         let HttpServer { listener, address: _, app, tls } = self;
         let Bounds { idle, connections: max_connections, .. } = *app.bounds();
@@ -132,14 +132,14 @@ impl HttpServer {
             tokio::select! {
                 biased;
                 () = &mut shutdown => break,
-                _ = sweep.tick() => app.gateway.sweep(Instant::now()),
+                _ = sweep.tick() => app.gateway.remove_expired(Instant::now()),
                 Some(_) = connections.join_next() => {}
                 permit = Arc::clone(&permits).acquire_owned() => {
                     let permit = permit.expect("the semaphore is never closed");
                     let accepted = tokio::select! {
                         biased;
                         () = &mut shutdown => break,
-                        _ = sweep.tick() => { app.gateway.sweep(Instant::now()); continue }
+                        _ = sweep.tick() => { app.gateway.remove_expired(Instant::now()); continue }
                         accepted = listener.accept() => accepted,
                     };
                     match accepted {
@@ -162,7 +162,7 @@ impl HttpServer {
             tracing::warn!("running requests are cancelled");
         }
         connections.shutdown().await;
-        app.gateway.parked.drop_all();
+        app.gateway.pending_inputs.drop_all();
         app.gateway.dialogs.drop_all();
     }
 }
@@ -177,9 +177,9 @@ async fn serve_connection(
     let _ = stream.set_nodelay(true);
     let state = Arc::<ConnectionState>::default();
     let Bounds { receive, send, .. } = *app.bounds();
-    let counts = Arc::clone(&app.gateway.counts);
-    let stream = TimedStream::new(stream, TimeLimits { receive, send }, counts, Arc::clone(&state));
-    let counts = Arc::clone(&app.gateway.counts);
+    let counters = Arc::clone(&app.gateway.counters);
+    let stream = TimedStream::new(stream, TimeLimits { receive, send }, counters, Arc::clone(&state));
+    let counters = Arc::clone(&app.gateway.counters);
     let served = match tls {
         None => connection::serve_http1(stream, app, state).await,
         Some(tls) => match timeout(receive, tls.accept(stream)).await {
@@ -201,9 +201,9 @@ async fn serve_connection(
     if let Err(error) = served {
         // hyper answers these itself.
         if error.is_parse_too_large() {
-            counts.responded(431);
+            counters.response_started(431);
         } else if error.is_parse() {
-            counts.responded(400);
+            counters.response_started(400);
         }
         tracing::debug!(%error, "a connection failed");
     }

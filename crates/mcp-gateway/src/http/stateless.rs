@@ -18,13 +18,13 @@ use super::permits::ClientPermit;
 use super::response::Response;
 use super::server::AppState;
 use super::subscriptions;
-use crate::access::scope::{Leased, Scope};
+use crate::access::scope::{LeasedServers, Scope};
 use crate::protocol;
 use crate::protocol::frame::Request;
-use crate::session::caller::{Able, Caller};
-use crate::session::dialogs::LONGEST_NAME;
-use crate::session::outbound_queue::outlet;
-use crate::session::registry::Full;
+use crate::session::caller::{Caller, ClientFeatures};
+use crate::session::dialogs::MAX_NAME_BYTES;
+use crate::session::outbound_queue::message_channel;
+use crate::session::registry::CapacityError;
 
 /// Handles a request.
 pub(super) async fn respond(
@@ -45,24 +45,24 @@ pub(super) async fn respond(
     }
     let named = text(&head.headers, &MCP_HOST_DIALOG).filter(|name| !name.is_empty());
     let (dialog, owner, scope) = match named.or(request.meta.dialog.as_deref()) {
-        Some(name) if name.len() > LONGEST_NAME => {
-            let message = format!("the name of a dialog has at most {LONGEST_NAME} bytes");
+        Some(name) if name.len() > MAX_NAME_BYTES => {
+            let message = format!("the name of a dialog has at most {MAX_NAME_BYTES} bytes");
             return refuse(&RpcError::new(code::INVALID_REQUEST, message));
         }
         Some(name) => match app.gateway.dialogs.of(&app.gateway.host, &principal, name, Instant::now()) {
             Ok((dialog, owner)) => (Some(dialog), owner, scope),
-            Err(Full) => return too_many_sessions(&request.id),
+            Err(CapacityError) => return too_many_sessions(&request.id),
         },
         None => {
             let hidden = if Arc::ptr_eq(&scope, &app.scope) {
                 Arc::clone(&app.scope_without_leased)
             } else {
-                Arc::new(Scope { leased: Leased::Hidden, ..(*scope).clone() })
+                Arc::new(Scope { leased: LeasedServers::Hidden, ..(*scope).clone() })
             };
             (None, CallerId::unique(), hidden)
         }
     };
-    let (sender, messages) = outlet(app.bounds());
+    let (sender, messages) = message_channel(app.bounds());
     let permits = (
         ClientPermit::stateless_request(app, &principal),
         Arc::clone(&app.requests).try_acquire_owned().ok(),
@@ -74,8 +74,8 @@ pub(super) async fn respond(
         version,
         scope,
         dialog,
-        able: Able::of(capabilities),
-        outlet: sender,
+        features: ClientFeatures::of(capabilities),
+        sender,
         session: None,
         owner,
         principal,
@@ -92,11 +92,11 @@ pub(super) async fn respond(
     let gateway = Arc::clone(&app.gateway);
     let request = Arc::new(request);
     let work = Box::pin(async move {
-        let result = gateway.stateless(caller, Arc::clone(&request)).await;
+        let result = gateway.handle_stateless(caller, Arc::clone(&request)).await;
         drop((client_permit, permit));
         Some(match result {
             Ok(result) => {
-                let body = gateway.budget.counted(protocol::response::result(&request.id, &result));
+                let body = gateway.budget.track(protocol::response::result(&request.id, &result));
                 Reply { status: StatusCode::OK, body }
             }
             Err(error) => {
@@ -112,7 +112,7 @@ pub(super) async fn respond(
 /// The version and capabilities that the request must name. An error about missing members precedes one about headers
 /// that differ, and that precedes one about the version.
 fn required_meta(head: &Parts, request: &Request) -> Result<(ProtocolVersion, RawJson), RpcError> {
-    match request.meta.demanded() {
+    match request.meta.required() {
         Err(error) if error.code == code::INVALID_PARAMS => Err(error),
         required => {
             headers::check_request(&head.headers, request, &request.meta)?;

@@ -13,13 +13,13 @@ use super::errors::refusal;
 use super::response::Response;
 use super::server::AppState;
 use super::sse;
-use crate::notifications::resource_subscriptions::Subscribed;
-use crate::notifications::subscribe::Wanted;
-use crate::notifications::watch::{News, Watching};
+use crate::notifications::resource_subscriptions::ResourceSubscriptions;
+use crate::notifications::subscribe::SubscriptionRequest;
+use crate::notifications::watch::{Change, ChangeWatcher};
 use crate::protocol;
 use crate::protocol::frame::Request;
 use crate::session::caller::Caller;
-use crate::session::known_lists::Told;
+use crate::session::known_lists::KnownLists;
 
 /// Opens the stream. `held` is dropped with it.
 pub(super) async fn listen(
@@ -28,19 +28,19 @@ pub(super) async fn listen(
     request: &Request,
     held: impl Send + 'static,
 ) -> Response {
-    let mut wanted = match Wanted::read(request) {
-        Ok(wanted) => wanted,
+    let mut subscription = match SubscriptionRequest::read(request) {
+        Ok(subscription) => subscription,
         Err(error) => return refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error),
     };
-    let told = Mutex::new(Told::of(&app.gateway.listing(&caller.scope)));
-    let watching = Watching::new(&app.gateway, &caller.scope);
-    let agreed = app.gateway.subscribe_all(&caller, request, &wanted.updates).await;
-    let subscribed = Subscribed::of(agreed);
-    wanted.updates = subscribed.uris();
+    let told = Mutex::new(KnownLists::of(&app.gateway.listing(&caller.scope)));
+    let watching = ChangeWatcher::new(&app.gateway, &caller.scope);
+    let agreed = app.gateway.subscribe_all(&caller, request, &subscription.updates).await;
+    let subscribed = ResourceSubscriptions::of(agreed);
+    subscription.updates = subscribed.uris();
     let state = SubscriptionStream {
         id: request.id.clone(),
-        queued: vec![wanted.acknowledged()],
-        wanted,
+        queued: vec![subscription.acknowledgement()],
+        subscription,
         subscribed,
         told,
         watching,
@@ -56,10 +56,10 @@ pub(super) async fn listen(
 
 struct SubscriptionStream<H> {
     id: RawJson,
-    wanted: Wanted,
-    subscribed: Subscribed,
-    told: Mutex<Told>,
-    watching: Watching,
+    subscription: SubscriptionRequest,
+    subscribed: ResourceSubscriptions,
+    told: Mutex<KnownLists>,
+    watching: ChangeWatcher,
     /// Messages to send, the next one last.
     queued: Vec<Bytes>,
     shutdown: CancellationToken,
@@ -76,20 +76,20 @@ impl<H> SubscriptionStream<H> {
             if self.is_over {
                 return None;
             }
-            let SubscriptionStream { wanted, queued, .. } = self;
+            let SubscriptionStream { subscription, queued, .. } = self;
             tokio::select! {
                 biased;
                 () = self.shutdown.cancelled() => {
                     self.is_over = true;
-                    queued.push(protocol::response::result(&self.id, wanted.ended().as_bytes()));
+                    queued.push(protocol::response::result(&self.id, subscription.end_result().as_bytes()));
                 }
                 news = self.watching.next(&self.told) => match news {
-                    News::Lists(changed) => {
-                        let changed = changed.into_iter().rev().filter(|list| wanted.hears(*list));
-                        queued.extend(changed.map(|list| wanted.changed(list)));
+                    Change::Lists(changed) => {
+                        let changed = changed.into_iter().rev().filter(|list| subscription.includes(*list));
+                        queued.extend(changed.map(|list| subscription.list_changed(list)));
                     }
-                    News::Said(said) => {
-                        queued.extend(self.subscribed.updated(&said).map(|uri| wanted.updated(uri)));
+                    Change::Server(said) => {
+                        queued.extend(self.subscribed.updated(&said).map(|uri| subscription.resource_updated(uri)));
                     }
                 },
                 () = sleep(sse::KEEP_ALIVE) => return Some(sse::keep_alive()),

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::connection::ConnectionState;
-use crate::limits::counters::Counts;
+use crate::limits::counters::Counters;
 
 /// How long a closing connection is read, so that a client that still sends receives its response. To close a socket with
 /// unread bytes would discard what was sent.
@@ -32,7 +32,7 @@ pub(super) struct TimeLimits {
 pub(super) struct TimedStream<S> {
     stream: S,
     limits: TimeLimits,
-    counts: Arc<Counts>,
+    counters: Arc<Counters>,
     connection: Arc<ConnectionState>,
     /// Runs while a write is blocked.
     blocked: Option<Pin<Box<Sleep>>>,
@@ -46,10 +46,10 @@ impl<S> TimedStream<S> {
     pub(super) fn new(
         stream: S,
         limits: TimeLimits,
-        counts: Arc<Counts>,
+        counters: Arc<Counters>,
         connection: Arc<ConnectionState>,
     ) -> TimedStream<S> {
-        TimedStream { stream, limits, counts, connection, blocked: None, waiting_since: None, linger: None }
+        TimedStream { stream, limits, counters, connection, blocked: None, waiting_since: None, linger: None }
     }
 
     /// Fails when there was no request for too long. The head of a request must be complete by then.
@@ -83,7 +83,7 @@ impl<S> TimedStream<S> {
     fn wrote(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         let written = self.limit_write(cx, written);
         if let Poll::Ready(Ok(bytes)) = written {
-            self.counts.sent(bytes);
+            self.counters.bytes_sent(bytes);
             // The wait for the next request begins behind the response. hyper does not read again here, so the timer
             // is set now.
             self.waiting_since = None;
@@ -124,7 +124,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
         if read.is_pending() {
             return self.poll_no_request(cx).map(Err);
         }
-        self.counts.received(buf.filled().len() - before);
+        self.counters.bytes_received(buf.filled().len() - before);
         read
     }
 }

@@ -1,7 +1,7 @@
-//! How many bytes of clients' messages, and of answers to them, are held at once, all clients together.
+//! A budget for the bytes of messages and responses in memory, all clients together.
 //!
-//! What is counted counts for as long as any part of it is in memory: the count is let go with the last slice of the
-//! buffer. Small messages are not counted, for the number of requests and connections bounds them.
+//! Bytes count until the last slice of their buffer is dropped. Small messages do not count, because the limits on
+//! requests and connections bound them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,69 +9,69 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-/// What is smaller is not counted, in bytes.
-pub(crate) const SMALL: usize = 16 * 1024;
+/// Smaller messages do not count.
+pub(crate) const MIN_COUNTED_BYTES: usize = 16 * 1024;
 
-/// The count.
+/// The budget.
 #[derive(Debug)]
-pub(crate) struct Budget {
-    held: AtomicUsize,
-    most: usize,
-    /// Told when something was let go.
+pub(crate) struct ByteBudget {
+    used: AtomicUsize,
+    limit: usize,
+    /// Notified when bytes were released.
     freed: Notify,
 }
 
-/// Bytes that are counted, until it is dropped.
+/// Reserved bytes. Released on drop.
 #[derive(Debug)]
-pub(crate) struct Held {
-    budget: Arc<Budget>,
+pub(crate) struct Reservation {
+    budget: Arc<ByteBudget>,
     bytes: usize,
 }
 
-/// A buffer that is counted.
-struct Counted {
+/// A buffer with its reservation.
+struct TrackedBuffer {
     bytes: Bytes,
-    _held: Held,
+    _reservation: Reservation,
 }
 
-impl AsRef<[u8]> for Counted {
+impl AsRef<[u8]> for TrackedBuffer {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-/// There is no room: something must be let go first.
+/// The budget is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NoRoom;
+pub(crate) struct BudgetExceeded;
 
-impl Budget {
-    /// Of so many bytes.
-    pub(crate) fn new(most: usize) -> Arc<Budget> {
-        Arc::new(Budget { held: AtomicUsize::new(0), most, freed: Notify::new() })
+impl ByteBudget {
+    /// A budget of `limit` bytes.
+    pub(crate) fn new(limit: usize) -> Arc<ByteBudget> {
+        Arc::new(ByteBudget { used: AtomicUsize::new(0), limit, freed: Notify::new() })
     }
 
-    /// How many are held.
-    pub(crate) fn held(&self) -> usize {
-        self.held.load(Ordering::Relaxed)
+    /// The bytes in use.
+    pub(crate) fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
     }
 
-    /// Makes room for `bytes` of a message that is to come. One message of any size has room where nothing else is.
-    pub(crate) fn reserve(self: &Arc<Budget>, bytes: usize) -> Result<Held, NoRoom> {
+    /// Reserves bytes for a message. A message of any size fits into an empty budget.
+    pub(crate) fn reserve(self: &Arc<ByteBudget>, bytes: usize) -> Result<Reservation, BudgetExceeded> {
         let fits = |held: usize| {
-            (held == 0 || held.saturating_add(bytes) <= self.most).then(|| held.saturating_add(bytes))
+            (held == 0 || held.saturating_add(bytes) <= self.limit).then(|| held.saturating_add(bytes))
         };
-        match self.held.fetch_update(Ordering::AcqRel, Ordering::Relaxed, fits) {
-            Ok(_) => Ok(Held { budget: Arc::clone(self), bytes }),
-            Err(_) => Err(NoRoom),
+        match self.used.fetch_update(Ordering::AcqRel, Ordering::Relaxed, fits) {
+            Ok(_) => Ok(Reservation { budget: Arc::clone(self), bytes }),
+            Err(_) => Err(BudgetExceeded),
         }
     }
 
-    /// The same, as soon as there is room. Cancel-safe.
-    pub(crate) async fn wait(self: &Arc<Budget>, bytes: usize) -> Held {
+    /// Reserves bytes as soon as they are free. Cancel-safe.
+    pub(crate) async fn acquire(self: &Arc<ByteBudget>, bytes: usize) -> Reservation {
         loop {
             let freed = self.freed.notified();
             tokio::pin!(freed);
-            // Whoever lets go from here on is heard.
+            // Registered before the check, so that no release is missed.
             freed.as_mut().enable();
             if let Ok(held) = self.reserve(bytes) {
                 return held;
@@ -80,19 +80,19 @@ impl Budget {
         }
     }
 
-    /// Counts what is there already, and what nobody could refuse any more: an answer. The next message waits for it.
-    pub(crate) fn counted(self: &Arc<Budget>, bytes: Bytes) -> Bytes {
-        if bytes.len() < SMALL {
+    /// Counts a response, which cannot be refused any more. The next message has to wait for it.
+    pub(crate) fn track(self: &Arc<ByteBudget>, bytes: Bytes) -> Bytes {
+        if bytes.len() < MIN_COUNTED_BYTES {
             return bytes;
         }
-        self.held.fetch_add(bytes.len(), Ordering::AcqRel);
-        Held { budget: Arc::clone(self), bytes: bytes.len() }.keeps(bytes)
+        self.used.fetch_add(bytes.len(), Ordering::AcqRel);
+        Reservation { budget: Arc::clone(self), bytes: bytes.len() }.attach(bytes)
     }
 }
 
-impl Held {
-    /// Makes room for so many in all.
-    pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), NoRoom> {
+impl Reservation {
+    /// Extends the reservation to `bytes` in total.
+    pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), BudgetExceeded> {
         if let Some(more @ 1..) = bytes.checked_sub(self.bytes) {
             let mut more = self.budget.reserve(more)?;
             self.bytes += std::mem::take(&mut more.bytes);
@@ -100,18 +100,18 @@ impl Held {
         Ok(())
     }
 
-    /// The buffer that room was made for: it is counted for as long as a slice of it is left.
-    pub(crate) fn keeps(self, bytes: Bytes) -> Bytes {
-        if bytes.len() < SMALL {
+    /// The buffer, which holds the reservation until its last slice is dropped.
+    pub(crate) fn attach(self, bytes: Bytes) -> Bytes {
+        if bytes.len() < MIN_COUNTED_BYTES {
             return bytes;
         }
-        Bytes::from_owner(Counted { bytes, _held: self })
+        Bytes::from_owner(TrackedBuffer { bytes, _reservation: self })
     }
 }
 
-impl Drop for Held {
+impl Drop for Reservation {
     fn drop(&mut self) {
-        self.budget.held.fetch_sub(self.bytes, Ordering::AcqRel);
+        self.budget.used.fetch_sub(self.bytes, Ordering::AcqRel);
         self.budget.freed.notify_waiters();
     }
 }
@@ -126,35 +126,38 @@ mod tests {
 
     #[test]
     fn what_is_held_counts_until_its_last_slice_is_gone() {
-        let budget = Budget::new(3 * SMALL);
-        let one = budget.reserve(2 * SMALL).unwrap().keeps(buffer(2 * SMALL));
-        assert_eq!(budget.reserve(2 * SMALL).unwrap_err(), NoRoom);
+        let budget = ByteBudget::new(3 * MIN_COUNTED_BYTES);
+        let one = budget.reserve(2 * MIN_COUNTED_BYTES).unwrap().attach(buffer(2 * MIN_COUNTED_BYTES));
+        assert_eq!(budget.reserve(2 * MIN_COUNTED_BYTES).unwrap_err(), BudgetExceeded);
         let part = one.slice(5..6);
         drop(one);
-        assert_eq!(budget.held(), 2 * SMALL);
+        assert_eq!(budget.used(), 2 * MIN_COUNTED_BYTES);
         drop(part);
-        assert_eq!(budget.held(), 0);
-        // What is larger than all there is has room where nothing else is.
-        let mut large = budget.reserve(4 * SMALL).unwrap();
-        assert_eq!(large.grow(5 * SMALL), Err(NoRoom));
-        assert_eq!(large.grow(4 * SMALL), Ok(()));
+        assert_eq!(budget.used(), 0);
+        // A message larger than the budget fits if nothing else is in memory.
+        let mut large = budget.reserve(4 * MIN_COUNTED_BYTES).unwrap();
+        assert_eq!(large.grow(5 * MIN_COUNTED_BYTES), Err(BudgetExceeded));
+        assert_eq!(large.grow(4 * MIN_COUNTED_BYTES), Ok(()));
         drop(large);
         let mut growing = budget.reserve(1).unwrap();
-        assert_eq!((growing.grow(SMALL), budget.held()), (Ok(()), SMALL));
-        // Answers are taken in any case, and what comes next is not.
-        let answer = budget.counted(buffer(3 * SMALL));
-        assert_eq!((budget.held(), growing.grow(SMALL + 1)), (4 * SMALL, Err(NoRoom)));
+        assert_eq!((growing.grow(MIN_COUNTED_BYTES), budget.used()), (Ok(()), MIN_COUNTED_BYTES));
+        // A response is always counted; the next message is refused.
+        let answer = budget.track(buffer(3 * MIN_COUNTED_BYTES));
+        assert_eq!(
+            (budget.used(), growing.grow(MIN_COUNTED_BYTES + 1)),
+            (4 * MIN_COUNTED_BYTES, Err(BudgetExceeded))
+        );
         drop((growing, answer));
-        assert_eq!((budget.counted(buffer(1)).len(), budget.held()), (1, 0));
+        assert_eq!((budget.track(buffer(1)).len(), budget.used()), (1, 0));
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_waits_has_room_when_something_is_let_go() {
-        let budget = Budget::new(10);
+        let budget = ByteBudget::new(10);
         let held = budget.reserve(10).unwrap();
         let waiting = {
             let budget = Arc::clone(&budget);
-            tokio::spawn(async move { budget.wait(5).await.bytes })
+            tokio::spawn(async move { budget.acquire(5).await.bytes })
         };
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
         assert!(!waiting.is_finished());

@@ -1,10 +1,11 @@
-//! What is counted over time. No label holds anything that a client or a server wrote: all values are known beforehand.
+//! Counters of requests, responses and bytes. All label values are known in advance; none contains text of a client
+//! or server.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The methods that are told apart; what is none of them is the last.
+/// Methods with a label of their own; all others are `other`.
 const METHODS: [&str; 15] = [
     "tools/call",
     "tools/list",
@@ -23,32 +24,32 @@ const METHODS: [&str; 15] = [
     "other",
 ];
 
-/// How a request may end.
+/// The outcomes of a request.
 const OUTCOMES: [&str; 3] = ["success", "error", "cancelled"];
 
-/// The statuses that are told apart; any other one is the last.
+/// Statuses with a label of their own; all others are counted as the last.
 const STATUSES: [u16; 14] = [200, 202, 204, 400, 401, 403, 404, 405, 406, 408, 413, 415, 503, 0];
 
-/// Between which durations requests are told apart, in microseconds.
+/// Upper bounds of the duration buckets in microseconds.
 const DURATIONS: [u64; 14] = [
     100, 250, 500, 1_000, 5_000, 10_000, 50_000, 100_000, 500_000, 1_000_000, 5_000_000, 10_000_000,
     30_000_000, 60_000_000,
 ];
 
-/// How a request has ended.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Success,
     Error,
-    /// Nobody waited for it any more.
+    /// Nothing waited for it any more.
     Cancelled,
 }
 
-/// The counts of one gateway, since it began.
+/// The counters of a gateway since its start.
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct Counters {
     requests: [[AtomicU64; OUTCOMES.len()]; METHODS.len()],
-    /// By duration, each in the first that it does not exceed; the last are the rest.
+    /// One counter per bucket; the last one is for longer durations.
     durations: [AtomicU64; DURATIONS.len() + 1],
     microseconds: AtomicU64,
     responses: [AtomicU64; STATUSES.len()],
@@ -56,9 +57,9 @@ pub(crate) struct Counts {
     sent: AtomicU64,
 }
 
-impl Counts {
-    /// A request has ended.
-    pub(crate) fn ended(&self, method: &str, outcome: Outcome, took: Duration) {
+impl Counters {
+    /// Counts a request that ended.
+    pub(crate) fn request_ended(&self, method: &str, outcome: Outcome, took: Duration) {
         let method = METHODS.iter().position(|it| *it == method).unwrap_or(METHODS.len() - 1);
         let outcome = match outcome {
             Outcome::Success => 0,
@@ -72,24 +73,24 @@ impl Counts {
         self.microseconds.fetch_add(micros, Ordering::Relaxed);
     }
 
-    /// A response over HTTP has begun.
-    pub(crate) fn responded(&self, status: u16) {
+    /// Counts an HTTP response that started.
+    pub(crate) fn response_started(&self, status: u16) {
         let at = STATUSES.iter().position(|it| *it == status).unwrap_or(STATUSES.len() - 1);
         self.responses[at].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many bytes came in over connections.
-    pub(crate) fn received(&self, bytes: usize) {
+    /// Counts bytes that were received over HTTP.
+    pub(crate) fn bytes_received(&self, bytes: usize) {
         self.received.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// So many bytes went out over connections.
-    pub(crate) fn sent(&self, bytes: usize) {
+    /// Counts bytes that were sent over HTTP.
+    pub(crate) fn bytes_sent(&self, bytes: usize) {
         self.sent.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// All of them in the text format of Prometheus. What never happened is left out where there are labels.
-    pub(crate) fn page(&self, res: &mut String) {
+    /// Writes all counters in the Prometheus text format. Labels that never occurred are left out.
+    pub(crate) fn write_page(&self, res: &mut String) {
         let take = |it: &AtomicU64| it.load(Ordering::Relaxed);
         let mut line =
             |text: std::fmt::Arguments<'_>| writeln!(res, "{text}").expect("a String takes everything");
@@ -141,15 +142,15 @@ mod tests {
 
     #[test]
     fn labels_are_known_beforehand_whatever_is_asked() {
-        let counts = Counts::default();
-        counts.ended("tools/call", Outcome::Success, Duration::from_micros(250));
-        counts.ended("tools/call", Outcome::Cancelled, Duration::from_secs(100));
-        counts.ended("x\"y", Outcome::Error, Duration::ZERO);
-        counts.responded(200);
-        counts.responded(599);
-        counts.received(3);
+        let counters = Counters::default();
+        counters.request_ended("tools/call", Outcome::Success, Duration::from_micros(250));
+        counters.request_ended("tools/call", Outcome::Cancelled, Duration::from_secs(100));
+        counters.request_ended("x\"y", Outcome::Error, Duration::ZERO);
+        counters.response_started(200);
+        counters.response_started(599);
+        counters.bytes_received(3);
         let mut page = String::new();
-        counts.page(&mut page);
+        counters.write_page(&mut page);
         for line in [
             "mcp_gateway_requests_total{method=\"tools/call\",outcome=\"success\"} 1",
             "mcp_gateway_requests_total{method=\"tools/call\",outcome=\"cancelled\"} 1",

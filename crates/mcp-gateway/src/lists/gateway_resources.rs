@@ -1,4 +1,4 @@
-//! What the gateway tells of itself as resources: what is wrong, and how the servers stand.
+//! Resources about the gateway itself: problems and server states.
 
 use mcp_host::HostSnapshot;
 use mcp_model::RawJson;
@@ -6,32 +6,34 @@ use serde_json::json;
 
 use crate::protocol::response;
 
-/// A resource of the gateway's own.
+/// A resource of the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OwnResource {
-    /// `mcp-host://problems`: what a user should know.
+pub enum GatewayResource {
+    /// `mcp-host://problems`: the problems of the configuration and the servers.
     Problems,
-    /// `mcp-host://servers`: each server, its state, and why it is not ready.
+    /// `mcp-host://servers`: each server with its state and error.
     Servers,
 }
 
-impl OwnResource {
-    /// Both of them.
-    pub const ALL: [OwnResource; 2] = [OwnResource::Problems, OwnResource::Servers];
+impl GatewayResource {
+    /// All of them.
+    pub const ALL: [GatewayResource; 2] = [GatewayResource::Problems, GatewayResource::Servers];
 
     /// Its URI.
     pub fn uri(self) -> &'static str {
         match self {
-            OwnResource::Problems => "mcp-host://problems",
-            OwnResource::Servers => "mcp-host://servers",
+            GatewayResource::Problems => "mcp-host://problems",
+            GatewayResource::Servers => "mcp-host://servers",
         }
     }
 
-    /// How it stands in a list of resources.
+    /// Its definition in a list of resources.
     pub(crate) fn definition(self) -> String {
         let (name, description) = match self {
-            OwnResource::Problems => ("problems", "What is wrong with the configuration and the servers now"),
-            OwnResource::Servers => {
+            GatewayResource::Problems => {
+                ("problems", "What is wrong with the configuration and the servers now")
+            }
+            GatewayResource::Servers => {
                 ("servers", "The servers behind this gateway and how each of them stands")
             }
         };
@@ -42,14 +44,14 @@ impl OwnResource {
         )
     }
 
-    /// The result of reading it now.
+    /// The current result of reading it.
     pub(crate) fn read(self, published: &HostSnapshot) -> RawJson {
         let text = match self {
-            OwnResource::Problems => json!({
+            GatewayResource::Problems => json!({
                 "generation": published.generation,
                 "problems": published.problems,
             }),
-            OwnResource::Servers => json!({
+            GatewayResource::Servers => json!({
                 "generation": published.generation,
                 "servers": published.servers,
             }),

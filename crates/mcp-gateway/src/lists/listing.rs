@@ -1,8 +1,7 @@
-//! What a client's lists say: which of the generation's definitions his scope shows, and how they are cut into pages.
+//! The lists that a scope shows, cut into pages.
 //!
-//! Order and text follow from the catalog and the scope alone, so the same content gives the same bytes and the same
-//! cursors. A definition is what its server wrote but for the name, and stands in memory once for all who see it: what is
-//! kept for a scope is a bit for each definition, so that clients who make scopes up make nothing large.
+//! Text and order depend only on the catalog and the scope, so equal content has equal bytes and cursors. Definitions
+//! are shared by all scopes. A listing holds one flag per definition, so that invented scopes cost little memory.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -12,30 +11,30 @@ use std::sync::Arc;
 use mcp_model::ServerId;
 use mcp_registry::Catalog;
 
-use crate::access::scope::{Leased, Scope};
+use crate::access::scope::{LeasedServers, Scope};
 pub(crate) use crate::lists::definitions::Target;
-use crate::lists::definitions::{Items, Shown};
+use crate::lists::definitions::{DefinitionList, Definitions};
 
-/// How large a page may grow before the next one begins.
+/// Maximum size of a page, unless one definition is larger.
 pub(crate) const PAGE_BYTES: usize = 1024 * 1024;
 
-/// The four lists.
+/// The kinds of lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
+pub(crate) enum ListKind {
     Tools,
     Prompts,
     Resources,
     Templates,
 }
 
-impl Kind {
-    /// The member of a result that holds the list.
+impl ListKind {
+    /// The member of the result that holds the list.
     fn member(self) -> &'static str {
         match self {
-            Kind::Tools => "tools",
-            Kind::Prompts => "prompts",
-            Kind::Resources => "resources",
-            Kind::Templates => "resourceTemplates",
+            ListKind::Tools => "tools",
+            ListKind::Prompts => "prompts",
+            ListKind::Resources => "resources",
+            ListKind::Templates => "resourceTemplates",
         }
     }
 }
@@ -43,67 +42,66 @@ impl Kind {
 /// The lists of a scope.
 #[derive(Debug)]
 pub(crate) struct Listing {
-    shown: Arc<Shown>,
-    tools: Part,
-    prompts: Part,
-    resources: Part,
-    templates: Part,
+    definitions: Arc<Definitions>,
+    tools: VisibleList,
+    prompts: VisibleList,
+    resources: VisibleList,
+    templates: VisibleList,
 }
 
-/// What is seen of a list.
+/// The visible part of a list.
 #[derive(Debug)]
-struct Part {
+struct VisibleList {
     /// By position.
     seen: Box<[bool]>,
-    /// Where the pages begin and end, by position.
+    /// The positions of each page.
     pages: Vec<Range<usize>>,
-    /// Of the whole list, so that a cursor of another one is known as such.
+    /// The hash of the visible list, which cursors contain.
     hash: blake3::Hash,
 }
 
-/// A cursor that leads nowhere: the list has changed since, or it never was one of ours.
+/// A cursor of another list, or of an earlier version of this list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StaleCursor;
 
 impl Listing {
-    /// Makes the lists out of what this catalog has to show. `is_shared` says of a server whether everybody may use one
-    /// instance.
+    /// Builds the lists of a scope. `is_shared` returns whether all clients share one instance of a server.
     pub(crate) fn build(
-        shown: Arc<Shown>,
+        definitions: Arc<Definitions>,
         catalog: &Catalog,
         scope: &Scope,
         is_shared: impl Fn(&ServerId) -> bool,
     ) -> Listing {
-        let Seen { tools, prompts, resources, templates } = Seen::of(catalog, scope);
+        let Selected { tools, prompts, resources, templates } = Selected::of(catalog, scope);
         let mut known: HashMap<ServerId, bool> = HashMap::new();
         let mut offered = |it: Option<&Target>| {
-            // What is the gateway's own is for those who see everything.
+            // The gateway's own resources require an unfiltered scope.
             let Some(Target { server, .. }) = it else { return scope.is_whole() };
             if let Some(known) = known.get(server) {
                 return *known;
             }
             let is_offered = scope.server.as_ref().is_none_or(|only| only == server)
-                && (scope.leased == Leased::Offered || is_shared(server));
+                && (scope.leased == LeasedServers::Offered || is_shared(server));
             known.insert(server.clone(), is_offered);
             is_offered
         };
         Listing {
-            tools: Part::of(&shown.tools, tools, &mut offered),
-            prompts: Part::of(&shown.prompts, prompts, &mut offered),
-            resources: Part::of(&shown.resources, resources, &mut offered),
-            templates: Part::of(&shown.templates, templates, &mut offered),
-            shown,
+            tools: VisibleList::of(&definitions.tools, tools, &mut offered),
+            prompts: VisibleList::of(&definitions.prompts, prompts, &mut offered),
+            resources: VisibleList::of(&definitions.resources, resources, &mut offered),
+            templates: VisibleList::of(&definitions.templates, templates, &mut offered),
+            definitions,
         }
     }
 
-    /// Writes the inside of a result with a page of a list: the first, or the one that `cursor` names.
+    /// Writes the members of a result with the first page, or with the page of `cursor`.
     pub(crate) fn write(
         &self,
-        kind: Kind,
+        kind: ListKind,
         cursor: Option<&str>,
         res: &mut Vec<u8>,
     ) -> Result<(), StaleCursor> {
-        let (items, Part { seen, pages, hash }) = self.part(kind);
+        let (items, VisibleList { seen, pages, hash }) = self.part(kind);
         let at = match cursor {
             None => 0,
             Some(cursor) => {
@@ -136,66 +134,72 @@ impl Listing {
         Ok(())
     }
 
-    /// What a list says, in short: another hash is another list.
-    pub(crate) fn hash(&self, kind: Kind) -> blake3::Hash {
+    /// The hash of a visible list.
+    pub(crate) fn hash(&self, kind: ListKind) -> blake3::Hash {
         self.part(kind).1.hash
     }
 
-    /// Is there nothing of any server to see?
+    /// Whether no definition of a server is visible.
     pub(crate) fn is_empty(&self) -> bool {
-        [Kind::Tools, Kind::Prompts, Kind::Resources, Kind::Templates].into_iter().all(|kind| {
-            let (items, part) = self.part(kind);
-            part.all().all(|at| items.target(at).is_none())
-        })
+        [ListKind::Tools, ListKind::Prompts, ListKind::Resources, ListKind::Templates].into_iter().all(
+            |kind| {
+                let (items, part) = self.part(kind);
+                part.all().all(|at| items.target(at).is_none())
+            },
+        )
     }
 
-    /// The tool that is shown under this name.
+    /// The tool that is listed under this name.
     pub(crate) fn tool(&self, name: &str) -> Option<&Target> {
-        self.of_key(Kind::Tools, name)
+        self.find(ListKind::Tools, name)
     }
 
-    /// The prompt that is shown under this name.
+    /// The prompt that is listed under this name.
     pub(crate) fn prompt(&self, name: &str) -> Option<&Target> {
-        self.of_key(Kind::Prompts, name)
+        self.find(ListKind::Prompts, name)
     }
 
-    /// The resource of this URI. Where two servers have one URI it is the first one's.
+    /// The resource with this URI; the first one if several servers have it.
     pub(crate) fn resource(&self, uri: &str) -> Option<&Target> {
-        self.of_key(Kind::Resources, uri)
+        self.find(ListKind::Resources, uri)
     }
 
-    /// The template of this text.
+    /// The template with this text.
     pub(crate) fn template(&self, uri: &str) -> Option<&Target> {
-        self.of_key(Kind::Templates, uri)
+        self.find(ListKind::Templates, uri)
     }
 
-    /// The template that a URI comes from: of those that fit, the one that says most of it; of several the first.
-    pub(crate) fn fitting(&self, uri: &str) -> Option<&Target> {
-        let (items, part) = self.part(Kind::Templates);
+    /// The template that matches a URI: the one with the longest literal parts, or the first of several.
+    pub(crate) fn matching_template(&self, uri: &str) -> Option<&Target> {
+        let (items, part) = self.part(ListKind::Templates);
         let fitting = part.all().filter_map(|at| Some((literal(items.key(at), uri)?, at)));
         let (_, best) = fitting.max_by_key(|(said, at)| (*said, std::cmp::Reverse(*at)))?;
         items.target(best)
     }
 
-    fn of_key(&self, kind: Kind, key: &str) -> Option<&Target> {
+    fn find(&self, kind: ListKind, key: &str) -> Option<&Target> {
         let (items, part) = self.part(kind);
-        items.target(items.of_key(key).find(|at| part.seen[*at])?)
+        items.target(items.find(key).find(|at| part.seen[*at])?)
     }
 
-    fn part(&self, kind: Kind) -> (&Items, &Part) {
+    fn part(&self, kind: ListKind) -> (&DefinitionList, &VisibleList) {
         match kind {
-            Kind::Tools => (&self.shown.tools, &self.tools),
-            Kind::Prompts => (&self.shown.prompts, &self.prompts),
-            Kind::Resources => (&self.shown.resources, &self.resources),
-            Kind::Templates => (&self.shown.templates, &self.templates),
+            ListKind::Tools => (&self.definitions.tools, &self.tools),
+            ListKind::Prompts => (&self.definitions.prompts, &self.prompts),
+            ListKind::Resources => (&self.definitions.resources, &self.resources),
+            ListKind::Templates => (&self.definitions.templates, &self.templates),
         }
     }
 }
 
-impl Part {
-    /// What is seen of these: of several that are asked for in the same way the first.
-    fn of(items: &Items, mut seen: Vec<bool>, mut offered: impl FnMut(Option<&Target>) -> bool) -> Part {
-        // The gateway's own, of which no catalog knows.
+impl VisibleList {
+    /// The visible part of a list. Of several entries with the same key the first is visible.
+    fn of(
+        items: &DefinitionList,
+        mut seen: Vec<bool>,
+        mut offered: impl FnMut(Option<&Target>) -> bool,
+    ) -> VisibleList {
+        // The gateway's own resources are not in the catalog.
         seen.resize(items.len(), true);
         for at in 0..items.len() {
             seen[at] = seen[at] && offered(items.target(at)) && !items.before(at).any(|it| seen[it]);
@@ -205,17 +209,17 @@ impl Part {
             hasher.update(items.hash(at).as_bytes());
         }
         let pages = cut(items, &seen);
-        Part { seen: seen.into(), pages, hash: hasher.finalize() }
+        VisibleList { seen: seen.into(), pages, hash: hasher.finalize() }
     }
 
-    /// The positions of what is seen.
-    fn all(&self) -> impl Iterator<Item = usize> {
+    /// The positions of visible entries.
+    fn all(&self) -> impl Iterator<DefinitionEntry = usize> {
         self.seen.iter().enumerate().filter(|(_, seen)| **seen).map(|(at, _)| at)
     }
 }
 
-/// Where the pages begin and end: each has something at least that is seen, and there is one page at least.
-fn cut(items: &Items, seen: &[bool]) -> Vec<Range<usize>> {
+/// Cuts a list into pages. There is at least one page; each page but an only one has a visible entry.
+fn cut(items: &DefinitionList, seen: &[bool]) -> Vec<Range<usize>> {
     let mut res = Vec::new();
     let (mut start, mut bytes) = (0, 0);
     for at in (0..items.len()).filter(|it| seen[*it]) {
@@ -229,7 +233,7 @@ fn cut(items: &Items, seen: &[bool]) -> Vec<Range<usize>> {
     res
 }
 
-/// How many bytes of `uri` a template says word for word before its first variable and behind its last, if it fits at all.
+/// The length of a template's literal prefix and suffix, if the URI matches them.
 fn literal(template: &str, uri: &str) -> Option<usize> {
     let (start, rest) = template.split_once('{')?;
     let end = rest.rsplit_once('}')?.1;
@@ -238,16 +242,16 @@ fn literal(template: &str, uri: &str) -> Option<usize> {
 }
 
 /// What all views of a scope select, by position in the catalog.
-struct Seen {
+struct Selected {
     tools: Vec<bool>,
     prompts: Vec<bool>,
     resources: Vec<bool>,
     templates: Vec<bool>,
 }
 
-impl Seen {
-    fn of(catalog: &Catalog, scope: &Scope) -> Seen {
-        let mut res = Seen {
+impl Selected {
+    fn of(catalog: &Catalog, scope: &Scope) -> Selected {
+        let mut res = Selected {
             tools: vec![true; catalog.tools().len()],
             prompts: vec![true; catalog.prompts().len()],
             resources: vec![true; catalog.resources().len()],
@@ -264,7 +268,7 @@ impl Seen {
     }
 }
 
-/// Keeps what is among `viewed`, which has the order of `all`.
+/// Clears what is not in `viewed`, which has the order of `all`.
 fn narrow<T>(seen: &mut [bool], all: &[T], viewed: &[&T]) {
     let mut viewed = viewed.iter().copied().peekable();
     for (seen, it) in seen.iter_mut().zip(all) {

@@ -1,4 +1,4 @@
-//! `completion/complete`, and from which level on a client wants log messages.
+//! `completion/complete` and `logging/setLevel`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,22 +7,22 @@ use mcp_model::{LogLevel, RawJson, RpcError, code};
 use mcp_transport::{CompletionArgument, CompletionReference};
 use serde::Deserialize;
 
-use super::Asked;
+use super::RequestContext;
 use crate::lists::definitions::Target;
 
-/// How long servers are waited for that are to tell more, or less.
-const TELLING: Duration = Duration::from_secs(5);
+/// How long servers may take to accept a log level.
+const LOG_LEVEL_WAIT: Duration = Duration::from_secs(5);
 
 #[derive(Deserialize)]
-struct Params {
+struct CompleteParams {
     #[serde(rename = "ref")]
-    of: Reference,
-    argument: Argument,
-    context: Option<Context>,
+    of: CompletionReference,
+    argument: CompletedArgument,
+    context: Option<CompletionContext>,
 }
 
 #[derive(Deserialize)]
-struct Reference {
+struct CompletionReference {
     #[serde(rename = "type")]
     kind: String,
     name: Option<String>,
@@ -30,25 +30,25 @@ struct Reference {
 }
 
 #[derive(Deserialize)]
-struct Argument {
+struct CompletedArgument {
     name: String,
     value: String,
 }
 
 #[derive(Deserialize)]
-struct Context {
+struct CompletionContext {
     arguments: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Deserialize)]
-struct Level {
+struct SetLevelParams {
     level: String,
 }
 
-impl Asked<'_> {
-    /// Says what an argument could be.
+impl RequestContext<'_> {
+    /// Completes an argument of a prompt or resource template.
     pub(super) async fn complete(&self) -> Result<RawJson, RpcError> {
-        let Params { of, argument, context } = self.request.params.read()?;
+        let CompleteParams { of, argument, context } = self.request.params.read()?;
         let invalid = |what: &str| RpcError::new(code::INVALID_PARAMS, what);
         let (of, server) = match (of.kind.as_str(), of.name, of.uri) {
             ("ref/prompt", Some(name), _) => {
@@ -59,7 +59,7 @@ impl Asked<'_> {
                 let listing = self.listing();
                 let target = listing.template(&uri).or_else(|| listing.resource(&uri)).cloned();
                 let Target { server, name } =
-                    target.ok_or_else(|| invalid("`ref` names no resource template that is shown"))?;
+                    target.ok_or_else(|| invalid("`ref` names no resource template that is definitions"))?;
                 (CompletionReference::ResourceTemplate(name), server)
             }
             _ => {
@@ -68,17 +68,17 @@ impl Asked<'_> {
                 ));
             }
         };
-        let Argument { name, value } = argument;
+        let CompletedArgument { name, value } = argument;
         let known = context.and_then(|it| it.arguments).unwrap_or_default().into_iter().collect();
         let argument = CompletionArgument { name, value, context: known };
-        let asking = self.asking(Some(server), "", &["ref", "argument", "context"])?;
+        let asking = self.host_request(Some(server), "", &["ref", "argument", "context"])?;
         let received = self.gateway.host.complete_raw(&of, &argument, asking).await;
-        self.received(received.map_err(|it| self.refused(it))?, "")
+        self.check_result(received.map_err(|it| self.call_error(it))?, "")
     }
 
-    /// Takes the level in.
+    /// Sets the session's log level.
     pub(super) async fn set_log_level(&self) -> Result<RawJson, RpcError> {
-        let Level { level } = self.request.params.read()?;
+        let SetLevelParams { level } = self.request.params.read()?;
         let level: LogLevel = level.parse().map_err(|_| {
             RpcError::new(
                 code::INVALID_PARAMS,
@@ -87,10 +87,10 @@ impl Asked<'_> {
         })?;
         if let Some(session) = &self.caller.session {
             session.set_log_level(level);
-            // Servers tell as much as anybody wants to hear; each client then hears what he wants.
+            // Servers send at the lowest level of all sessions; the gateway filters for each session.
             let lowest = self.gateway.sessions.lowest_level().map_or(level, |it| it.min(level));
             let told = self.gateway.host.set_log_level(lowest);
-            if tokio::time::timeout(TELLING, told).await.is_err() {
+            if tokio::time::timeout(LOG_LEVEL_WAIT, told).await.is_err() {
                 tracing::debug!("not all servers have agreed to a log level yet");
             }
         }

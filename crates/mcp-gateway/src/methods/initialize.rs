@@ -1,4 +1,4 @@
-//! How the gateway introduces itself: `initialize` and `server/discover`.
+//! `initialize` and `server/discover`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,52 +10,55 @@ use serde_json::value::RawValue;
 
 use super::LIST_TTL_MS;
 use crate::access::scope::Scope;
-use crate::gateway::Inner;
+use crate::gateway::GatewayInner;
 use crate::protocol::json_splice;
 
-/// How long the instructions of several servers may be together, in bytes. One for whom there is no room is left out.
-const MOST_INSTRUCTIONS: usize = 16 * 1024;
+/// Maximum size of the combined instructions in bytes. Instructions that do not fit are left out.
+const MAX_INSTRUCTION_BYTES: usize = 16 * 1024;
 
-/// How long the capabilities of a client may be, in bytes: they are kept. Longer ones count as none.
-pub(crate) const MOST_CAPABILITIES: usize = 64 * 1024;
+/// Maximum size of a client's capabilities in bytes, because they are stored. Larger ones count as none.
+pub(crate) const MAX_CAPABILITY_BYTES: usize = 64 * 1024;
 
-/// What a client and the gateway have agreed upon.
-pub(crate) struct Agreed {
-    /// The version of the session.
+/// The negotiated parameters of a session.
+pub(crate) struct Handshake {
     pub(crate) version: ProtocolVersion,
-    /// What the client can do.
+    /// The client's capabilities.
     pub(crate) capabilities: RawJson,
 }
 
 #[derive(Deserialize)]
-struct Params<'a> {
+struct InitializeParams<'a> {
     #[serde(borrow, rename = "protocolVersion")]
     version: Cow<'a, str>,
     #[serde(borrow)]
     capabilities: Option<&'a RawValue>,
 }
 
-/// Reads the parameters of `initialize`. A version that is not known, or has no sessions, is answered with the newest
-/// that has.
-pub(crate) fn agree(params: &RawJson) -> Result<Agreed, RpcError> {
-    let wire: Params<'_> = params.read().map_err(|it| {
+/// Reads the parameters of `initialize`. For an unknown version, or one without sessions, the latest version with
+/// sessions is used.
+pub(crate) fn read_handshake(params: &RawJson) -> Result<Handshake, RpcError> {
+    let wire: InitializeParams<'_> = params.read().map_err(|it| {
         RpcError::new(code::INVALID_PARAMS, format!("the parameters of `initialize` cannot be read: {it}"))
     })?;
     let version = wire.version.parse().ok().filter(|it: &ProtocolVersion| it.era() == Era::Legacy);
-    let fits = |it: &&RawValue| it.get().len() <= MOST_CAPABILITIES;
+    let fits = |it: &&RawValue| it.get().len() <= MAX_CAPABILITY_BYTES;
     let capabilities = wire.capabilities.filter(fits).map(RawJson::copy_of).filter(RawJson::is_object);
-    Ok(Agreed {
+    Ok(Handshake {
         version: version.unwrap_or(ProtocolVersion::LATEST_LEGACY),
         capabilities: capabilities.unwrap_or_else(RawJson::empty_object),
     })
 }
 
 /// The result of `initialize`.
-pub(crate) fn initialized(gateway: &Inner, agreed: &Agreed, scope: &Arc<Scope>) -> RawJson {
+pub(crate) fn initialize_result(
+    gateway: &GatewayInner,
+    handshake: &Handshake,
+    scope: &Arc<Scope>,
+) -> RawJson {
     let mut res = json!({
-        "protocolVersion": agreed.version.as_str(),
+        "protocolVersion": handshake.version.as_str(),
         "capabilities": capabilities(gateway, scope, Era::Legacy),
-        "serverInfo": value(&gateway.introduction()),
+        "serverInfo": value(&gateway.server_info()),
     });
     if let Some(instructions) = instructions(gateway, scope) {
         res["instructions"] = json!(instructions);
@@ -64,13 +67,13 @@ pub(crate) fn initialized(gateway: &Inner, agreed: &Agreed, scope: &Arc<Scope>) 
 }
 
 /// The result of `server/discover`.
-pub(super) fn discovered(gateway: &Inner, scope: &Arc<Scope>) -> RawJson {
+pub(super) fn discover_result(gateway: &GatewayInner, scope: &Arc<Scope>) -> RawJson {
     let mut res = json!({
         "resultType": "complete",
         "supportedVersions": [ProtocolVersion::LATEST.as_str()],
         "capabilities": capabilities(gateway, scope, Era::Modern),
         "cacheScope": "private",
-        "_meta": { "io.modelcontextprotocol/serverInfo": value(&gateway.introduction()) },
+        "_meta": { "io.modelcontextprotocol/serverInfo": value(&gateway.server_info()) },
     });
     res["ttlMs"] = serde_json::from_str(LIST_TTL_MS).expect("it is a number");
     if let Some(instructions) = instructions(gateway, scope) {
@@ -79,9 +82,9 @@ pub(super) fn discovered(gateway: &Inner, scope: &Arc<Scope>) -> RawJson {
     RawJson::from_value(&res).expect("its keys are strings")
 }
 
-/// What the gateway can do. Servers come and go, so it does not depend on which are there now; but before one server alone
-/// it can do what that one can.
-fn capabilities(gateway: &Inner, scope: &Arc<Scope>, era: Era) -> serde_json::Value {
+/// The gateway's capabilities. They do not depend on which servers run, except that a scope with one server has only
+/// the capabilities of that server.
+fn capabilities(gateway: &GatewayInner, scope: &Arc<Scope>, era: Era) -> serde_json::Value {
     let mut res = json!({
         "tools": { "listChanged": true },
         "prompts": { "listChanged": true },
@@ -99,13 +102,13 @@ fn capabilities(gateway: &Inner, scope: &Arc<Scope>, era: Era) -> serde_json::Va
     res
 }
 
-/// How the servers want to be used, for a model to read: each in its own words, under its name where there are several.
-fn instructions(gateway: &Inner, scope: &Arc<Scope>) -> Option<String> {
+/// The servers' instructions for a model; under their names if there are several.
+fn instructions(gateway: &GatewayInner, scope: &Arc<Scope>) -> Option<String> {
     let of = |id: &ServerId| gateway.host.details(id)?.info?.instructions;
     if let Some(server) = &scope.server {
         return of(server);
     }
-    // Who sees a part is not told of the rest.
+    // A filtered scope must not reveal other servers.
     if !scope.is_whole() {
         return None;
     }
@@ -114,7 +117,7 @@ fn instructions(gateway: &Inner, scope: &Arc<Scope>) -> Option<String> {
     for id in published.servers.iter().filter_map(|it| ServerId::parse(&it.id).ok()) {
         let Some(text) = of(&id).filter(|it| !it.trim().is_empty()) else { continue };
         let part = format!("# {id}\n\n{}\n\n", text.trim());
-        if res.len() + part.len() <= MOST_INSTRUCTIONS {
+        if res.len() + part.len() <= MAX_INSTRUCTION_BYTES {
             res.push_str(&part);
         }
     }

@@ -1,14 +1,14 @@
-//! The four lists: bytes that were made before anybody asked.
+//! The list methods, whose results are prepared in advance.
 
 use bytes::Bytes;
 use mcp_model::{Era, RpcError, code};
 
-use super::{Asked, LIST_TTL_MS};
-use crate::lists::listing::Kind;
+use super::{LIST_TTL_MS, RequestContext};
+use crate::lists::listing::ListKind;
 
-impl Asked<'_> {
+impl RequestContext<'_> {
     /// A page of a list.
-    pub(super) fn list(&self, kind: Kind) -> Result<Bytes, RpcError> {
+    pub(super) fn list(&self, kind: ListKind) -> Result<Bytes, RpcError> {
         let cursor = match self.request.params.get("cursor").filter(|it| it.as_str() != "null") {
             Some(_) => Some(self.text("cursor")?),
             None => None,

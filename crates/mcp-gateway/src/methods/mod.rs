@@ -1,6 +1,4 @@
-//! A request to its result: one file for each family of methods.
-//!
-//! Nothing here knows a wire. What a method's result must hold in the stateless era is put in here, once for all.
+//! Handles requests: one file for each family of methods, independent of the transport.
 
 mod completion;
 pub(crate) mod initialize;
@@ -25,98 +23,100 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::gateway::Inner;
-use crate::limits::counters::{Counts, Outcome};
-use crate::lists::listing::{Kind, Listing};
+use crate::gateway::GatewayInner;
+use crate::limits::counters::{Counters, Outcome};
+use crate::lists::listing::{ListKind, Listing};
 use crate::notifications::watch;
 use crate::protocol::frame::{Notification, Request};
 use crate::protocol::params::Params;
 use crate::protocol::{json_splice, response};
 use crate::session::caller::Caller;
-use crate::session::elicitation::{Answers, AskedByResult, AskedInSession, LaidDown};
-use crate::session::pending_input::{self, Call, Parked};
+use crate::session::elicitation::{
+    InputRequest, InputRequestHandler, SessionRequestHandler, SupportedRequests,
+};
+use crate::session::pending_input::{self, PendingInputs, RunningCall};
 
-/// How long what is listed may be used without asking again, in milliseconds. Whoever subscribes hears of changes
-/// sooner.
+/// How long a client may cache a list, in milliseconds. A subscription reports changes sooner.
 const LIST_TTL_MS: &str = "5000";
 
-/// A request that is being answered.
-pub(crate) type Answering<'a> = Pin<Box<dyn Future<Output = Result<Bytes, RpcError>> + Send + 'a>>;
+/// A request that is being handled.
+pub(crate) type RequestFuture<'a> = Pin<Box<dyn Future<Output = Result<Bytes, RpcError>> + Send + 'a>>;
 
-/// One request on its way.
-pub(crate) struct Asked<'a> {
-    pub(crate) gateway: &'a Inner,
+/// A request with its context.
+pub(crate) struct RequestContext<'a> {
+    pub(crate) gateway: &'a GatewayInner,
     pub(crate) caller: &'a Caller,
     pub(crate) request: &'a Request,
-    /// Where questions are laid down that the client answers by coming back.
-    pub(crate) desk: Option<mpsc::Sender<LaidDown>>,
+    /// Where server requests are queued that the client answers by repeating its call.
+    pub(crate) input_requests: Option<mpsc::Sender<InputRequest>>,
 }
 
-impl Inner {
-    /// Answers a request of any method but those that begin something (`initialize`, `subscriptions/listen`): gives the
-    /// result, a JSON object.
+impl GatewayInner {
+    /// Handles a request; `initialize` and `subscriptions/listen` are handled elsewhere. Returns the result, a JSON
+    /// object.
     ///
-    /// Boxed, so that whoever spawns it need not know all that is inside.
-    pub(crate) fn answer<'a>(&'a self, caller: &'a Caller, request: &'a Request) -> Answering<'a> {
-        Box::pin(self.answered(Asked::alone(self, caller, request)))
+    /// Boxed, to keep the caller's future small.
+    pub(crate) fn handle_boxed<'a>(&'a self, caller: &'a Caller, request: &'a Request) -> RequestFuture<'a> {
+        Box::pin(self.handle(RequestContext::new(self, caller, request)))
     }
 
-    /// The same for a client without a session, who cannot be asked: a call that needs input of him answers so, and goes
-    /// on when he comes back.
-    pub(crate) async fn stateless(
-        self: &Arc<Inner>,
+    /// Handles a request of a client without a session. A call that needs input returns that as its result, and
+    /// continues when the client repeats it with the input.
+    pub(crate) async fn handle_stateless(
+        self: &Arc<GatewayInner>,
         caller: Caller,
         request: Arc<Request>,
     ) -> Result<Bytes, RpcError> {
         let may_ask = matches!(&*request.method, "tools/call" | "prompts/get" | "resources/read");
         if !may_ask {
-            return self.answer(&caller, &request).await;
+            return self.handle_boxed(&caller, &request).await;
         }
         let wait = self.options.bounds.answer;
-        let state = request.params.text("requestState").filter(|it| Parked::is_ours(it));
+        let state = request.params.text("requestState").filter(|it| PendingInputs::is_ours(it));
         let principal = caller.principal.clone();
         if let Some(state) = state {
             let responses = request.params.get("inputResponses");
-            let call = self.parked.take(&state, &principal, responses, Instant::now())?;
-            return self.parked.go_on(call, &principal, wait).await;
+            let call = self.pending_inputs.take(&state, &principal, responses, Instant::now())?;
+            return self.pending_inputs.advance(call, &principal, wait).await;
         }
-        let answers = caller.able.answers();
-        if answers == Answers::default() {
-            return self.answer(&caller, &request).await;
+        let answers = caller.features.supported_requests();
+        if answers == SupportedRequests::default() {
+            return self.handle_boxed(&caller, &request).await;
         }
-        let (desk, laid_down) = pending_input::desk();
+        let (input_requests, laid_down) = pending_input::input_channel();
         let gateway = Arc::clone(self);
         let work: Pin<Box<dyn Future<Output = Result<Bytes, RpcError>> + Send>> = Box::pin(async move {
-            let (gateway, caller, request, desk) = (&*gateway, &caller, &*request, Some(desk));
-            gateway.answered(Asked { gateway, caller, request, desk }).await
+            let (gateway, caller, request, input_requests) =
+                (&*gateway, &caller, &*request, Some(input_requests));
+            gateway.handle(RequestContext { gateway, caller, request, input_requests }).await
         });
-        self.parked.go_on(Call::begin(work, laid_down), &principal, wait).await
+        self.pending_inputs.advance(RunningCall::start(work, laid_down), &principal, wait).await
     }
 
-    /// The same, for who keeps it where it is.
-    pub(crate) async fn answered(&self, asked: Asked<'_>) -> Result<Bytes, RpcError> {
-        let counting = Counting {
-            counts: &self.counts,
+    /// Handles a request without boxing the future.
+    pub(crate) async fn handle(&self, asked: RequestContext<'_>) -> Result<Bytes, RpcError> {
+        let counting = RequestTimer {
+            counters: &self.counters,
             method: &asked.request.method,
             begun: Instant::now(),
             outcome: None,
         };
-        let answered = self.answered_by(&asked).await;
+        let answered = self.dispatch(&asked).await;
         counting.end(if answered.is_ok() { Outcome::Success } else { Outcome::Error });
         answered
     }
 
-    async fn answered_by(&self, asked: &Asked<'_>) -> Result<Bytes, RpcError> {
-        self.settle().await;
+    async fn dispatch(&self, asked: &RequestContext<'_>) -> Result<Bytes, RpcError> {
+        self.wait_for_startup().await;
         let method = &*asked.request.method;
         let era = asked.caller.era();
         let result = match (method, era) {
-            ("tools/list", _) => return asked.list(Kind::Tools),
-            ("prompts/list", _) => return asked.list(Kind::Prompts),
-            ("resources/list", _) => return asked.list(Kind::Resources),
-            ("resources/templates/list", _) => return asked.list(Kind::Templates),
+            ("tools/list", _) => return asked.list(ListKind::Tools),
+            ("prompts/list", _) => return asked.list(ListKind::Prompts),
+            ("resources/list", _) => return asked.list(ListKind::Resources),
+            ("resources/templates/list", _) => return asked.list(ListKind::Templates),
             ("server/discover", Era::Modern) => {
-                return Ok(initialize::discovered(self, &asked.caller.scope).into_bytes());
+                return Ok(initialize::discover_result(self, &asked.caller.scope).into_bytes());
             }
             ("tools/call", _) => asked.call_tool().await?,
             ("prompts/get", _) => asked.get_prompt().await?,
@@ -126,25 +126,25 @@ impl Inner {
             ("logging/setLevel", Era::Legacy) => asked.set_log_level().await?,
             ("resources/subscribe", Era::Legacy) => asked.subscribe().await?,
             ("resources/unsubscribe", Era::Legacy) => asked.unsubscribe().await?,
-            _ => return Err(unknown(method)),
+            _ => return Err(unknown_method(method)),
         };
         let mut lacking = vec![("resultType", r#""complete""#)];
         if method == "resources/read" && !is_input_required(&result) {
             lacking.extend([("ttlMs", "0"), ("cacheScope", r#""private""#)]);
         }
         Ok(match era {
-            Era::Modern => json_splice::completed(&result, &lacking),
+            Era::Modern => json_splice::with_defaults(&result, &lacking),
             Era::Legacy => result.into_bytes(),
         })
     }
 
-    /// Takes in what a client says without wanting an answer. Most of it is for the wire, which knows the requests.
-    pub(crate) fn hear(&self, caller: &Caller, notification: &Notification) {
+    /// Handles a notification of a client with a session.
+    pub(crate) fn handle_notification(&self, caller: &Caller, notification: &Notification) {
         let Some(session) = &caller.session else { return };
         match &*notification.method {
             "notifications/cancelled" => {
-                if let Some(id) = cancelled(&notification.params) {
-                    session.running.take_back(id);
+                if let Some(id) = cancelled_id(&notification.params) {
+                    session.running.cancel(id);
                 }
             }
             _ => tracing::debug!(method = &*notification.method, "a notification that means nothing here"),
@@ -152,57 +152,65 @@ impl Inner {
     }
 }
 
-/// The request that a client takes back.
-pub(crate) fn cancelled(params: &Params) -> Option<&RawJson> {
+/// The id of the request that a `notifications/cancelled` cancels.
+pub(crate) fn cancelled_id(params: &Params) -> Option<&RawJson> {
     params.get("requestId")
 }
 
-/// Counts a request when it ends, also when nobody waits for it any more.
-struct Counting<'a> {
-    counts: &'a Counts,
+/// Counts a request when it ends or is dropped.
+struct RequestTimer<'a> {
+    counters: &'a Counters,
     method: &'a str,
     begun: Instant,
     outcome: Option<Outcome>,
 }
 
-impl Counting<'_> {
+impl RequestTimer<'_> {
     fn end(mut self, outcome: Outcome) {
         self.outcome = Some(outcome);
     }
 }
 
-impl Drop for Counting<'_> {
+impl Drop for RequestTimer<'_> {
     fn drop(&mut self) {
         let outcome = self.outcome.unwrap_or(Outcome::Cancelled);
-        self.counts.ended(self.method, outcome, self.begun.elapsed());
+        self.counters.request_ended(self.method, outcome, self.begun.elapsed());
     }
 }
 
-/// There is no such method.
-pub(crate) fn unknown(method: &str) -> RpcError {
+/// The error for an unknown method.
+pub(crate) fn unknown_method(method: &str) -> RpcError {
     let method: String = method.chars().filter(|it| !it.is_control()).take(80).collect();
     RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {method}"))
 }
 
 fn is_input_required(result: &RawJson) -> bool {
     #[derive(Deserialize)]
-    struct Wire<'a> {
+    struct RawResultType<'a> {
         #[serde(borrow, rename = "resultType")]
         kind: Option<Cow<'a, str>>,
     }
     memchr::memmem::find(result.as_bytes(), b"input_required").is_some()
-        && result.read::<Wire<'_>>().ok().and_then(|it| it.kind).is_some_and(|it| it == "input_required")
+        && result
+            .read::<RawResultType<'_>>()
+            .ok()
+            .and_then(|it| it.kind)
+            .is_some_and(|it| it == "input_required")
 }
 
-impl<'a> Asked<'a> {
-    /// One whose questions find the client, or nobody.
-    pub(crate) fn alone(gateway: &'a Inner, caller: &'a Caller, request: &'a Request) -> Asked<'a> {
-        Asked { gateway, caller, request, desk: None }
+impl<'a> RequestContext<'a> {
+    /// A context whose server requests go to the client's session, if any.
+    pub(crate) fn new(
+        gateway: &'a GatewayInner,
+        caller: &'a Caller,
+        request: &'a Request,
+    ) -> RequestContext<'a> {
+        RequestContext { gateway, caller, request, input_requests: None }
     }
 }
 
-impl Asked<'_> {
-    /// The parameter of this name, which must be a text.
+impl RequestContext<'_> {
+    /// A required string parameter.
     fn text(&self, name: &str) -> Result<Cow<'_, str>, RpcError> {
         self.request.params.text(name).ok_or_else(|| {
             RpcError::new(code::INVALID_PARAMS, format!("the parameter `{name}` must be a string"))
@@ -214,35 +222,49 @@ impl Asked<'_> {
         self.gateway.listing(&self.caller.scope)
     }
 
-    /// How something besides a tool is asked for by `name`, and with which other members of its parameters.
-    fn asking(&self, server: Option<ServerId>, name: &str, own: &[&str]) -> Result<RequestOptions, RpcError> {
+    /// A host request for something besides a tool, with the parameters that are forwarded.
+    fn host_request(
+        &self,
+        server: Option<ServerId>,
+        name: &str,
+        own: &[&str],
+    ) -> Result<RequestOptions, RpcError> {
         Ok(RequestOptions {
             dialog: self.dialog(),
-            progress: self.progress(),
+            progress: self.progress_handler(),
             trace: self.request.meta.trace.clone(),
             caller: Some(self.upstream_caller()),
             meta: self.request.meta.raw.clone(),
-            extra_params: self.more(server.as_ref(), name, own)?,
-            input: self.input(),
+            extra_params: self.extra_params(server.as_ref(), name, own)?,
+            input: self.input_mode(),
             server,
             ..RequestOptions::default()
         })
     }
 
-    /// Members of the parameters that are the server's to understand: all but `own`, and the answers to what it asked for
-    /// where it asked.
-    fn more(&self, server: Option<&ServerId>, name: &str, own: &[&str]) -> Result<Option<RawJson>, RpcError> {
-        // Only a server of the era without sessions has asked for input, and only its own client answers that.
+    /// The parameters that are forwarded to the server: all but `own`, and answers to its input request only if it
+    /// made one.
+    fn extra_params(
+        &self,
+        server: Option<&ServerId>,
+        name: &str,
+        own: &[&str],
+    ) -> Result<Option<RawJson>, RpcError> {
+        // Only a modern server requests input by its result, and only a modern client answers so.
         let may_answer = self.caller.era() == Era::Modern
             && self.may_need_input()
             && server.is_none_or(|it| self.gateway.era(it) != Some(Era::Legacy));
         let state = match self.request.params.get("requestState") {
-            // What is made up is not handed on, and nothing is begun for it.
+            // An invented state is refused before anything starts.
             Some(it) if self.caller.era() == Era::Modern => {
                 let given = it.to_text().filter(|_| may_answer);
-                Some(given.and_then(|it| self.opened(server, name, &it)).ok_or_else(pending_input::unknown)?)
+                Some(
+                    given
+                        .and_then(|it| self.unseal(server, name, &it))
+                        .ok_or_else(pending_input::unknown_state)?,
+                )
             }
-            // A member like any other that means nothing.
+            // In the legacy era the member has no meaning.
             Some(_) | None => None,
         };
         let answers = may_answer && (server.is_some() || state.is_some());
@@ -267,12 +289,13 @@ impl Asked<'_> {
         Ok(Some(RawJson::parse(object.into()).expect("members make an object")))
     }
 
-    /// The state that a server gave, out of what this client was given for it.
-    fn opened(&self, server: Option<&ServerId>, name: &str, given: &str) -> Option<String> {
-        let open = |it: &ServerId| self.gateway.seal.open(&self.sealed(it, name), given).map(str::to_owned);
+    /// The server's state, from the sealed state that the client sent.
+    fn unseal(&self, server: Option<&ServerId>, name: &str, given: &str) -> Option<String> {
+        let open =
+            |it: &ServerId| self.gateway.sealer.open(&self.state_binding(it, name), given).map(str::to_owned);
         match server {
             Some(server) => open(server),
-            // The host finds out whose it is; it can only be one that gave it.
+            // The host will find the server; it is one that issued the state.
             None => {
                 let published = self.gateway.published();
                 published
@@ -284,58 +307,60 @@ impl Asked<'_> {
         }
     }
 
-    /// Who answers that a server needs input before it has a result: a client without sessions does so himself.
-    fn input(&self) -> InputHandling {
+    /// How a server's input request is handled: a modern client gets it as the result.
+    fn input_mode(&self) -> InputHandling {
         match self.caller.era() {
             Era::Legacy => InputHandling::ByHandlers,
             Era::Modern => InputHandling::ReturnToCaller,
         }
     }
 
-    /// The client as servers see him.
+    /// The caller as the host sees it.
     fn upstream_caller(&self) -> Arc<mcp_transport::Caller> {
-        let Caller { able, outlet, session, owner, .. } = self.caller;
+        let Caller { features, sender, session, owner, .. } = self.caller;
         let answers = able.answers();
         let limit = self.gateway.options.bounds.answer;
-        let questions: Option<Arc<dyn RawRequestHandler>> = match (session, &self.desk) {
+        let questions: Option<Arc<dyn RawRequestHandler>> = match (session, &self.input_requests) {
             (Some(session), _) => {
-                let (session, outlet) = (Arc::clone(session), outlet.clone());
-                Some(Arc::new(AskedInSession { answers, session, outlet, limit }))
+                let (session, sender) = (Arc::clone(session), sender.clone());
+                Some(Arc::new(SessionRequestHandler { supported: answers, session, sender, limit }))
             }
-            (None, Some(desk)) => Some(Arc::new(AskedByResult { answers, desk: desk.clone(), limit })),
+            (None, Some(input_requests)) => {
+                Some(Arc::new(InputRequestHandler { answers, input_requests: input_requests.clone(), limit }))
+            }
             (None, None) => None,
         };
         let handlers = Handlers { raw_requests: questions, ..Handlers::default() };
         let mut res = mcp_transport::Caller::new(*owner, handlers);
         res.max_deadline_pause = limit;
-        res.on_event = Some(self.hears());
+        res.on_event = Some(self.event_handler());
         res.capabilities = able.told();
         Arc::new(res)
     }
 
-    /// Tells the client what servers say while his request runs.
-    fn hears(&self) -> OnServerEvent {
+    /// Forwards log messages and notifications of servers while the request runs.
+    fn event_handler(&self) -> OnServerEvent {
         let from = self.caller.log_level(&self.request.meta);
-        let (outlet, session) = (self.caller.outlet.clone(), self.caller.session.clone());
+        let (sender, session) = (self.caller.sender.clone(), self.caller.session.clone());
         Arc::new(move |event| {
             let message = match event {
                 ServerEvent::Log(LogMessage { level, raw, .. }) => {
-                    // In the era with sessions the level may have been said since.
+                    // A session can change its level while the request runs.
                     let from = session.as_ref().and_then(|it| it.log_level()).or(from);
                     let loud = from.is_some_and(|from| level.is_none_or(|it| it >= from));
                     loud.then(|| response::notification("notifications/message", raw.as_str()))
                 }
                 ServerEvent::Notification { method, params } => {
                     let params = params.unwrap_or_else(RawJson::empty_object);
-                    let passes = watch::passes(&method, &params);
-                    passes.then(|| response::notification(&method, params.as_str()))
+                    let is_forwarded = watch::is_forwarded(&method, &params);
+                    is_forwarded.then(|| response::notification(&method, params.as_str()))
                 }
-                // Progress has a way of its own; lists and resources are told by generations and subscriptions.
+                // Progress has a handler of its own. Changes of lists and resources are reported elsewhere.
                 _ => None,
             };
             if let Some(message) = message {
-                // Who does not read misses what is said.
-                let _ = outlet.send(message);
+                // A client that does not read loses notifications.
+                let _ = sender.send(message);
             }
         })
     }
@@ -344,10 +369,10 @@ impl Asked<'_> {
         self.caller.dialog_id()
     }
 
-    /// Tells the client of progress, under his own token, if he wants to hear.
-    fn progress(&self) -> Option<OnProgress> {
+    /// Forwards progress under the client's token, if it has one.
+    fn progress_handler(&self) -> Option<OnProgress> {
         let token = self.request.meta.progress_token.clone()?;
-        let outlet = self.caller.outlet.clone();
+        let sender = self.caller.sender.clone();
         Some(Arc::new(move |it: Progress| {
             let Progress { progress, total, message } = it;
             let mut params = format!(r#"{{"progressToken":{},"progress":{progress}"#, token.as_str());
@@ -358,8 +383,8 @@ impl Asked<'_> {
                 params.push_str(&format!(r#","message":{}"#, response::text(&message)));
             }
             params.push('}');
-            // Who does not read what he asked for misses it.
-            let _ = outlet.send(response::notification("notifications/progress", &params));
+            // A client that does not read loses progress.
+            let _ = sender.send(response::notification("notifications/progress", &params));
         }))
     }
 }

@@ -1,14 +1,14 @@
-//! What a call of a tool and the filling in of a prompt have in common: a name, and arguments that are an object.
+//! The parameters that `tools/call` and `prompts/get` share.
 
 use std::borrow::Cow;
 
 use mcp_model::{RawJson, RpcError, code};
 
-use super::Asked;
+use super::RequestContext;
 
-impl Asked<'_> {
-    /// What is asked for, and with which arguments: none are an empty object.
-    pub(super) fn named(&self) -> Result<(Cow<'_, str>, RawJson), RpcError> {
+impl RequestContext<'_> {
+    /// The name and the arguments, which default to an empty object.
+    pub(super) fn name_and_arguments(&self) -> Result<(Cow<'_, str>, RawJson), RpcError> {
         let name = self.text("name")?;
         let given = self.request.params.get("arguments").filter(|it| it.as_str() != "null");
         let arguments = given.cloned().unwrap_or_else(RawJson::empty_object);

@@ -2,20 +2,20 @@
 
 use mcp_model::{RawJson, RpcError, code};
 
-use super::Asked;
+use super::RequestContext;
 use crate::lists::definitions::Target;
 
-impl Asked<'_> {
-    /// Fills a prompt in.
+impl RequestContext<'_> {
+    /// Renders a prompt.
     pub(super) async fn get_prompt(&self) -> Result<RawJson, RpcError> {
-        let (asked, arguments) = self.named()?;
+        let (asked, arguments) = self.name_and_arguments()?;
         let Target { server, name } = self.prompt(&asked)?;
-        let asking = self.asking(Some(server), &asked, &["name", "arguments"])?;
+        let asking = self.host_request(Some(server), &asked, &["name", "arguments"])?;
         let received = self.gateway.host.get_prompt_raw(&name, &arguments, asking).await;
-        self.received(received.map_err(|it| self.refused(it))?, &asked)
+        self.check_result(received.map_err(|it| self.call_error(it))?, &asked)
     }
 
-    /// The prompt that is meant.
+    /// The prompt with this name.
     pub(super) fn prompt(&self, name: &str) -> Result<Target, RpcError> {
         self.listing().prompt(name).cloned().ok_or_else(|| {
             let short: String = name.chars().filter(|it| !it.is_control()).take(128).collect();

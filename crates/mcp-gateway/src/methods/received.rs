@@ -1,7 +1,7 @@
-//! What a server answers, looked at before it goes on: it must be an object, and may ask for input only where its era
-//! has that, and for what its client can give.
+//! Checks a server's result: it must be an object, and may request input only if its era has that and the client
+//! supports it.
 //!
-//! Only the members that say what kind of result it is are touched; the rest stays the bytes it was.
+//! Only the members that describe the kind of result are changed; everything else is forwarded as bytes.
 
 use std::sync::LazyLock;
 
@@ -9,18 +9,18 @@ use mcp_host::{RawResult, RequestError};
 use mcp_model::{Era, RawJson, RpcError, code};
 use memchr::memmem::Finder;
 
-use super::Asked;
-use crate::protocol::request_state::Sealed;
+use super::RequestContext;
+use crate::protocol::request_state::StateBinding;
 use crate::protocol::{json_splice, response, upstream_error};
-use crate::session::elicitation::Answers;
-use crate::session::pending_input::MOST_QUESTIONS;
+use crate::session::elicitation::SupportedRequests;
+use crate::session::pending_input::MAX_INPUT_REQUESTS;
 
-/// The member that says what kind of result it is.
+/// The member with the kind of result.
 const KIND: &str = "resultType";
 
-impl Asked<'_> {
-    /// The result as the client gets it. `name` is what it was asked for by.
-    pub(super) fn received(&self, received: RawResult, name: &str) -> Result<RawJson, RpcError> {
+impl RequestContext<'_> {
+    /// The result for the client. `name` is the name in the request.
+    pub(super) fn check_result(&self, received: RawResult, name: &str) -> Result<RawJson, RpcError> {
         let RawResult { result, server, request_id: _ } = received;
         let failed = |what: &str| {
             RpcError::new(code::INTERNAL_ERROR, format!("MCPProtocolError: server '{server}' {what}"))
@@ -28,24 +28,24 @@ impl Asked<'_> {
         if !result.is_object() {
             return Err(failed("answered with a result that is no object"));
         }
-        // What is nowhere in the text is no member either, and that is the common case.
+        // Fast path: most results do not contain the member's name.
         let text = result.as_bytes();
         static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(KIND));
         if FINDER.find(text).is_none() && memchr::memchr(b'\\', text).is_none() {
             return Ok(result);
         }
-        let Some(members) = json_splice::ordered(&result) else {
+        let Some(members) = json_splice::ordered_members(&result) else {
             return Err(failed("answered with no JSON object"));
         };
         let all = |key: &'static str| members.iter().filter(move |(name, _)| name == key).map(|(_, it)| it);
         if all(KIND).next().is_none() {
             return Ok(result);
         }
-        // In the older eras the member means nothing: whatever stands there, the result is complete.
+        // In the legacy era the member has no meaning: every result is complete.
         if self.gateway.era(&server) == Some(Era::Legacy) {
             let complete = response::text("complete");
             let other = |key: &str, value: &str| (key == KIND && value != complete).then(|| complete.clone());
-            return Ok(json_splice::replaced(&result, other));
+            return Ok(json_splice::replace_values(&result, other));
         }
         if [KIND, "inputRequests", "requestState"].iter().any(|it| all(it).nth(1).is_some()) {
             return Err(failed("says twice what kind of result it gives"));
@@ -57,15 +57,17 @@ impl Asked<'_> {
             return Err(failed("asks for input where none can be asked for"));
         }
         let questions = match all("inputRequests").next() {
-            Some(it) => json_splice::ordered(it).ok_or_else(|| failed("asks for input in no object"))?,
+            Some(it) => {
+                json_splice::ordered_members(it).ok_or_else(|| failed("asks for input in no object"))?
+            }
             None => Vec::new(),
         };
-        if questions.len() > MOST_QUESTIONS {
-            return Err(failed(&format!("asks for more than {MOST_QUESTIONS} things at once")));
+        if questions.len() > MAX_INPUT_REQUESTS {
+            return Err(failed(&format!("asks for more than {MAX_INPUT_REQUESTS} things at once")));
         }
-        let answers = self.caller.able.answers();
+        let answers = self.caller.features.supported_requests();
         for (_, question) in &questions {
-            admitted(answers, question).map_err(|it| failed(&format!("asks for input: {it}")))?;
+            check_input_request(answers, question).map_err(|it| failed(&format!("asks for input: {it}")))?;
         }
         let Some(state) = all("requestState").next() else {
             return match questions.is_empty() {
@@ -74,35 +76,39 @@ impl Asked<'_> {
             };
         };
         let state = state.to_text().ok_or_else(|| failed("gives a `requestState` that is no text"))?;
-        let sealed = self.gateway.seal.seal(&self.sealed(&server, name), &state);
+        let sealed = self.gateway.sealer.seal(&self.state_binding(&server, name), &state);
         let sealed = response::text(&sealed);
-        Ok(json_splice::replaced(&result, |key, _| (key == "requestState").then(|| sealed.clone())))
+        Ok(json_splice::replace_values(&result, |key, _| (key == "requestState").then(|| sealed.clone())))
     }
 
-    /// What the client is told where a server gave no result.
-    pub(super) fn refused(&self, unanswered: RequestError) -> RpcError {
-        upstream_error::refused(unanswered, &self.caller.able.capabilities)
+    /// The error for a call without a result.
+    pub(super) fn call_error(&self, unanswered: RequestError) -> RpcError {
+        upstream_error::server_error(unanswered, &self.caller.features.capabilities)
     }
 
-    /// Whose a state is, and of what.
-    pub(super) fn sealed<'a>(&'a self, server: &'a mcp_model::ServerId, name: &'a str) -> Sealed<'a> {
-        Sealed { principal: &self.caller.principal, server, method: &self.request.method, name }
+    /// What a `requestState` is bound to.
+    pub(super) fn state_binding<'a>(
+        &'a self,
+        server: &'a mcp_model::ServerId,
+        name: &'a str,
+    ) -> StateBinding<'a> {
+        StateBinding { principal: &self.caller.principal, server, method: &self.request.method, name }
     }
 
-    /// May a server ask for input before it answers this?
+    /// Whether a server may request input before it returns a result.
     pub(super) fn may_need_input(&self) -> bool {
         matches!(&*self.request.method, "tools/call" | "prompts/get" | "resources/read")
     }
 }
 
-/// Looks whether the client may be asked this.
-fn admitted(answers: Answers, question: &RawJson) -> Result<(), String> {
-    let members = json_splice::ordered(question).ok_or("a question must be a JSON object")?;
+/// Checks that the client supports this request.
+fn check_input_request(answers: SupportedRequests, question: &RawJson) -> Result<(), String> {
+    let members = json_splice::ordered_members(question).ok_or("a question must be a JSON object")?;
     let all = |key: &'static str| members.iter().filter(move |(name, _)| name == key).map(|(_, it)| it);
     if all("method").nth(1).is_some() || all("params").nth(1).is_some() {
         return Err("a question says something twice".to_owned());
     }
     let method = all("method").next().and_then(RawJson::to_text).ok_or("a question has no `method`")?;
     let params = all("params").next().cloned().unwrap_or_else(RawJson::empty_object);
-    answers.admit(&method, &params).map_err(|it| it.message)
+    answers.check_params(&method, &params).map_err(|it| it.message)
 }

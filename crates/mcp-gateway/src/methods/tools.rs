@@ -1,4 +1,4 @@
-//! `tools/call`: the arguments go to the server as they came, and its result comes back as it is.
+//! `tools/call`: arguments and results are forwarded unchanged.
 
 use std::sync::Arc;
 
@@ -7,42 +7,42 @@ use mcp_model::{ErrorKind, ProtocolVersion, RawJson, RpcError, ServerId, code};
 use mcp_registry::ToolLookup;
 use serde_json::json;
 
-use super::Asked;
-use crate::access::scope::{Leased, Names, Scope};
+use super::RequestContext;
+use crate::access::scope::{LeasedServers, NameStyle, Scope};
 use crate::http::DIALOG_HEADER;
 use crate::lists::definitions::Target;
 use crate::lists::listing::Listing;
 use crate::protocol::meta::DIALOG_KEY;
 
-impl Asked<'_> {
+impl RequestContext<'_> {
     /// Calls a tool.
     pub(super) async fn call_tool(&self) -> Result<RawJson, RpcError> {
-        let (asked, arguments) = self.named()?;
+        let (asked, arguments) = self.name_and_arguments()?;
         let (name, server) = self.tool(&asked)?;
         let call = ToolCall {
             dialog: self.dialog(),
-            progress: self.progress(),
+            progress: self.progress_handler(),
             trace: self.request.meta.trace.clone(),
             caller: Some(self.upstream_caller()),
             meta: self.request.meta.raw.clone(),
-            extra_params: self.more(server.as_ref(), &asked, &["name", "arguments"])?,
-            input: self.input(),
+            extra_params: self.extra_params(server.as_ref(), &asked, &["name", "arguments"])?,
+            input: self.input_mode(),
             server,
             ..ToolCall::new(name, arguments)
         };
         match self.gateway.host.call_raw(call).await {
-            Ok(received) => self.received(received, &asked),
-            Err(unanswered) => self.not_called(unanswered),
+            Ok(received) => self.check_result(received, &asked),
+            Err(unanswered) => self.tool_error(unanswered),
         }
     }
 
-    /// The tool that is meant, by its exposed name, and its server where that is certain.
+    /// The tool's exposed name, and its server if that is known.
     fn tool(&self, name: &str) -> Result<(String, Option<ServerId>), RpcError> {
         let listing = self.listing();
         if let Some(Target { server, name }) = listing.tool(name) {
             return Ok((name.clone(), Some(server.clone())));
         }
-        // The host says best why there is none, and takes a bare name that only one server has.
+        // The host has the best error message, and resolves an unqualified name that is unique.
         match self.caller.scope.is_all() {
             true => {
                 let published = self.gateway.published();
@@ -52,26 +52,26 @@ impl Asked<'_> {
                 };
                 Ok((name.to_owned(), server))
             }
-            // What nobody sees now may be a tool of a server that is down, and the host knows whose.
+            // A tool that nothing lists may belong to a server that is down, which the host knows.
             false if self.sees_all_that_is_shared() && self.is_missing(name) => Ok((name.to_owned(), None)),
             false => Err(self.hidden(&listing, name)),
         }
     }
 
-    /// Is nothing kept from the client but servers of which nobody has an instance?
+    /// Whether only leased servers are hidden from the client.
     fn sees_all_that_is_shared(&self) -> bool {
-        self.caller.scope.is_whole() && self.caller.scope.names == Names::Exposed
+        self.caller.scope.is_whole() && self.caller.scope.names == NameStyle::Exposed
     }
 
-    /// Is there no tool of this name for anybody?
+    /// Whether the catalog has no such tool.
     fn is_missing(&self, name: &str) -> bool {
         matches!(self.gateway.published().catalog.find(name), ToolLookup::Missing { .. })
     }
 
-    /// There is no such tool among those that the client sees. Of others nothing is said.
+    /// The error for a tool that the client does not see. It does not reveal hidden tools.
     fn hidden(&self, listing: &Listing, name: &str) -> RpcError {
-        if self.caller.scope.leased == Leased::Hidden {
-            let offered = Scope { leased: Leased::Offered, ..(*self.caller.scope).clone() };
+        if self.caller.scope.leased == LeasedServers::Hidden {
+            let offered = Scope { leased: LeasedServers::Offered, ..(*self.caller.scope).clone() };
             if self.gateway.listing(&Arc::new(offered)).tool(name).is_some() {
                 let message = format!(
                     "MCPToolNotFoundError: Tool '{name}' is one of a server that each dialog has for itself: name yours \
@@ -94,13 +94,14 @@ impl Asked<'_> {
         RpcError::new(code::INVALID_PARAMS, format!("MCPToolNotFoundError: Tool '{short}' not found{hint}"))
     }
 
-    /// A call without a result. What a model can mend by itself it is told as a result, where the version has it so.
-    fn not_called(&self, unanswered: RequestError) -> Result<RawJson, RpcError> {
+    /// A failed call. Invalid arguments become a result with an error, so that a model can correct them, if the
+    /// version has that.
+    fn tool_error(&self, unanswered: RequestError) -> Result<RawJson, RpcError> {
         let mends_itself = unanswered.error.kind == ErrorKind::Validation
             && unanswered.rpc.is_none()
             && self.caller.version >= ProtocolVersion::V2025_11_25;
         if !mends_itself {
-            return Err(self.refused(unanswered));
+            return Err(self.call_error(unanswered));
         }
         let content = json!([{"type": "text", "text": unanswered.error.to_string()}]);
         Ok(RawJson::from_value(&json!({"content": content, "isError": true})).expect("its keys are strings"))

@@ -1,4 +1,4 @@
-//! The resources that one client wants to hear of, and whether something that a server says is about one of them.
+//! The resource subscriptions of one client.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -7,52 +7,52 @@ use mcp_host::{ServerNotification, Subscription};
 use mcp_model::{RpcError, code};
 use mcp_transport::ServerEvent;
 
-/// How many one client may want to hear of.
-const MOST: usize = 256;
+/// Maximum number of subscriptions of a client.
+const MAX_SUBSCRIPTIONS: usize = 256;
 
-/// The subscriptions of one client. They end with it.
+/// The subscriptions of one client. Dropping them ends them.
 #[derive(Default)]
-pub(crate) struct Subscribed(Mutex<Vec<Subscription>>);
+pub(crate) struct ResourceSubscriptions(Mutex<Vec<Subscription>>);
 
-impl Subscribed {
-    /// These.
-    pub(crate) fn of(subscriptions: Vec<Subscription>) -> Subscribed {
-        Subscribed(Mutex::new(subscriptions))
+impl ResourceSubscriptions {
+    pub(crate) fn of(subscriptions: Vec<Subscription>) -> ResourceSubscriptions {
+        ResourceSubscriptions(Mutex::new(subscriptions))
     }
 
-    /// Is there one to this resource already?
+    /// Whether a URI is subscribed.
     pub(crate) fn has(&self, uri: &str) -> bool {
         self.lock().iter().any(|it| it.uri() == uri)
     }
 
-    /// Is there room for another one?
+    /// Fails if there are too many subscriptions.
     pub(crate) fn has_room(&self) -> Result<(), RpcError> {
-        match self.lock().len() < MOST {
+        match self.lock().len() < MAX_SUBSCRIPTIONS {
             true => Ok(()),
-            false => {
-                Err(RpcError::new(code::SERVER_ERROR, format!("a session may subscribe to {MOST} resources")))
-            }
+            false => Err(RpcError::new(
+                code::SERVER_ERROR,
+                format!("a session may subscribe to {MAX_SUBSCRIPTIONS} resources"),
+            )),
         }
     }
 
-    /// Takes another one in.
+    /// Adds a subscription, which replaces one with the same URI.
     pub(crate) fn add(&self, subscription: Subscription) {
         let mut all = self.lock();
         all.retain(|it| it.uri() != subscription.uri());
         all.push(subscription);
     }
 
-    /// Gives the one to this resource up.
+    /// Removes the subscription to a URI.
     pub(crate) fn remove(&self, uri: &str) {
         self.lock().retain(|it| it.uri() != uri);
     }
 
-    /// Their URIs.
+    /// The subscribed URIs.
     pub(crate) fn uris(&self) -> Vec<String> {
         self.lock().iter().map(|it| it.uri().to_owned()).collect()
     }
 
-    /// The resource that has changed, where it is one of these, or lies in one of these.
+    /// The URI of a changed resource, if a subscription covers it.
     pub(crate) fn updated<'a>(&self, said: &'a ServerNotification) -> Option<&'a str> {
         let ServerEvent::ResourceUpdated { uri } = &said.event else { return None };
         let is_its = |it: &Subscription| {
@@ -66,13 +66,13 @@ impl Subscribed {
     }
 }
 
-/// Is it this resource, or one inside of it?
+/// Whether a URI is the subscribed one or below it.
 fn covers(subscribed: &str, updated: &str) -> bool {
     let rest = updated.strip_prefix(subscribed);
     rest.is_some_and(|rest| rest.is_empty() || subscribed.ends_with('/') || rest.starts_with('/'))
 }
 
-impl fmt::Debug for Subscribed {
+impl fmt::Debug for ResourceSubscriptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.uris()).finish()
     }

@@ -1,4 +1,4 @@
-//! What a client of the era without sessions wants to hear, and how he is told.
+//! The parameters and messages of `subscriptions/listen`.
 
 use mcp_model::{RawJson, RpcError, code};
 use serde::Deserialize;
@@ -7,26 +7,25 @@ use bytes::Bytes;
 
 use crate::protocol::frame::Request;
 use crate::protocol::response;
-use crate::session::known_lists::Changed;
+use crate::session::known_lists::ListChange;
 
-/// How many resources one stream may be about.
-const MOST_RESOURCES: usize = 256;
+/// Maximum number of resources in a subscription.
+const MAX_RESOURCES: usize = 256;
 
-/// What one `subscriptions/listen` asks for.
+/// A `subscriptions/listen` request.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Wanted {
-    /// The request's id, by which its client knows what is told.
+pub(crate) struct SubscriptionRequest {
+    /// The request's id, which its notifications contain.
     id: RawJson,
     tools: bool,
     prompts: bool,
     resources: bool,
-    /// URIs of resources.
     pub(crate) updates: Vec<String>,
 }
 
-impl Wanted {
+impl SubscriptionRequest {
     /// Reads the parameters.
-    pub(crate) fn read(request: &Request) -> Result<Wanted, RpcError> {
+    pub(crate) fn read(request: &Request) -> Result<SubscriptionRequest, RpcError> {
         #[derive(Deserialize)]
         struct Params {
             #[serde(default)]
@@ -42,10 +41,10 @@ impl Wanted {
         }
         let invalid = |what: String| RpcError::new(code::INVALID_PARAMS, what);
         let Params { notifications } = request.params.read()?;
-        if notifications.resource_subscriptions.len() > MOST_RESOURCES {
-            return Err(invalid(format!("`resourceSubscriptions` may hold {MOST_RESOURCES} URIs")));
+        if notifications.resource_subscriptions.len() > MAX_RESOURCES {
+            return Err(invalid(format!("`resourceSubscriptions` may hold {MAX_RESOURCES} URIs")));
         }
-        Ok(Wanted {
+        Ok(SubscriptionRequest {
             id: request.id.clone(),
             tools: notifications.tools_list_changed,
             prompts: notifications.prompts_list_changed,
@@ -54,17 +53,17 @@ impl Wanted {
         })
     }
 
-    /// Is this one of what is wanted?
-    pub(crate) fn hears(&self, changed: Changed) -> bool {
+    /// Whether changes of a list are requested.
+    pub(crate) fn includes(&self, changed: ListChange) -> bool {
         match changed {
-            Changed::Tools => self.tools,
-            Changed::Prompts => self.prompts,
-            Changed::Resources => self.resources,
+            ListChange::Tools => self.tools,
+            ListChange::Prompts => self.prompts,
+            ListChange::Resources => self.resources,
         }
     }
 
-    /// The first message: what will be told.
-    pub(crate) fn acknowledged(&self) -> Bytes {
+    /// The first message, with what was accepted.
+    pub(crate) fn acknowledgement(&self) -> Bytes {
         let lists = [
             ("toolsListChanged", self.tools),
             ("promptsListChanged", self.prompts),
@@ -80,19 +79,19 @@ impl Wanted {
         response::notification("notifications/subscriptions/acknowledged", &params)
     }
 
-    /// A list has changed.
-    pub(crate) fn changed(&self, changed: Changed) -> Bytes {
+    /// The notification about a changed list.
+    pub(crate) fn list_changed(&self, changed: ListChange) -> Bytes {
         response::notification(changed.method(), &format!("{{{}}}", self.meta()))
     }
 
-    /// A resource has changed.
-    pub(crate) fn updated(&self, uri: &str) -> Bytes {
+    /// The notification about a changed resource.
+    pub(crate) fn resource_updated(&self, uri: &str) -> Bytes {
         let params = format!(r#"{{{},"uri":{}}}"#, self.meta(), response::text(uri));
         response::notification("notifications/resources/updated", &params)
     }
 
-    /// The result, when the gateway ends the stream.
-    pub(crate) fn ended(&self) -> String {
+    /// The result when the gateway ends the stream.
+    pub(crate) fn end_result(&self) -> String {
         format!(r#"{{"resultType":"complete",{}}}"#, self.meta())
     }
 
@@ -113,23 +112,23 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_acknowledged_and_nothing_else() {
-        let wanted = Wanted::read(&request(
+        let wanted = SubscriptionRequest::read(&request(
             r#"{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["f:x"],"later":1}}"#,
         ))
         .unwrap();
         assert_eq!(
-            wanted.acknowledged(),
+            wanted.acknowledgement(),
             concat!(
                 r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":"#,
                 r#"{"io.modelcontextprotocol/subscriptionId":"s"},"notifications":{"toolsListChanged":true,"#,
                 r#""resourceSubscriptions":["f:x"]}}}"#
             )
         );
-        assert!(wanted.hears(Changed::Tools) && !wanted.hears(Changed::Prompts));
-        assert!(wanted.updated("f:x").ends_with(br#","uri":"f:x"}}"#));
-        assert!(Wanted::read(&request("{}")).unwrap().updates.is_empty());
+        assert!(wanted.includes(ListChange::Tools) && !wanted.includes(ListChange::Prompts));
+        assert!(wanted.resource_updated("f:x").ends_with(br#","uri":"f:x"}}"#));
+        assert!(SubscriptionRequest::read(&request("{}")).unwrap().updates.is_empty());
         let many =
             format!(r#"{{"notifications":{{"resourceSubscriptions":[{}"x"]}}}}"#, "\"x\",".repeat(256));
-        assert!(Wanted::read(&request(&many)).is_err());
+        assert!(SubscriptionRequest::read(&request(&many)).is_err());
     }
 }

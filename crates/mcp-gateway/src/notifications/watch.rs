@@ -1,5 +1,5 @@
-//! What a client hears that belongs to no request of his: changed lists, changed resources, and what servers say that
-//! are his alone.
+//! Watches for notifications that belong to no request: changed lists, changed resources, and messages of leased
+//! servers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,42 +9,41 @@ use mcp_transport::ServerEvent;
 use tokio::sync::watch;
 
 use crate::access::scope::Scope;
-use crate::gateway::Inner;
-use crate::notifications::resource_subscriptions::Subscribed;
-use crate::session::known_lists::{Changed, Told};
+use crate::gateway::GatewayInner;
+use crate::notifications::resource_subscriptions::ResourceSubscriptions;
+use crate::session::known_lists::{KnownLists, ListChange};
 
-/// Somebody who wants to hear of changes.
-pub(crate) struct Watching {
-    gateway: Arc<Inner>,
+/// Watches the host for one client.
+pub(crate) struct ChangeWatcher {
+    gateway: Arc<GatewayInner>,
     scope: Arc<Scope>,
     generations: watch::Receiver<Arc<HostSnapshot>>,
-    hearing: Option<NotificationStream>,
+    events: Option<NotificationStream>,
 }
 
-/// Something to tell.
-pub(crate) enum News {
-    /// Lists have changed.
-    Lists(Vec<Changed>),
-    /// A server has said this.
+/// A change that a client may have to be notified of.
+pub(crate) enum Change {
+    Lists(Vec<ListChange>),
+    /// An event of a server.
     Said(Arc<ServerNotification>),
 }
 
-impl Watching {
-    /// From the next generation on.
-    pub(crate) fn new(gateway: &Arc<Inner>, scope: &Arc<Scope>) -> Watching {
+impl ChangeWatcher {
+    /// A watcher that begins with the current generation.
+    pub(crate) fn new(gateway: &Arc<GatewayInner>, scope: &Arc<Scope>) -> ChangeWatcher {
         let mut generations = gateway.host.subscribe();
-        // What has changed before is told as well, for the client's knowledge may be older.
+        // The client may know an earlier generation, so the current one is compared first.
         generations.mark_changed();
-        let hearing = Some(gateway.host.notifications());
-        Watching { gateway: Arc::clone(gateway), scope: Arc::clone(scope), generations, hearing }
+        let events = Some(gateway.host.notifications());
+        ChangeWatcher { gateway: Arc::clone(gateway), scope: Arc::clone(scope), generations, events }
     }
 
-    /// What is new since `told`; waits until something is. Never resolves once the host is gone. Cancel-safe.
-    pub(crate) async fn next(&mut self, told: &Mutex<Told>) -> News {
+    /// The next change. `known` is updated. Pending forever once the host is gone. Cancel-safe.
+    pub(crate) async fn next(&mut self, known: &Mutex<KnownLists>) -> Change {
         loop {
-            let hearing = async {
-                match &mut self.hearing {
-                    Some(hearing) => hearing.next().await,
+            let events = async {
+                match &mut self.events {
+                    Some(events) => events.next().await,
                     None => std::future::pending().await,
                 }
             };
@@ -53,16 +52,16 @@ impl Watching {
                 Ok(()) = self.generations.changed() => {
                     self.generations.borrow_and_update();
                     let listing = self.gateway.listing(&self.scope);
-                    let changed = told.lock().unwrap_or_else(PoisonError::into_inner).tell(&listing);
+                    let changed = known.lock().unwrap_or_else(PoisonError::into_inner).update(&listing);
                     if !changed.is_empty() {
-                        return News::Lists(changed);
+                        return Change::Lists(changed);
                     }
                 }
-                heard = hearing => match heard {
-                    Some(NotificationStreamItem::Notification(said)) => return News::Said(said),
-                    // What was missed of resources cannot be told; their servers may say it again.
+                heard = events => match heard {
+                    Some(NotificationStreamItem::Notification(said)) => return Change::Server(said),
+                    // Missed resource updates cannot be recovered.
                     Some(NotificationStreamItem::Lagged(count)) => tracing::warn!(count, "what servers said was missed"),
-                    None => self.hearing = None,
+                    None => self.events = None,
                 },
                 else => std::future::pending().await,
             }
@@ -70,12 +69,11 @@ impl Watching {
     }
 }
 
-/// What the name of a notification begins with.
 const PREFIX: &str = "notifications/";
 
-/// May a server's notification go on to a client as it is? It must be one, and none of those that mean something between the
-/// client and the gateway.
-pub(crate) fn passes(method: &str, params: &mcp_model::RawJson) -> bool {
+/// Whether a server's notification is forwarded as it is. Notifications that have a meaning between client and
+/// gateway are not.
+pub(crate) fn is_forwarded(method: &str, params: &mcp_model::RawJson) -> bool {
     const OURS: [&str; 11] = [
         "message",
         "progress",
@@ -92,11 +90,11 @@ pub(crate) fn passes(method: &str, params: &mcp_model::RawJson) -> bool {
     method.strip_prefix(PREFIX).is_some_and(|it| !OURS.contains(&it)) && params.is_object()
 }
 
-/// What a client is told of what a server said: a method, and parameters as JSON. What belongs to a call in flight has
-/// another way to its client, and what belongs to nobody in particular goes to nobody: it may be about another client.
-pub(crate) fn told(
+/// The method and parameters that a session gets for a server event. Events of running calls are sent elsewhere, and
+/// events without an owner are dropped, because they may concern another client.
+pub(crate) fn session_notification(
     said: &ServerNotification,
-    subscribed: &Subscribed,
+    subscribed: &ResourceSubscriptions,
     dialog: &DialogId,
     from: Option<LogLevel>,
 ) -> Option<(String, String)> {
@@ -111,7 +109,8 @@ pub(crate) fn told(
             loud.then(|| ("notifications/message".to_owned(), log.raw.as_str().to_owned()))
         }
         ServerEvent::Notification { method, params }
-            if is_own && passes(method, params.as_ref().unwrap_or(&mcp_model::RawJson::empty_object())) =>
+            if is_own
+                && is_forwarded(method, params.as_ref().unwrap_or(&mcp_model::RawJson::empty_object())) =>
         {
             let params = params.as_ref().map_or("{}", |it| it.as_str());
             Some((method.clone(), params.to_owned()))

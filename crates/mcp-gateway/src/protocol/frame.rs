@@ -1,8 +1,8 @@
-//! What a client sends, one JSON-RPC message at a time.
+//! Reads JSON-RPC messages of clients.
 //!
-//! The text is read once and as a whole, so that whatever is spliced into another message later is known to be JSON.
-//! The kind is decided by the keys at the top before the id is looked at. What cannot be read has an answer all the
-//! same, with the id where there is one.
+//! The whole text is checked, so that parts of it can be inserted into other messages. The top-level keys decide the
+//! kind of message before the id is checked. An unreadable message gets an error response, with its id if there is
+//! one.
 
 use std::borrow::Cow;
 
@@ -14,36 +14,32 @@ use serde_json::value::RawValue;
 use crate::protocol::meta::Meta;
 use crate::protocol::params::Params;
 
-/// How many messages a batch may hold.
-pub(crate) const MOST_IN_BATCH: usize = 64;
+/// Maximum number of messages in a batch.
+pub(crate) const MAX_BATCH: usize = 64;
 
-/// How deep a message may be: what goes on to servers must not be more than they can read.
-const DEEPEST: usize = 128;
-/// How long an id may be, in bytes: it is kept, and comes back.
-const LONGEST_ID: usize = 1024;
+/// Maximum nesting depth, which servers must be able to read.
+const MAX_DEPTH: usize = 128;
+/// Maximum size of an id in bytes, because it is stored and returned.
+const MAX_ID_BYTES: usize = 1024;
 
-/// One message.
+/// A message.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "most messages are requests, and none is moved often")]
 pub(crate) enum Incoming {
-    /// It wants an answer.
     Request(Request),
-    /// It wants none.
     Notification(Notification),
-    /// It answers something that was asked of the client.
+    /// The response to a server request.
     Response(Response),
 }
 
 /// A request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Request {
-    /// A JSON string or number, sent back as it is.
+    /// A JSON string or number, which is returned unchanged.
     pub(crate) id: RawJson,
-    /// Its method.
     pub(crate) method: ByteString,
-    /// Its parameters.
     pub(crate) params: Params,
-    /// What stands beside them.
+    /// Its `_meta`.
     pub(crate) meta: Meta,
 }
 
@@ -58,64 +54,61 @@ impl Request {
 /// A notification.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Notification {
-    /// Its method.
     pub(crate) method: ByteString,
-    /// Its parameters.
     pub(crate) params: Params,
 }
 
-/// An answer to a question of ours.
+/// The response to a server request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Response {
-    /// The id that it names, as JSON.
+    /// The request's id as JSON.
     pub(crate) id: RawJson,
-    /// What it says.
     pub(crate) outcome: Result<RawJson, RpcError>,
 }
 
-/// A text that is no message.
+/// A message that cannot be read.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Unreadable {
-    /// The id of what cannot be read, where one was found.
+pub(crate) struct FrameError {
+    /// The message's id, if it could be read.
     pub(crate) id: Option<RawJson>,
-    /// What the client is told.
+    /// The error for the client.
     pub(crate) error: RpcError,
 }
 
-impl Unreadable {
-    fn new(id: Option<RawJson>, code: i64, message: impl Into<String>) -> Unreadable {
-        Unreadable { id, error: RpcError::new(code, message) }
+impl FrameError {
+    fn new(id: Option<RawJson>, code: i64, message: impl Into<String>) -> FrameError {
+        FrameError { id, error: RpcError::new(code, message) }
     }
 }
 
-/// Reads one message. A batch is none.
-pub(crate) fn read(text: &Bytes) -> Result<Incoming, Unreadable> {
+/// Reads one message. A batch is an error.
+pub(crate) fn read(text: &Bytes) -> Result<Incoming, FrameError> {
     if text.iter().find(|it| !it.is_ascii_whitespace()) == Some(&b'[') {
         let message = "JSON-RPC batches are not part of this version of the protocol";
-        return Err(Unreadable::new(None, code::INVALID_REQUEST, message));
+        return Err(FrameError::new(None, code::INVALID_REQUEST, message));
     }
     message(text)
 }
 
-/// Reads the messages of a batch, or the only one where it is none.
-pub(crate) fn read_many(text: &Bytes) -> Result<Vec<Result<Incoming, Unreadable>>, Unreadable> {
+/// Reads the messages of a batch, or a single message.
+pub(crate) fn read_many(text: &Bytes) -> Result<Vec<Result<Incoming, FrameError>>, FrameError> {
     if text.iter().find(|it| !it.is_ascii_whitespace()) != Some(&b'[') {
         return Ok(vec![read(text)]);
     }
     let whole = RawJson::parse(text.clone())
-        .map_err(|it| Unreadable::new(None, code::PARSE_ERROR, format!("the message is no JSON: {it}")))?;
-    let invalid = |message: String| Unreadable::new(None, code::INVALID_REQUEST, message);
+        .map_err(|it| FrameError::new(None, code::PARSE_ERROR, format!("the message is no JSON: {it}")))?;
+    let invalid = |message: String| FrameError::new(None, code::INVALID_REQUEST, message);
     let items: Vec<&RawValue> = whole.read().map_err(|it| invalid(it.to_string()))?;
     match items.len() {
         0 => Err(invalid("a batch must not be empty".to_owned())),
-        many if many > MOST_IN_BATCH => {
-            Err(invalid(format!("a batch may hold {MOST_IN_BATCH} messages, this one has {many}")))
+        many if many > MAX_BATCH => {
+            Err(invalid(format!("a batch may hold {MAX_BATCH} messages, this one has {many}")))
         }
         _ => Ok(items.into_iter().map(|it| message(&whole.slice(it).into_bytes())).collect()),
     }
 }
 
-/// The members of a message, each where it stands.
+/// The top-level members of a message.
 #[derive(Default)]
 struct Members<'a> {
     jsonrpc: Option<JsonSlice<'a>>,
@@ -124,7 +117,7 @@ struct Members<'a> {
     params: Option<Result<Params, RpcError>>,
     result: Option<JsonSlice<'a>>,
     error: Option<JsonSlice<'a>>,
-    /// One of them stands there twice: nobody could say which counts.
+    /// A member is repeated, so it is ambiguous.
     is_twice: bool,
 }
 
@@ -149,7 +142,7 @@ impl<'a> Members<'a> {
             Ok(())
         })?;
         walk.finish()?;
-        // As if it were not there; only an id is looked at more closely.
+        // `null` counts as missing, except for an id.
         for member in [&mut res.jsonrpc, &mut res.method, &mut res.result, &mut res.error] {
             member.take_if(|it| it.as_str() == "null");
         }
@@ -157,14 +150,14 @@ impl<'a> Members<'a> {
     }
 }
 
-fn message(shared: &Bytes) -> Result<Incoming, Unreadable> {
-    let refused = |id: Option<RawJson>, message: &str| Unreadable::new(id, code::INVALID_REQUEST, message);
+fn message(shared: &Bytes) -> Result<Incoming, FrameError> {
+    let refused = |id: Option<RawJson>, message: &str| FrameError::new(id, code::INVALID_REQUEST, message);
     let whole = ByteString::try_from(shared.clone()).ok();
     let read = whole.as_ref().map(|it| (it, Members::read(it)));
     let Some((whole, Ok(read))) = read else {
-        // JSON that is no message is another fault than what is no JSON, wherever it begins to be that.
+        // Valid JSON that is no message has another error code than invalid JSON.
         let json = RawJson::parse(shared.clone()).map_err(|it| {
-            Unreadable::new(None, code::PARSE_ERROR, format!("the message is no JSON: {it}"))
+            FrameError::new(None, code::PARSE_ERROR, format!("the message is no JSON: {it}"))
         })?;
         return Err(match read {
             Some((_, Err(why))) if json.is_object() => {
@@ -179,8 +172,8 @@ fn message(shared: &Bytes) -> Result<Incoming, Unreadable> {
     }
     let part = |it: JsonSlice<'_>| RawJson::from_slice(whole, it);
     let plain = id.filter(|it| is_id(it.as_str())).map(part);
-    if depth(shared) > DEEPEST {
-        return Err(refused(plain, &format!("a message may be {DEEPEST} levels deep")));
+    if depth(shared) > MAX_DEPTH {
+        return Err(refused(plain, &format!("a message may be {MAX_DEPTH} levels deep")));
     }
     if jsonrpc.and_then(JsonSlice::to_text).as_deref() != Some("2.0") {
         return Err(refused(plain, "`jsonrpc` must be \"2.0\""));
@@ -191,13 +184,13 @@ fn message(shared: &Bytes) -> Result<Incoming, Unreadable> {
             Some(Cow::Owned(method)) => method.into(),
             None => return Err(refused(plain, "`method` must be a string")),
         };
-        // Some write `null` for the id that a notification must not have; of a request it is none.
+        // Some clients send `null` as the id of a notification.
         let id = id.filter(|it| it.as_str() != "null" || !method.starts_with("notifications/"));
         let params = match params.unwrap_or_else(|| Ok(Params::none())) {
             Ok(params) => params,
-            // Nobody waits for an answer.
+            // A notification has no response that could carry the error.
             Err(_) if id.is_none() => Params::none(),
-            Err(error) => return Err(Unreadable { id: plain, error }),
+            Err(error) => return Err(FrameError { id: plain, error }),
         };
         return match (id, plain) {
             (None, _) => Ok(Incoming::Notification(Notification { method, params })),
@@ -215,20 +208,20 @@ fn message(shared: &Bytes) -> Result<Incoming, Unreadable> {
     };
     match plain {
         Some(id) => Ok(Incoming::Response(Response { id, outcome })),
-        // It answers nothing of ours, and two peers that answered such answers would never end.
+        // It matches no request. An error response to a response could loop forever.
         None => Ok(Incoming::Response(Response { id: RawJson::empty_object(), outcome })),
     }
 }
 
-/// How deep the JSON is, or a bit more, where that is not too deep.
+/// An upper bound of the nesting depth, exact if the text is deep.
 fn depth(text: &[u8]) -> usize {
-    // Each level has two ends.
-    if text.len() <= 2 * DEEPEST {
+    // Each level has two delimiters.
+    if text.len() <= 2 * MAX_DEPTH {
         return text.len() / 2;
     }
-    // As deep as there are beginnings at most, and few messages have many.
-    let begun = memchr::memchr2_iter(b'{', b'[', text).take(DEEPEST + 1).count();
-    if begun <= DEEPEST {
+    // Most messages have few opening delimiters.
+    let begun = memchr::memchr2_iter(b'{', b'[', text).take(MAX_DEPTH + 1).count();
+    if begun <= MAX_DEPTH {
         return begun;
     }
     let (mut deepest, mut now, mut in_text, mut escaped) = (0, 0usize, false, false);
@@ -248,9 +241,9 @@ fn depth(text: &[u8]) -> usize {
     deepest
 }
 
-/// May it be the id of a request? Strings and numbers.
+/// Whether a JSON text is a valid request id: a string or a number.
 fn is_id(id: &str) -> bool {
-    id.len() <= LONGEST_ID && matches!(id.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'))
+    id.len() <= MAX_ID_BYTES && matches!(id.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'))
 }
 
 #[cfg(test)]
@@ -313,7 +306,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":"x","params":[1]}"#,
             &format!("{} 1", code::INVALID_PARAMS),
         );
-        // Half of a surrogate pair is JSON, and no name.
+        // Half of a surrogate pair is valid JSON, but no valid name.
         check(
             r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"\ud800":1}}"#,
             &format!("{} 1", code::INVALID_PARAMS),
@@ -344,6 +337,6 @@ mod tests {
         assert_eq!(many(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}, 7]"#), Ok(2));
         assert_eq!(many(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Ok(1));
         assert!(many("[]").is_err());
-        assert!(many(&format!("[{}1]", "1,".repeat(MOST_IN_BATCH))).is_err());
+        assert!(many(&format!("[{}1]", "1,".repeat(MAX_BATCH))).is_err());
     }
 }

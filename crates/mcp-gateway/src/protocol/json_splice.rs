@@ -1,7 +1,4 @@
-//! Members of JSON objects, changed without reading the rest: a definition under another name, a result that says what
-//! kind of result it is.
-//!
-//! Everything else stays the bytes it was.
+//! Changes members of JSON objects without parsing the rest, which keeps its bytes.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,15 +11,15 @@ use serde_json::value::RawValue;
 
 use crate::protocol::response;
 
-/// The definition with this `name`; one that has none gets it.
-pub(crate) fn named(definition: &RawJson, name: &str) -> Vec<u8> {
+/// The definition with another `name`, which is added if it is missing.
+pub(crate) fn with_name(definition: &RawJson, name: &str) -> Vec<u8> {
     #[derive(Deserialize)]
-    struct Wire<'a> {
+    struct RawDefinition<'a> {
         #[serde(borrow)]
         name: Option<&'a RawValue>,
     }
     let text = definition.as_bytes();
-    let found = definition.read::<Wire<'_>>().ok().and_then(|it| it.name);
+    let found = definition.read::<RawDefinition<'_>>().ok().and_then(|it| it.name);
     let name = response::text(name);
     let mut res = Vec::with_capacity(text.len() + name.len() + 10);
     match found {
@@ -37,13 +34,13 @@ pub(crate) fn named(definition: &RawJson, name: &str) -> Vec<u8> {
     res
 }
 
-/// The result, a JSON object, with those of these members that it lacks. Values are JSON texts.
-pub(crate) fn completed(result: &RawJson, members: &[(&str, &str)]) -> Bytes {
+/// The object with these members added where they are missing. Values are JSON texts.
+pub(crate) fn with_defaults(result: &RawJson, members: &[(&str, &str)]) -> Bytes {
     if !result.is_object() {
         return result.clone().into_bytes();
     }
     let text = result.as_bytes();
-    // What is nowhere in the text is no key of it either, and that is the common case.
+    // Fast path: most texts do not contain the keys.
     let maybe = |key: &str| memchr::memmem::find(text, key.as_bytes()).is_some();
     let keys = match members.iter().any(|(key, _)| maybe(key)) || memchr::memmem::find(text, b"\\u").is_some()
     {
@@ -63,21 +60,21 @@ pub(crate) fn completed(result: &RawJson, members: &[(&str, &str)]) -> Bytes {
     res.into()
 }
 
-/// The members of a JSON object, by name. Empty for anything else.
+/// The members of a JSON object, sorted by name. Empty for other values.
 pub(crate) fn members(object: &RawJson) -> Vec<(String, RawJson)> {
     let read: std::collections::BTreeMap<Cow<'_, str>, &RawValue> = object.read().unwrap_or_default();
     read.into_iter().map(|(key, it)| (key.into_owned(), object.slice(it))).collect()
 }
 
-/// The members of a JSON object as they stand there, one that stands there twice as well. `None` for anything else.
-pub(crate) fn ordered(object: &RawJson) -> Option<Vec<(String, RawJson)>> {
+/// The members of a JSON object in their order, including repeated ones. `None` for other values.
+pub(crate) fn ordered_members(object: &RawJson) -> Option<Vec<(String, RawJson)>> {
     let Ordered(members) = object.read().ok()?;
     Some(members.into_iter().map(|(key, it)| (key, object.slice(it))).collect())
 }
 
-/// The object with other values, JSON texts, where `with` gives one for a member's name and value. Every member is asked
-/// about, one that stands there twice as well. Anything else than an object is left as it is.
-pub(crate) fn replaced(object: &RawJson, with: impl Fn(&str, &str) -> Option<String>) -> RawJson {
+/// The object with replaced values. `with` gets the name and value of each member, including repeated ones, and
+/// returns the new JSON text or `None`. Other values are returned unchanged.
+pub(crate) fn replace_values(object: &RawJson, with: impl Fn(&str, &str) -> Option<String>) -> RawJson {
     let Ok(Ordered(members)) = object.read() else { return object.clone() };
     let text = object.as_str();
     let mut res = String::with_capacity(text.len() + 80);
@@ -97,13 +94,13 @@ pub(crate) fn replaced(object: &RawJson, with: impl Fn(&str, &str) -> Option<Str
 }
 
 /// The object without the members of this name.
-pub(crate) fn without(object: &RawJson, name: &str) -> RawJson {
+pub(crate) fn without_member(object: &RawJson, name: &str) -> RawJson {
     let text = object.as_bytes();
-    // What is nowhere in the text is no member either, and that is the common case.
+    // Fast path: most texts do not contain the name.
     if memchr::memmem::find(text, name.as_bytes()).is_none() && memchr::memchr(b'\\', text).is_none() {
         return object.clone();
     }
-    let Some(members) = ordered(object) else { return object.clone() };
+    let Some(members) = ordered_members(object) else { return object.clone() };
     if members.iter().all(|(key, _)| key != name) {
         return object.clone();
     }
@@ -141,7 +138,7 @@ fn top_keys(object: &RawJson) -> BTreeSet<String> {
     members(object).into_iter().map(|(key, _)| key).collect()
 }
 
-/// Writes the object `text` with `member` before all others.
+/// Writes the object `text` with `member` inserted at the front.
 fn with_first(res: &mut Vec<u8>, text: &[u8], member: &str) {
     res.push(b'{');
     res.extend_from_slice(member.as_bytes());
@@ -162,7 +159,7 @@ mod tests {
 
     #[track_caller]
     fn check_named(text: &str, want: &str) {
-        assert_eq!(String::from_utf8(named(&json(text), "s__\"t")).unwrap(), want);
+        assert_eq!(String::from_utf8(with_name(&json(text), "s__\"t")).unwrap(), want);
     }
 
     #[test]
@@ -178,7 +175,7 @@ mod tests {
     #[track_caller]
     fn check_completed(text: &str, want: &str) {
         let members = [("resultType", r#""complete""#), ("ttlMs", "0")];
-        assert_eq!(completed(&json(text), &members), want);
+        assert_eq!(with_defaults(&json(text), &members), want);
     }
 
     #[test]
@@ -201,9 +198,9 @@ mod tests {
             (r#"{"k":0}"#, r#"{"k":0}"#),
             ("[1]", "[1]"),
         ] {
-            assert_eq!(replaced(&json(text), with).as_str(), want);
+            assert_eq!(replace_values(&json(text), with).as_str(), want);
         }
-        assert_eq!(without(&json(r#"{"k":1,"a": 2,"\u006b":3}"#), "k").as_str(), r#"{"a":2}"#);
-        assert_eq!(without(&json("{ }"), "k").as_str(), "{ }");
+        assert_eq!(without_member(&json(r#"{"k":1,"a": 2,"\u006b":3}"#), "k").as_str(), r#"{"a":2}"#);
+        assert_eq!(without_member(&json("{ }"), "k").as_str(), "{ }");
     }
 }

@@ -1,6 +1,6 @@
-//! What stands beside a request's parameters: `_meta`, which says who asks, in which version, and what he wants to hear.
+//! The `_meta` of a request: protocol version, client capabilities, progress token, log level and dialog.
 //!
-//! A member of the wrong type is as good as none, but for those that the stateless era demands.
+//! A member of the wrong type counts as missing, except for those that the modern era requires.
 
 use std::borrow::Cow;
 
@@ -8,32 +8,32 @@ use mcp_model::{LogLevel, ProtocolVersion, RawJson, RpcError, TraceContext, code
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::methods::initialize::MOST_CAPABILITIES;
+use crate::methods::initialize::MAX_CAPABILITY_BYTES;
 use crate::protocol::json_splice;
 use crate::protocol::params::Params;
 
-/// The member in which a client of the stateless era names its dialog.
+/// The member in which a client without a session names its dialog.
 pub const DIALOG_KEY: &str = "mcp-host/dialog";
 
-/// How long a progress token may be, in bytes: it comes back with each progress.
+/// Maximum size of a progress token in bytes, because each progress notification repeats it.
 const MOST_TOKEN: usize = 256;
 
 /// The `_meta` of a request.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Meta {
-    /// Wants to hear of progress, under this token: a JSON string or number.
+    /// The token for progress notifications: a JSON string or number.
     pub(crate) progress_token: Option<RawJson>,
-    /// `io.modelcontextprotocol/protocolVersion`, as it stands there.
+    /// `io.modelcontextprotocol/protocolVersion`, unparsed.
     pub(crate) version: Option<String>,
     /// `io.modelcontextprotocol/clientCapabilities`, an object.
     pub(crate) capabilities: Option<RawJson>,
     /// `io.modelcontextprotocol/logLevel`.
     pub(crate) log_level: Option<LogLevel>,
-    /// The dialog it belongs to.
+    /// The name of its dialog.
     pub(crate) dialog: Option<String>,
-    /// The trace it belongs to.
+    /// Its trace context.
     pub(crate) trace: Option<TraceContext>,
-    /// All of it but the dialog's name, an object.
+    /// The whole object without the dialog's name.
     pub(crate) raw: Option<RawJson>,
 }
 
@@ -56,7 +56,7 @@ struct Wire<'a> {
 }
 
 impl Meta {
-    /// Reads it out of a request's parameters.
+    /// Reads `_meta` from a request's parameters.
     pub(crate) fn of(params: &Params) -> Meta {
         let Some(meta) = params.get("_meta") else { return Meta::default() };
         let Ok(wire) = meta.read::<Wire<'_>>() else { return Meta::default() };
@@ -76,24 +76,24 @@ impl Meta {
             version: text(wire.version),
             capabilities: wire
                 .capabilities
-                .filter(|it| it.get().len() <= MOST_CAPABILITIES)
+                .filter(|it| it.get().len() <= MAX_CAPABILITY_BYTES)
                 .map(part)
                 .filter(RawJson::is_object),
             log_level: text(wire.log_level).and_then(|it| it.parse().ok()),
             dialog: text(wire.dialog).filter(|it| !it.is_empty()),
             trace,
-            // What dialogs are called is between the client and the gateway.
-            raw: Some(json_splice::without(meta, DIALOG_KEY)).filter(RawJson::is_object),
+            // The dialog's name is not forwarded to servers.
+            raw: Some(json_splice::without_member(meta, DIALOG_KEY)).filter(RawJson::is_object),
         }
     }
 
-    /// Does it say a version, as every request of the stateless era does and no other?
+    /// Whether it has a protocol version, as exactly the modern requests do.
     pub(crate) fn is_modern(&self) -> bool {
         self.version.is_some()
     }
 
-    /// What the stateless era demands, or what is missing of it.
-    pub(crate) fn demanded(&self) -> Result<(ProtocolVersion, RawJson), RpcError> {
+    /// What the modern era requires, or the error about what is missing.
+    pub(crate) fn required(&self) -> Result<(ProtocolVersion, RawJson), RpcError> {
         let missing = |what: &str| {
             let message = format!("`_meta` must hold `io.modelcontextprotocol/{what}`");
             RpcError::new(code::INVALID_PARAMS, message)
@@ -107,7 +107,7 @@ impl Meta {
     }
 }
 
-/// A version that is not spoken without a session.
+/// The error for a version without stateless requests.
 pub(crate) fn unsupported(requested: &str) -> RpcError {
     let requested: String = requested.chars().take(40).collect();
     let data = serde_json::json!({
@@ -139,7 +139,7 @@ mod tests {
             read(r#"{"progressToken":"t","mcp-host/dialog":"d","io.modelcontextprotocol/logLevel":"info"}"#);
         assert_eq!(meta.progress_token.unwrap().as_str(), r#""t""#);
         assert_eq!((meta.dialog.as_deref(), meta.log_level), (Some("d"), Some(LogLevel::Info)));
-        // A dialog's name goes no further than here.
+        // The dialog's name is not forwarded.
         for dialog in [r#""mcp-host/dialog":"d""#, r#""mcp-host\/dialog":null"#] {
             let raw = read(&format!(r#"{{"a": 1,{dialog},"b":2}}"#)).raw;
             assert_eq!(raw.unwrap().as_str(), r#"{"a":1,"b":2}"#);
@@ -148,7 +148,7 @@ mod tests {
 
     #[track_caller]
     fn check_demanded(meta: &str, want: &str) {
-        let got = match read(meta).demanded() {
+        let got = match read(meta).required() {
             Ok((version, capabilities)) => format!("{version} {}", capabilities.as_str()),
             Err(error) => error.message,
         };

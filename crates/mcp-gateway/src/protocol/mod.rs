@@ -1,4 +1,4 @@
-//! The messages of MCP as the gateway reads and writes them.
+//! Reading and writing MCP messages.
 
 pub(crate) mod frame;
 pub(crate) mod json_splice;

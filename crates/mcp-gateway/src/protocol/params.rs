@@ -1,4 +1,4 @@
-//! The parameters of a message, read once: whoever wants one of them later need not read the others again.
+//! The parameters of a message, split into members once.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -7,14 +7,14 @@ use bytestring::ByteString;
 use mcp_model::{JsonCursor, RawJson, RpcError, code};
 use serde::de::DeserializeOwned;
 
-/// Names that need not be copied, for every client writes them.
+/// Common member names, which are not copied.
 const KNOWN: [&str; 9] =
     ["name", "arguments", "_meta", "uri", "cursor", "requestState", "inputResponses", "requestId", "level"];
 
-/// Up to how many members are compared with each other one by one.
+/// Up to this number of members, names are compared one by one.
 const FEW: usize = 12;
 
-/// The parameters of a message: a JSON object in which no name stands twice.
+/// The parameters of a message: a JSON object without repeated names.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Params {
     raw: RawJson,
@@ -22,12 +22,13 @@ pub(crate) struct Params {
 }
 
 impl Params {
-    /// None.
+    /// No parameters.
     pub(crate) fn none() -> Params {
         Params { raw: RawJson::empty_object(), members: Vec::new() }
     }
 
-    /// Reads the value at which `walk` through `whole` stands. Where it is JSON, but no parameters, why not.
+    /// Reads the value at the position of `walk` in `whole`. The inner error is for valid JSON that is no valid
+    /// parameters.
     pub(crate) fn walked(
         walk: &mut JsonCursor<'_>,
         whole: &ByteString,
@@ -47,14 +48,14 @@ impl Params {
         });
         let passed = match read {
             Ok(passed) => passed,
-            // A name may be half of a character, of which only a reader of names takes notice.
+            // A name may contain half of a surrogate pair, which only reading it as text detects.
             Err(why) => {
                 *walk = start;
                 walk.skip_value()?;
                 return invalid(&format!("`params` cannot be read: {why}"));
             }
         };
-        // Of two members of one name nobody could say which counts.
+        // A repeated name would be ambiguous.
         let is_twice = match members.len() {
             0..=FEW => {
                 members.iter().enumerate().any(|(at, (key, _))| members[..at].iter().any(|it| it.0 == *key))
@@ -67,34 +68,34 @@ impl Params {
         Ok(Ok(Params { raw: RawJson::from_slice(whole, passed), members }))
     }
 
-    /// The same of a text that is nothing else.
+    /// Reads the parameters from a text of their own.
     #[cfg(test)]
     pub(crate) fn of(raw: RawJson) -> Result<Params, RpcError> {
         let whole = ByteString::from(raw.as_str());
         Params::walked(&mut JsonCursor::new(&whole), &whole).expect("it is JSON")
     }
 
-    /// All of them, as they came.
+    /// The whole object, unchanged.
     pub(crate) fn raw(&self) -> &RawJson {
         &self.raw
     }
 
-    /// The one of this name.
+    /// The member of this name.
     pub(crate) fn get(&self, name: &str) -> Option<&RawJson> {
         self.members.iter().find(|(key, _)| key == name).map(|(_, it)| it)
     }
 
-    /// The text of this name; `None` where there is none, or something else.
+    /// The string member of this name.
     pub(crate) fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         self.get(name)?.to_text()
     }
 
-    /// Each of them with its name, in the order in which they came.
+    /// All members in their order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &RawJson)> {
         self.members.iter().map(|(key, it)| (&**key, it))
     }
 
-    /// Reads them as `T`.
+    /// Deserializes the object.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, RpcError> {
         self.raw
             .read()
@@ -102,7 +103,7 @@ impl Params {
     }
 }
 
-/// A member's name, not copied where every client writes it.
+/// A member's name, shared if it is a common one.
 fn known(name: Cow<'_, str>) -> Cow<'static, str> {
     match KNOWN.iter().find(|it| **it == name) {
         Some(it) => Cow::Borrowed(it),

@@ -1,12 +1,12 @@
-//! What is sent to a client: JSON-RPC messages, put together from bytes that are known to be JSON.
+//! Writes JSON-RPC messages from parts that are valid JSON.
 //!
-//! Invariant: no message holds a line break, so that it is one line on a pipe and one `data` field of an event. JSON
-//! has line breaks only between its tokens, where a space is as good.
+//! A message has no line break, so it is one line on stdio and one `data` field of an event. JSON has line breaks
+//! only between tokens, where a space is equivalent.
 
 use bytes::Bytes;
 use mcp_model::{RawJson, RpcError};
 
-/// An answer with a result.
+/// A response with a result.
 pub(crate) fn result(id: &RawJson, result: &[u8]) -> Bytes {
     let mut res = Vec::with_capacity(result.len() + id.as_bytes().len() + 40);
     res.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
@@ -17,7 +17,7 @@ pub(crate) fn result(id: &RawJson, result: &[u8]) -> Bytes {
     one_line(res)
 }
 
-/// An answer with an error. Without an id it is that of a message which nobody could read.
+/// A response with an error. It has no id if the request could not be read.
 pub(crate) fn error(id: Option<&RawJson>, error: &RpcError) -> Bytes {
     let error = serde_json::to_vec(error).expect("an error is JSON");
     let id = id.map_or(&b"null"[..], RawJson::as_bytes);
@@ -35,14 +35,14 @@ pub(crate) fn notification(method: &str, params: &str) -> Bytes {
     one_line(format!(r#"{{"jsonrpc":"2.0","method":{},"params":{params}}}"#, text(method)).into_bytes())
 }
 
-/// A question to the client.
+/// A request to the client.
 pub(crate) fn request(id: u64, method: &str, params: &str) -> Bytes {
     one_line(
         format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{},"params":{params}}}"#, text(method)).into_bytes(),
     )
 }
 
-/// The answers to a batch.
+/// The responses to a batch.
 pub(crate) fn batch(answers: &[Bytes]) -> Bytes {
     let mut res = vec![b'['];
     for (at, answer) in answers.iter().enumerate() {

@@ -1,12 +1,12 @@
-//! How the host's failures are told to a client: the server's own error as it came, else the host's words under a number.
+//! The JSON-RPC errors for failed calls: the server's own error, or the host's message with a code.
 
 use mcp_host::{HostError, RequestError};
 use mcp_model::{ErrorKind, RawJson, RpcError, code};
 
 use crate::protocol::json_splice;
 
-/// A failure of the host's as JSON-RPC has it: what the client did wrong is told as such.
-pub(crate) fn rpc_error(failure: &HostError) -> RpcError {
+/// The error for a failure of the host. Mistakes of the client have a code of their own.
+pub(crate) fn call_error(failure: &HostError) -> RpcError {
     let code = match failure.kind {
         ErrorKind::ToolNotFound | ErrorKind::Validation => code::INVALID_PARAMS,
         ErrorKind::Config
@@ -25,18 +25,18 @@ pub(crate) fn rpc_error(failure: &HostError) -> RpcError {
     RpcError::new(code, message)
 }
 
-/// What a client that can do this is told where there is no result.
-pub(crate) fn refused(unanswered: RequestError, capabilities: &RawJson) -> RpcError {
+/// The error for a call that a server refused.
+pub(crate) fn server_error(unanswered: RequestError, capabilities: &RawJson) -> RpcError {
     let RequestError { error: failure, rpc, server: _ } = unanswered;
-    let Some(error) = rpc else { return rpc_error(&failure) };
+    let Some(error) = rpc else { return call_error(&failure) };
     match error.code {
-        // What one server says of its own wire is nothing that the client should think of this one.
+        // A server's protocol error concerns its connection to the host, not the client's connection.
         code::PARSE_ERROR
         | code::INVALID_REQUEST
         | code::METHOD_NOT_FOUND
         | code::HEADER_MISMATCH
         | code::UNSUPPORTED_PROTOCOL_VERSION => RpcError { code: code::INTERNAL_ERROR, ..*error },
-        // Who can do what is missed would look for the fault in vain.
+        // A client that has the capability could not act on this error.
         code::MISSING_CLIENT_CAPABILITY if !lacks(capabilities, error.data.as_ref()) => {
             RpcError { code: code::INTERNAL_ERROR, ..*error }
         }
@@ -44,7 +44,7 @@ pub(crate) fn refused(unanswered: RequestError, capabilities: &RawJson) -> RpcEr
     }
 }
 
-/// Is there one that is required, by the `data` of an error, and not among these?
+/// Whether the client lacks a capability that the error's `data` requires.
 fn lacks(capabilities: &RawJson, data: Option<&RawJson>) -> bool {
     let required = data.map(json_splice::members).unwrap_or_default();
     let required = required.iter().find(|(key, _)| key == "requiredCapabilities");

@@ -1,4 +1,4 @@
-//! Who asks, in which version, what he may see, and where he hears what comes before his answer.
+//! The context of a request: its client, version, scope, dialog and message sender.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,72 +9,70 @@ use mcp_transport::{CallerId, ClientCapabilities};
 use crate::access::principal::Principal;
 use crate::access::scope::Scope;
 use crate::protocol::meta::Meta;
-use crate::session::elicitation::Answers;
-use crate::session::outbound_queue::Outlet;
+use crate::session::elicitation::SupportedRequests;
+use crate::session::outbound_queue::MessageSender;
 use crate::session::state::Session;
 
-/// What a client can do, read when it matters, and once.
+/// A client's capabilities, parsed at first use.
 #[derive(Debug)]
-pub(crate) struct Able {
-    /// As he said it: an object.
+pub(crate) struct ClientFeatures {
+    /// As the client sent them: an object.
     pub(crate) capabilities: RawJson,
-    /// What he can be asked, and what servers are told of it.
-    read: OnceLock<(Answers, Option<ClientCapabilities>)>,
+    /// The server requests that it supports, and the capabilities for servers.
+    read: OnceLock<(SupportedRequests, Option<ClientCapabilities>)>,
 }
 
-impl Able {
-    /// Who says this of himself.
-    pub(crate) fn of(capabilities: RawJson) -> Arc<Able> {
-        Arc::new(Able { capabilities, read: OnceLock::new() })
+impl ClientFeatures {
+    pub(crate) fn of(capabilities: RawJson) -> Arc<ClientFeatures> {
+        Arc::new(ClientFeatures { capabilities, read: OnceLock::new() })
     }
 
-    /// What he can be asked.
-    pub(crate) fn answers(&self) -> Answers {
+    /// The server requests that the client supports.
+    pub(crate) fn supported_requests(&self) -> SupportedRequests {
         self.read().0
     }
 
-    /// What servers are told of it.
-    pub(crate) fn told(&self) -> Option<ClientCapabilities> {
+    /// The capabilities that servers are told.
+    pub(crate) fn upstream_capabilities(&self) -> Option<ClientCapabilities> {
         self.read().1.clone()
     }
 
-    fn read(&self) -> &(Answers, Option<ClientCapabilities>) {
+    fn read(&self) -> &(SupportedRequests, Option<ClientCapabilities>) {
         self.read.get_or_init(|| {
-            (Answers::of(&self.capabilities), ClientCapabilities::new(self.capabilities.clone()))
+            (SupportedRequests::of(&self.capabilities), ClientCapabilities::new(self.capabilities.clone()))
         })
     }
 }
 
-/// The client behind one request.
+/// The client of one request.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    /// The version of the request.
     pub(crate) version: ProtocolVersion,
-    /// What he sees.
+    /// The part of the catalog that it sees.
     pub(crate) scope: Arc<Scope>,
-    /// The dialog it belongs to, if any.
+    /// The dialog of the request, if any.
     pub(crate) dialog: Option<Arc<Dialog>>,
-    /// What he can do.
-    pub(crate) able: Arc<Able>,
-    /// Where he hears of this request.
-    pub(crate) outlet: Outlet,
-    /// His session, in the era that has them.
+    /// The client's capabilities.
+    pub(crate) features: Arc<ClientFeatures>,
+    /// Sends messages that precede the response.
+    pub(crate) sender: MessageSender,
+    /// The session, in the legacy era.
     pub(crate) session: Option<Arc<Session>>,
-    /// Whose his calls are: one for each session or dialog, else for each request.
+    /// Identifies the caller to the host: one id for each session or dialog, otherwise for each request.
     pub(crate) owner: CallerId,
-    /// Whose token he has.
+    /// The client's identity.
     pub(crate) principal: Principal,
 }
 
 impl Caller {
     /// The client of a session.
-    pub(crate) fn of_session(session: &Arc<Session>, outlet: Outlet) -> Caller {
+    pub(crate) fn of_session(session: &Arc<Session>, sender: MessageSender) -> Caller {
         Caller {
             version: session.version,
             scope: Arc::clone(&session.scope),
             dialog: Some(Arc::clone(&session.dialog)),
-            able: Arc::clone(&session.able),
-            outlet,
+            features: Arc::clone(&session.features),
+            sender,
             session: Some(Arc::clone(session)),
             owner: session.owner,
             principal: session.principal.clone(),
@@ -86,16 +84,16 @@ impl Caller {
         self.version.era()
     }
 
-    /// The dialog's name.
+    /// The dialog's id.
     pub(crate) fn dialog_id(&self) -> Option<DialogId> {
         self.dialog.as_ref().map(|it| it.id().clone())
     }
 
-    /// From which level on he wants log messages that come of this request.
+    /// The minimum level of log messages for this request; `None` for no messages.
     pub(crate) fn log_level(&self, meta: &Meta) -> Option<LogLevel> {
         match (self.era(), &self.session) {
             (Era::Modern, _) => meta.log_level,
-            // Who never said a level hears all: the specification leaves it to the server.
+            // Without a level the server decides, and the gateway sends all messages.
             (Era::Legacy, Some(session)) => Some(session.log_level().unwrap_or(LogLevel::Debug)),
             (Era::Legacy, None) => None,
         }

@@ -1,8 +1,7 @@
-//! The dialogs of the stateless era, by the names that their clients give them.
+//! The dialogs of clients without sessions, by the names that the clients chose.
 //!
-//! A name counts for its client alone: nobody reaches another one's dialog by guessing it. Where there are no tokens all
-//! clients are one, and two who choose the same name share a dialog. What a dialog has leased goes when it was not used
-//! for a while.
+//! A name is valid only for its client, so it cannot be guessed by others. Without tokens all clients count as one,
+//! and equal names share a dialog. An unused dialog ends, and with it its leases.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,17 +14,17 @@ use tokio::time::Instant;
 use crate::access::principal::Principal;
 use crate::access::secret_id::secret_id;
 use crate::limits::bounds::Bounds;
-use crate::session::registry::{Full, makes_room};
+use crate::session::registry::{CapacityError, is_evictable};
 
-/// The longest name of a dialog, in bytes.
-pub(crate) const LONGEST_NAME: usize = 256;
+/// Maximum size of a dialog's name in bytes.
+pub(crate) const MAX_NAME_BYTES: usize = 256;
 
-/// The dialogs.
+/// The dialogs of all clients.
 #[derive(Debug)]
 pub(crate) struct Dialogs {
     table: Mutex<HashMap<(Principal, String), Entry>>,
     most: usize,
-    most_of_one: usize,
+    max_per_client: usize,
 }
 
 #[derive(Debug)]
@@ -36,19 +35,19 @@ struct Entry {
 }
 
 impl Dialogs {
-    /// No dialogs, of as many as the bounds allow.
+    /// An empty table with these limits.
     pub(crate) fn new(bounds: &Bounds) -> Dialogs {
-        Dialogs { table: Mutex::default(), most: bounds.sessions, most_of_one: bounds.sessions_of_one }
+        Dialogs { table: Mutex::default(), most: bounds.sessions, max_per_client: bounds.sessions_per_client }
     }
 
-    /// The dialog of this name, which begins where there is none yet.
+    /// The dialog of this name, which is created if it is missing.
     pub(crate) fn of(
         &self,
         host: &Host,
         principal: &Principal,
         name: &str,
         now: Instant,
-    ) -> Result<(Arc<Dialog>, CallerId), Full> {
+    ) -> Result<(Arc<Dialog>, CallerId), CapacityError> {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (principal.clone(), name.to_owned());
         if let Some(entry) = table.get_mut(&key) {
@@ -56,21 +55,21 @@ impl Dialogs {
             return Ok((Arc::clone(&entry.dialog), entry.owner));
         }
         let own = table.keys().filter(|(it, _)| it == principal).count();
-        if table.len() >= self.most || own >= self.most_of_one {
+        if table.len() >= self.most || own >= self.max_per_client {
             let own = table.iter().filter(|((it, _), entry)| it == principal && entry.is_free());
             let oldest = own.min_by_key(|(_, it)| it.last_used);
-            let oldest = oldest.filter(|(_, it)| makes_room(principal, it.last_used, now));
-            let oldest = oldest.map(|(key, _)| key.clone()).ok_or(Full)?;
+            let oldest = oldest.filter(|(_, it)| is_evictable(principal, it.last_used, now));
+            let oldest = oldest.map(|(key, _)| key.clone()).ok_or(CapacityError)?;
             table.remove(&oldest);
         }
-        // Its own name inside is nobody's to choose: two clients may well choose the same.
+        // The internal id is random, because two clients may choose the same name.
         let dialog = Arc::new(host.dialog(DialogId::new(secret_id())));
         let owner = CallerId::unique();
         table.insert(key, Entry { dialog: Arc::clone(&dialog), owner, last_used: now });
         Ok((dialog, owner))
     }
 
-    /// Drops what has not been used for as long as `idle`.
+    /// Removes dialogs that were unused for `idle`.
     pub(crate) fn drop_unused(&self, now: Instant, idle: Duration) {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         table.retain(|_, it| {
@@ -81,19 +80,19 @@ impl Dialogs {
         });
     }
 
-    /// Drops all of them.
+    /// Removes all dialogs.
     pub(crate) fn drop_all(&self) {
         self.table.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// How many there are.
+    /// The number of dialogs.
     pub(crate) fn len(&self) -> usize {
         self.table.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 }
 
 impl Entry {
-    /// Does no request of it run?
+    /// Whether no request of the dialog is running.
     fn is_free(&self) -> bool {
         Arc::strong_count(&self.dialog) == 1
     }

@@ -1,7 +1,7 @@
-//! What servers ask while a call runs, on its way to the client whose call it is.
+//! Passes server requests (sampling, elicitation, roots) of a running call to its client.
 //!
-//! In the era with sessions the client is asked on the call's own way. In the one without nobody may ask him: the
-//! question is laid down beside the call, which then answers that it needs input ([`crate::session::pending_input`]).
+//! A client with a session receives the request during the call. A client without a session cannot receive requests:
+//! its call returns that it needs input ([`crate::session::pending_input`]).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,55 +12,55 @@ use mcp_transport::{RawRequestHandler, RawServerRequest};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::protocol::json_splice;
-use crate::session::outbound_queue::Outlet;
+use crate::session::outbound_queue::MessageSender;
 use crate::session::state::Session;
 
-/// What a client says that he answers.
+/// The server requests that a client supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Answers {
-    sampling: Option<Sampling>,
-    elicitation: Option<Modes>,
+pub(crate) struct SupportedRequests {
+    sampling: Option<SamplingSupport>,
+    elicitation: Option<ElicitationModes>,
     roots: bool,
 }
 
-/// How far a client samples.
+/// The extent of sampling support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sampling {
+enum SamplingSupport {
     Plain,
     WithTools,
 }
 
-/// In which ways a client lets its user be asked.
+/// The supported elicitation modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Modes {
+enum ElicitationModes {
     Form,
     Url,
     Both,
 }
 
-impl Answers {
-    /// Reads it out of his capabilities. What is no object there is as good as not there.
-    pub(crate) fn of(capabilities: &RawJson) -> Answers {
+impl SupportedRequests {
+    /// Reads them from capabilities. Values that are no objects count as missing.
+    pub(crate) fn of(capabilities: &RawJson) -> SupportedRequests {
         let members = json_splice::members(capabilities);
         let declared = |key: &str| members.iter().find(|(name, it)| name == key && it.is_object());
         let within = |of: &RawJson, key: &str| {
             json_splice::members(of).iter().any(|(name, it)| name == key && it.is_object())
         };
         let sampling = declared("sampling").map(|(_, it)| match within(it, "tools") {
-            true => Sampling::WithTools,
-            false => Sampling::Plain,
+            true => SamplingSupport::WithTools,
+            false => SamplingSupport::Plain,
         });
         let elicitation =
             declared("elicitation").map(|(_, it)| match (within(it, "form"), within(it, "url")) {
-                (true, true) => Modes::Both,
-                (false, true) => Modes::Url,
-                // Before there were modes there was the form.
-                (true | false, false) => Modes::Form,
+                (true, true) => ElicitationModes::Both,
+                (false, true) => ElicitationModes::Url,
+                // Clients of versions without modes support the form.
+                (true | false, false) => ElicitationModes::Form,
             });
-        Answers { sampling, elicitation, roots: declared("roots").is_some() }
+        SupportedRequests { sampling, elicitation, roots: declared("roots").is_some() }
     }
 
-    fn takes(self, method: &str) -> bool {
+    fn supports(self, method: &str) -> bool {
         match method {
             "sampling/createMessage" => self.sampling.is_some(),
             "elicitation/create" => self.elicitation.is_some(),
@@ -69,19 +69,19 @@ impl Answers {
         }
     }
 
-    /// Looks whether he may be asked this, and in this way: what he never said he can do he is not asked for.
-    pub(crate) fn admit(self, method: &str, params: &RawJson) -> Result<(), RpcError> {
+    /// Checks that the client supports a request with these parameters.
+    pub(crate) fn check_params(self, method: &str, params: &RawJson) -> Result<(), RpcError> {
         let refused = |what: &str| Err(RpcError::new(code::INVALID_PARAMS, what));
-        if !self.takes(method) {
-            return refused("the client does not say that it answers this");
+        if !self.supports(method) {
+            return refused("the client does not say that it supported this");
         }
-        let Some(members) = json_splice::ordered(params) else {
+        let Some(members) = json_splice::ordered_members(params) else {
             return refused("`params` must be a JSON object");
         };
         let all = |key: &'static str| members.iter().filter(move |(name, _)| name == key).map(|(_, it)| it);
         match method {
             "elicitation/create" => {
-                // What stands there twice is read differently by different readers.
+                // A repeated member is ambiguous.
                 if all("mode").nth(1).is_some() {
                     return refused("`mode` stands there twice");
                 }
@@ -90,14 +90,14 @@ impl Answers {
                     Some(it) => it.to_text(),
                 };
                 match (mode.as_deref(), self.elicitation) {
-                    (Some("form"), Some(Modes::Form | Modes::Both))
-                    | (Some("url"), Some(Modes::Url | Modes::Both)) => Ok(()),
+                    (Some("form"), Some(ElicitationModes::Form | ElicitationModes::Both))
+                    | (Some("url"), Some(ElicitationModes::Url | ElicitationModes::Both)) => Ok(()),
                     _ => refused("the client does not say that it elicits in this mode"),
                 }
             }
             "sampling/createMessage" => {
                 let mut tools = all("tools").chain(all("toolChoice"));
-                match tools.next().is_some() && self.sampling != Some(Sampling::WithTools) {
+                match tools.next().is_some() && self.sampling != Some(SamplingSupport::WithTools) {
                     true => refused("the client does not say that it samples with tools"),
                     false => Ok(()),
                 }
@@ -107,57 +107,57 @@ impl Answers {
     }
 }
 
-/// A client with a session is asked at once.
-pub(crate) struct AskedInSession {
-    pub(crate) answers: Answers,
+/// Sends server requests to a session during the call.
+pub(crate) struct SessionRequestHandler {
+    pub(crate) supported: SupportedRequests,
     pub(crate) session: Arc<Session>,
-    pub(crate) outlet: Outlet,
+    pub(crate) sender: MessageSender,
     pub(crate) limit: Duration,
 }
 
 #[async_trait]
-impl RawRequestHandler for AskedInSession {
+impl RawRequestHandler for SessionRequestHandler {
     fn handles(&self, method: &str) -> bool {
-        self.answers.takes(method)
+        self.supported.supports(method)
     }
 
     async fn handle(&self, question: RawServerRequest) -> Result<RawJson, RpcError> {
         let RawServerRequest { method, params } = question;
-        self.answers.admit(&method, &params)?;
-        // A stream of the call's own that nobody reads any more: the session's may still be heard.
-        let outlet = match self.outlet.is_closed() {
-            true => self.session.general().unwrap_or_else(|| self.outlet.clone()),
-            false => self.outlet.clone(),
+        self.supported.check_params(&method, &params)?;
+        // If nothing reads the call's stream, the session's stream may still be open.
+        let sender = match self.sender.is_closed() {
+            true => self.session.general().unwrap_or_else(|| self.sender.clone()),
+            false => self.sender.clone(),
         };
-        self.session.asked.ask(&outlet, &method, params.as_str(), self.limit).await
+        self.session.server_requests.send(&sender, &method, params.as_str(), self.limit).await
     }
 }
 
-/// A question that waits for a client to come back with its answer.
+/// A server request that waits for the client to repeat its call with the answer.
 #[derive(Debug)]
-pub(crate) struct LaidDown {
+pub(crate) struct InputRequest {
     pub(crate) question: RawServerRequest,
     pub(crate) answer: oneshot::Sender<RawJson>,
 }
 
-/// A client without a session is told with his call's result.
-pub(crate) struct AskedByResult {
-    pub(crate) answers: Answers,
-    pub(crate) desk: mpsc::Sender<LaidDown>,
+/// Returns server requests as the result of the call.
+pub(crate) struct InputRequestHandler {
+    pub(crate) supported: SupportedRequests,
+    pub(crate) requests: mpsc::Sender<InputRequest>,
     pub(crate) limit: Duration,
 }
 
 #[async_trait]
-impl RawRequestHandler for AskedByResult {
+impl RawRequestHandler for InputRequestHandler {
     fn handles(&self, method: &str) -> bool {
-        self.answers.takes(method)
+        self.supported.supports(method)
     }
 
     async fn handle(&self, question: RawServerRequest) -> Result<RawJson, RpcError> {
-        self.answers.admit(&question.method, &question.params)?;
+        self.supported.check_params(&question.method, &question.params)?;
         let (answer, taken) = oneshot::channel();
         let failed = |message: &str| RpcError::new(code::INTERNAL_ERROR, message);
-        let laid = self.desk.try_send(LaidDown { question, answer });
+        let laid = self.requests.try_send(InputRequest { question, answer });
         laid.map_err(|_| failed("the client has too many questions to answer"))?;
         match tokio::time::timeout(self.limit, taken).await {
             Ok(Ok(answer)) => Ok(answer),
@@ -173,9 +173,9 @@ mod tests {
 
     #[track_caller]
     fn check(capabilities: &str, want: &[&str]) {
-        let answers = Answers::of(&RawJson::parse(capabilities.to_owned().into()).unwrap());
+        let supported = SupportedRequests::of(&RawJson::parse(capabilities.to_owned().into()).unwrap());
         let methods = ["sampling/createMessage", "elicitation/create", "roots/list", "tasks/get"];
-        let got: Vec<&str> = methods.into_iter().filter(|it| answers.takes(it)).collect();
+        let got: Vec<&str> = methods.into_iter().filter(|it| supported.supports(it)).collect();
         assert_eq!(got, want, "{capabilities}");
     }
 
@@ -191,7 +191,7 @@ mod tests {
     #[track_caller]
     fn check_admitted(capabilities: &str, method: &str, params: &str, want: &str) {
         let json = |text: &str| RawJson::parse(text.to_owned().into()).unwrap();
-        let got = Answers::of(&json(capabilities)).admit(method, &json(params));
+        let got = SupportedRequests::of(&json(capabilities)).check_params(method, &json(params));
         assert_eq!(got.map_or_else(|it| it.message, |()| "fine".to_owned()), want, "{capabilities} {params}");
     }
 
@@ -224,7 +224,7 @@ mod tests {
         check_admitted(plain, sample, r#"{"toolChoice":{}}"#, no_tools);
         check_admitted(plain, sample, "[1]", "`params` must be a JSON object");
         check_admitted(r#"{"sampling":{"tools":{}}}"#, sample, r#"{"tools":[]}"#, "fine");
-        check_admitted(plain, "roots/list", "{}", "the client does not say that it answers this");
+        check_admitted(plain, "roots/list", "{}", "the client does not say that it supported this");
         check_admitted(r#"{"roots":{}}"#, "roots/list", "{}", "fine");
     }
 }

@@ -1,8 +1,7 @@
-//! What is said on a session's own stream, numbered and kept for a while, so that a client who lost his connection hears
-//! what he missed when he comes back (`Last-Event-ID`).
+//! The recent events of a session's notification stream, so that a client can resume it with `Last-Event-ID`.
 //!
-//! Invariant: a number stands for one message of one stream. Whoever opens a stream anew, and resumes none, begins another
-//! one, and nothing of the one before is said again.
+//! An event id belongs to one message of one stream. A stream that resumes nothing is a new one, and repeats nothing
+//! of earlier streams.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,11 +11,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-/// How many messages are kept, and how many bytes of them; one of any size is.
-const MOST_MESSAGES: usize = 256;
-const MOST_BYTES: usize = 256 * 1024;
+/// Limits of the log. One message of any size is kept.
+const MAX_MESSAGES: usize = 256;
+const MAX_BYTES: usize = 256 * 1024;
 
-/// A message's place: the stream, and its number there, from 1. Zero stands before the first.
+/// A stream, and the number of an event in it, from 1. Zero is before the first event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventId {
     stream: u64,
@@ -29,85 +28,84 @@ impl fmt::Display for EventId {
     }
 }
 
-/// A text that is no place.
+/// A text that is no event id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NoEventId;
+pub(crate) struct InvalidEventId;
 
 impl FromStr for EventId {
-    type Err = NoEventId;
+    type Err = InvalidEventId;
 
-    fn from_str(text: &str) -> Result<EventId, NoEventId> {
-        let (stream, number) = text.split_once('-').ok_or(NoEventId)?;
-        let number_of = |it: &str| it.parse().map_err(|_| NoEventId);
+    fn from_str(text: &str) -> Result<EventId, InvalidEventId> {
+        let (stream, number) = text.split_once('-').ok_or(InvalidEventId)?;
+        let number_of = |it: &str| it.parse().map_err(|_| InvalidEventId);
         Ok(EventId { stream: number_of(stream)?, number: number_of(number)? })
     }
 }
 
-/// The messages of a session's stream.
+/// The events of a session's stream.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
-    said: Mutex<Said>,
-    /// Told when there is something more.
-    more: Notify,
+pub(crate) struct EventLog {
+    state: Mutex<LogState>,
+    /// Notified when an event was appended.
+    appended: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Said {
+struct LogState {
     stream: u64,
-    /// How many messages there were on this stream.
+    /// The number of events on this stream so far.
     count: u64,
     /// The last of them.
     messages: VecDeque<Bytes>,
     bytes: usize,
 }
 
-impl Kept {
-    /// Where a client goes on who says that this is the last he heard; one who says nothing, or something of another
-    /// stream, begins anew.
-    pub(crate) fn begin(&self, last: Option<EventId>) -> EventId {
-        let mut said = self.said();
+impl EventLog {
+    /// The position at which a stream continues after `last`. Without a valid one a new stream begins.
+    pub(crate) fn resume(&self, last: Option<EventId>) -> EventId {
+        let mut state = self.state();
         match last {
-            Some(last) if last.stream == said.stream && last.number <= said.count => last,
+            Some(last) if last.stream == state.stream && last.number <= state.count => last,
             Some(_) | None => {
-                *said = Said { stream: said.stream + 1, ..Said::default() };
-                EventId { stream: said.stream, number: 0 }
+                *state = LogState { stream: state.stream + 1, ..LogState::default() };
+                EventId { stream: state.stream, number: 0 }
             }
         }
     }
 
-    /// Takes a message in.
-    pub(crate) fn add(&self, message: Bytes) {
-        let mut said = self.said();
-        said.count += 1;
-        said.bytes += message.len();
-        said.messages.push_back(message);
-        while said.messages.len() > 1 && (said.messages.len() > MOST_MESSAGES || said.bytes > MOST_BYTES) {
-            let gone = said.messages.pop_front().map_or(0, |it| it.len());
-            said.bytes -= gone;
+    /// Appends a message.
+    pub(crate) fn append(&self, message: Bytes) {
+        let mut state = self.state();
+        state.count += 1;
+        state.bytes += message.len();
+        state.messages.push_back(message);
+        while state.messages.len() > 1 && (state.messages.len() > MAX_MESSAGES || state.bytes > MAX_BYTES) {
+            let gone = state.messages.pop_front().map_or(0, |it| it.len());
+            state.bytes -= gone;
         }
-        drop(said);
-        self.more.notify_one();
+        drop(state);
+        self.appended.notify_one();
     }
 
-    /// The next one behind this place that is still kept.
-    pub(crate) fn after(&self, place: EventId) -> Option<(EventId, Bytes)> {
-        let said = self.said();
-        if place.stream != said.stream || place.number >= said.count {
+    /// The first event after `place` that is still in the log.
+    pub(crate) fn next_after(&self, place: EventId) -> Option<(EventId, Bytes)> {
+        let state = self.state();
+        if place.stream != state.stream || place.number >= state.count {
             return None;
         }
-        let first = said.count - said.messages.len() as u64;
+        let first = state.count - state.messages.len() as u64;
         let at = place.number.max(first);
-        let message = said.messages.get(usize::try_from(at - first).ok()?)?.clone();
+        let message = state.messages.get(usize::try_from(at - first).ok()?)?.clone();
         Some((EventId { number: at + 1, ..place }, message))
     }
 
-    /// Resolves when something was taken in. Cancel-safe.
-    pub(crate) async fn more(&self) {
-        self.more.notified().await;
+    /// Resolves when an event was appended. Cancel-safe.
+    pub(crate) async fn appended(&self) {
+        self.appended.notified().await;
     }
 
-    fn said(&self) -> MutexGuard<'_, Said> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, LogState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -115,9 +113,9 @@ impl Kept {
 mod tests {
     use super::*;
 
-    fn all(kept: &Kept, mut place: EventId) -> Vec<String> {
+    fn all(log: &EventLog, mut place: EventId) -> Vec<String> {
         let mut res = Vec::new();
-        while let Some((next, message)) = kept.after(place) {
+        while let Some((next, message)) = log.next_after(place) {
             res.push(format!("{next} {}", String::from_utf8_lossy(&message)));
             place = next;
         }
@@ -126,20 +124,20 @@ mod tests {
 
     #[test]
     fn who_comes_back_hears_what_he_missed_and_nothing_of_another_stream() {
-        let kept = Kept::default();
-        let first = kept.begin(None);
+        let log = EventLog::default();
+        let first = log.resume(None);
         for text in ["a", "b", "c"] {
-            kept.add(Bytes::from_static(text.as_bytes()));
+            log.append(Bytes::from_static(text.as_bytes()));
         }
-        assert_eq!(all(&kept, first), ["1-1 a", "1-2 b", "1-3 c"]);
+        assert_eq!(all(&log, first), ["1-1 a", "1-2 b", "1-3 c"]);
         let id = |text: &str| text.parse::<EventId>().ok();
-        assert_eq!(all(&kept, kept.begin(id("1-2"))), ["1-3 c"]);
-        assert_eq!(all(&kept, kept.begin(id("1-0"))).len(), 3);
-        // What was never said is not heard of, and begins anew.
-        assert_eq!(kept.begin(id("1-9")).to_string(), "2-0");
-        kept.add(Bytes::from_static(b"d"));
-        assert_eq!(all(&kept, first), Vec::<String>::new());
-        assert_eq!(kept.begin(id("1-2")).to_string(), "3-0");
+        assert_eq!(all(&log, log.resume(id("1-2"))), ["1-3 c"]);
+        assert_eq!(all(&log, log.resume(id("1-0"))).len(), 3);
+        // An id that was never sent starts a new stream.
+        assert_eq!(log.resume(id("1-9")).to_string(), "2-0");
+        log.append(Bytes::from_static(b"d"));
+        assert_eq!(all(&log, first), Vec::<String>::new());
+        assert_eq!(log.resume(id("1-2")).to_string(), "3-0");
         for text in ["", "-", "1", "1-", "x-1", "1-2-3", "1--1"] {
             assert_eq!(id(text), None, "{text}");
         }
@@ -147,14 +145,14 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded() {
-        let kept = Kept::default();
-        let first = kept.begin(None);
-        for _ in 0..MOST_MESSAGES + 10 {
-            kept.add(Bytes::from_static(b"x"));
+        let log = EventLog::default();
+        let first = log.resume(None);
+        for _ in 0..MAX_MESSAGES + 10 {
+            log.append(Bytes::from_static(b"x"));
         }
-        assert_eq!(all(&kept, first).len(), MOST_MESSAGES);
-        assert_eq!(kept.after(first).unwrap().0.to_string(), "1-11");
-        kept.add(vec![b'x'; MOST_BYTES + 1].into());
-        assert_eq!(all(&kept, first).len(), 1);
+        assert_eq!(all(&log, first).len(), MAX_MESSAGES);
+        assert_eq!(log.next_after(first).unwrap().0.to_string(), "1-11");
+        log.append(vec![b'x'; MAX_BYTES + 1].into());
+        assert_eq!(all(&log, first).len(), 1);
     }
 }

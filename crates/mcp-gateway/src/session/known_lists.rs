@@ -1,59 +1,59 @@
-//! What a client knows of the lists, so that he hears of what has become otherwise and of nothing else.
+//! The versions of the lists that a client knows, to detect changes.
 
-use crate::lists::listing::{Kind, Listing};
+use crate::lists::listing::{ListKind, Listing};
 
-/// The lists as a client knows them.
+/// The hashes of the lists that a client knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct KnownLists {
     tools: blake3::Hash,
     prompts: blake3::Hash,
     resources: blake3::Hash,
     templates: blake3::Hash,
 }
 
-/// A list whose change is told. Templates are told of as resources.
+/// A changed list. Changed templates are reported as resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Changed {
+pub(crate) enum ListChange {
     Tools,
     Prompts,
     Resources,
 }
 
-impl Changed {
-    /// The notification's method.
+impl ListChange {
+    /// The method of the notification.
     pub(crate) fn method(self) -> &'static str {
         match self {
-            Changed::Tools => "notifications/tools/list_changed",
-            Changed::Prompts => "notifications/prompts/list_changed",
-            Changed::Resources => "notifications/resources/list_changed",
+            ListChange::Tools => "notifications/tools/list_changed",
+            ListChange::Prompts => "notifications/prompts/list_changed",
+            ListChange::Resources => "notifications/resources/list_changed",
         }
     }
 }
 
-impl Told {
-    /// As they are.
-    pub(crate) fn of(listing: &Listing) -> Told {
-        Told {
-            tools: listing.hash(Kind::Tools),
-            prompts: listing.hash(Kind::Prompts),
-            resources: listing.hash(Kind::Resources),
-            templates: listing.hash(Kind::Templates),
+impl KnownLists {
+    /// The current hashes.
+    pub(crate) fn of(listing: &Listing) -> KnownLists {
+        KnownLists {
+            tools: listing.hash(ListKind::Tools),
+            prompts: listing.hash(ListKind::Prompts),
+            resources: listing.hash(ListKind::Resources),
+            templates: listing.hash(ListKind::Templates),
         }
     }
 
-    /// What has changed since, which is known from now on.
-    pub(crate) fn tell(&mut self, listing: &Listing) -> Vec<Changed> {
-        let now = Told::of(listing);
+    /// Compares with the current lists, and remembers them.
+    pub(crate) fn update(&mut self, listing: &Listing) -> Vec<ListChange> {
+        let now = KnownLists::of(listing);
         let before = std::mem::replace(self, now);
         let mut res = Vec::new();
         if before.tools != now.tools {
-            res.push(Changed::Tools);
+            res.push(ListChange::Tools);
         }
         if before.prompts != now.prompts {
-            res.push(Changed::Prompts);
+            res.push(ListChange::Prompts);
         }
         if (before.resources, before.templates) != (now.resources, now.templates) {
-            res.push(Changed::Resources);
+            res.push(ListChange::Resources);
         }
         res
     }

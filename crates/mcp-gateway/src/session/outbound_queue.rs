@@ -1,7 +1,7 @@
-//! The way to a client for everything that is no answer: bounded in messages and bytes, and never waited for.
+//! A bounded queue of messages to a client, besides responses.
 //!
-//! Whoever finds the queue full knows that the client does not read; what becomes of him is for the queue's owner to
-//! say. A client that is slow stops nobody else.
+//! A full queue means that the client does not read. The owner of the queue decides what happens then; other clients
+//! are not affected.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -15,125 +15,125 @@ use tokio::sync::Notify;
 
 use crate::limits::bounds::Bounds;
 
-/// Where messages for one client, or one request of his, go.
+/// Sends messages to one client, or for one request.
 #[derive(Debug)]
-pub(crate) struct Outlet(Arc<Queue>);
+pub(crate) struct MessageSender(Arc<Queue>);
 
-/// Where they come out.
+/// Receives the messages.
 #[derive(Debug)]
-pub(crate) struct Inlet(Arc<Queue>);
+pub(crate) struct MessageReceiver(Arc<Queue>);
 
-/// What both ends share. Every request has one and few send anything, so that an empty one costs next to nothing.
+/// The shared queue. Every request creates one and few use it, so an empty queue is cheap.
 #[derive(Debug)]
 struct Queue {
-    waiting: Mutex<Waiting>,
-    /// Wakes who takes out.
+    state: Mutex<QueueState>,
+    /// Wakes the receiver.
     filled: AtomicWaker,
-    /// Told when something was taken out, or nobody will.
+    /// Notified when a message was removed or the receiver was dropped.
     room: Notify,
-    /// How many ways in there are.
-    outlets: AtomicUsize,
-    most_messages: usize,
-    most_bytes: usize,
+    /// The number of senders.
+    senders: AtomicUsize,
+    max_messages: usize,
+    max_bytes: usize,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct QueueState {
     messages: VecDeque<Bytes>,
     bytes: usize,
     is_closed: bool,
 }
 
-/// The client does not read, or is gone.
+/// The queue is full or closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NotTaken;
+pub(crate) struct SendError;
 
-/// A way to a client.
-pub(crate) fn outlet(bounds: &Bounds) -> (Outlet, Inlet) {
+/// Creates a queue with the limits of `bounds`.
+pub(crate) fn message_channel(bounds: &Bounds) -> (MessageSender, MessageReceiver) {
     let queue = Arc::new(Queue {
-        waiting: Mutex::default(),
+        state: Mutex::default(),
         filled: AtomicWaker::new(),
         room: Notify::new(),
-        outlets: AtomicUsize::new(1),
-        most_messages: bounds.queue_messages.max(1),
-        most_bytes: bounds.queue_bytes,
+        senders: AtomicUsize::new(1),
+        max_messages: bounds.queue_messages.max(1),
+        max_bytes: bounds.queue_bytes,
     });
-    (Outlet(Arc::clone(&queue)), Inlet(queue))
+    (MessageSender(Arc::clone(&queue)), MessageReceiver(queue))
 }
 
 impl Queue {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, mut waiting: MutexGuard<'_, Waiting>, message: Bytes) {
-        waiting.bytes += message.len();
-        waiting.messages.push_back(message);
-        drop(waiting);
+    fn push(&self, mut state: MutexGuard<'_, QueueState>, message: Bytes) {
+        state.bytes += message.len();
+        state.messages.push_back(message);
+        drop(state);
         self.filled.wake();
     }
 
-    fn take(&self) -> Option<Bytes> {
-        let mut waiting = self.waiting();
-        let message = waiting.messages.pop_front()?;
-        waiting.bytes -= message.len();
-        drop(waiting);
+    fn pop(&self) -> Option<Bytes> {
+        let mut state = self.state();
+        let message = state.messages.pop_front()?;
+        state.bytes -= message.len();
+        drop(state);
         self.room.notify_one();
         Some(message)
     }
 }
 
-impl Clone for Outlet {
-    fn clone(&self) -> Outlet {
-        self.0.outlets.fetch_add(1, Ordering::Relaxed);
-        Outlet(Arc::clone(&self.0))
+impl Clone for MessageSender {
+    fn clone(&self) -> MessageSender {
+        self.0.senders.fetch_add(1, Ordering::Relaxed);
+        MessageSender(Arc::clone(&self.0))
     }
 }
 
-impl Drop for Outlet {
+impl Drop for MessageSender {
     fn drop(&mut self) {
-        if self.0.outlets.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if self.0.senders.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.0.filled.wake();
         }
     }
 }
 
-impl Drop for Inlet {
+impl Drop for MessageReceiver {
     fn drop(&mut self) {
-        let mut waiting = self.0.waiting();
-        *waiting = Waiting { is_closed: true, ..Waiting::default() };
-        drop(waiting);
-        // Each of those who wait tells the next.
+        let mut state = self.0.state();
+        *state = QueueState { is_closed: true, ..QueueState::default() };
+        drop(state);
+        // Each waiting sender notifies the next.
         self.0.room.notify_one();
     }
 }
 
-impl Outlet {
-    /// Sends a message, or says that it cannot be.
-    pub(crate) fn send(&self, message: Bytes) -> Result<(), NotTaken> {
-        let waiting = self.0.waiting();
-        let is_full = waiting.messages.len() >= self.0.most_messages || waiting.bytes > self.0.most_bytes;
-        if waiting.is_closed || is_full {
-            return Err(NotTaken);
+impl MessageSender {
+    /// Queues a message.
+    pub(crate) fn send(&self, message: Bytes) -> Result<(), SendError> {
+        let state = self.0.state();
+        let is_full = state.messages.len() >= self.0.max_messages || state.bytes > self.0.max_bytes;
+        if state.is_closed || is_full {
+            return Err(SendError);
         }
-        self.0.put(waiting, message);
+        self.0.push(state, message);
         Ok(())
     }
 
-    /// Sends an answer, which is waited with where the client is slow. Cancel-safe: it is sent or it is not.
-    pub(crate) async fn answer(&self, message: Bytes) -> Result<(), NotTaken> {
+    /// Queues a response, and waits while the queue is full. Cancel-safe.
+    pub(crate) async fn send_response(&self, message: Bytes) -> Result<(), SendError> {
         loop {
             let room = {
-                let waiting = self.0.waiting();
-                if waiting.is_closed {
+                let state = self.0.state();
+                if state.is_closed {
                     self.0.room.notify_one();
-                    return Err(NotTaken);
+                    return Err(SendError);
                 }
-                if waiting.messages.len() < self.0.most_messages {
-                    let more = waiting.messages.len() + 1 < self.0.most_messages;
-                    self.0.put(waiting, message);
+                if state.messages.len() < self.0.max_messages {
+                    let more = state.messages.len() + 1 < self.0.max_messages;
+                    self.0.push(state, message);
                     if more {
-                        // Two places that were left at once may have woken one of two who wait.
+                        // Two removals may have notified only one of two waiting senders.
                         self.0.room.notify_one();
                     }
                     return Ok(());
@@ -144,28 +144,28 @@ impl Outlet {
         }
     }
 
-    /// Is nobody there any more?
+    /// Whether the receiver was dropped.
     pub(crate) fn is_closed(&self) -> bool {
-        self.0.waiting().is_closed
+        self.0.state().is_closed
     }
 
-    /// Does it lead to the same client?
-    pub(crate) fn is_same(&self, other: &Outlet) -> bool {
+    /// Whether both send to the same queue.
+    pub(crate) fn is_same_channel(&self, other: &MessageSender) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl Inlet {
-    /// The next message; `None` when nobody can send another one. Cancel-safe.
+impl MessageReceiver {
+    /// The next message; `None` when all senders were dropped. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Option<Bytes> {
         poll_fn(|cx| {
-            if let Some(message) = self.take() {
+            if let Some(message) = self.try_next() {
                 return Poll::Ready(Some(message));
             }
             self.0.filled.register(cx.waker());
-            // Whoever sent, or went, before this was said has woken nobody.
-            let is_over = self.0.outlets.load(Ordering::Acquire) == 0;
-            match (self.take(), is_over) {
+            // A message or the last drop may precede the registration.
+            let is_over = self.0.senders.load(Ordering::Acquire) == 0;
+            match (self.try_next(), is_over) {
                 (Some(message), _) => Poll::Ready(Some(message)),
                 (None, true) => Poll::Ready(None),
                 (None, false) => Poll::Pending,
@@ -174,9 +174,9 @@ impl Inlet {
         .await
     }
 
-    /// The next message, if there is one already.
-    pub(crate) fn take(&mut self) -> Option<Bytes> {
-        self.0.take()
+    /// The next message, if there is one.
+    pub(crate) fn try_next(&mut self) -> Option<Bytes> {
+        self.0.pop()
     }
 }
 
@@ -188,34 +188,36 @@ mod tests {
     async fn a_client_that_does_not_read_is_found_out() {
         let bounds = Bounds { queue_messages: 2, queue_bytes: 10, ..Bounds::default() };
         let message = |bytes: usize| Bytes::from(vec![b'x'; bytes]);
-        let (out, mut inlet) = outlet(&bounds);
-        assert_eq!(out.send(message(1)), Ok(()));
-        assert_eq!(out.send(message(1)), Ok(()));
-        assert_eq!(out.send(message(1)), Err(NotTaken));
-        assert!(inlet.next().await.is_some() && inlet.take().is_some() && inlet.take().is_none());
-        // One message of any size, so that what is allowed elsewhere can pass; then none.
-        assert_eq!(out.send(message(11)), Ok(()));
-        assert_eq!(out.send(message(1)), Err(NotTaken));
-        assert_eq!(inlet.take().map(|it| it.len()), Some(11));
-        assert_eq!(out.send(message(1)), Ok(()));
-        drop(inlet);
-        assert!(out.is_closed());
-        assert_eq!(out.answer(message(1)).await, Err(NotTaken));
+        let (sender, mut receiver) = message_channel(&bounds);
+        assert_eq!(sender.send(message(1)), Ok(()));
+        assert_eq!(sender.send(message(1)), Ok(()));
+        assert_eq!(sender.send(message(1)), Err(SendError));
+        assert!(
+            receiver.next().await.is_some() && receiver.try_next().is_some() && receiver.try_next().is_none()
+        );
+        // A message of any size fits into an empty queue.
+        assert_eq!(sender.send(message(11)), Ok(()));
+        assert_eq!(sender.send(message(1)), Err(SendError));
+        assert_eq!(receiver.try_next().map(|it| it.len()), Some(11));
+        assert_eq!(sender.send(message(1)), Ok(()));
+        drop(receiver);
+        assert!(sender.is_closed());
+        assert_eq!(sender.send_response(message(1)).await, Err(SendError));
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_waits_for_room_gets_it_and_the_end_is_seen() {
-        let (out, mut inlet) = outlet(&Bounds { queue_messages: 1, ..Bounds::default() });
+        let (sender, mut receiver) = message_channel(&Bounds { queue_messages: 1, ..Bounds::default() });
         let answering: Vec<_> = (0..8u8)
             .map(|it| {
-                let out = out.clone();
-                tokio::spawn(async move { out.answer(Bytes::from(vec![it])).await })
+                let sender = sender.clone();
+                tokio::spawn(async move { sender.send_response(Bytes::from(vec![it])).await })
             })
             .collect();
         let taken = tokio::spawn(async move {
             let mut res = Vec::new();
-            while let Some(message) = inlet.next().await {
-                // Those who wait come between.
+            while let Some(message) = receiver.next().await {
+                // Lets the waiting senders run.
                 tokio::task::yield_now().await;
                 res.push(message[0]);
             }
@@ -224,23 +226,23 @@ mod tests {
         for it in answering {
             assert_eq!(it.await.unwrap(), Ok(()));
         }
-        drop(out);
+        drop(sender);
         let mut taken = taken.await.unwrap();
         taken.sort_unstable();
         assert_eq!(taken, (0..8).collect::<Vec<_>>());
 
-        let (out, inlet) = outlet(&Bounds { queue_messages: 1, ..Bounds::default() });
-        out.send(Bytes::from_static(b"1")).unwrap();
-        let waiting: Vec<_> = (0..3)
+        let (sender, receiver) = message_channel(&Bounds { queue_messages: 1, ..Bounds::default() });
+        sender.send(Bytes::from_static(b"1")).unwrap();
+        let state: Vec<_> = (0..3)
             .map(|_| {
-                let out = out.clone();
-                tokio::spawn(async move { out.answer(Bytes::from_static(b"2")).await })
+                let sender = sender.clone();
+                tokio::spawn(async move { sender.send_response(Bytes::from_static(b"2")).await })
             })
             .collect();
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-        drop(inlet);
-        for it in waiting {
-            assert_eq!(it.await.unwrap(), Err(NotTaken));
+        drop(receiver);
+        for it in state {
+            assert_eq!(it.await.unwrap(), Err(SendError));
         }
     }
 }

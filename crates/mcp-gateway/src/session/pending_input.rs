@@ -1,8 +1,7 @@
-//! Calls of clients without sessions that wait for input: a server of the older eras has asked something while a call
-//! ran, and the call goes on when its client comes back with the answer.
+//! Calls of clients without sessions that wait for input, because a legacy server sent a request during the call.
 //!
-//! The state that a client is handed is a name that nobody guesses, and works once, for him alone. How many calls wait
-//! is bounded, and so is how long each does: one whose client does not come back is taken back at its server.
+//! The client gets a state that is unguessable, valid once, and valid for it alone. The number of waiting calls and
+//! their time are bounded. A call whose client does not answer is cancelled.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -19,167 +18,174 @@ use crate::access::principal::Principal;
 use crate::access::secret_id::secret_id;
 use crate::limits::bounds::Bounds;
 use crate::protocol::{json_splice, response};
-use crate::session::elicitation::LaidDown;
+use crate::session::elicitation::InputRequest;
 
-/// What every state of ours begins with.
-const MARK: &str = "mcp-host:";
+/// The prefix of every state.
+const STATE_PREFIX: &str = "mcp-host:";
 
-/// How many questions one call may have open.
-pub(crate) const MOST_QUESTIONS: usize = 32;
+/// Maximum number of open server requests of a call.
+pub(crate) const MAX_INPUT_REQUESTS: usize = 32;
 
-/// What a call comes to.
-type Outcome = Result<Bytes, RpcError>;
+type CallOutcome = Result<Bytes, RpcError>;
 
-/// The calls that wait.
+/// The calls that wait for input.
 #[derive(Debug)]
-pub(crate) struct Parked {
-    table: Mutex<HashMap<String, Waiting>>,
+pub(crate) struct PendingInputs {
+    table: Mutex<HashMap<String, PendingCall>>,
     most: usize,
-    most_of_one: usize,
+    max_per_client: usize,
 }
 
-/// One of them.
 #[derive(Debug)]
-struct Waiting {
+struct PendingCall {
     principal: Principal,
     until: Instant,
-    call: Call,
+    call: RunningCall,
 }
 
-/// A call under way in a task of its own.
+/// A call that runs in a task of its own.
 #[derive(Debug)]
-pub(crate) struct Call {
-    outcome: oneshot::Receiver<Outcome>,
-    desk: mpsc::Receiver<LaidDown>,
-    open: Vec<(String, LaidDown)>,
-    asked: usize,
-    _task: Ending,
+pub(crate) struct RunningCall {
+    outcome: oneshot::Receiver<CallOutcome>,
+    requests: mpsc::Receiver<InputRequest>,
+    open: Vec<(String, InputRequest)>,
+    request_count: usize,
+    _task: AbortOnDrop,
 }
 
-/// Takes the call back when it is dropped.
+/// Cancels the task when it is dropped.
 #[derive(Debug)]
-struct Ending(JoinHandle<()>);
+struct AbortOnDrop(JoinHandle<()>);
 
-impl Drop for Ending {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-impl Call {
-    /// Begins a call, which lays its questions down at `desk`.
-    pub(crate) fn begin(
-        work: impl Future<Output = Outcome> + Send + 'static,
-        desk: mpsc::Receiver<LaidDown>,
-    ) -> Call {
+impl RunningCall {
+    /// Starts a call whose server requests arrive at `requests`.
+    pub(crate) fn start(
+        work: impl Future<Output = CallOutcome> + Send + 'static,
+        requests: mpsc::Receiver<InputRequest>,
+    ) -> RunningCall {
         let (done, outcome) = oneshot::channel();
         let task = tokio::spawn(async move {
-            // Nobody waits any more: the call was taken back.
+            // The receiver is gone only if the call was cancelled.
             let _ = done.send(work.await);
         });
-        Call { outcome, desk, open: Vec::new(), asked: 0, _task: Ending(task) }
+        RunningCall { outcome, requests, open: Vec::new(), request_count: 0, _task: AbortOnDrop(task) }
     }
 }
 
-impl Parked {
-    /// No calls, of as many as the bounds allow.
-    pub(crate) fn new(bounds: &Bounds) -> Parked {
-        Parked { table: Mutex::default(), most: bounds.requests, most_of_one: bounds.parked_of_one }
+impl PendingInputs {
+    /// An empty table with these limits.
+    pub(crate) fn new(bounds: &Bounds) -> PendingInputs {
+        PendingInputs {
+            table: Mutex::default(),
+            most: bounds.requests,
+            max_per_client: bounds.pending_inputs_per_client,
+        }
     }
 
-    /// Is it a state that stands for a call here?
+    /// Whether a state belongs to a pending call.
     pub(crate) fn is_ours(state: &str) -> bool {
-        state.starts_with(MARK)
+        state.starts_with(STATE_PREFIX)
     }
 
-    /// How many there are.
+    /// The number of pending calls.
     pub(crate) fn len(&self) -> usize {
         self.table.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Drops those whose clients did not come back in time: they are taken back at their servers.
+    /// Cancels the calls whose clients did not answer in time.
     pub(crate) fn drop_expired(&self, now: Instant) {
         self.table.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, it| it.until > now);
     }
 
-    /// Drops all those of a client.
-    pub(crate) fn drop_of(&self, principal: &Principal) {
+    /// Cancels all calls of a client.
+    pub(crate) fn drop_client(&self, principal: &Principal) {
         self.table.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, it| it.principal != *principal);
     }
 
-    /// Drops all of them.
+    /// Cancels all calls.
     pub(crate) fn drop_all(&self) {
         self.table.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Goes on with the call of `state`, with what the client answers.
+    /// Removes the call of `state`, and passes the client's answers to it.
     pub(crate) fn take(
         &self,
         state: &str,
         principal: &Principal,
         responses: Option<&RawJson>,
         now: Instant,
-    ) -> Result<Call, RpcError> {
+    ) -> Result<RunningCall, RpcError> {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let found = table.get(state).filter(|it| it.principal == *principal && it.until > now);
-        found.ok_or_else(unknown)?;
-        let Waiting { mut call, .. } = table.remove(state).ok_or_else(unknown)?;
+        found.ok_or_else(unknown_state)?;
+        let PendingCall { mut call, .. } = table.remove(state).ok_or_else(unknown_state)?;
         let given = responses.map(json_splice::members).unwrap_or_default();
         for (key, answer) in given {
-            // Answers to what nobody asked are none.
+            // Answers to unknown keys are ignored.
             if let Some(at) = call.open.iter().position(|(open, _)| *open == key) {
-                let (_, laid_down) = call.open.remove(at);
-                // The server may have taken its question back.
-                let _ = laid_down.answer.send(answer);
+                let (_, request) = call.open.remove(at);
+                // The server may have cancelled its request.
+                let _ = request.answer.send(answer);
             }
         }
         Ok(call)
     }
 
-    /// Waits for the call's end, or for its next question: then gives the result that asks for input.
-    pub(crate) async fn go_on(&self, mut call: Call, principal: &Principal, wait: Duration) -> Outcome {
-        // A question that was not answered is asked again at once.
+    /// Waits for the call's result, or for a server request. The result is then that the call needs input.
+    pub(crate) async fn advance(
+        &self,
+        mut call: RunningCall,
+        principal: &Principal,
+        wait: Duration,
+    ) -> CallOutcome {
+        // A request without an answer is returned again at once.
         if call.open.is_empty() {
             tokio::select! {
                 biased;
                 outcome = &mut call.outcome => return outcome.unwrap_or_else(|_| Err(lost())),
-                Some(laid_down) = call.desk.recv() => call.lay_down(laid_down),
+                Some(request) = call.requests.recv() => call.add_request(request),
             }
         }
-        while let Ok(laid_down) = call.desk.try_recv() {
-            call.lay_down(laid_down);
+        while let Ok(request) = call.requests.try_recv() {
+            call.add_request(request);
         }
-        let state = format!("{MARK}{}", secret_id());
-        let result = asks(&state, &call.open);
+        let state = format!("{STATE_PREFIX}{}", secret_id());
+        let result = input_required_result(&state, &call.open);
         let now = Instant::now();
         let until = now + wait;
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         table.retain(|_, it| it.until > now);
         let own = table.values().filter(|it| it.principal == *principal).count();
-        if table.len() >= self.most || own >= self.most_of_one {
-            // The call is taken back as it is dropped, and its questions with it.
+        if table.len() >= self.most || own >= self.max_per_client {
+            // Dropping the call cancels it.
             return Err(RpcError::new(
                 code::SERVER_ERROR,
                 "too many calls wait for input: answer some first",
             ));
         }
-        table.insert(state, Waiting { principal: principal.clone(), until, call });
+        table.insert(state, PendingCall { principal: principal.clone(), until, call });
         Ok(result)
     }
 }
 
-impl Call {
-    fn lay_down(&mut self, laid_down: LaidDown) {
-        self.asked += 1;
-        self.open.push((format!("input-{}", self.asked), laid_down));
+impl RunningCall {
+    fn add_request(&mut self, request: InputRequest) {
+        self.request_count += 1;
+        self.open.push((format!("input-{}", self.request_count), request));
     }
 }
 
-/// The result that asks for input.
-fn asks(state: &str, open: &[(String, LaidDown)]) -> Bytes {
+/// The result that requests input.
+fn input_required_result(state: &str, open: &[(String, InputRequest)]) -> Bytes {
     let requests: Vec<String> = open
         .iter()
-        .map(|(key, LaidDown { question: RawServerRequest { method, params }, .. })| {
+        .map(|(key, InputRequest { question: RawServerRequest { method, params }, .. })| {
             format!(
                 "{}:{{\"method\":{},\"params\":{}}}",
                 response::text(key),
@@ -194,8 +200,8 @@ fn asks(state: &str, open: &[(String, LaidDown)]) -> Bytes {
         .into()
 }
 
-/// Nothing was given out under this state, to this client.
-pub(crate) fn unknown() -> RpcError {
+/// The error for a state that was not given to this client.
+pub(crate) fn unknown_state() -> RpcError {
     let message = "`requestState` stands for no call that waits: it was used, is too old, or was changed";
     RpcError::new(code::INVALID_PARAMS, message)
 }
@@ -204,9 +210,9 @@ fn lost() -> RpcError {
     RpcError::new(code::INTERNAL_ERROR, "the call was lost")
 }
 
-/// Where a call lays its questions down.
-pub(crate) fn desk() -> (mpsc::Sender<LaidDown>, mpsc::Receiver<LaidDown>) {
-    mpsc::channel(MOST_QUESTIONS)
+/// A channel for the server requests of a call.
+pub(crate) fn input_channel() -> (mpsc::Sender<InputRequest>, mpsc::Receiver<InputRequest>) {
+    mpsc::channel(MAX_INPUT_REQUESTS)
 }
 
 #[cfg(test)]
@@ -214,19 +220,23 @@ mod tests {
     use mcp_transport::RawRequestHandler;
 
     use super::*;
-    use crate::session::elicitation::{Answers, AskedByResult};
+    use crate::session::elicitation::{InputRequestHandler, SupportedRequests};
 
     fn json(text: &str) -> RawJson {
         RawJson::parse(text.to_owned().into()).unwrap()
     }
 
-    /// A call that asks for one root list and answers with what it got.
-    fn call() -> Call {
-        let (sender, receiver) = desk();
-        let answers = Answers::of(&json(r#"{"roots":{}}"#));
-        let asked = AskedByResult { answers, desk: sender, limit: Duration::from_secs(60) };
+    /// A call that requests one list of roots and returns it.
+    fn call() -> RunningCall {
+        let (sender, receiver) = input_channel();
+        let answers = SupportedRequests::of(&json(r#"{"roots":{}}"#));
+        let request_count =
+            InputRequestHandler { supported: answers, requests: sender, limit: Duration::from_secs(60) };
         let question = RawServerRequest { method: "roots/list".to_owned(), params: RawJson::empty_object() };
-        Call::begin(async move { asked.handle(question).await.map(RawJson::into_bytes) }, receiver)
+        RunningCall::start(
+            async move { request_count.handle(question).await.map(RawJson::into_bytes) },
+            receiver,
+        )
     }
 
     fn state(result: &Bytes) -> String {
@@ -237,36 +247,36 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_call_goes_on_for_its_client_alone_and_once() {
-        let parked = Parked::new(&Bounds::default());
+        let pending_inputs = PendingInputs::new(&Bounds::default());
         let (ann, bob) = (Principal::named("ann"), Principal::named("bob"));
         let wait = Duration::from_secs(60);
-        let first = parked.go_on(call(), &ann, wait).await.unwrap();
+        let first = parked.advance(call(), &ann, wait).await.unwrap();
         let state_of_it = state(&first);
         let answers = json(r#"{"input-1":{"roots":[]},"other":1}"#);
         let take = |state: &str, who: &Principal, answers| parked.take(state, who, answers, Instant::now());
         assert!(take(&state_of_it, &bob, Some(&answers)).is_err());
         assert!(take(&format!("{state_of_it}0"), &ann, Some(&answers)).is_err());
 
-        // Without the answer the question is asked again, under another state.
+        // Without an answer the request is repeated, under another state.
         let nothing = json("{}");
         let again = take(&state_of_it, &ann, Some(&nothing)).unwrap();
-        let second = state(&parked.go_on(again, &ann, wait).await.unwrap());
+        let second = state(&parked.advance(again, &ann, wait).await.unwrap());
         assert_ne!(state_of_it, second);
         let answered = take(&second, &ann, Some(&answers)).unwrap();
-        assert_eq!(parked.go_on(answered, &ann, wait).await.unwrap(), r#"{"roots":[]}"#);
+        assert_eq!(parked.advance(answered, &ann, wait).await.unwrap(), r#"{"roots":[]}"#);
         assert!(take(&second, &ann, Some(&answers)).is_err());
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_does_not_come_back_is_not_waited_for() {
-        let parked = Parked::new(&Bounds { requests: 1, ..Bounds::default() });
+        let pending_inputs = PendingInputs::new(&Bounds { requests: 1, ..Bounds::default() });
         let ann = Principal::named("ann");
         let wait = Duration::from_secs(60);
-        let old = state(&parked.go_on(call(), &ann, wait).await.unwrap());
-        assert_eq!(parked.go_on(call(), &ann, wait).await.unwrap_err().code, code::SERVER_ERROR);
+        let old = state(&parked.advance(call(), &ann, wait).await.unwrap());
+        assert_eq!(parked.advance(call(), &ann, wait).await.unwrap_err().code, code::SERVER_ERROR);
         tokio::time::advance(Duration::from_secs(61)).await;
         assert!(parked.take(&old, &ann, None, Instant::now()).is_err());
-        assert!(parked.go_on(call(), &ann, wait).await.is_ok());
+        assert!(parked.advance(call(), &ann, wait).await.is_ok());
         assert_eq!(parked.len(), 1);
         parked.drop_expired(Instant::now());
         assert_eq!(parked.len(), 1);
@@ -277,17 +287,18 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_calls_of_one_leave_room_for_those_of_others() {
-        let parked = Parked::new(&Bounds { parked_of_one: 2, ..Bounds::default() });
+        let pending_inputs =
+            PendingInputs::new(&Bounds { pending_inputs_per_client: 2, ..Bounds::default() });
         let (ann, bob) = (Principal::named("ann"), Principal::named("bob"));
         let wait = Duration::from_secs(60);
         for _ in 0..2 {
-            assert!(parked.go_on(call(), &ann, wait).await.is_ok());
+            assert!(parked.advance(call(), &ann, wait).await.is_ok());
         }
-        assert_eq!(parked.go_on(call(), &ann, wait).await.unwrap_err().code, code::SERVER_ERROR);
-        assert!(parked.go_on(call(), &bob, wait).await.is_ok());
-        parked.drop_of(&ann);
+        assert_eq!(parked.advance(call(), &ann, wait).await.unwrap_err().code, code::SERVER_ERROR);
+        assert!(parked.advance(call(), &bob, wait).await.is_ok());
+        parked.drop_client(&ann);
         assert_eq!(parked.len(), 1);
-        assert!(parked.go_on(call(), &ann, wait).await.is_ok());
+        assert!(parked.advance(call(), &ann, wait).await.is_ok());
         parked.drop_all();
         assert_eq!(parked.len(), 0);
     }

@@ -1,4 +1,4 @@
-//! The sessions over HTTP, by their ids. How many there are is bounded, in all and for each token.
+//! The HTTP sessions by id. Their number is bounded, in total and for each client.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,88 +12,93 @@ use crate::session::state::Session;
 
 /// The sessions.
 #[derive(Debug)]
-pub(crate) struct Sessions {
+pub(crate) struct SessionRegistry {
     table: Mutex<ahash::HashMap<String, Arc<Session>>>,
     most: usize,
-    most_of_one: usize,
+    max_per_client: usize,
 }
 
-/// A session that was taken in, and the one that made room for it, which is still to be ended.
-pub(crate) struct Added {
+/// An inserted session, and the session that was evicted for it and must be ended.
+pub(crate) struct Insertion {
     pub(crate) session: Arc<Session>,
-    pub(crate) gone: Option<Arc<Session>>,
+    pub(crate) evicted: Option<Arc<Session>>,
 }
 
-/// There is no room for another session, or dialog.
+/// There are too many sessions or dialogs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Full;
+pub(crate) struct CapacityError;
 
-/// For how long what was used keeps its room, where all clients are one for want of a token: it may be another one's.
-pub(crate) const RECENT: Duration = Duration::from_secs(60);
+/// How long an unused session is protected from eviction if there are no tokens, because it may belong to another
+/// client.
+pub(crate) const EVICTION_PROTECTION: Duration = Duration::from_secs(60);
 
-/// May what was last used then make room for another one of its client?
-pub(crate) fn makes_room(principal: &Principal, last_used: Instant, now: Instant) -> bool {
-    !principal.is_anybody() || now.saturating_duration_since(last_used) >= RECENT
+/// Whether something that was last used then may be evicted for the same client.
+pub(crate) fn is_evictable(principal: &Principal, last_used: Instant, now: Instant) -> bool {
+    !principal.is_anybody() || now.saturating_duration_since(last_used) >= EVICTION_PROTECTION
 }
 
-impl Sessions {
-    /// No sessions, of as many as the bounds allow.
-    pub(crate) fn new(bounds: &Bounds) -> Sessions {
-        Sessions { table: Mutex::default(), most: bounds.sessions, most_of_one: bounds.sessions_of_one }
+impl SessionRegistry {
+    /// An empty registry with these limits.
+    pub(crate) fn new(bounds: &Bounds) -> SessionRegistry {
+        SessionRegistry {
+            table: Mutex::default(),
+            most: bounds.sessions,
+            max_per_client: bounds.sessions_per_client,
+        }
     }
 
-    /// Takes one in. Where there is no room, the one that its owner has not used for the longest makes room, so that a
-    /// client who forgets his sessions harms nobody but himself. Where there are no tokens the owner is everybody, and
-    /// what was used just now stays.
-    pub(crate) fn add(&self, session: Session, now: Instant) -> Result<Added, Full> {
-        let mut gone = None;
+    /// Adds a session. At the limit, the client's least recently used session is evicted, so that a client that leaks
+    /// sessions harms only itself. Without tokens all clients count as one, so recently used sessions are protected.
+    pub(crate) fn add(&self, session: Session, now: Instant) -> Result<Insertion, CapacityError> {
+        let mut evicted = None;
         let mut table = self.lock();
         let own = table.values().filter(|it| it.principal == session.principal);
-        if table.len() >= self.most || own.count() >= self.most_of_one {
+        if table.len() >= self.most || own.count() >= self.max_per_client {
             let own = table.values().filter(|it| it.principal == session.principal);
-            let oldest = own.filter_map(|it| Some((it.unused()?, it.id.clone()))).min();
-            let makes_room = |(since, _): &(Instant, String)| makes_room(&session.principal, *since, now);
-            let (_, oldest) = oldest.filter(makes_room).ok_or(Full)?;
-            gone = table.remove(&oldest);
+            let oldest = own.filter_map(|it| Some((it.unused_since()?, it.id.clone()))).min();
+            let is_evictable = |(since, _): &(Instant, String)| is_evictable(&session.principal, *since, now);
+            let (_, oldest) = oldest.filter(is_evictable).ok_or(CapacityError)?;
+            evicted = table.remove(&oldest);
         }
         let session = Arc::new(session);
         table.insert(session.id.clone(), Arc::clone(&session));
-        Ok(Added { session, gone })
+        Ok(Insertion { session, evicted })
     }
 
-    /// The session of this id, if it is this client's.
+    /// The session of this id, if it belongs to the client.
     pub(crate) fn get(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
         self.lock().get(id).filter(|it| it.principal == *principal).cloned()
     }
 
-    /// Takes the session of this id out, if it is this client's.
+    /// Removes the session of this id, if it belongs to the client.
     pub(crate) fn take(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
         let mut table = self.lock();
         table.get(id).filter(|it| it.principal == *principal)?;
         table.remove(id)
     }
 
-    /// Takes out what has not been used for as long as `idle`.
+    /// Removes sessions that were unused for `idle`.
     pub(crate) fn take_unused(&self, now: Instant, idle: Duration) -> Vec<Arc<Session>> {
         let mut table = self.lock();
-        let is_old =
-            |it: &Arc<Session>| it.unused().is_some_and(|since| now.saturating_duration_since(since) >= idle);
+        let is_old = |it: &Arc<Session>| {
+            it.unused_since().is_some_and(|since| now.saturating_duration_since(since) >= idle)
+        };
         let old: Vec<String> = table.iter().filter(|(_, it)| is_old(it)).map(|(id, _)| id.clone()).collect();
         old.iter().filter_map(|id| table.remove(id)).collect()
     }
 
-    /// Takes out all of them.
+    /// Removes all sessions.
     pub(crate) fn take_all(&self) -> Vec<Arc<Session>> {
         self.lock().drain().map(|(_, it)| it).collect()
     }
 
-    /// The lowest level from which on one of them wants log messages.
+    /// The lowest log level of all sessions.
     pub(crate) fn lowest_level(&self) -> Option<LogLevel> {
-        // Who never said a level hears all.
+        // A session without a level gets all messages.
         self.lock().values().map(|it| it.log_level().unwrap_or(LogLevel::Debug)).min()
     }
 
-    /// How many there are.
+    /// The number of sessions.
     pub(crate) fn len(&self) -> usize {
         self.lock().len()
     }

@@ -1,6 +1,6 @@
-//! The requests of one client that run now, so that he can take them back.
+//! The running requests of one client, so that it can cancel them.
 //!
-//! Invariant: an id stands here once; it is free again when its guard is dropped.
+//! An id is in the table once. It is free again when its guard is dropped.
 
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,54 +8,58 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mcp_model::{RawJson, RpcError, code};
 use tokio::sync::oneshot;
 
-/// The requests of one client.
+/// The running requests of one client.
 #[derive(Debug, Default)]
-pub(crate) struct Running(Mutex<Table>);
+pub(crate) struct RunningRequests(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    /// Each with the way to take it back, until that was done.
-    requests: ahash::HashMap<Id, Option<oneshot::Sender<()>>>,
-    /// The client has ended: no more is begun for him.
+    /// Each with its cancellation, until that was used.
+    requests: ahash::HashMap<RequestKey, Option<oneshot::Sender<()>>>,
+    /// The client is gone: no request starts any more.
     is_over: bool,
 }
 
-/// What an id means, however it is written: `1` and `1.0` are one number, `"a"` and `"\\u0061"` one text.
+/// The meaning of an id: `1` and `1.0` are the same number, `"a"` and `"\u0061"` the same string.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Id {
+enum RequestKey {
     Text(String),
     Whole(i128),
-    /// Any other number, and what is none of both, as it is written.
+    /// Any other JSON text, unchanged.
     Other(String),
 }
 
-impl Id {
-    fn of(id: &RawJson) -> Id {
+impl RequestKey {
+    fn of(id: &RawJson) -> RequestKey {
         if let Some(text) = id.to_text() {
-            return Id::Text(text.into_owned());
+            return RequestKey::Text(text.into_owned());
         }
         let whole = id.as_str().parse::<i128>().ok().or_else(|| {
             let number = id.as_str().parse::<f64>().ok()?;
-            // Up to there every whole number is one of its own.
+            // Up to this limit every integer has an exact `f64`.
             let is_exact = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
             is_exact.then_some(number as i128)
         });
-        whole.map_or_else(|| Id::Other(id.as_str().to_owned()), Id::Whole)
+        whole.map_or_else(|| RequestKey::Other(id.as_str().to_owned()), RequestKey::Whole)
     }
 }
 
-/// A request that runs. Dropped, it is over.
+/// A running request. Dropping it removes the request.
 #[derive(Debug)]
-pub(crate) struct Guard {
-    running: Arc<Running>,
-    id: Id,
-    taken_back: oneshot::Receiver<()>,
+pub(crate) struct RequestGuard {
+    running: Arc<RunningRequests>,
+    id: RequestKey,
+    cancelled: oneshot::Receiver<()>,
 }
 
-impl Running {
-    /// Enters a request, of `most` at once.
-    pub(crate) fn begin(self: &Arc<Running>, id: &RawJson, most: usize) -> Result<Guard, RpcError> {
-        let id = Id::of(id);
+impl RunningRequests {
+    /// Adds a request; at most `most` may run.
+    pub(crate) fn start(
+        self: &Arc<RunningRequests>,
+        id: &RawJson,
+        most: usize,
+    ) -> Result<RequestGuard, RpcError> {
+        let id = RequestKey::of(id);
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if table.is_over {
             return Err(RpcError::new(code::SERVER_ERROR, "this session has ended: begin a new one"));
@@ -67,47 +71,47 @@ impl Running {
         let Entry::Vacant(free) = table.requests.entry(id.clone()) else {
             return Err(RpcError::new(code::INVALID_REQUEST, "a request with this id still runs"));
         };
-        let (take_back, taken_back) = oneshot::channel();
-        free.insert(Some(take_back));
+        let (cancel, cancelled) = oneshot::channel();
+        free.insert(Some(cancel));
         drop(table);
-        Ok(Guard { running: Arc::clone(self), id, taken_back })
+        Ok(RequestGuard { running: Arc::clone(self), id, cancelled })
     }
 
-    /// Takes a request back, if it still runs.
-    pub(crate) fn take_back(&self, id: &RawJson) {
+    /// Cancels a request, if it is running.
+    pub(crate) fn cancel(&self, id: &RawJson) {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(take_back) = table.requests.get_mut(&Id::of(id)).and_then(Option::take) {
-            // Whoever does not wait for it is just ending.
-            let _ = take_back.send(());
+        if let Some(cancel) = table.requests.get_mut(&RequestKey::of(id)).and_then(Option::take) {
+            // The request may just be ending.
+            let _ = cancel.send(());
         }
     }
 
-    /// Takes all of them back, and lets none begin any more.
-    pub(crate) fn take_all_back(&self) {
+    /// Cancels all requests, and refuses new ones.
+    pub(crate) fn cancel_all(&self) {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         table.is_over = true;
-        for take_back in table.requests.values_mut().filter_map(Option::take) {
-            let _ = take_back.send(());
+        for cancel in table.requests.values_mut().filter_map(Option::take) {
+            let _ = cancel.send(());
         }
     }
 
-    /// Does nothing run?
+    /// Whether no request is running.
     pub(crate) fn is_idle(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).requests.is_empty()
     }
 }
 
-impl Guard {
-    /// Resolves when the client takes the request back. Cancel-safe.
-    pub(crate) async fn taken_back(&mut self) {
-        if (&mut self.taken_back).await.is_err() {
-            // Nobody can any more.
+impl RequestGuard {
+    /// Resolves when the client cancels the request. Cancel-safe.
+    pub(crate) async fn cancelled(&mut self) {
+        if (&mut self.cancelled).await.is_err() {
+            // The request can no longer be cancelled.
             std::future::pending().await
         }
     }
 }
 
-impl Drop for Guard {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
         self.running.0.lock().unwrap_or_else(PoisonError::into_inner).requests.remove(&self.id);
     }
@@ -119,9 +123,9 @@ mod tests {
 
     use super::*;
 
-    impl Guard {
+    impl RequestGuard {
         fn is_taken_back(&mut self) -> bool {
-            self.taken_back.try_recv().is_ok()
+            self.cancelled.try_recv().is_ok()
         }
     }
 
@@ -131,27 +135,27 @@ mod tests {
 
     #[test]
     fn an_id_stands_once_and_is_free_again() {
-        let running = Arc::new(Running::default());
-        let mut first = running.begin(&id("1"), 2).unwrap();
-        assert_eq!(running.begin(&id("1"), 2).unwrap_err().code, code::INVALID_REQUEST);
-        let mut text = running.begin(&id("\"1\""), 2).unwrap();
-        assert_eq!(running.begin(&id("3"), 2).unwrap_err().code, code::SERVER_ERROR);
-        running.take_back(&id("1"));
+        let running = Arc::new(RunningRequests::default());
+        let mut first = running.start(&id("1"), 2).unwrap();
+        assert_eq!(running.start(&id("1"), 2).unwrap_err().code, code::INVALID_REQUEST);
+        let mut text = running.start(&id("\"1\""), 2).unwrap();
+        assert_eq!(running.start(&id("3"), 2).unwrap_err().code, code::SERVER_ERROR);
+        running.cancel(&id("1"));
         assert!(first.is_taken_back() && !text.is_taken_back());
         drop((first, text));
         assert!(running.is_idle());
-        let mut again = running.begin(&id("1"), 2).unwrap();
-        running.take_all_back();
+        let mut again = running.start(&id("1"), 2).unwrap();
+        running.cancel_all();
         assert!(again.is_taken_back());
-        // Whoever looked the session up before its end begins nothing after it.
-        assert_eq!(running.begin(&id("2"), 2).unwrap_err().code, code::SERVER_ERROR);
+        // A request that found the session before its end is refused.
+        assert_eq!(running.start(&id("2"), 2).unwrap_err().code, code::SERVER_ERROR);
     }
 
     #[track_caller]
     fn check_same(one: &'static str, other: &'static str, want: bool) {
-        let running = Arc::new(Running::default());
-        let mut begun = running.begin(&id(one), 2).unwrap();
-        running.take_back(&id(other));
+        let running = Arc::new(RunningRequests::default());
+        let mut begun = running.start(&id(one), 2).unwrap();
+        running.cancel(&id(other));
         assert_eq!(begun.is_taken_back(), want, "{one} {other}");
     }
 

@@ -1,4 +1,4 @@
-//! What one client of the era with sessions is asked, and has not answered yet.
+//! The open server requests of one session.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,14 +8,14 @@ use mcp_model::{RawJson, RpcError, code};
 use tokio::sync::oneshot;
 
 use crate::protocol::response;
-use crate::session::outbound_queue::Outlet;
+use crate::session::outbound_queue::MessageSender;
 
-/// How many questions one client may have at once.
-const MOST: usize = 64;
+/// Maximum number of open requests of a session.
+const MAX_OPEN_REQUESTS: usize = 64;
 
-/// The questions of one client.
+/// The open requests of one session.
 #[derive(Debug, Default)]
-pub(crate) struct Asked(Mutex<Table>);
+pub(crate) struct ServerRequests(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
@@ -23,18 +23,18 @@ struct Table {
     waiting: HashMap<u64, oneshot::Sender<Result<RawJson, RpcError>>>,
 }
 
-/// Takes the question back when it is dropped before the answer is there.
-struct Question<'a> {
-    asked: &'a Asked,
-    outlet: &'a Outlet,
+/// Cancels the request if it is dropped before the response.
+struct OpenRequest<'a> {
+    requests: &'a ServerRequests,
+    sender: &'a MessageSender,
     id: u64,
 }
 
-impl Asked {
-    /// Asks, by `outlet`, and waits for the answer, at most for `limit`. Dropping the future takes the question back.
-    pub(crate) async fn ask(
+impl ServerRequests {
+    /// Sends a request and waits for its response, at most for `limit`. Dropping the future cancels the request.
+    pub(crate) async fn send(
         &self,
-        outlet: &Outlet,
+        sender: &MessageSender,
         method: &str,
         params: &str,
         limit: Duration,
@@ -42,7 +42,7 @@ impl Asked {
         let (answer, taken) = oneshot::channel();
         let id = {
             let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if table.waiting.len() >= MOST {
+            if table.waiting.len() >= MAX_OPEN_REQUESTS {
                 return Err(failed("the client has too many questions to answer"));
             }
             table.last += 1;
@@ -50,8 +50,8 @@ impl Asked {
             table.waiting.insert(id, answer);
             id
         };
-        let question = Question { asked: self, outlet, id };
-        outlet
+        let question = OpenRequest { requests: self, sender, id };
+        sender
             .send(response::request(id, method, params))
             .map_err(|_| failed("the client does not listen"))?;
         let res = match tokio::time::timeout(limit, taken).await {
@@ -63,28 +63,28 @@ impl Asked {
         res
     }
 
-    /// Takes an answer in. One to no question is nothing.
-    pub(crate) fn answered(&self, id: &RawJson, outcome: Result<RawJson, RpcError>) {
-        // Some clients send a number back as a string.
+    /// Resolves a request with its response. Other responses are ignored.
+    pub(crate) fn resolve(&self, id: &RawJson, outcome: Result<RawJson, RpcError>) {
+        // Some clients return a number as a string.
         let text = id.as_str().trim_matches('"');
         let waiting = text
             .parse()
             .ok()
             .and_then(|id: u64| self.0.lock().unwrap_or_else(PoisonError::into_inner).waiting.remove(&id));
         if let Some(waiting) = waiting {
-            // Who asked may be gone.
+            // The caller may be gone.
             let _ = waiting.send(outcome);
         }
     }
 }
 
-impl Drop for Question<'_> {
+impl Drop for OpenRequest<'_> {
     fn drop(&mut self) {
-        let open = self.asked.0.lock().unwrap_or_else(PoisonError::into_inner).waiting.remove(&self.id);
+        let open = self.requests.0.lock().unwrap_or_else(PoisonError::into_inner).waiting.remove(&self.id);
         if open.is_some() {
             let params = format!(r#"{{"requestId":{},"reason":"it is not needed any more"}}"#, self.id);
-            // A client that does not listen needs not hear it.
-            let _ = self.outlet.send(response::notification("notifications/cancelled", &params));
+            // If the client has no stream, there is nothing to cancel.
+            let _ = self.sender.send(response::notification("notifications/cancelled", &params));
         }
     }
 }
@@ -99,7 +99,7 @@ mod tests {
 
     use super::*;
     use crate::limits::bounds::Bounds;
-    use crate::session::outbound_queue::outlet;
+    use crate::session::outbound_queue::message_channel;
 
     fn json(text: &'static str) -> RawJson {
         RawJson::parse(Bytes::from_static(text.as_bytes())).unwrap()
@@ -107,24 +107,24 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_question_has_its_answer_or_its_end() {
-        let asked = Asked::default();
-        let (out, mut inlet) = outlet(&Bounds::default());
+        let requests = ServerRequests::default();
+        let (out, mut receiver) = message_channel(&Bounds::default());
         let limit = Duration::from_secs(5);
-        let ask = asked.ask(&out, "roots/list", "{}", limit);
+        let ask = requests.send(&out, "roots/list", "{}", limit);
         let client = async {
-            let question = inlet.next().await.unwrap();
+            let question = receiver.next().await.unwrap();
             assert_eq!(question, r#"{"jsonrpc":"2.0","id":1,"method":"roots/list","params":{}}"#);
-            asked.answered(&json("7"), Ok(json("0")));
-            asked.answered(&json("\"1\""), Ok(json("{}")));
+            requests.resolve(&json("7"), Ok(json("0")));
+            requests.resolve(&json("\"1\""), Ok(json("{}")));
         };
         assert_eq!(tokio::join!(ask, client).0, Ok(json("{}")));
 
-        let late = asked.ask(&out, "roots/list", "{}", limit).await.unwrap_err();
+        let late = requests.send(&out, "roots/list", "{}", limit).await.unwrap_err();
         assert_eq!(late.message, "the client did not answer within 5 s");
-        assert!(inlet.next().await.unwrap().ends_with(br#""method":"roots/list","params":{}}"#));
-        let taken_back = inlet.next().await.unwrap();
+        assert!(receiver.next().await.unwrap().ends_with(br#""method":"roots/list","params":{}}"#));
+        let cancelled = receiver.next().await.unwrap();
         assert!(
-            taken_back.starts_with(
+            cancelled.starts_with(
                 br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2,"#
             )
         );

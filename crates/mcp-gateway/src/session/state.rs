@@ -1,6 +1,6 @@
-//! One client of the era with sessions, from `initialize` to its end: over HTTP by its id, on a pipe as long as the pipe.
+//! A session of the legacy era: an HTTP session, or the session of a stdio client.
 //!
-//! A session is a dialog of the host: what it leases is its own, and goes with it.
+//! A session is a dialog of the host. Its leases end with it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,135 +12,132 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::principal::Principal;
 use crate::access::scope::Scope;
-use crate::notifications::resource_subscriptions::Subscribed;
-use crate::session::caller::Able;
-use crate::session::event_log::Kept;
-use crate::session::known_lists::Told;
-use crate::session::outbound_queue::Outlet;
-use crate::session::running_requests::Running;
-use crate::session::server_requests::Asked;
+use crate::notifications::resource_subscriptions::ResourceSubscriptions;
+use crate::session::caller::ClientFeatures;
+use crate::session::event_log::EventLog;
+use crate::session::known_lists::KnownLists;
+use crate::session::outbound_queue::MessageSender;
+use crate::session::running_requests::RunningRequests;
+use crate::session::server_requests::ServerRequests;
 
 /// A session.
 #[derive(Debug)]
 pub(crate) struct Session {
-    /// Its id, which nobody guesses; also the name of its dialog.
+    /// Its id, which must not be logged.
     pub(crate) id: String,
-    /// Whose it is: nobody else may use it.
+    /// The client that it belongs to.
     pub(crate) principal: Principal,
-    /// What it sees.
+    /// The part of the catalog that it sees.
     pub(crate) scope: Arc<Scope>,
-    /// What was agreed upon.
+    /// The negotiated version.
     pub(crate) version: ProtocolVersion,
-    /// What the client can do.
-    pub(crate) able: Arc<Able>,
-    /// Its leases.
+    /// The client's capabilities.
+    pub(crate) features: Arc<ClientFeatures>,
+    /// Holds its leases.
     pub(crate) dialog: Arc<Dialog>,
-    /// Its requests that run.
-    pub(crate) running: Arc<Running>,
-    /// What it is asked.
-    pub(crate) asked: Asked,
-    /// What it knows of the lists.
-    pub(crate) told: Mutex<Told>,
-    /// The resources of which it wants to hear when they change.
-    pub(crate) subscriptions: Subscribed,
-    /// Whose its calls are.
+    pub(crate) running: Arc<RunningRequests>,
+    pub(crate) server_requests: ServerRequests,
+    /// The lists that the client knows.
+    pub(crate) known_lists: Mutex<KnownLists>,
+    pub(crate) subscriptions: ResourceSubscriptions,
+    /// Identifies the session to the host.
     pub(crate) owner: CallerId,
-    /// Cancelled with its end.
-    pub(crate) over: CancellationToken,
-    /// What is said on its own stream.
-    pub(crate) kept: Kept,
-    /// Where it hears what belongs to no request.
-    general: Mutex<Option<(Outlet, CancellationToken)>>,
+    /// Cancelled when the session ends.
+    pub(crate) ended: CancellationToken,
+    /// The recent events of its notification stream.
+    pub(crate) event_log: EventLog,
+    /// The sender of its notification stream, with a token that closes the stream.
+    stream: Mutex<Option<(MessageSender, CancellationToken)>>,
     log_level: Mutex<Option<LogLevel>>,
     last_used: Mutex<Instant>,
 }
 
-/// What a session begins with.
-pub(crate) struct Beginning {
+/// The parameters of a new session.
+pub(crate) struct SessionParams {
     pub(crate) id: String,
     pub(crate) principal: Principal,
     pub(crate) scope: Arc<Scope>,
     pub(crate) version: ProtocolVersion,
     pub(crate) capabilities: RawJson,
     pub(crate) dialog: Arc<Dialog>,
-    pub(crate) told: Told,
+    pub(crate) known_lists: KnownLists,
 }
 
 impl Session {
-    /// A session that begins now.
-    pub(crate) fn new(beginning: Beginning, now: Instant) -> Session {
-        let Beginning { id, principal, scope, version, capabilities, dialog, told } = beginning;
+    /// A new session.
+    pub(crate) fn new(beginning: SessionParams, now: Instant) -> Session {
+        let SessionParams { id, principal, scope, version, capabilities, dialog, known_lists } = beginning;
         Session {
             id,
             principal,
             scope,
             version,
-            able: Able::of(capabilities),
+            features: ClientFeatures::of(capabilities),
             dialog,
             running: Arc::default(),
-            asked: Asked::default(),
-            told: Mutex::new(told),
-            subscriptions: Subscribed::default(),
+            server_requests: ServerRequests::default(),
+            known_lists: Mutex::new(known_lists),
+            subscriptions: ResourceSubscriptions::default(),
             owner: CallerId::unique(),
-            over: CancellationToken::new(),
-            kept: Kept::default(),
-            general: Mutex::default(),
+            ended: CancellationToken::new(),
+            event_log: EventLog::default(),
+            stream: Mutex::default(),
             log_level: Mutex::default(),
             last_used: Mutex::new(now),
         }
     }
 
-    /// It is in use.
+    /// Marks the session as used.
     pub(crate) fn touch(&self, now: Instant) {
         *self.last_used.lock().unwrap_or_else(PoisonError::into_inner) = now;
     }
 
-    /// Since when it is not used; `None` while a request runs or somebody listens.
-    pub(crate) fn unused(&self) -> Option<Instant> {
-        let listens = self.general().is_some_and(|it| !it.is_closed());
+    /// When it was last used; `None` while a request runs or its stream is open.
+    pub(crate) fn unused_since(&self) -> Option<Instant> {
+        let listens = self.stream().is_some_and(|it| !it.is_closed());
         let idle = self.running.is_idle() && !listens;
         idle.then(|| *self.last_used.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Where it hears what belongs to no request, if it listens.
-    pub(crate) fn general(&self) -> Option<Outlet> {
-        let general = self.general.lock().unwrap_or_else(PoisonError::into_inner);
-        general.as_ref().map(|it| it.0.clone())
+    /// The sender of its notification stream, if that is open.
+    pub(crate) fn stream(&self) -> Option<MessageSender> {
+        let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        stream.as_ref().map(|it| it.0.clone())
     }
 
-    /// It listens here from now on, and no longer where it did before. What is given is cancelled when it listens elsewhere.
-    pub(crate) fn listens(&self, outlet: Outlet) -> CancellationToken {
+    /// Replaces the notification stream. The returned token is cancelled when another stream replaces this one.
+    pub(crate) fn open_stream(&self, outlet: MessageSender) -> CancellationToken {
         let replaced = CancellationToken::new();
         let here = Some((outlet, replaced.clone()));
         let before =
-            std::mem::replace(&mut *self.general.lock().unwrap_or_else(PoisonError::into_inner), here);
+            std::mem::replace(&mut *self.stream.lock().unwrap_or_else(PoisonError::into_inner), here);
         if let Some((_, before)) = before {
             before.cancel();
         }
         replaced
     }
 
-    /// It does not listen here any more.
-    pub(crate) fn listens_no_more(&self, outlet: &Outlet) {
-        let mut general = self.general.lock().unwrap_or_else(PoisonError::into_inner);
-        if general.as_ref().is_some_and(|it| it.0.is_same(outlet)) {
-            *general = None;
+    /// Removes the notification stream, unless it was replaced.
+    pub(crate) fn close_stream(&self, outlet: &MessageSender) {
+        let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        if stream.as_ref().is_some_and(|it| it.0.is_same_channel(outlet)) {
+            *stream = None;
         }
     }
 
-    /// From which level on it wants log messages; `None` where it never said.
+    /// The minimum level of log messages; `None` if the client set none.
     pub(crate) fn log_level(&self) -> Option<LogLevel> {
         *self.log_level.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It wants log messages from this level on.
+    /// Sets the minimum level of log messages.
     pub(crate) fn set_log_level(&self, level: LogLevel) {
         *self.log_level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
     }
 
-    /// Ends it: its requests are taken back, its streams end. Its leases go with the last who holds it.
+    /// Ends the session: cancels its requests and closes its streams. Its leases end when nothing uses them.
     pub(crate) fn end(&self) {
-        self.over.cancel();
-        self.running.take_all_back();
+        self.ended.cancel();
+        self.running.cancel_all();
     }
 }

@@ -76,7 +76,7 @@ async fn a_client_that_does_not_read_stops_nobody() {
 async fn too_much_is_refused() {
     let bounds = Bounds {
         message_bytes: 2000,
-        requests_of_one: 1,
+        requests_per_client: 1,
         receive: Duration::from_millis(300),
         ..Bounds::default()
     };
@@ -129,7 +129,7 @@ async fn begin(
 
 #[tokio::test]
 async fn who_begins_many_sessions_loses_his_oldest_and_no_other_ones() {
-    let bounds = Bounds { sessions_of_one: 4, ..Bounds::default() };
+    let bounds = Bounds { sessions_per_client: 4, ..Bounds::default() };
     let tokens = Tokens::read(&Secret::new("ann-0123456789abcdef name=ann")).unwrap();
     let options = GatewayOptions { bounds: bounds.clone(), ..GatewayOptions::default() };
     let world = World::with(options, HttpOptions { tokens, ..HttpOptions::default() }).await;
@@ -201,7 +201,7 @@ async fn all_clients_together_hold_so_many_bytes_and_no_more() {
 
 #[tokio::test]
 async fn the_sessions_of_a_token_share_their_places() {
-    let bounds = Bounds { requests_of_one: 1, ..Bounds::default() };
+    let bounds = Bounds { requests_per_client: 1, ..Bounds::default() };
     let tokens =
         Tokens::read(&Secret::new("ann-0123456789abcdef name=ann\nbob-0123456789abcdef name=bob")).unwrap();
     let options = GatewayOptions { bounds, ..GatewayOptions::default() };

@@ -1,6 +1,6 @@
 //! What a client sees, by path, query, header and token; and who gets in at all.
 
-use mcp_gateway::{Gateway, GatewayOptions, HttpOptions, HttpServer, OwnResource, ServeError, Tokens};
+use mcp_gateway::{Gateway, GatewayOptions, GatewayResource, HttpOptions, HttpServer, ServeError, Tokens};
 use mcp_model::Secret;
 
 use crate::world::{Site, World, host, initialize};
@@ -149,7 +149,8 @@ async fn off_loopback_nobody_is_served_without_a_token() {
 
 #[tokio::test]
 async fn the_gateway_tells_of_itself_where_it_is_to() {
-    let options = GatewayOptions { own_resources: OwnResource::ALL.to_vec(), ..GatewayOptions::default() };
+    let options =
+        GatewayOptions { gateway_resources: GatewayResource::ALL.to_vec(), ..GatewayOptions::default() };
     let world = World::with(options, HttpOptions::default()).await;
     let read = async |uri: &str| {
         let reply = world.modern("resources/read", Some(uri), &format!(r#""uri":"{uri}""#)).await;

@@ -128,7 +128,7 @@ async fn without() {
 #[tokio::test]
 async fn the_end_is_seen_of_a_client_that_reads_nothing() {
     let send = std::time::Duration::from_millis(300);
-    let pipe = Pipe::bounded(Bounds { send, requests_of_one: 4, ..Bounds::default() }).await;
+    let pipe = Pipe::bounded(Bounds { send, requests_per_client: 4, ..Bounds::default() }).await;
     let Pipe { mut write, lines, serving, site: _site } = pipe;
     write.write_all(format!("{}\n", initialize("2025-06-18")).as_bytes()).await.unwrap();
     let writing = async {

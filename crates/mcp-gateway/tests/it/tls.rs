@@ -185,7 +185,7 @@ async fn http2_requests_of_one_connection_run_concurrently() {
 
 #[tokio::test]
 async fn a_reset_http2_stream_cancels_a_stateless_request() {
-    let bounds = Bounds { requests_of_one: 1, ..Bounds::default() };
+    let bounds = Bounds { requests_per_client: 1, ..Bounds::default() };
     let mut http2 = Http2::connect(bounds, None).await;
     let arguments = r#""name":"demo__sleep","arguments":{"ms":60000}"#;
     let (headers, body) = modern("tools/call", Some("demo__sleep"), arguments);

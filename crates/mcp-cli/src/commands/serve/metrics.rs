@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use mcp_gateway::MoreMetrics;
+use mcp_gateway::ExtraMetrics;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 /// The histogram buckets of call durations, in seconds.
@@ -29,9 +29,9 @@ impl HostMetrics {
     }
 
     /// The metrics text for the gateway.
-    pub(crate) fn text(&self) -> MoreMetrics {
+    pub(crate) fn text(&self) -> ExtraMetrics {
         let handle = self.0.clone();
-        MoreMetrics::new(move || handle.render())
+        ExtraMetrics::new(move || handle.render())
     }
 
     /// Aggregates samples periodically. Never returns.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_gateway::{
-    Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer, InvalidTokens, Names, OwnResource, Scope,
+    Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer, InvalidTokens, Names, GatewayResource, Scope,
     ServeError, TlsFiles, Tokens, serve_stdio,
 };
 use mcp_host::{AdminTools, FollowEvent, FollowHandle, FollowRequest, Host, LoadRequest, Supervision};
@@ -141,7 +141,7 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
 /// The checked arguments.
 struct Prepared {
     scope: Scope,
-    own_resources: Vec<OwnResource>,
+    gateway_resources: Vec<GatewayResource>,
     idle: Duration,
     endpoint: Endpoint,
 }
@@ -177,7 +177,7 @@ async fn prepare(args: &ServeArgs) -> Result<Prepared, ServeFailure> {
     };
     Ok(Prepared {
         scope: Scope { server, names, ..Scope::default() },
-        own_resources: if args.admin { OwnResource::ALL.to_vec() } else { Vec::new() },
+        gateway_resources: if args.admin { GatewayResource::ALL.to_vec() } else { Vec::new() },
         idle: Duration::from_secs(args.idle),
         endpoint,
     })
@@ -215,7 +215,7 @@ async fn serve(
     following: FollowHandle,
     (prepared, stopped): (Prepared, oneshot::Receiver<()>),
 ) -> Result<(), ServeFailure> {
-    let Prepared { scope, own_resources, idle, endpoint } = prepared;
+    let Prepared { scope, gateway_resources, idle, endpoint } = prepared;
     if let Some(server) = &scope.server {
         let published = host.snapshot();
         let names: Vec<String> = published.servers.iter().map(|status| status.id.clone()).collect();
@@ -224,7 +224,7 @@ async fn serve(
         }
     }
     let bounds = Bounds { idle, ..Bounds::default() };
-    let options = GatewayOptions { scope, own_resources, bounds, ..GatewayOptions::default() };
+    let options = GatewayOptions { scope, gateway_resources, bounds, ..GatewayOptions::default() };
     let gateway = Gateway::new(Arc::clone(host), options);
     let served = async {
         match endpoint {

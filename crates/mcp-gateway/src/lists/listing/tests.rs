@@ -6,8 +6,8 @@ use mcp_model::{Exposure, NameClass, NamePolicy, RawJson, read_resource_template
 use mcp_registry::{Builtins, Selection, ServerEntry, ServerLists, ViewFilter};
 
 use super::*;
-use crate::access::scope::Names;
-use crate::lists::gateway_resources::OwnResource;
+use crate::access::scope::NameStyle;
+use crate::lists::gateway_resources::GatewayResource;
 
 fn json(text: String) -> RawJson {
     RawJson::parse(text.into()).unwrap()
@@ -35,11 +35,11 @@ fn entry(id: &str, tools: &[&str], bytes: usize, templates: &[&str]) -> ServerEn
 
 fn listing(entries: &[ServerEntry], scope: &Scope) -> Listing {
     let catalog = Catalog::build(&Builtins::default(), entries);
-    let shown = Arc::new(Shown::of(&catalog, scope.names, &[]));
-    Listing::build(shown, &catalog, scope, |it| !it.as_str().starts_with("own"))
+    let definitions = Arc::new(Definitions::of(&catalog, scope.names, &[]));
+    Listing::build(definitions, &catalog, scope, |it| !it.as_str().starts_with("own"))
 }
 
-fn page(listing: &Listing, kind: Kind, cursor: Option<&str>) -> Result<String, StaleCursor> {
+fn page(listing: &Listing, kind: ListKind, cursor: Option<&str>) -> Result<String, StaleCursor> {
     let mut res = Vec::new();
     listing.write(kind, cursor, &mut res)?;
     Ok(String::from_utf8(res).unwrap())
@@ -49,7 +49,7 @@ fn page(listing: &Listing, kind: Kind, cursor: Option<&str>) -> Result<String, S
 fn names(listing: &Listing) -> String {
     let (mut res, mut cursor) = (Vec::new(), None::<String>);
     loop {
-        let page = page(listing, Kind::Tools, cursor.as_deref()).unwrap();
+        let page = page(listing, ListKind::Tools, cursor.as_deref()).unwrap();
         let page: serde_json::Value = serde_json::from_str(&format!("{{{page}}}")).unwrap();
         res.extend(
             page["tools"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap().to_owned()),
@@ -64,24 +64,24 @@ fn names(listing: &Listing) -> String {
 #[test]
 fn an_empty_list_is_one_page() {
     let scope = Scope::default();
-    let shown = Arc::new(Shown::of(&Catalog::empty(), scope.names, &OwnResource::ALL));
-    let listing = Listing::build(Arc::clone(&shown), &Catalog::empty(), &scope, |_| true);
-    assert_eq!(page(&listing, Kind::Tools, None).unwrap(), "\"tools\":[]");
-    assert_eq!(page(&listing, Kind::Templates, None).unwrap(), "\"resourceTemplates\":[]");
-    let resources = page(&listing, Kind::Resources, None).unwrap();
+    let definitions = Arc::new(Definitions::of(&Catalog::empty(), scope.names, &GatewayResource::ALL));
+    let listing = Listing::build(Arc::clone(&definitions), &Catalog::empty(), &scope, |_| true);
+    assert_eq!(page(&listing, ListKind::Tools, None).unwrap(), "\"tools\":[]");
+    assert_eq!(page(&listing, ListKind::Templates, None).unwrap(), "\"resourceTemplates\":[]");
+    let resources = page(&listing, ListKind::Resources, None).unwrap();
     assert!(resources.starts_with(r#""resources":[{"uri":"mcp-host://problems","name":"problems","#));
     assert!(listing.is_empty());
     // Who sees a part is not told of the rest.
     let part = Scope { views: vec![ViewFilter::default()], ..Scope::default() };
-    let listing = Listing::build(shown, &Catalog::empty(), &part, |_| true);
-    assert_eq!(page(&listing, Kind::Resources, None).unwrap(), "\"resources\":[]");
+    let listing = Listing::build(definitions, &Catalog::empty(), &part, |_| true);
+    assert_eq!(page(&listing, ListKind::Resources, None).unwrap(), "\"resources\":[]");
 }
 
 #[test]
 fn only_the_name_of_a_definition_is_another() {
     let it = listing(&[entry("a", &["t"], 1, &[])], &Scope::default());
     let want = r#""tools":[{ "inputSchema":{"type":"object"},"name" : "a__t","description":"x"}]"#;
-    assert_eq!(page(&it, Kind::Tools, None).unwrap(), want);
+    assert_eq!(page(&it, ListKind::Tools, None).unwrap(), want);
     assert_eq!(it.tool("a__t").map(|it| it.server.as_str()), Some("a"));
     assert_eq!(it.tool("t"), None);
 }
@@ -101,8 +101,8 @@ fn a_scope_only_narrows() {
     let a = Some(ServerId::parse("a").unwrap());
     check(Scope::default(), "a__t a__u own__t");
     check(Scope { server: a.clone(), ..Scope::default() }, "a__t a__u");
-    check(Scope { server: a, names: Names::Original, ..Scope::default() }, "t u");
-    check(Scope { leased: Leased::Hidden, ..Scope::default() }, "a__t a__u");
+    check(Scope { server: a, names: NameStyle::Original, ..Scope::default() }, "t u");
+    check(Scope { leased: LeasedServers::Hidden, ..Scope::default() }, "a__t a__u");
     check(Scope { views: vec![tools("*__t")], ..Scope::default() }, "a__t own__t");
     check(Scope { views: vec![tools("*__t"), tools("a__*")], ..Scope::default() }, "a__t");
 }
@@ -112,11 +112,11 @@ fn of_two_that_have_one_uri_the_first_that_is_seen_has_it() {
     let entries = [entry("own", &[], 1, &["f:{x}"]), entry("a", &["t"], 1, &["f:{x}", "g:{x}"])];
     let home = |scope: &Scope| {
         let it = listing(&entries, scope);
-        let shown = page(&it, Kind::Templates, None).unwrap().matches("uriTemplate").count();
-        (it.template("f:{x}").map(|it| it.server.to_string()).unwrap_or_default(), shown)
+        let definitions = page(&it, ListKind::Templates, None).unwrap().matches("uriTemplate").count();
+        (it.template("f:{x}").map(|it| it.server.to_string()).unwrap_or_default(), definitions)
     };
     assert_eq!(home(&Scope::default()), ("own".to_owned(), 2));
-    assert_eq!(home(&Scope { leased: Leased::Hidden, ..Scope::default() }), ("a".to_owned(), 2));
+    assert_eq!(home(&Scope { leased: LeasedServers::Hidden, ..Scope::default() }), ("a".to_owned(), 2));
 }
 
 #[test]
@@ -124,20 +124,22 @@ fn a_cursor_is_of_one_list() {
     let entries = [entry("a", &["t", "u", "v"], PAGE_BYTES / 2, &[])];
     let it = listing(&entries, &Scope::default());
     assert_eq!(names(&it), "a__t a__u a__v");
-    let cursor = format!("{}.1", short(&it.hash(Kind::Tools)));
-    assert!(page(&it, Kind::Tools, Some(&cursor)).is_ok());
-    assert_eq!(page(&it, Kind::Tools, Some(&format!("{cursor}0"))), Err(StaleCursor));
-    assert_eq!(page(&it, Kind::Tools, Some("")), Err(StaleCursor));
-    assert_eq!(page(&it, Kind::Prompts, Some(&cursor)), Err(StaleCursor));
+    let cursor = format!("{}.1", short(&it.hash(ListKind::Tools)));
+    assert!(page(&it, ListKind::Tools, Some(&cursor)).is_ok());
+    assert_eq!(page(&it, ListKind::Tools, Some(&format!("{cursor}0"))), Err(StaleCursor));
+    assert_eq!(page(&it, ListKind::Tools, Some("")), Err(StaleCursor));
+    assert_eq!(page(&it, ListKind::Prompts, Some(&cursor)), Err(StaleCursor));
     let other = listing(&[entry("a", &["t", "u"], PAGE_BYTES / 2, &[])], &Scope::default());
-    assert_eq!(page(&other, Kind::Tools, Some(&cursor)), Err(StaleCursor));
+    assert_eq!(page(&other, ListKind::Tools, Some(&cursor)), Err(StaleCursor));
 }
 
 #[test]
 fn a_uri_belongs_to_the_template_that_says_most_of_it() {
     let entries = [entry("a", &[], 1, &["f:{x}", "f:n/{x}"]), entry("b", &[], 1, &["f:n/{y}.md", "g:{z}"])];
     let it = listing(&entries, &Scope::default());
-    let home = |uri: &str| it.fitting(uri).map(|it| format!("{} {}", it.server, it.name)).unwrap_or_default();
+    let home = |uri: &str| {
+        it.matching_template(uri).map(|it| format!("{} {}", it.server, it.name)).unwrap_or_default()
+    };
     assert_eq!(home("f:1"), "a f:{x}");
     assert_eq!(home("f:n/1"), "a f:n/{x}");
     assert_eq!(home("f:n/1.md"), "b f:n/{y}.md");
