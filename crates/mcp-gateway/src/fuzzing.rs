@@ -228,17 +228,17 @@ mod tests {
     use super::feed::feed;
 
     #[test]
-    fn any_bytes_can_be_a_body() {
+    fn bodies_from_seeds_hold() {
         feed("gateway_body", super::gateway_body);
     }
 
     #[test]
-    fn any_text_can_be_a_head() {
+    fn heads_from_seeds_hold() {
         feed("gateway_head", super::gateway_head);
     }
 
     #[test]
-    fn any_text_can_be_tokens() {
+    fn token_lists_from_seeds_hold() {
         feed("gateway_tokens", super::gateway_tokens);
     }
 }

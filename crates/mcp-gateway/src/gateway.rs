@@ -147,7 +147,7 @@ impl GatewayInner {
     }
 
     /// Starts a session over HTTP.
-    pub(crate) fn begin(
+    pub(crate) fn start_session(
         &self,
         principal: Principal,
         scope: Arc<Scope>,
@@ -177,7 +177,7 @@ impl GatewayInner {
     }
 
     /// Starts the session of a stdio client.
-    pub(crate) fn stdio_session(
+    pub(crate) fn start_stdio_session(
         &self,
         principal: Principal,
         dialog: Arc<Dialog>,
@@ -195,7 +195,7 @@ impl GatewayInner {
     pub(crate) fn remove_expired(&self, now: Instant) {
         let idle = self.options.bounds.idle;
         for session in self.sessions.take_unused(now, idle) {
-            tracing::info!(dialog = %session.dialog.id(), "a session ends that nobody uses");
+            tracing::info!(dialog = %session.dialog.id(), "an unused session is ended");
             self.end(&session);
         }
         self.pending_inputs.drop_expired(now);

@@ -24,9 +24,9 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let host = Arc::new(Host::start(HostOptions::default()));
-//! host.apply(load(&LoadRequest::new("agent.yaml"))?.accepted()?).await;
+//! host.apply(load(&LoadRequest::new("agent.yaml"))?.into_desired()?).await;
 //! let gateway = Gateway::new(Arc::clone(&host), GatewayOptions::default());
-//! Other addresses than loopback require tokens: `HttpOptions::tokens`.
+//! // Other addresses than loopback require tokens: `HttpOptions::tokens`.
 //! let server = HttpServer::bind("127.0.0.1:8807".parse()?, gateway, HttpOptions::default()).await?;
 //! println!("{}", server.url());
 //! server.serve(std::future::pending()).await;

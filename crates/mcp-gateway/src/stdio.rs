@@ -68,7 +68,7 @@ pub async fn serve_stdio(
     // Pending responses are written before the end.
     let written = async { while writing.join_next().await.is_some() {} };
     if timeout(gateway.options.bounds.send, written).await.is_err() {
-        tracing::warn!("the client does not read its last answers");
+        tracing::warn!("the client does not read its last responses");
     }
     writing.shutdown().await;
 }
@@ -313,7 +313,7 @@ impl StdioClient {
         };
         let result = initialize::initialize_result(&self.gateway, &handshake, &self.scope);
         let (dialog, scope) = (Arc::clone(&self.dialog), Arc::clone(&self.scope));
-        let session = self.gateway.stdio_session(self.principal.clone(), dialog, scope, handshake);
+        let session = self.gateway.start_stdio_session(self.principal.clone(), dialog, scope, handshake);
         session.open_stream(self.sender.clone());
         *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&session));
         let mut watching = ChangeWatcher::new(&self.gateway, &self.scope);
@@ -324,10 +324,10 @@ impl StdioClient {
                     Change::Lists(changed) => {
                         changed.iter().map(|it| response::notification(it.method(), "{}")).collect()
                     }
-                    Change::Server(said) => {
+                    Change::Server(event) => {
                         let Session { subscriptions, dialog, .. } = &*session;
                         let told =
-                            session_notification(&said, subscriptions, dialog.id(), session.log_level());
+                            session_notification(&event, subscriptions, dialog.id(), session.log_level());
                         Vec::from_iter(told.map(|(method, params)| response::notification(&method, &params)))
                     }
                 };
@@ -349,7 +349,7 @@ impl StdioClient {
         wanted.updates = subscribed.uris();
         let told = Mutex::new(KnownLists::of(&self.gateway.listing(&caller.scope)));
         let mut watching = ChangeWatcher::new(&self.gateway, &caller.scope);
-        let gone = |_| RpcError::new(code::INTERNAL_ERROR, "the client does not listen");
+        let gone = |_| RpcError::new(code::INTERNAL_ERROR, "the client has no open stream");
         self.sender.send_response(wanted.acknowledgement()).await.map_err(gone)?;
         loop {
             let messages: Vec<Bytes> = match watching.next(&told).await {
@@ -358,8 +358,8 @@ impl StdioClient {
                     .filter(|it| wanted.includes(*it))
                     .map(|it| wanted.list_changed(it))
                     .collect(),
-                Change::Server(said) => {
-                    subscribed.updated(&said).map(|it| wanted.resource_updated(it)).into_iter().collect()
+                Change::Server(event) => {
+                    subscribed.updated(&event).map(|it| wanted.resource_updated(it)).into_iter().collect()
                 }
             };
             for message in messages {

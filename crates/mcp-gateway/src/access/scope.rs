@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn selections_are_read_and_others_left_alone() {
+    fn other_keys_are_ignored_in_selections() {
         check("", "all");
         check("x=1", "all");
         check("servers=a, b*&x=1", "a b* | ~ | ~ | ~");

@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_are_the_same() {
+    fn ids_are_unique() {
         let (one, other) = (secret_id(), secret_id());
         assert!(one != other && one.len() == 48 && one.bytes().all(|it| it.is_ascii_hexdigit()));
     }

@@ -67,7 +67,7 @@ impl Tokens {
             let mut selections = Vec::new();
             for word in words {
                 let Some((key, value)) = word.split_once('=') else {
-                    return Err(invalid("behind the token stands KEY=VALUE".to_owned()));
+                    return Err(invalid("the token is followed by KEY=VALUE".to_owned()));
                 };
                 match key {
                     "name" => name = Some(value),
@@ -85,7 +85,7 @@ impl Tokens {
             let hash = blake3::hash(token.as_bytes());
             // It would be ambiguous which of the two applies.
             if let Some(same) = res.iter().position(|it| it.hash == hash) {
-                return Err(invalid(format!("the same token stands on line {} already", lines[same])));
+                return Err(invalid(format!("the same token is on line {}", lines[same])));
             }
             lines.push(at + 1);
             res.push(Token { hash, principal, view });
@@ -137,7 +137,7 @@ mod tests {
         let got = match Tokens::read(&Secret::new(tokens.to_owned())) {
             Err(error) => error.to_string(),
             Ok(tokens) => match tokens.admit(header.map(str::as_bytes)) {
-                None => "nobody".to_owned(),
+                None => "refused".to_owned(),
                 Some(it) => {
                     format!("'{}'{}", it.principal, if it.view.is_some() { " with a view" } else { "" })
                 }
@@ -147,21 +147,21 @@ mod tests {
     }
 
     #[test]
-    fn a_token_lets_in_who_has_it_and_nobody_else() {
+    fn only_a_listed_token_is_admitted() {
         let two = "# ours\n\nfirst-0123456789 name=ann servers=a,b*\n  second-0123456789\n";
         check(two, Some("Bearer first-0123456789"), "'ann' with a view");
         check(two, Some("bearer  second-0123456789 "), "'token 2'");
-        check(two, Some("Bearer first-012345678"), "nobody");
-        check(two, Some("Basic first-0123456789"), "nobody");
-        check(two, Some("Bearer"), "nobody");
-        check(two, None, "nobody");
+        check(two, Some("Bearer first-012345678"), "refused");
+        check(two, Some("Basic first-0123456789"), "refused");
+        check(two, Some("Bearer"), "refused");
+        check(two, None, "refused");
         check("", None, "''");
     }
 
     #[test]
-    fn a_list_that_cannot_be_used_says_where_and_no_token() {
+    fn token_list_error_names_the_line_and_no_token() {
         check("\nshort", None, "line 2 of the tokens: a token has 16 to 4096 bytes");
-        check("first-0123456789 x", None, "line 1 of the tokens: behind the token stands KEY=VALUE");
+        check("first-0123456789 x", None, "line 1 of the tokens: the token is followed by KEY=VALUE");
         check(
             "first-0123456789 role=x",
             None,
@@ -170,7 +170,7 @@ mod tests {
         check(
             "first-0123456789 servers=a\n\nsecond-0123456789\n first-0123456789 name=ann",
             None,
-            "line 4 of the tokens: the same token stands on line 1 already",
+            "line 4 of the tokens: the same token is on line 1",
         );
         let debug = format!("{:?}", Tokens::read(&Secret::new("first-0123456789".to_owned())).unwrap());
         assert_eq!(debug, "1 tokens");

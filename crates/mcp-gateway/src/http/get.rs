@@ -127,9 +127,9 @@ fn log_news(session: &Session, news: Change) {
                 .iter()
                 .for_each(|list| event_log.append(protocol::response::notification(list.method(), "{}")));
         }
-        Change::Server(said) => {
+        Change::Server(event) => {
             if let Some((method, params)) =
-                session_notification(&said, subscriptions, dialog.id(), session.log_level())
+                session_notification(&event, subscriptions, dialog.id(), session.log_level())
             {
                 event_log.append(protocol::response::notification(&method, &params));
             }

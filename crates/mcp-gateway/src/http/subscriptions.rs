@@ -88,8 +88,8 @@ impl<H> SubscriptionStream<H> {
                         let changed = changed.into_iter().rev().filter(|list| subscription.includes(*list));
                         queued.extend(changed.map(|list| subscription.list_changed(list)));
                     }
-                    Change::Server(said) => {
-                        queued.extend(self.subscribed.updated(&said).map(|uri| subscription.resource_updated(uri)));
+                    Change::Server(event) => {
+                        queued.extend(self.subscribed.updated(&event).map(|uri| subscription.resource_updated(uri)));
                     }
                 },
                 () = sleep(sse::KEEP_ALIVE) => return Some(sse::keep_alive()),

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_does_not_read_is_disconnected_and_a_slow_one_is_not() {
+    async fn unread_writes_time_out_and_slow_ones_do_not() {
         let (near, mut far) = duplex(4);
         let mut near = timed(near);
         let reading = async {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_must_send_a_request_in_time() {
+    async fn request_head_times_out() {
         let (near, mut far) = duplex(4);
         let mut near = timed(near);
         let start = Instant::now();
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_time_for_a_request_begins_after_the_last_response() {
+    async fn request_timeout_begins_after_the_response() {
         let (near, _far) = duplex(4);
         let mut near = timed(near);
         let start = Instant::now();
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_closed_stream_is_read_for_a_limited_time() {
+    async fn closed_stream_lingers_for_a_limited_time() {
         let (near, mut far) = duplex(4);
         let mut near = timed(near);
         let start = Instant::now();

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_counts_until_its_last_slice_is_gone() {
+    fn reserved_bytes_count_until_the_last_slice_is_dropped() {
         let budget = ByteBudget::new(3 * MIN_COUNTED_BYTES);
         let one = budget.reserve(2 * MIN_COUNTED_BYTES).unwrap().attach(buffer(2 * MIN_COUNTED_BYTES));
         assert_eq!(budget.reserve(2 * MIN_COUNTED_BYTES).unwrap_err(), BudgetExceeded);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_has_room_when_something_is_let_go() {
+    async fn acquire_succeeds_when_bytes_are_released() {
         let budget = ByteBudget::new(10);
         let held = budget.reserve(10).unwrap();
         let waiting = {

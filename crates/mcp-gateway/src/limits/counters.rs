@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_are_known_beforehand_whatever_is_asked() {
+    fn label_values_are_fixed() {
         let counters = Counters::default();
         counters.request_ended("tools/call", Outcome::Success, Duration::from_micros(250));
         counters.request_ended("tools/call", Outcome::Cancelled, Duration::from_secs(100));

@@ -83,7 +83,7 @@ impl ListingCache {
             return (definitions, Arc::clone(&state.entries[at].listing));
         }
         if state.entries.len() >= MAX_SCOPES {
-            let oldest = (0..event_log.entries.len()).min_by_key(|at| state.entries[*at].last_used);
+            let oldest = (0..state.entries.len()).min_by_key(|at| state.entries[*at].last_used);
             oldest.map(|at| state.entries.swap_remove(at));
         }
         let listing = Arc::default();

@@ -144,12 +144,12 @@ impl DefinitionList {
     }
 
     /// All entries with this key, the last one first.
-    pub(crate) fn find(&self, key: &str) -> impl Iterator<DefinitionEntry = usize> {
+    pub(crate) fn find(&self, key: &str) -> impl Iterator<Item = usize> {
         std::iter::successors(self.index.get(key).copied(), |at| self.items[*at].same)
     }
 
     /// The earlier entries with the same key.
-    pub(crate) fn before(&self, at: usize) -> impl Iterator<DefinitionEntry = usize> {
+    pub(crate) fn before(&self, at: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(self.items[at].same, |at| self.items[*at].same)
     }
 

@@ -30,12 +30,8 @@ impl GatewayResource {
     /// Its definition in a list of resources.
     pub(crate) fn definition(self) -> String {
         let (name, description) = match self {
-            GatewayResource::Problems => {
-                ("problems", "What is wrong with the configuration and the servers now")
-            }
-            GatewayResource::Servers => {
-                ("servers", "The servers behind this gateway and how each of them stands")
-            }
+            GatewayResource::Problems => ("problems", "Problems of the configuration and the servers"),
+            GatewayResource::Servers => ("servers", "The servers behind this gateway and their states"),
         };
         format!(
             r#"{{"uri":"{}","name":"{name}","description":{},"mimeType":"application/json"}}"#,

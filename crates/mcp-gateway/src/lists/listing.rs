@@ -213,7 +213,7 @@ impl VisibleList {
     }
 
     /// The positions of visible entries.
-    fn all(&self) -> impl Iterator<DefinitionEntry = usize> {
+    fn all(&self) -> impl Iterator<Item = usize> {
         self.seen.iter().enumerate().filter(|(_, seen)| **seen).map(|(at, _)| at)
     }
 }

@@ -16,13 +16,13 @@ const LOG_LEVEL_WAIT: Duration = Duration::from_secs(5);
 #[derive(Deserialize)]
 struct CompleteParams {
     #[serde(rename = "ref")]
-    of: CompletionReference,
+    of: RawReference,
     argument: CompletedArgument,
     context: Option<CompletionContext>,
 }
 
 #[derive(Deserialize)]
-struct CompletionReference {
+struct RawReference {
     #[serde(rename = "type")]
     kind: String,
     name: Option<String>,
@@ -59,7 +59,7 @@ impl RequestContext<'_> {
                 let listing = self.listing();
                 let target = listing.template(&uri).or_else(|| listing.resource(&uri)).cloned();
                 let Target { server, name } =
-                    target.ok_or_else(|| invalid("`ref` names no resource template that is definitions"))?;
+                    target.ok_or_else(|| invalid("`ref` names no resource template that is listed"))?;
                 (CompletionReference::ResourceTemplate(name), server)
             }
             _ => {
@@ -91,7 +91,7 @@ impl RequestContext<'_> {
             let lowest = self.gateway.sessions.lowest_level().map_or(level, |it| it.min(level));
             let told = self.gateway.host.set_log_level(lowest);
             if tokio::time::timeout(LOG_LEVEL_WAIT, told).await.is_err() {
-                tracing::debug!("not all servers have agreed to a log level yet");
+                tracing::debug!("not all servers have accepted the log level in time");
             }
         }
         Ok(RawJson::empty_object())

@@ -147,7 +147,7 @@ impl GatewayInner {
                     session.running.cancel(id);
                 }
             }
-            _ => tracing::debug!(method = &*notification.method, "a notification that means nothing here"),
+            _ => tracing::debug!(method = &*notification.method, "a notification is ignored"),
         }
     }
 }
@@ -318,24 +318,24 @@ impl RequestContext<'_> {
     /// The caller as the host sees it.
     fn upstream_caller(&self) -> Arc<mcp_transport::Caller> {
         let Caller { features, sender, session, owner, .. } = self.caller;
-        let answers = able.answers();
+        let supported = features.supported_requests();
         let limit = self.gateway.options.bounds.answer;
-        let questions: Option<Arc<dyn RawRequestHandler>> = match (session, &self.input_requests) {
+        let raw_requests: Option<Arc<dyn RawRequestHandler>> = match (session, &self.input_requests) {
             (Some(session), _) => {
                 let (session, sender) = (Arc::clone(session), sender.clone());
-                Some(Arc::new(SessionRequestHandler { supported: answers, session, sender, limit }))
+                Some(Arc::new(SessionRequestHandler { supported, session, sender, limit }))
             }
             (None, Some(input_requests)) => {
-                Some(Arc::new(InputRequestHandler { answers, input_requests: input_requests.clone(), limit }))
+                Some(Arc::new(InputRequestHandler { supported, requests: input_requests.clone(), limit }))
             }
             (None, None) => None,
         };
-        let handlers = Handlers { raw_requests: questions, ..Handlers::default() };
-        let mut res = mcp_transport::Caller::new(*owner, handlers);
-        res.max_deadline_pause = limit;
-        res.on_event = Some(self.event_handler());
-        res.capabilities = able.told();
-        Arc::new(res)
+        let handlers = Handlers { raw_requests, ..Handlers::default() };
+        let mut caller = mcp_transport::Caller::new(*owner, handlers);
+        caller.max_deadline_pause = limit;
+        caller.on_event = Some(self.event_handler());
+        caller.capabilities = features.upstream_capabilities();
+        Arc::new(caller)
     }
 
     /// Forwards log messages and notifications of servers while the request runs.

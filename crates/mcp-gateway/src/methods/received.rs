@@ -26,7 +26,7 @@ impl RequestContext<'_> {
             RpcError::new(code::INTERNAL_ERROR, format!("MCPProtocolError: server '{server}' {what}"))
         };
         if !result.is_object() {
-            return Err(failed("answered with a result that is no object"));
+            return Err(failed("returned a result that is no object"));
         }
         // Fast path: most results do not contain the member's name.
         let text = result.as_bytes();
@@ -35,7 +35,7 @@ impl RequestContext<'_> {
             return Ok(result);
         }
         let Some(members) = json_splice::ordered_members(&result) else {
-            return Err(failed("answered with no JSON object"));
+            return Err(failed("returned no JSON object"));
         };
         let all = |key: &'static str| members.iter().filter(move |(name, _)| name == key).map(|(_, it)| it);
         if all(KIND).next().is_none() {
@@ -48,34 +48,34 @@ impl RequestContext<'_> {
             return Ok(json_splice::replace_values(&result, other));
         }
         if [KIND, "inputRequests", "requestState"].iter().any(|it| all(it).nth(1).is_some()) {
-            return Err(failed("says twice what kind of result it gives"));
+            return Err(failed("repeats a member that describes its result"));
         }
         if all(KIND).next().and_then(RawJson::to_text).as_deref() != Some("input_required") {
             return Ok(result);
         }
         if self.caller.era() == Era::Legacy || !self.may_need_input() {
-            return Err(failed("asks for input where none can be asked for"));
+            return Err(failed("requests input where that is not allowed"));
         }
         let questions = match all("inputRequests").next() {
             Some(it) => {
-                json_splice::ordered_members(it).ok_or_else(|| failed("asks for input in no object"))?
+                json_splice::ordered_members(it).ok_or_else(|| failed("requests input without an object"))?
             }
             None => Vec::new(),
         };
         if questions.len() > MAX_INPUT_REQUESTS {
-            return Err(failed(&format!("asks for more than {MAX_INPUT_REQUESTS} things at once")));
+            return Err(failed(&format!("requests more than {MAX_INPUT_REQUESTS} inputs at once")));
         }
         let answers = self.caller.features.supported_requests();
         for (_, question) in &questions {
-            check_input_request(answers, question).map_err(|it| failed(&format!("asks for input: {it}")))?;
+            check_input_request(answers, question).map_err(|it| failed(&format!("requests input: {it}")))?;
         }
         let Some(state) = all("requestState").next() else {
             return match questions.is_empty() {
-                true => Err(failed("asks for input and does not say which")),
+                true => Err(failed("requests input without naming any")),
                 false => Ok(result),
             };
         };
-        let state = state.to_text().ok_or_else(|| failed("gives a `requestState` that is no text"))?;
+        let state = state.to_text().ok_or_else(|| failed("returned a `requestState` that is no string"))?;
         let sealed = self.gateway.sealer.seal(&self.state_binding(&server, name), &state);
         let sealed = response::text(&sealed);
         Ok(json_splice::replace_values(&result, |key, _| (key == "requestState").then(|| sealed.clone())))
@@ -103,12 +103,12 @@ impl RequestContext<'_> {
 
 /// Checks that the client supports this request.
 fn check_input_request(answers: SupportedRequests, question: &RawJson) -> Result<(), String> {
-    let members = json_splice::ordered_members(question).ok_or("a question must be a JSON object")?;
+    let members = json_splice::ordered_members(question).ok_or("a server request must be a JSON object")?;
     let all = |key: &'static str| members.iter().filter(move |(name, _)| name == key).map(|(_, it)| it);
     if all("method").nth(1).is_some() || all("params").nth(1).is_some() {
-        return Err("a question says something twice".to_owned());
+        return Err("a server request repeats a member".to_owned());
     }
-    let method = all("method").next().and_then(RawJson::to_text).ok_or("a question has no `method`")?;
+    let method = all("method").next().and_then(RawJson::to_text).ok_or("a server request has no `method`")?;
     let params = all("params").next().cloned().unwrap_or_else(RawJson::empty_object);
     answers.check_params(&method, &params).map_err(|it| it.message)
 }

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_resource_covers_what_lies_in_it() {
+    fn resource_covers_its_descendants() {
         assert!(covers("f:/a", "f:/a") && covers("f:/a", "f:/a/b") && covers("f:/a/", "f:/a/b"));
         assert!(!covers("f:/a", "f:/ab") && !covers("f:/a/b", "f:/a"));
     }

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_acknowledged_and_nothing_else() {
+    fn only_known_subscriptions_are_acknowledged() {
         let wanted = SubscriptionRequest::read(&request(
             r#"{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["f:x"],"later":1}}"#,
         ))

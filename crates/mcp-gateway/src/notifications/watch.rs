@@ -25,7 +25,7 @@ pub(crate) struct ChangeWatcher {
 pub(crate) enum Change {
     Lists(Vec<ListChange>),
     /// An event of a server.
-    Said(Arc<ServerNotification>),
+    Server(Arc<ServerNotification>),
 }
 
 impl ChangeWatcher {
@@ -58,9 +58,9 @@ impl ChangeWatcher {
                     }
                 }
                 heard = events => match heard {
-                    Some(NotificationStreamItem::Notification(said)) => return Change::Server(said),
+                    Some(NotificationStreamItem::Notification(event)) => return Change::Server(event),
                     // Missed resource updates cannot be recovered.
-                    Some(NotificationStreamItem::Lagged(count)) => tracing::warn!(count, "what servers said was missed"),
+                    Some(NotificationStreamItem::Lagged(count)) => tracing::warn!(count, "server events were missed"),
                     None => self.events = None,
                 },
                 else => std::future::pending().await,
@@ -93,17 +93,17 @@ pub(crate) fn is_forwarded(method: &str, params: &mcp_model::RawJson) -> bool {
 /// The method and parameters that a session gets for a server event. Events of running calls are sent elsewhere, and
 /// events without an owner are dropped, because they may concern another client.
 pub(crate) fn session_notification(
-    said: &ServerNotification,
+    event: &ServerNotification,
     subscribed: &ResourceSubscriptions,
     dialog: &DialogId,
     from: Option<LogLevel>,
 ) -> Option<(String, String)> {
-    if let Some(uri) = subscribed.updated(said) {
+    if let Some(uri) = subscribed.updated(event) {
         let params = format!(r#"{{"uri":{}}}"#, crate::protocol::response::text(uri));
         return Some(("notifications/resources/updated".to_owned(), params));
     }
-    let is_own = said.owner.is_none() && said.dialog.as_ref() == Some(dialog);
-    match &said.event {
+    let is_own = event.owner.is_none() && event.dialog.as_ref() == Some(dialog);
+    match &event.event {
         ServerEvent::Log(log) if is_own => {
             let loud = from.is_none_or(|from| log.level.is_none_or(|it| it >= from));
             loud.then(|| ("notifications/message".to_owned(), log.raw.as_str().to_owned()))

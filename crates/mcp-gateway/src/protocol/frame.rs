@@ -168,7 +168,7 @@ fn message(shared: &Bytes) -> Result<Incoming, FrameError> {
     };
     let Members { jsonrpc, id, method, params, result, error, is_twice } = read;
     if is_twice {
-        return Err(refused(None, "a member of the message stands there twice"));
+        return Err(refused(None, "a member of the message is repeated"));
     }
     let part = |it: JsonSlice<'_>| RawJson::from_slice(whole, it);
     let plain = id.filter(|it| is_id(it.as_str())).map(part);
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kind_is_seen_before_the_id() {
+    fn message_kind_is_decided_before_the_id() {
         check(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, "request 1 ping {}");
         check(
             r#"{"params":{"id":7,"result":1},"method":"tools/call","id":"a\"","jsonrpc":"2.0"}"#,
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_told_with_its_id() {
+    fn unreadable_message_error_has_its_id() {
         check("{", &format!("{} -", code::PARSE_ERROR));
         check("7", &format!("{} -", code::INVALID_REQUEST));
         check("[]", &format!("{} -", code::INVALID_REQUEST));
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_bounded_and_each_of_its_messages_stands_alone() {
+    fn batch_is_bounded_and_its_messages_are_independent() {
         let many = |text: &str| read_many(&Bytes::copy_from_slice(text.as_bytes())).map(|it| it.len());
         assert_eq!(many(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}, 7]"#), Ok(2));
         assert_eq!(many(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Ok(1));

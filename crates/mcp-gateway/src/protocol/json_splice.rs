@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_name_changes() {
+    fn with_name_changes_only_the_name() {
         check_named(
             r#"{"x":{"name":"no"}, "name" : "t","inputSchema":{"name":1}}"#,
             r#"{"x":{"name":"no"}, "name" : "s__\"t","inputSchema":{"name":1}}"#,
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_left_as_it_is() {
+    fn with_defaults_keeps_existing_members() {
         check_completed("{}", r#"{"resultType":"complete","ttlMs":0}"#);
         check_completed(
             r#"{"a":{"resultType":"x","ttlMs":2}}"#,
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_is_found_wherever_and_however_often_it_stands() {
+    fn repeated_and_escaped_members_are_found() {
         let with = |key: &str, value: &str| (key == "k" && value != "0").then(|| "0".to_owned());
         for (text, want) in [
             (r#"{ "k" : 1,"x":{"k":1},"\u006b":[2] }"#, r#"{ "k" : 0,"x":{"k":1},"\u006b":0 }"#),

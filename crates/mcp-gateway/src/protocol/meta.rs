@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_odd_is_as_good_as_not_there() {
+    fn invalid_meta_members_count_as_missing() {
         assert_eq!(read("7"), Meta::default());
         let odd = read(r#"{"progressToken":{},"mcp-host/dialog":7,"traceparent":"x"}"#);
         assert_eq!(Meta { raw: None, ..odd }, Meta::default());
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stateless_request_says_its_version_and_what_its_client_can() {
+    fn stateless_request_requires_version_and_capabilities() {
         let version = r#""io.modelcontextprotocol/protocolVersion""#;
         let capabilities = r#""io.modelcontextprotocol/clientCapabilities""#;
         check_demanded("{}", "`_meta` must hold `io.modelcontextprotocol/protocolVersion`");

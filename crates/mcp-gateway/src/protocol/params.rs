@@ -63,7 +63,7 @@ impl Params {
             many => members.iter().map(|(key, _)| &**key).collect::<HashSet<_>>().len() < many,
         };
         if is_twice {
-            return invalid("a member of `params` stands there twice");
+            return invalid("a member of `params` is repeated");
         }
         Ok(Ok(Params { raw: RawJson::from_slice(whole, passed), members }))
     }
@@ -135,10 +135,10 @@ mod tests {
         check(r#"{"n\u0061me":"a"}"#, r#"name="a""#);
         check("{}", "");
         check("[1]", "`params` must be a JSON object");
-        check(r#"{"name":"a","n\u0061me":"b"}"#, "a member of `params` stands there twice");
+        check(r#"{"name":"a","n\u0061me":"b"}"#, "a member of `params` is repeated");
         let many: Vec<String> = (0..50).map(|it| format!(r#""{it}":{it}"#)).collect();
         let twice = format!("{{{},\"7\":1}}", many.join(","));
-        check(&twice, "a member of `params` stands there twice");
+        check(&twice, "a member of `params` is repeated");
         let params = Params::of(RawJson::parse(r#"{"name":"a\n","uri":7}"#.into()).unwrap()).unwrap();
         assert_eq!(params.text("name").as_deref(), Some("a\n"));
         assert_eq!((params.text("uri"), params.get("cursor")), (None, None));

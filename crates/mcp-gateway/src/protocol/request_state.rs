@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_state_is_opened_for_what_it_was_given_for_and_unchanged() {
+    fn state_opens_only_unchanged_and_for_its_binding() {
         let (ann, bob) = (Principal::named("ann"), Principal::named("bob"));
         let (one, other) = (ServerId::parse("one").unwrap(), ServerId::parse("other").unwrap());
         let given = StateBinding { principal: &ann, server: &one, method: "tools/call", name: "ask" };

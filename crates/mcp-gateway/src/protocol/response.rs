@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_one_line_whatever_it_is_made_of() {
+    fn messages_have_no_line_breaks() {
         let id = RawJson::parse(Bytes::from_static(b"\"a\"")).unwrap();
         assert_eq!(
             result(&id, b"{\r\n \"x\": \"a\\nb\"\n}"),

@@ -73,7 +73,7 @@ impl SupportedRequests {
     pub(crate) fn check_params(self, method: &str, params: &RawJson) -> Result<(), RpcError> {
         let refused = |what: &str| Err(RpcError::new(code::INVALID_PARAMS, what));
         if !self.supports(method) {
-            return refused("the client does not say that it supported this");
+            return refused("the client does not support this request");
         }
         let Some(members) = json_splice::ordered_members(params) else {
             return refused("`params` must be a JSON object");
@@ -83,7 +83,7 @@ impl SupportedRequests {
             "elicitation/create" => {
                 // A repeated member is ambiguous.
                 if all("mode").nth(1).is_some() {
-                    return refused("`mode` stands there twice");
+                    return refused("`mode` is repeated");
                 }
                 let mode = match all("mode").next() {
                     None => Some("form".into()),
@@ -92,13 +92,13 @@ impl SupportedRequests {
                 match (mode.as_deref(), self.elicitation) {
                     (Some("form"), Some(ElicitationModes::Form | ElicitationModes::Both))
                     | (Some("url"), Some(ElicitationModes::Url | ElicitationModes::Both)) => Ok(()),
-                    _ => refused("the client does not say that it elicits in this mode"),
+                    _ => refused("the client does not support this elicitation mode"),
                 }
             }
             "sampling/createMessage" => {
                 let mut tools = all("tools").chain(all("toolChoice"));
                 match tools.next().is_some() && self.sampling != Some(SamplingSupport::WithTools) {
-                    true => refused("the client does not say that it samples with tools"),
+                    true => refused("the client does not support sampling with tools"),
                     false => Ok(()),
                 }
             }
@@ -126,7 +126,7 @@ impl RawRequestHandler for SessionRequestHandler {
         self.supported.check_params(&method, &params)?;
         // If nothing reads the call's stream, the session's stream may still be open.
         let sender = match self.sender.is_closed() {
-            true => self.session.general().unwrap_or_else(|| self.sender.clone()),
+            true => self.session.stream().unwrap_or_else(|| self.sender.clone()),
             false => self.sender.clone(),
         };
         self.session.server_requests.send(&sender, &method, params.as_str(), self.limit).await
@@ -158,11 +158,11 @@ impl RawRequestHandler for InputRequestHandler {
         let (answer, taken) = oneshot::channel();
         let failed = |message: &str| RpcError::new(code::INTERNAL_ERROR, message);
         let laid = self.requests.try_send(InputRequest { question, answer });
-        laid.map_err(|_| failed("the client has too many questions to answer"))?;
+        laid.map_err(|_| failed("too many requests to the client are open"))?;
         match tokio::time::timeout(self.limit, taken).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(_)) => Err(failed("the client did not come back with an answer")),
-            Err(_) => Err(failed("the client did not come back with an answer in time")),
+            Ok(Err(_)) => Err(failed("the client did not repeat its call with an answer")),
+            Err(_) => Err(failed("the client did not repeat its call with an answer in time")),
         }
     }
 }
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_asked_for_what_he_says_he_answers() {
+    fn only_declared_server_requests_are_supported() {
         check("{}", &[]);
         check(r#"{"sampling":{},"roots":{"listChanged":true}}"#, &["sampling/createMessage", "roots/list"]);
         check(r#"{"elicitation":{"form":{}}}"#, &["elicitation/create"]);
@@ -196,9 +196,9 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_asked_in_the_ways_that_he_declares_and_in_no_other() {
+    fn only_declared_modes_are_accepted() {
         let (ask, sample) = ("elicitation/create", "sampling/createMessage");
-        let no_mode = "the client does not say that it elicits in this mode";
+        let no_mode = "the client does not support this elicitation mode";
         for (capabilities, form, url) in [
             (r#"{"elicitation":{}}"#, "fine", no_mode),
             (r#"{"elicitation":{"form":{}}}"#, "fine", no_mode),
@@ -210,21 +210,16 @@ mod tests {
             check_admitted(capabilities, ask, r#"{"mode":"url","url":"https://a"}"#, url);
             check_admitted(capabilities, ask, r#"{"mode":"later"}"#, no_mode);
             check_admitted(capabilities, ask, r#"{"mode":7}"#, no_mode);
-            check_admitted(
-                capabilities,
-                ask,
-                r#"{"mode":"form","\u006dode":"url"}"#,
-                "`mode` stands there twice",
-            );
+            check_admitted(capabilities, ask, r#"{"mode":"form","\u006dode":"url"}"#, "`mode` is repeated");
         }
         let plain = r#"{"sampling":{}}"#;
-        let no_tools = "the client does not say that it samples with tools";
+        let no_tools = "the client does not support sampling with tools";
         check_admitted(plain, sample, r#"{"messages":[]}"#, "fine");
         check_admitted(plain, sample, r#"{"tools":[]}"#, no_tools);
         check_admitted(plain, sample, r#"{"toolChoice":{}}"#, no_tools);
         check_admitted(plain, sample, "[1]", "`params` must be a JSON object");
         check_admitted(r#"{"sampling":{"tools":{}}}"#, sample, r#"{"tools":[]}"#, "fine");
-        check_admitted(plain, "roots/list", "{}", "the client does not say that it supported this");
+        check_admitted(plain, "roots/list", "{}", "the client does not support this request");
         check_admitted(r#"{"roots":{}}"#, "roots/list", "{}", "fine");
     }
 }

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_back_hears_what_he_missed_and_nothing_of_another_stream() {
+    fn resumed_stream_repeats_missed_events_of_that_stream() {
         let log = EventLog::default();
         let first = log.resume(None);
         for text in ["a", "b", "c"] {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded() {
+    fn event_log_is_bounded() {
         let log = EventLog::default();
         let first = log.resume(None);
         for _ in 0..MAX_MESSAGES + 10 {

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_client_that_does_not_read_is_found_out() {
+    async fn full_queue_is_reported() {
         let bounds = Bounds { queue_messages: 2, queue_bytes: 10, ..Bounds::default() };
         let message = |bytes: usize| Bytes::from(vec![b'x'; bytes]);
         let (sender, mut receiver) = message_channel(&bounds);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_for_room_gets_it_and_the_end_is_seen() {
+    async fn waiting_senders_proceed_and_see_the_end() {
         let (sender, mut receiver) = message_channel(&Bounds { queue_messages: 1, ..Bounds::default() });
         let answering: Vec<_> = (0..8u8)
             .map(|it| {

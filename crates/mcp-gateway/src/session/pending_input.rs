@@ -202,7 +202,7 @@ fn input_required_result(state: &str, open: &[(String, InputRequest)]) -> Bytes 
 
 /// The error for a state that was not given to this client.
 pub(crate) fn unknown_state() -> RpcError {
-    let message = "`requestState` stands for no call that waits: it was used, is too old, or was changed";
+    let message = "`requestState` belongs to no pending call: it was used, is too old, or was changed";
     RpcError::new(code::INVALID_PARAMS, message)
 }
 
@@ -246,60 +246,61 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_call_goes_on_for_its_client_alone_and_once() {
+    async fn pending_call_resumes_once_and_only_for_its_client() {
         let pending_inputs = PendingInputs::new(&Bounds::default());
         let (ann, bob) = (Principal::named("ann"), Principal::named("bob"));
         let wait = Duration::from_secs(60);
-        let first = parked.advance(call(), &ann, wait).await.unwrap();
+        let first = pending_inputs.advance(call(), &ann, wait).await.unwrap();
         let state_of_it = state(&first);
         let answers = json(r#"{"input-1":{"roots":[]},"other":1}"#);
-        let take = |state: &str, who: &Principal, answers| parked.take(state, who, answers, Instant::now());
+        let take =
+            |state: &str, who: &Principal, answers| pending_inputs.take(state, who, answers, Instant::now());
         assert!(take(&state_of_it, &bob, Some(&answers)).is_err());
         assert!(take(&format!("{state_of_it}0"), &ann, Some(&answers)).is_err());
 
         // Without an answer the request is repeated, under another state.
         let nothing = json("{}");
         let again = take(&state_of_it, &ann, Some(&nothing)).unwrap();
-        let second = state(&parked.advance(again, &ann, wait).await.unwrap());
+        let second = state(&pending_inputs.advance(again, &ann, wait).await.unwrap());
         assert_ne!(state_of_it, second);
         let answered = take(&second, &ann, Some(&answers)).unwrap();
-        assert_eq!(parked.advance(answered, &ann, wait).await.unwrap(), r#"{"roots":[]}"#);
+        assert_eq!(pending_inputs.advance(answered, &ann, wait).await.unwrap(), r#"{"roots":[]}"#);
         assert!(take(&second, &ann, Some(&answers)).is_err());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_does_not_come_back_is_not_waited_for() {
+    async fn pending_call_expires() {
         let pending_inputs = PendingInputs::new(&Bounds { requests: 1, ..Bounds::default() });
         let ann = Principal::named("ann");
         let wait = Duration::from_secs(60);
-        let old = state(&parked.advance(call(), &ann, wait).await.unwrap());
-        assert_eq!(parked.advance(call(), &ann, wait).await.unwrap_err().code, code::SERVER_ERROR);
+        let old = state(&pending_inputs.advance(call(), &ann, wait).await.unwrap());
+        assert_eq!(pending_inputs.advance(call(), &ann, wait).await.unwrap_err().code, code::SERVER_ERROR);
         tokio::time::advance(Duration::from_secs(61)).await;
-        assert!(parked.take(&old, &ann, None, Instant::now()).is_err());
-        assert!(parked.advance(call(), &ann, wait).await.is_ok());
-        assert_eq!(parked.len(), 1);
-        parked.drop_expired(Instant::now());
-        assert_eq!(parked.len(), 1);
+        assert!(pending_inputs.take(&old, &ann, None, Instant::now()).is_err());
+        assert!(pending_inputs.advance(call(), &ann, wait).await.is_ok());
+        assert_eq!(pending_inputs.len(), 1);
+        pending_inputs.drop_expired(Instant::now());
+        assert_eq!(pending_inputs.len(), 1);
         tokio::time::advance(Duration::from_secs(61)).await;
-        parked.drop_expired(Instant::now());
-        assert_eq!(parked.len(), 0);
+        pending_inputs.drop_expired(Instant::now());
+        assert_eq!(pending_inputs.len(), 0);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_calls_of_one_leave_room_for_those_of_others() {
+    async fn pending_calls_are_bounded_by_client() {
         let pending_inputs =
             PendingInputs::new(&Bounds { pending_inputs_per_client: 2, ..Bounds::default() });
         let (ann, bob) = (Principal::named("ann"), Principal::named("bob"));
         let wait = Duration::from_secs(60);
         for _ in 0..2 {
-            assert!(parked.advance(call(), &ann, wait).await.is_ok());
+            assert!(pending_inputs.advance(call(), &ann, wait).await.is_ok());
         }
-        assert_eq!(parked.advance(call(), &ann, wait).await.unwrap_err().code, code::SERVER_ERROR);
-        assert!(parked.advance(call(), &bob, wait).await.is_ok());
-        parked.drop_client(&ann);
-        assert_eq!(parked.len(), 1);
-        assert!(parked.advance(call(), &ann, wait).await.is_ok());
-        parked.drop_all();
-        assert_eq!(parked.len(), 0);
+        assert_eq!(pending_inputs.advance(call(), &ann, wait).await.unwrap_err().code, code::SERVER_ERROR);
+        assert!(pending_inputs.advance(call(), &bob, wait).await.is_ok());
+        pending_inputs.drop_client(&ann);
+        assert_eq!(pending_inputs.len(), 1);
+        assert!(pending_inputs.advance(call(), &ann, wait).await.is_ok());
+        pending_inputs.drop_all();
+        assert_eq!(pending_inputs.len(), 0);
     }
 }

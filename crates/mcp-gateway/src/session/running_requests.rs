@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_stands_once_and_is_free_again() {
+    fn request_id_is_unique_while_it_runs() {
         let running = Arc::new(RunningRequests::default());
         let mut first = running.start(&id("1"), 2).unwrap();
         assert_eq!(running.start(&id("1"), 2).unwrap_err().code, code::INVALID_REQUEST);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_what_it_means_and_not_how_it_is_written() {
+    fn request_ids_compare_by_value() {
         check_same("1", "1.0", true);
         check_same("1e2", "100", true);
         check_same("-0", "0", true);

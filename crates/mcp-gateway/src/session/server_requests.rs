@@ -43,7 +43,7 @@ impl ServerRequests {
         let id = {
             let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if table.waiting.len() >= MAX_OPEN_REQUESTS {
-                return Err(failed("the client has too many questions to answer"));
+                return Err(failed("too many requests to the client are open"));
             }
             table.last += 1;
             let id = table.last;
@@ -53,7 +53,7 @@ impl ServerRequests {
         let question = OpenRequest { requests: self, sender, id };
         sender
             .send(response::request(id, method, params))
-            .map_err(|_| failed("the client does not listen"))?;
+            .map_err(|_| failed("the client has no open stream"))?;
         let res = match tokio::time::timeout(limit, taken).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(failed("the client is gone")),
@@ -82,7 +82,7 @@ impl Drop for OpenRequest<'_> {
     fn drop(&mut self) {
         let open = self.requests.0.lock().unwrap_or_else(PoisonError::into_inner).waiting.remove(&self.id);
         if open.is_some() {
-            let params = format!(r#"{{"requestId":{},"reason":"it is not needed any more"}}"#, self.id);
+            let params = format!(r#"{{"requestId":{},"reason":"it is no longer needed"}}"#, self.id);
             // If the client has no stream, there is nothing to cancel.
             let _ = self.sender.send(response::notification("notifications/cancelled", &params));
         }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_question_has_its_answer_or_its_end() {
+    async fn server_request_ends_with_response_or_timeout() {
         let requests = ServerRequests::default();
         let (out, mut receiver) = message_channel(&Bounds::default());
         let limit = Duration::from_secs(5);

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use crate::world::{World, initialize, until};
 
 #[tokio::test]
-async fn two_hundred_clients_that_vanish_leave_nothing() {
+async fn vanished_clients_leave_no_sessions_or_leases() {
     let bounds = Bounds { idle: Duration::from_millis(300), ..Bounds::default() };
     let world = World::bounded(bounds).await;
     let before = world.site.open();
@@ -41,7 +41,7 @@ async fn two_hundred_clients_that_vanish_leave_nothing() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_stops_nobody() {
+async fn client_that_does_not_read_blocks_no_other_client() {
     let bounds = Bounds { send: Duration::from_millis(500), ..Bounds::default() };
     let world = World::bounded(bounds).await;
     let mut deaf = Vec::new();
@@ -73,7 +73,7 @@ async fn a_client_that_does_not_read_stops_nobody() {
 }
 
 #[tokio::test]
-async fn too_much_is_refused() {
+async fn oversized_and_slow_requests_are_refused() {
     let bounds = Bounds {
         message_bytes: 2000,
         requests_per_client: 1,
@@ -128,7 +128,7 @@ async fn begin(
 }
 
 #[tokio::test]
-async fn who_begins_many_sessions_loses_his_oldest_and_no_other_ones() {
+async fn session_limit_evicts_only_own_sessions() {
     let bounds = Bounds { sessions_per_client: 4, ..Bounds::default() };
     let tokens = Tokens::read(&Secret::new("ann-0123456789abcdef name=ann")).unwrap();
     let options = GatewayOptions { bounds: bounds.clone(), ..GatewayOptions::default() };
@@ -176,7 +176,7 @@ fn large_call(session: &str, id: usize, bytes: usize) -> String {
 }
 
 #[tokio::test]
-async fn all_clients_together_hold_so_many_bytes_and_no_more() {
+async fn bytes_of_all_clients_are_bounded() {
     let world = World::bounded(Bounds { held_bytes: 100_000, ..Bounds::default() }).await;
     let (one, other) = (world.initialize(&[]).await, world.initialize(&[]).await);
     let mut holding = TcpStream::connect(world.address).await.unwrap();
@@ -200,7 +200,7 @@ async fn all_clients_together_hold_so_many_bytes_and_no_more() {
 }
 
 #[tokio::test]
-async fn the_sessions_of_a_token_share_their_places() {
+async fn sessions_of_a_token_share_permits() {
     let bounds = Bounds { requests_per_client: 1, ..Bounds::default() };
     let tokens =
         Tokens::read(&Secret::new("ann-0123456789abcdef name=ann\nbob-0123456789abcdef name=bob")).unwrap();

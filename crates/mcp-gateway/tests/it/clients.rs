@@ -117,11 +117,11 @@ async fn check(eras: Eras, era: Era) {
 }
 
 #[tokio::test]
-async fn everything_comes_through_with_sessions() {
+async fn all_features_work_with_sessions() {
     check(Eras::Legacy, Era::Legacy).await;
 }
 
 #[tokio::test]
-async fn everything_comes_through_without() {
+async fn all_features_work_without_sessions() {
     check(Eras::Modern, Era::Modern).await;
 }

@@ -55,7 +55,7 @@ async fn pipelined_requests_are_answered_in_order() {
 }
 
 #[tokio::test]
-async fn a_request_hidden_in_a_body_is_not_read() {
+async fn request_hidden_in_a_body_is_not_read() {
     let world = World::new().await;
     let hidden = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
     for (headers, status) in [
@@ -134,7 +134,7 @@ async fn malformed_and_oversized_heads_are_refused() {
 }
 
 #[tokio::test]
-async fn a_client_that_sends_too_much_receives_the_refusal() {
+async fn client_that_sends_too_much_receives_the_refusal() {
     let world = World::new().await;
     let mut stream = TcpStream::connect(world.address).await.unwrap();
     let head = post("", "").replace("content-length: 0", "content-length: 100000000");
@@ -150,7 +150,7 @@ async fn a_client_that_sends_too_much_receives_the_refusal() {
 }
 
 #[tokio::test]
-async fn a_body_is_requested_with_100_continue() {
+async fn body_is_requested_with_100_continue() {
     let world = World::new().await;
     let body = initialize("2025-11-25");
     let request = post("expect: 100-continue\r\nconnection: close\r\n", &body);
@@ -182,7 +182,7 @@ async fn http_1_0_is_served() {
 }
 
 #[tokio::test]
-async fn an_idle_connection_is_closed_and_a_running_request_is_not() {
+async fn idle_connection_is_closed_and_running_request_is_not() {
     let world = World::bounded(Bounds { receive: Duration::from_millis(400), ..Bounds::default() }).await;
     let session = world.initialize(&[]).await;
     let own = format!("mcp-session-id: {session}\r\n");
@@ -204,7 +204,7 @@ async fn an_idle_connection_is_closed_and_a_running_request_is_not() {
 }
 
 #[tokio::test]
-async fn a_disconnect_cancels_a_stateless_request_and_no_request_of_a_session() {
+async fn disconnect_cancels_only_stateless_requests() {
     let world = World::new().await;
     let session = world.initialize(&[]).await;
     let running = async || {

@@ -35,7 +35,7 @@ async fn dm_074_two_sessions_never_share_what_is_leased_and_share_what_is_shared
 }
 
 #[tokio::test]
-async fn without_sessions_a_dialog_is_named_or_only_shared_servers_are_there() {
+async fn without_dialog_only_shared_servers_are_listed() {
     let world = World::new().await;
     let list = world.modern("tools/list", None, "").await;
     assert!(list.body.contains("demo__echo") && !list.body.contains("own__echo"));
@@ -59,7 +59,7 @@ async fn without_sessions_a_dialog_is_named_or_only_shared_servers_are_there() {
 }
 
 #[tokio::test]
-async fn what_nobody_uses_ends() {
+async fn unused_sessions_and_dialogs_end() {
     let bounds = Bounds { idle: Duration::from_millis(200), ..Bounds::default() };
     let world = World::bounded(bounds).await;
     let before = world.site.open();

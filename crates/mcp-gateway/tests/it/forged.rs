@@ -52,7 +52,7 @@ const EVERYTHING: &str = r#"{"elicitation":{"form":{},"url":{}},"sampling":{"too
 const ASKS: &str = r#"{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"message":"?"}}},"requestState":"mcp-host:abc"}"#;
 
 #[tokio::test]
-async fn a_result_that_is_no_object_is_an_error() {
+async fn result_must_be_an_object() {
     let world = world(HttpOptions::default()).await;
     let session = world.initialize(&[]).await;
     for name in ["old__say", "new__say"] {
@@ -69,7 +69,7 @@ async fn a_result_that_is_no_object_is_an_error() {
 }
 
 #[tokio::test]
-async fn an_older_server_cannot_ask_for_input_by_its_result() {
+async fn legacy_server_cannot_request_input_by_result() {
     let world = world(HttpOptions::default()).await;
     for capabilities in ["{}", EVERYTHING] {
         let made: Value =
@@ -90,7 +90,7 @@ async fn an_older_server_cannot_ask_for_input_by_its_result() {
 }
 
 #[tokio::test]
-async fn a_newer_server_asks_for_what_the_client_declares_alone() {
+async fn modern_server_can_request_only_declared_input() {
     let world = world(HttpOptions::default()).await;
     let check = async |capabilities: &str, result: &str, want: &str| {
         let made = made_of(&world, "new__say", capabilities, result).await;
@@ -103,23 +103,23 @@ async fn a_newer_server_asks_for_what_the_client_declares_alone() {
     };
     let url = of("elicitation/create", r#"{"mode":"url","url":"http://evil","message":"go"}"#);
     let tools = of("sampling/createMessage", r#"{"messages":[],"tools":[]}"#);
-    check("{}", ASKS, "the client does not say that it answers this").await;
+    check("{}", ASKS, "the client does not support this request").await;
     check(r#"{"elicitation":{}}"#, ASKS, "input_required").await;
-    check(r#"{"elicitation":{}}"#, &url, "in this mode").await;
+    check(r#"{"elicitation":{}}"#, &url, "elicitation mode").await;
     check(EVERYTHING, &url, "http://evil").await;
-    check(r#"{"sampling":{}}"#, &tools, "samples with tools").await;
+    check(r#"{"sampling":{}}"#, &tools, "sampling with tools").await;
     check(EVERYTHING, &tools, "input_required").await;
     check(EVERYTHING, &of("sampling/createMessage", "[1]"), "must be a JSON object").await;
-    check(EVERYTHING, &of("tools/call", "{}"), "does not say that it answers this").await;
-    check(EVERYTHING, &ASKS.replacen('{', r#"{"resultType":"complete","#, 1), "twice").await;
-    check(EVERYTHING, r#"{"resultType":"input_required"}"#, "does not say which").await;
-    check(EVERYTHING, r#"{"resultType":"input_required","requestState":7}"#, "no text").await;
+    check(EVERYTHING, &of("tools/call", "{}"), "does not support this request").await;
+    check(EVERYTHING, &ASKS.replacen('{', r#"{"resultType":"complete","#, 1), "repeats").await;
+    check(EVERYTHING, r#"{"resultType":"input_required"}"#, "without naming any").await;
+    check(EVERYTHING, r#"{"resultType":"input_required","requestState":7}"#, "no string").await;
     check("{}", r#"{"content":[],"resultType":"complete","\u0061":1}"#, r#""content":[]"#).await;
     world.end().await;
 }
 
 #[tokio::test]
-async fn a_question_is_asked_in_a_way_that_the_client_declares_or_not_at_all() {
+async fn undeclared_server_requests_are_refused() {
     let world = world(HttpOptions::default()).await;
     let capabilities = r#""capabilities":{"elicitation":{},"sampling":{}}"#;
     let begun =
@@ -137,14 +137,14 @@ async fn a_question_is_asked_in_a_way_that_the_client_declares_or_not_at_all() {
     let reply = world.post(&[("mcp-session-id", &session)], &body.to_string()).await;
     let said = reply.json()["result"]["content"][0]["text"].as_str().unwrap().to_owned();
     let said: Vec<&str> = said.split("; ").collect();
-    assert!(said[0].contains("in this mode") && said[1].contains("with tools"), "{said:?}");
+    assert!(said[0].contains("elicitation mode") && said[1].contains("sampling with tools"), "{said:?}");
     assert!(said.len() == 4 && said[2..].iter().all(|it| *it != "answered"), "{said:?}");
     assert!(!reply.body.contains("evil"), "{reply:?}");
     world.end().await;
 }
 
 #[tokio::test]
-async fn a_state_is_its_clients_own_and_what_is_made_up_goes_nowhere() {
+async fn request_state_is_bound_to_its_client() {
     let tokens = Tokens::read(&Secret::new("ann-0123456789abcdef name=ann\nbob-0123456789abcdef name=bob"));
     let world = world(HttpOptions { tokens: tokens.unwrap(), ..HttpOptions::default() }).await;
     let (ann, bob) = ("ann-0123456789abcdef", "bob-0123456789abcdef");
@@ -192,7 +192,7 @@ async fn a_state_is_its_clients_own_and_what_is_made_up_goes_nowhere() {
 }
 
 #[tokio::test]
-async fn what_a_server_says_of_its_own_wire_is_not_said_of_this_one() {
+async fn upstream_protocol_errors_are_internal_errors() {
     let world = world(HttpOptions::default()).await;
     let check = async |name: &str, capabilities: &str, error: &Value, want: (u16, i64)| {
         let arguments = json!({"arguments": {"error": error.to_string()}});

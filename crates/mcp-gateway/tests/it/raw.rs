@@ -5,7 +5,7 @@ use mcp_model::code;
 use crate::world::{World, initialize};
 
 #[tokio::test]
-async fn each_version_is_agreed_upon() {
+async fn every_version_is_negotiated() {
     let world = World::new().await;
     for (asked, got) in [
         ("2024-11-05", "2024-11-05"),
@@ -22,7 +22,7 @@ async fn each_version_is_agreed_upon() {
 }
 
 #[tokio::test]
-async fn a_session_is_asked_for_by_its_id_alone() {
+async fn session_requires_its_id() {
     let world = World::new().await;
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     assert_eq!(world.post(&[], ping).await.status, 400);
@@ -53,7 +53,7 @@ async fn a_session_is_asked_for_by_its_id_alone() {
 }
 
 #[tokio::test]
-async fn a_batch_is_answered_where_the_version_has_batches() {
+async fn batch_is_answered_if_the_version_has_batches() {
     let world = World::new().await;
     let reply = world.post(&[], &initialize("2025-03-26")).await;
     let session = reply.header("mcp-session-id").unwrap();
@@ -68,7 +68,7 @@ async fn a_batch_is_answered_where_the_version_has_batches() {
 }
 
 #[tokio::test]
-async fn without_sessions_headers_say_what_the_body_says() {
+async fn stateless_headers_must_match_the_body() {
     let world = World::new().await;
     let check = async |headers: &[(&str, &str)], body: &str, status: u16, number: i64| {
         let reply = world.post(headers, body).await;

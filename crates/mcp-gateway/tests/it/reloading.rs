@@ -34,11 +34,11 @@ async fn check(eras: Eras) {
 }
 
 #[tokio::test]
-async fn a_renamed_tool_is_told_and_its_old_name_is_gone_with_sessions() {
+async fn renamed_tool_is_notified_with_sessions() {
     check(Eras::Legacy).await;
 }
 
 #[tokio::test]
-async fn a_renamed_tool_is_told_and_its_old_name_is_gone_without() {
+async fn renamed_tool_is_notified_without_sessions() {
     check(Eras::Modern).await;
 }

@@ -51,7 +51,7 @@ async fn rename(world: &World, prefix: &str) {
 }
 
 #[tokio::test]
-async fn who_comes_back_hears_what_he_missed() {
+async fn resumed_stream_gets_missed_events() {
     let world = World::new().await;
     let session = world.initialize(&[]).await;
     let changed = "notifications/tools/list_changed";
@@ -87,7 +87,7 @@ async fn who_comes_back_hears_what_he_missed() {
 }
 
 #[tokio::test]
-async fn older_clients_hear_of_no_event_without_data() {
+async fn older_clients_get_no_event_without_data() {
     let world = World::new().await;
     let reply = world.post(&[], &initialize("2025-06-18")).await;
     let session = reply.header("mcp-session-id").unwrap();

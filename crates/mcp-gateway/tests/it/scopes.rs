@@ -18,7 +18,7 @@ async fn tools(world: &World, path: &str, headers: &[(&str, &str)]) -> Vec<Strin
 }
 
 #[tokio::test]
-async fn a_path_a_query_and_a_header_narrow_what_is_seen() {
+async fn path_query_and_header_narrow_the_scope() {
     let world = World::new().await;
     let all = tools(&world, "/mcp", &[]).await;
     let of = |server: &str| all.iter().filter(|it| it.starts_with(server)).cloned().collect::<Vec<_>>();
@@ -44,7 +44,7 @@ async fn a_path_a_query_and_a_header_narrow_what_is_seen() {
 }
 
 #[tokio::test]
-async fn a_token_lets_in_and_shows_its_part_and_sessions_are_its_own() {
+async fn token_determines_scope_and_owns_sessions() {
     let text = "ann-0123456789abcdef name=ann\nbob-0123456789abcdef name=bob tools=demo__echo";
     let tokens = Tokens::read(&Secret::new(text)).unwrap();
     let world =
@@ -66,7 +66,7 @@ async fn a_token_lets_in_and_shows_its_part_and_sessions_are_its_own() {
 }
 
 #[tokio::test]
-async fn pages_of_other_sites_do_not_get_in() {
+async fn requests_from_other_sites_are_refused() {
     let world = World::new().await;
     let initialize = initialize("2025-11-25");
     for (headers, status) in [
@@ -90,7 +90,7 @@ async fn pages_of_other_sites_do_not_get_in() {
 }
 
 #[tokio::test]
-async fn a_page_that_is_allowed_by_name_is_told_so_and_no_other() {
+async fn only_configured_origins_get_cors_headers() {
     let origins = vec!["https://app.example".to_owned()];
     let world =
         World::with(GatewayOptions::default(), HttpOptions { origins, ..HttpOptions::default() }).await;
@@ -135,7 +135,7 @@ async fn a_page_that_is_allowed_by_name_is_told_so_and_no_other() {
 }
 
 #[tokio::test]
-async fn off_loopback_nobody_is_served_without_a_token() {
+async fn off_loopback_a_token_is_required() {
     let site = Default::default();
     let host = host(&site, Vec::new()).await;
     let gateway = Gateway::new(host, GatewayOptions::default());
@@ -148,7 +148,7 @@ async fn off_loopback_nobody_is_served_without_a_token() {
 }
 
 #[tokio::test]
-async fn the_gateway_tells_of_itself_where_it_is_to() {
+async fn gateway_resources_are_listed_if_configured() {
     let options =
         GatewayOptions { gateway_resources: GatewayResource::ALL.to_vec(), ..GatewayOptions::default() };
     let world = World::with(options, HttpOptions::default()).await;
@@ -169,7 +169,7 @@ async fn the_gateway_tells_of_itself_where_it_is_to() {
 }
 
 #[tokio::test]
-async fn a_path_shows_nothing_of_what_a_token_hides() {
+async fn path_does_not_reveal_hidden_servers() {
     let tokens = Tokens::read(&Secret::new("ann-0123456789abcdef servers=demo")).unwrap();
     let world =
         World::with(GatewayOptions::default(), HttpOptions { tokens, ..HttpOptions::default() }).await;
@@ -180,7 +180,7 @@ async fn a_path_shows_nothing_of_what_a_token_hides() {
 }
 
 #[tokio::test]
-async fn without_a_dialog_nothing_is_read_of_a_server_that_is_not_shared() {
+async fn leased_resources_require_a_dialog() {
     let world = World::new().await;
     let before = world.site.open();
     let uri = r#""uri":"demo://greeting""#;

@@ -126,7 +126,7 @@ async fn without() {
 }
 
 #[tokio::test]
-async fn the_end_is_seen_of_a_client_that_reads_nothing() {
+async fn client_that_does_not_read_is_ended() {
     let send = std::time::Duration::from_millis(300);
     let pipe = Pipe::bounded(Bounds { send, requests_per_client: 4, ..Bounds::default() }).await;
     let Pipe { mut write, lines, serving, site: _site } = pipe;

@@ -61,7 +61,7 @@ async fn bind(gateway: &Gateway, files: TlsFiles) -> Result<HttpServer, mcp_gate
 }
 
 #[tokio::test]
-async fn a_client_that_trusts_the_authority_is_served() {
+async fn client_that_trusts_the_authority_is_served() {
     let (_host, gateway) = gateway(Bounds::default()).await;
     let Certificate { _folder, files, authority } = Certificate::new();
     let swapped = TlsFiles { certificate: files.key.clone(), key: files.certificate.clone() };
@@ -184,7 +184,7 @@ async fn http2_requests_of_one_connection_run_concurrently() {
 }
 
 #[tokio::test]
-async fn a_reset_http2_stream_cancels_a_stateless_request() {
+async fn reset_http2_stream_cancels_its_stateless_request() {
     let bounds = Bounds { requests_per_client: 1, ..Bounds::default() };
     let mut http2 = Http2::connect(bounds, None).await;
     let arguments = r#""name":"demo__sleep","arguments":{"ms":60000}"#;
@@ -204,7 +204,7 @@ async fn a_reset_http2_stream_cancels_a_stateless_request() {
 }
 
 #[tokio::test]
-async fn an_http2_client_that_grants_no_window_is_disconnected() {
+async fn http2_client_without_window_is_disconnected() {
     let bounds = Bounds { send: Duration::from_millis(400), ..Bounds::default() };
     let mut http2 = Http2::connect(bounds, Some(1000)).await;
     let session = http2.post(&[], initialize("2025-11-25")).await.unwrap().session.unwrap();

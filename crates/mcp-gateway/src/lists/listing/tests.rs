@@ -62,7 +62,7 @@ fn names(listing: &Listing) -> String {
 }
 
 #[test]
-fn an_empty_list_is_one_page() {
+fn empty_list_has_one_page() {
     let scope = Scope::default();
     let definitions = Arc::new(Definitions::of(&Catalog::empty(), scope.names, &GatewayResource::ALL));
     let listing = Listing::build(Arc::clone(&definitions), &Catalog::empty(), &scope, |_| true);
@@ -78,7 +78,7 @@ fn an_empty_list_is_one_page() {
 }
 
 #[test]
-fn only_the_name_of_a_definition_is_another() {
+fn definitions_change_only_the_name() {
     let it = listing(&[entry("a", &["t"], 1, &[])], &Scope::default());
     let want = r#""tools":[{ "inputSchema":{"type":"object"},"name" : "a__t","description":"x"}]"#;
     assert_eq!(page(&it, ListKind::Tools, None).unwrap(), want);
