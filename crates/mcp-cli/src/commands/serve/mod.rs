@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_gateway::{
-    Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer, InvalidTokens, Names, GatewayResource, Scope,
-    ServeError, TlsFiles, Tokens, serve_stdio,
+    Bounds, Gateway, GatewayOptions, GatewayResource, HttpOptions, HttpServer, InvalidTokens, NameStyle,
+    Scope, ServeError, TlsFiles, Tokens, serve_stdio,
 };
 use mcp_host::{AdminTools, FollowEvent, FollowHandle, FollowRequest, Host, LoadRequest, Supervision};
 use mcp_model::{RawJson, Secret, ServerId};
@@ -161,7 +161,7 @@ async fn prepare(args: &ServeArgs) -> Result<Prepared, ServeFailure> {
             })?),
             None => None,
         };
-    let names = if args.raw_names { Names::Original } else { Names::Exposed };
+    let names = if args.raw_names { NameStyle::Original } else { NameStyle::Exposed };
     let endpoint = match args.http {
         None => Endpoint::Stdio,
         Some(address) => {
