@@ -1,30 +1,29 @@
-//! What a server's last words mean: the causes that come up again and again, told from the evidence.
+//! Known causes of failures, recognized in the evidence.
 //!
-//! Pure. A cause is named only where the words that give it away are the program's own and mean nothing else; whatever is
-//! not known here is told by the evidence alone. The first cause that fits is taken, so what is special stands before what
-//! is general.
+//! Pure. A cause is named only if its signs are unambiguous; otherwise the evidence alone is shown. The first matching
+//! cause wins, so specific causes come before general ones.
 
 use crate::error::disconnect::Evidence;
 
 /// A known cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cause {
-    /// A line of standard error that has one of these in it gives it away.
+    /// A line of standard error that contains one of these shows the cause.
     signs: &'static [&'static str],
-    /// What is the matter, as the beginning of a sentence about the server.
+    /// The cause, as the beginning of a sentence about the server.
     pub(crate) words: &'static str,
     /// What to do.
     pub(crate) help: &'static str,
 }
 
-/// Something was written to standard output that is no protocol, and nothing else is known.
+/// Text on standard output that is not protocol, without a more specific cause.
 pub(crate) const NOISE: Cause = Cause {
     signs: &[],
     words: "what it writes to its standard output is no protocol",
     help: "a stdio server may write nothing but protocol to its standard output; logs belong on standard error",
 };
 
-/// The causes that programs name themselves.
+/// The causes that programs report themselves.
 const CAUSES: &[Cause] = &[
     Cause {
         signs: &["EADDRINUSE", "ddress already in use"],
@@ -113,13 +112,13 @@ const CAUSES: &[Cause] = &[
     },
 ];
 
-/// The cause that was seen, where it is a known one.
+/// The cause that the evidence shows, if it is a known one.
 pub(crate) fn of(evidence: &Evidence) -> Option<Cause> {
     let said = |cause: &&Cause| {
         let is_said = |sign: &&str| evidence.stderr.iter().any(|line| line.contains(*sign));
         cause.signs.iter().any(is_said)
     };
-    // Only a process has a standard output. One that says something on standard error as well knows better what it died of.
+    // Only a process has a standard output. If there is standard error too, it explains the failure better.
     let noise = evidence.noise_bytes > 0 && evidence.pid.is_some() && evidence.stderr.is_empty();
     CAUSES.iter().find(said).copied().or(noise.then_some(NOISE))
 }
@@ -136,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn hd_sc3_what_programs_say_of_themselves_is_understood() {
+    fn hd_sc3_causes_are_recognized_in_standard_error() {
         let in_use = Some("a port that it wants to listen at is in use");
         check(&["node:events:502", "Error: listen EADDRINUSE: address already in use :::3000"], in_use);
         check(&["OSError: [Errno 98] Address already in use"], in_use);
@@ -165,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_a_cause_where_nothing_better_is_known() {
+    fn noise_is_a_cause_without_standard_error() {
         let noisy = Evidence { noise_bytes: 7, pid: Some(1), ..Evidence::default() };
         assert_eq!(of(&noisy), Some(NOISE));
         let stderr = vec!["listen EADDRINUSE".to_owned()];

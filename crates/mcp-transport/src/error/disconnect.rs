@@ -1,4 +1,4 @@
-//! How a connection ended, and what was seen of the peer while it lived.
+//! How a connection ended, and the evidence about the server.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use crate::error::cause::{self, Cause};
 /// The end of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Disconnect {
-    /// Why.
+    /// The reason.
     pub reason: DisconnectReason,
-    /// What was seen.
+    /// The evidence.
     pub evidence: Evidence,
 }
 
@@ -17,58 +17,58 @@ pub struct Disconnect {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DisconnectReason {
-    /// We closed it.
+    /// It was closed by us.
     Stopped,
-    /// The peer closed it, or its process ended.
+    /// The server closed it, or its process exited.
     PeerClosed,
-    /// It never began.
+    /// It was never established.
     NotStarted(StartError),
-    /// The peer did not read what we sent for this long.
+    /// The server did not read for this long.
     Stalled(std::time::Duration),
     /// Reading or writing failed.
     Broken(String),
 }
 
-/// Why a wire could not even begin.
+/// Why a transport could not start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StartError {
-    /// There is no such program.
+    /// The program does not exist.
     CommandNotFound,
     /// The working directory does not exist.
     NoDirectory(String),
-    /// The system refused for this reason.
+    /// A system error.
     System(String),
-    /// What was configured cannot be used: an encoding label, a header.
+    /// The configuration cannot be used: an encoding label, a header.
     Invalid(String),
-    /// The peer could not be reached, or would not have us.
+    /// The server could not be reached, or refused the connection.
     Refused(RequestError),
 }
 
-/// What was seen of a peer: enough to tell its user what happened, bounded, and without the secrets we gave it.
+/// Observations of a server, bounded and redacted, for error messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Evidence {
-    /// Its process id.
+    /// The process id.
     pub pid: Option<u32>,
-    /// How its process ended, in words: `exit status 1`, `signal 9 (SIGKILL)`.
+    /// The exit status of its process: `exit status 1`, `signal 9 (SIGKILL)`.
     pub exit: Option<String>,
-    /// How it closed a connection that both sides close, in words: `with code 1011 (an internal error): "…"`.
+    /// The WebSocket close status: `with code 1011 (an internal error): "…"`.
     pub close: Option<String>,
     /// The last lines of its standard error, oldest first.
     pub stderr: Vec<String>,
-    /// Bytes that were no protocol.
+    /// The number of bytes that were not protocol.
     pub noise_bytes: u64,
     /// The first of those bytes, as text.
     pub noise_sample: Option<String>,
 }
 
 impl Disconnect {
-    /// An end with nothing seen.
+    /// A disconnect without evidence.
     pub fn new(reason: DisconnectReason) -> Disconnect {
         Disconnect { reason, evidence: Evidence::default() }
     }
 
-    /// What it ended of, where that is known by more than its end. What we end ourselves dies of nothing else.
+    /// The known cause, if the evidence shows one. A connection that we closed has none.
     pub(crate) fn cause(&self) -> Option<Cause> {
         match &self.reason {
             DisconnectReason::PeerClosed | DisconnectReason::Stalled(_) | DisconnectReason::Broken(_) => {
@@ -80,7 +80,7 @@ impl Disconnect {
 }
 
 impl fmt::Display for Disconnect {
-    /// The cause, where the evidence gives it away, then how it ended, then what was seen.
+    /// The known cause, then the reason, then the evidence.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(cause) = self.cause() {
             write!(f, "{}: ", cause.words)?;
@@ -114,7 +114,7 @@ impl fmt::Display for StartError {
 }
 
 impl fmt::Display for Evidence {
-    /// What follows the reason: `; its standard error ended with: …`. Empty when nothing was seen.
+    /// The evidence as text that follows the reason: `; its standard error ended with: …`. Empty without evidence.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.stderr.is_empty() {
             write!(f, "; its standard error ended with: {}", self.stderr.join(" | "))?;
@@ -131,14 +131,14 @@ impl fmt::Display for Evidence {
     }
 }
 
-/// What went wrong with one request on a wire that gives each request an answer of its own.
+/// The failure of one request, on a transport where each request has its own response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestError {
-    /// The HTTP status, where there was an answer.
+    /// The HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// What happened, in words, without secrets.
+    /// What happened, without secrets.
     pub message: String,
-    /// The JSON-RPC error of the answer's body, where it had one.
+    /// The JSON-RPC error in the response body, if any.
     pub error: Option<mcp_model::RpcError>,
 }
 

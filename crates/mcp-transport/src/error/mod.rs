@@ -1,6 +1,6 @@
 //! Errors of connecting and of calls.
 //!
-//! An error carries what happened and the evidence; its holder knows the server.
+//! An error contains what happened and the evidence. It does not name the server; its holder knows that.
 
 pub(crate) mod cause;
 pub(crate) mod disconnect;
@@ -12,59 +12,59 @@ use mcp_model::{ErrorKind, ProtocolVersion, RpcError, TransportKind, code};
 use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError, StartError};
 use crate::rpc::deadline::Expiry;
 
-/// Why there is no session.
+/// Why a session could not be established.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// This build does not have the wire.
+    /// This build does not contain the transport.
     #[error("the {} transport is not part of this build", .0.as_str())]
     Unsupported(TransportKind),
-    /// The endpoint cannot be used as it is.
+    /// The endpoint is invalid.
     #[error("{0}")]
     Invalid(String),
-    /// The connection ended before the handshake was over.
+    /// The connection ended before the handshake was done.
     #[error("the server could not be started: {0}")]
     Disconnected(Arc<Disconnect>),
-    /// The handshake took too long.
+    /// The handshake timed out.
     #[error("the server did not finish its handshake within {} s{}", .after.as_secs_f64(), seen(.disconnect))]
     TimedOut {
-        /// The time it was given.
+        /// The time limit.
         after: Duration,
-        /// How it was ended, with what was seen.
+        /// How the connection ended, with the evidence.
         disconnect: Arc<Disconnect>,
     },
-    /// The handshake took too long, and nothing was heard of the server all the while.
+    /// The handshake timed out, and the server sent nothing.
     #[error("the server is silent: it answered nothing within {} s{}", .after.as_secs_f64(), seen(.disconnect))]
     Silent {
-        /// The time it was given.
+        /// The time limit.
         after: Duration,
-        /// How it was ended, with what was seen.
+        /// How the connection ended, with the evidence.
         disconnect: Arc<Disconnect>,
     },
     /// The server answered the handshake with an error.
     #[error("the server refused the handshake: {error}{}", .disconnect.evidence)]
     Rejected {
-        /// The server's words.
+        /// The server's error.
         error: RpcError,
-        /// How the connection was ended, with what was seen.
+        /// How the connection ended, with the evidence.
         disconnect: Arc<Disconnect>,
     },
-    /// The answer to the handshake's request never came, or was no answer.
+    /// The response to the handshake did not come, or was a refusal.
     #[error("{0}")]
     Refused(RequestError),
-    /// The server speaks no version that we do.
+    /// The server supports no version that this client supports.
     #[error("the server speaks protocol version {offered}, which this client does not")]
     UnsupportedVersion {
-        /// What it offered, in its own words.
+        /// The versions that it offered.
         offered: String,
     },
-    /// The server's answer is no handshake.
+    /// The server's response is not a valid handshake.
     #[error("the server's answer to the handshake cannot be read: {0}")]
     InvalidResponse(String),
 }
 
 impl ConnectError {
-    /// A connection that ended before its handshake was over; where the peer would not have us, that says it best.
+    /// The error for a connection that ended before its handshake was done. A refusal describes it best.
     pub(crate) fn ended(ended: Arc<Disconnect>) -> ConnectError {
         match &ended.reason {
             DisconnectReason::NotStarted(StartError::Refused(fault)) => ConnectError::Refused(fault.clone()),
@@ -81,12 +81,13 @@ impl ConnectError {
         }
     }
 
-    /// The same after another wire to the server was refused, which is told, too. A server that was reached in the end
-    /// is told about alone.
+    /// The same after another transport to the server was refused; both refusals are in the message. If the server was
+    /// reached in the end, only that counts.
     pub(crate) fn after(self, before: Option<RequestError>) -> ConnectError {
         match (self, before) {
             (ConnectError::Refused(fault), Some(before)) => {
-                // A path may well be wrong when both ways are refused; who wants authorization is there.
+                // The path may be wrong if both transports are refused, but a server that requires authorization is
+                // there.
                 let status = match fault.status {
                     Some(401 | 403) => fault.status,
                     _ => before.status,
@@ -146,7 +147,7 @@ impl ConnectError {
     }
 }
 
-/// What was seen of a server that did not come to an end with its handshake: the cause first, where it is a known one.
+/// The evidence about a server that did not complete its handshake; a known cause comes first.
 fn seen(ended: &Disconnect) -> String {
     match cause::of(&ended.evidence) {
         Some(cause) => format!(": {}{}", cause.words, ended.evidence),
@@ -154,7 +155,7 @@ fn seen(ended: &Disconnect) -> String {
     }
 }
 
-/// What to do about a connection that ended.
+/// Help for a connection that ended.
 fn end_help(ended: &Disconnect) -> String {
     if let Some(cause) = ended.cause() {
         return cause.help.to_owned();
@@ -167,7 +168,7 @@ fn end_help(ended: &Disconnect) -> String {
             "create the directory, or correct `cwd`".to_owned()
         }
         DisconnectReason::NotStarted(StartError::Refused(fault)) => refusal_help(fault),
-        // Only a process can be run by hand, and has a standard output.
+        // Only a process can be run by hand and has a standard output.
         DisconnectReason::PeerClosed | DisconnectReason::Stalled(_) | DisconnectReason::Broken(_)
             if ended.evidence.pid.is_none() =>
         {
@@ -188,7 +189,7 @@ fn end_help(ended: &Disconnect) -> String {
     }
 }
 
-/// What to do about a peer that would not have us, or could not be reached.
+/// Help for a server that refused the connection or could not be reached.
 fn refusal_help(fault: &RequestError) -> String {
     let help = match fault.status {
         _ if fault.message.contains(OLDER) => {
@@ -222,7 +223,7 @@ fn refusal_help(fault: &RequestError) -> String {
     help.to_owned()
 }
 
-/// What to do about an answer that cannot be read.
+/// Help for a response that cannot be read.
 fn unreadable_help(what: &str) -> String {
     match what.starts_with(NOT_UTF8) {
         true => "let the server write UTF-8 (for Python: PYTHONUTF8=1 in its `env`), or name its encoding where the \
@@ -232,64 +233,64 @@ fn unreadable_help(what: &str) -> String {
     }
 }
 
-/// The versions that are spoken here.
+/// The supported versions.
 fn versions() -> String {
     ProtocolVersion::ALL.map(|it| it.as_str()).join(", ")
 }
 
-/// What words about text in another encoding begin with.
+/// The start of messages about text in a wrong encoding.
 pub(crate) const NOT_UTF8: &str = "it is not valid UTF-8";
 
-/// What is said of a server that speaks the older of the two ways over HTTP at this URL.
+/// The message for a server that speaks HTTP with server-sent events at this URL.
 pub(crate) const OLDER: &str = "it speaks HTTP with server-sent events";
 
-/// Why a call brought no result.
+/// Why a call has no result.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The connection is over. When it ended during the call, it is not known whether the call ran.
+    /// The connection ended. If it ended during the call, it is not known whether the call ran.
     #[error("the server is no longer available: {0}")]
     Closed(Arc<Disconnect>),
-    /// The connection was over before the call was sent, which therefore did not run.
+    /// The connection had ended before the call was sent, so the call did not run.
     #[error("the server is no longer available: {0}")]
     NotSent(Arc<Disconnect>),
-    /// A deadline passed; the server was told.
+    /// A deadline passed; the server was notified.
     #[error("{}", expiry_text(.0))]
     TimedOut(Expiry),
-    /// The server answered with an error.
+    /// The server responded with an error.
     #[error("the server answered with an error: {0}")]
     Rpc(RpcError),
-    /// The server's answer is not what the method answers.
+    /// The server's response does not match the method.
     #[error("the server's answer cannot be read: {0}")]
     InvalidResponse(String),
-    /// The answer was lost, and the call may or may not have run.
+    /// The response was lost; the call may or may not have run.
     #[error("the answer was lost ({0}), and it is not known whether the call ran")]
     OutcomeUnknown(RequestError),
-    /// The answer was lost, to a request that only reads: to ask again does no harm.
+    /// The response to a request that only reads was lost; it can be repeated safely.
     #[error("the answer was lost ({0})")]
     ResponseLost(RequestError),
     /// The call was refused before it ran.
     #[error("{0}")]
     Refused(RequestError),
-    /// The server forgot the session, and opening it again failed.
+    /// The server lost the session, and reopening it failed.
     #[error("the server had forgotten the session, and it could not be opened again: {0}")]
     Reopen(Arc<ConnectError>),
-    /// What was to be sent is no request.
+    /// The request is invalid.
     #[error("{0}")]
     InvalidParams(String),
-    /// The server asks for something before it answers, and does not get it: names what was asked for, and why not.
+    /// The server requires input and does not get it: which input, and why not.
     #[error("{0}")]
     InputRequired(String),
-    /// There is no such resource; the server's words.
+    /// The resource does not exist, with the server's error.
     #[error("the server has no such resource: {0}")]
     ResourceNotFound(RpcError),
-    /// The server, or the version of the protocol that it speaks, does not have this.
+    /// Not supported by the server or by its protocol version.
     #[error("{0}")]
     Unsupported(String),
-    /// A list has no end, or more items than are kept.
+    /// A list does not end or exceeds a limit.
     #[error("{0}")]
     ListTooLarge(String),
-    /// The server has answered, with more than this many bytes, which is what a message may have.
+    /// The response exceeds this message size limit in bytes.
     #[error("the server has answered, and its answer is larger than the {0} bytes that a message may have")]
     ResponseTooLarge(usize),
 }
@@ -315,7 +316,7 @@ impl CallError {
         }
     }
 
-    /// What to try, where there is something to try.
+    /// What to try, if there is something to try.
     pub fn help(&self) -> Option<String> {
         match self {
             CallError::Rpc(error) => error_help(error),
@@ -334,7 +335,7 @@ impl CallError {
             }
             CallError::ResponseLost(fault) => Some(refusal_help(fault)),
             CallError::ResourceNotFound(_) => Some("list the resources again: it may be gone".to_owned()),
-            // What we end ourselves needs no remedy.
+            // A connection that we closed needs no remedy.
             CallError::Closed(ended) | CallError::NotSent(ended)
                 if ended.reason == DisconnectReason::Stopped =>
             {
@@ -362,7 +363,7 @@ impl CallError {
     }
 }
 
-/// What to do about a server that wants authorization. Where a login was tried, how to get one is said already.
+/// Help for a server that requires authorization. After a login attempt the message already contains the help.
 fn authorization_help(fault: &RequestError) -> &'static str {
     #[cfg(any(feature = "http", feature = "sse"))]
     if fault.message.starts_with(crate::net::authorization::NOT_AUTHORIZED) {
@@ -372,19 +373,19 @@ fn authorization_help(fault: &RequestError) -> &'static str {
     "the server wants authorization: check the `Authorization` header"
 }
 
-/// What to do where TLS failed.
+/// Help for a TLS failure.
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 fn tls_help(fault: &RequestError) -> Option<String> {
     crate::net::tls::help(&fault.message).map(str::to_owned)
 }
 
-/// A build without TLS has no trouble with it.
+/// A build without TLS has none of these failures.
 #[cfg(not(any(feature = "http", feature = "sse", feature = "websocket")))]
 fn tls_help(_: &RequestError) -> Option<String> {
     None
 }
 
-/// What to do about an error of the server's, as far as its number says.
+/// Help for a server's error, by its code.
 fn error_help(error: &RpcError) -> Option<String> {
     match error.code {
         code::METHOD_NOT_FOUND => Some("the server does not know this method: it is older, or has less, than it says".to_owned()),
@@ -407,7 +408,7 @@ fn error_help(error: &RpcError) -> Option<String> {
     }
 }
 
-/// The capabilities that a server misses.
+/// The capabilities that a server requires.
 #[derive(serde::Deserialize)]
 struct Needed {
     #[serde(rename = "requiredCapabilities")]
@@ -442,7 +443,7 @@ mod tests {
         Arc::new(Disconnect::new(reason))
     }
 
-    /// One of each, and of those that are told in several ways each way.
+    /// One error of each kind, and several for kinds with several messages.
     fn connecting() -> Vec<ConnectError> {
         let after = Duration::from_secs(1);
         let starts = [
@@ -502,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn hd_sc3_nearly_every_error_says_what_happened_and_what_to_do() {
+    fn hd_sc3_nearly_every_error_has_a_message_and_help() {
         let told = connecting().into_iter().map(|it| (it.to_string(), it.help()));
         let told: Vec<_> = told.chain(calling().into_iter().map(|it| (it.to_string(), it.help()))).collect();
         let without: Vec<&str> =
