@@ -10,7 +10,7 @@ use mcp_tests::{ProgramOutput, Run};
 use serde_json::Value;
 use tempfile::TempDir;
 
-#[path = "../../crates/mcp-transport/tests/it/authority.rs"]
+#[path = "../../crates/mcp-oauth/tests/it/authority.rs"]
 pub(crate) mod authority;
 
 use authority::Authority;

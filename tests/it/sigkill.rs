@@ -11,9 +11,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use mcp_host::{FileTokenStore, lock_path, read_lock, replace, save};
 use mcp_model::Secret;
+use mcp_oauth::{Grant, RegisteredClient, TokenStore};
 use mcp_registry::{LockFile, ServerSnapshot};
 use mcp_tests::{Run, binary, eventually, lives};
-use mcp_transport::{Grant, RegisteredClient, TokenStore};
 
 /// The variable of a process that writes one kind of file until it is killed.
 const WRITER: &str = "MCP_TEST_WRITER";

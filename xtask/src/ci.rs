@@ -138,7 +138,7 @@ fn gates(sources: &[Source]) -> Vec<Gate> {
     for library in libraries(sources) {
         res.push(Gate::cargo(&format!("check -p {library} --no-default-features")));
     }
-    for feature in ["stdio", "http", "sse", "websocket", "rmcp", "oauth"] {
+    for feature in ["stdio", "http", "sse", "websocket"] {
         res.push(Gate::cargo(&format!("check -p mcp-transport --no-default-features --features {feature}")));
     }
     for (library, feature) in [

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::recording::Recording;
 use crate::rpc::scan::{Id, ScannedFrame, scan};
 
 /// One frame, classified: where serde_json reads it, both say the same about it.
@@ -262,14 +261,6 @@ pub fn error_response(bytes: &[u8]) {
     assert!(!message.contains(|character: char| character.is_control()), "{message:?}");
 }
 
-/// A recording: what is read is written as what reads back the same.
-pub fn recording(bytes: &[u8]) {
-    let Ok(text) = str::from_utf8(bytes) else { return };
-    let Ok(recording) = Recording::parse(text) else { return };
-    let written = recording.to_text();
-    assert_eq!(Recording::parse(&written).expect("what is written reads"), recording);
-}
-
 #[cfg(test)]
 #[path = "../../../fuzz/src/feed.rs"]
 mod feed;
@@ -299,10 +290,5 @@ mod tests {
     #[test]
     fn any_error_response_becomes_a_safe_message() {
         feed("error_response", super::error_response);
-    }
-
-    #[test]
-    fn any_text_can_be_a_recording() {
-        feed("recording", super::recording);
     }
 }

@@ -1,11 +1,10 @@
-//! MCP over any wire: one [`Transport`] trait, one JSON-RPC engine, one [`Session`].
+//! MCP over any transport: one [`Transport`] trait, one JSON-RPC engine, one [`Session`].
 //!
-//! A session is a connection with its handshake done, in whichever era the server lives. Calls may be made from many
-//! tasks at once; every call ends, by its answer, its deadline or the end of the connection, and a call whose future is
-//! dropped is cancelled on the wire. Processes that were started end with the session, grandchildren too.
+//! A session is a connection to one server after its handshake, in either era of the protocol. Calls may be made from many
+//! tasks at once. Every call ends: with its response, at its deadline, or with the connection. A call whose future is
+//! dropped is cancelled at the server. Processes that were started end with the session, grandchildren included.
 //!
-//! What is not here: names, filters, retries, supervision. A session that is over stays over; whoever wants another one
-//! dials again.
+//! Not here: names, filters, retries, supervision. A session that ended stays ended; dial again for a new one.
 //!
 //! ```no_run
 //! # #[cfg(feature = "stdio")]
@@ -23,17 +22,18 @@
 //!     println!("{}: {}", tool.name, tool.description_text());
 //! }
 //! let arguments = RawJson::parse(r#"{"message": "hello"}"#.into())?;
-//! let answer = session.call_tool("echo", &arguments, CallOptions::default()).await?;
-//! println!("{}", answer.value.text());
+//! let response = session.call_tool("echo", &arguments, CallOptions::default()).await?;
+//! println!("{}", response.value.text());
 //! session.close(Duration::from_secs(2)).await;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Features: `stdio` (child processes; Unix), `http` (Streamable HTTP), `sse` (HTTP with server-sent events, as of
-//! 2024-11-05) and `websocket`, all on by default; `rmcp`, which puts any of the wires under the official SDK's client.
-//! `oauth` logs in to servers that want it; [`DialOptions`] says for which. [`recording`] writes sessions down and plays
-//! them again, for tests without servers. A wire of your own implements [`Transport`] and [`Dial`].
+//! Features, all on by default: `stdio` (child processes; Unix), `http` (Streamable HTTP), `sse` (HTTP with server-sent
+//! events, 2024-11-05) and `websocket`. A transport of your own implements [`Transport`] and [`Dial`].
+//!
+//! Related crates: `mcp-oauth` logs in to servers, `mcp-recording` records and replays sessions, `mcp-rmcp` runs these
+//! transports under the client of the official SDK.
 
 mod dial;
 mod error;
@@ -44,15 +44,10 @@ pub mod fuzzing;
 mod http;
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 mod net;
-#[cfg(feature = "oauth")]
-mod oauth;
 #[cfg(feature = "parts")]
 #[doc(hidden)]
 pub mod parts;
-pub mod recording;
 mod redact;
-#[cfg(feature = "rmcp")]
-mod rmcp_client;
 mod rpc;
 mod session;
 #[cfg(feature = "sse")]
@@ -64,6 +59,7 @@ mod transport;
 mod websocket;
 
 pub use dial::endpoint::{DialOptions, ProcessIdCell, dialer};
+pub use dial::secrets::endpoint_secrets;
 #[cfg(all(feature = "http", feature = "sse"))]
 pub use dial::sse_fallback::SseServerCache;
 pub use error::disconnect::{Disconnect, DisconnectReason, Evidence, RequestError, StartError};
@@ -76,17 +72,7 @@ pub use net::framing::{ChunkedBody, ChunkedPart, NotChunked, head_end};
 pub use net::proxy_diagnosis::ProxyAddress;
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 pub use net::tls::Authorities;
-#[cfg(feature = "oauth")]
-pub use oauth::{
-    Grant, Login, LoopbackRedirect, MemoryTokenStore, OAuth, OAuthOptions, RefreshLock, RegisteredClient,
-    Revocation, TokenStore, TokenStoreError, UserAgent,
-};
-pub use redact::secret_parts;
-#[cfg(feature = "rmcp")]
-pub use rmcp_client::{
-    ConvertError, RmcpError, RmcpOptions, RmcpTransport, content_from_rmcp, content_to_rmcp, error_from_rmcp,
-    error_to_rmcp, result_from_rmcp, result_to_rmcp, tool_from_rmcp, tool_to_rmcp,
-};
+pub use redact::{json_secrets, secret_parts};
 pub use rpc::deadline::Expiry;
 pub use rpc::progress::{OnProgress, Progress};
 pub use session::{
@@ -102,3 +88,15 @@ pub use transport::{
     Dial, Epoch, FrameSink, HandshakeMode, HeaderParam, Link, MessageClass, MessageHead, Outbound,
     OutboundMessage, OutboundQueue, RequestId, ShutdownSignal, StreamError, StreamId, TargetName, Transport,
 };
+
+/// Interfaces for mcp-oauth, mcp-recording and mcp-rmcp. Not part of the public API; may change in any release.
+#[doc(hidden)]
+pub mod internal {
+    #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
+    pub use crate::net::{loopback::is_loopback, tls};
+    pub use crate::redact::{Redactor, argument_secrets, map_json_strings};
+    pub use crate::rpc::{frame, scan};
+    #[cfg(feature = "stdio")]
+    pub use crate::stdio::{Line, LineBuffer};
+    pub use crate::transport::OutboundSender;
+}

@@ -1,7 +1,7 @@
 //! A browser whose user agrees at once: it asks for the login page, and is sent back from there.
 
 use async_trait::async_trait;
-use mcp_transport::{Login, UserAgent};
+use mcp_oauth::{Login, UserAgent};
 use url::Url;
 
 /// Follows no redirect: where it is sent is the answer.

@@ -17,10 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_model::{Endpoint, Secret, UrlEndpoint};
-use mcp_transport::{
-    Authorities, DialOptions, Eras, Handlers, MemoryTokenStore, OAuth, OAuthOptions, RegisteredClient,
-    Session, SessionOptions, dialer,
-};
+use mcp_oauth::{MemoryTokenStore, OAuth, OAuthOptions, RegisteredClient};
+use mcp_transport::{Authorities, DialOptions, Eras, Handlers, Session, SessionOptions, dialer};
 use serde_json::Value;
 
 use browser::Browser;

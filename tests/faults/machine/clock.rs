@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use mcp_host::{DesiredServers, FileTokenStore, Host, HostEventKind, HostOptions, ToolCall};
 use mcp_model::{Limits, RawJson, Secret};
+use mcp_oauth::{Grant, RegisteredClient, TokenStore};
 use mcp_tests::faults::{BACK, FORWARD, LATEST, RUNNING, Wire};
-use mcp_transport::{Grant, RegisteredClient, TokenStore};
 use serde_json::Value;
 
 use super::check;

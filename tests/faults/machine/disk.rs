@@ -6,9 +6,9 @@ use std::process::Command;
 
 use mcp_host::{DesiredServers, FileTokenStore, Host, HostOptions, SpillPolicy, ToolCall};
 use mcp_model::{Limits, RawJson, Secret};
+use mcp_oauth::{Grant, RegisteredClient, TokenStore};
 use mcp_tests::faults::{FULL, LOGINS, NO_FOLDER, RECEIPTS, RESULTS, Wire};
 use mcp_tests::{Isolation, run_isolated_in};
-use mcp_transport::{Grant, RegisteredClient, TokenStore};
 
 use super::check;
 use crate::host::server;

@@ -12,10 +12,8 @@ use mcp_config::{
 use mcp_gateway::{GatewayOptions, HttpOptions, Tokens};
 use mcp_host::{DesiredServers, FileTokenStore, LoginOptions, Logins, ToolCall};
 use mcp_model::{Endpoint, RawJson, Secret, ServerId, StdioEndpoint, UrlEndpoint};
-use mcp_transport::{
-    Authorities, Challenge, DialOptions, Grant, MemoryTokenStore, OAuth, OAuthOptions, RegisteredClient,
-    TokenStore, dialer,
-};
+use mcp_oauth::{Grant, MemoryTokenStore, OAuth, OAuthOptions, RegisteredClient, TokenStore};
+use mcp_transport::{Authorities, Challenge, DialOptions, dialer};
 
 use super::markers::{SecretLocation, found};
 

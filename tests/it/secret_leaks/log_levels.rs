@@ -9,8 +9,8 @@ use mcp_host::{
     Host, HostOptions, LoadRequest, LoginOptions, Logins, ServerState, Supervision, ToolCall, load,
 };
 use mcp_model::{LogLevel, RawJson};
+use mcp_oauth::{LoopbackRedirect, MemoryTokenStore, TokenStore};
 use mcp_tests::{Isolation, run_isolated};
-use mcp_transport::{LoopbackRedirect, MemoryTokenStore, TokenStore};
 use tracing_subscriber::EnvFilter;
 
 use super::fixture::LeakFixture;

@@ -13,10 +13,8 @@ use std::time::Duration;
 use mcp_config::ResolvedServer;
 use mcp_host::Logins;
 use mcp_model::{Endpoint, ErrorKind, Secret, Severity};
-use mcp_transport::{
-    CallError, DialOptions, Grant, LoopbackRedirect, RegisteredClient, Revocation, Session, SessionOptions,
-    TokenStore, TokenStoreError, dialer,
-};
+use mcp_oauth::{Grant, LoopbackRedirect, RegisteredClient, Revocation, TokenStore, TokenStoreError};
+use mcp_transport::{CallError, DialOptions, Session, SessionOptions, dialer};
 use serde::Serialize;
 use tokio::sync::mpsc;
 use url::Url;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use mcp_host::{DesiredServers, Host, ServerState, Supervision, recording_dialer, replace};
 use mcp_model::{CallResult, ErrorKind};
-use mcp_transport::recording::{Recorder, Recording, RecordingProxy, ServerRecording, environment_secrets};
+use mcp_recording::{Recorder, Recording, RecordingProxy, ServerRecording, environment_secrets};
 use serde::Serialize;
 
 use crate::args::{Format, RecordArgs};

@@ -15,7 +15,8 @@ use mcp_host::{
     Approval, DesiredServers, FileTokenStore, Host, HostOptions, LoginOptions, Logins, Supervision,
 };
 use mcp_model::LogLevel;
-use mcp_transport::{ClientInfo, RegisteredClient, UserAgent};
+use mcp_oauth::{RegisteredClient, UserAgent};
+use mcp_transport::ClientInfo;
 use tokio::time::timeout;
 
 use crate::output::sanitize;

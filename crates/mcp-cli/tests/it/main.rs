@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
 mod acp_check;
-#[path = "../../../mcp-transport/tests/it/authority.rs"]
+#[path = "../../../mcp-oauth/tests/it/authority.rs"]
 #[expect(dead_code, reason = "other tests ask it for more")]
 mod authority;
 mod broken;

@@ -8,10 +8,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use mcp_model::{Endpoint, ServerId};
-use mcp_transport::{
-    Authorities, Authorization, OAuth, OAuthOptions, RegisteredClient, Revocation, TokenStore, Unauthorized,
-    UserAgent,
-};
+use mcp_oauth::{OAuth, OAuthOptions, RegisteredClient, Revocation, TokenStore, UserAgent};
+use mcp_transport::{Authorities, Authorization, Unauthorized};
 use url::Url;
 
 /// What a host needs to log in.
@@ -126,7 +124,7 @@ impl fmt::Debug for Logins {
 #[cfg(test)]
 mod tests {
     use mcp_model::UrlEndpoint;
-    use mcp_transport::MemoryTokenStore;
+    use mcp_oauth::MemoryTokenStore;
 
     use super::*;
 

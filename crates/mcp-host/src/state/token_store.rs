@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fs4::{FileExt, TryLockError};
-use mcp_transport::{Grant, RefreshLock, TokenStore, TokenStoreError};
+use mcp_oauth::{Grant, RefreshLock, TokenStore, TokenStoreError};
 use serde_json::{Value, json};
 use url::Url;
 
@@ -168,7 +168,7 @@ fn failed(what: &str, path: &Path, error: &io::Error) -> TokenStoreError {
 #[cfg(test)]
 mod tests {
     use mcp_model::Secret;
-    use mcp_transport::RegisteredClient;
+    use mcp_oauth::RegisteredClient;
 
     use super::*;
 

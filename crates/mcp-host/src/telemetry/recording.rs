@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_transport::recording::{Recorder, endpoint_secrets, json_secrets};
+use mcp_recording::{Recorder, endpoint_secrets, json_secrets};
 
 use crate::supervisor::connector::{Dialer, own_wires};
 
@@ -13,7 +13,7 @@ use crate::supervisor::connector::{Dialer, own_wires};
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
 /// use mcp_host::{Host, HostOptions, record_into};
-/// use mcp_transport::recording::Recorder;
+/// use mcp_recording::Recorder;
 ///
 /// let recorder = Recorder::default();
 /// let host = Host::with_dialer(HostOptions::default(), record_into(&recorder));

@@ -7,7 +7,7 @@ use mcp_model::{Endpoint, Limits, Secret};
 
 use crate::error::ConnectError;
 #[cfg(any(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
-use crate::recording::json_secrets;
+use crate::redact::json_secrets;
 use crate::transport::Dial;
 
 /// What a wire needs to know besides its endpoint.

@@ -3,7 +3,7 @@
 use url::{Host, Url};
 
 /// Does the URL's host name this machine?
-pub(crate) fn is_loopback(url: &Url) -> bool {
+pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => {
             let name = name.strip_suffix('.').unwrap_or(name);

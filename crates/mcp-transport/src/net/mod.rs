@@ -32,7 +32,7 @@ mod socks;
 mod target;
 #[cfg(test)]
 pub(crate) mod tests;
-pub(crate) mod tls;
+pub mod tls;
 
 pub(crate) use configured::secrets;
 

@@ -48,7 +48,7 @@ impl fmt::Debug for Authorities {
 }
 
 /// How a client of ours speaks TLS. Says in words why it cannot.
-pub(crate) fn client_config(authorities: &Authorities) -> Result<ClientConfig, String> {
+pub fn client_config(authorities: &Authorities) -> Result<ClientConfig, String> {
     let failed = |error: rustls::Error| format!("TLS cannot be set up: {error}");
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let roots = authorities.0.iter().cloned();
@@ -60,10 +60,10 @@ pub(crate) fn client_config(authorities: &Authorities) -> Result<ClientConfig, S
 }
 
 /// What words about a fault of TLS begin with.
-pub(crate) const FAILED: &str = "TLS failed: ";
+pub const FAILED: &str = "TLS failed: ";
 
 /// The innermost cause of an error, in words; what TLS says about itself where that is the cause.
-pub(crate) fn cause(error: &(dyn Error + 'static)) -> Option<String> {
+pub fn cause(error: &(dyn Error + 'static)) -> Option<String> {
     let mut innermost = None;
     let mut next = Some(error);
     for _ in 0..DEEPEST {

@@ -1,8 +1,8 @@
-//! A walk over JSON that looks at each text in it as what it means, and leaves all else as it was written: numbers, order,
-//! escapes.
+//! Replaces strings in JSON by their decoded value; numbers, order and escapes of all other text stay as they are.
 
-/// The JSON text on one line, each string as `replaced` gives it, and a number that it gives anything for as `0`.
-pub(crate) fn map_json_strings(json: &str, replaced: impl Fn(&str) -> Option<String>) -> String {
+/// Returns the JSON on one line with each string as `replaced` returns it. A number for which it returns a value
+/// becomes `0`.
+pub fn map_json_strings(json: &str, replaced: impl Fn(&str) -> Option<String>) -> String {
     let mut res = String::with_capacity(json.len());
     let mut rest = json;
     while let Some(first) = rest.chars().next() {
@@ -29,7 +29,7 @@ fn push(res: &mut String, token: &str, replaced: impl Fn(&str) -> Option<String>
             Some(clean) => res.push_str(&serde_json::to_string(&clean).expect("a string is JSON")),
             None => res.push_str(token),
         },
-        // Half of a pair of code units is no text, and stays as it is written but for secrets.
+        // An unpaired surrogate is no valid string; it stays as it is unless it contains a secret.
         Err(_) => res.push_str(&replaced(token).unwrap_or_else(|| token.to_owned())),
     }
 }
@@ -38,7 +38,7 @@ fn is_number(character: char) -> bool {
     matches!(character, '-' | '+' | '.' | 'e' | 'E' | '0'..='9')
 }
 
-/// How long the string is that begins here, with its quotes.
+/// The length of the string that starts here, quotes included.
 fn string(text: &str) -> usize {
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate().skip(1) {

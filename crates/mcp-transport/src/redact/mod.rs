@@ -1,4 +1,4 @@
-//! Takes out of a text the secrets that we know, for a server may repeat what it was given.
+//! Redacts known secrets in text from a server, because a server may repeat what it was given.
 
 mod json;
 
@@ -7,26 +7,26 @@ use std::sync::{Mutex, PoisonError};
 
 use mcp_model::Secret;
 
-pub(crate) use json::map_json_strings;
+pub use json::map_json_strings;
 
-/// Values shorter than this are not looked for: they are no secrets, and would hide half of every message.
+/// Shorter values are not redacted: they are no secrets and would hide half of every message.
 const SHORTEST: usize = 6;
 
-/// Words of a value that are shorter are common ones.
+/// Shorter words of a value are common words.
 const SHORTEST_WORD: usize = 8;
 
-/// A value that may be a secret, and the parts of it that a server may repeat alone: what stands behind a first `=` or `:`
-/// (`--token=X`, `Authorization:Bearer X`), the words where there are two, and of a URL the user, the password and the values of its query.
+/// A secret and the parts of it that a server may repeat alone: the text after a first `=` or `:` (`--token=X`,
+/// `Authorization:Bearer X`), both words of a value with two, and the user, password and query values of a URL.
 pub fn secret_parts(value: &Secret) -> Vec<Secret> {
     let whole = value.expose();
     let mut res = vec![value.clone()];
-    // `/bin:/usr/bin` names nothing, and half of every message would be hidden.
+    // `/bin:/usr/bin` has no name before the colon, and would hide half of every message.
     let is_name = |it: &str| it.chars().all(|it| it.is_ascii_alphanumeric() || "-_.".contains(it));
     let named = ['=', ':'].into_iter().filter_map(|it| whole.split_once(it));
     let behind = named.filter(|(name, _)| is_name(name)).map(|(_, behind)| behind.trim());
     let parts: Vec<&str> = std::iter::once(whole).chain(behind).collect();
     res.extend(parts[1..].iter().map(|it| Secret::from(*it)));
-    // `Bearer X` has two words; a text of more, such as a script, has common ones.
+    // `Bearer X` has two words; a longer text, such as a script, has common words.
     let short = parts.iter().filter(|it| it.split_whitespace().count() <= 2);
     let words = short.flat_map(|it| it.split_whitespace());
     res.extend(words.filter(|it| it.len() >= SHORTEST_WORD).map(Secret::from));
@@ -41,44 +41,63 @@ pub fn secret_parts(value: &Secret) -> Vec<Secret> {
     res
 }
 
-/// How many secrets that come up later are remembered, newest first: tokens replace each other.
+/// Maximum number of secrets added later, newest first: tokens replace each other.
 #[cfg(any(feature = "http", feature = "sse"))]
 const MOST_LEARNED: usize = 8;
 
-/// The arguments of a command that may be secrets: all but flags, and the first other one, which names the package, the
-/// script or the command to run.
-pub(crate) fn argument_secrets(arguments: &[Secret]) -> impl Iterator<Item = &Secret> {
+/// The strings in a secret that is a JSON object or array, such as a configuration for a server: the server may repeat each
+/// of them alone. Empty for any other value.
+pub fn json_secrets(value: &Secret) -> Vec<Secret> {
+    let is_whole = value.expose().trim_start().starts_with(['{', '[']);
+    let mut rest: Vec<serde_json::Value> =
+        is_whole.then(|| serde_json::from_str(value.expose()).ok()).flatten().into_iter().collect();
+    let mut res = Vec::new();
+    while let Some(it) = rest.pop() {
+        match it {
+            serde_json::Value::String(text) => res.extend(secret_parts(&Secret::new(text))),
+            serde_json::Value::Array(items) => rest.extend(items),
+            serde_json::Value::Object(members) => rest.extend(members.into_iter().map(|(_, it)| it)),
+            serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::Number(_) => {}
+        }
+    }
+    res
+}
+
+/// The arguments of a command that may be secrets: all except flags and the first other one, which names the package,
+/// script or command to run.
+pub fn argument_secrets(arguments: &[Secret]) -> impl Iterator<Item = &Secret> {
     let is_flag = |it: &&Secret| it.expose().starts_with('-') && !it.expose().contains('=');
     let mut named = false;
     arguments.iter().filter(move |it| {
         if is_flag(it) {
             return false;
         }
-        // The name of a thing has no scheme and no assignment in it, and no line break.
+        // A name has no scheme, no assignment and no line break.
         let is_name = !it.expose().contains("://") && !it.expose().contains(['=', '\n', ' ']);
         named || !is_name || !std::mem::replace(&mut named, true)
     })
 }
 
-/// The values to look for.
-pub(crate) struct Redactor {
+/// The secrets to redact.
+pub struct Redactor {
     known: Vec<Secret>,
     learned: Mutex<Vec<Secret>>,
 }
 
 impl Redactor {
-    pub(crate) fn new<'a>(secrets: impl Iterator<Item = &'a Secret>) -> Redactor {
-        // Messages are single lines, so a value of several lines (a key in PEM) is looked for line by line.
+    /// Redacts these secrets; empty and very short ones are ignored.
+    pub fn new<'a>(secrets: impl Iterator<Item = &'a Secret>) -> Redactor {
+        // Messages are single lines, so a value of several lines (a PEM key) is searched line by line.
         let lines = secrets.flat_map(|it| it.expose().lines().map(str::trim));
         let mut secrets: Vec<Secret> = lines.filter(|it| it.len() >= SHORTEST).map(Secret::from).collect();
-        // A secret may contain another one: the longest goes first.
+        // A secret may contain another one: the longest comes first.
         secrets.sort_by_key(|it| std::cmp::Reverse(it.expose().len()));
         Redactor { known: secrets, learned: Mutex::default() }
     }
 
-    /// Looks for one more secret from now on.
+    /// Adds a secret.
     #[cfg(any(feature = "http", feature = "sse"))]
-    pub(crate) fn learn(&self, secret: &Secret) {
+    pub fn learn(&self, secret: &Secret) {
         let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
         if secret.expose().len() < SHORTEST || learned.iter().any(|it| it.expose() == secret.expose()) {
             return;
@@ -87,21 +106,21 @@ impl Redactor {
         learned.truncate(MOST_LEARNED);
     }
 
-    /// All that are known by now.
+    /// All secrets known now.
     fn secrets(&self) -> Vec<Secret> {
         let learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
         learned.iter().chain(&self.known).cloned().collect()
     }
 
-    /// The text without secrets and otherwise as it is; `None` where it holds none.
-    pub(crate) fn replaced(&self, text: &str) -> Option<String> {
+    /// Redacts the text; `None` if it contains no secret.
+    pub fn replaced(&self, text: &str) -> Option<String> {
         replaced(&self.secrets(), text)
     }
 
-    /// JSON without secrets, on one line and otherwise as it is; `None` where it holds none.
-    pub(crate) fn json(&self, json: &str) -> Option<String> {
+    /// Redacts JSON and puts it on one line; `None` if it contains no secret.
+    pub fn json(&self, json: &str) -> Option<String> {
         let secrets = self.secrets();
-        // Where nothing is escaped a secret stands there as it is, which most often none does.
+        // Without escapes a secret would appear literally, which it usually does not.
         if !json.contains('\\') && replaced(&secrets, json).is_none() {
             return None;
         }
@@ -110,9 +129,9 @@ impl Redactor {
         any.get().then_some(res)
     }
 
-    /// The text on one line, without control characters and secrets, cut to `limit` bytes.
-    pub(crate) fn clean(&self, text: &str, limit: usize) -> String {
-        // Control characters first: one in the middle of a secret must not hide it.
+    /// The text on one line, redacted, without control characters, cut to `limit` bytes.
+    pub fn clean(&self, text: &str, limit: usize) -> String {
+        // Control characters are removed first: one inside a secret must not hide it.
         let mut res = without(&self.secrets(), plain(text));
         if res.len() > limit {
             let cut = (0..=limit).rev().find(|it| res.is_char_boundary(*it)).unwrap_or_default();
@@ -123,7 +142,7 @@ impl Redactor {
     }
 }
 
-/// The text without these, and otherwise as it is; `None` where it holds none.
+/// The text without these secrets; `None` if it contains none.
 fn replaced(secrets: &[Secret], text: &str) -> Option<String> {
     let mut res = None;
     for secret in secrets {
@@ -132,7 +151,7 @@ fn replaced(secrets: &[Secret], text: &str) -> Option<String> {
             res = Some(now.replace(secret.expose(), "***"));
         }
     }
-    // One that is broken up by what no reader sees is found where that is gone, and then goes with it.
+    // A secret that is interrupted by invisible characters is found after their removal.
     let shown = plain(res.as_deref().unwrap_or(text));
     match secrets.iter().any(|it| shown.contains(it.expose())) {
         true => Some(without(secrets, shown)),
@@ -149,7 +168,7 @@ fn without(secrets: &[Secret], mut text: String) -> String {
     text
 }
 
-/// Escape sequences would paint the reader's terminal.
+/// Removes escape sequences, which would control the reader's terminal.
 fn plain(text: &str) -> String {
     let mut res = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
@@ -176,14 +195,14 @@ mod tests {
         assert_eq!(Redactor::new(secrets.iter()).clean(text, 40), want);
     }
 
-    /// What a server says that was given `value`.
+    /// The redacted text of a server that was given `value`.
     #[track_caller]
     fn check_parts(value: &str, text: &str, want: &str) {
         assert_eq!(Redactor::new(secret_parts(&Secret::new(value)).iter()).clean(text, 200), want);
     }
 
     #[test]
-    fn hd_sc5_parts_of_a_secret_do_not_come_back_either() {
+    fn hd_sc5_parts_of_a_secret_are_redacted() {
         check_parts("--token=hunter2-and-more", "bad token hunter2-and-more", "bad token ***");
         check_parts("Authorization:Bearer abcdefgh", "no abcdefgh", "no ***");
         check_parts("Bearer abcdefgh", "Bearer is no abcdefgh", "Bearer is no ***");
@@ -194,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn hd_sc5_known_secrets_do_not_come_back() {
+    fn hd_sc5_known_secrets_are_redacted() {
         check("login with hunter2 failed", "login with *** failed");
         check("hunter2-and-more, 1", "***, 1");
         check("hun\u{7}ter2", "***");
@@ -209,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn hd_sc5_json_that_holds_no_secret_stays_as_it_is() {
+    fn hd_sc5_json_without_secrets_is_unchanged() {
         check_json(r#"{ "data" : "a\nb", "n": 1.50 }"#, None);
         check_json(r#"{"data":"hunter2"}"#, None);
         check_json(r#"{ "data" : "hunter2-and-more", "n": 1.50 }"#, Some(r#"{"data":"***","n":1.50}"#));
@@ -220,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_plain_and_bounded() {
+    fn line_is_plain_and_bounded() {
         check("\u{1b}[31mred\u{1b}[0m\ta\u{7}b\r", "red ab");
         check(&"x".repeat(50), &format!("{}\u{2026}", "x".repeat(40)));
     }

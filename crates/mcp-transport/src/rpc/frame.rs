@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::transport::RequestId;
 
 /// A message in construction. The order is fixed: opening members, parameters, `_meta`.
-pub(crate) struct Writer {
+pub struct Writer {
     buffer: Vec<u8>,
     has_members: bool,
 }
@@ -20,7 +20,7 @@ const ENVELOPE: usize = 96;
 
 impl Writer {
     /// Starts a request, with capacity for parameters of about `size` bytes.
-    pub(crate) fn request(id: RequestId, method: &str, size: usize) -> Writer {
+    pub fn request(id: RequestId, method: &str, size: usize) -> Writer {
         let mut res = Writer::sized(method, size);
         res.buffer.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
         res.json(&id);
@@ -29,7 +29,7 @@ impl Writer {
     }
 
     /// Starts a notification, with capacity for parameters of about `size` bytes.
-    pub(crate) fn notification(method: &str, size: usize) -> Writer {
+    pub fn notification(method: &str, size: usize) -> Writer {
         let mut res = Writer::sized(method, size);
         res.buffer.extend_from_slice(br#"{"jsonrpc":"2.0","method":""#);
         res.opened(method)
@@ -46,7 +46,7 @@ impl Writer {
     }
 
     /// Adds a string parameter. Returns the range of its value in the message.
-    pub(crate) fn text(&mut self, name: &str, value: &str) -> Range<usize> {
+    pub fn text(&mut self, name: &str, value: &str) -> Range<usize> {
         self.key(name);
         let start = self.buffer.len();
         self.json(value);
@@ -54,13 +54,13 @@ impl Writer {
     }
 
     /// Adds a parameter whose value is JSON.
-    pub(crate) fn raw(&mut self, name: &str, value: &str) {
+    pub fn raw(&mut self, name: &str, value: &str) {
         self.key(name);
         self.buffer.extend_from_slice(value.as_bytes());
     }
 
     /// Adds parameters as JSON members without braces; may be empty.
-    pub(crate) fn members(&mut self, members: &str) {
+    pub fn members(&mut self, members: &str) {
         if !members.is_empty() {
             self.separate();
             self.buffer.extend_from_slice(members.as_bytes());
@@ -68,7 +68,7 @@ impl Writer {
     }
 
     /// Adds `_meta` from parts, each of which may be empty.
-    pub(crate) fn meta(&mut self, parts: &[&str]) {
+    pub fn meta(&mut self, parts: &[&str]) {
         let mut parts = parts.iter().filter(|it| !it.is_empty()).peekable();
         if parts.peek().is_none() {
             return;
@@ -85,7 +85,7 @@ impl Writer {
     }
 
     /// Returns the complete message.
-    pub(crate) fn finish(mut self) -> Bytes {
+    pub fn finish(mut self) -> Bytes {
         self.buffer.extend_from_slice(if self.has_members { b"}}" } else { b"}" });
         self.buffer.into()
     }
@@ -111,7 +111,7 @@ impl Writer {
 }
 
 /// Builds a request. `params` and `meta` are JSON members without braces; both may be empty.
-pub(crate) fn request(id: RequestId, method: &str, params: &str, meta: &str) -> Bytes {
+pub fn request(id: RequestId, method: &str, params: &str, meta: &str) -> Bytes {
     let mut res = Writer::request(id, method, params.len() + meta.len());
     res.members(params);
     res.meta(&[meta]);
@@ -119,7 +119,7 @@ pub(crate) fn request(id: RequestId, method: &str, params: &str, meta: &str) -> 
 }
 
 /// Builds a notification, with the same arguments.
-pub(crate) fn notification(method: &str, params: &str, meta: &str) -> Bytes {
+pub fn notification(method: &str, params: &str, meta: &str) -> Bytes {
     let mut res = Writer::notification(method, params.len() + meta.len());
     res.members(params);
     res.meta(&[meta]);
@@ -127,17 +127,17 @@ pub(crate) fn notification(method: &str, params: &str, meta: &str) -> Bytes {
 }
 
 /// The JSON text of a string.
-pub(crate) fn text(text: &str) -> String {
+pub fn text(text: &str) -> String {
     serde_json::to_string(text).expect("a string is JSON")
 }
 
 /// Builds the `notifications/cancelled` for request `id`.
-pub(crate) fn cancelled(id: RequestId, reason: &str) -> Bytes {
+pub fn cancelled(id: RequestId, reason: &str) -> Bytes {
     notification("notifications/cancelled", &format!(r#""requestId":{id},"reason":{}"#, json!(reason)), "")
 }
 
 /// Builds our response to a server request; `id` is the JSON text of its id.
-pub(crate) fn answer(id: &str, outcome: &Result<RawJson, RpcError>) -> Bytes {
+pub fn answer(id: &str, outcome: &Result<RawJson, RpcError>) -> Bytes {
     let body = match outcome {
         Ok(result) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{}}}"#, result.as_str()),
         Err(error) => {

@@ -2,7 +2,7 @@
 
 pub(crate) mod deadline;
 pub(crate) mod engine;
-pub(crate) mod frame;
+pub mod frame;
 #[cfg(any(feature = "stdio", feature = "http", feature = "sse"))]
 pub(crate) mod oversize;
 pub(crate) mod pending;
@@ -10,4 +10,4 @@ pub(crate) mod progress;
 #[cfg(any(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
 pub(crate) mod rate_limiter;
 pub(crate) mod request_owner;
-pub(crate) mod scan;
+pub mod scan;

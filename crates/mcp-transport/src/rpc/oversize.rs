@@ -22,13 +22,13 @@ pub(crate) fn is_endless(len: usize, limit: usize) -> bool {
 
 /// What was kept of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct OversizedMessage {
+pub struct OversizedMessage {
     /// Its first bytes.
-    pub(crate) head: Bytes,
+    pub head: Bytes,
     /// Its last bytes.
-    pub(crate) tail: Bytes,
+    pub tail: Bytes,
     /// Its length in bytes.
-    pub(crate) len: usize,
+    pub len: usize,
 }
 
 /// A message that is being discarded.
@@ -69,7 +69,7 @@ impl SkippedMessage {
 #[cfg(any(feature = "stdio", feature = "sse"))]
 impl OversizedMessage {
     /// The request that the message responds to. Servers write the id before the result, or last.
-    pub(crate) fn response_id(&self) -> Option<RequestId> {
+    pub fn response_id(&self) -> Option<RequestId> {
         if let ScannedFrame::Response { id: Id::Number(id), .. } = scan(&self.head) {
             return Some(id);
         }

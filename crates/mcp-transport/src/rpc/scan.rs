@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// The classification of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ScannedFrame {
+pub enum ScannedFrame {
     /// A response.
     Response {
         /// Its id.
@@ -41,7 +41,7 @@ pub(crate) enum ScannedFrame {
 
 /// The id of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Id {
+pub enum Id {
     /// A number that may be one of our ids; some servers send it back as a string.
     Number(u64),
     /// `null` or missing: the server could not read our message.
@@ -57,7 +57,7 @@ const MAX_ID_DIGITS: usize = 19;
 const MAX_BATCH_ITEMS: usize = 1024;
 
 /// Classifies a frame.
-pub(crate) fn scan(frame: &[u8]) -> ScannedFrame {
+pub fn scan(frame: &[u8]) -> ScannedFrame {
     if let Some(answer) = scan_common_response(frame) {
         return answer;
     }

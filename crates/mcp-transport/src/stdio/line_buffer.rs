@@ -13,7 +13,7 @@ const MIN_READ: usize = 4 << 10;
 const MAX_READ: usize = 64 << 10;
 
 /// The buffer.
-pub(crate) struct LineBuffer {
+pub struct LineBuffer {
     buffer: BytesMut,
     /// Upper bound of the capacity of the allocation that the buffer is part of.
     capacity: usize,
@@ -33,7 +33,7 @@ pub(crate) struct LineBuffer {
 
 /// A line from the buffer.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub enum Line {
     /// A line without its line end; never empty.
     Whole(Bytes),
     /// A line over the limit.
@@ -41,7 +41,8 @@ pub(crate) enum Line {
 }
 
 impl LineBuffer {
-    pub(crate) fn new(limit: usize) -> LineBuffer {
+    /// An empty buffer for lines of at most `limit` bytes.
+    pub fn new(limit: usize) -> LineBuffer {
         LineBuffer {
             buffer: BytesMut::new(),
             capacity: 0,
@@ -56,12 +57,12 @@ impl LineBuffer {
     }
 
     /// Maximum line length in bytes.
-    pub(crate) fn limit(&self) -> usize {
+    pub fn limit(&self) -> usize {
         self.limit
     }
 
     /// The buffer for the next read.
-    pub(crate) fn spare(&mut self) -> &mut BytesMut {
+    pub fn spare(&mut self) -> &mut BytesMut {
         if self.buffer.capacity() - self.buffer.len() < self.next_read / 4 {
             // Doubling copies a long line a logarithmic number of times. After one long line more are likely, so its
             // length is reserved at once, which also avoids fragmentation.
@@ -76,7 +77,7 @@ impl LineBuffer {
     }
 
     /// Called when no data is available: frees an empty buffer that is larger than `kept` bytes.
-    pub(crate) fn shrink(&mut self, kept: usize) {
+    pub fn shrink(&mut self, kept: usize) {
         if self.buffer.is_empty() && self.capacity > kept {
             self.buffer = BytesMut::new();
             self.capacity = 0;
@@ -84,7 +85,7 @@ impl LineBuffer {
     }
 
     /// Returns the next complete line.
-    pub(crate) fn next(&mut self) -> Option<Line> {
+    pub fn next(&mut self) -> Option<Line> {
         if let Some(before) = self.before.take() {
             self.next_read = (2 * self.buffer.len().saturating_sub(before)).clamp(MIN_READ, MAX_READ);
         }
@@ -113,17 +114,17 @@ impl LineBuffer {
     }
 
     /// Whether all received bytes were returned.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }
 
     /// The length so far of a line over the limit that has not ended.
-    pub(crate) fn skipped_bytes(&self) -> Option<usize> {
+    pub fn skipped_bytes(&self) -> Option<usize> {
         self.skipping.as_ref().map(SkippedMessage::len)
     }
 
     /// Returns the last line, without a line end, after the stream has ended.
-    pub(crate) fn take_rest(&mut self) -> Option<Bytes> {
+    pub fn take_rest(&mut self) -> Option<Bytes> {
         let line = self.buffer.split().freeze();
         self.scanned = 0;
         match self.skipping.take() {
@@ -133,7 +134,7 @@ impl LineBuffer {
     }
 
     /// Whether the current line is longer than a read.
-    pub(crate) fn is_long(&self) -> bool {
+    pub fn is_long(&self) -> bool {
         self.buffer.len() >= MAX_READ || self.skipping.is_some()
     }
 

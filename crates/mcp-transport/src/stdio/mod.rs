@@ -38,12 +38,11 @@ use tokio::time::Instant;
 use crate::dial::endpoint::{DialOptions, ProcessIdCell};
 use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason, Evidence, StartError};
-use crate::recording::json_secrets;
-use crate::redact::{Redactor, argument_secrets, secret_parts};
+use crate::redact::{Redactor, argument_secrets, json_secrets, secret_parts};
 use crate::transport::{Dial, HandshakeMode, Link, Transport};
 use child::Child;
 use encoding::StreamEncoding;
-pub(crate) use line_buffer::{Line, LineBuffer};
+pub use line_buffer::{Line, LineBuffer};
 #[cfg(target_os = "linux")]
 use linux_launcher as launcher;
 use process_group::ProcessGroup;

@@ -35,8 +35,8 @@ use tokio::time::Instant;
 use crate::error::disconnect::{Disconnect, RequestError};
 use crate::redact::map_json_strings;
 
-pub use outbound::OutboundQueue;
-pub(crate) use outbound::{DirectSink, FlowState, MAX_CALLS, OutboundSender, yield_once};
+pub(crate) use outbound::{DirectSink, FlowState, MAX_CALLS, yield_once};
+pub use outbound::{OutboundQueue, OutboundSender};
 
 /// A transport that is not yet connected.
 #[async_trait]
@@ -204,7 +204,7 @@ impl OutboundMessage {
 
 impl MessageHead {
     /// A head without a name and header parameters.
-    pub(crate) fn new(
+    pub fn new(
         id: Option<RequestId>,
         method: Cow<'static, str>,
         version: Option<ProtocolVersion>,
@@ -235,7 +235,7 @@ pub enum MessageClass {
 
 impl MessageClass {
     /// The class of a frame that contains messages of both classes.
-    pub(crate) fn combine(self, other: MessageClass) -> MessageClass {
+    pub fn combine(self, other: MessageClass) -> MessageClass {
         match (self, other) {
             (MessageClass::Solicited, MessageClass::Solicited) => MessageClass::Solicited,
             (MessageClass::Unsolicited(one), MessageClass::Unsolicited(other)) => {
@@ -287,7 +287,8 @@ pub enum StreamError {
 pub struct ShutdownSignal(watch::Receiver<Option<Instant>>);
 
 impl ShutdownSignal {
-    pub(crate) fn new() -> (watch::Sender<Option<Instant>>, ShutdownSignal) {
+    /// A signal with its sender.
+    pub fn new() -> (watch::Sender<Option<Instant>>, ShutdownSignal) {
         let (sender, receiver) = watch::channel(None);
         (sender, ShutdownSignal(receiver))
     }

@@ -30,7 +30,7 @@ pub struct OutboundQueue {
 }
 
 /// The engine's end of an [`OutboundQueue`].
-pub(crate) struct OutboundSender {
+pub struct OutboundSender {
     sender: mpsc::UnboundedSender<Outbound>,
     flow: Arc<FlowState>,
 }
@@ -79,7 +79,8 @@ impl FlowState {
 }
 
 impl OutboundQueue {
-    pub(crate) fn new() -> (OutboundSender, OutboundQueue) {
+    /// An empty queue with its sender.
+    pub fn new() -> (OutboundSender, OutboundQueue) {
         let (sender, receiver) = mpsc::unbounded_channel();
         let flow = Arc::new(FlowState {
             queued_bytes: AtomicUsize::new(0),
@@ -170,7 +171,7 @@ pub(crate) async fn yield_once() {
 
 impl OutboundSender {
     /// Queues a command. If the transport is gone, the command is dropped; calls are notified elsewhere.
-    pub(crate) fn send(&self, command: Outbound) {
+    pub fn send(&self, command: Outbound) {
         self.flow.queued_bytes.fetch_add(command.bytes(), Ordering::Relaxed);
         match self.flow.direct_sink.get() {
             Some(sink) => sink.send(command),
@@ -184,7 +185,7 @@ impl OutboundSender {
     }
 
     /// The number of bytes in the queue.
-    pub(crate) fn queued_bytes(&self) -> usize {
+    pub fn queued_bytes(&self) -> usize {
         self.flow.queued_bytes.load(Ordering::Relaxed)
     }
 
@@ -200,7 +201,8 @@ impl OutboundSender {
 }
 
 impl Outbound {
-    pub(crate) fn bytes(&self) -> usize {
+    /// The size of the message in bytes.
+    pub fn bytes(&self) -> usize {
         match self {
             Outbound::Send(message) => message.body.len(),
             Outbound::Cancel { id: _, notice } => notice.as_ref().map_or(0, Bytes::len),

@@ -2,8 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
-#[cfg(feature = "oauth")]
-mod authority;
 mod callers;
 #[cfg(all(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
 mod conformance;
@@ -15,14 +13,10 @@ mod http2;
 mod input;
 mod kept;
 mod memory;
-#[cfg(feature = "oauth")]
-mod oauth;
 mod reads;
-#[cfg(all(feature = "stdio", feature = "http"))]
-mod recording;
 mod remembered;
 mod replay;
-#[cfg(feature = "rmcp")]
+#[cfg(all(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
 mod rmcp;
 mod semantic_kernel;
 mod session;

@@ -16,7 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_model::{Endpoint, Limits};
-use mcp_transport::{Dial, DialOptions, RmcpOptions, RmcpTransport, dialer};
+use mcp_rmcp::{RmcpOptions, RmcpTransport};
+use mcp_transport::{Dial, DialOptions, dialer};
 use rmcp::model::CallToolRequestParams;
 use rmcp::service::{ClientInitializeError, RunningService};
 use rmcp::{RoleClient, ServiceError, ServiceExt};

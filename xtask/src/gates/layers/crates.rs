@@ -135,8 +135,6 @@ pub(crate) const CRATES: &[CrateRules] = &[
                     "url",
                 ],
             ),
-            ("rmcp", &["rmcp"]),
-            ("oauth", &["oauth2", "reqwest", "rmcp"]),
             (
                 "websocket",
                 &[
@@ -157,7 +155,43 @@ pub(crate) const CRATES: &[CrateRules] = &[
                 ],
             ),
         ],
-        development: &["axum", "divan", "mcp-demo", "proptest", "rcgen", "tempfile"],
+        development: &["axum", "divan", "mcp-demo", "mcp-rmcp", "proptest", "rcgen", "rmcp", "tempfile"],
+    },
+    CrateRules {
+        name: "mcp-oauth",
+        ours: &["mcp-model", "mcp-transport"],
+        others: &[
+            "async-trait",
+            "base64",
+            "bytes",
+            "http",
+            "oauth2",
+            "reqwest",
+            "rmcp",
+            "rustls",
+            "serde",
+            "serde_json",
+            "thiserror",
+            "tokio",
+            "tracing",
+            "url",
+        ],
+        under_feature: &[],
+        development: &["axum", "futures-util"],
+    },
+    CrateRules {
+        name: "mcp-recording",
+        ours: &["mcp-model", "mcp-transport"],
+        others: &["async-trait", "bytes", "nix", "serde", "serde_json", "thiserror", "tokio"],
+        under_feature: &[],
+        development: &["mcp-demo", "proptest"],
+    },
+    CrateRules {
+        name: "mcp-rmcp",
+        ours: &["mcp-model", "mcp-transport"],
+        others: &["bytes", "rmcp", "serde", "serde_json", "thiserror", "tokio", "tracing"],
+        under_feature: &[],
+        development: &[],
     },
     CrateRules {
         name: "mcp-acp",
@@ -168,7 +202,7 @@ pub(crate) const CRATES: &[CrateRules] = &[
     },
     CrateRules {
         name: "mcp-host",
-        ours: &["mcp-config", "mcp-model", "mcp-registry", "mcp-transport"],
+        ours: &["mcp-config", "mcp-model", "mcp-oauth", "mcp-recording", "mcp-registry", "mcp-transport"],
         others: &[
             "ahash",
             "base64",
@@ -247,6 +281,8 @@ pub(crate) const CRATES: &[CrateRules] = &[
             "mcp-gateway",
             "mcp-host",
             "mcp-model",
+            "mcp-oauth",
+            "mcp-recording",
             "mcp-registry",
             "mcp-transport",
         ],
@@ -316,23 +352,23 @@ pub(crate) const PURE_FILES: &[&str] = &[
     "crates/mcp-transport/src/rpc/deadline.rs",
     "crates/mcp-transport/src/rpc/frame.rs",
     "crates/mcp-transport/src/http/backoff.rs",
-    "crates/mcp-transport/src/oauth/grant.rs",
-    "crates/mcp-transport/src/oauth/reach.rs",
+    "crates/mcp-oauth/src/grant.rs",
+    "crates/mcp-oauth/src/url_policy.rs",
     "crates/mcp-transport/src/net/event_stream.rs",
     "crates/mcp-transport/src/websocket/pulse.rs",
     "crates/mcp-transport/src/rpc/oversize.rs",
     "crates/mcp-transport/src/rpc/rate_limiter.rs",
-    "crates/mcp-transport/src/recording/canonical.rs",
-    "crates/mcp-transport/src/recording/cleaner.rs",
-    "crates/mcp-transport/src/recording/message.rs",
-    "crates/mcp-transport/src/recording/player.rs",
-    "crates/mcp-transport/src/recording/take.rs",
-    "crates/mcp-transport/src/recording/tape.rs",
-    "crates/mcp-transport/src/recording/text.rs",
+    "crates/mcp-recording/src/canonical.rs",
+    "crates/mcp-recording/src/redact.rs",
+    "crates/mcp-recording/src/message.rs",
+    "crates/mcp-recording/src/replayer.rs",
+    "crates/mcp-recording/src/connection_log.rs",
+    "crates/mcp-recording/src/recording.rs",
+    "crates/mcp-recording/src/text.rs",
     "crates/mcp-transport/src/redact/mod.rs",
-    "crates/mcp-transport/src/rmcp_client/asked.rs",
-    "crates/mcp-transport/src/rmcp_client/convert.rs",
-    "crates/mcp-transport/src/rmcp_client/ledger.rs",
+    "crates/mcp-rmcp/src/server_requests.rs",
+    "crates/mcp-rmcp/src/convert.rs",
+    "crates/mcp-rmcp/src/ledger.rs",
     "crates/mcp-transport/src/rpc/scan.rs",
     "crates/mcp-transport/src/session/cache.rs",
     "crates/mcp-transport/src/session/header_params.rs",
@@ -347,12 +383,8 @@ pub(crate) const INSTANT: &str = "tokio::time::Instant";
 pub(crate) const IMPURE_WORDS: &[&str] = &["tokio", "async", "::now("];
 
 /// Where `rmcp::` is allowed.
-pub(crate) const RMCP: &[&str] = &[
-    "benches/src/bin/sdk.rs",
-    "crates/mcp-demo/",
-    "crates/mcp-transport/src/oauth/",
-    "crates/mcp-transport/src/rmcp_client/",
-];
+pub(crate) const RMCP: &[&str] =
+    &["benches/src/bin/sdk.rs", "crates/mcp-demo/", "crates/mcp-oauth/", "crates/mcp-rmcp/"];
 
 /// Where JSON-RPC and MCP error numbers are defined.
 pub(crate) const ERROR_NUMBERS: &[&str] = &["crates/mcp-acp/src/code.rs", "crates/mcp-model/src/code.rs"];

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use mcp_transport::recording::{Recording, ServerRecording, serve};
+use mcp_recording::{Recording, ServerRecording, serve};
 
 use crate::args::ReplayArgs;
 use crate::config::context::Context;

@@ -18,7 +18,7 @@ use mcp_host::{
     FollowHandle, FollowRequest, Host, HostOptions, HostSnapshot, LoadRequest, ServerState, ServerStatus,
     Supervision, recording_dialer,
 };
-use mcp_transport::recording::Recorder;
+use mcp_recording::Recorder;
 use tokio::sync::mpsc;
 
 use crate::args::{DialectOptions, Format, ShellArgs};

@@ -1,0 +1,190 @@
+//! Where a login may send requests. Pure.
+//!
+//! Metadata is a stranger's text, and names URLs that we then ask: without bounds a server could have us ask the routers
+//! and clouds around us. Its own host is as good as any, for we talk to it anyway.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use url::{Host, Url};
+
+use mcp_transport::internal::is_loopback;
+
+/// Whose an address is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Neighbourhood {
+    /// Everybody's.
+    Public,
+    /// A private network's.
+    Private,
+    /// This machine's.
+    Loopback,
+    /// Nobody's, or one that only exists beside us: link-local (a cloud's metadata), multicast, reserved.
+    Never,
+}
+
+/// Whose an address is; one that wraps another counts as that.
+pub(crate) fn neighbourhood(address: IpAddr) -> Neighbourhood {
+    match address {
+        IpAddr::V4(it) => of_v4(it),
+        IpAddr::V6(it) => of_v6(it),
+    }
+}
+
+fn of_v4(address: Ipv4Addr) -> Neighbourhood {
+    let [a, b, ..] = address.octets();
+    let shared = a == 100 && (64..128).contains(&b);
+    let benchmark = a == 198 && (b == 18 || b == 19);
+    if address.is_loopback() {
+        Neighbourhood::Loopback
+    } else if address.is_private() || shared {
+        Neighbourhood::Private
+    } else if address.is_link_local()
+        || address.is_multicast()
+        || address.is_documentation()
+        || benchmark
+        || a == 0
+        || a >= 240
+    {
+        Neighbourhood::Never
+    } else {
+        Neighbourhood::Public
+    }
+}
+
+fn of_v6(address: Ipv6Addr) -> Neighbourhood {
+    let [a, b, c, d, e, f, g, h] = address.segments();
+    let low = Ipv4Addr::from((u32::from(g) << 16) | u32::from(h));
+    match [a, b, c, d, e, f] {
+        [0, 0, 0, 0, 0, 0xffff] | [0x64, 0xff9b, 0, 0, 0, 0] => of_v4(low),
+        [0, 0, 0, 0, 0, 0] if address.is_loopback() => Neighbourhood::Loopback,
+        [0, 0, 0, 0, 0, 0] => Neighbourhood::Never,
+        [0x2002, ..] => of_v4(Ipv4Addr::from((u32::from(b) << 16) | u32::from(c))),
+        [0x2001, 0, ..] | [0x2001, 0xdb8, ..] | [0x64, 0xff9b, 1, ..] => Neighbourhood::Never,
+        _ if a & 0xfe00 == 0xfc00 => Neighbourhood::Private,
+        _ if a & 0xffc0 == 0xfe80 || address.is_multicast() => Neighbourhood::Never,
+        _ => Neighbourhood::Public,
+    }
+}
+
+/// May a login for a server that lives in `home` ask somebody at `there`?
+pub(crate) fn may_reach(home: Neighbourhood, there: Neighbourhood) -> bool {
+    match there {
+        Neighbourhood::Public => true,
+        Neighbourhood::Private => matches!(home, Neighbourhood::Private | Neighbourhood::Loopback),
+        Neighbourhood::Loopback => home == Neighbourhood::Loopback,
+        Neighbourhood::Never => false,
+    }
+}
+
+/// Is the URL one that a login for `resource` may ask, as far as its text says? `Err` says why not.
+pub(crate) fn judge(resource: &Url, url: &Url) -> Result<(), String> {
+    let origin = url.origin().ascii_serialization();
+    if is_loopback(url) && !is_loopback(resource) {
+        return Err(format!("{origin} is on this machine, and the server is not"));
+    }
+    match url.scheme() {
+        "https" => {}
+        "http" if is_loopback(url) => {}
+        _ => return Err(format!("{origin} is not https")),
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(format!("the address at {origin} names a user"));
+    }
+    if url.host() == resource.host() {
+        return Ok(());
+    }
+    let literal = match url.host() {
+        Some(Host::Ipv4(it)) => IpAddr::V4(it),
+        Some(Host::Ipv6(it)) => IpAddr::V6(it),
+        Some(Host::Domain(_)) => return Ok(()),
+        None => return Err("an address without a host".to_owned()),
+    };
+    let home = match resource.host() {
+        Some(Host::Ipv4(it)) => of_v4(it),
+        Some(Host::Ipv6(it)) => of_v6(it),
+        Some(Host::Domain(_)) if is_loopback(resource) => Neighbourhood::Loopback,
+        Some(Host::Domain(_)) | None => Neighbourhood::Public,
+    };
+    match may_reach(home, neighbourhood(literal)) {
+        true => Ok(()),
+        false => Err(format!("{origin} is in no network that the server may send us to")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(address: &str, want: Neighbourhood) {
+        assert_eq!(neighbourhood(address.parse().unwrap()), want, "{address}");
+    }
+
+    #[test]
+    fn an_address_is_somebodys() {
+        use Neighbourhood::*;
+        check("8.8.8.8", Public);
+        check("2606:4700::1111", Public);
+        check("127.8.0.1", Loopback);
+        check("::1", Loopback);
+        check("10.0.0.1", Private);
+        check("172.20.0.1", Private);
+        check("192.168.1.1", Private);
+        check("100.64.0.1", Private);
+        check("fd00::1", Private);
+        check("169.254.169.254", Never);
+        check("fe80::1", Never);
+        check("0.0.0.0", Never);
+        check("::", Never);
+        check("224.0.0.1", Never);
+        check("255.255.255.255", Never);
+    }
+
+    #[test]
+    fn an_address_in_another_one_is_found() {
+        use Neighbourhood::*;
+        check("::ffff:169.254.169.254", Never);
+        check("::ffff:10.0.0.1", Private);
+        check("64:ff9b::7f00:1", Loopback);
+        check("2002:a00:1::", Private);
+        check("::10.0.0.1", Never);
+    }
+
+    #[test]
+    fn a_public_server_sends_us_to_public_places_only() {
+        use Neighbourhood::*;
+        let reached = |home| [Public, Private, Loopback, Never].map(|there| may_reach(home, there));
+        assert_eq!(reached(Public), [true, false, false, false]);
+        assert_eq!(reached(Private), [true, true, false, false]);
+        assert_eq!(reached(Loopback), [true, true, true, false]);
+    }
+
+    #[track_caller]
+    fn check_url(resource: &str, url: &str, want: Result<(), &str>) {
+        let got = judge(&Url::parse(resource).unwrap(), &Url::parse(url).unwrap());
+        assert_eq!(got.as_ref().map_err(String::as_str).copied(), want, "{resource} {url}");
+    }
+
+    #[test]
+    fn a_url_is_judged_by_its_text_first() {
+        let public = "https://example.com/mcp";
+        check_url(public, "https://login.example.org/token", Ok(()));
+        check_url(public, "http://login.example.org/token", Err("http://login.example.org is not https"));
+        check_url(public, "file:///etc/passwd", Err("null is not https"));
+        let machine = "https://127.0.0.1 is on this machine, and the server is not";
+        check_url(public, "https://127.0.0.1/token", Err(machine));
+        let near = "https://169.254.169.254 is in no network that the server may send us to";
+        check_url(public, "https://169.254.169.254/latest", Err(near));
+        let private = "https://10.0.0.1 is in no network that the server may send us to";
+        check_url(public, "https://10.0.0.1/", Err(private));
+        check_url(public, "https://u:p@example.org/", Err("the address at https://example.org names a user"));
+        check_url("https://10.0.0.1/mcp", "https://10.0.0.2/token", Ok(()));
+        check_url("https://10.0.0.1/mcp", "https://10.0.0.1/token", Ok(()));
+        check_url("http://localhost:1/mcp", "http://127.0.0.1:2/token", Ok(()));
+        check_url(
+            "http://127.0.0.1:1/mcp",
+            "http://login.example.org/",
+            Err("http://login.example.org is not https"),
+        );
+    }
+}

@@ -1,0 +1,235 @@
+//! Logins against a strict authorization server: requests, their number, and what must not be printed.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
+
+mod authority;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use mcp_model::{Endpoint, RawJson, UrlEndpoint};
+use mcp_oauth::{Login, LoopbackRedirect, MemoryTokenStore, OAuth, OAuthOptions, TokenStore, UserAgent};
+use mcp_transport::{
+    Authorities, CallError, CallOptions, ConnectError, DialOptions, Session, SessionOptions, dialer,
+};
+use url::Url;
+
+use crate::authority::{ADMIN, Authority, BASIC};
+
+/// A user with a browser: whatever page is shown is opened, and its redirect followed.
+fn browser() -> Arc<dyn UserAgent> {
+    Arc::new(LoopbackRedirect::new(|page| {
+        let page = page.clone();
+        tokio::spawn(async move {
+            // Fails where another test has done so before, which is as good.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+            let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
+            client.get(page).send().await.unwrap()
+        });
+    }))
+}
+
+/// A user who says no.
+struct Refuser(AtomicUsize);
+
+struct Refusing(Url);
+
+#[async_trait]
+impl UserAgent for Refuser {
+    async fn start_login(&self) -> Result<Box<dyn Login>, String> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(Box::new(Refusing("http://127.0.0.1:1/callback".parse().unwrap())))
+    }
+}
+
+#[async_trait]
+impl Login for Refusing {
+    fn redirect_uri(&self) -> &Url {
+        &self.0
+    }
+
+    async fn authorize(self: Box<Self>, page: Url) -> Result<Url, String> {
+        let state = page.query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned();
+        Ok(format!("{}?error=access_denied&state={state}", self.0).parse().unwrap())
+    }
+}
+
+/// The authorization of one host.
+fn oauth(url: &str, store: &Arc<MemoryTokenStore>, user: Option<Arc<dyn UserAgent>>) -> Arc<OAuth> {
+    let options = OAuthOptions {
+        store: Arc::clone(store) as _,
+        user_agent: user,
+        client_name: "test".to_owned(),
+        client_metadata: None,
+        client: None,
+        authorities: Authorities::default(),
+        login_hint: "run `mcp-host login guarded`".to_owned(),
+    };
+    Arc::new(OAuth::new(&url.parse().unwrap(), options).unwrap())
+}
+
+async fn connect(url: &str, oauth: Arc<OAuth>) -> Result<Session, ConnectError> {
+    let endpoint = Endpoint::Http(UrlEndpoint::new(url.parse().unwrap()));
+    let options = DialOptions { authorization: Some(oauth), ..DialOptions::default() };
+    Session::connect(dialer(&endpoint, &options).unwrap(), SessionOptions::default()).await
+}
+
+async fn call(session: &Session, tool: &str) -> Result<String, CallError> {
+    let answer = session.call_tool(tool, &RawJson::empty_object(), CallOptions::default()).await?;
+    Ok(answer.value.text().to_string())
+}
+
+#[tokio::test]
+async fn a_user_logs_in_once_and_agrees_to_more_when_more_is_wanted() {
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+    let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+    assert_eq!(call(&session, "echo").await.unwrap(), "done");
+    assert_eq!((authority.count("register"), authority.count("authorize")), (1, 1));
+    assert_eq!(call(&session, "admin").await.unwrap(), "done");
+    assert_eq!(
+        authority.books().asked,
+        [BASIC.to_owned(), format!("{BASIC} {ADMIN}")],
+        "what there was is kept"
+    );
+    assert_eq!(call(&session, "admin").await.unwrap(), "done");
+    assert_eq!(authority.count("authorize"), 2);
+}
+
+#[tokio::test]
+async fn a_login_is_kept_and_needs_no_user_again() {
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+    connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+    let session = connect(&authority.url, oauth(&authority.url, &store, None)).await.unwrap();
+    assert_eq!(call(&session, "echo").await.unwrap(), "done");
+    assert_eq!((authority.count("authorize"), authority.count("refresh")), (1, 0));
+}
+
+#[tokio::test]
+async fn many_calls_with_an_old_token_renew_it_once() {
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+    let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+    authority.end_tokens();
+    let calls = (0..50).map(|_| call(&session, "echo"));
+    for answer in futures_util::future::join_all(calls).await {
+        assert_eq!(answer.unwrap(), "done");
+    }
+    assert_eq!((authority.count("authorize"), authority.count("refresh")), (1, 1));
+    let kept = store.latest(&authority.url.parse().unwrap()).unwrap().unwrap();
+    assert!(authority.books().tokens.contains_key(kept.access_token.expose()), "the new one is kept");
+}
+
+#[tokio::test]
+async fn a_token_that_is_said_to_end_is_renewed_before_it_is_used() {
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+    authority.books().lasting = 1;
+    let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+    let before = authority.count("refresh");
+    call(&session, "echo").await.unwrap();
+    assert!(authority.count("refresh") > before);
+    assert_eq!(authority.count("authorize"), 1);
+}
+
+#[tokio::test]
+async fn a_login_that_another_process_has_renewed_is_taken_over() {
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+    let one = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+    let other = connect(&authority.url, oauth(&authority.url, &store, None)).await.unwrap();
+    // The openings are over, and nothing of them is still on its way.
+    for session in [&one, &other] {
+        call(session, "echo").await.unwrap();
+    }
+    authority.end_tokens();
+    assert_eq!(call(&one, "echo").await.unwrap(), "done");
+    assert_eq!(call(&other, "echo").await.unwrap(), "done", "its own refresh token is used up");
+    assert_eq!((authority.count("refresh"), authority.count("authorize")), (1, 1));
+}
+
+#[tokio::test]
+async fn a_login_that_is_over_wants_the_user_again() {
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+    let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+    authority.end_logins();
+    assert_eq!(call(&session, "echo").await.unwrap(), "done");
+    assert_eq!((authority.count("refresh"), authority.count("authorize")), (1, 2));
+    authority.end_logins();
+    let alone = connect(&authority.url, oauth(&authority.url, &store, None)).await.err().unwrap();
+    let want =
+        "not authorized: the server wants a new login, for the old one is over: run `mcp-host login guarded`";
+    assert_eq!(alone.to_string(), want);
+}
+
+#[tokio::test]
+async fn without_a_user_it_is_said_what_to_do() {
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+    let error = connect(&authority.url, oauth(&authority.url, &store, None)).await.err().unwrap();
+    let want = "not authorized: the server wants a login, and nobody has logged in to it: run `mcp-host login guarded`";
+    assert_eq!(error.to_string(), want);
+    assert!(
+        error.help().unwrap().contains("`Authorization` header"),
+        "some take a token of one's own instead"
+    );
+    assert_eq!(authority.count("register"), 0, "nobody registers who cannot log in");
+}
+
+#[tokio::test]
+async fn a_user_who_refuses_is_asked_once_by_all_who_wait() {
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+    let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+    drop(session);
+    let refuser = Arc::new(Refuser(AtomicUsize::new(0)));
+    let session =
+        connect(&authority.url, oauth(&authority.url, &store, Some(Arc::clone(&refuser) as _))).await;
+    let session = session.unwrap();
+    call(&session, "echo").await.unwrap();
+    authority.end_logins();
+    let calls = (0..8).map(|_| call(&session, "echo"));
+    for answer in futures_util::future::join_all(calls).await {
+        assert_eq!(answer.unwrap_err().to_string(), "not authorized: the login was refused: access_denied");
+    }
+    assert_eq!(refuser.0.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn a_server_that_repeats_the_token_does_not_give_it_away() {
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+    let authorization = oauth(&authority.url, &store, Some(browser()));
+    let session = connect(&authority.url, Arc::clone(&authorization)).await.unwrap();
+    authority.books().blabs = true;
+    let error = call(&session, "echo").await.unwrap_err();
+    assert!(error.to_string().contains("you are ***"), "{error}");
+    let grant = store.latest(&authority.url.parse().unwrap()).unwrap().unwrap();
+    let printed = format!("{error:?} {authorization:?} {store:?} {grant:?}");
+    for secret in [Some(&grant.access_token), grant.refresh_token.as_ref()].into_iter().flatten() {
+        assert!(!printed.contains(secret.expose()), "{printed}");
+    }
+}
+
+#[tokio::test]
+async fn a_configured_header_stands_instead() {
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+    let mut endpoint = UrlEndpoint::new(authority.url.parse().unwrap());
+    endpoint.headers.push(("Authorization".to_owned(), "Bearer mine".into()));
+    let authorization = oauth(&authority.url, &store, Some(browser()));
+    let options = DialOptions { authorization: Some(authorization), ..DialOptions::default() };
+    let dial = dialer(&Endpoint::Http(endpoint), &options).unwrap();
+    let error = Session::connect(dial, SessionOptions::default()).await.err().unwrap();
+    assert!(error.to_string().contains("HTTP 401"), "{error}");
+    assert_eq!(authority.count("authorize"), 0);
+}
+
+#[test]
+fn no_token_is_sent_in_the_clear() {
+    let store = Arc::new(MemoryTokenStore::default());
+    let options = OAuthOptions {
+        store,
+        user_agent: None,
+        client_name: String::new(),
+        client_metadata: None,
+        client: None,
+        authorities: Authorities::default(),
+        login_hint: String::new(),
+    };
+    let error = OAuth::new(&"http://example.com/mcp".parse().unwrap(), options).err().unwrap();
+    assert_eq!(error.to_string(), "tokens are sent over https only, but on this machine");
+}

@@ -1,0 +1,104 @@
+//! One text for all ways to write the same parameters. Pure.
+//!
+//! Members are sorted, white space is gone, strings are escaped in one way, and whole numbers have no fraction. What is
+//! nested deeper than anybody nests parameters stays as it was written.
+
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
+/// How deep it is looked.
+const DEEPEST: usize = 64;
+
+/// The largest number of which every smaller whole one is exact.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// The canonical text of parameters, without what only goes with the request; empty where nothing is left.
+pub(crate) fn params(json: Option<&RawValue>) -> String {
+    let Some(json) = json else { return String::new() };
+    match members(json) {
+        Some(mut members) => {
+            members.remove("_meta");
+            if members.is_empty() { String::new() } else { object(members, 1) }
+        }
+        None => canonical(json, 0),
+    }
+}
+
+/// The members of a JSON object; `None` for all else.
+pub(crate) fn members(json: &RawValue) -> Option<BTreeMap<String, &RawValue>> {
+    if !json.get().trim_start().starts_with('{') {
+        return None;
+    }
+    serde_json::from_str(json.get()).ok()
+}
+
+fn canonical(json: &RawValue, depth: usize) -> String {
+    let text = json.get().trim();
+    if depth > DEEPEST {
+        return text.to_owned();
+    }
+    match text.as_bytes().first() {
+        Some(b'{') => members(json).map(|it| object(it, depth + 1)),
+        Some(b'[') => serde_json::from_str::<Vec<&RawValue>>(text).ok().map(|items| {
+            let items: Vec<String> = items.into_iter().map(|it| canonical(it, depth + 1)).collect();
+            format!("[{}]", items.join(","))
+        }),
+        Some(b'"') => serde_json::from_str::<String>(text).ok().map(|it| quoted(&it)),
+        Some(b'-' | b'0'..=b'9') => number(text),
+        Some(_) | None => None,
+    }
+    .unwrap_or_else(|| text.to_owned())
+}
+
+fn object(members: BTreeMap<String, &RawValue>, depth: usize) -> String {
+    let members: Vec<String> =
+        members.into_iter().map(|(name, it)| format!("{}:{}", quoted(&name), canonical(it, depth))).collect();
+    format!("{{{}}}", members.join(","))
+}
+
+/// A number that is whole, without its fraction; `None` for all others, which stay as they are.
+fn number(text: &str) -> Option<String> {
+    if !text.contains(['.', 'e', 'E']) {
+        return None;
+    }
+    let value: f64 = text.parse().ok()?;
+    let whole = value.fract() == 0.0 && value.abs() < EXACT;
+    // Minus nothing is nothing.
+    whole.then(|| format!("{}", if value == 0.0 { 0.0 } else { value }))
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).expect("a string is JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(json: &str, want: &str) {
+        assert_eq!(params(Some(serde_json::from_str(json).unwrap())), want);
+    }
+
+    #[test]
+    fn the_same_is_written_in_one_way() {
+        check(
+            r#"{ "b": 1.0, "a": [ "\u0078", {"d":null,"c":true} ] }"#,
+            r#"{"a":["x",{"c":true,"d":null}],"b":1}"#,
+        );
+        check(r#"{"a":1e3,"b":-0.0,"c":0.1}"#, r#"{"a":1000,"b":0,"c":0.1}"#);
+        check(r#"{"a":123456789012345678901234567890}"#, r#"{"a":123456789012345678901234567890}"#);
+        check(r#"{"name":"x","_meta":{"progressToken":7}}"#, r#"{"name":"x"}"#);
+        check(r#"{"_meta":{}}"#, "");
+        check("{}", "");
+        check("[1, 2]", "[1,2]");
+        assert_eq!(params(None), "");
+    }
+
+    #[test]
+    fn depth_has_no_end_and_does_no_harm() {
+        let deep = format!("{{\"a\":{}{}}}", "[".repeat(20_000), "]".repeat(20_000));
+        assert_eq!(params(Some(serde_json::from_str::<Box<RawValue>>(&deep).unwrap().as_ref())), deep);
+    }
+}

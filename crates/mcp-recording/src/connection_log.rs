@@ -1,0 +1,230 @@
+//! One connection as it is written down: messages in, exchanges out. Pure.
+//!
+//! What a server says unasked stands with the request that it belongs to, where it says which; else with the latest
+//! request that is not answered yet; else behind the last one that is.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mcp_model::{ProtocolVersion, RawJson};
+use serde_json::value::RawValue;
+
+use crate::canonical;
+use crate::message::{self, Answered, LISTEN, Message, PROGRESS_TOKEN, SUBSCRIPTION, VERSION};
+use crate::recording::{Exchange, RecordedResponse, ServerMessage, is_found_by_method};
+use crate::redact::Cleaner;
+
+/// How much room all connections of a recorder have together, and what did not fit.
+#[derive(Debug)]
+pub(crate) struct Room {
+    left: AtomicUsize,
+    left_out: AtomicUsize,
+}
+
+impl Room {
+    pub(crate) fn of(bytes: usize) -> Room {
+        Room { left: AtomicUsize::new(bytes), left_out: AtomicUsize::new(0) }
+    }
+
+    pub(crate) fn left_out(&self) -> usize {
+        self.left_out.load(Ordering::Relaxed)
+    }
+
+    /// Takes room for so many bytes, and for what holds them.
+    fn take(&self, bytes: usize) -> bool {
+        const HOLDER: usize = 128;
+        let bytes = bytes.saturating_add(HOLDER);
+        let taken = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| it.checked_sub(bytes));
+        if taken.is_err() {
+            self.left_out.fetch_add(1, Ordering::Relaxed);
+        }
+        taken.is_ok()
+    }
+}
+
+/// One connection.
+pub(crate) struct Take {
+    cleaner: Arc<Cleaner>,
+    room: Arc<Room>,
+    pub(crate) exchanges: Vec<Exchange>,
+    pub(crate) version: Option<ProtocolVersion>,
+    /// Requests that are not answered yet, by the JSON text of their id.
+    open: HashMap<String, usize>,
+    /// The same by the JSON text of their progress token.
+    tokens: HashMap<String, usize>,
+}
+
+impl Take {
+    pub(crate) fn new(cleaner: Arc<Cleaner>, room: Arc<Room>) -> Take {
+        Take {
+            cleaner,
+            room,
+            exchanges: Vec::new(),
+            version: None,
+            open: HashMap::new(),
+            tokens: HashMap::new(),
+        }
+    }
+
+    /// The client has sent this.
+    pub(crate) fn sent(&mut self, frame: &[u8]) {
+        for it in message::read(frame) {
+            match it {
+                Message::Request { id, method, params } => self.asked(id, method, params),
+                // What it answers and says is its own, and no server is to be made of it.
+                Message::Notification { .. } | Message::Answer { .. } => {}
+            }
+        }
+    }
+
+    /// The server has sent this, on the lane of this request where each has its own.
+    pub(crate) fn heard(&mut self, frame: &[u8], lane: Option<&str>) {
+        for it in message::read(frame) {
+            match it {
+                Message::Answer { id, answer } => self.answered(id.get(), answer),
+                Message::Notification { method, params } => {
+                    let at = self.belongs(&method, params, lane);
+                    let params = self.notice(params);
+                    self.said(at, ServerMessage::Notification { method, params });
+                }
+                Message::Request { id: _, method, params } => {
+                    let at = self.belongs(&method, params, lane);
+                    let params = params.map(|it| self.clean(it));
+                    self.said(at, ServerMessage::Request { method, params });
+                }
+            }
+        }
+    }
+
+    /// The request was not run, and will be sent again.
+    pub(crate) fn undone(&mut self, id: &str) {
+        if let Some(at) = self.open.remove(id) {
+            self.exchanges.remove(at);
+            let shifted = self.open.values_mut().chain(self.tokens.values_mut());
+            shifted.filter(|it| **it > at).for_each(|it| *it -= 1);
+        }
+    }
+
+    /// The request was answered with this error, in another way than by a message.
+    pub(crate) fn refused(&mut self, id: &str, error: &mcp_model::RpcError) {
+        if let Ok(error) = serde_json::value::to_raw_value(error) {
+            self.answered(id, Answered::Error(&error));
+        }
+    }
+
+    fn asked(&mut self, id: &RawValue, method: String, raw: Option<&RawValue>) {
+        if let Some(version) = message::meta(raw, VERSION) {
+            self.version = serde_json::from_str::<String>(version.get()).ok().and_then(|it| it.parse().ok());
+        }
+        let kept = match is_found_by_method(&method) {
+            true => String::new(),
+            false => {
+                let clean = raw.map(|it| self.clean(it));
+                let clean = clean.as_ref().and_then(|it| it.read::<&RawValue>().ok());
+                canonical::params(clean)
+            }
+        };
+        let method = self.cleaner.text(&method);
+        if !self.room.take(method.len() + kept.len()) {
+            return;
+        }
+        let params = if kept.is_empty() { None } else { json(kept) };
+        let at = self.exchanges.len();
+        self.exchanges.push(Exchange {
+            method,
+            params,
+            before_response: Vec::new(),
+            response: None,
+            after_response: Vec::new(),
+        });
+        self.open.insert(id.get().to_owned(), at);
+        if let Some(token) = message::meta(raw, PROGRESS_TOKEN) {
+            self.tokens.insert(token.get().to_owned(), at);
+        }
+    }
+
+    fn answered(&mut self, id: &str, answer: Answered<'_>) {
+        let Some(at) = self.open.remove(id) else { return };
+        self.tokens.retain(|_, it| *it != at);
+        let (Answered::Result(value) | Answered::Error(value)) = answer;
+        if self.exchanges[at].method == LISTEN && matches!(answer, Answered::Result(_)) {
+            // A stream ends with its connection, and is open as long as that is there when it is played.
+            return;
+        }
+        let value = self.clean(value);
+        if !self.room.take(value.as_bytes().len()) {
+            // A request without its answer would never be answered again.
+            self.open.insert(id.to_owned(), at);
+            return self.undone(id);
+        }
+        let exchange = &mut self.exchanges[at];
+        exchange.response = Some(match answer {
+            Answered::Result(_) => RecordedResponse::Result(value),
+            Answered::Error(_) => RecordedResponse::Error(value),
+        });
+        if let (Some(RecordedResponse::Result(result)), "initialize") =
+            (&exchange.response, exchange.method.as_str())
+        {
+            let result = result.read::<&RawValue>().ok();
+            let version = message::member(result, "protocolVersion");
+            let version = version.and_then(|it| serde_json::from_str::<String>(it.get()).ok());
+            self.version = version.and_then(|it| it.parse().ok());
+        }
+    }
+
+    /// Which exchange something belongs to that the server says.
+    fn belongs(&self, method: &str, params: Option<&RawValue>, lane: Option<&str>) -> Option<usize> {
+        let token = message::member(params, PROGRESS_TOKEN).and_then(|it| self.tokens.get(it.get()));
+        let stream = message::meta(params, SUBSCRIPTION).map(RawValue::get);
+        // That it listens belongs to the request for it; what it hears, to what else goes on when it does.
+        let agreed = stream.filter(|_| method.ends_with("/acknowledged")).and_then(|it| self.open.get(it));
+        let own = lane.filter(|_| stream.is_none()).and_then(|it| self.open.get(it));
+        token.or(agreed).or(own).copied().or_else(|| {
+            let busy = self.open.values().filter(|it| self.exchanges[**it].method != LISTEN);
+            busy.max().copied()
+        })
+    }
+
+    fn said(&mut self, at: Option<usize>, said: ServerMessage) {
+        let (ServerMessage::Notification { method, params } | ServerMessage::Request { method, params }) =
+            &said;
+        let size = method.len() + params.as_ref().map_or(0, |it| it.as_bytes().len());
+        if self.exchanges.is_empty() || !self.room.take(size) {
+            return;
+        }
+        match at {
+            Some(at) => self.exchanges[at].before_response.push(said),
+            None => {
+                // A stream that is open has no end that something could come after.
+                let last = self.exchanges.iter_mut().rfind(|it| it.method != LISTEN);
+                if let Some(last) = last {
+                    last.after_response.push(said);
+                }
+            }
+        }
+    }
+
+    /// The parameters of a notification, without the numbers of this connection.
+    fn notice(&self, params: Option<&RawValue>) -> Option<RawJson> {
+        let clean = self.clean(params?);
+        let raw = clean.read::<&RawValue>().ok()?;
+        let mut text = None;
+        if message::member(Some(raw), PROGRESS_TOKEN).is_some() {
+            text = message::with(raw, &[PROGRESS_TOKEN], "0");
+        } else if message::meta(Some(raw), SUBSCRIPTION).is_some() {
+            text = message::with(raw, &["_meta", SUBSCRIPTION], "0");
+        }
+        text.and_then(json).or(Some(clean))
+    }
+
+    fn clean(&self, value: &RawValue) -> RawJson {
+        // What is no JSON any more held a secret in the middle of an escape.
+        json(self.cleaner.clean(value.get()))
+            .unwrap_or_else(|| RawJson::from_value(&"***").expect("a string is JSON"))
+    }
+}
+
+fn json(text: String) -> Option<RawJson> {
+    RawJson::parse(text.into()).ok()
+}

@@ -1,0 +1,60 @@
+//! Records MCP sessions and replays them, so that tests need neither a network nor servers.
+//!
+//! A [`Recorder`] wraps any [`Dial`](mcp_transport::Dial) and records requests and responses as they cross the connection:
+//! names are the server's own. The result is a [`Recording`], a text of JSON lines without times, ids or tokens, so two
+//! recordings of the same session are equal. A [`Replayer`] replays a [`ServerRecording`]: in the same process
+//! ([`ServerRecording::dialer`]), on a pair of streams ([`serve`]), or for messages from any other source. A
+//! [`RecordingProxy`] records a server that another client starts.
+//!
+//! Guarantees:
+//! - Recording does not change any message.
+//! - No secret of an endpoint is in a recording, wherever a server repeats it; see [`endpoint_secrets`].
+//! - A request is matched by its method and its parameters in canonical form, without `_meta`. Equal requests get the
+//!   recorded responses in order, and after the last one that response again. Requests whose parameters only describe the
+//!   client (`initialize`, `server/discover`), `ping` and `subscriptions/listen` are matched by method. Where a secret was
+//!   removed from parameters, any value matches.
+//! - Messages that a server sent before a response are replayed before it. A server request is replayed, and any response
+//!   to it is accepted. A request without a recorded response gets none. A stream is never ended.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use mcp_recording::Recording;
+//! use mcp_transport::{Session, SessionOptions};
+//!
+//! let text = concat!(
+//!     r#"{"format":"mcp-recording","version":1}"#, "\n",
+//!     r#"{"server":"demo","era":"legacy","protocol":"2025-11-25"}"#, "\n",
+//!     r#"{"method":"initialize","result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"demo","version":"1"}}}"#, "\n",
+//!     r#"{"method":"tools/list","result":{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}}"#, "\n",
+//! );
+//! let recording = Recording::parse(text)?;
+//! let server = recording.server("demo").expect("the recording has it");
+//! let session = Session::connect(server.dialer(), SessionOptions::default()).await?;
+//! assert_eq!(&*session.list_tools().await?.items[0].name, "echo");
+//! # Ok(())
+//! # }
+//! ```
+
+mod canonical;
+mod connection_log;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzzing;
+mod message;
+mod proxy;
+mod recorder;
+mod recording;
+mod redact;
+mod replayer;
+mod serve;
+mod text;
+mod transport;
+
+pub use mcp_transport::{endpoint_secrets, json_secrets};
+pub use proxy::{ProxyError, RecordingProxy, environment_secrets};
+pub use recorder::Recorder;
+pub use recording::{Exchange, RecordedResponse, Recording, ServerMessage, ServerRecording};
+pub use replayer::{ReplayedMessage, Replayer};
+pub use serve::serve;
+pub use text::RecordingError;

@@ -1,0 +1,101 @@
+//! A JSON-RPC message as both sides of a recording look at it: what it is, and its parts as they were written. Pure.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::canonical;
+
+/// Where a request says by which token its progress is told.
+pub(crate) const PROGRESS_TOKEN: &str = "progressToken";
+/// Where a notification says to which request for a stream it belongs.
+pub(crate) const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+/// Where a request of the modern era says which version it speaks.
+pub(crate) const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// The request for a stream.
+pub(crate) const LISTEN: &str = "subscriptions/listen";
+
+/// The most messages in a batch.
+const MOST: usize = 1024;
+
+/// One message.
+#[derive(Debug, Clone)]
+pub(crate) enum Message<'a> {
+    Request { id: &'a RawValue, method: String, params: Option<&'a RawValue> },
+    Notification { method: String, params: Option<&'a RawValue> },
+    Answer { id: &'a RawValue, answer: Answered<'a> },
+}
+
+/// What an answer says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Answered<'a> {
+    Result(&'a RawValue),
+    Error(&'a RawValue),
+}
+
+#[derive(Deserialize)]
+struct Wire<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(default)]
+    method: Option<String>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+/// The messages of a frame, one or a batch; none where it is no protocol.
+pub(crate) fn read(frame: &[u8]) -> Vec<Message<'_>> {
+    let Ok(text) = str::from_utf8(frame) else { return Vec::new() };
+    if text.trim_start().starts_with('[') {
+        let items: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
+        return items.into_iter().take(MOST).filter_map(|it| one(it.get())).collect();
+    }
+    one(text).into_iter().collect()
+}
+
+fn one(text: &str) -> Option<Message<'_>> {
+    let Wire { id, method, params, result, error } = serde_json::from_str(text).ok()?;
+    match (method, id) {
+        (Some(method), Some(id)) => Some(Message::Request { id, method, params }),
+        (Some(method), None) => Some(Message::Notification { method, params }),
+        (None, Some(id)) => {
+            let answer = match error {
+                Some(error) => Answered::Error(error),
+                // A result of `null` reads as none.
+                None => Answered::Result(result.unwrap_or(RawValue::NULL)),
+            };
+            Some(Message::Answer { id, answer })
+        }
+        (None, None) => None,
+    }
+}
+
+/// A member of the parameters' `_meta`, as JSON.
+pub(crate) fn meta<'a>(params: Option<&'a RawValue>, name: &str) -> Option<&'a RawValue> {
+    let meta = canonical::members(params?)?.remove("_meta")?;
+    canonical::members(meta)?.remove(name)
+}
+
+/// A member of the parameters, as JSON.
+pub(crate) fn member<'a>(params: Option<&'a RawValue>, name: &str) -> Option<&'a RawValue> {
+    canonical::members(params?)?.remove(name)
+}
+
+/// The parameters of a notification with another value for a member of theirs, or of their `_meta`, which is there. All
+/// else stays as it is, its members sorted.
+pub(crate) fn with(params: &RawValue, path: &[&str], value: &str) -> Option<String> {
+    let Some((name, rest)) = path.split_first() else { return Some(value.to_owned()) };
+    let mut members = canonical::members(params)?;
+    let inner = members.remove(*name)?;
+    let inner = with(inner, rest, value)?;
+    let mut texts: Vec<String> = members
+        .iter()
+        .map(|(name, it)| format!("{}:{}", mcp_transport::internal::frame::text(name), it.get()))
+        .collect();
+    texts.push(format!("{}:{inner}", mcp_transport::internal::frame::text(name)));
+    texts.sort();
+    Some(format!("{{{}}}", texts.join(",")))
+}

@@ -1,0 +1,189 @@
+//! Between a client and a server that it starts: bytes pass both ways as they come, and what they say is written down.
+//!
+//! The server is a child of this process and of its process group, so that whatever the client does to the one it does
+//! to the other. Its standard error is ours.
+
+use std::ffi::OsString;
+use std::io;
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mcp_model::{EnvInherit, Secret};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::process::{Child, Command};
+
+use crate::connection_log::Take;
+use crate::recorder::{Recorder, lock};
+use mcp_transport::internal::argument_secrets;
+use mcp_transport::internal::{Line, LineBuffer};
+use mcp_transport::secret_parts;
+
+/// The longest line that is written down.
+const LONGEST: usize = 64 << 20;
+/// How much is passed on at once.
+const CHUNK: usize = 64 << 10;
+/// How long the server may take to end after it was asked to, each of two times.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How long what a server wrote before its end may take to be read.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// Variables that say where a shell is, which is no secret.
+const PLACES: [&str; 4] = ["PWD", "OLDPWD", "SHLVL", "_"];
+
+/// What is put between.
+#[derive(Debug, Clone)]
+pub struct RecordingProxy {
+    /// The name of the server in the recording.
+    pub server: String,
+    /// The program, looked up on the `PATH`.
+    pub command: String,
+    /// Its arguments.
+    pub arguments: Vec<Secret>,
+    /// What else is taken out of what is written down, as [`environment_secrets`] gives it.
+    pub secrets: Vec<Secret>,
+}
+
+/// Why a server that is to be stood before could not be.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProxyError {
+    /// It could not be started.
+    #[error("could not start {command}")]
+    Start {
+        /// The program.
+        command: String,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// It could not be waited for.
+    #[error("could not wait for {command}")]
+    Wait {
+        /// The program.
+        command: String,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// The values in an environment that may be secrets: all but those that every child inherits, and where a shell is.
+pub fn environment_secrets(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<Secret> {
+    let given =
+        variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let own = given.filter(|(name, _)| !EnvInherit::Safe.inherits(name) && !PLACES.contains(&name.as_str()));
+    own.flat_map(|(_, value)| secret_parts(&Secret::new(value))).collect()
+}
+
+impl RecordingProxy {
+    /// Starts the server, and passes on what comes until it has ended: by itself, after `reader` has ended, or after
+    /// `stop` has. Says how it ended.
+    pub async fn run(
+        self,
+        recorder: &Recorder,
+        streams: (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
+        stop: impl Future<Output = ()>,
+    ) -> Result<ExitStatus, ProxyError> {
+        let RecordingProxy { server, command, arguments, mut secrets } = self;
+        secrets.extend(argument_secrets(&arguments).flat_map(secret_parts));
+        let take = recorder.recorded(&server, &secrets).begin();
+        let mut child = Command::new(&command)
+            .args(arguments.iter().map(Secret::expose))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|source| ProxyError::Start { command: command.clone(), source })?;
+        let (reader, writer) = streams;
+        let stdin = child.stdin.take().expect("it was asked for");
+        let stdout = child.stdout.take().expect("it was asked for");
+        let to = pass(reader, stdin, Ear::new(&take, Take::sent));
+        let from = pass(stdout, writer, Ear::new(&take, |take, line| take.heard(line, None)));
+        {
+            tokio::pin!(to, from, stop);
+            let mut client_gone = false;
+            loop {
+                tokio::select! {
+                    biased;
+                    // The server has nothing more to say, or nobody hears it.
+                    () = &mut from => break,
+                    () = &mut stop => break,
+                    () = &mut to, if !client_gone => client_gone = true,
+                    _ = child.wait() => {
+                        // A process of its own may hold the pipe; what it has written itself is still in it.
+                        let _ = tokio::time::timeout(LAST_WORDS, &mut from).await;
+                        break;
+                    }
+                }
+            }
+            // Both ends of the pipes go with this block: the server sees that it is over.
+        }
+        end(&mut child).await.map_err(|source| ProxyError::Wait { command, source })
+    }
+}
+
+/// Waits for a server whose pipes are gone, asks it to end, and ends it.
+async fn end(child: &mut Child) -> io::Result<ExitStatus> {
+    if let Ok(status) = tokio::time::timeout(GRACE, child.wait()).await {
+        return status;
+    }
+    if let Some(pid) = child.id().and_then(|it| i32::try_from(it).ok()) {
+        // It may have ended just now.
+        let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
+    }
+    if let Ok(status) = tokio::time::timeout(GRACE, child.wait()).await {
+        return status;
+    }
+    child.start_kill()?;
+    child.wait().await
+}
+
+/// Passes bytes on as they come, until one end is gone. What is read is written down before it is passed on, so that no
+/// answer overtakes its request.
+async fn pass<W: AsyncWrite + Unpin, F: FnMut(&mut Take, &[u8])>(
+    mut reader: impl AsyncRead + Unpin,
+    mut writer: W,
+    mut ear: Ear<F>,
+) {
+    let mut chunk = vec![0; CHUNK];
+    while let Ok(count @ 1..) = reader.read(&mut chunk).await {
+        ear.hear(&chunk[..count]);
+        if writer.write_all(&chunk[..count]).await.is_err() || writer.flush().await.is_err() {
+            break;
+        }
+    }
+    let _ = writer.shutdown().await;
+}
+
+/// Cuts what it hears into lines.
+struct Ear<F> {
+    lines: LineBuffer,
+    take: Arc<Mutex<Take>>,
+    tell: F,
+}
+
+impl<F: FnMut(&mut Take, &[u8])> Ear<F> {
+    fn new(take: &Arc<Mutex<Take>>, tell: F) -> Ear<F> {
+        Ear { lines: LineBuffer::new(LONGEST), take: Arc::clone(take), tell }
+    }
+
+    fn hear(&mut self, bytes: &[u8]) {
+        self.lines.spare().extend_from_slice(bytes);
+        while let Some(line) = self.lines.next() {
+            let mut take = lock(&self.take);
+            match line {
+                Line::Whole(line) => (self.tell)(&mut take, &line),
+                Line::TooLong(line) => {
+                    // What it answers is not on the tape then.
+                    if let Some(id) = line.response_id() {
+                        take.undone(&id.to_string());
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Redacts secrets in JSON and text, and leaves everything else unchanged: numbers, order, escapes. Pure.
+
+use mcp_model::Secret;
+use mcp_transport::internal::{Redactor, map_json_strings};
+
+/// Takes these secrets out.
+pub(crate) struct Cleaner(Redactor);
+
+impl Cleaner {
+    pub(crate) fn new(secrets: &[Secret]) -> Cleaner {
+        Cleaner(Redactor::new(secrets.iter()))
+    }
+
+    /// The JSON text on one line, each secret in a string as `***`, and a number that holds one as `0`.
+    pub(crate) fn clean(&self, json: &str) -> String {
+        map_json_strings(json, |it| self.0.replaced(it))
+    }
+
+    /// Plain text, in the same way.
+    pub(crate) fn text(&self, text: &str) -> String {
+        self.0.replaced(text).unwrap_or_else(|| text.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_transport::json_secrets;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(json: &str, want: &str) {
+        let secrets = [Secret::new("hunter2"), Secret::new("12345678"), Secret::new("über-geheim")];
+        assert_eq!(Cleaner::new(&secrets).clean(json), want);
+    }
+
+    #[test]
+    fn hd_sc5_what_stands_in_a_configuration_may_be_repeated_alone() {
+        let secrets = json_secrets(&Secret::new(r#"{"a":{"key":"hunter2-1"},"b":["hunter2-2",1,null]}"#));
+        let mut texts: Vec<&str> = secrets.iter().map(Secret::expose).collect();
+        texts.sort_unstable();
+        texts.dedup();
+        assert_eq!(texts, ["hunter2-1", "hunter2-2"]);
+        assert!(json_secrets(&Secret::new("\"hunter2\"")).is_empty());
+    }
+
+    #[test]
+    fn hd_sc5_secrets_go_and_all_else_stays() {
+        check(
+            r#"{"a": "x hunter2 y", "b":1.0000000000000000000001}"#,
+            r#"{"a":"x *** y","b":1.0000000000000000000001}"#,
+        );
+        check(r#"{"hunter2":[" hunter2 ", "\u0068unter2"]}"#, r#"{"***":[" *** ","***"]}"#);
+        check(r#"["über-geheim","\u00fcber-geheim","\u00e9 \"q\""]"#, r#"["***","***","\u00e9 \"q\""]"#);
+        check(r#"{"pin":12345678,"n":-1.5e3}"#, r#"{"pin":0,"n":-1.5e3}"#);
+        check(r#"["hun\u0007ter2","a\nb"]"#, r#"["***","a\nb"]"#);
+        check(r#"["\ud800 hunter2"]"#, r#"["\ud800 ***"]"#);
+        check("\"\"", "\"\"");
+        check("\"\\\\\"", "\"\\\\\"");
+    }
+}

@@ -1,0 +1,284 @@
+//! A tape as a server: messages of a client in, what was recorded out. Pure.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use mcp_model::{RawJson, RpcError, code};
+use serde_json::value::RawValue;
+
+use crate::canonical;
+use crate::message::{self, LISTEN, Message, PROGRESS_TOKEN, SUBSCRIPTION};
+use crate::recording::{Exchange, RecordedResponse, ServerMessage, ServerRecording, is_found_by_method};
+use mcp_transport::internal::frame;
+
+/// How many requests may wait for a client's answer, or be open, at once.
+const MOST_OPEN: usize = 1024;
+/// What stands in place of a secret.
+const BLANK: &str = "***";
+/// How much of a request a message repeats, in bytes.
+const SHOWN: usize = 200;
+
+/// Plays one tape to one client.
+#[derive(Debug)]
+pub struct Replayer {
+    tape: Arc<ServerRecording>,
+    /// Where each request stands on the tape.
+    places: HashMap<Key, Vec<usize>>,
+    /// How often each was asked for.
+    played: HashMap<Key, usize>,
+    /// What goes on when the client has answered what it was asked, by the id of that.
+    waiting: HashMap<String, Scene>,
+    /// The id of the last request for a stream that is open.
+    stream: Option<String>,
+    /// How often the client was asked something.
+    asked: u64,
+}
+
+/// A message for the client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayedMessage {
+    /// The JSON text of the id of the client's request that it belongs to; `None` where it belongs to none.
+    pub request_id: Option<String>,
+    /// The message.
+    pub message: Bytes,
+    /// It is the answer to that request: nothing more comes of it.
+    pub is_response: bool,
+}
+
+type Key = (String, String);
+
+/// An exchange that is being played.
+#[derive(Debug)]
+struct Scene {
+    at: usize,
+    /// How much of what was said is said already.
+    said: usize,
+    id: String,
+    token: Option<String>,
+}
+
+impl Replayer {
+    /// Plays from the beginning.
+    pub fn new(tape: Arc<ServerRecording>) -> Replayer {
+        let mut places: HashMap<Key, Vec<usize>> = HashMap::new();
+        for (at, it) in tape.exchanges.iter().enumerate() {
+            places
+                .entry(key(&it.method, it.params.as_ref().and_then(|it| it.read().ok())))
+                .or_default()
+                .push(at);
+        }
+        Replayer { tape, places, played: HashMap::new(), waiting: HashMap::new(), stream: None, asked: 0 }
+    }
+
+    /// Takes a frame of the client, and gives what the server says to it, in order.
+    pub fn receive(&mut self, frame: &[u8]) -> Vec<ReplayedMessage> {
+        let mut res = Vec::new();
+        for it in message::read(frame) {
+            match it {
+                Message::Request { id, method, params } => self.asked(id, &method, params, &mut res),
+                Message::Answer { id, answer: _ } => {
+                    if let Some(scene) = self.waiting.remove(id.get()) {
+                        self.play(scene, &mut res);
+                    }
+                }
+                Message::Notification { method, params } if method == "notifications/cancelled" => {
+                    let id = message::member(params, "requestId").map(RawValue::get);
+                    self.waiting.retain(|_, it| Some(it.id.as_str()) != id);
+                    self.stream = self.stream.take().filter(|it| Some(it.as_str()) != id);
+                }
+                Message::Notification { .. } => {}
+            }
+        }
+        res
+    }
+
+    fn asked(
+        &mut self,
+        id: &RawValue,
+        method: &str,
+        params: Option<&RawValue>,
+        to: &mut Vec<ReplayedMessage>,
+    ) {
+        let id = id.get().to_owned();
+        let asked = key(method, params);
+        let Some(key) = self.find(&asked).cloned() else {
+            return to.push(answer(&id, self.unknown(method, &asked.1)));
+        };
+        let places = &self.places[&key];
+        let count = self.played.entry(key).or_default();
+        let at = places[(*count).min(places.len() - 1)];
+        *count += 1;
+        if method == LISTEN {
+            self.stream = Some(id.clone());
+        }
+        let token = message::meta(params, PROGRESS_TOKEN).map(|it| it.get().to_owned());
+        self.play(Scene { at, said: 0, id, token }, to);
+    }
+
+    /// Where a request stands on the tape: as it is, or with something in place of each secret that was taken out.
+    fn find(&self, asked: &Key) -> Option<&Key> {
+        let blanked = || {
+            let fitting = self.places.iter().filter(|(key, _)| key.0 == asked.0 && fits(&key.1, &asked.1));
+            fitting.min_by_key(|(_, places)| places[0])
+        };
+        self.places.get_key_value(asked).or_else(blanked).map(|(key, _)| key)
+    }
+
+    /// Plays on until the client has to answer something, or all is said.
+    fn play(&mut self, mut scene: Scene, to: &mut Vec<ReplayedMessage>) {
+        let tape = Arc::clone(&self.tape);
+        let exchange = &tape.exchanges[scene.at];
+        while let Some(said) = exchange.before_response.get(scene.said) {
+            scene.said += 1;
+            let ServerMessage::Request { method, params } = said else {
+                to.extend(self.notice(said, Some(&scene)));
+                continue;
+            };
+            self.asked += 1;
+            let id = frame::text(&format!("replay-{}", self.asked));
+            to.push(ReplayedMessage {
+                request_id: Some(scene.id.clone()),
+                message: request(&id, method, params.as_ref()),
+                is_response: false,
+            });
+            if self.waiting.len() < MOST_OPEN {
+                self.waiting.insert(id, scene);
+            }
+            return;
+        }
+        let result = match &exchange.response {
+            Some(RecordedResponse::Result(it)) => format!("\"result\":{}", it.as_str()),
+            Some(RecordedResponse::Error(it)) => format!("\"error\":{}", it.as_str()),
+            None => return,
+        };
+        to.push(answer(&scene.id, result));
+        to.extend(exchange.after_response.iter().filter_map(|it| self.notice(it, None)));
+    }
+
+    /// Something that the server says, with the numbers of this connection; `None` where nobody asked for it here.
+    fn notice(&self, said: &ServerMessage, scene: Option<&Scene>) -> Option<ReplayedMessage> {
+        let (ServerMessage::Notification { method, params } | ServerMessage::Request { method, params }) =
+            said;
+        let raw = params.as_ref().and_then(|it| it.read::<&RawValue>().ok());
+        let mut of = scene.map(|it| it.id.clone());
+        let mut text = params.as_ref().map(|it| it.as_str().to_owned());
+        if let Some(raw) = raw {
+            if message::member(Some(raw), PROGRESS_TOKEN).is_some() {
+                text = message::with(raw, &[PROGRESS_TOKEN], scene?.token.as_deref()?);
+            } else if message::meta(Some(raw), SUBSCRIPTION).is_some() {
+                let stream = self.stream.clone()?;
+                text = message::with(raw, &["_meta", SUBSCRIPTION], &stream);
+                of = Some(stream);
+            }
+        }
+        let params = text.map(|it| format!(",\"params\":{it}")).unwrap_or_default();
+        let message = format!(r#"{{"jsonrpc":"2.0","method":{}{params}}}"#, frame::text(method));
+        Some(ReplayedMessage { request_id: of, message: message.into(), is_response: false })
+    }
+
+    /// What is answered to a request that is not on the tape.
+    fn unknown(&self, method: &str, params: &str) -> String {
+        if method == "ping" {
+            return "\"result\":{}".to_owned();
+        }
+        let alike = self.tape.exchanges.iter().filter(|it| it.method == method);
+        let text = |it: &Exchange| canonical::params(it.params.as_ref().and_then(|it| it.read().ok()));
+        let nearest = alike.map(text).max_by_key(|it| likeness(it, params));
+        let wanted = shown(&format!("{method} {params}"));
+        let wanted = wanted.trim_end();
+        let (number, message) = match nearest {
+            Some(it) => {
+                let near = shown(&format!("{method} {it}"));
+                let message = format!(
+                    "the recording of `{}` does not have this request: {wanted}; the nearest that it has is: {}",
+                    self.tape.server,
+                    near.trim_end()
+                );
+                (code::INVALID_PARAMS, message)
+            }
+            None => {
+                let methods: std::collections::BTreeSet<&str> =
+                    self.tape.exchanges.iter().map(|it| it.method.as_str()).collect();
+                let methods: Vec<&str> = methods.into_iter().collect();
+                let message = format!(
+                    "the recording of `{}` does not have this request: {wanted}; it has requests of these methods: {}",
+                    self.tape.server,
+                    shown(&methods.join(", "))
+                );
+                (code::METHOD_NOT_FOUND, message)
+            }
+        };
+        let error = RpcError::new(number, message);
+        format!("\"error\":{}", RawJson::from_value(&error).expect("an error is JSON").as_str())
+    }
+}
+
+/// Is `text` what was written down as `recorded`, with anything in place of each secret?
+fn fits(recorded: &str, text: &str) -> bool {
+    let Some((start, rest)) = recorded.split_once(BLANK) else { return recorded == text };
+    let Some(mut text) = text.strip_prefix(start) else { return false };
+    let mut parts = rest.split(BLANK).peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return text.ends_with(part);
+        }
+        let Some(at) = text.find(part) else { return false };
+        text = &text[at + part.len()..];
+    }
+    true
+}
+
+/// How alike two texts are: by what they begin and end with.
+fn likeness(one: &str, other: &str) -> usize {
+    let start = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+    let end = one.bytes().rev().zip(other.bytes().rev()).take_while(|(a, b)| a == b).count();
+    start + end
+}
+
+fn key(method: &str, params: Option<&RawValue>) -> Key {
+    let params = if is_found_by_method(method) { String::new() } else { canonical::params(params) };
+    (method.to_owned(), params)
+}
+
+fn shown(text: &str) -> String {
+    if text.len() <= SHOWN {
+        return text.to_owned();
+    }
+    let cut = (0..=SHOWN).rev().find(|it| text.is_char_boundary(*it)).unwrap_or_default();
+    format!("{}\u{2026}", &text[..cut])
+}
+
+fn answer(id: &str, result: String) -> ReplayedMessage {
+    let message = format!(r#"{{"jsonrpc":"2.0","id":{id},{result}}}"#);
+    ReplayedMessage { request_id: Some(id.to_owned()), message: message.into(), is_response: true }
+}
+
+fn request(id: &str, method: &str, params: Option<&RawJson>) -> Bytes {
+    let params = params.map(|it| format!(",\"params\":{}", it.as_str())).unwrap_or_default();
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{}{params}}}"#, frame::text(method)).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(recorded: &str, text: &str, want: bool) {
+        assert_eq!(fits(recorded, text), want, "{recorded} {text}");
+    }
+
+    #[test]
+    fn a_secret_may_be_anything() {
+        check("a***d", "abcd", true);
+        check("a***d", "ad", true);
+        check("a***d", "abc", false);
+        check("***/x/***", "/home/x/y", true);
+        check("***/x/***", "/home/y", false);
+        check("a***b***c", "a1b2c", true);
+        check("a***b***c", "a1c2b", false);
+        check("ab***b", "ab", false);
+        check("plain", "plain", true);
+        check("plain", "plane", false);
+    }
+}

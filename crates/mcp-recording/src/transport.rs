@@ -1,0 +1,177 @@
+//! The two wires of this module: one around another, which is written down, and one without a world, which plays.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use crate::connection_log::Take;
+use crate::recorder::{Recorded, lock};
+use crate::recording::ServerRecording;
+use crate::replayer::Replayer;
+use mcp_transport::{
+    Dial, FrameSink, HandshakeMode, Link, MessageClass, Outbound, OutboundQueue, RequestId, StreamError,
+    StreamId, Transport,
+};
+use mcp_transport::{Disconnect, DisconnectReason, RequestError};
+
+/// How many messages are taken at once.
+const BATCH: usize = 64;
+
+/// A place whose connections are written down.
+pub(crate) struct RecordedDial {
+    pub(crate) dial: Arc<dyn Dial>,
+    pub(crate) recorded: Recorded,
+}
+
+impl Dial for RecordedDial {
+    fn dial(&self) -> Box<dyn Transport> {
+        Box::new(RecordedWire { wire: self.dial.dial(), take: self.recorded.begin() })
+    }
+
+    fn label(&self) -> String {
+        self.dial.label()
+    }
+
+    fn redact(&self, text: &str) -> String {
+        self.dial.redact(text)
+    }
+
+    fn redact_json(&self, json: &str) -> Option<String> {
+        self.dial.redact_json(json)
+    }
+
+    fn handshake_mode(&self) -> HandshakeMode {
+        self.dial.handshake_mode()
+    }
+
+    fn fallback(&self, refusal: &RequestError) -> Option<Arc<dyn Dial>> {
+        let dial = self.dial.fallback(refusal)?;
+        Some(Arc::new(RecordedDial { dial, recorded: self.recorded.clone() }))
+    }
+}
+
+struct RecordedWire {
+    wire: Box<dyn Transport>,
+    take: Arc<Mutex<Take>>,
+}
+
+#[async_trait]
+impl Transport for RecordedWire {
+    async fn run(self: Box<Self>, link: Link) -> Disconnect {
+        let RecordedWire { wire, take } = *self;
+        let Link { outbound: mut out, inbound: inbox, shutdown: stop } = link;
+        let (sender, passed) = OutboundQueue::new();
+        let inbox = Arc::new(Listening { inbox, take: Arc::clone(&take) });
+        let running = wire.run(Link { outbound: passed, inbound: inbox, shutdown: stop });
+        let passing = async {
+            let mut batch = Vec::with_capacity(BATCH);
+            while out.next_many(&mut batch, BATCH).await > 0 {
+                for it in batch.drain(..) {
+                    if let Outbound::Send(message) = &it {
+                        lock(&take).sent(&message.body);
+                    }
+                    sender.send(it);
+                }
+            }
+            // The engine is gone, and the wire is to see it.
+            drop(sender);
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            ended = running => ended,
+            () = passing => unreachable!("it ends with the wire"),
+        }
+    }
+}
+
+/// Hears what the engine hears.
+struct Listening {
+    inbox: Arc<dyn FrameSink>,
+    take: Arc<Mutex<Take>>,
+}
+
+impl FrameSink for Listening {
+    fn deliver(&self, lane: StreamId, frame: Bytes) -> MessageClass {
+        let own = match lane {
+            StreamId::Request(id, _) => Some(id.to_string()),
+            StreamId::Shared | StreamId::Notifications(_) => None,
+        };
+        lock(&self.take).heard(&frame, own.as_deref());
+        self.inbox.deliver(lane, frame)
+    }
+
+    fn stream_failed(&self, id: RequestId, why: StreamError) {
+        match &why {
+            // No answer came, and none is played.
+            StreamError::Lost(_) | StreamError::TooLarge(_) => {}
+            StreamError::NotExecuted(_) => lock(&self.take).undone(&id.to_string()),
+            StreamError::Refused(RequestError { error: Some(error), .. }) => {
+                lock(&self.take).refused(&id.to_string(), error);
+            }
+            // The refusal of a wire says nothing that another wire could say.
+            StreamError::Refused(_) => lock(&self.take).undone(&id.to_string()),
+        }
+        self.inbox.stream_failed(id, why);
+    }
+
+    fn noise(&self, bytes: usize) {
+        self.inbox.noise(bytes);
+    }
+}
+
+impl ServerRecording {
+    /// A place that plays it, each connection from its beginning.
+    pub fn dialer(self: &Arc<ServerRecording>) -> Arc<dyn Dial> {
+        Arc::new(PlayedDial(Arc::clone(self)))
+    }
+}
+
+struct PlayedDial(Arc<ServerRecording>);
+
+impl Dial for PlayedDial {
+    fn dial(&self) -> Box<dyn Transport> {
+        Box::new(PlayedWire(Replayer::new(Arc::clone(&self.0))))
+    }
+
+    fn label(&self) -> String {
+        format!("a recording of {}", self.0.server)
+    }
+
+    fn redact(&self, text: &str) -> String {
+        mcp_transport::internal::Redactor::new(std::iter::empty()).clean(text, 2000)
+    }
+
+    fn redact_json(&self, _: &str) -> Option<String> {
+        // They were taken out when it was recorded.
+        None
+    }
+
+    fn handshake_mode(&self) -> HandshakeMode {
+        HandshakeMode::Negotiate
+    }
+}
+
+struct PlayedWire(Replayer);
+
+#[async_trait]
+impl Transport for PlayedWire {
+    async fn run(mut self: Box<Self>, link: Link) -> Disconnect {
+        let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
+        loop {
+            let out = tokio::select! {
+                out = out.next() => out,
+                _ = stop.requested() => return Disconnect::new(DisconnectReason::Stopped),
+            };
+            let body = match out {
+                Some(Outbound::Send(message)) => message.body,
+                Some(Outbound::Cancel { id: _, notice: Some(notice) }) => notice,
+                Some(Outbound::Cancel { id: _, notice: None }) => continue,
+                None => return Disconnect::new(DisconnectReason::Stopped),
+            };
+            for played in self.0.receive(&body) {
+                inbox.deliver(StreamId::Shared, played.message);
+            }
+        }
+    }
+}

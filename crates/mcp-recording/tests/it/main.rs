@@ -1,0 +1,446 @@
+//! Recording and replaying sessions: against the demo server, and between real processes.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use mcp_demo::HttpServer;
+use mcp_model::{Endpoint, Era, RawJson, RpcError, Secret, StdioEndpoint, ToolResult, UrlEndpoint};
+use mcp_recording::{Recorder, Recording, RecordingProxy, Replayer, endpoint_secrets, serve};
+use mcp_transport::{
+    CallError, CallOptions, Dial, DialOptions, ElicitMode, ElicitRequest, ElicitResult, Elicitation, Eras,
+    Handlers, OnProgress, Session, SessionOptions, dialer,
+};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+
+/// A legacy server in shell with one tool. `$TOOL` runs for a call of the tool; `$id` is the request id.
+const SERVER: &str = r#"
+answer() { printf '{"result":%s,"jsonrpc":"2.0","id":%s}\n' "$2" "$1"; }
+text() { answer "$1" "{\"content\":[{\"type\":\"text\",\"text\":\"$2\"}]}"; }
+while read -r line; do
+  id=${line#*\"id\":}; id=${id%%,*}
+  case "$line" in
+    *'"server/discover"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}\n' "$id" ;;
+    *'"initialize"'*) answer "$id" '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;
+    *'"tools/list"'*) answer "$id" '{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}' ;;
+    *'"tools/call"'*) eval "$TOOL" ;;
+  esac
+done
+"#;
+
+fn server(tool: &str) -> StdioEndpoint {
+    let mut endpoint = StdioEndpoint::new("sh");
+    endpoint.args = vec![Secret::new("-c"), Secret::new(SERVER)];
+    endpoint.env.push(("TOOL".to_owned(), Secret::new(tool)));
+    endpoint
+}
+
+/// Accepts forms and declines pages.
+struct User(&'static [ElicitMode]);
+
+#[async_trait]
+impl Elicitation for User {
+    fn modes(&self) -> &[ElicitMode] {
+        self.0
+    }
+
+    async fn elicit(&self, request: ElicitRequest) -> Result<ElicitResult, RpcError> {
+        Ok(match request.mode() {
+            ElicitMode::Form => {
+                ElicitResult::Accept(Some(RawJson::from_value(&json!({"said": request.message})).unwrap()))
+            }
+            ElicitMode::Url => ElicitResult::Decline,
+        })
+    }
+}
+
+/// What a session brought, as far as it should be the same again.
+#[derive(Debug, Default, PartialEq)]
+struct Seen {
+    tools: Vec<Vec<String>>,
+    results: Vec<Result<ToolResult, String>>,
+    progress: Vec<String>,
+}
+
+/// Calls this does, whatever they do.
+const CALLS: [(&str, &str); 8] = [
+    ("echo", r#"{"text":"hello"}"#),
+    ("echo", r#"{"text":"again"}"#),
+    ("add", r#"{"a":2,"b":3}"#),
+    ("sleep", r#"{"ms":20,"steps":2}"#),
+    ("mixed", "{}"),
+    ("fail", r#"{"message":"no milk"}"#),
+    ("ask", r#"{"question":"who?"}"#),
+    ("nothing", "{}"),
+];
+
+fn options(eras: Eras) -> SessionOptions {
+    let elicitation: Arc<User> = Arc::new(User(&[ElicitMode::Form]));
+    let handlers = Handlers { elicitation: Some(elicitation), ..Handlers::default() };
+    SessionOptions { eras, handlers, ..SessionOptions::default() }
+}
+
+async fn see(dial: Arc<dyn Dial>, eras: Eras) -> Seen {
+    let session = Session::connect(dial, options(eras)).await.unwrap();
+    let mut seen = Seen::default();
+    let names = async || -> Vec<String> {
+        let listing = session.list_tools().await.unwrap();
+        listing.items.iter().map(|it| it.name.to_string()).collect()
+    };
+    seen.tools.push(names().await);
+    for (tool, arguments) in CALLS {
+        let progress = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&progress);
+        let on_progress: OnProgress =
+            Arc::new(move |it| heard.lock().unwrap().push(format!("{tool} {}", it.progress)));
+        let options = CallOptions { progress: Some(on_progress), ..CallOptions::default() };
+        let arguments = RawJson::parse(arguments.into()).unwrap();
+        let result = session.call_tool(tool, &arguments, options).await;
+        seen.results.push(result.map(|it| it.value).map_err(|it| it.to_string()));
+        seen.progress.extend(progress.lock().unwrap().drain(..));
+    }
+    let arguments = RawJson::parse(r#"{"name":"extra"}"#.into()).unwrap();
+    let mut changes = session.list_changes();
+    let before = changes.borrow_and_update().tools;
+    session.call_tool("change_tools", &arguments, CallOptions::default()).await.unwrap();
+    // The demo server announces it to everybody who listens; a legacy session over HTTP may hear it a moment later.
+    let _ = changes.wait_for(|it| it.tools != before).await;
+    seen.tools.push(names().await);
+    session.close(std::time::Duration::from_secs(2)).await;
+    seen
+}
+
+/// The demo server over HTTP, at the URL that `url` gives, for as long as the future runs.
+async fn demo(url: impl Fn(&HttpServer) -> Endpoint) -> (Endpoint, tokio::task::JoinHandle<()>) {
+    let server = HttpServer::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let endpoint = url(&server);
+    let serving = tokio::spawn(async move {
+        let _ = server.serve(std::future::pending::<()>()).await;
+    });
+    (endpoint, serving)
+}
+
+async fn check(endpoint: Endpoint, eras: Eras, era: Era) {
+    let recorder = Recorder::default();
+    let dial = dialer(&endpoint, &DialOptions::default()).unwrap();
+    let real = see(recorder.wrap("demo", dial, &endpoint_secrets(&endpoint)), eras).await;
+    assert_eq!(real.progress, ["sleep 1", "sleep 2"]);
+    let text = recorder.recording().to_text();
+    let recording = Recording::parse(&text).unwrap();
+    assert_eq!(recording.to_text(), text);
+    let tape = recording.server("demo").unwrap();
+    assert_eq!(tape.version.map(|it| it.era()), Some(era), "{text}");
+    // Twice: each connection plays from the beginning.
+    for _ in 0..2 {
+        assert_eq!(see(tape.dialer(), eras).await, real, "{text}");
+    }
+}
+
+fn http(server: &HttpServer) -> Endpoint {
+    Endpoint::Http(UrlEndpoint::new(server.url().parse().unwrap()))
+}
+
+#[tokio::test]
+async fn a_session_plays_as_it_was_in_both_eras_and_over_every_wire() {
+    let wires: [fn(&HttpServer) -> Endpoint; 3] = [
+        http,
+        |it| Endpoint::Sse(UrlEndpoint::new(it.sse_url().parse().unwrap())),
+        |it| Endpoint::WebSocket(UrlEndpoint::new(it.websocket_url().parse().unwrap())),
+    ];
+    for wire in wires {
+        for (eras, era) in [(Eras::Modern, Era::Modern), (Eras::Legacy, Era::Legacy)] {
+            let (endpoint, serving) = demo(wire).await;
+            if era == Era::Modern && matches!(endpoint, Endpoint::Sse(_)) {
+                continue;
+            }
+            check(endpoint, eras, era).await;
+            serving.abort();
+        }
+    }
+}
+
+/// Two recordings of the same session are the same text.
+#[tokio::test]
+async fn a_recording_has_no_time_and_no_ids() {
+    let mut texts = Vec::new();
+    for before in [0, 3] {
+        let (endpoint, serving) = demo(http).await;
+        let recorder = Recorder::default();
+        let dial = dialer(&endpoint, &DialOptions::default()).unwrap();
+        let session =
+            Session::connect(recorder.wrap("demo", dial, &[]), options(Eras::Legacy)).await.unwrap();
+        // Other ids, and the same requests.
+        for _ in 0..before {
+            session.ping(CallOptions::default()).await.unwrap();
+        }
+        let arguments = RawJson::parse(r#"{"ms":1,"steps":1}"#.into()).unwrap();
+        let progress: OnProgress = Arc::new(|_| {});
+        let options = CallOptions { progress: Some(progress), ..CallOptions::default() };
+        session.call_tool("sleep", &arguments, options).await.unwrap();
+        let text = recorder.recording().to_text();
+        texts.push(text.lines().filter(|it| !it.contains("\"ping\"")).collect::<Vec<_>>().join("\n"));
+        serving.abort();
+    }
+    assert_eq!(texts[0], texts[1]);
+}
+
+fn tape(lines: &[Value]) -> String {
+    let head = [json!({"format": "mcp-recording", "version": 1}), json!({"server": "s"})];
+    head.iter().chain(lines).map(|it| format!("{it}\n")).collect()
+}
+
+fn player(lines: &[Value]) -> Replayer {
+    Replayer::new(Arc::clone(&Recording::parse(&tape(lines)).unwrap().servers()[0]))
+}
+
+/// What is said to each message, one after the other.
+#[track_caller]
+fn check_play(lines: &[Value], messages: &[(Value, &[Value])]) {
+    let mut player = player(lines);
+    for (message, want) in messages {
+        let said: Vec<Value> = player
+            .receive(message.to_string().as_bytes())
+            .iter()
+            .map(|it| serde_json::from_slice(&it.message).unwrap())
+            .collect();
+        assert_eq!(said, *want, "{message}");
+    }
+}
+
+fn call(id: u64, params: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+}
+
+fn result(id: u64, result: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "result": result})
+}
+
+#[test]
+fn equal_requests_are_answered_in_their_order_and_the_last_answer_stays() {
+    let params = json!({"name": "t", "arguments": {"a": 1, "b": 2}});
+    let lines = [
+        json!({"method": "tools/call", "params": params, "result": 1}),
+        json!({"method": "tools/call", "params": {"name": "u"}, "result": "u"}),
+        json!({"method": "tools/call", "params": params, "error": {"code": 2, "message": "two"}}),
+    ];
+    let same = json!({"arguments": {"b": 2.0, "a": 1}, "name": "t", "_meta": {"progressToken": "x"}});
+    let two = |id| json!({"jsonrpc": "2.0", "id": id, "error": {"code": 2, "message": "two"}});
+    check_play(
+        &lines,
+        &[
+            (call(7, params), &[result(7, json!(1))]),
+            (call(8, same.clone()), &[two(8)]),
+            (call(9, same), &[two(9)]),
+            (call(1, json!({"name": "u"})), &[result(1, json!("u"))]),
+        ],
+    );
+}
+
+#[test]
+fn what_was_said_and_asked_meanwhile_is_said_and_asked_again() {
+    let progress = |token: Value| json!({"progressToken": token, "progress": 1});
+    let lines = [json!({
+        "method": "tools/call",
+        "params": {"name": "t"},
+        "said": [
+            {"notification": "notifications/progress", "params": progress(json!(0))},
+            {"request": "roots/list"},
+            {"notification": "notifications/message", "params": {"level": "info", "data": "x"}},
+        ],
+        "result": {},
+        "after": [{"notification": "notifications/tools/list_changed"}],
+    })];
+    let message = |method: &str, params: Value| json!({"jsonrpc": "2.0", "method": method, "params": params});
+    let asked = json!({"jsonrpc": "2.0", "id": "replay-1", "method": "roots/list"});
+    let log = message("notifications/message", json!({"level": "info", "data": "x"}));
+    let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    let with_token = json!({"name": "t", "_meta": {"progressToken": "mine"}});
+    check_play(
+        &lines,
+        &[
+            (
+                call(1, with_token.clone()),
+                &[message("notifications/progress", progress(json!("mine"))), asked],
+            ),
+            (
+                json!({"jsonrpc": "2.0", "id": "replay-1", "error": {"code": 1, "message": "no"}}),
+                &[log, result(1, json!({})), changed],
+            ),
+            // Nobody asked for progress now.
+            (
+                call(2, json!({"name": "t"})),
+                &[json!({"jsonrpc": "2.0", "id": "replay-2", "method": "roots/list"})],
+            ),
+            (message("notifications/cancelled", json!({"requestId": 2})), &[]),
+            (json!({"jsonrpc": "2.0", "id": "replay-2", "result": {}}), &[]),
+        ],
+    );
+}
+
+#[test]
+fn a_request_that_is_not_there_is_told_what_is() {
+    let lines = [
+        json!({"method": "tools/call", "params": {"name": "add", "arguments": {"a": 1}}, "result": {}}),
+        json!({"method": "tools/call", "params": {"name": "echo", "arguments": {"text": "a"}}, "result": {}}),
+        json!({"method": "tools/list", "result": {}}),
+    ];
+    let error = |id: u64, code: i64, message: &str| json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
+    check_play(
+        &lines,
+        &[
+            (
+                call(1, json!({"name": "echo", "arguments": {"text": "b"}})),
+                &[error(
+                    1,
+                    -32602,
+                    r#"the recording of `s` does not have this request: tools/call {"arguments":{"text":"b"},"name":"echo"}; the nearest that it has is: tools/call {"arguments":{"text":"a"},"name":"echo"}"#,
+                )],
+            ),
+            (
+                json!({"jsonrpc": "2.0", "id": 2, "method": "prompts/list", "params": {}}),
+                &[error(
+                    2,
+                    -32601,
+                    "the recording of `s` does not have this request: prompts/list; it has requests of these methods: tools/call, tools/list",
+                )],
+            ),
+            (json!({"jsonrpc": "2.0", "id": 3, "method": "ping"}), &[result(3, json!({}))]),
+            (json!("no message"), &[]),
+        ],
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_never_answered_is_not_answered() {
+    let text = tape(&[
+        json!({"method": "initialize", "result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}}),
+        json!({"method": "tools/call", "params": {"name": "t", "arguments": {}}}),
+    ]);
+    let recording = Recording::parse(&text).unwrap();
+    let session = Session::connect(recording.servers()[0].dialer(), SessionOptions::default()).await.unwrap();
+    let error = session.call_tool("t", &RawJson::empty_object(), CallOptions::default()).await.unwrap_err();
+    assert!(matches!(error, CallError::TimedOut { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn hd_sc5_no_secret_of_a_server_is_written_down() {
+    const TOKEN: &str = "sk-live-9876543210";
+    let mut endpoint = server(r#"text "$id" "env $SECRET, arg $1, url postgres://me:pa55word@db""#);
+    endpoint.env.push(("SECRET".to_owned(), Secret::new(TOKEN)));
+    endpoint.env.push(("DATABASE".to_owned(), Secret::new("postgres://me:pa55word@db/x")));
+    endpoint.args.push(Secret::new("server"));
+    endpoint.args.push(Secret::new("--key=argument-key-1"));
+    let endpoint = Endpoint::Stdio(endpoint);
+    let recorder = Recorder::default();
+    let dial = dialer(&endpoint, &DialOptions::default()).unwrap();
+    let session =
+        Session::connect(recorder.wrap("s", dial, &endpoint_secrets(&endpoint)), SessionOptions::default())
+            .await
+            .unwrap();
+    // A caller may hand it on as well.
+    let arguments = RawJson::from_value(&json!({"key": TOKEN, "other": "argument-key-1"})).unwrap();
+    let answer = session.call_tool("t", &arguments, CallOptions::default()).await.unwrap();
+    assert!(answer.value.text().contains(TOKEN), "what crosses the wire is not changed: {answer:?}");
+    session.close(std::time::Duration::from_secs(2)).await;
+    let text = recorder.recording().to_text();
+    for secret in [TOKEN, "pa55word", "argument-key-1"] {
+        assert!(!text.contains(secret), "{secret} in {text}");
+    }
+    assert!(text.contains(r#""params":{"arguments":{"key":"***","other":"***"},"name":"t"}"#), "{text}");
+}
+
+/// A server that answers with what it was given, in its own way of writing.
+const ODD: &str = r#"
+printf 'starting up\r\n\n'
+while read -r line; do
+  id=${line#*\"id\":}; id=${id%%,*}
+  printf '  { "result" : {"content":[{"text":"%s","type":"text"}]},\t"jsonrpc":"2.0","id":%s }\r\n' "$SECRET" "$id"
+done
+printf 'half a line'
+"#;
+
+#[tokio::test]
+async fn bytes_pass_between_as_they_are() {
+    let recorder = Recorder::default();
+    let between = RecordingProxy {
+        server: "odd".to_owned(),
+        command: "env".to_owned(),
+        arguments: ["SECRET=between-and-1", "sh", "-c", ODD].map(Secret::from).into(),
+        secrets: Vec::new(),
+    };
+    let (mut client, ours) = tokio::io::duplex(1 << 16);
+    let (reader, writer) = tokio::io::split(ours);
+    let client = async {
+        client
+            .write_all(
+                b"{\"jsonrpc\":\"2.0\", \"id\":5,\"method\":\"tools/call\",\"params\":{\"name\":\"t\"}}\n",
+            )
+            .await
+            .unwrap();
+        let (mut read, mut write) = tokio::io::split(client);
+        let mut text = String::new();
+        let mut lines = BufReader::new(&mut read);
+        while !text.contains("result") {
+            lines.read_line(&mut text).await.unwrap();
+        }
+        write.shutdown().await.unwrap();
+        lines.read_to_string(&mut text).await.unwrap();
+        text
+    };
+    let run = between.run(&recorder, (reader, writer), std::future::pending());
+    let (status, heard) = tokio::join!(run, client);
+    assert!(status.unwrap().success());
+    assert_eq!(
+        heard,
+        "starting up\r\n\n  { \"result\" : {\"content\":[{\"text\":\"between-and-1\",\"type\":\"text\"}]},\t\"jsonrpc\":\"2.0\",\"id\":5 }\r\nhalf a line"
+    );
+    let want = [
+        r#"{"format":"mcp-recording","version":1}"#,
+        r#"{"server":"odd","era":null,"protocol":null}"#,
+        r#"{"method":"tools/call","params":{"name":"t"},"result":{"content":[{"text":"***","type":"text"}]}}"#,
+        "",
+    ];
+    assert_eq!(recorder.recording().to_text(), want.join("\n"));
+}
+
+#[tokio::test]
+async fn a_server_that_stays_is_ended() {
+    let recorder = Recorder::default();
+    let between = RecordingProxy {
+        server: "stays".to_owned(),
+        command: "sh".to_owned(),
+        arguments: ["-c", "trap '' TERM; while :; do sleep 1; done"].map(Secret::from).into(),
+        secrets: Vec::new(),
+    };
+    let status =
+        between.run(&recorder, (tokio::io::empty(), tokio::io::sink()), std::future::ready(())).await;
+    assert!(!status.unwrap().success());
+}
+
+#[tokio::test]
+async fn a_program_that_is_not_there_is_named() {
+    let between = RecordingProxy {
+        server: "s".to_owned(),
+        command: "/no/such/program".to_owned(),
+        arguments: Vec::new(),
+        secrets: Vec::new(),
+    };
+    let streams = (tokio::io::empty(), tokio::io::sink());
+    let error = between.run(&Recorder::default(), streams, std::future::pending()).await.unwrap_err();
+    assert_eq!(error.to_string(), "could not start /no/such/program");
+}
+
+#[tokio::test]
+async fn a_tape_is_served_line_by_line() {
+    let text = tape(&[json!({"method": "ping", "result": {}}), json!({"method": "x", "result": 7})]);
+    let tape = Arc::clone(&Recording::parse(&text).unwrap().servers()[0]);
+    let requests = b"{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"x\"}\r\nnoise\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}";
+    let mut answers = Vec::new();
+    serve(tape, &requests[..], &mut answers).await.unwrap();
+    assert_eq!(
+        String::from_utf8(answers).unwrap(),
+        "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"result\":7}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\n"
+    );
+}

@@ -1,0 +1,364 @@
+//! Which of the SDK's requests are on their way, and what is to be done when one comes back, breaks off or was never
+//! run: bookkeeping, no I/O.
+//!
+//! The SDK numbers its own requests, and the numbers go over the wire as they are. Only where a server has forgotten
+//! its session does the ledger ask something itself: it repeats the SDK's `initialize` under a number that the SDK
+//! cannot have given, and then sends again what the server did not run.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use mcp_model::{ProtocolVersion, RpcError, code};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::server_requests::{Replied, ServerRequestGuard, Unasked};
+use mcp_transport::internal::frame;
+use mcp_transport::internal::scan::{Id, ScannedFrame, scan};
+use mcp_transport::{Disconnect, RequestError};
+use mcp_transport::{
+    Epoch, MessageHead, Outbound, OutboundMessage, RequestId, StreamError, StreamId, TargetName,
+};
+
+/// The first number the ledger gives itself; the SDK counts up from 0 in 32 bits.
+const OWN_IDS: RequestId = 1 << 48;
+
+/// How often one request is sent again because the server had not run it.
+const MOST_REPEATS: u8 = 2;
+
+/// Something to do, in order.
+#[derive(Debug)]
+pub(crate) enum Act {
+    /// Hand this to the wire.
+    Send(Outbound),
+    /// Hand this frame to the SDK: the answer to a request that waited, or something of the server's own.
+    Frame(Bytes),
+    /// End a request of the SDK's with an error.
+    Fail(RequestId, RpcError),
+}
+
+/// Why a message of the SDK's cannot be sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Unsendable {
+    #[error("a request must have a whole number below 2^48 for its id")]
+    Id,
+    #[error("it is no JSON-RPC message: {0}")]
+    Unreadable(String),
+    #[error("the connection is over")]
+    Over,
+}
+
+struct Waiting {
+    message: OutboundMessage,
+    /// The version that the request names itself; any other is the session's.
+    named: Option<ProtocolVersion>,
+    repeats: u8,
+}
+
+/// The messages of one connection.
+#[derive(Default)]
+pub(crate) struct Ledger {
+    epoch: u32,
+    version: Option<ProtocolVersion>,
+    waiting: BTreeMap<RequestId, Waiting>,
+    opening: Option<Bytes>,
+    opened: Option<Bytes>,
+    /// The ledger's own `initialize`, while a forgotten session is opened again.
+    reopening: Option<RequestId>,
+    /// Requests to be sent when it is open.
+    held: Vec<RequestId>,
+    /// The server's requests that the SDK works on.
+    asked: ServerRequestGuard,
+    own_ids: RequestId,
+    answered: bool,
+    over: bool,
+}
+
+#[derive(Deserialize)]
+struct Sent<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize, Default)]
+struct Params {
+    name: Option<String>,
+    uri: Option<String>,
+    #[serde(rename = "requestId")]
+    request_id: Option<RequestId>,
+    #[serde(rename = "_meta")]
+    meta: Option<Meta>,
+}
+
+#[derive(Deserialize)]
+struct Meta {
+    #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
+    version: Option<String>,
+}
+
+impl Ledger {
+    /// Whether the server has answered anything yet.
+    pub(crate) fn answered(&self) -> bool {
+        self.answered
+    }
+
+    /// A message of the SDK's.
+    pub(crate) fn send(&mut self, body: Bytes) -> Result<Vec<Act>, Unsendable> {
+        if self.over {
+            return Err(Unsendable::Over);
+        }
+        let sent: Sent<'_> =
+            serde_json::from_slice(&body).map_err(|error| Unsendable::Unreadable(error.to_string()))?;
+        let params = |it: &RawValue| serde_json::from_str::<Params>(it.get()).ok();
+        let params = sent.params.and_then(params).unwrap_or_default();
+        let named = params.meta.and_then(|it| it.version).and_then(|it| it.parse().ok());
+        let version = named.or(self.version);
+        let Some(method) = sent.method else {
+            // Nobody can tell whose it is without an id, and nobody asked under one that is not known.
+            let replied = sent.id.and_then(|id| self.asked.answered(id, &body));
+            return Ok(replied.map(|it| reply(it, version)).into_iter().collect());
+        };
+        let method: Cow<'static, str> = Cow::Owned(method.into_owned());
+        let Some(id) = sent.id else {
+            if method == "notifications/cancelled"
+                && let Some(id) = params.request_id
+            {
+                self.waiting.remove(&id);
+                return Ok(vec![Act::Send(Outbound::Cancel { id, notice: Some(body.clone()) })]);
+            }
+            if method == "notifications/initialized" {
+                self.opened = Some(body.clone());
+            }
+            return Ok(vec![self.tell(method, version, body.clone())]);
+        };
+        let id: RequestId = id.get().parse().ok().filter(|it| *it < OWN_IDS).ok_or(Unsendable::Id)?;
+        if method == "initialize" {
+            self.opening = Some(body.clone());
+        }
+        let name = params.name.or(params.uri).map(|it| TargetName::Text(it.into()));
+        let head = MessageHead { name, ..MessageHead::new(Some(id), method, version) };
+        let message = OutboundMessage { epoch: Epoch(self.epoch), head, body: body.clone() };
+        self.waiting.insert(id, Waiting { message: message.clone(), named, repeats: 0 });
+        if self.reopening.is_some() {
+            self.held.push(id);
+            return Ok(Vec::new());
+        }
+        Ok(vec![Act::Send(Outbound::Send(message))])
+    }
+
+    /// A frame of the server's.
+    pub(crate) fn frame(&mut self, lane: StreamId, frame: Bytes) -> Vec<Act> {
+        match scan(&frame) {
+            ScannedFrame::Response { id: Id::Number(id), is_error, payload } => {
+                self.answer(id, is_error, payload, frame)
+            }
+            // An error without an id is about the request whose lane it came by.
+            ScannedFrame::Response { id: Id::Absent, is_error, payload } => match lane {
+                StreamId::Request(id, _) if is_error => {
+                    let error = payload_of::<RpcError>(&frame, payload).unwrap_or_else(|| {
+                        RpcError::new(code::INTERNAL_ERROR, "the server's error cannot be read")
+                    });
+                    self.fail(id, error)
+                }
+                StreamId::Request(..) | StreamId::Shared | StreamId::Notifications(_) => Vec::new(),
+            },
+            ScannedFrame::Response { id: Id::Foreign, .. } | ScannedFrame::Noise => Vec::new(),
+            ScannedFrame::Request { id, .. } => match self.asked.enter(lane.epoch(), &frame, id.clone()) {
+                Ok(frame) => vec![Act::Frame(frame)],
+                Err(Unasked::TooMany) => {
+                    let error = RpcError::new(code::INTERNAL_ERROR, "too many requests at once");
+                    let body = frame::answer(&String::from_utf8_lossy(&frame[id]), &Err(error));
+                    vec![reply(Replied { epoch: lane.epoch(), body }, self.version)]
+                }
+                Err(Unasked::Id) => Vec::new(),
+            },
+            ScannedFrame::Notification { method, .. } if is_cancellation(&frame[method.clone()]) => {
+                self.asked.taken_back(lane.epoch(), &frame).map(Act::Frame).into_iter().collect()
+            }
+            ScannedFrame::Notification { .. } => vec![Act::Frame(frame)],
+            ScannedFrame::Batch(items) => {
+                let items = items.into_iter().filter(|it| frame[it.clone()].first() == Some(&b'{'));
+                items.flat_map(|it| self.frame(lane, frame.slice(it))).collect()
+            }
+        }
+    }
+
+    /// A lane that ended without an answer.
+    pub(crate) fn lane_ended(&mut self, id: RequestId, why: StreamError) -> Vec<Act> {
+        match why {
+            StreamError::Lost(fault) => {
+                let message =
+                    format!("the answer was lost, and it is not known whether the request ran: {fault}");
+                self.fail(id, RpcError::new(code::INTERNAL_ERROR, message))
+            }
+            StreamError::TooLarge(limit) => {
+                let message = format!("the answer is larger than the {limit} bytes that a message may have");
+                self.fail(id, RpcError::new(code::INTERNAL_ERROR, message))
+            }
+            StreamError::Refused(fault) => self.fail(id, refusal(fault)),
+            StreamError::NotExecuted(epoch) => self.not_executed(id, epoch),
+        }
+    }
+
+    /// The connection is over.
+    pub(crate) fn ended(&mut self, ended: &Disconnect) -> Vec<Act> {
+        self.over = true;
+        let message = format!("the server is no longer available: {ended}");
+        self.fail_all(&RpcError::new(code::INTERNAL_ERROR, message))
+    }
+
+    /// The server has not answered in time.
+    pub(crate) fn fail_all(&mut self, error: &RpcError) -> Vec<Act> {
+        self.held.clear();
+        self.reopening = None;
+        std::mem::take(&mut self.waiting).into_keys().map(|id| Act::Fail(id, error.clone())).collect()
+    }
+
+    fn tell(&self, method: Cow<'static, str>, version: Option<ProtocolVersion>, body: Bytes) -> Act {
+        let head = MessageHead::new(None, method, version);
+        Act::Send(Outbound::Send(OutboundMessage { epoch: Epoch(self.epoch), head, body }))
+    }
+
+    fn answer(&mut self, id: RequestId, is_error: bool, payload: usize, frame: Bytes) -> Vec<Act> {
+        if self.reopening == Some(id) {
+            return self.reopened(is_error, &frame, payload);
+        }
+        // What nobody waits for, or no longer, is not handed on: the SDK would have to guess whose it is.
+        let Some(waiting) = self.waiting.remove(&id) else { return Vec::new() };
+        self.answered = true;
+        if waiting.message.head.method == "initialize" && !is_error {
+            self.version = negotiated(&frame, payload);
+        }
+        vec![Act::Frame(frame)]
+    }
+
+    fn fail(&mut self, id: RequestId, error: RpcError) -> Vec<Act> {
+        if self.reopening == Some(id) {
+            return self.not_reopened(&error);
+        }
+        match self.waiting.remove(&id) {
+            Some(_) => {
+                self.answered = true;
+                vec![Act::Fail(id, error)]
+            }
+            None => Vec::new(),
+        }
+    }
+
+    fn not_executed(&mut self, id: RequestId, epoch: Epoch) -> Vec<Act> {
+        let Some(waiting) = self.waiting.get_mut(&id) else {
+            return match self.reopening == Some(id) {
+                true => self.not_reopened(&RpcError::new(code::INTERNAL_ERROR, "it was forgotten at once")),
+                false => Vec::new(),
+            };
+        };
+        waiting.repeats += 1;
+        let (Some(opening), true) = (self.opening.clone(), waiting.repeats <= MOST_REPEATS) else {
+            let message = "the server has forgotten the session, and did not run the request";
+            return self.fail(id, RpcError::new(code::INTERNAL_ERROR, message));
+        };
+        if self.reopening.is_some() {
+            self.held.push(id);
+            return Vec::new();
+        }
+        if epoch < Epoch(self.epoch) {
+            return self.again(&[id]);
+        }
+        self.epoch += 1;
+        self.version = None;
+        self.held.push(id);
+        let own = OWN_IDS + self.own_ids;
+        self.own_ids += 1;
+        self.reopening = Some(own);
+        match numbered(&opening, own) {
+            Some(body) => {
+                let head = MessageHead::new(Some(own), "initialize".into(), None);
+                vec![Act::Send(Outbound::Send(OutboundMessage { epoch: Epoch(self.epoch), head, body }))]
+            }
+            None => self.not_reopened(&RpcError::new(code::INTERNAL_ERROR, "its opening cannot be repeated")),
+        }
+    }
+
+    fn reopened(&mut self, is_error: bool, frame: &Bytes, payload: usize) -> Vec<Act> {
+        if is_error {
+            let error = payload_of::<RpcError>(frame, payload);
+            return self.not_reopened(&error.unwrap_or_else(|| RpcError::new(code::INTERNAL_ERROR, "")));
+        }
+        self.reopening = None;
+        self.version = negotiated(frame, payload);
+        let told = self.opened.clone();
+        let told = told.map(|body| self.tell("notifications/initialized".into(), self.version, body));
+        let held = std::mem::take(&mut self.held);
+        told.into_iter().chain(self.again(&held)).collect()
+    }
+
+    fn not_reopened(&mut self, error: &RpcError) -> Vec<Act> {
+        self.reopening = None;
+        let message =
+            format!("the server had forgotten the session, and it could not be opened again: {error}");
+        let error = RpcError::new(code::INTERNAL_ERROR, message);
+        let held = std::mem::take(&mut self.held);
+        held.into_iter().flat_map(|id| self.fail(id, error.clone())).collect()
+    }
+
+    /// Sends requests once more, in the session that is open now.
+    fn again(&mut self, ids: &[RequestId]) -> Vec<Act> {
+        let mut res = Vec::new();
+        for id in ids {
+            if let Some(Waiting { message, named, repeats: _ }) = self.waiting.get_mut(id) {
+                message.epoch = Epoch(self.epoch);
+                message.head.version = named.or(self.version);
+                res.push(Act::Send(Outbound::Send(message.clone())));
+            }
+        }
+        res
+    }
+}
+
+/// An answer of the SDK's on its way, in the session that asked.
+fn reply(Replied { epoch, body }: Replied, version: Option<ProtocolVersion>) -> Act {
+    let head = MessageHead::new(None, Cow::Borrowed(""), version);
+    Act::Send(Outbound::Send(OutboundMessage { epoch, head, body }))
+}
+
+/// Is this the JSON text of the method that takes a request back?
+fn is_cancellation(method: &[u8]) -> bool {
+    serde_json::from_slice::<Cow<'_, str>>(method).is_ok_and(|it| it == "notifications/cancelled")
+}
+
+/// What a refused request is told: the server's own error where it had one.
+fn refusal(fault: RequestError) -> RpcError {
+    match fault.error {
+        Some(error) => error,
+        None => RpcError::new(code::INTERNAL_ERROR, fault.message),
+    }
+}
+
+fn payload_of<T: for<'de> Deserialize<'de>>(frame: &[u8], payload: usize) -> Option<T> {
+    let mut values = serde_json::Deserializer::from_slice(&frame[payload..]).into_iter::<T>();
+    values.next()?.ok()
+}
+
+fn negotiated(frame: &[u8], payload: usize) -> Option<ProtocolVersion> {
+    #[derive(Deserialize)]
+    struct Opened {
+        #[serde(rename = "protocolVersion")]
+        version: String,
+    }
+    payload_of::<Opened>(frame, payload)?.version.parse().ok()
+}
+
+/// The same request under another number.
+fn numbered(body: &[u8], id: RequestId) -> Option<Bytes> {
+    let mut members: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(body).ok()?;
+    members.insert("id".to_owned(), RawValue::from_string(id.to_string()).ok()?);
+    serde_json::to_vec(&members).ok().map(Bytes::from)
+}
+
+#[cfg(test)]
+mod tests;
