@@ -1,10 +1,12 @@
-//! What a request costs at the gateway: `cargo bench -p mcp-gateway [-- SECONDS]` prints requests a second, one by one and
-//! several at once, over sockets of this machine, before servers in this process that answer at once; and, where
-//! valgrind is installed, instructions a request: the slope between a short and a long run, which does not depend on
-//! what else the machine does. The client, written by hand, and the server are in these figures.
+//! Costs of requests at the gateway.
 //!
-//! `cargo bench -p mcp-gateway -- clients COUNT` has so many clients begin a session each, call, listen or call again, and
-//! vanish; and prints what the process has before, with them, and when they were idle for too long.
+//! `cargo bench -p mcp-gateway [-- SECONDS]` prints requests per second with one and with several clients, over local
+//! sockets and in front of in-process servers. With valgrind it also prints instructions per request: the difference
+//! between a short and a long run, which does not depend on the load of the machine. The figures include the client
+//! and the server.
+//!
+//! `cargo bench -p mcp-gateway -- clients COUNT` lets clients start a session each, call or listen, and vanish. It
+//! prints the resources of the process before, with the clients, and after their sessions ended.
 
 #![expect(clippy::print_stdout, reason = "its few lines of output are what it is for")]
 
@@ -29,11 +31,11 @@ use mcp_transport::{Dial, Disconnect, DisconnectReason, HandshakeMode, Link, Out
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// How many servers there are, and how many tools each has.
+/// The number of servers, and of tools of each.
 const SERVERS: usize = 10;
 const TOOLS: usize = 23;
 
-/// What is asked: a name for it, the revision that asks, and a request.
+/// The measured requests.
 const KINDS: [&str; 5] = ["ping", "tools/list", "tools/call", "modern tools/list", "modern tools/call"];
 
 const TEXT: &str =
@@ -65,7 +67,7 @@ fn measure(time: Duration) -> Outcome<()> {
     Ok(())
 }
 
-/// How many requests a second so many clients have answered.
+/// Requests per second with this number of clients.
 fn rate(address: SocketAddr, kind: &str, clients: usize, time: Duration) -> Outcome<f64> {
     let (answered, over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     let mut threads = Vec::new();
@@ -92,7 +94,7 @@ fn rate(address: SocketAddr, kind: &str, clients: usize, time: Duration) -> Outc
     Ok(many as f64 / elapsed.as_secs_f64())
 }
 
-/// Instructions a request, where they can be counted.
+/// Instructions per request, if valgrind is installed.
 fn instructions(kind: &str) -> Outcome<Option<u64>> {
     let (few, many) = (200, 1200);
     let (Some(few_cost), Some(many_cost)) = (counted(kind, few)?, counted(kind, many)?) else {
@@ -101,7 +103,7 @@ fn instructions(kind: &str) -> Outcome<Option<u64>> {
     Ok(Some(many_cost.saturating_sub(few_cost) / (many - few)))
 }
 
-/// Runs so many requests in a process of its own under valgrind, and gives the instructions of all of it.
+/// The instructions of a process that sends this number of requests.
 fn counted(kind: &str, times: u64) -> Outcome<Option<u64>> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
@@ -115,7 +117,7 @@ fn counted(kind: &str, times: u64) -> Outcome<Option<u64>> {
     Ok(Some(total.ok_or("valgrind does not say how many instructions there were")?))
 }
 
-/// So many requests, one after another.
+/// Sends requests one after another.
 fn count(kind: &str, times: u64) -> Outcome<()> {
     let served = Served::start()?;
     let mut client = Client::open(served.address, kind)?;
@@ -125,10 +127,10 @@ fn count(kind: &str, times: u64) -> Outcome<()> {
     Ok(())
 }
 
-/// How long sessions may lie unused before clients who vanished count as gone.
+/// How long a session may be unused before it ends.
 const IDLE: Duration = Duration::from_secs(2);
 
-/// Clients that come and vanish.
+/// Measures clients that vanish.
 fn clients(count: usize) -> Outcome<()> {
     let bounds = Bounds {
         sessions: 2 * count,
@@ -146,7 +148,7 @@ fn clients(count: usize) -> Outcome<()> {
         for number in 0..count {
             let mut client = Client::open(served.address, "tools/call")?;
             if number % 2 == 0 {
-                // Half of them listen, and a stream counts as use for as long as it is open.
+                // An open stream counts as use.
                 let listen = String::from_utf8(client.request.clone())?;
                 let head = listen.split("\r\n\r\n").next().unwrap_or_default().replacen("POST", "GET", 1);
                 let head: Vec<&str> = head.lines().filter(|it| !it.starts_with("content-")).collect();
@@ -173,7 +175,7 @@ fn clients(count: usize) -> Outcome<()> {
     Ok(())
 }
 
-/// A gateway that serves.
+/// A running gateway.
 struct Served {
     address: SocketAddr,
     gateway: Gateway,
@@ -185,7 +187,7 @@ impl Served {
         Served::bounded(Bounds::default())
     }
 
-    /// Prints what there is now.
+    /// Prints the current resources.
     fn line(&self, what: &str) -> Outcome<()> {
         let tasks = self.runtime.metrics().num_alive_tasks();
         let files = std::fs::read_dir("/proc/self/fd")?.count();
@@ -216,12 +218,12 @@ impl Served {
     }
 }
 
-/// One connection, which asks the same again and again.
+/// A connection that sends the same request repeatedly.
 struct Client {
     stream: TcpStream,
     request: Vec<u8>,
     answer: Vec<u8>,
-    /// What is read at once. Kept, for clearing it anew each time would cost as much as the gateway does.
+    /// A buffer that is kept, because clearing a new one would cost as much as the gateway.
     part: Box<[u8]>,
 }
 
@@ -275,7 +277,7 @@ impl Client {
         Ok(res)
     }
 
-    /// Asks, and reads the answer to its end.
+    /// Sends the request and reads the response.
     fn ask(&mut self) -> std::io::Result<()> {
         self.stream.write_all(&self.request)?;
         self.answer.clear();
@@ -304,7 +306,7 @@ fn request(address: SocketAddr, headers: &str, method: &str, params: &str) -> Ve
     format!("{head}{body}").into_bytes()
 }
 
-/// How long a response is whose head is there.
+/// The length of a response with a complete head.
 fn length(response: &[u8]) -> Option<usize> {
     let text = std::str::from_utf8(response).ok()?;
     let head = text.find("\r\n\r\n")? + 4;
@@ -312,7 +314,7 @@ fn length(response: &[u8]) -> Option<usize> {
     Some(head + body.parse::<usize>().ok()?)
 }
 
-/// A server in this process.
+/// An in-process server.
 struct Echo;
 
 impl Dial for Echo {

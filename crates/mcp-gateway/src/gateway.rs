@@ -17,13 +17,12 @@ use crate::limits::counters::Counters;
 use crate::lists::cache::ListingCache;
 use crate::lists::gateway_resources::GatewayResource;
 use crate::lists::listing::Listing;
-use crate::methods::initialize::Handshake;
 use crate::protocol::request_state::StateSealer;
 use crate::session::dialogs::Dialogs;
 use crate::session::known_lists::KnownLists;
 use crate::session::pending_input::PendingInputs;
 use crate::session::registry::{CapacityError, Insertion, SessionRegistry};
-use crate::session::state::{Session, SessionParams};
+use crate::session::state::{Handshake, Session, SessionParams};
 
 /// How long requests wait for servers that start together with the gateway.
 const STARTUP_WAIT: Duration = Duration::from_secs(15);

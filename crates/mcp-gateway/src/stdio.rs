@@ -17,7 +17,6 @@ use crate::access::scope::Scope;
 use crate::gateway::{Gateway, GatewayInner};
 use crate::limits::byte_budget::MIN_COUNTED_BYTES;
 use crate::methods::{self, initialize};
-use crate::notifications::resource_subscriptions::ResourceSubscriptions;
 use crate::notifications::subscribe::SubscriptionRequest;
 use crate::notifications::watch::{Change, ChangeWatcher, session_notification};
 use crate::protocol::frame::{self, Incoming, Notification, Request};
@@ -26,6 +25,7 @@ use crate::protocol::response;
 use crate::session::caller::{Caller, ClientFeatures};
 use crate::session::known_lists::KnownLists;
 use crate::session::outbound_queue::{MessageReceiver, MessageSender, message_channel};
+use crate::session::resource_subscriptions::ResourceSubscriptions;
 use crate::session::running_requests::RunningRequests;
 use crate::session::state::Session;
 
@@ -38,9 +38,9 @@ pub async fn serve_stdio(
 ) {
     let gateway = gateway.inner();
     let (sender, messages) = message_channel(&gateway.options.bounds);
-    let gone = CancellationToken::new();
-    let mut writing = JoinSet::new();
-    writing.spawn(write(messages, output, gateway.options.bounds.send, gone.clone()));
+    let client_gone = CancellationToken::new();
+    let mut writer = JoinSet::new();
+    writer.spawn(write(messages, output, gateway.options.bounds.send, client_gone.clone()));
     let client = StdioClient {
         gateway: Arc::clone(gateway),
         scope: Arc::new(gateway.options.scope.clone()),
@@ -50,13 +50,13 @@ pub async fn serve_stdio(
         dialog: Arc::new(gateway.host.dialog(mcp_host::DialogId::new(crate::access::secret_id::secret_id()))),
         owner: CallerId::unique(),
         principal: Principal::of_pipe(),
-        places: Arc::new(Semaphore::new(gateway.options.bounds.requests_per_client.max(1) * 2)),
+        permits: Arc::new(Semaphore::new(gateway.options.bounds.requests_per_client.max(1) * 2)),
     };
     let client = Arc::new(client);
     let mut tasks = JoinSet::new();
     tokio::select! {
         () = read(&client, input, &mut tasks) => {}
-        () = gone.cancelled() => {}
+        () = client_gone.cancelled() => {}
     }
     client.running.cancel_all();
     if let Some(session) = client.session() {
@@ -66,11 +66,11 @@ pub async fn serve_stdio(
     gateway.pending_inputs.drop_client(&client.principal);
     drop(client);
     // Pending responses are written before the end.
-    let written = async { while writing.join_next().await.is_some() {} };
+    let written = async { while writer.join_next().await.is_some() {} };
     if timeout(gateway.options.bounds.send, written).await.is_err() {
         tracing::warn!("the client does not read its last responses");
     }
-    writing.shutdown().await;
+    writer.shutdown().await;
 }
 
 /// The client on stdio.
@@ -87,7 +87,7 @@ struct StdioClient {
     /// The identity of this connection.
     principal: Principal,
     /// Permits for requests whose responses are not written yet.
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 /// Writes messages. A client that takes nothing for `patience` counts as gone, because the end of its input would not
@@ -96,7 +96,7 @@ async fn write(
     mut messages: MessageReceiver,
     mut output: impl AsyncWrite + Unpin,
     patience: Duration,
-    gone: CancellationToken,
+    client_gone: CancellationToken,
 ) {
     while let Some(message) = messages.next().await {
         let mut lines = Vec::with_capacity(message.len() + 1);
@@ -113,27 +113,28 @@ async fn write(
         while !rest.is_empty() {
             match timeout(patience, output.write(rest)).await {
                 Ok(Ok(written @ 1..)) => rest = &rest[written..],
-                Ok(Ok(0) | Err(_)) => return gone.cancel(),
+                Ok(Ok(0) | Err(_)) => return client_gone.cancel(),
                 Err(_) => {
                     tracing::warn!("the client does not read");
-                    return gone.cancel();
+                    return client_gone.cancel();
                 }
             }
         }
         if !matches!(timeout(patience, output.flush()).await, Ok(Ok(()))) {
-            return gone.cancel();
+            return client_gone.cancel();
         }
     }
 }
 
 async fn read(client: &Arc<StdioClient>, input: impl AsyncRead + Unpin, tasks: &mut JoinSet<()>) {
-    let most = client.gateway.options.bounds.message_bytes;
+    let max_bytes = client.gateway.options.bounds.message_bytes;
     let mut input = BufReader::new(input);
     loop {
-        let line = match line(&mut input, most).await {
+        let line = match read_line(&mut input, max_bytes).await {
             Ok(Some(InputLine::Whole(line))) => line,
             Ok(Some(InputLine::TooLong)) => {
-                let error = RpcError::new(code::INVALID_REQUEST, format!("a message may have {most} bytes"));
+                let error =
+                    RpcError::new(code::INVALID_REQUEST, format!("a message may have {max_bytes} bytes"));
                 if client.sender.send_response(response::error(None, &error)).await.is_err() {
                     return;
                 }
@@ -148,7 +149,7 @@ async fn read(client: &Arc<StdioClient>, input: impl AsyncRead + Unpin, tasks: &
         let line = match line.len() {
             0..MIN_COUNTED_BYTES => line,
             // Reading stops until the budget has room.
-            many => client.gateway.budget.acquire(many).await.attach(line),
+            bytes => client.gateway.budget.acquire(bytes).await.attach(line),
         };
         if client.take(line, tasks).await.is_err() {
             return;
@@ -162,27 +163,29 @@ enum InputLine {
 }
 
 /// The next line. A line that is too long is skipped. `None` at the end of the input.
-async fn line(input: &mut (impl AsyncBufReadExt + Unpin), most: usize) -> std::io::Result<Option<InputLine>> {
-    let mut res = Vec::new();
+async fn read_line(
+    input: &mut (impl AsyncBufReadExt + Unpin),
+    max_bytes: usize,
+) -> std::io::Result<Option<InputLine>> {
+    let mut line = Vec::new();
     let mut is_too_long = false;
     loop {
         let found = input.fill_buf().await?;
         if found.is_empty() {
-            return Ok((!res.is_empty()).then(|| InputLine::Whole(res.into())));
+            return Ok((!line.is_empty()).then(|| InputLine::Whole(line.into())));
         }
         let end = memchr::memchr(b'\n', found);
         let part = &found[..end.unwrap_or(found.len())];
-        match is_too_long || res.len() + part.len() > most {
-            true => {
-                is_too_long = true;
-                res = Vec::new();
-            }
-            false => res.extend_from_slice(part),
+        if is_too_long || line.len() + part.len() > max_bytes {
+            is_too_long = true;
+            line = Vec::new();
+        } else {
+            line.extend_from_slice(part);
         }
-        let used = end.map_or(found.len(), |it| it + 1);
+        let used = end.map_or(found.len(), |end| end + 1);
         input.consume(used);
         if end.is_some() {
-            return Ok(Some(if is_too_long { InputLine::TooLong } else { InputLine::Whole(res.into()) }));
+            return Ok(Some(if is_too_long { InputLine::TooLong } else { InputLine::Whole(line.into()) }));
         }
     }
 }
@@ -198,11 +201,9 @@ impl StdioClient {
         line: Bytes,
         tasks: &mut JoinSet<()>,
     ) -> Result<(), crate::session::outbound_queue::SendError> {
-        let batches = self.session().is_some_and(|it| it.version == mcp_model::ProtocolVersion::V2025_03_26);
-        let messages = match batches {
-            true => frame::read_many(&line),
-            false => Ok(vec![frame::read(&line)]),
-        };
+        let has_batches =
+            self.session().is_some_and(|it| it.version == mcp_model::ProtocolVersion::V2025_03_26);
+        let messages = if has_batches { frame::read_many(&line) } else { Ok(vec![frame::read(&line)]) };
         let messages = match messages {
             Ok(messages) => messages,
             Err(it) => return self.sender.send_response(response::error(it.id.as_ref(), &it.error)).await,
@@ -237,8 +238,8 @@ impl StdioClient {
     ) -> Result<(), crate::session::outbound_queue::SendError> {
         if request.method == "initialize" && !request.meta.is_modern() {
             self.gateway.wait_for_startup().await;
-            let answer = self.initialize(&request, tasks);
-            return self.sender.send_response(answer).await;
+            let response = self.initialize(&request, tasks);
+            return self.sender.send_response(response).await;
         }
         let caller = match self.caller(&request.meta) {
             Ok(caller) => caller,
@@ -249,31 +250,31 @@ impl StdioClient {
             Ok(guard) => guard,
             Err(error) => return self.sender.send_response(response::error(Some(&request.id), &error)).await,
         };
-        let place = Arc::clone(&self.places).acquire_owned().await.expect("it is never closed");
+        let permit = Arc::clone(&self.permits).acquire_owned().await.expect("the semaphore is never closed");
         let client = Arc::clone(self);
         tasks.spawn(async move {
             let id = request.id.clone();
-            let listens = request.method == "subscriptions/listen";
-            let answered = tokio::select! {
+            let is_subscription = request.method == "subscriptions/listen";
+            let result = tokio::select! {
                 biased;
                 () = guard.cancelled() => return,
-                answered = async {
+                result = async {
                     match caller.era() {
-                        Era::Modern if listens => client.listen(&caller, &request).await,
+                        Era::Modern if is_subscription => client.listen(&caller, &request).await,
                         Era::Modern => client.gateway.handle_stateless(caller, Arc::new(request)).await,
                         Era::Legacy => client.gateway.handle_boxed(&caller, &request).await,
                     }
-                } => answered,
+                } => result,
             };
-            let answer = match answered {
+            let response = match result {
                 Ok(result) => client.gateway.budget.track(response::result(&id, &result)),
                 Err(error) => response::error(Some(&id), &error),
             };
             drop(guard);
             // The client may be gone.
-            let _ = client.sender.send_response(answer).await;
+            let _ = client.sender.send_response(response).await;
             // Held until the response is queued, so a client that does not read sends no more requests.
-            drop(place);
+            drop(permit);
         });
         Ok(())
     }
@@ -343,27 +344,29 @@ impl StdioClient {
 
     /// Sends change notifications until the request is cancelled.
     async fn listen(&self, caller: &Caller, request: &Request) -> Result<Bytes, RpcError> {
-        let mut wanted = SubscriptionRequest::read(request)?;
-        let agreed = self.gateway.subscribe_all(caller, request, &wanted.updates).await;
-        let subscribed = ResourceSubscriptions::of(agreed);
-        wanted.updates = subscribed.uris();
+        let mut subscription = SubscriptionRequest::read(request)?;
+        let accepted = self.gateway.subscribe_all(caller, request, &subscription.updates).await;
+        let subscribed = ResourceSubscriptions::of(accepted);
+        subscription.updates = subscribed.uris();
         let told = Mutex::new(KnownLists::of(&self.gateway.listing(&caller.scope)));
         let mut watching = ChangeWatcher::new(&self.gateway, &caller.scope);
-        let gone = |_| RpcError::new(code::INTERNAL_ERROR, "the client has no open stream");
-        self.sender.send_response(wanted.acknowledgement()).await.map_err(gone)?;
+        let client_gone = |_| RpcError::new(code::INTERNAL_ERROR, "the client has no open stream");
+        self.sender.send_response(subscription.acknowledgement()).await.map_err(client_gone)?;
         loop {
             let messages: Vec<Bytes> = match watching.next(&told).await {
                 Change::Lists(changed) => changed
                     .into_iter()
-                    .filter(|it| wanted.includes(*it))
-                    .map(|it| wanted.list_changed(it))
+                    .filter(|it| subscription.includes(*it))
+                    .map(|it| subscription.list_changed(it))
                     .collect(),
-                Change::Server(event) => {
-                    subscribed.updated(&event).map(|it| wanted.resource_updated(it)).into_iter().collect()
-                }
+                Change::Server(event) => subscribed
+                    .updated(&event)
+                    .map(|it| subscription.resource_updated(it))
+                    .into_iter()
+                    .collect(),
             };
             for message in messages {
-                self.sender.send_response(message).await.map_err(gone)?;
+                self.sender.send_response(message).await.map_err(client_gone)?;
             }
         }
     }

@@ -7,7 +7,7 @@ pub(super) static MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mc
 pub(super) static MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
 pub(super) static MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
 pub(super) static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// [`DIALOG_HEADER`](super::DIALOG_HEADER).
+/// [`DIALOG_HEADER`](crate::protocol::meta::DIALOG_HEADER).
 pub(super) static MCP_HOST_DIALOG: HeaderName = HeaderName::from_static("mcp-host-dialog");
 /// The headers that select, in the order of [`SELECTIONS`](crate::access::scope::SELECTIONS).
 pub(super) static MCP_HOST_SELECTIONS: [HeaderName; 4] = [

@@ -40,9 +40,6 @@ use crate::access::tokens::Tokens;
 
 pub use server::HttpServer;
 
-/// The header in which a client without sessions names its dialog.
-pub const DIALOG_HEADER: &str = "Mcp-Host-Dialog";
-
 /// Options of the HTTP server.
 #[derive(Debug, Clone, Default)]
 pub struct HttpOptions {

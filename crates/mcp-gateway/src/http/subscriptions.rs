@@ -13,13 +13,13 @@ use super::errors::refusal;
 use super::response::Response;
 use super::server::AppState;
 use super::sse;
-use crate::notifications::resource_subscriptions::ResourceSubscriptions;
 use crate::notifications::subscribe::SubscriptionRequest;
 use crate::notifications::watch::{Change, ChangeWatcher};
 use crate::protocol;
 use crate::protocol::frame::Request;
 use crate::session::caller::Caller;
 use crate::session::known_lists::KnownLists;
+use crate::session::resource_subscriptions::ResourceSubscriptions;
 
 /// Opens the stream. `held` is dropped with it.
 pub(super) async fn listen(

@@ -155,9 +155,9 @@ impl DefinitionList {
 
     /// The text of consecutive entries, with commas between them.
     pub(crate) fn text(&self, range: Range<usize>) -> &[u8] {
-        match range.is_empty() {
-            true => &[],
-            false => &self.text[self.items[range.start].range.start..self.items[range.end - 1].range.end],
+        if range.is_empty() {
+            return &[];
         }
+        &self.text[self.items[range.start].range.start..self.items[range.end - 1].range.end]
     }
 }

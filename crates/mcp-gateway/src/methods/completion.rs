@@ -71,9 +71,9 @@ impl RequestContext<'_> {
         let CompletedArgument { name, value } = argument;
         let known = context.and_then(|it| it.arguments).unwrap_or_default().into_iter().collect();
         let argument = CompletionArgument { name, value, context: known };
-        let asking = self.host_request(Some(server), "", &["ref", "argument", "context"])?;
-        let received = self.gateway.host.complete_raw(&of, &argument, asking).await;
-        self.check_result(received.map_err(|it| self.call_error(it))?, "")
+        let options = self.request_options(Some(server), "", &["ref", "argument", "context"])?;
+        let result = self.gateway.host.complete_raw(&of, &argument, options).await;
+        self.check_result(result.map_err(|error| self.call_error(error))?, "")
     }
 
     /// Sets the session's log level.

@@ -12,19 +12,11 @@ use super::LIST_TTL_MS;
 use crate::access::scope::Scope;
 use crate::gateway::GatewayInner;
 use crate::protocol::json_splice;
+use crate::protocol::meta::MAX_CAPABILITY_BYTES;
+use crate::session::state::Handshake;
 
 /// Maximum size of the combined instructions in bytes. Instructions that do not fit are left out.
 const MAX_INSTRUCTION_BYTES: usize = 16 * 1024;
-
-/// Maximum size of a client's capabilities in bytes, because they are stored. Larger ones count as none.
-pub(crate) const MAX_CAPABILITY_BYTES: usize = 64 * 1024;
-
-/// The negotiated parameters of a session.
-pub(crate) struct Handshake {
-    pub(crate) version: ProtocolVersion,
-    /// The client's capabilities.
-    pub(crate) capabilities: RawJson,
-}
 
 #[derive(Deserialize)]
 struct InitializeParams<'a> {
@@ -37,12 +29,12 @@ struct InitializeParams<'a> {
 /// Reads the parameters of `initialize`. For an unknown version, or one without sessions, the latest version with
 /// sessions is used.
 pub(crate) fn read_handshake(params: &RawJson) -> Result<Handshake, RpcError> {
-    let wire: InitializeParams<'_> = params.read().map_err(|it| {
+    let raw: InitializeParams<'_> = params.read().map_err(|it| {
         RpcError::new(code::INVALID_PARAMS, format!("the parameters of `initialize` cannot be read: {it}"))
     })?;
-    let version = wire.version.parse().ok().filter(|it: &ProtocolVersion| it.era() == Era::Legacy);
+    let version = raw.version.parse().ok().filter(|it: &ProtocolVersion| it.era() == Era::Legacy);
     let fits = |it: &&RawValue| it.get().len() <= MAX_CAPABILITY_BYTES;
-    let capabilities = wire.capabilities.filter(fits).map(RawJson::copy_of).filter(RawJson::is_object);
+    let capabilities = raw.capabilities.filter(fits).map(RawJson::copy_of).filter(RawJson::is_object);
     Ok(Handshake {
         version: version.unwrap_or(ProtocolVersion::LATEST_LEGACY),
         capabilities: capabilities.unwrap_or_else(RawJson::empty_object),

@@ -79,8 +79,8 @@ impl GatewayInner {
             let call = self.pending_inputs.take(&state, &principal, responses, Instant::now())?;
             return self.pending_inputs.advance(call, &principal, wait).await;
         }
-        let answers = caller.features.supported_requests();
-        if answers == SupportedRequests::default() {
+        let supported = caller.features.supported_requests();
+        if supported == SupportedRequests::default() {
             return self.handle_boxed(&caller, &request).await;
         }
         let (input_requests, laid_down) = pending_input::input_channel();
@@ -94,38 +94,38 @@ impl GatewayInner {
     }
 
     /// Handles a request without boxing the future.
-    pub(crate) async fn handle(&self, asked: RequestContext<'_>) -> Result<Bytes, RpcError> {
+    pub(crate) async fn handle(&self, context: RequestContext<'_>) -> Result<Bytes, RpcError> {
         let counting = RequestTimer {
             counters: &self.counters,
-            method: &asked.request.method,
+            method: &context.request.method,
             begun: Instant::now(),
             outcome: None,
         };
-        let answered = self.dispatch(&asked).await;
+        let answered = self.dispatch(&context).await;
         counting.end(if answered.is_ok() { Outcome::Success } else { Outcome::Error });
         answered
     }
 
-    async fn dispatch(&self, asked: &RequestContext<'_>) -> Result<Bytes, RpcError> {
+    async fn dispatch(&self, context: &RequestContext<'_>) -> Result<Bytes, RpcError> {
         self.wait_for_startup().await;
-        let method = &*asked.request.method;
-        let era = asked.caller.era();
+        let method = &*context.request.method;
+        let era = context.caller.era();
         let result = match (method, era) {
-            ("tools/list", _) => return asked.list(ListKind::Tools),
-            ("prompts/list", _) => return asked.list(ListKind::Prompts),
-            ("resources/list", _) => return asked.list(ListKind::Resources),
-            ("resources/templates/list", _) => return asked.list(ListKind::Templates),
+            ("tools/list", _) => return context.list(ListKind::Tools),
+            ("prompts/list", _) => return context.list(ListKind::Prompts),
+            ("resources/list", _) => return context.list(ListKind::Resources),
+            ("resources/templates/list", _) => return context.list(ListKind::Templates),
             ("server/discover", Era::Modern) => {
-                return Ok(initialize::discover_result(self, &asked.caller.scope).into_bytes());
+                return Ok(initialize::discover_result(self, &context.caller.scope).into_bytes());
             }
-            ("tools/call", _) => asked.call_tool().await?,
-            ("prompts/get", _) => asked.get_prompt().await?,
-            ("resources/read", _) => asked.read_resource().await?,
-            ("completion/complete", _) => asked.complete().await?,
+            ("tools/call", _) => context.call_tool().await?,
+            ("prompts/get", _) => context.get_prompt().await?,
+            ("resources/read", _) => context.read_resource().await?,
+            ("completion/complete", _) => context.complete().await?,
             ("ping", Era::Legacy) => RawJson::empty_object(),
-            ("logging/setLevel", Era::Legacy) => asked.set_log_level().await?,
-            ("resources/subscribe", Era::Legacy) => asked.subscribe().await?,
-            ("resources/unsubscribe", Era::Legacy) => asked.unsubscribe().await?,
+            ("logging/setLevel", Era::Legacy) => context.set_log_level().await?,
+            ("resources/subscribe", Era::Legacy) => context.subscribe().await?,
+            ("resources/unsubscribe", Era::Legacy) => context.unsubscribe().await?,
             _ => return Err(unknown_method(method)),
         };
         let mut lacking = vec![("resultType", r#""complete""#)];
@@ -223,7 +223,7 @@ impl RequestContext<'_> {
     }
 
     /// A host request for something besides a tool, with the parameters that are forwarded.
-    fn host_request(
+    fn request_options(
         &self,
         server: Option<ServerId>,
         name: &str,

@@ -8,11 +8,11 @@ use crate::lists::definitions::Target;
 impl RequestContext<'_> {
     /// Renders a prompt.
     pub(super) async fn get_prompt(&self) -> Result<RawJson, RpcError> {
-        let (asked, arguments) = self.name_and_arguments()?;
-        let Target { server, name } = self.prompt(&asked)?;
-        let asking = self.host_request(Some(server), &asked, &["name", "arguments"])?;
-        let received = self.gateway.host.get_prompt_raw(&name, &arguments, asking).await;
-        self.check_result(received.map_err(|it| self.call_error(it))?, &asked)
+        let (requested_name, arguments) = self.name_and_arguments()?;
+        let Target { server, name } = self.prompt(&requested_name)?;
+        let options = self.request_options(Some(server), &requested_name, &["name", "arguments"])?;
+        let result = self.gateway.host.get_prompt_raw(&name, &arguments, options).await;
+        self.check_result(result.map_err(|error| self.call_error(error))?, &requested_name)
     }
 
     /// The prompt with this name.

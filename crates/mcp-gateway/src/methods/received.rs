@@ -20,8 +20,8 @@ const KIND: &str = "resultType";
 
 impl RequestContext<'_> {
     /// The result for the client. `name` is the name in the request.
-    pub(super) fn check_result(&self, received: RawResult, name: &str) -> Result<RawJson, RpcError> {
-        let RawResult { result, server, request_id: _ } = received;
+    pub(super) fn check_result(&self, raw: RawResult, name: &str) -> Result<RawJson, RpcError> {
+        let RawResult { result, server, request_id: _ } = raw;
         let failed = |what: &str| {
             RpcError::new(code::INTERNAL_ERROR, format!("MCPProtocolError: server '{server}' {what}"))
         };
@@ -56,23 +56,24 @@ impl RequestContext<'_> {
         if self.caller.era() == Era::Legacy || !self.may_need_input() {
             return Err(failed("requests input where that is not allowed"));
         }
-        let questions = match all("inputRequests").next() {
+        let requests = match all("inputRequests").next() {
             Some(it) => {
                 json_splice::ordered_members(it).ok_or_else(|| failed("requests input without an object"))?
             }
             None => Vec::new(),
         };
-        if questions.len() > MAX_INPUT_REQUESTS {
+        if requests.len() > MAX_INPUT_REQUESTS {
             return Err(failed(&format!("requests more than {MAX_INPUT_REQUESTS} inputs at once")));
         }
-        let answers = self.caller.features.supported_requests();
-        for (_, question) in &questions {
-            check_input_request(answers, question).map_err(|it| failed(&format!("requests input: {it}")))?;
+        let supported = self.caller.features.supported_requests();
+        for (_, request) in &requests {
+            check_input_request(supported, request).map_err(|it| failed(&format!("requests input: {it}")))?;
         }
         let Some(state) = all("requestState").next() else {
-            return match questions.is_empty() {
-                true => Err(failed("requests input without naming any")),
-                false => Ok(result),
+            return if requests.is_empty() {
+                Err(failed("requests input without naming any"))
+            } else {
+                Ok(result)
             };
         };
         let state = state.to_text().ok_or_else(|| failed("returned a `requestState` that is no string"))?;
@@ -82,8 +83,8 @@ impl RequestContext<'_> {
     }
 
     /// The error for a call without a result.
-    pub(super) fn call_error(&self, unanswered: RequestError) -> RpcError {
-        upstream_error::server_error(unanswered, &self.caller.features.capabilities)
+    pub(super) fn call_error(&self, request_error: RequestError) -> RpcError {
+        upstream_error::server_error(request_error, &self.caller.features.capabilities)
     }
 
     /// What a `requestState` is bound to.
@@ -102,13 +103,13 @@ impl RequestContext<'_> {
 }
 
 /// Checks that the client supports this request.
-fn check_input_request(answers: SupportedRequests, question: &RawJson) -> Result<(), String> {
-    let members = json_splice::ordered_members(question).ok_or("a server request must be a JSON object")?;
+fn check_input_request(supported: SupportedRequests, request: &RawJson) -> Result<(), String> {
+    let members = json_splice::ordered_members(request).ok_or("a server request must be a JSON object")?;
     let all = |key: &'static str| members.iter().filter(move |(name, _)| name == key).map(|(_, it)| it);
     if all("method").nth(1).is_some() || all("params").nth(1).is_some() {
         return Err("a server request repeats a member".to_owned());
     }
     let method = all("method").next().and_then(RawJson::to_text).ok_or("a server request has no `method`")?;
     let params = all("params").next().cloned().unwrap_or_else(RawJson::empty_object);
-    answers.check_params(&method, &params).map_err(|it| it.message)
+    supported.check_params(&method, &params).map_err(|it| it.message)
 }

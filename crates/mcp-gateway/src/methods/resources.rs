@@ -29,10 +29,10 @@ impl RequestContext<'_> {
             return Ok(own.read(&self.gateway.published()));
         }
         let server = self.resource_server(&uri)?;
-        let asking = self.host_request(server, &uri, &["uri"])?;
-        match self.gateway.host.read_resource_raw(&uri, asking).await {
-            Ok(received) => self.check_result(received, &uri),
-            Err(unanswered) => Err(self.resource_error(&uri, unanswered)),
+        let options = self.request_options(server, &uri, &["uri"])?;
+        match self.gateway.host.read_resource_raw(&uri, options).await {
+            Ok(result) => self.check_result(result, &uri),
+            Err(request_error) => Err(self.resource_error(&uri, request_error)),
         }
     }
 
@@ -66,8 +66,8 @@ impl RequestContext<'_> {
         }
     }
 
-    fn resource_error(&self, uri: &str, unanswered: RequestError) -> RpcError {
-        let RequestError { error: failure, rpc, server } = unanswered;
+    fn resource_error(&self, uri: &str, request_error: RequestError) -> RpcError {
+        let RequestError { error: failure, rpc, server } = request_error;
         match rpc {
             Some(error) if matches!(error.code, code::RESOURCE_NOT_FOUND | code::INVALID_PARAMS) => {
                 let code = self.resource_not_found(uri).code;
@@ -97,14 +97,14 @@ impl RequestContext<'_> {
     pub(super) async fn subscribe(&self) -> Result<RawJson, RpcError> {
         let uri = self.text("uri")?;
         let Some(session) = &self.caller.session else { return Ok(RawJson::empty_object()) };
-        if self.gateway_resource(&uri).is_none() && !session.subscriptions.has(&uri) {
+        if self.gateway_resource(&uri).is_none() && !session.subscriptions.contains(&uri) {
             if uri.len() > MAX_URI_BYTES {
                 let message = format!("a URI to subscribe to has at most {MAX_URI_BYTES} bytes");
                 return Err(RpcError::new(code::INVALID_PARAMS, message));
             }
-            session.subscriptions.has_room()?;
-            let asking = self.host_request(self.resource_server(&uri)?, &uri, &["uri"])?;
-            let subscribed = self.gateway.host.subscribe_resource(&uri, asking).await;
+            session.subscriptions.check_limit()?;
+            let options = self.request_options(self.resource_server(&uri)?, &uri, &["uri"])?;
+            let subscribed = self.gateway.host.subscribe_resource(&uri, options).await;
             session.subscriptions.add(subscribed.map_err(|it| self.resource_error(&uri, it))?);
         }
         Ok(RawJson::empty_object())
@@ -128,11 +128,11 @@ impl GatewayInner {
         request: &Request,
         uris: &[String],
     ) -> Vec<Subscription> {
-        let asked = RequestContext { gateway: self, caller, request, input_requests: None };
+        let context = RequestContext { gateway: self, caller, request, input_requests: None };
         let one = async |uri: &String| {
-            let server = asked.resource_server(uri).ok().filter(|_| uri.len() <= MAX_URI_BYTES)?;
-            let asking = RequestOptions { server, dialog: asked.dialog(), ..RequestOptions::default() };
-            let subscribed = self.host.subscribe_resource(uri, asking);
+            let server = context.resource_server(uri).ok().filter(|_| uri.len() <= MAX_URI_BYTES)?;
+            let options = RequestOptions { server, dialog: context.dialog(), ..RequestOptions::default() };
+            let subscribed = self.host.subscribe_resource(uri, options);
             tokio::time::timeout(SUBSCRIBE_WAIT, subscribed).await.ok()?.ok()
         };
         futures_util::future::join_all(uris.iter().map(one)).await.into_iter().flatten().collect()

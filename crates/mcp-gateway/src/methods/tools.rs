@@ -9,30 +9,29 @@ use serde_json::json;
 
 use super::RequestContext;
 use crate::access::scope::{LeasedServers, NameStyle, Scope};
-use crate::http::DIALOG_HEADER;
 use crate::lists::definitions::Target;
 use crate::lists::listing::Listing;
-use crate::protocol::meta::DIALOG_KEY;
+use crate::protocol::meta::{DIALOG_HEADER, DIALOG_KEY};
 
 impl RequestContext<'_> {
     /// Calls a tool.
     pub(super) async fn call_tool(&self) -> Result<RawJson, RpcError> {
-        let (asked, arguments) = self.name_and_arguments()?;
-        let (name, server) = self.tool(&asked)?;
+        let (requested_name, arguments) = self.name_and_arguments()?;
+        let (name, server) = self.tool(&requested_name)?;
         let call = ToolCall {
             dialog: self.dialog(),
             progress: self.progress_handler(),
             trace: self.request.meta.trace.clone(),
             caller: Some(self.upstream_caller()),
             meta: self.request.meta.raw.clone(),
-            extra_params: self.extra_params(server.as_ref(), &asked, &["name", "arguments"])?,
+            extra_params: self.extra_params(server.as_ref(), &requested_name, &["name", "arguments"])?,
             input: self.input_mode(),
             server,
             ..ToolCall::new(name, arguments)
         };
         match self.gateway.host.call_raw(call).await {
-            Ok(received) => self.check_result(received, &asked),
-            Err(unanswered) => self.tool_error(unanswered),
+            Ok(result) => self.check_result(result, &requested_name),
+            Err(request_error) => self.tool_error(request_error),
         }
     }
 
@@ -43,23 +42,23 @@ impl RequestContext<'_> {
             return Ok((name.clone(), Some(server.clone())));
         }
         // The host has the best error message, and resolves an unqualified name that is unique.
-        match self.caller.scope.is_all() {
-            true => {
-                let published = self.gateway.published();
-                let server = match published.catalog.find(name) {
-                    ToolLookup::Found(tool) => Some(tool.server.clone()),
-                    ToolLookup::Missing { .. } | ToolLookup::Ambiguous(_) => None,
-                };
-                Ok((name.to_owned(), server))
-            }
-            // A tool that nothing lists may belong to a server that is down, which the host knows.
-            false if self.sees_all_that_is_shared() && self.is_missing(name) => Ok((name.to_owned(), None)),
-            false => Err(self.hidden(&listing, name)),
+        if self.caller.scope.is_all() {
+            let published = self.gateway.published();
+            let server = match published.catalog.find(name) {
+                ToolLookup::Found(tool) => Some(tool.server.clone()),
+                ToolLookup::Missing { .. } | ToolLookup::Ambiguous(_) => None,
+            };
+            return Ok((name.to_owned(), server));
         }
+        // A tool that nothing lists may belong to a server that is down, which the host knows.
+        if self.sees_all_shared_tools() && self.is_missing(name) {
+            return Ok((name.to_owned(), None));
+        }
+        Err(self.hidden_tool_error(&listing, name))
     }
 
     /// Whether only leased servers are hidden from the client.
-    fn sees_all_that_is_shared(&self) -> bool {
+    fn sees_all_shared_tools(&self) -> bool {
         self.caller.scope.is_whole() && self.caller.scope.names == NameStyle::Exposed
     }
 
@@ -69,7 +68,7 @@ impl RequestContext<'_> {
     }
 
     /// The error for a tool that the client does not see. It does not reveal hidden tools.
-    fn hidden(&self, listing: &Listing, name: &str) -> RpcError {
+    fn hidden_tool_error(&self, listing: &Listing, name: &str) -> RpcError {
         if self.caller.scope.leased == LeasedServers::Hidden {
             let offered = Scope { leased: LeasedServers::Offered, ..(*self.caller.scope).clone() };
             if self.gateway.listing(&Arc::new(offered)).tool(name).is_some() {
@@ -96,14 +95,14 @@ impl RequestContext<'_> {
 
     /// A failed call. Invalid arguments become a result with an error, so that a model can correct them, if the
     /// version has that.
-    fn tool_error(&self, unanswered: RequestError) -> Result<RawJson, RpcError> {
-        let mends_itself = unanswered.error.kind == ErrorKind::Validation
-            && unanswered.rpc.is_none()
+    fn tool_error(&self, request_error: RequestError) -> Result<RawJson, RpcError> {
+        let is_correctable = request_error.error.kind == ErrorKind::Validation
+            && request_error.rpc.is_none()
             && self.caller.version >= ProtocolVersion::V2025_11_25;
-        if !mends_itself {
-            return Err(self.call_error(unanswered));
+        if !is_correctable {
+            return Err(self.call_error(request_error));
         }
-        let content = json!([{"type": "text", "text": unanswered.error.to_string()}]);
+        let content = json!([{"type": "text", "text": request_error.error.to_string()}]);
         Ok(RawJson::from_value(&json!({"content": content, "isError": true})).expect("its keys are strings"))
     }
 }

@@ -10,8 +10,8 @@ use tokio::sync::watch;
 
 use crate::access::scope::Scope;
 use crate::gateway::GatewayInner;
-use crate::notifications::resource_subscriptions::ResourceSubscriptions;
 use crate::session::known_lists::{KnownLists, ListChange};
+use crate::session::resource_subscriptions::ResourceSubscriptions;
 
 /// Watches the host for one client.
 pub(crate) struct ChangeWatcher {

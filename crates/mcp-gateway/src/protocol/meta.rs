@@ -8,12 +8,17 @@ use mcp_model::{LogLevel, ProtocolVersion, RawJson, RpcError, TraceContext, code
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::methods::initialize::MAX_CAPABILITY_BYTES;
 use crate::protocol::json_splice;
 use crate::protocol::params::Params;
 
 /// The member in which a client without a session names its dialog.
 pub const DIALOG_KEY: &str = "mcp-host/dialog";
+
+/// The header in which a client without a session names its dialog.
+pub const DIALOG_HEADER: &str = "Mcp-Host-Dialog";
+
+/// Maximum size of a client's capabilities in bytes, because they are stored. Larger ones count as none.
+pub(crate) const MAX_CAPABILITY_BYTES: usize = 64 * 1024;
 
 /// Maximum size of a progress token in bytes, because each progress notification repeats it.
 const MOST_TOKEN: usize = 256;
@@ -38,7 +43,7 @@ pub(crate) struct Meta {
 }
 
 #[derive(Deserialize)]
-struct Wire<'a> {
+struct RawMeta<'a> {
     #[serde(borrow, rename = "progressToken")]
     progress_token: Option<&'a RawValue>,
     #[serde(borrow, rename = "io.modelcontextprotocol/protocolVersion")]
@@ -59,28 +64,28 @@ impl Meta {
     /// Reads `_meta` from a request's parameters.
     pub(crate) fn of(params: &Params) -> Meta {
         let Some(meta) = params.get("_meta") else { return Meta::default() };
-        let Ok(wire) = meta.read::<Wire<'_>>() else { return Meta::default() };
+        let Ok(raw) = meta.read::<RawMeta<'_>>() else { return Meta::default() };
         let part = |it: &RawValue| meta.slice(it);
         let text = |it: Option<&RawValue>| it.and_then(|it| part(it).to_text().map(Cow::into_owned));
         let is_token = |it: &RawJson| matches!(it.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'));
-        let trace = text(wire.traceparent).and_then(|parent| {
-            let state = text(wire.tracestate);
+        let trace = text(raw.traceparent).and_then(|parent| {
+            let state = text(raw.tracestate);
             TraceContext::parse(&parent, state.as_deref()).ok()
         });
         Meta {
-            progress_token: wire
+            progress_token: raw
                 .progress_token
                 .filter(|it| it.get().len() <= MOST_TOKEN)
                 .map(part)
                 .filter(is_token),
-            version: text(wire.version),
-            capabilities: wire
+            version: text(raw.version),
+            capabilities: raw
                 .capabilities
                 .filter(|it| it.get().len() <= MAX_CAPABILITY_BYTES)
                 .map(part)
                 .filter(RawJson::is_object),
-            log_level: text(wire.log_level).and_then(|it| it.parse().ok()),
-            dialog: text(wire.dialog).filter(|it| !it.is_empty()),
+            log_level: text(raw.log_level).and_then(|it| it.parse().ok()),
+            dialog: text(raw.dialog).filter(|it| !it.is_empty()),
             trace,
             // The dialog's name is not forwarded to servers.
             raw: Some(json_splice::without_member(meta, DIALOG_KEY)).filter(RawJson::is_object),

@@ -26,9 +26,9 @@ pub(crate) fn call_error(failure: &HostError) -> RpcError {
 }
 
 /// The error for a call that a server refused.
-pub(crate) fn server_error(unanswered: RequestError, capabilities: &RawJson) -> RpcError {
-    let RequestError { error: failure, rpc, server: _ } = unanswered;
-    let Some(error) = rpc else { return call_error(&failure) };
+pub(crate) fn server_error(request_error: RequestError, capabilities: &RawJson) -> RpcError {
+    let RequestError { error: host_error, rpc, server: _ } = request_error;
+    let Some(error) = rpc else { return call_error(&host_error) };
     match error.code {
         // A server's protocol error concerns its connection to the host, not the client's connection.
         code::PARSE_ERROR

@@ -97,9 +97,10 @@ impl SupportedRequests {
             }
             "sampling/createMessage" => {
                 let mut tools = all("tools").chain(all("toolChoice"));
-                match tools.next().is_some() && self.sampling != Some(SamplingSupport::WithTools) {
-                    true => refused("the client does not support sampling with tools"),
-                    false => Ok(()),
+                if tools.next().is_some() && self.sampling != Some(SamplingSupport::WithTools) {
+                    refused("the client does not support sampling with tools")
+                } else {
+                    Ok(())
                 }
             }
             _ => Ok(()),
@@ -125,9 +126,10 @@ impl RawRequestHandler for SessionRequestHandler {
         let RawServerRequest { method, params } = question;
         self.supported.check_params(&method, &params)?;
         // If nothing reads the call's stream, the session's stream may still be open.
-        let sender = match self.sender.is_closed() {
-            true => self.session.stream().unwrap_or_else(|| self.sender.clone()),
-            false => self.sender.clone(),
+        let sender = if self.sender.is_closed() {
+            self.session.stream().unwrap_or_else(|| self.sender.clone())
+        } else {
+            self.sender.clone()
         };
         self.session.server_requests.send(&sender, &method, params.as_str(), self.limit).await
     }

@@ -12,11 +12,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::principal::Principal;
 use crate::access::scope::Scope;
-use crate::notifications::resource_subscriptions::ResourceSubscriptions;
 use crate::session::caller::ClientFeatures;
 use crate::session::event_log::EventLog;
 use crate::session::known_lists::KnownLists;
 use crate::session::outbound_queue::MessageSender;
+use crate::session::resource_subscriptions::ResourceSubscriptions;
 use crate::session::running_requests::RunningRequests;
 use crate::session::server_requests::ServerRequests;
 
@@ -50,6 +50,13 @@ pub(crate) struct Session {
     stream: Mutex<Option<(MessageSender, CancellationToken)>>,
     log_level: Mutex<Option<LogLevel>>,
     last_used: Mutex<Instant>,
+}
+
+/// The negotiated parameters of a session.
+pub(crate) struct Handshake {
+    pub(crate) version: ProtocolVersion,
+    /// The client's capabilities.
+    pub(crate) capabilities: RawJson,
 }
 
 /// The parameters of a new session.

@@ -1,4 +1,4 @@
-//! Clients that vanish, that do not read, that send too much.
+//! Limits: vanished clients, clients that do not read, oversized and slow requests.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use mcp_model::Secret;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::world::{World, initialize, until};
+use crate::support::{TestGateway, initialize, until};
 
 #[tokio::test]
 async fn vanished_clients_leave_no_sessions_or_leases() {
     let bounds = Bounds { idle: Duration::from_millis(300), ..Bounds::default() };
-    let world = World::bounded(bounds).await;
+    let world = TestGateway::bounded(bounds).await;
     let before = world.site.open();
     let mut streams = Vec::new();
     for number in 0..200 {
         let session = world.initialize(&[]).await;
-        // Some are in the middle of a call of what is leased when they vanish, some only listen.
+        // Some vanish during a call of a leased server, some while they listen.
         let name = if number % 20 == 0 { "own__sleep" } else { "demo__sleep" };
         let body = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{name}","arguments":{{"ms":100}}}}}}"#
@@ -43,7 +43,7 @@ async fn vanished_clients_leave_no_sessions_or_leases() {
 #[tokio::test]
 async fn client_that_does_not_read_blocks_no_other_client() {
     let bounds = Bounds { send: Duration::from_millis(500), ..Bounds::default() };
-    let world = World::bounded(bounds).await;
+    let world = TestGateway::bounded(bounds).await;
     let mut deaf = Vec::new();
     for _ in 0..8 {
         let session = world.initialize(&[]).await;
@@ -62,7 +62,7 @@ async fn client_that_does_not_read_blocks_no_other_client() {
     for _ in 0..20 {
         assert_eq!(world.post(&[("mcp-session-id", &session)], echo).await.status, 200);
     }
-    // Those who did not read are cut off: what was not sent to them by then never comes.
+    // They are disconnected before they get everything.
     tokio::time::sleep(Duration::from_millis(1500)).await;
     for mut stream in deaf {
         let mut read = Vec::new();
@@ -80,12 +80,12 @@ async fn oversized_and_slow_requests_are_refused() {
         receive: Duration::from_millis(300),
         ..Bounds::default()
     };
-    let world = World::bounded(bounds).await;
+    let world = TestGateway::bounded(bounds).await;
     let large =
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"x":"{}"}}}}"#, "x".repeat(3000));
     assert_eq!(world.post(&[], &large).await.status, 413);
 
-    // What is too long says so, also where its length is not said before; what is broken is not called too long.
+    // The limit applies with and without a declared length. A broken body has another status.
     let head =
         "POST /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n";
     let chunked = |body: &str| format!("{head}transfer-encoding: chunked\r\n\r\n{body}");
@@ -99,7 +99,7 @@ async fn oversized_and_slow_requests_are_refused() {
         assert_eq!(world.raw_to_end(&text).await.status, status, "{text}");
     }
 
-    // Heads and bodies that never end are not waited for.
+    // Incomplete heads and bodies time out.
     for begun in [
         "POST /mcp HTTP/1.1\r\nhost: localhost\r\n",
         "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{",
@@ -113,9 +113,9 @@ async fn oversized_and_slow_requests_are_refused() {
     world.end().await;
 }
 
-/// Begins sessions: gives of each the status, its id, and when to try again.
+/// Starts sessions. Returns the status, the session id and `Retry-After` of each.
 async fn begin(
-    world: &World,
+    world: &TestGateway,
     headers: &[(&str, &str)],
     count: usize,
 ) -> Vec<(u16, Option<String>, Option<String>)> {
@@ -132,7 +132,7 @@ async fn session_limit_evicts_only_own_sessions() {
     let bounds = Bounds { sessions_per_client: 4, ..Bounds::default() };
     let tokens = Tokens::read(&Secret::new("ann-0123456789abcdef name=ann")).unwrap();
     let options = GatewayOptions { bounds: bounds.clone(), ..GatewayOptions::default() };
-    let world = World::with(options, HttpOptions { tokens, ..HttpOptions::default() }).await;
+    let world = TestGateway::with(options, HttpOptions { tokens, ..HttpOptions::default() }).await;
     let ann = ("authorization", "Bearer ann-0123456789abcdef");
     let begun = begin(&world, &[ann], 6).await;
     assert_eq!(world.gateway.clients().0, 4);
@@ -143,13 +143,13 @@ async fn session_limit_evicts_only_own_sessions() {
     }
     world.end().await;
 
-    // Without tokens the oldest may be another one's: what was used just now stays.
-    let world = World::bounded(bounds).await;
+    // Without tokens a session may belong to another client, so recently used ones are protected.
+    let world = TestGateway::bounded(bounds).await;
     let begun = begin(&world, &[], 5).await;
     assert_eq!((begun[4].0, begun[4].2.as_deref()), (503, Some("60")));
     let first = begun[0].1.as_deref().unwrap();
     assert_eq!(world.post(&[("mcp-session-id", first)], ping).await.status, 200);
-    let (mut headers, body) = crate::world::modern("tools/list", None, "");
+    let (mut headers, body) = crate::support::modern("tools/list", None, "");
     for number in 0..5 {
         headers.retain(|it| it.0 != "mcp-host-dialog");
         headers.push(("mcp-host-dialog", number.to_string()));
@@ -162,7 +162,7 @@ async fn session_limit_evicts_only_own_sessions() {
     world.end().await;
 }
 
-/// A call with an argument of so many bytes, in a session, which takes a while.
+/// A slow call in a session, with an argument of `bytes` bytes.
 fn large_call(session: &str, id: usize, bytes: usize) -> String {
     let body = format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"demo__sleep","arguments":{{"ms":60000}},"x":"{}"}}}}"#,
@@ -177,7 +177,7 @@ fn large_call(session: &str, id: usize, bytes: usize) -> String {
 
 #[tokio::test]
 async fn bytes_of_all_clients_are_bounded() {
-    let world = World::bounded(Bounds { held_bytes: 100_000, ..Bounds::default() }).await;
+    let world = TestGateway::bounded(Bounds { held_bytes: 100_000, ..Bounds::default() }).await;
     let (one, other) = (world.initialize(&[]).await, world.initialize(&[]).await);
     let mut holding = TcpStream::connect(world.address).await.unwrap();
     holding.write_all(large_call(&one, 1, 80_000).as_bytes()).await.unwrap();
@@ -187,10 +187,10 @@ async fn bytes_of_all_clients_are_bounded() {
     }
     let refused = world.raw(&large_call(&other, 1, 80_000)).await;
     assert_eq!((refused.status, refused.header("retry-after").as_deref()), (503, Some("1")), "{refused:?}");
-    // What is small is answered all the same.
+    // Small messages do not count.
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     assert_eq!(world.post(&[("mcp-session-id", &other)], ping).await.status, 200);
-    // The call ends with its session, and lets go of what it held.
+    // The session's end cancels the call and releases its bytes.
     assert_eq!(world.http("DELETE", "/mcp", &[("mcp-session-id", &one)], "").await.status, 204);
     while !held().await.contains("mcp_gateway_held_bytes 0\n") {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -205,7 +205,7 @@ async fn sessions_of_a_token_share_permits() {
     let tokens =
         Tokens::read(&Secret::new("ann-0123456789abcdef name=ann\nbob-0123456789abcdef name=bob")).unwrap();
     let options = GatewayOptions { bounds, ..GatewayOptions::default() };
-    let world = World::with(options, HttpOptions { tokens, ..HttpOptions::default() }).await;
+    let world = TestGateway::with(options, HttpOptions { tokens, ..HttpOptions::default() }).await;
     let ann = ("authorization", "Bearer ann-0123456789abcdef");
     let bob = ("authorization", "Bearer bob-0123456789abcdef");
     let mut holding = Vec::new();

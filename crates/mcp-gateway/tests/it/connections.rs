@@ -6,7 +6,7 @@ use mcp_gateway::Bounds;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::world::{World, initialize, until};
+use crate::support::{TestGateway, initialize, until};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
@@ -27,7 +27,7 @@ fn sleep_call(ms: u32) -> String {
 }
 
 /// Sends `text` on one connection. Returns the statuses of the responses until the connection ends.
-async fn statuses(world: &World, text: &str) -> Vec<String> {
+async fn statuses(world: &TestGateway, text: &str) -> Vec<String> {
     let mut stream = TcpStream::connect(world.address).await.unwrap();
     stream.write_all(text.as_bytes()).await.unwrap();
     let mut received = String::new();
@@ -38,7 +38,7 @@ async fn statuses(world: &World, text: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn pipelined_requests_are_answered_in_order() {
-    let world = World::new().await;
+    let world = TestGateway::new().await;
     let session = world.initialize(&[]).await;
     let own = format!("mcp-session-id: {session}\r\n");
     let text = [
@@ -56,7 +56,7 @@ async fn pipelined_requests_are_answered_in_order() {
 
 #[tokio::test]
 async fn request_hidden_in_a_body_is_not_read() {
-    let world = World::new().await;
+    let world = TestGateway::new().await;
     let hidden = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
     for (headers, status) in [
         // hyper goes by `Transfer-Encoding`, and closes the connection behind the request.
@@ -97,7 +97,7 @@ async fn request_hidden_in_a_body_is_not_read() {
 
 #[tokio::test]
 async fn repeated_host_origin_and_authorization_are_refused() {
-    let world = World::new().await;
+    let world = TestGateway::new().await;
     for header in
         ["host: localhost", "origin: http://localhost", "authorization: Bearer x", "mcp-session-id: x"]
     {
@@ -109,7 +109,7 @@ async fn repeated_host_origin_and_authorization_are_refused() {
 
 #[tokio::test]
 async fn malformed_and_oversized_heads_are_refused() {
-    let world = World::new().await;
+    let world = TestGateway::new().await;
     let large = "x".repeat(64 * 1024);
     for (text, status) in [
         ("nonsense\r\n\r\n".to_owned(), "400"),
@@ -135,7 +135,7 @@ async fn malformed_and_oversized_heads_are_refused() {
 
 #[tokio::test]
 async fn client_that_sends_too_much_receives_the_refusal() {
-    let world = World::new().await;
+    let world = TestGateway::new().await;
     let mut stream = TcpStream::connect(world.address).await.unwrap();
     let head = post("", "").replace("content-length: 0", "content-length: 100000000");
     stream.write_all(head.as_bytes()).await.unwrap();
@@ -151,7 +151,7 @@ async fn client_that_sends_too_much_receives_the_refusal() {
 
 #[tokio::test]
 async fn body_is_requested_with_100_continue() {
-    let world = World::new().await;
+    let world = TestGateway::new().await;
     let body = initialize("2025-11-25");
     let request = post("expect: 100-continue\r\nconnection: close\r\n", &body);
     let (head, body) = request.split_once("\r\n\r\n").unwrap();
@@ -172,7 +172,7 @@ async fn body_is_requested_with_100_continue() {
 
 #[tokio::test]
 async fn http_1_0_is_served() {
-    let world = World::new().await;
+    let world = TestGateway::new().await;
     let body = initialize("2025-11-25");
     assert_eq!(statuses(&world, &post("", &body).replace("HTTP/1.1", "HTTP/1.0")).await, ["200"]);
     let text = post("connection: keep-alive\r\n", PING).replace("HTTP/1.1", "HTTP/1.0").repeat(2);
@@ -183,7 +183,8 @@ async fn http_1_0_is_served() {
 
 #[tokio::test]
 async fn idle_connection_is_closed_and_running_request_is_not() {
-    let world = World::bounded(Bounds { receive: Duration::from_millis(400), ..Bounds::default() }).await;
+    let world =
+        TestGateway::bounded(Bounds { receive: Duration::from_millis(400), ..Bounds::default() }).await;
     let session = world.initialize(&[]).await;
     let own = format!("mcp-session-id: {session}\r\n");
     let mut stream = TcpStream::connect(world.address).await.unwrap();
@@ -205,7 +206,7 @@ async fn idle_connection_is_closed_and_running_request_is_not() {
 
 #[tokio::test]
 async fn disconnect_cancels_only_stateless_requests() {
-    let world = World::new().await;
+    let world = TestGateway::new().await;
     let session = world.initialize(&[]).await;
     let running = async || {
         let page = world.http("GET", "/metrics", &[], "").await.body;
@@ -224,7 +225,7 @@ async fn disconnect_cancels_only_stateless_requests() {
     wait_for(1).await;
     drop(stream);
 
-    let (headers, body) = crate::world::modern(
+    let (headers, body) = crate::support::modern(
         "tools/call",
         Some("demo__sleep"),
         r#""name":"demo__sleep","arguments":{"ms":60000}"#,

@@ -1,13 +1,13 @@
-//! A server of which each dialog has its own: clients never share its state, and it goes when they go.
+//! Leased servers: clients never share their state, and leases end with their client.
 
 use std::time::Duration;
 
 use mcp_gateway::Bounds;
 
-use crate::world::{World, until};
+use crate::support::{TestGateway, until};
 
-/// Toggles a tool at the server, and says what the server made of it.
-async fn toggle(world: &World, server: &str, session: &str) -> String {
+/// Toggles a tool at the server and returns its state.
+async fn toggle(world: &TestGateway, server: &str, session: &str) -> String {
     let body = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{server}__change_tools","arguments":{{"name":"x"}}}}}}"#
     );
@@ -17,7 +17,7 @@ async fn toggle(world: &World, server: &str, session: &str) -> String {
 
 #[tokio::test]
 async fn dm_074_two_sessions_never_share_what_is_leased_and_share_what_is_shared() {
-    let world = World::new().await;
+    let world = TestGateway::new().await;
     let before = world.site.open();
     let (one, other) = (world.initialize(&[]).await, world.initialize(&[]).await);
     let first = toggle(&world, "own", &one).await;
@@ -36,7 +36,7 @@ async fn dm_074_two_sessions_never_share_what_is_leased_and_share_what_is_shared
 
 #[tokio::test]
 async fn without_dialog_only_shared_servers_are_listed() {
-    let world = World::new().await;
+    let world = TestGateway::new().await;
     let list = world.modern("tools/list", None, "").await;
     assert!(list.body.contains("demo__echo") && !list.body.contains("own__echo"));
     let arguments = r#""name":"own__echo","arguments":{"text":"a"}"#;
@@ -44,7 +44,7 @@ async fn without_dialog_only_shared_servers_are_listed() {
     assert!(refused.json()["error"]["message"].as_str().unwrap().contains("Mcp-Host-Dialog"), "{refused:?}");
 
     let named = r#""name":"own__change_tools","arguments":{"name":"x"}"#;
-    let (mut headers, body) = crate::world::modern("tools/call", Some("own__change_tools"), named);
+    let (mut headers, body) = crate::support::modern("tools/call", Some("own__change_tools"), named);
     let mut texts = Vec::new();
     for dialog in ["a", "b", "a"] {
         headers.retain(|it| it.0 != "mcp-host-dialog");
@@ -61,7 +61,7 @@ async fn without_dialog_only_shared_servers_are_listed() {
 #[tokio::test]
 async fn unused_sessions_and_dialogs_end() {
     let bounds = Bounds { idle: Duration::from_millis(200), ..Bounds::default() };
-    let world = World::bounded(bounds).await;
+    let world = TestGateway::bounded(bounds).await;
     let before = world.site.open();
     let session = world.initialize(&[]).await;
     toggle(&world, "own", &session).await;

@@ -1,4 +1,4 @@
-//! The gateway before the bundled demo server, seen by real clients and by hostile ones.
+//! Tests of the gateway in front of the demo server, with well-behaved and hostile clients.
 
 #![expect(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 
@@ -6,12 +6,12 @@ mod bounds;
 mod clients;
 mod connections;
 mod dialogs;
-mod forged;
-mod forger;
-mod raw;
-mod reloading;
-mod resuming;
+mod protocol;
+mod reload;
 mod scopes;
+mod scripted_server;
 mod stdio;
+mod stream_resumption;
+mod support;
 mod tls;
-mod world;
+mod upstream_results;

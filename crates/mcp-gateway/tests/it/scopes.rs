@@ -1,12 +1,12 @@
-//! What a client sees, by path, query, header and token; and who gets in at all.
+//! Scopes by path, query, header and token; authorization and CORS.
 
 use mcp_gateway::{Gateway, GatewayOptions, GatewayResource, HttpOptions, HttpServer, ServeError, Tokens};
 use mcp_model::Secret;
 
-use crate::world::{Site, World, host, initialize};
+use crate::support::{ServerActivity, TestGateway, host, initialize};
 
-/// The names of the tools that a client lists, without what stands behind the third.
-async fn tools(world: &World, path: &str, headers: &[(&str, &str)]) -> Vec<String> {
+/// The names of the tools that a client lists.
+async fn tools(world: &TestGateway, path: &str, headers: &[(&str, &str)]) -> Vec<String> {
     let mut all = vec![("content-type", "application/json"), ("accept", "application/json")];
     all.extend(headers);
     let begun = world.http("POST", path, &all, &initialize("2025-11-25")).await;
@@ -19,7 +19,7 @@ async fn tools(world: &World, path: &str, headers: &[(&str, &str)]) -> Vec<Strin
 
 #[tokio::test]
 async fn path_query_and_header_narrow_the_scope() {
-    let world = World::new().await;
+    let world = TestGateway::new().await;
     let all = tools(&world, "/mcp", &[]).await;
     let of = |server: &str| all.iter().filter(|it| it.starts_with(server)).cloned().collect::<Vec<_>>();
     assert!(!of("demo__").is_empty() && of("demo__").len() == of("own__").len());
@@ -30,7 +30,7 @@ async fn path_query_and_header_narrow_the_scope() {
     assert_eq!(tools(&world, "/mcp?tools=*__echo", &[("mcp-host-servers", "demo")]).await, ["demo__echo"]);
     assert_eq!(tools(&world, "/mcp?tools=", &[]).await, [""; 0]);
 
-    // What is not seen cannot be called either, and nothing is said of it.
+    // A hidden tool cannot be called, and its existence is not revealed.
     let mut headers = vec![("content-type", "application/json"), ("accept", "application/json")];
     let begun = world.http("POST", "/mcp?tools=*__echo", &headers, &initialize("2025-11-25")).await;
     let session = begun.header("mcp-session-id").unwrap();
@@ -38,7 +38,7 @@ async fn path_query_and_header_narrow_the_scope() {
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__add","arguments":{"a":1,"b":2}}}"#;
     let refused = world.http("POST", "/mcp?tools=*__echo", &headers, call).await;
     assert_eq!(refused.json()["error"]["message"], "MCPToolNotFoundError: Tool 'demo__add' not found");
-    // A session has one scope: by another path it is not there.
+    // A session has one scope: it does not exist under another path.
     assert_eq!(world.http("POST", "/mcp", &headers, call).await.status, 404);
     world.end().await;
 }
@@ -48,7 +48,7 @@ async fn token_determines_scope_and_owns_sessions() {
     let text = "ann-0123456789abcdef name=ann\nbob-0123456789abcdef name=bob tools=demo__echo";
     let tokens = Tokens::read(&Secret::new(text)).unwrap();
     let world =
-        World::with(GatewayOptions::default(), HttpOptions { tokens, ..HttpOptions::default() }).await;
+        TestGateway::with(GatewayOptions::default(), HttpOptions { tokens, ..HttpOptions::default() }).await;
     let reply = world.post(&[], &initialize("2025-11-25")).await;
     assert_eq!((reply.status, reply.header("www-authenticate").as_deref()), (401, Some("bearer")));
     assert_eq!(world.http("GET", "/metrics", &[], "").await.status, 401);
@@ -67,7 +67,7 @@ async fn token_determines_scope_and_owns_sessions() {
 
 #[tokio::test]
 async fn requests_from_other_sites_are_refused() {
-    let world = World::new().await;
+    let world = TestGateway::new().await;
     let initialize = initialize("2025-11-25");
     for (headers, status) in [
         (vec![("host", "evil.example")], 403),
@@ -76,7 +76,7 @@ async fn requests_from_other_sites_are_refused() {
     ] {
         assert_eq!(world.post(&headers, &initialize).await.status, status, "{headers:?}");
     }
-    // The target may name a host as well, and counts then.
+    // An authority in the target overrides `Host`.
     let named = async |target: &str, host: &str| {
         let head = [("content-type", "application/json"), ("accept", "application/json"), ("host", host)];
         world.http("POST", target, &head, &initialize).await.status
@@ -93,7 +93,7 @@ async fn requests_from_other_sites_are_refused() {
 async fn only_configured_origins_get_cors_headers() {
     let origins = vec!["https://app.example".to_owned()];
     let world =
-        World::with(GatewayOptions::default(), HttpOptions { origins, ..HttpOptions::default() }).await;
+        TestGateway::with(GatewayOptions::default(), HttpOptions { origins, ..HttpOptions::default() }).await;
     let (app, near, evil) = ("https://app.example", "http://localhost:3000", "http://evil.example");
     let ask = async |origin: &str| {
         let headers = [
@@ -105,7 +105,7 @@ async fn only_configured_origins_get_cors_headers() {
     };
     let asked = ask(app).await;
     assert_eq!(asked.status, 204);
-    let said = |reply: &crate::world::Reply, name: &str| reply.header(&format!("access-control-{name}"));
+    let said = |reply: &crate::support::Reply, name: &str| reply.header(&format!("access-control-{name}"));
     assert_eq!(said(&asked, "allow-origin").as_deref(), Some(app));
     assert_eq!(said(&asked, "allow-methods").as_deref(), Some("get, post, delete"));
     assert_eq!(
@@ -127,8 +127,8 @@ async fn only_configured_origins_get_cors_headers() {
     }
     world.end().await;
 
-    // Where nobody is named nothing is said.
-    let world = World::new().await;
+    // Without configured origins there are no CORS headers.
+    let world = TestGateway::new().await;
     let reply = world.post(&[("origin", near)], &initialize("2025-11-25")).await;
     assert!(reply.status == 200 && reply.header("vary").is_none() && said(&reply, "allow-origin").is_none());
     world.end().await;
@@ -144,14 +144,14 @@ async fn off_loopback_a_token_is_required() {
     let tokens = Tokens::read(&Secret::new("ann-0123456789abcdef")).unwrap();
     let options = HttpOptions { tokens, ..HttpOptions::default() };
     assert!(HttpServer::bind("0.0.0.0:0".parse().unwrap(), gateway, options).await.is_ok());
-    let _: std::sync::Arc<Site> = site;
+    let _: std::sync::Arc<ServerActivity> = site;
 }
 
 #[tokio::test]
 async fn gateway_resources_are_listed_if_configured() {
     let options =
         GatewayOptions { gateway_resources: GatewayResource::ALL.to_vec(), ..GatewayOptions::default() };
-    let world = World::with(options, HttpOptions::default()).await;
+    let world = TestGateway::with(options, HttpOptions::default()).await;
     let read = async |uri: &str| {
         let reply = world.modern("resources/read", Some(uri), &format!(r#""uri":"{uri}""#)).await;
         let text = reply.json()["result"]["contents"][0]["text"].as_str().unwrap_or_default().to_owned();
@@ -172,7 +172,7 @@ async fn gateway_resources_are_listed_if_configured() {
 async fn path_does_not_reveal_hidden_servers() {
     let tokens = Tokens::read(&Secret::new("ann-0123456789abcdef servers=demo")).unwrap();
     let world =
-        World::with(GatewayOptions::default(), HttpOptions { tokens, ..HttpOptions::default() }).await;
+        TestGateway::with(GatewayOptions::default(), HttpOptions { tokens, ..HttpOptions::default() }).await;
     let ann = ("authorization", "Bearer ann-0123456789abcdef");
     assert_eq!(tools(&world, "/mcp/own", &[ann]).await, ["404"]);
     assert!(tools(&world, "/mcp/demo", &[ann]).await.contains(&"demo__echo".to_owned()));
@@ -181,10 +181,10 @@ async fn path_does_not_reveal_hidden_servers() {
 
 #[tokio::test]
 async fn leased_resources_require_a_dialog() {
-    let world = World::new().await;
+    let world = TestGateway::new().await;
     let before = world.site.open();
     let uri = r#""uri":"demo://greeting""#;
-    let (headers, body) = crate::world::modern("resources/read", Some("demo://greeting"), uri);
+    let (headers, body) = crate::support::modern("resources/read", Some("demo://greeting"), uri);
     let mut headers: Vec<(&str, &str)> = headers.iter().map(|(name, it)| (*name, it.as_str())).collect();
     headers.extend([("content-type", "application/json"), ("accept", "application/json")]);
     let read = world.http("POST", "/mcp/own", &headers, &body).await;

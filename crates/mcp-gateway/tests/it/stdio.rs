@@ -1,4 +1,4 @@
-//! One client on a pipe, in either era.
+//! The stdio transport, in both eras.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use tokio::io::{
 };
 use tokio::task::JoinHandle;
 
-use crate::world::{Site, host, initialize, modern, server};
+use crate::support::{ServerActivity, host, initialize, modern, server};
 
 struct Pipe {
-    site: Arc<Site>,
+    site: Arc<ServerActivity>,
     write: WriteHalf<DuplexStream>,
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     serving: JoinHandle<()>,
@@ -25,9 +25,9 @@ impl Pipe {
     }
 
     async fn bounded(bounds: Bounds) -> Pipe {
-        let site: Arc<Site> = Arc::default();
+        let site: Arc<ServerActivity> = Arc::default();
         let host = host(&site, vec![server("demo"), server("own")]).await;
-        crate::world::until("only what is shared runs", || site.open() == 1).await;
+        crate::support::until("only what is shared runs", || site.open() == 1).await;
         let gateway = Gateway::new(host, GatewayOptions { bounds, ..GatewayOptions::default() });
         let (near, far) = duplex(1 << 16);
         let (input, output) = split(far);
@@ -82,13 +82,13 @@ async fn with_a_session() {
     pipe.send(CALL).await;
     let answer = pipe.answer().await;
     assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&"c".into(), &"a".into()));
-    // Too long, no JSON, and an empty line; then it goes on.
+    // An oversized line, invalid JSON and an empty line are followed by valid messages.
     pipe.send(&"x".repeat(5000)).await;
     assert_eq!(pipe.answer().await["error"]["code"].as_i64(), Some(code::INVALID_REQUEST));
     pipe.send("\n{").await;
     assert_eq!(pipe.answer().await["error"]["code"].as_i64(), Some(code::PARSE_ERROR));
 
-    // A call that is taken back has no answer, and its id is free again.
+    // A cancelled call has no response, and its id is free again.
     let sleep = r#"{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"demo__sleep","arguments":{"ms":60000,"steps":1}}}"#;
     pipe.send(sleep).await;
     pipe.send(sleep).await;
@@ -110,7 +110,7 @@ async fn without() {
     assert_eq!(pipe.answer().await["result"]["resultType"], "complete");
     pipe.send(&body("initialize", "")).await;
     assert_eq!(pipe.answer().await["error"]["code"].as_i64(), Some(code::METHOD_NOT_FOUND));
-    // The pipe is a dialog: what is leased is there without a name.
+    // The connection is a dialog, so leased servers need no dialog name.
     pipe.send(&body("tools/call", r#""name":"own__echo","arguments":{"text":"a"}"#)).await;
     assert_eq!(pipe.answer().await["result"]["content"][0]["text"], "a");
     assert_eq!(pipe.site.open(), before + 1);
@@ -138,7 +138,7 @@ async fn client_that_does_not_read_is_ended() {
                 break;
             }
         }
-        // Who has not been cut off by now is gone.
+        // The client counts as gone by then.
         drop(write);
     };
     let ended =

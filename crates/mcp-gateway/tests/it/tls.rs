@@ -21,7 +21,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 
-use crate::world::{host, initialize, modern, server};
+use crate::support::{host, initialize, modern, server};
 
 /// A certificate for `localhost`, and the authority that issued it.
 struct Certificate {

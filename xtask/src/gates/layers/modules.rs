@@ -12,7 +12,6 @@ pub(super) const PENDING: &[&str] = &[
     "mcp-acp-agent",
     "mcp-config",
     "mcp-demo",
-    "mcp-gateway",
     "mcp-host",
     "mcp-model",
     "mcp-oauth",

@@ -1,4 +1,4 @@
-//! A server that answers whatever it is told to: no library would write such things.
+//! Scripted servers that return what a test tells them, including invalid results.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -7,24 +7,25 @@ use mcp_transport::{Dial, Disconnect, HandshakeMode, Link, Transport};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, split};
 
-use crate::world::run;
+use crate::support::run;
 
-/// The parameters of each call that came to a forger.
-pub(crate) type Heard = Arc<Mutex<Vec<Value>>>;
+/// The parameters of all calls to scripted servers.
+pub(crate) type ReceivedCalls = Arc<Mutex<Vec<Value>>>;
 
-/// `old` speaks 2025-06-18, `new` 2026-07-28. Each has one tool, `say`: it answers with the JSON text in the argument
-/// `result` or `error`, after it has asked the questions in `ask`. Its one resource, `x:1`, it answers with an error that
-/// is about the wire.
+/// `old` speaks 2025-06-18, `new` 2026-07-28. Each has one tool, `say`: it sends the server requests in the argument
+/// `ask`, and then returns the JSON text in the argument `result` or `error`. Its resource `x:1` fails with a
+/// protocol error.
 #[derive(Clone)]
-pub(crate) struct Forger {
+pub(crate) struct ScriptedServer {
     is_old: bool,
-    heard: Heard,
+    heard: ReceivedCalls,
 }
 
-impl Forger {
-    /// The forger that has this name.
-    pub(crate) fn called(name: &str, heard: &Heard) -> Option<Forger> {
-        matches!(name, "old" | "new").then(|| Forger { is_old: name == "old", heard: Arc::clone(heard) })
+impl ScriptedServer {
+    /// The scripted server of this name.
+    pub(crate) fn called(name: &str, heard: &ReceivedCalls) -> Option<ScriptedServer> {
+        matches!(name, "old" | "new")
+            .then(|| ScriptedServer { is_old: name == "old", heard: Arc::clone(heard) })
     }
 
     async fn serve(self, stream: DuplexStream) {
@@ -86,7 +87,7 @@ impl Forger {
     }
 }
 
-impl Dial for Forger {
+impl Dial for ScriptedServer {
     fn dial(&self) -> Box<dyn Transport> {
         Box::new(self.clone())
     }
@@ -104,7 +105,7 @@ impl Dial for Forger {
     }
 }
 
-impl Transport for Forger {
+impl Transport for ScriptedServer {
     fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Disconnect> + Send + 'a>>
     where
         Self: 'a,

@@ -1,13 +1,13 @@
-//! A configuration that changes under a client who is connected.
+//! Changes of the configuration while a client is connected.
 
 use mcp_host::DesiredServers;
 use mcp_model::{NameClass, NamePolicy};
 use mcp_transport::{CallOptions, Eras, SessionOptions};
 
-use crate::world::{World, server};
+use crate::support::{TestGateway, server};
 
 async fn check(eras: Eras) {
-    let world = World::new().await;
+    let world = TestGateway::new().await;
     let session = world.client("/mcp", eras, SessionOptions::default()).await;
     let names = async || -> Vec<String> {
         session.list_tools().await.unwrap().items.iter().map(|it| it.name.to_string()).collect()

@@ -1,12 +1,12 @@
-//! What stands on the wire, era by era: statuses, headers, errors.
+//! Statuses, headers and errors of Streamable HTTP, in both eras.
 
 use mcp_model::code;
 
-use crate::world::{World, initialize};
+use crate::support::{TestGateway, initialize};
 
 #[tokio::test]
 async fn every_version_is_negotiated() {
-    let world = World::new().await;
+    let world = TestGateway::new().await;
     for (asked, got) in [
         ("2024-11-05", "2024-11-05"),
         ("2025-03-26", "2025-03-26"),
@@ -23,7 +23,7 @@ async fn every_version_is_negotiated() {
 
 #[tokio::test]
 async fn session_requires_its_id() {
-    let world = World::new().await;
+    let world = TestGateway::new().await;
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     assert_eq!(world.post(&[], ping).await.status, 400);
     assert_eq!(world.post(&[("mcp-session-id", "x")], ping).await.status, 404);
@@ -54,7 +54,7 @@ async fn session_requires_its_id() {
 
 #[tokio::test]
 async fn batch_is_answered_if_the_version_has_batches() {
-    let world = World::new().await;
+    let world = TestGateway::new().await;
     let reply = world.post(&[], &initialize("2025-03-26")).await;
     let session = reply.header("mcp-session-id").unwrap();
     let batch = concat!(
@@ -69,7 +69,7 @@ async fn batch_is_answered_if_the_version_has_batches() {
 
 #[tokio::test]
 async fn stateless_headers_must_match_the_body() {
-    let world = World::new().await;
+    let world = TestGateway::new().await;
     let check = async |headers: &[(&str, &str)], body: &str, status: u16, number: i64| {
         let reply = world.post(headers, body).await;
         assert_eq!(
@@ -79,7 +79,7 @@ async fn stateless_headers_must_match_the_body() {
         );
     };
     let (_, body) =
-        crate::world::modern("tools/call", None, r#""name":"demo__echo","arguments":{"text":"a"}"#);
+        crate::support::modern("tools/call", None, r#""name":"demo__echo","arguments":{"text":"a"}"#);
     let version = ("mcp-protocol-version", "2026-07-28");
     let (call, name) = (("mcp-method", "tools/call"), ("mcp-name", "demo__echo"));
     check(&[], &body, 400, code::HEADER_MISMATCH).await;

@@ -1,4 +1,4 @@
-//! A session's stream that breaks off, and goes on with `Last-Event-ID`.
+//! Resuming a session's notification stream with `Last-Event-ID`.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use mcp_model::Transform;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::world::{World, initialize, server};
+use crate::support::{TestGateway, initialize, server};
 
-/// A stream that is open.
+/// An open stream.
 struct Stream {
     stream: TcpStream,
     text: String,
 }
 
 impl Stream {
-    async fn open(world: &World, session: &str, last: Option<&str>) -> Stream {
+    async fn open(world: &TestGateway, session: &str, last: Option<&str>) -> Stream {
         let mut stream = TcpStream::connect(world.address).await.unwrap();
         let last = last.map(|it| format!("last-event-id: {it}\r\n")).unwrap_or_default();
         let head = format!(
@@ -26,7 +26,7 @@ impl Stream {
         Stream { stream, text: String::new() }
     }
 
-    /// Reads until this has come, and gives the ids of all events so far.
+    /// Reads until `text` arrived. Returns the ids of all events so far.
     async fn until(&mut self, what: &str) -> Vec<String> {
         let reading = async {
             while !self.text.contains(what) {
@@ -42,8 +42,8 @@ impl Stream {
     }
 }
 
-/// The tools get other names.
-async fn rename(world: &World, prefix: &str) {
+/// Gives the tools other names.
+async fn rename(world: &TestGateway, prefix: &str) {
     let mut renamed = server("demo");
     renamed.spec.exposure.tools.transforms =
         vec![Transform::Prefix { remove: String::new(), add: prefix.into() }];
@@ -52,7 +52,7 @@ async fn rename(world: &World, prefix: &str) {
 
 #[tokio::test]
 async fn resumed_stream_gets_missed_events() {
-    let world = World::new().await;
+    let world = TestGateway::new().await;
     let session = world.initialize(&[]).await;
     let changed = "notifications/tools/list_changed";
     let mut stream = Stream::open(&world, &session, None).await;
@@ -60,16 +60,16 @@ async fn resumed_stream_gets_missed_events() {
     rename(&world, "a_").await;
     assert_eq!(stream.until(changed).await[..2], ["1-0", "1-1"]);
 
-    // Lost on the way: it is said again, and what comes then goes on behind it. Who is replaced hears no more.
+    // A lost event is repeated, and later events follow it. A replaced stream gets nothing more.
     let mut again = Stream::open(&world, &session, Some("1-0")).await;
     assert_eq!(again.until("id: 1-1").await[..2], ["1-0", "1-1"]);
-    // The connection itself is kept for another request: the last chunk ends the stream.
+    // The connection stays usable: the last chunk ends the stream.
     let before = stream.text.matches(changed).count();
     stream.until("\r\n0\r\n\r\n").await;
     assert_eq!(stream.text.matches(changed).count(), before, "{}", stream.text);
     drop(again);
 
-    // What changed while nobody listened is told once to who comes back, and nothing that he has heard.
+    // A change while no stream was open is reported once to the next one.
     let heard = Stream::open(&world, &session, Some("1-1")).await;
     drop(heard);
     rename(&world, "b_").await;
@@ -77,7 +77,7 @@ async fn resumed_stream_gets_missed_events() {
     let ids = third.until("id: 1-2").await;
     assert_eq!(ids[0], "1-1", "{ids:?}");
 
-    // Another stream begins another count; so does one that was never there.
+    // A new stream has its own ids, also after an unknown id.
     for (last, begins) in [(None, "id: 2-0"), (Some("1-1"), "id: 3-0"), (Some("x"), "id: 4-0")] {
         let mut fresh = Stream::open(&world, &session, last).await;
         fresh.until(begins).await;
@@ -88,7 +88,7 @@ async fn resumed_stream_gets_missed_events() {
 
 #[tokio::test]
 async fn older_clients_get_no_event_without_data() {
-    let world = World::new().await;
+    let world = TestGateway::new().await;
     let reply = world.post(&[], &initialize("2025-06-18")).await;
     let session = reply.header("mcp-session-id").unwrap();
     let mut stream = Stream::open(&world, &session, None).await;

@@ -1,18 +1,18 @@
-//! What servers say that is not theirs to say, and what clients make up for them.
+//! Invalid results of servers, and invented states of clients.
 
 use mcp_gateway::{GatewayOptions, HttpOptions, Tokens};
 use mcp_model::{Secret, code};
 use serde_json::{Value, json};
 
-use crate::world::{Reply, World, initialize, server};
+use crate::support::{Reply, TestGateway, initialize, server};
 
-async fn world(http: HttpOptions) -> World {
+async fn world(http: HttpOptions) -> TestGateway {
     let servers = ["demo", "own", "old", "new"].map(server).to_vec();
-    World::among(servers, GatewayOptions::default(), http).await
+    TestGateway::among(servers, GatewayOptions::default(), http).await
 }
 
-/// Calls without a session, as a client that can do this, with these members beside the name.
-async fn call(world: &World, token: &str, capabilities: &str, name: &str, more: &Value) -> Reply {
+/// Calls a tool without a session, with these client capabilities and additional parameters.
+async fn call(world: &TestGateway, token: &str, capabilities: &str, name: &str, more: &Value) -> Reply {
     let mut params = json!({
         "name": name,
         "_meta": {
@@ -34,8 +34,8 @@ async fn call(world: &World, token: &str, capabilities: &str, name: &str, more: 
     world.post(&headers, &body.to_string()).await
 }
 
-/// What is made of a result that one of the forgers gives, for a client that can do this.
-async fn made_of(world: &World, name: &str, capabilities: &str, result: &str) -> String {
+/// What the gateway returns for a result of a scripted server, for a client with these capabilities.
+async fn made_of(world: &TestGateway, name: &str, capabilities: &str, result: &str) -> String {
     let reply = call(world, "", capabilities, name, &json!({"arguments": {"result": result}})).await;
     assert_eq!(reply.status, 200, "{reply:?}");
     let value = reply.json();
@@ -80,7 +80,7 @@ async fn legacy_server_cannot_request_input_by_result() {
             serde_json::from_str(&made_of(&world, "old__say", capabilities, &twice).await).unwrap();
         assert_eq!(made["resultType"], "complete");
     }
-    // For a client of its own era it is complete as well.
+    // For a legacy client it is complete as well.
     let session = world.initialize(&[]).await;
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "old__say", "arguments": {"result": ASKS}}});
@@ -133,7 +133,7 @@ async fn undeclared_server_requests_are_refused() {
     ]);
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "old__say", "arguments": {"ask": ask}}});
-    // What is refused does not reach the client, who would be waited for.
+    // A refused request does not reach the client.
     let reply = world.post(&[("mcp-session-id", &session)], &body.to_string()).await;
     let said = reply.json()["result"]["content"][0]["text"].as_str().unwrap().to_owned();
     let said: Vec<&str> = said.split("; ").collect();
@@ -165,7 +165,7 @@ async fn request_state_is_bound_to_its_client() {
     let answered = call(&world, ann, capabilities, "demo__ask", &answer(state)).await.json();
     assert!(answered["result"]["content"][0]["text"].as_str().unwrap().contains("blue"), "{answered}");
 
-    // An older server hears of neither, nor any server of the dialog's name.
+    // A legacy server gets neither, and no server gets the dialog's name.
     let made_up = json!({"requestState": "x", "arguments": {}});
     let refused = call(&world, ann, capabilities, "old__say", &made_up).await.json();
     assert_eq!(refused["error"]["code"], code::INVALID_PARAMS, "{refused}");
@@ -212,14 +212,14 @@ async fn upstream_protocol_errors_are_internal_errors() {
         }
         check(name, "{}", &json!({"code": 7, "message": "no"}), (200, 7)).await;
     }
-    // That the client lacks something is told where he does.
+    // A missing capability is reported only to a client that lacks it.
     let required = json!({"requiredCapabilities": {"elicitation": {"url": {}}}});
     let lacks = json!({"code": code::MISSING_CLIENT_CAPABILITY, "message": "no", "data": required});
     check("new__say", "{}", &lacks, (400, code::MISSING_CLIENT_CAPABILITY)).await;
     check("new__say", r#"{"elicitation":{}}"#, &lacks, (400, code::MISSING_CLIENT_CAPABILITY)).await;
     check("new__say", EVERYTHING, &lacks, (200, code::INTERNAL_ERROR)).await;
 
-    let (headers, body) = crate::world::modern("resources/read", Some("x:1"), r#""uri":"x:1""#);
+    let (headers, body) = crate::support::modern("resources/read", Some("x:1"), r#""uri":"x:1""#);
     let mut headers: Vec<(&str, &str)> = headers.iter().map(|(name, it)| (*name, it.as_str())).collect();
     headers.extend([("content-type", "application/json"), ("accept", "application/json")]);
     for path in ["/mcp/old", "/mcp/new"] {

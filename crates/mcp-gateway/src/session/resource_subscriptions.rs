@@ -20,18 +20,17 @@ impl ResourceSubscriptions {
     }
 
     /// Whether a URI is subscribed.
-    pub(crate) fn has(&self, uri: &str) -> bool {
+    pub(crate) fn contains(&self, uri: &str) -> bool {
         self.lock().iter().any(|it| it.uri() == uri)
     }
 
     /// Fails if there are too many subscriptions.
-    pub(crate) fn has_room(&self) -> Result<(), RpcError> {
-        match self.lock().len() < MAX_SUBSCRIPTIONS {
-            true => Ok(()),
-            false => Err(RpcError::new(
-                code::SERVER_ERROR,
-                format!("a session may subscribe to {MAX_SUBSCRIPTIONS} resources"),
-            )),
+    pub(crate) fn check_limit(&self) -> Result<(), RpcError> {
+        if self.lock().len() < MAX_SUBSCRIPTIONS {
+            Ok(())
+        } else {
+            let message = format!("a session may subscribe to {MAX_SUBSCRIPTIONS} resources");
+            Err(RpcError::new(code::SERVER_ERROR, message))
         }
     }
 
@@ -55,10 +54,12 @@ impl ResourceSubscriptions {
     /// The URI of a changed resource, if a subscription covers it.
     pub(crate) fn updated<'a>(&self, said: &'a ServerNotification) -> Option<&'a str> {
         let ServerEvent::ResourceUpdated { uri } = &said.event else { return None };
-        let is_its = |it: &Subscription| {
-            it.server() == &said.server && it.dialog() == said.dialog.as_ref() && covers(it.uri(), uri)
+        let is_covered = |subscription: &Subscription| {
+            subscription.server() == &said.server
+                && subscription.dialog() == said.dialog.as_ref()
+                && covers(subscription.uri(), uri)
         };
-        self.lock().iter().any(is_its).then_some(uri)
+        self.lock().iter().any(is_covered).then_some(uri)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Subscription>> {

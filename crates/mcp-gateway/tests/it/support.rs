@@ -1,4 +1,4 @@
-//! A host with demo servers in memory, a gateway before it, and clients of it.
+//! A gateway over HTTP in front of in-memory servers, and clients of it.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -23,22 +23,22 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::forger::{Forger, Heard};
+use crate::scripted_server::{ReceivedCalls, ScriptedServer};
 
-/// How many connections to demo servers are open, and what forgers were told.
+/// The number of open connections to demo servers, and the calls to scripted servers.
 #[derive(Default)]
-pub(crate) struct Site {
+pub(crate) struct ServerActivity {
     open: AtomicUsize,
-    pub(crate) heard: Heard,
+    pub(crate) heard: ReceivedCalls,
 }
 
-impl Site {
+impl ServerActivity {
     pub(crate) fn open(&self) -> usize {
         self.open.load(Ordering::SeqCst)
     }
 }
 
-struct DemoDial(Arc<Site>);
+struct DemoDial(Arc<ServerActivity>);
 
 impl Dial for DemoDial {
     fn dial(&self) -> Box<dyn Transport> {
@@ -58,10 +58,10 @@ impl Dial for DemoDial {
     }
 }
 
-/// The demo server on the other side of a pair of streams, one message a line: each connection to one of its own.
-struct Demo(Arc<Site>);
+/// A demo server of its own for each connection, over a pair of in-memory streams.
+struct Demo(Arc<ServerActivity>);
 
-struct Open(Arc<Site>);
+struct Open(Arc<ServerActivity>);
 
 impl Drop for Open {
     fn drop(&mut self) {
@@ -84,7 +84,7 @@ impl Transport for Demo {
     }
 }
 
-/// Brings messages to and from what is `served` on the other end of `here`, one a line.
+/// Forwards messages to and from what is `served` on the other end of `here`, one per line.
 pub(crate) async fn run<T>(link: Link, here: DuplexStream, served: impl Future<Output = T>) -> Disconnect {
     let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
     tokio::pin!(served);
@@ -114,7 +114,7 @@ pub(crate) async fn run<T>(link: Link, here: DuplexStream, served: impl Future<O
     }
 }
 
-/// A server as a configuration would have it: `own` ones are not shared.
+/// A configured server. Servers whose id starts with `own` are not shared.
 pub(crate) fn server(id: &str) -> ResolvedServer {
     let endpoint = StdioEndpoint::new("npx");
     let spec = ServerSpec {
@@ -140,11 +140,11 @@ pub(crate) fn server(id: &str) -> ResolvedServer {
     ResolvedServer { spec, endpoint: Endpoint::Stdio(endpoint), config: None }
 }
 
-/// A host with these servers, which run.
-pub(crate) async fn host(site: &Arc<Site>, servers: Vec<ResolvedServer>) -> Arc<Host> {
+/// A running host with these servers.
+pub(crate) async fn host(site: &Arc<ServerActivity>, servers: Vec<ResolvedServer>) -> Arc<Host> {
     let site = Arc::clone(site);
     let dialer: Dialer = Arc::new(move |server, _| {
-        Ok(match Forger::called(server.spec.id.as_str(), &site.heard) {
+        Ok(match ScriptedServer::called(server.spec.id.as_str(), &site.heard) {
             Some(forger) => Arc::new(forger) as Arc<dyn Dial>,
             None => Arc::new(DemoDial(Arc::clone(&site))),
         })
@@ -158,49 +158,50 @@ pub(crate) async fn host(site: &Arc<Site>, servers: Vec<ResolvedServer>) -> Arc<
     Arc::new(host)
 }
 
-/// A gateway over HTTP.
-pub(crate) struct World {
+/// A gateway over HTTP, with its host.
+pub(crate) struct TestGateway {
     pub(crate) host: Arc<Host>,
-    pub(crate) site: Arc<Site>,
+    pub(crate) site: Arc<ServerActivity>,
     pub(crate) gateway: Gateway,
     pub(crate) address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     serving: JoinHandle<()>,
 }
 
-impl World {
-    /// Before the shared server `demo` and the server `own`, of which each dialog has its own.
-    pub(crate) async fn new() -> World {
-        World::with(GatewayOptions::default(), HttpOptions::default()).await
+impl TestGateway {
+    /// A gateway in front of the shared server `demo` and the leased server `own`.
+    pub(crate) async fn new() -> TestGateway {
+        TestGateway::with(GatewayOptions::default(), HttpOptions::default()).await
     }
 
-    pub(crate) async fn bounded(bounds: Bounds) -> World {
-        World::with(GatewayOptions { bounds, ..GatewayOptions::default() }, HttpOptions::default()).await
+    pub(crate) async fn bounded(bounds: Bounds) -> TestGateway {
+        TestGateway::with(GatewayOptions { bounds, ..GatewayOptions::default() }, HttpOptions::default())
+            .await
     }
 
-    pub(crate) async fn with(options: GatewayOptions, http: HttpOptions) -> World {
-        World::among(vec![server("demo"), server("own")], options, http).await
+    pub(crate) async fn with(options: GatewayOptions, http: HttpOptions) -> TestGateway {
+        TestGateway::among(vec![server("demo"), server("own")], options, http).await
     }
 
-    /// Before these servers, of which `demo` is one.
+    /// A gateway in front of these servers, including `demo`.
     pub(crate) async fn among(
         servers: Vec<ResolvedServer>,
         options: GatewayOptions,
         http: HttpOptions,
-    ) -> World {
-        let site: Arc<Site> = Arc::default();
+    ) -> TestGateway {
+        let site: Arc<ServerActivity> = Arc::default();
         let host = host(&site, servers).await;
-        // What was started only to see what it offers has gone by then.
+        // Instances that were started only for discovery have ended by then.
         until("only what is shared runs", || site.open() == 1).await;
         let gateway = Gateway::new(Arc::clone(&host), options);
         let server = HttpServer::bind("127.0.0.1:0".parse().unwrap(), gateway.clone(), http).await.unwrap();
         let address = server.address();
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = tokio::spawn(server.serve(async { drop(stopped.await) }));
-        World { host, site, gateway, address, stop: Some(stop), serving }
+        TestGateway { host, site, gateway, address, stop: Some(stop), serving }
     }
 
-    /// Our own client, over the wire, in one era.
+    /// Connects our own client, in one era.
     pub(crate) async fn client(&self, path: &str, eras: Eras, options: SessionOptions) -> Session {
         let mut endpoint = UrlEndpoint::new(format!("http://{}{path}", self.address).parse().unwrap());
         endpoint.headers.push(("Mcp-Host-Dialog".to_owned(), "one".into()));
@@ -208,7 +209,7 @@ impl World {
         Session::connect(dial, SessionOptions { eras, ..options }).await.unwrap()
     }
 
-    /// Ends it, and looks that nothing is left.
+    /// Shuts down, and checks that nothing is left.
     pub(crate) async fn end(mut self) {
         drop(self.stop.take());
         (&mut self.serving).await.unwrap();
@@ -217,7 +218,7 @@ impl World {
         assert_eq!(self.site.open(), 0);
     }
 
-    /// Sends one request of HTTP as it stands here, and gives the status, the head and the body.
+    /// Sends one HTTP request on a connection of its own.
     pub(crate) async fn http(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
         let mut text = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
         if !headers.iter().any(|(name, _)| *name == "host") {
@@ -229,14 +230,14 @@ impl World {
         text.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(text.as_bytes()).await.unwrap();
-        World::reply(stream, &text).await
+        TestGateway::reply(stream, &text).await
     }
 
     /// Sends these bytes. The connection must end with the response.
     pub(crate) async fn raw(&self, text: &str) -> Reply {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(text.as_bytes()).await.unwrap();
-        World::reply(stream, text).await
+        TestGateway::reply(stream, text).await
     }
 
     /// Sends these bytes and closes the write side.
@@ -244,7 +245,7 @@ impl World {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(text.as_bytes()).await.unwrap();
         stream.shutdown().await.unwrap();
-        World::reply(stream, text).await
+        TestGateway::reply(stream, text).await
     }
 
     async fn reply(mut stream: TcpStream, text: &str) -> Reply {
@@ -255,7 +256,7 @@ impl World {
         Reply { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
     }
 
-    /// Sends a message as a well-behaved client does.
+    /// Sends a message with the usual headers.
     pub(crate) async fn post(&self, headers: &[(&str, &str)], body: &str) -> Reply {
         let mut all =
             vec![("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
@@ -263,7 +264,7 @@ impl World {
         self.http("POST", "/mcp", &all, body).await
     }
 
-    /// Begins a session, and gives its id.
+    /// Starts a session and returns its id.
     pub(crate) async fn initialize(&self, headers: &[(&str, &str)]) -> String {
         let reply = self.post(headers, &initialize("2025-11-25")).await;
         assert_eq!(reply.status, 200, "{reply:?}");
@@ -271,7 +272,7 @@ impl World {
     }
 }
 
-/// An answer over HTTP.
+/// An HTTP response.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -300,7 +301,7 @@ pub(crate) fn initialize(version: &str) -> String {
     )
 }
 
-/// A request of the era without sessions, with its headers.
+/// A modern request with its headers.
 pub(crate) fn modern(
     method: &str,
     name: Option<&str>,
@@ -316,7 +317,7 @@ pub(crate) fn modern(
     (headers, body)
 }
 
-impl World {
+impl TestGateway {
     pub(crate) async fn modern(&self, method: &str, name: Option<&str>, params: &str) -> Reply {
         let (headers, body) = modern(method, name, params);
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, it)| (*name, it.as_str())).collect();
@@ -324,7 +325,7 @@ impl World {
     }
 }
 
-/// Waits until it is so, for as long as a slow machine may need.
+/// Waits for a condition, for as long as a slow machine may need.
 pub(crate) async fn until(what: &str, is_so: impl Fn() -> bool) {
     let waiting = async {
         while !is_so() {
