@@ -1,7 +1,7 @@
-//! A transport that keeps two promises rmcp's own do not.
+//! Wraps a transport of rmcp and changes two behaviours.
 //!
-//! A notification that comes before the session is open (a probe's cancellation, say) is skipped, not fatal; and after
-//! the tool `exit` nothing more is written, as if the process had died in that instant.
+//! A notification before the session is open, such as the cancellation of a probe, is ignored instead of fatal. After the
+//! tool `exit`, nothing more is written, as after a crash.
 
 use std::{future::Future, io, sync::Arc};
 
@@ -11,18 +11,18 @@ use rmcp::{
     transport::Transport,
 };
 
-use crate::life::Life;
+use crate::lifetime::Lifetime;
 
-/// One client.
+/// The connection to one client.
 pub(crate) struct Connection<T> {
     messages: T,
-    life: Arc<Life>,
-    open: bool,
+    lifetime: Arc<Lifetime>,
+    is_open: bool,
 }
 
 impl<T> Connection<T> {
-    pub(crate) fn new(messages: T, life: Arc<Life>) -> Self {
-        Self { messages, life, open: false }
+    pub(crate) fn new(messages: T, lifetime: Arc<Lifetime>) -> Self {
+        Self { messages, lifetime, is_open: false }
     }
 }
 
@@ -33,10 +33,10 @@ impl<T: Transport<RoleServer, Error = io::Error>> Transport<RoleServer> for Conn
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
-        let life = Arc::clone(&self.life);
+        let lifetime = Arc::clone(&self.lifetime);
         let sent = self.messages.send(message);
         async move {
-            if life.is_exiting() {
+            if lifetime.is_exiting() {
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
             sent.await
@@ -46,11 +46,11 @@ impl<T: Transport<RoleServer, Error = io::Error>> Transport<RoleServer> for Conn
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             let Some(message) = self.messages.receive().await else {
-                self.life.end();
+                self.lifetime.end();
                 return None;
             };
-            self.open |= opens(&message);
-            if self.open || matches!(message, ClientJsonRpcMessage::Request(_)) {
+            self.is_open |= opens_session(&message);
+            if self.is_open || matches!(message, ClientJsonRpcMessage::Request(_)) {
                 return Some(message);
             }
         }
@@ -61,9 +61,9 @@ impl<T: Transport<RoleServer, Error = io::Error>> Transport<RoleServer> for Conn
     }
 }
 
-/// Whether the session is open after this message: `initialize` opens it, and so does a request of the sessionless
-/// era, which names its version itself. Probes leave the choice open.
-fn opens(message: &ClientJsonRpcMessage) -> bool {
+/// Whether a message opens the session: `initialize`, or a request of the modern era, which names its version. Probes
+/// (`ping`, `server/discover`) do not.
+fn opens_session(message: &ClientJsonRpcMessage) -> bool {
     let ClientJsonRpcMessage::Request(request) = message else { return false };
     match &request.request {
         ClientRequest::InitializeRequest(_) => true,

@@ -1,12 +1,11 @@
-//! The demo MCP server that comes with the host, so that a first run needs nothing but Rust.
+//! The bundled demo MCP server, for first runs and tests.
 //!
-//! It offers tools that answer, add, sleep, fail, log, grow, ask, tell what the host gave them, change the list and end
-//! the server, two prompts, and a few resources, in both eras of the protocol (2025-11-25 with `initialize`, 2026-07-28
-//! without), over standard input and output ([`serve_stdio`]), any pair of streams ([`serve_stream`]), and Streamable
-//! HTTP, HTTP with server-sent events and WebSocket ([`HttpServer`]).
-//! It stands on rmcp's server and on none of our crates: what it says on the wire is another implementation's word.
+//! It has twelve tools, two prompts and a few resources, in both eras of the protocol (2025-11-25 with `initialize`,
+//! 2026-07-28 stateless). It serves over standard input and output ([`serve_stdio`]), any pair of streams
+//! ([`serve_stream`]), and Streamable HTTP, HTTP with server-sent events and WebSocket ([`HttpServer`]).
 //!
-//! It keeps nothing on disk, opens no connection, and listens on loopback only.
+//! It is built on rmcp's server and on none of our crates, so that tests have an independent peer. It writes nothing to
+//! disk, opens no connections, and listens only on loopback addresses.
 //!
 //! ```
 //! use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -17,14 +16,14 @@
 //! let (read, write) = tokio::io::split(there);
 //! let server = tokio::spawn(mcp_demo::serve_stream(read, write));
 //!
-//! let (answers, mut requests) = tokio::io::split(here);
+//! let (responses, mut requests) = tokio::io::split(here);
 //! requests.write_all(concat!(
 //!     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"},"#,
 //!     r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
 //!     r#""io.modelcontextprotocol/clientCapabilities":{}}}}"#, "\n",
 //! ).as_bytes()).await?;
-//! let answer = BufReader::new(answers).lines().next_line().await?.unwrap_or_default();
-//! assert!(answer.contains(r#""text":"hello""#), "{answer}");
+//! let response = BufReader::new(responses).lines().next_line().await?.unwrap_or_default();
+//! assert!(response.contains(r#""text":"hello""#), "{response}");
 //! # server.abort();
 //! # Ok(())
 //! # }
@@ -33,19 +32,14 @@
 #![forbid(unsafe_code)]
 
 mod connection;
+mod content;
 mod http;
-mod life;
-mod media;
-mod neighbour;
-mod prompts;
-mod resources;
+mod lifetime;
 mod serve;
 mod server;
-mod sse;
 mod state;
 mod tools;
-mod websocket;
 
 pub use http::HttpServer;
-pub use serve::{DemoError, Ended, serve_offering, serve_stdio, serve_stream};
-pub use state::Offer;
+pub use serve::{DemoError, ServeOutcome, serve_custom_tools, serve_stdio, serve_stream};
+pub use state::CustomTools;

@@ -1,6 +1,6 @@
-//! The server over standard input and output, or over any two streams.
+//! Serves over standard input and output, or over any two streams.
 //!
-//! The end of input is the client's farewell: running calls are given up, and the server ends by itself.
+//! At the end of input, running calls are cancelled and the server ends.
 
 use std::{io, net::SocketAddr, sync::Arc};
 
@@ -13,18 +13,18 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::{
     connection::Connection,
-    life::Life,
+    lifetime::Lifetime,
     server::Demo,
-    state::{Offer, State},
+    state::{CustomTools, State},
 };
 
-/// Why a server ended without a fault.
-#[must_use = "a process that serves is asked by `Exited` to end with that code"]
+/// How serving ended without an error.
+#[must_use = "on `Exited`, the process must exit with the code"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// The client closed its side, or the owner asked for the end.
+pub enum ServeOutcome {
+    /// The client disconnected, or the owner stopped the server.
     Closed,
-    /// The tool `exit` was called: whoever serves is expected to end the process with this code, at once.
+    /// The tool `exit` was called. The caller should exit the process with this code at once.
     Exited(i32),
 }
 
@@ -32,24 +32,24 @@ pub enum Ended {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DemoError {
-    /// Only this machine may reach the demo server: it has no notion of who calls.
+    /// The address is not a loopback address. The demo server has no authentication.
     #[error("{0} is not a loopback address: the demo server is for this machine only")]
     NotLoopback(SocketAddr),
-    /// The address is taken, or not ours.
+    /// The address is in use or not available.
     #[error("could not listen on {address}")]
     Bind {
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddr,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// The client and the server found no way to begin.
+    /// The handshake failed.
     #[error("the client did not open a session")]
-    Opening(#[source] Box<ServerInitializeError>),
-    /// A part of the server panicked.
-    #[error("the server broke")]
-    Broken(#[source] tokio::task::JoinError),
+    Initialize(#[source] Box<ServerInitializeError>),
+    /// A task of the server panicked.
+    #[error("the server panicked")]
+    Panicked(#[source] tokio::task::JoinError),
     /// The listener failed.
     #[error("could not serve over HTTP")]
     Http(#[source] io::Error),
@@ -57,17 +57,17 @@ pub enum DemoError {
 
 /// Serves one client over standard input and output, until it closes standard input.
 ///
-/// The tool `exit` ends the process from within. Nothing but protocol messages is written to standard output.
+/// The tool `exit` ends the process. Only protocol messages are written to standard output.
 pub async fn serve_stdio() -> Result<(), DemoError> {
     let (read, write) = stdio_pipes();
     match serve_stream(read, write).await? {
-        Ended::Closed => Ok(()),
-        Ended::Exited(code) => std::process::exit(code),
+        ServeOutcome::Closed => Ok(()),
+        ServeOutcome::Exited(code) => std::process::exit(code),
     }
 }
 
-/// Serves one client over two streams, one JSON message a line, until the first one ends.
-pub async fn serve_stream<R, W>(read: R, write: W) -> Result<Ended, DemoError>
+/// Serves one client over two streams, one JSON message per line, until the first stream ends.
+pub async fn serve_stream<R, W>(read: R, write: W) -> Result<ServeOutcome, DemoError>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -75,44 +75,48 @@ where
     serve_state(State::default(), read, write).await
 }
 
-/// The same, with these tools in the place of its own, and neither prompts nor resources.
-pub async fn serve_offering<R, W>(offer: Offer, read: R, write: W) -> Result<Ended, DemoError>
+/// Like [`serve_stream`], but with these tools instead of the built-in ones, and without prompts and resources.
+pub async fn serve_custom_tools<R, W>(
+    tools: CustomTools,
+    read: R,
+    write: W,
+) -> Result<ServeOutcome, DemoError>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    serve_state(State::offering(offer), read, write).await
+    serve_state(State::with_custom_tools(tools), read, write).await
 }
 
-async fn serve_state<R, W>(state: State, read: R, write: W) -> Result<Ended, DemoError>
+async fn serve_state<R, W>(state: State, read: R, write: W) -> Result<ServeOutcome, DemoError>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let life = Arc::new(Life::default());
+    let lifetime = Arc::new(Lifetime::default());
     let state = Arc::new(state);
-    let demo = Demo::new(Arc::clone(&state), state, Arc::clone(&life));
-    let connection = Connection::new(AsyncRwTransport::new_server(read, write), Arc::clone(&life));
+    let demo = Demo::new(Arc::clone(&state), state, Arc::clone(&lifetime));
+    let connection = Connection::new(AsyncRwTransport::new_server(read, write), Arc::clone(&lifetime));
     tokio::select! {
         biased;
-        code = life.exited() => Ok(Ended::Exited(code)),
-        res = serve(demo, connection) => res,
+        code = lifetime.exited() => Ok(ServeOutcome::Exited(code)),
+        outcome = serve(demo, connection) => outcome,
     }
 }
 
-/// Serves one client until it is gone.
-pub(crate) async fn serve<T>(demo: Demo, connection: Connection<T>) -> Result<Ended, DemoError>
+/// Serves one client until it disconnects.
+pub(crate) async fn serve<T>(demo: Demo, connection: Connection<T>) -> Result<ServeOutcome, DemoError>
 where
     T: Transport<RoleServer, Error = io::Error> + 'static,
 {
     let running = match serve_server(demo, connection).await {
         Ok(running) => running,
-        // A client that looks and leaves without a session is no fault.
-        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(Ended::Closed),
-        Err(error) => return Err(DemoError::Opening(Box::new(error))),
+        // A client may disconnect without opening a session.
+        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(ServeOutcome::Closed),
+        Err(error) => return Err(DemoError::Initialize(Box::new(error))),
     };
-    match running.waiting().await.map_err(DemoError::Broken)? {
-        QuitReason::JoinError(error) => Err(DemoError::Broken(error)),
-        _ => Ok(Ended::Closed),
+    match running.waiting().await.map_err(DemoError::Panicked)? {
+        QuitReason::JoinError(error) => Err(DemoError::Panicked(error)),
+        _ => Ok(ServeOutcome::Closed),
     }
 }

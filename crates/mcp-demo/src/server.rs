@@ -1,6 +1,6 @@
-//! The handler that rmcp calls: which state a request sees, and who hears of a change.
+//! The request handler for rmcp: selects the state of a request and sends list changes to subscribers.
 //!
-//! Prompts, resources and tools stand in files of their own. Every list is one page in a fixed order.
+//! Every list is one page in a fixed order.
 
 #![expect(deprecated, reason = "log levels are set by legacy clients, which are still served")]
 
@@ -22,66 +22,57 @@ use rmcp::{
 use tokio::sync::watch;
 
 use crate::{
-    life::Life,
-    prompts, resources,
-    state::State,
+    content::{prompts, resources},
+    lifetime::Lifetime,
+    state::{Era, State},
     tools::{self, Call, log},
 };
 
 const INSTRUCTIONS: &str = "A demo server: `echo` and `add` answer, `sleep` reports progress, `fail` fails, \
     `change_tools` changes this list, `exit` ends the server.";
 
-/// How the client of a request speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Era {
-    /// Up to 2025-11-25: there was an `initialize`, and the server may send requests of its own.
-    Legacy,
-    /// From 2026-07-28 on: each request stands alone.
-    Sessionless,
-}
-
-/// One client's server; over HTTP one session's, or one sessionless request's.
+/// The handler for one client; over HTTP, for one session or one modern request.
 pub(crate) struct Demo {
     session: Arc<State>,
     process: Arc<State>,
-    life: Arc<Life>,
-    /// Receivers taken before a subscription is acknowledged, for `listen` to use: what changes in between is seen.
-    opening: Mutex<VecDeque<watch::Receiver<u64>>>,
+    lifetime: Arc<Lifetime>,
+    /// Receivers created before a subscription is acknowledged, so that `listen` misses no change.
+    pending_receivers: Mutex<VecDeque<watch::Receiver<u64>>>,
 }
 
 impl Demo {
-    /// `session` is what a legacy client sees, `process` what sessionless requests see.
-    pub(crate) fn new(session: Arc<State>, process: Arc<State>, life: Arc<Life>) -> Demo {
-        Demo { session, process, life, opening: Mutex::default() }
+    /// `session` is the state of a legacy client, `process` that of modern requests.
+    pub(crate) fn new(session: Arc<State>, process: Arc<State>, lifetime: Arc<Lifetime>) -> Demo {
+        Demo { session, process, lifetime, pending_receivers: Mutex::default() }
     }
 
     fn state(&self, era: Era) -> &State {
         match era {
             Era::Legacy => &self.session,
-            Era::Sessionless => &self.process,
+            Era::Modern => &self.process,
         }
     }
 }
 
 fn era(context: &RequestContext<RoleServer>) -> Era {
     match context.protocol_version() {
-        Some(version) if version >= ProtocolVersion::V_2026_07_28 => Era::Sessionless,
+        Some(version) if version >= ProtocolVersion::V_2026_07_28 => Era::Modern,
         _ => Era::Legacy,
     }
 }
 
-/// Lists have one page, so that no cursor was ever given out.
-fn one_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
-    match request.and_then(|it| it.cursor) {
+/// Rejects a cursor: lists have one page, so none was ever returned.
+fn reject_cursor(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match request.and_then(|request| request.cursor) {
         None => Ok(()),
-        Some(_) => Err(ErrorData::invalid_params("this cursor is not one of ours", None)),
+        Some(_) => Err(ErrorData::invalid_params("unknown cursor", None)),
     }
 }
 
 impl ServerHandler for Demo {
     fn get_info(&self) -> ServerConfig {
         let name = Implementation::new("mcp-demo", env!("CARGO_PKG_VERSION")).with_title("MCP demo server");
-        if self.session.offer().is_some() {
+        if self.session.custom_tools().is_some() {
             let capabilities =
                 ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
             return ServerConfig::new(capabilities).with_server_info(name);
@@ -102,13 +93,14 @@ impl ServerHandler for Demo {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let state = self.state(era(&context));
-        if let Some(offer) = state.offer() {
-            let (tools, next) = tools::offered(offer, request.and_then(|it| it.cursor).as_deref())?;
-            let mut res = ListToolsResult::with_all_items(tools);
-            res.next_cursor = next;
-            return Ok(res);
+        if let Some(custom) = state.custom_tools() {
+            let cursor = request.and_then(|request| request.cursor);
+            let (tools, next) = tools::custom_page(custom, cursor.as_deref())?;
+            let mut result = ListToolsResult::with_all_items(tools);
+            result.next_cursor = next;
+            return Ok(result);
         }
-        one_page(request)?;
+        reject_cursor(request)?;
         Ok(ListToolsResult::with_all_items(tools::list(&state.added())))
     }
 
@@ -118,7 +110,7 @@ impl ServerHandler for Demo {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let era = era(&context);
-        tools::call(Call { state: self.state(era), life: &self.life, era, request, context }).await
+        tools::call(Call { state: self.state(era), lifetime: &self.lifetime, era, request, context }).await
     }
 
     async fn list_prompts(
@@ -126,7 +118,7 @@ impl ServerHandler for Demo {
         request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        one_page(request)?;
+        reject_cursor(request)?;
         Ok(ListPromptsResult::with_all_items(prompts::list()))
     }
 
@@ -143,7 +135,7 @@ impl ServerHandler for Demo {
         request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        one_page(request)?;
+        reject_cursor(request)?;
         Ok(ListResourcesResult::with_all_items(resources::list()))
     }
 
@@ -152,7 +144,7 @@ impl ServerHandler for Demo {
         request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        one_page(request)?;
+        reject_cursor(request)?;
         Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
     }
 
@@ -174,26 +166,26 @@ impl ServerHandler for Demo {
                 self.session.set_threshold(log::rank(request.level));
                 Ok(())
             }
-            // There each request names its own level.
-            Era::Sessionless => Err(ErrorData::method_not_found::<SetLevelRequestMethod>()),
+            // A modern request names its own level.
+            Era::Modern => Err(ErrorData::method_not_found::<SetLevelRequestMethod>()),
         }
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        opening.push_back(self.process.changes());
+        let mut receivers = self.pending_receivers.lock().unwrap_or_else(PoisonError::into_inner);
+        receivers.push_back(self.process.changes());
         Some(requested.supported_by(&self.get_info().capabilities))
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let taken = self.opening.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        let mut changes = taken.unwrap_or_else(|| self.process.changes());
+        let pending = self.pending_receivers.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let mut changes = pending.unwrap_or_else(|| self.process.changes());
         loop {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
-                () = self.life.over() => return Ok(()),
+                () = self.lifetime.ended() => return Ok(()),
                 changed = changes.changed() => {
-                    // An error means that the state, or the client, is gone.
+                    // An error means that the state was dropped or the client disconnected.
                     if changed.is_err() || context.sink().notify_tool_list_changed().await.is_err() {
                         return Ok(());
                     }

@@ -1,7 +1,7 @@
-//! What a server remembers between requests: the tools added at run time and the log level.
+//! State between requests: tools added at run time, and the log level.
 //!
-//! One state serves a process over pipes; over HTTP each legacy session has its own, and the sessionless era shares
-//! one, because there nothing on the wire tells two clients apart.
+//! Over stdio there is one state. Over HTTP, each legacy session has its own, and modern requests share one, because they
+//! do not identify a client.
 
 use std::{
     collections::BTreeSet,
@@ -15,55 +15,64 @@ use std::{
 
 use tokio::sync::watch;
 
-/// How many tools may be added to one state: enough for a demonstration, too few to fill the memory.
-pub(crate) const MOST_ADDED: usize = 100;
+/// The maximum number of tools that can be added.
+pub(crate) const MAX_ADDED_TOOLS: usize = 100;
 
-/// What [`State::toggle`] did.
+/// The era of the client that sent a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Era {
+    /// Up to 2025-11-25: with `initialize`; the server may send requests.
+    Legacy,
+    /// From 2026-07-28: stateless.
+    Modern,
+}
+
+/// The result of [`State::toggle`].
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Toggled {
-    /// The tool is new in the list.
+pub(crate) enum ToggleOutcome {
+    /// The tool was added.
     Added,
-    /// The tool was in the list, and is no more.
+    /// The tool was removed.
     Removed,
-    /// There are [`MOST_ADDED`] tools already.
+    /// There are already [`MAX_ADDED_TOOLS`] tools.
     Full,
 }
 
-/// Tools that stand in the place of the server's own, for tests that need names of their choice.
+/// Tools that replace the built-in ones, for tests that choose the names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Offer {
-    /// Their names, which may be any. One that has the name of an own tool is that tool; the others say who they are.
+pub struct CustomTools {
+    /// The names. A name of a built-in tool selects that tool; other tools return their name.
     pub tools: Vec<String>,
-    /// How many of them a page of the list has.
-    pub page: Option<NonZeroUsize>,
-    /// How long those take that only say who they are.
+    /// The page size of the list.
+    pub page_size: Option<NonZeroUsize>,
+    /// How long a tool that returns its name takes.
     pub delay: Duration,
 }
 
-/// The memory of one server process or session.
+/// The state of one server process or session.
 pub(crate) struct State {
     added: Mutex<BTreeSet<String>>,
     threshold: AtomicU8,
     changes: watch::Sender<u64>,
-    offer: Option<Offer>,
+    custom_tools: Option<CustomTools>,
 }
 
 impl Default for State {
     fn default() -> State {
         let (added, threshold, changes) = (Mutex::default(), AtomicU8::new(0), watch::Sender::new(0));
-        State { added, threshold, changes, offer: None }
+        State { added, threshold, changes, custom_tools: None }
     }
 }
 
 impl State {
-    /// A memory of a server that offers this and nothing else.
-    pub(crate) fn offering(offer: Offer) -> State {
-        State { offer: Some(offer), ..State::default() }
+    /// The state of a server with only these tools.
+    pub(crate) fn with_custom_tools(custom_tools: CustomTools) -> State {
+        State { custom_tools: Some(custom_tools), ..State::default() }
     }
 
-    /// What stands in the place of the server's own tools.
-    pub(crate) fn offer(&self) -> Option<&Offer> {
-        self.offer.as_ref()
+    /// The tools that replace the built-in ones.
+    pub(crate) fn custom_tools(&self) -> Option<&CustomTools> {
+        self.custom_tools.as_ref()
     }
 
     /// The tools added at run time, by name.
@@ -76,39 +85,39 @@ impl State {
         self.lock().contains(name)
     }
 
-    /// Adds the tool, or removes it when it is there.
-    pub(crate) fn toggle(&self, name: &str) -> Toggled {
+    /// Adds the tool, or removes it if it exists.
+    pub(crate) fn toggle(&self, name: &str) -> ToggleOutcome {
         let mut added = self.lock();
-        let res = if added.remove(name) {
-            Toggled::Removed
-        } else if added.len() == MOST_ADDED {
-            return Toggled::Full;
+        let outcome = if added.remove(name) {
+            ToggleOutcome::Removed
+        } else if added.len() == MAX_ADDED_TOOLS {
+            return ToggleOutcome::Full;
         } else {
             added.insert(name.to_owned());
-            Toggled::Added
+            ToggleOutcome::Added
         };
         drop(added);
         self.changes.send_modify(|number| *number += 1);
-        res
+        outcome
     }
 
-    /// Sees every change of the tool list from now on.
+    /// Subscribes to changes of the tool list.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// The rank of the lowest log level a legacy client wants; all of them until it says otherwise.
+    /// The rank of the lowest log level that a legacy client requested; 0 by default.
     pub(crate) fn threshold(&self) -> u8 {
         self.threshold.load(Ordering::Relaxed)
     }
 
-    /// Sets what [`State::threshold`] answers.
+    /// Sets the lowest log level.
     pub(crate) fn set_threshold(&self, rank: u8) {
         self.threshold.store(rank, Ordering::Relaxed);
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        // A set of names is whole after any panic.
+        // The set is consistent after any panic.
         self.added.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -118,14 +127,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_comes_and_goes_and_the_number_of_tools_is_bounded() {
+    fn tools_are_toggled_and_bounded() {
         let state = State::default();
-        assert_eq!(state.toggle("a"), Toggled::Added);
-        assert_eq!(state.toggle("a"), Toggled::Removed);
-        for number in 0..MOST_ADDED {
-            assert_eq!(state.toggle(&format!("t{number}")), Toggled::Added);
+        assert_eq!(state.toggle("a"), ToggleOutcome::Added);
+        assert_eq!(state.toggle("a"), ToggleOutcome::Removed);
+        for number in 0..MAX_ADDED_TOOLS {
+            assert_eq!(state.toggle(&format!("t{number}")), ToggleOutcome::Added);
         }
-        assert_eq!(state.toggle("one_more"), Toggled::Full);
-        assert_eq!(state.toggle("t0"), Toggled::Removed);
+        assert_eq!(state.toggle("one_more"), ToggleOutcome::Full);
+        assert_eq!(state.toggle("t0"), ToggleOutcome::Removed);
     }
 }

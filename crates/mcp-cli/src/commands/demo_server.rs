@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use mcp_demo::{DemoError, Ended, HttpServer};
+use mcp_demo::{DemoError, HttpServer, ServeOutcome};
 use tokio::sync::oneshot;
 
 use crate::output::console::Console;
@@ -63,8 +63,8 @@ async fn serve_http(address: SocketAddr, signals: &mut Signals) -> Result<Exit, 
             Ok(Exit::Signal(signal))
         }
         ended = &mut serving => Ok(match ended? {
-            Ended::Closed => Exit::Success,
-            Ended::Exited(code) => Exit::DemoServer(code),
+            ServeOutcome::Closed => Exit::Success,
+            ServeOutcome::Exited(code) => Exit::DemoServer(code),
         }),
     }
 }

@@ -50,9 +50,10 @@ pub(crate) fn open(path: &Path, context: &Context) -> Result<ConfigFile, FileErr
 
 fn help(error: &LoadError) -> Option<String> {
     match error {
-        LoadError::UnknownDialect { .. } => {
-            Some("add `--dialect holodeck`, `dominds`, `mcp-json` or `acp`".to_owned())
-        }
+        LoadError::UnknownDialect { .. } => Some(
+            "add `--dialect holodeck`, `--dialect dominds`, `--dialect mcp-json` or `--dialect acp`"
+                .to_owned(),
+        ),
         _ => None,
     }
 }

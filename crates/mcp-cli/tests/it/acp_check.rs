@@ -1,8 +1,8 @@
-//! `acp-check` as an agent's author runs it: a request goes in, the answer comes out, the exit code says which.
+//! `acp-check`: responses and exit codes.
 
 use serde_json::json;
 
-use crate::support::Place;
+use crate::support::Workspace;
 
 const TWO: &str = r#"{"jsonrpc": "2.0", "id": 7, "method": "session/new", "params": {"cwd": "/home/ada", "mcpServers": [
     {"name": "files", "command": "/opt/files", "args": ["SECRET"], "env": [{"name": "KEY", "value": "SECRET"}]},
@@ -12,20 +12,20 @@ const TWO: &str = r#"{"jsonrpc": "2.0", "id": 7, "method": "session/new", "param
 #[track_caller]
 fn check(arguments: &[&str], input: &str, code: i32, want: &serde_json::Value) {
     let arguments: Vec<_> = std::iter::once("acp-check").chain(arguments.iter().copied()).collect();
-    let run = Place::empty().run_with_input(&arguments, input);
+    let run = Workspace::empty().run_with_input(&arguments, input);
     assert_eq!((run.code, &run.json()), (Some(code), want), "{}", run.err);
     assert!(!run.out.contains("SECRET") && !run.err.contains("SECRET"), "{run:?}");
 }
 
 #[test]
-fn acp_048_the_servers_that_an_agent_takes_are_named_in_order() {
+fn acp_048_accepted_servers_are_listed_in_order() {
     let want = json!({ "jsonrpc": "2.0", "id": 7, "result": { "servers": ["files", "board"] } });
     check(&["--capabilities", r#"{"http": true}"#], TWO, 0, &want);
     check(&["--capabilities", r#"{"mcpCapabilities": {"http": true}}"#, "--protocol", "1"], TWO, 0, &want);
 }
 
 #[test]
-fn acp_027_acp_028_what_is_not_declared_is_refused_to_the_letter() {
+fn acp_027_acp_028_undeclared_transport_is_refused_with_the_specified_error() {
     let message = "HTTP transport not supported: agent did not declare mcpCapabilities.http";
     let suggestion = "use a server that is reached by one of `stdio`";
     let want = json!({ "jsonrpc": "2.0", "id": 7, "error": { "code": -32602, "message": message, "data": {
@@ -41,7 +41,7 @@ fn acp_027_acp_028_what_is_not_declared_is_refused_to_the_letter() {
 }
 
 #[test]
-fn acpx_11_version_2_has_rules_of_its_own() {
+fn acpx_11_version_2_rules_apply() {
     let input = r#"{"id": "a", "method": "session/new", "params": {"cwd": "/", "mcpServers": [
         {"type": "stdio", "name": "files", "command": "/opt/files"}]}}"#;
     let want = json!({ "jsonrpc": "2.0", "id": "a", "result": { "servers": ["files"] } });
@@ -54,18 +54,18 @@ fn acpx_11_version_2_has_rules_of_its_own() {
 }
 
 #[test]
-fn what_is_no_request_has_an_answer_too() {
+fn invalid_request_has_a_response() {
     let error = |code, message| json!({ "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": message } });
     let none = &["--capabilities", "{}"];
-    check(none, "{SECRET", 1, &error(-32700, "standard input holds no JSON value"));
+    check(none, "{SECRET", 1, &error(-32700, "standard input is not valid JSON"));
     check(none, "[]", 1, &error(-32600, "this is no request: it has no `method`"));
-    assert_eq!(Place::empty().run(&["acp-check", "--capabilities", "x"]).code, Some(2));
+    assert_eq!(Workspace::empty().run(&["acp-check", "--capabilities", "x"]).code, Some(2));
 }
 
 #[test]
-fn what_is_to_be_known_besides_goes_to_standard_error() {
+fn notes_are_printed_to_standard_error() {
     let input = r#"{"id": 1, "method": "session/new", "params": {"cwd": "/", "mcpServers": null}}"#;
-    let run = Place::empty().run_with_input(&["acp-check", "--capabilities", "{}"], input);
+    let run = Workspace::empty().run_with_input(&["acp-check", "--capabilities", "{}"], input);
     assert_eq!(run.json()["result"], json!({ "servers": [] }));
     assert_eq!(run.err, "note: /params/mcpServers: 'mcpServers' is null, which is read as an empty list\n");
 }

@@ -1,9 +1,7 @@
-//! Twenty ways to break a real server, and what is said of each: the true cause in the first line, and what to do about it
-//! in those that follow.
+//! Twenty broken servers: the first line of the output names the cause, and the next lines have help.
 //!
-//! Everything is real: processes of the system's shell, of Node.js and npx, the demo server, sockets of this machine, TLS
-//! with certificates of the test's own. Only npm's registry is a stand-in, which knows no package; what is said of that
-//! comes from npm itself.
+//! The servers are real processes, sockets and TLS certificates. Only npm's registry is replaced, by one without packages;
+//! the error comes from npm itself.
 
 mod web;
 
@@ -12,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::support::{HttpDemo, Place, Run};
+use crate::support::{HttpDemo, Run, Workspace};
 use web::{answering, closed_port, listening, secured};
 
-/// One way to break a server.
+/// A broken server and the expected output.
 struct Row {
     /// How it is broken.
     how: &'static str,
@@ -31,7 +29,7 @@ struct Row {
     remedy: &'static str,
 }
 
-/// Which commands show it.
+/// The commands to run.
 #[derive(Clone, Copy, PartialEq)]
 enum Shown {
     /// `doctor` and `tools`.
@@ -40,12 +38,12 @@ enum Shown {
     Calling,
 }
 
-/// One row for a server as it is, with commands that start it.
+/// A row for the commands that start a server.
 fn row(how: &'static str, server: Value, cause: &'static str, remedy: &'static str) -> Row {
     Row { how, server, shown: Shown::Starting, environment: Vec::new(), cause, remedy }
 }
 
-/// A server of the script in the ways that it can be broken.
+/// The script server in a broken mode.
 fn peer(way: &str) -> Value {
     json!({"command": "peer", "args": [way]})
 }
@@ -54,7 +52,7 @@ fn http(port: u16, path: &str) -> Value {
     json!({"type": "http", "url": format!("http://127.0.0.1:{port}{path}")})
 }
 
-/// Where Node.js is installed; its absence is a failure only where tests must not be skipped.
+/// The folder of Node.js. Its absence is an error only in CI.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn node() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -73,7 +71,7 @@ fn rows(demo: &HttpDemo, authority: &Path, ports: Ports) -> Vec<Row> {
         row(
             "bad cwd",
             json!({"command": "peer", "cwd": "/no/such/folder"}),
-            "its working directory /no/such/folder",
+            "working directory /no/such/folder",
             "correct `cwd`",
         ),
         row("closed port", http(closed_port(), "/mcp"), "", "server"),
@@ -164,13 +162,13 @@ fn rows(demo: &HttpDemo, authority: &Path, ports: Ports) -> Vec<Row> {
             "bad schema",
             peer("schema"),
             "malformed: its `inputSchema` is no object",
-            "only the server's authors can mend it",
+            "only the server's author can correct it",
         ),
         row(
             "a schema that cannot be used",
             peer("odd"),
             "its schema cannot be used: /type",
-            "only the server's authors can mend it",
+            "only the server's author can correct",
         ),
         row("bad encoding", peer("encoding"), "it is not valid UTF-8", "let the server write UTF-8"),
         row(
@@ -214,7 +212,7 @@ fn rows(demo: &HttpDemo, authority: &Path, ports: Ports) -> Vec<Row> {
     res
 }
 
-/// Where something listens.
+/// The ports of the listeners.
 #[derive(Clone, Copy)]
 struct Ports {
     tls: u16,
@@ -223,58 +221,57 @@ struct Ports {
     taken: u16,
 }
 
-/// What is said of one row's server by one command: whether its first line has the cause, and the rest the remedy.
-struct Judged {
+/// The output of one command for one row, and whether it has the cause and the help.
+struct Judgement {
     text: String,
     cause: bool,
     remedy: bool,
 }
 
-fn judge(row: &Row, command: &str) -> Judged {
-    let place = Place::empty();
-    place.script("peer", include_str!("broken/peer.sh"));
-    place.write("mcp.json", &json!({"mcpServers": {"broken": row.server}}).to_string());
+fn judge(row: &Row, command: &str) -> Judgement {
+    let workspace = Workspace::empty();
+    workspace.script("peer", include_str!("broken/peer.sh"));
+    workspace.write("mcp.json", &json!({"mcpServers": {"broken": row.server}}).to_string());
     let arguments: &[&str] = match command {
         "call" => &["call", "mcp.json", "broken__t"],
         other => &[other, "mcp.json"],
     };
-    let mut program = place.command(arguments);
+    let mut program = workspace.command(arguments);
     for (name, value) in &row.environment {
         program.env(name, value);
     }
     let run = Run::of(program.output().unwrap());
     let said = if command == "call" { &run.err } else { &run.out };
-    // `tools` lists the tools that there are before it comes to their servers.
+    // `tools` lists tools before servers.
     let mut lines = said.lines().skip_while(|it| command == "tools" && !it.starts_with(['✗', '!']));
     let first = lines.next().unwrap_or_default();
     let rest = lines.collect::<Vec<_>>().join("\n");
     let names = first.contains("broken");
-    // A call's remedy may stand behind its cause, for a result has one line.
+    // The help of a call may follow its cause on the same line.
     let remedy = rest.contains(row.remedy) && rest.contains("help: ")
         || command == "call" && first.contains(&format!("({}", row.remedy));
     let cause = match (row.how, command) {
-        ("closed port", "doctor") => "nobody listens there",
         ("closed port", _) => "connection refused",
         ("missing binary", "doctor") => "no-such-program is not on the PATH",
         ("missing binary", _) => {
             "(no-such-program): the server could not be started: the command was not found"
         }
-        ("proxy down", "doctor") => ": nobody listens there",
-        ("slow", "doctor") => "its tools were not listed within the 5 s that a start has",
+        ("proxy down", "doctor") => ": connection refused",
+        ("slow", "doctor") => "the tools were not listed within the start-up limit of 5 s",
         ("slow", _) => "it did not list its tools within",
         ("bad schema", _) => "tool `worse`",
         (_, _) => row.cause,
     };
     let cause = names && first.contains(cause) && first.contains(row.cause);
-    Judged { text: format!("{} by {command}: {run:#?}", row.how), cause, remedy }
+    Judgement { text: format!("{} by {command}: {run:#?}", row.how), cause, remedy }
 }
 
 #[test]
-fn hd_sc3_the_true_cause_stands_first_and_a_remedy_follows() {
-    let place = Place::empty();
-    let demo = HttpDemo::start(&place);
+fn hd_sc3_first_line_has_the_cause_and_help_follows() {
+    let workspace = Workspace::empty();
+    let demo = HttpDemo::start(&workspace);
     let (tls, authority) = secured("other.example");
-    place.write("authority.pem", &authority);
+    workspace.write("authority.pem", &authority);
     let (_listener, taken) = listening();
     let ports = Ports {
         tls,
@@ -282,13 +279,13 @@ fn hd_sc3_the_true_cause_stands_first_and_a_remedy_follows() {
         registry: answering("404 Not Found", r#"{"error":"Not found"}"#),
         taken,
     };
-    let rows = rows(&demo, &place.path().join("authority.pem"), ports);
+    let rows = rows(&demo, &workspace.path().join("authority.pem"), ports);
     assert!(rows.len() >= 19, "{}", rows.len());
     let commands = |row: &Row| match row.shown {
         Shown::Starting => vec!["doctor", "tools"],
         Shown::Calling => vec!["call"],
     };
-    let judged: Vec<Judged> = std::thread::scope(|scope| {
+    let judged: Vec<Judgement> = std::thread::scope(|scope| {
         let each = rows.iter().flat_map(|row| commands(row).into_iter().map(move |command| (row, command)));
         let running: Vec<_> = each.map(|(row, command)| scope.spawn(move || judge(row, command))).collect();
         running.into_iter().map(|it| it.join().unwrap()).collect()
@@ -296,5 +293,5 @@ fn hd_sc3_the_true_cause_stands_first_and_a_remedy_follows() {
     let bad: Vec<&str> =
         judged.iter().filter(|it| !(it.cause && it.remedy)).map(|it| it.text.as_str()).collect();
     assert!(bad.is_empty(), "{} of {}:\n{}", bad.len(), judged.len(), bad.join("\n"));
-    assert!(fs::exists(place.path()).unwrap(), "the authority is needed to the end");
+    assert!(fs::exists(workspace.path()).unwrap(), "the authority is needed to the end");
 }

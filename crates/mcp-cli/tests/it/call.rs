@@ -1,17 +1,17 @@
-//! `call`: one tool, one answer, whatever becomes of it.
+//! `call`: results, errors and arguments.
 
 use serde_json::json;
 
-use crate::support::{DEMO, Place};
+use crate::support::{DEMO, Workspace};
 
 #[track_caller]
 fn check(tool: &str, arguments: &str, want: (i32, &str, &str)) {
-    let run = Place::dominds(DEMO).run(&["call", ".minds/mcp.yaml", tool, arguments]);
+    let run = Workspace::dominds(DEMO).run(&["call", ".minds/mcp.yaml", tool, arguments]);
     assert_eq!((run.code, run.out.as_str(), run.err.as_str()), (Some(want.0), want.1, want.2));
 }
 
 #[test]
-fn answers_and_failures_in_words() {
+fn call_results_and_errors_as_text() {
     check("echo", r#"{"text":"hello"}"#, (0, "hello\n", ""));
     check("echo", r#"{"text":"\u001b[31mred\u0007"}"#, (0, "red\n", ""));
     check("add", r#"{"a":2,"b":3}"#, (0, "5\n{\n  \"sum\": 5\n}\n", ""));
@@ -34,7 +34,7 @@ fn answers_and_failures_in_words() {
             1,
             "",
             "MCPToolNotFoundError: Tool 'ecko' not found; did you mean 'echo'?\n  \
-             help: `mcp-host tools .minds/mcp.yaml` shows the names that there are\n",
+             help: `mcp-host tools .minds/mcp.yaml` lists the tools\n",
         ),
     );
     check(
@@ -44,7 +44,7 @@ fn answers_and_failures_in_words() {
             1,
             "",
             "ValidationError: Invalid arguments for tool 'echo': \"text\" is a required property\n  \
-             help: `mcp-host tools .minds/mcp.yaml --schema echo` shows what the tool takes\n",
+             help: `mcp-host tools .minds/mcp.yaml --schema echo` shows the arguments of the tool\n",
         ),
     );
     check(
@@ -53,8 +53,8 @@ fn answers_and_failures_in_words() {
         (
             2,
             "",
-            "error: ARGS-JSON is no JSON: key must be a string at line 1 column 2\n  {text: 1}\n   ^\n  \
-             help: write one JSON object in single quotes, such as '{\"text\": \"hello\"}', or name=value, or @FILE, or `-` for standard input\n",
+            "error: ARGS is not valid JSON: key must be a string at line 1 column 2\n  {text: 1}\n   ^\n  \
+             help: write one JSON object in single quotes, such as '{\"text\": \"hello\"}', or name=value pairs, or @FILE, or `-` for standard input\n",
         ),
     );
     check(
@@ -66,7 +66,7 @@ fn answers_and_failures_in_words() {
 
 #[track_caller]
 fn check_json(tool: &str, arguments: &str, code: i32, want: serde_json::Value) {
-    let run = Place::dominds(DEMO).run(&["call", ".", tool, arguments, "--format", "json"]);
+    let run = Workspace::dominds(DEMO).run(&["call", ".", tool, arguments, "--format", "json"]);
     assert_eq!(run.code, Some(code), "{run:?}");
     let mut document = run.json();
     let metadata = document.as_object_mut().unwrap().remove("metadata").unwrap();
@@ -76,7 +76,7 @@ fn check_json(tool: &str, arguments: &str, code: i32, want: serde_json::Value) {
 }
 
 #[test]
-fn answers_and_failures_as_documents() {
+fn call_results_and_errors_as_json() {
     check_json(
         "echo",
         r#"{"text":"hello"}"#,
@@ -106,39 +106,42 @@ fn answers_and_failures_as_documents() {
 }
 
 #[test]
-fn arguments_come_from_standard_input_too() {
-    let place = Place::dominds(DEMO);
-    let run = place.run_with_input(&["call", ".", "echo", "-"], "{\n  \"text\": \"piped\"\n}\n");
+fn arguments_are_read_from_standard_input() {
+    let workspace = Workspace::dominds(DEMO);
+    let run = workspace.run_with_input(&["call", ".", "echo", "-"], "{\n  \"text\": \"piped\"\n}\n");
     assert_eq!((run.code, run.out.as_str()), (Some(0), "piped\n"));
-    let run = place.run_with_input(&["call", ".", "echo", "-"], "{\n  \"text\"\n}\n");
+    let run = workspace.run_with_input(&["call", ".", "echo", "-"], "{\n  \"text\"\n}\n");
     assert_eq!(run.code, Some(2));
-    assert!(run.err.starts_with("error: ARGS-JSON is no JSON: expected `:` at line 3 column 1\n"), "{run:?}");
+    assert!(
+        run.err.starts_with("error: ARGS is not valid JSON: expected `:` at line 3 column 1\n"),
+        "{run:?}"
+    );
 }
 
 #[test]
-fn a_server_that_ends_during_the_call_was_reached() {
-    let run = Place::dominds(DEMO).run(&["call", ".", "exit", "{}", "--format", "json"]);
+fn server_exit_during_a_call_is_a_failure() {
+    let run = Workspace::dominds(DEMO).run(&["call", ".", "exit", "{}", "--format", "json"]);
     assert_eq!(run.code, Some(1), "{run:?}");
     assert_eq!(run.json()["success"], false);
 }
 
 #[test]
-fn a_server_that_was_never_there_is_told_from_a_call_that_failed() {
-    let place =
-        Place::dominds(&format!("{DEMO}  broken:\n    transport: stdio\n    command: /no/such/program\n"));
-    assert_eq!(place.run(&["call", ".", "echo", r#"{"text":"x"}"#]).code, Some(0));
-    let run = place.run(&["call", ".", "something_else"]);
+fn unreachable_server_differs_from_failed_call() {
+    let workspace = Workspace::dominds(&format!(
+        "{DEMO}  broken:\n    transport: stdio\n    command: /no/such/program\n"
+    ));
+    assert_eq!(workspace.run(&["call", ".", "echo", r#"{"text":"x"}"#]).code, Some(0));
+    let run = workspace.run(&["call", ".", "something_else"]);
     assert_eq!(run.code, Some(3), "{run:?}");
     assert!(run.err.contains("'broken'"), "{run:?}");
 }
 
-/// What people type is made JSON by the tool's schema.
 #[test]
-fn arguments_may_be_named_words_or_a_file() {
-    let place = Place::dominds(DEMO);
-    place.write("two.json", r#"{"a": 40, "b": 2}"#);
+fn arguments_are_pairs_or_a_file() {
+    let workspace = Workspace::dominds(DEMO);
+    workspace.write("two.json", r#"{"a": 40, "b": 2}"#);
     let check = |words: &[&str], want: (i32, &str, &str)| {
-        let run = place.run(&[&["call", ".minds/mcp.yaml"], words].concat());
+        let run = workspace.run(&[&["call", ".minds/mcp.yaml"], words].concat());
         assert_eq!((run.code, run.out.as_str(), run.err.as_str()), (Some(want.0), want.1, want.2));
     };
     check(&["add", "a=2", "b=-3"], (0, "-1\n{\n  \"sum\": -1\n}\n", ""));
@@ -149,8 +152,8 @@ fn arguments_may_be_named_words_or_a_file() {
         (
             1,
             "",
-            "ValidationError: `b` must be an integer, and `three` is not\n  \
-             help: `mcp-host tools .minds/mcp.yaml --schema add` shows what the tool takes\n",
+            "ValidationError: `b` must be an integer, but `three` is not\n  \
+             help: `mcp-host tools .minds/mcp.yaml --schema add` shows the arguments of the tool\n",
         ),
     );
     check(
@@ -158,24 +161,24 @@ fn arguments_may_be_named_words_or_a_file() {
         (
             2,
             "",
-            "error: of several words each must be name=value; this one is not: b\n  \
-             help: write one JSON object in single quotes, such as '{\"text\": \"hello\"}', or name=value, or @FILE, or `-` \
+            "error: with several arguments, each must be name=value; this one is not: b\n  \
+             help: write one JSON object in single quotes, such as '{\"text\": \"hello\"}', or name=value pairs, or @FILE, or `-` \
              for standard input\n",
         ),
     );
-    let run = place.run(&["call", ".", "add", "a=x", "--format", "json"]);
+    let run = workspace.run(&["call", ".", "add", "a=x", "--format", "json"]);
     assert_eq!((run.code, &run.json()["error"]["kind"]), (Some(1), &"ValidationError".into()));
 }
 
 #[test]
-fn what_is_no_text_can_be_kept() {
-    let place = Place::dominds(DEMO);
-    let run = place.run(&["call", ".minds/mcp.yaml", "mixed", "--save", "out"]);
+fn binary_content_is_saved() {
+    let workspace = Workspace::dominds(DEMO);
+    let run = workspace.run(&["call", ".minds/mcp.yaml", "mixed", "--save", "out"]);
     assert_eq!(run.code, Some(0), "{run:?}");
-    assert_eq!(run.err, "block 2 is saved as out/mixed-1.png\nblock 3 is saved as out/mixed-2.wav\n");
-    let image = std::fs::read(place.path().join("out/mixed-1.png")).unwrap();
+    assert_eq!(run.err, "saved block 2 as out/mixed-1.png\nsaved block 3 as out/mixed-2.wav\n");
+    let image = std::fs::read(workspace.path().join("out/mixed-1.png")).unwrap();
     assert!(image.starts_with(b"\x89PNG"), "{image:?}");
-    place.write("taken", "");
-    let run = place.run(&["call", ".minds/mcp.yaml", "mixed", "--save", "taken"]);
+    workspace.write("taken", "");
+    let run = workspace.run(&["call", ".minds/mcp.yaml", "mixed", "--save", "taken"]);
     assert_eq!(run.code, Some(1), "{run:?}");
 }

@@ -1,6 +1,6 @@
-//! `check`: every mistake, for people and for programs.
+//! `check`: diagnostics in all formats.
 
-use crate::support::{DEMO, Place};
+use crate::support::{DEMO, Workspace};
 
 const MISTAKES: &str = "\
 version: 1
@@ -16,18 +16,18 @@ servers:
 ";
 
 #[test]
-fn mistakes_are_shown_where_they_are() {
-    let place = Place::dominds(MISTAKES);
-    let run = place.run(&["check", ".minds/mcp.yaml"]);
+fn diagnostics_show_positions() {
+    let workspace = Workspace::dominds(MISTAKES);
+    let run = workspace.run(&["check", ".minds/mcp.yaml"]);
     assert_eq!((run.code, run.err.as_str()), (Some(1), ""));
     insta::assert_snapshot!(run.out);
 }
 
 #[test]
-fn the_document_is_one_and_has_its_members() {
-    let place = Place::dominds(MISTAKES);
-    place.write("other/agent.yaml", "name: a\ntools: []\n");
-    let run = place.run(&["check", ".minds/mcp.yaml", "other", "nowhere.yaml", "--format", "json"]);
+fn output_is_one_json_document() {
+    let workspace = Workspace::dominds(MISTAKES);
+    workspace.write("other/agent.yaml", "name: a\ntools: []\n");
+    let run = workspace.run(&["check", ".minds/mcp.yaml", "other", "nowhere.yaml", "--format", "json"]);
     assert_eq!((run.code, run.err.as_str()), (Some(1), "note: reading other/agent.yaml\n"));
     let mut document = run.json();
     let files = document["files"].as_array_mut().unwrap();
@@ -56,32 +56,32 @@ fn the_document_is_one_and_has_its_members() {
 }
 
 #[test]
-fn a_sound_file_is_one_line() {
-    let run = Place::dominds(DEMO).run(&["check", "."]);
+fn valid_file_prints_one_line() {
+    let run = Workspace::dominds(DEMO).run(&["check", "."]);
     assert_eq!(run.out, "✓ .minds/mcp.yaml: dominds, 1 server\n");
     assert_eq!((run.code, run.err.as_str()), (Some(0), "note: reading .minds/mcp.yaml\n"));
 }
 
 #[test]
-fn warnings_do_not_change_the_end() {
-    let place = Place::dominds(&DEMO.replace("    args", "    colour: red\n    args"));
-    let run = place.run(&["check", "."]);
+fn warnings_do_not_change_the_exit_code() {
+    let workspace = Workspace::dominds(&DEMO.replace("    args", "    colour: red\n    args"));
+    let run = workspace.run(&["check", "."]);
     assert!(run.out.ends_with("✓ .minds/mcp.yaml: dominds, 1 server; 1 warning\n"), "{run:?}");
     assert_eq!(run.code, Some(0));
 }
 
 #[track_caller]
 fn check(files: &[&str], want: &str) {
-    let place = Place::empty();
+    let workspace = Workspace::empty();
     for file in files {
-        place.write(file, if file.ends_with("agent.yaml") { "name: a\ntools: []\n" } else { DEMO });
+        workspace.write(file, if file.ends_with("agent.yaml") { "name: a\ntools: []\n" } else { DEMO });
     }
-    let run = place.run(&["check", "."]);
+    let run = workspace.run(&["check", "."]);
     assert_eq!(run.err + &run.out, want);
 }
 
 #[test]
-fn a_folder_stands_for_its_configuration() {
+fn folder_selects_its_configuration() {
     check(
         &["agent.yaml", ".minds/mcp.yaml"],
         "note: reading .minds/mcp.yaml\n✓ .minds/mcp.yaml: dominds, 1 server\n",
@@ -89,36 +89,36 @@ fn a_folder_stands_for_its_configuration() {
     check(&["agent.yaml"], "note: reading agent.yaml\n✓ agent.yaml: holodeck, 0 servers\n");
     check(
         &["mcp.yaml"],
-        "error: ConfigError: the folder . holds none of .minds/mcp.yaml, agent.yaml, .mcp.json, .vscode/mcp.json, \
+        "error: ConfigError: the folder . contains none of .minds/mcp.yaml, agent.yaml, .mcp.json, .vscode/mcp.json, \
          .cursor/mcp.json, .kiro/settings/mcp.json, .roo/mcp.json, mcp.json\n",
     );
 }
 
 #[test]
-fn a_file_of_no_known_kind_is_asked_about() {
-    let place = Place::empty();
-    place.write("x.yaml", "a: 1\n");
-    let run = place.run(&["check", "x.yaml"]);
+fn unknown_dialect_suggests_the_option() {
+    let workspace = Workspace::empty();
+    workspace.write("x.yaml", "a: 1\n");
+    let run = workspace.run(&["check", "x.yaml"]);
     assert_eq!(run.code, Some(1));
     assert!(
         run.out.ends_with(
-            "  help: say `--dialect holodeck`, `--dialect dominds`, `--dialect mcp-json` or `--dialect acp`\n"
+            "  help: add `--dialect holodeck`, `--dialect dominds`, `--dialect mcp-json` or `--dialect acp`\n"
         ),
         "{run:?}"
     );
-    let run = place.run(&["check", "x.yaml", "--dialect", "dominds", "--format", "json"]);
+    let run = workspace.run(&["check", "x.yaml", "--dialect", "dominds", "--format", "json"]);
     assert_eq!(run.json()["files"][0]["dialect"], "dominds");
 }
 
-/// HD-134: a variable without a value costs the whole HoloDeck file; DM-122: it costs one Dominds server.
+/// HD-134: a missing variable fails the whole HoloDeck file; DM-122: it fails one Dominds server.
 #[test]
-fn hd_134_dm_122_a_missing_variable_costs_what_the_dialect_says() {
-    let place = Place::dominds(&format!(
+fn hd_134_dm_122_missing_variable_fails_file_or_server() {
+    let workspace = Workspace::dominds(&format!(
         "{DEMO}    env: {{ A: {{ env: MCP_HOST_TEST_UNSET }} }}\n  other:\n    transport: stdio\n    command: x\n"
     ));
-    let servers = place.run(&["check", ".", "--format", "json"]).json()["files"][0]["servers"].clone();
+    let servers = workspace.run(&["check", ".", "--format", "json"]).json()["files"][0]["servers"].clone();
     assert_eq!((&servers[0]["accepted"], &servers[1]["accepted"]), (&false.into(), &true.into()));
-    place.write(".env", "MCP_HOST_TEST_UNSET=1\n");
-    let run = place.run(&["check", ".", "--env-file", ".env"]);
+    workspace.write(".env", "MCP_HOST_TEST_UNSET=1\n");
+    let run = workspace.run(&["check", ".", "--env-file", ".env"]);
     assert_eq!(run.code, Some(0), "{run:?}");
 }

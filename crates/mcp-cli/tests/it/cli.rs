@@ -1,8 +1,8 @@
-//! The command line itself: help, usage, schemas, and the codes everything ends with.
+//! The command line: help, usage errors, schemas and exit codes.
 
 use std::process::Stdio;
 
-use crate::support::{DEMO, Place, examples};
+use crate::support::{DEMO, Workspace, examples};
 
 const HOLODECK: &str = "name: a\ntools: []\n";
 const WRONG: &str = "version: 1\nservers:\n  a:\n    transport: stdio\n    comand: x\n";
@@ -10,13 +10,13 @@ const UNREACHABLE: &str = "version: 1\nservers:\n  a:\n    transport: stdio\n   
 
 #[track_caller]
 fn check(config: &str, arguments: &str, want: i32) {
-    let place = Place::dominds(config);
-    let run = place.run(&arguments.split(' ').collect::<Vec<_>>());
+    let workspace = Workspace::dominds(config);
+    let run = workspace.run(&arguments.split(' ').collect::<Vec<_>>());
     assert_eq!(run.code, Some(want), "{arguments}: {run:?}");
 }
 
 #[test]
-fn every_end_has_its_code() {
+fn exit_codes_are_as_documented() {
     check(DEMO, "check .", 0);
     check(WRONG, "check .", 1);
     check(DEMO, "check nowhere.yaml", 1);
@@ -46,21 +46,20 @@ fn every_end_has_its_code() {
     check(DEMO, "demo-server --http 192.0.2.1:80", 2);
 }
 
-/// The examples of `--help` are what people try first.
 #[test]
-fn the_examples_of_the_help_work() {
-    let place = Place::dominds(DEMO);
-    place.write("agent.yaml", HOLODECK);
-    let help = place.run(&["--help"]).out;
+fn examples_in_the_help_work() {
+    let workspace = Workspace::dominds(DEMO);
+    workspace.write("agent.yaml", HOLODECK);
+    let help = workspace.run(&["--help"]).out;
     let lines: Vec<&str> = help.lines().filter_map(|it| it.strip_prefix("  mcp-host ")).collect();
     assert_eq!(lines.len(), 10, "{help}");
     for line in lines {
-        let run = place.run(&words(line));
+        let run = workspace.run(&words(line));
         assert_eq!(run.code, Some(0), "{line}: {run:?}");
     }
 }
 
-/// A line as a shell splits it, as far as the help goes: at spaces outside of single quotes.
+/// Splits a line at spaces outside of single quotes.
 fn words(line: &str) -> Vec<&str> {
     let mut res = Vec::new();
     for (number, part) in line.split('\'').enumerate() {
@@ -74,31 +73,31 @@ fn words(line: &str) -> Vec<&str> {
 }
 
 #[test]
-fn an_unknown_command_is_answered_with_the_nearest() {
-    let run = Place::empty().run(&["chekc", "x"]);
+fn unknown_command_suggests_the_nearest() {
+    let run = Workspace::empty().run(&["chekc", "x"]);
     assert!(run.err.contains("'check'"), "{run:?}");
     assert_eq!((run.code, run.out.as_str()), (Some(2), ""));
 }
 
 #[test]
 fn schemas_are_json_schemas() {
-    let place = Place::empty();
+    let workspace = Workspace::empty();
     for arguments in [
         &["schema", "holodeck"][..],
         &["schema", "dominds"],
         &["schema", "holodeck", "--profile", "holodeck-0.7"],
     ] {
-        let schema = place.run(arguments).json();
+        let schema = workspace.run(arguments).json();
         assert!(schema["$schema"].as_str().is_some_and(|it| it.contains("json-schema.org")), "{arguments:?}");
         assert!(schema["properties"].is_object(), "{arguments:?}");
     }
 }
 
 #[test]
-fn colours_are_for_terminals_and_for_those_who_insist() {
-    let place = Place::dominds(WRONG);
+fn colours_need_a_terminal_or_the_option() {
+    let workspace = Workspace::dominds(WRONG);
     let painted = |arguments: &[&str], variable: Option<&str>| {
-        let mut command = place.command(arguments);
+        let mut command = workspace.command(arguments);
         command.envs(variable.map(|it| (it, "1")));
         command.output().unwrap().stdout.contains(&0x1b)
     };
@@ -110,40 +109,40 @@ fn colours_are_for_terminals_and_for_those_who_insist() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_fault() {
-    let place = Place::dominds(DEMO);
-    let mut child = place.command(&["call", ".", "grow", r#"{"bytes":200000}"#]).spawn().unwrap();
+fn closed_reader_is_not_an_error() {
+    let workspace = Workspace::dominds(DEMO);
+    let mut child = workspace.command(&["call", ".", "grow", r#"{"bytes":200000}"#]).spawn().unwrap();
     drop(child.stdout.take());
     let run = crate::support::Run::of(child.wait_with_output().unwrap());
     assert_eq!((run.code, run.err.as_str()), (Some(0), "note: reading .minds/mcp.yaml\n"));
 }
 
 #[test]
-fn a_full_disk_is_told() {
-    let place = Place::dominds(DEMO);
+fn full_disk_is_reported() {
+    let workspace = Workspace::dominds(DEMO);
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-    let output = place.command(&["check", "."]).stdout(Stdio::from(full)).output().unwrap();
+    let output = workspace.command(&["check", "."]).stdout(Stdio::from(full)).output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert!(err.contains("could not write the result"), "{err}");
     assert_eq!(output.status.code(), Some(1));
 }
 
 #[test]
-fn the_quickstart_works() {
-    let place = Place::empty();
+fn quickstart_works() {
+    let workspace = Workspace::empty();
     let file = examples().join("quickstart/.minds/mcp.yaml");
-    let run = place.run(&["tools", file.to_str().unwrap()]);
+    let run = workspace.run(&["tools", file.to_str().unwrap()]);
     assert_eq!(run.code, Some(0), "{run:?}");
     assert!(run.out.contains("echo"), "{run:?}");
 }
 
-/// What stands above is found, and said, wherever below it the command is run.
+/// A configuration in a parent folder is found and reported.
 #[test]
-fn without_a_file_the_nearest_is_taken() {
-    let place = Place::dominds(DEMO);
-    place.write("a/b/file", "");
+fn nearest_configuration_is_used() {
+    let workspace = Workspace::dominds(DEMO);
+    workspace.write("a/b/file", "");
     let run = |arguments: &[&str]| {
-        let output = place.command(arguments).current_dir(place.path().join("a/b")).output().unwrap();
+        let output = workspace.command(arguments).current_dir(workspace.path().join("a/b")).output().unwrap();
         crate::support::Run::of(output)
     };
     let ran = run(&["check"]);
@@ -155,33 +154,33 @@ fn without_a_file_the_nearest_is_taken() {
 }
 
 #[test]
-fn a_configuration_may_come_from_standard_input() {
-    let place = Place::empty();
-    let run = place.run_with_input(&["check", "-"], DEMO);
+fn configuration_is_read_from_standard_input() {
+    let workspace = Workspace::empty();
+    let run = workspace.run_with_input(&["check", "-"], DEMO);
     assert_eq!((run.code, run.out.as_str()), (Some(0), "✓ /dev/stdin: dominds, 1 server\n"));
-    let run = place.run_with_input(&["explain", "-", "--tool", "echo"], DEMO);
+    let run = workspace.run_with_input(&["explain", "-", "--tool", "echo"], DEMO);
     assert!(run.code == Some(0) && run.out.contains("is shown as `echo`"), "{run:?}");
 }
 
 #[test]
-fn shells_are_told_how_to_complete() {
-    let place = Place::empty();
+fn completion_scripts_are_printed() {
+    let workspace = Workspace::empty();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let run = place.run(&["completions", shell]);
+        let run = workspace.run(&["completions", shell]);
         assert!(run.code == Some(0) && run.out.contains("acp-check"), "{shell}: {run:?}");
     }
-    let script = place.run(&["completions", "bash"]).out;
-    place.write("script", &format!("{script}\nCOMP_WORDS=(mcp-host expl)\nCOMP_CWORD=1\n_mcp__host mcp-host expl mcp-host\necho \"${{COMPREPLY[@]}}\"\n"));
-    let output = std::process::Command::new("bash").arg(place.path().join("script")).output().unwrap();
+    let script = workspace.run(&["completions", "bash"]).out;
+    workspace.write("script", &format!("{script}\nCOMP_WORDS=(mcp-host expl)\nCOMP_CWORD=1\n_mcp__host mcp-host expl mcp-host\necho \"${{COMPREPLY[@]}}\"\n"));
+    let output = std::process::Command::new("bash").arg(workspace.path().join("script")).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "explain\n", "{output:?}");
 }
 
 #[test]
-fn the_manual_has_every_command() {
-    let place = Place::empty();
-    let help = place.run(&["-h"]).out;
+fn manual_page_has_every_command() {
+    let workspace = Workspace::empty();
+    let help = workspace.run(&["-h"]).out;
     let commands = help.lines().skip_while(|it| *it != "Commands:").skip(1).take_while(|it| !it.is_empty());
-    let manual = place.run(&["man"]).out;
+    let manual = workspace.run(&["man"]).out;
     let mut seen = 0;
     for line in commands {
         let Some(name) = line.strip_prefix("  ").and_then(|it| it.split(' ').next()) else { continue };
@@ -195,26 +194,26 @@ fn the_manual_has_every_command() {
     assert!(seen > 10 && !manual.contains("mcp\\-host\\-check(1)"), "{seen} {manual}");
 }
 
-/// Inputs that people get wrong: each is answered with what is wrong with it and, where there is one, a way out.
+/// Invalid inputs: each error names the mistake and, if possible, a solution.
 #[test]
-fn what_is_no_configuration_is_told_as_what_it_is() {
-    let place = Place::dominds(DEMO);
-    std::fs::write(place.path().join("binary.json"), b"\x7fELF\n\xff\xff").unwrap();
-    std::fs::write(place.path().join("wide.json"), b"\xff\xfe{\0}\0").unwrap();
-    std::fs::write(place.path().join("huge.json"), vec![b' '; (8 << 20) + 1]).unwrap();
-    place.write("empty.yaml", "");
-    place.write("folder.json/x", "");
+fn invalid_configuration_files_are_explained() {
+    let workspace = Workspace::dominds(DEMO);
+    std::fs::write(workspace.path().join("binary.json"), b"\x7fELF\n\xff\xff").unwrap();
+    std::fs::write(workspace.path().join("wide.json"), b"\xff\xfe{\0}\0").unwrap();
+    std::fs::write(workspace.path().join("huge.json"), vec![b' '; (8 << 20) + 1]).unwrap();
+    workspace.write("empty.yaml", "");
+    workspace.write("folder.json/x", "");
     for (arguments, code, want) in [
         (&["check", "gone.yaml"][..], 1, "cannot read gone.yaml: it does not exist"),
         (&["check", "binary.json"], 1, "it is not UTF-8 text: line 2 has something else; save it as UTF-8"),
         (&["tools", "wide.json"], 1, "it is not UTF-8 text: line 1 has UTF-16; save it as UTF-8"),
         (&["doctor", "huge.json"], 1, "it is larger than 8 MiB"),
-        (&["check", "empty.yaml"], 1, "help: say `--dialect holodeck`"),
+        (&["check", "empty.yaml"], 1, "help: add `--dialect holodeck`"),
         (&["check", "-"], 1, "no MCP configuration is recognised"),
         (
             &["convert", "folder.json", "--to", "dominds"],
             1,
-            "the folder folder.json holds none of .minds/mcp.yaml",
+            "the folder folder.json contains none of .minds/mcp.yaml",
         ),
         (&["convert", ".", "--to", "mcp-json", "-o", "empty.yaml"], 1, "empty.yaml exists already"),
         (
@@ -229,14 +228,14 @@ fn what_is_no_configuration_is_told_as_what_it_is() {
         ),
         (&["tools", ".", "--env-file", "binary.json"], 1, "cannot read the environment file binary.json"),
         (&["call", ".", "echo", "text"], 2, "help: write one JSON object in single quotes"),
-        (&["call", ".", "echo", "-", "-"], 2, "of several words each must be name=value"),
+        (&["call", ".", "echo", "-", "-"], 2, "with several arguments, each must be name=value"),
         (&["serve", ".", "--http", "8807"], 2, "write an address and a port, such as 127.0.0.1:8807"),
-        (&["serve", ".", "--stdio", "--only", "nobody"], 1, "help: there are: demo"),
+        (&["serve", ".", "--stdio", "--only", "nobody"], 1, "the servers are: demo"),
         (&["replay", "folder.json"], 1, "could not read folder.json: Is a directory"),
         (&["check", "--no-such-flag"], 2, "unexpected argument '--no-such-flag'"),
     ] {
-        let run = place.run(arguments);
-        // `check` tells of files on standard output, which is what it is asked for.
+        let run = workspace.run(arguments);
+        // `check` prints diagnostics to standard output.
         let said = format!("{}{}", run.out, run.err);
         assert!(run.code == Some(code) && said.contains(want), "{arguments:?}: {run:?}");
         assert!(!said.contains("panicked"), "{run:?}");

@@ -1,11 +1,11 @@
-//! What each command writes, for people and for programs, where it succeeds and where it fails: each command's four runs
-//! in one snapshot. Times and folders, which change from run to run, are put out of the way. `completions` and `man` write
-//! one thing for either reader, and `watch` and `demo-server` go on: these have tests of their own. What `login` needs
-//! besides, and what only a terminal shows of those that go on, is in `sessions`.
+//! Snapshots of the output of each command: text and JSON, success and failure.
+//!
+//! Times and paths are replaced. `completions`, `man`, `watch` and `demo-server` have tests of their own; `login` and
+//! terminal output are in `sessions`.
 
-use crate::support::{DEMO, Place, Run};
+use crate::support::{DEMO, Run, Workspace};
 
-/// A workspace with a sound server, and one whose program is not there.
+/// A workspace with a working server, and one whose program is missing.
 const WORKSPACE: &str = "\
 version: 1
 servers:
@@ -18,31 +18,31 @@ servers:
     command: /no/such/program
 ";
 
-/// What `acp-check` is asked.
+/// The request for `acp-check`.
 const REQUEST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[{"name":"a","command":"/bin/true","args":[],"env":[]}]}}"#;
 
-/// What a client says to `serve`, and to `replay`.
+/// The messages of a client of `serve` and `replay`.
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 const ASKED: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}\n";
 
-/// What `replay` plays.
+/// The recording for `replay`.
 const RECORDING: &str =
     "{\"format\":\"mcp-recording\",\"version\":1}\n{\"server\":\"a\"}\n{\"method\":\"x\",\"result\":1}\n";
 
 /// The most lines of one output that are worth keeping: what is longer has tests of its own.
 const LONGEST: usize = 60;
 
-/// The members whose numbers are others with each run.
+/// JSON members whose numbers differ between runs.
 const CHANGING: [&str; 5] =
     ["\"duration_ms\"", "\"generation\"", "\"since\"", "\"request_id\"", "\"requests\""];
 
-/// How a command is called, and what is on its standard input.
+/// The arguments and standard input of a command.
 struct Called<'a> {
     arguments: &'a [&'a str],
     input: &'a str,
 }
 
-/// The runs of one command, each from a fresh folder: how it is called, how it ends, and what it writes.
+/// The runs of one command, each in a new workspace.
 #[track_caller]
 fn check(command: &str, success: &[&str], failure: &[&str]) {
     let input = if command == "acp-check" { REQUEST } else { "" };
@@ -54,30 +54,31 @@ fn check_with(command: &str, calls: [Called<'_>; 2]) {
     let mut res = String::new();
     for Called { arguments, input } in calls {
         for format in ["text", "json"] {
-            let place = Place::dominds(WORKSPACE);
-            place.write("wrong.yaml", "version: 1\nservers:\n  a:\n    transport: stdio\n    comand: x\n");
-            place.write("out.jsonl", RECORDING);
-            place.write("one.yaml", DEMO);
+            let workspace = Workspace::dominds(WORKSPACE);
+            workspace
+                .write("wrong.yaml", "version: 1\nservers:\n  a:\n    transport: stdio\n    comand: x\n");
+            workspace.write("out.jsonl", RECORDING);
+            workspace.write("one.yaml", DEMO);
             let mut line = vec![command];
             line.extend(arguments);
             line.extend(["--format", format]);
-            let run = place.run_with_input(&line, input);
-            res.push_str(&shown(&place, &line, &run));
+            let run = workspace.run_with_input(&line, input);
+            res.push_str(&shown(&workspace, &line, &run));
         }
     }
     insta::assert_snapshot!(command, res);
 }
 
-/// A run for a snapshot.
-pub(crate) fn shown(place: &Place, line: &[&str], run: &Run) -> String {
+/// A run as snapshot text.
+pub(crate) fn shown(workspace: &Workspace, line: &[&str], run: &Run) -> String {
     let Run { code, out, err } = run;
-    let folder = place.path().display().to_string();
+    let folder = workspace.path().display().to_string();
     let out = steady(&out.replace(&folder, "FOLDER"));
     let err = steady(&err.replace(&folder, "FOLDER"));
     format!("$ mcp-host {}\nexit {}\n{out}--- standard error\n{err}\n", line.join(" "), code.unwrap_or(-1))
 }
 
-/// The text without times: `(12 ms)` is gone, and the numbers of a document stand for themselves.
+/// Removes times such as `(12 ms)` from text.
 fn steady(text: &str) -> String {
     let mut res = String::new();
     let count = text.lines().count();
@@ -108,7 +109,7 @@ fn steady(text: &str) -> String {
     res
 }
 
-/// A document on one line, without the numbers that change.
+/// A JSON document on one line, without numbers that differ between runs.
 fn numberless(line: &str) -> String {
     let mut res = line.to_owned();
     for key in CHANGING {

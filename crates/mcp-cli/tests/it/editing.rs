@@ -1,9 +1,9 @@
-//! Files that are changed: what is shown, what is written, and what never is.
+//! Commands that change files: the printed diff, the written file, and secrets.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::support::{Place, Run};
+use crate::support::{Run, Workspace};
 
 const WORKSPACE: &str = "\
 version: 1
@@ -20,19 +20,19 @@ servers:
 
 const FILE: &str = ".minds/mcp.yaml";
 
-fn text(place: &Place) -> String {
-    fs::read_to_string(place.path().join(FILE)).unwrap()
+fn text(workspace: &Workspace) -> String {
+    fs::read_to_string(workspace.path().join(FILE)).unwrap()
 }
 
-/// A command in a workspace of its own: the run, and the file after it.
+/// Runs a command in a new workspace; returns the run and the file after it.
 fn run(before: &str, arguments: &[&str]) -> (Run, String) {
-    let place = Place::dominds(before);
-    let run = place.run(arguments);
-    (run, text(&place))
+    let workspace = Workspace::dominds(before);
+    let run = workspace.run(arguments);
+    (run, text(&workspace))
 }
 
 #[test]
-fn what_is_sure_is_put_right_and_shown() {
+fn certain_fixes_are_applied_and_shown() {
     let (run, after) = run(WORKSPACE, &["check", ".", "--fix"]);
     assert_eq!(after, WORKSPACE.replace("comand", "command"));
     assert_eq!(run.code, Some(0), "{run:?}");
@@ -40,7 +40,7 @@ fn what_is_sure_is_put_right_and_shown() {
 }
 
 #[test]
-fn what_is_only_suggested_is_put_right_when_asked() {
+fn suggestions_are_applied_with_fix_all() {
     let text = "version: 1\nservers:\n  a: {transport: stdio, command: x, url: 'http://x.example'}\n";
     let (sure, after) = run(text, &["check", ".", "--fix"]);
     assert_eq!((after.as_str(), sure.code), (text, Some(0)));
@@ -55,7 +55,7 @@ fn what_is_only_suggested_is_put_right_when_asked() {
 }
 
 #[test]
-fn what_cannot_be_put_right_is_left_and_told() {
+fn unfixable_mistakes_are_reported() {
     let text = "version: 1\nservers:\n  a:\n    transport: sse\n    comand: x\n";
     let (run, after) = run(text, &["check", ".", "--fix"]);
     assert_eq!(after, text.replace("comand", "command"));
@@ -64,24 +64,24 @@ fn what_cannot_be_put_right_is_left_and_told() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_told() {
-    let place = Place::dominds(WORKSPACE);
-    let folder = place.path().join(".minds");
+fn write_error_is_reported() {
+    let workspace = Workspace::dominds(WORKSPACE);
+    let folder = workspace.path().join(".minds");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
-    let run = place.run(&["check", ".", "--fix"]);
+    let run = workspace.run(&["check", ".", "--fix"]);
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
     // The superuser writes anywhere.
-    if text(&place) == WORKSPACE {
+    if text(&workspace) == WORKSPACE {
         assert_eq!(run.code, Some(1));
         assert!(run.out.contains("cannot write .minds/mcp.yaml: permission denied"), "{run:?}");
     }
 }
 
 #[test]
-fn hdx_22_dmx_02_a_server_is_added_switched_and_removed() {
-    let place = Place::dominds(WORKSPACE);
-    fs::set_permissions(place.path().join(FILE), fs::Permissions::from_mode(0o600)).unwrap();
-    let added = place.run(&[
+fn hdx_22_dmx_02_server_is_added_disabled_and_removed() {
+    let workspace = Workspace::dominds(WORKSPACE);
+    fs::set_permissions(workspace.path().join(FILE), fs::Permissions::from_mode(0o600)).unwrap();
+    let added = workspace.run(&[
         "add",
         ".",
         "c",
@@ -96,31 +96,31 @@ fn hdx_22_dmx_02_a_server_is_added_switched_and_removed() {
     ]);
     assert_eq!(added.code, Some(0), "{added:?}");
     insta::assert_snapshot!("added", added.out);
-    let web = place.run(&["add", ".", "web", "--url", "https://acme.example/mcp", "--header", "A=b=c"]);
+    let web = workspace.run(&["add", ".", "web", "--url", "https://acme.example/mcp", "--header", "A=b=c"]);
     assert_eq!(web.code, Some(0), "{web:?}");
-    assert_eq!(place.run(&["disable", ".", "a"]).code, Some(0));
-    let removed = place.run(&["remove", ".", "b"]);
+    assert_eq!(workspace.run(&["disable", ".", "a"]).code, Some(0));
+    let removed = workspace.run(&["remove", ".", "b"]);
     assert_eq!((removed.code, removed.out.ends_with("✓ removed `b`\n")), (Some(0), true));
     assert_eq!(
-        text(&place),
+        text(&workspace),
         "version: 1\nservers:\n  # about a\n  a:\n    enabled: false\n    transport: stdio\n    command: x\n    env: { KEY: hunter2 }   \
          # why\n  c:\n    transport: stdio\n    command: npx\n    args: [\"-y\", \"@acme/c\", \"--flag\"]\n    env:\n      T:\n        \
          prefix: x-\n        env: TOKEN\n  web:\n    transport: streamable_http\n    url: https://acme.example/mcp\n    headers:\n      \
          A: b=c\n"
     );
-    let again = place.run(&["disable", ".", "a"]);
-    assert_eq!((again.code, again.out.as_str()), (Some(0), "· `a` is off already\n"));
-    let on = place.run(&["enable", ".", "a", "--format", "json"]).json();
+    let again = workspace.run(&["disable", ".", "a"]);
+    assert_eq!((again.code, again.out.as_str()), (Some(0), "· `a` is already disabled\n"));
+    let on = workspace.run(&["enable", ".", "a", "--format", "json"]).json();
     assert_eq!((&on["changed"], &on["error"]), (&true.into(), &serde_json::Value::Null));
     assert!(on["diff"].as_str().unwrap().contains("+    enabled: true\n"), "{on}");
-    let mode = fs::metadata(place.path().join(FILE)).unwrap().permissions().mode();
+    let mode = fs::metadata(workspace.path().join(FILE)).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let left: Vec<_> = fs::read_dir(place.path().join(".minds")).unwrap().collect();
+    let left: Vec<_> = fs::read_dir(workspace.path().join(".minds")).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");
 }
 
 #[test]
-fn a_dry_run_writes_nothing() {
+fn dry_run_writes_nothing() {
     let (run, after) = run(WORKSPACE, &["remove", ".", "a", "--dry-run"]);
     assert_eq!((after.as_str(), run.code), (WORKSPACE, Some(0)));
     assert!(
@@ -128,7 +128,7 @@ fn a_dry_run_writes_nothing() {
         "{}",
         run.out
     );
-    assert!(run.out.ends_with("· not removed `a`: dry run\n"), "{}", run.out);
+    assert!(run.out.ends_with("· `a` not removed: dry run\n"), "{}", run.out);
 }
 
 #[track_caller]
@@ -140,8 +140,8 @@ fn refused(arguments: &str, code: i32, message: &str) {
 }
 
 #[test]
-fn what_is_refused_changes_nothing() {
-    refused("remove . z", 1, "error: there is no server 'z'\n  help: there are: a, b\n");
+fn refused_edit_changes_nothing() {
+    refused("remove . z", 1, "error: there is no server 'z'\n  help: the servers are: a, b\n");
     refused("add . a --command x", 1, "error: there is a server 'a' already");
     refused("add . n --url ftp://x.example", 1, "error: the server cannot be written there: url: ");
     refused("add . n --url wss://x.example", 1, "transport: Dominds knows no websocket transport");
@@ -152,27 +152,27 @@ fn what_is_refused_changes_nothing() {
     );
     refused("add . n", 2, "--command <PROGRAM>|--url <URL>");
     refused("add . n --command x --url y", 2, "cannot be used with");
-    refused("add . n --command x --env A", 2, "one has no `=`");
-    refused("disable . a --format sarif", 2, "only `check` writes sarif and github");
+    refused("add . n --command x --env A", 2, "one value has no `=`");
+    refused("disable . a --format sarif", 2, "only `check` supports the formats sarif and github");
 }
 
 #[test]
-fn a_holodeck_item_is_added_and_not_switched() {
-    let place = Place::empty();
-    place.write("agent.yaml", "name: a\ntools: []\n");
-    let run = place.run(&["add", ".", "fetch", "--command", "uvx", "--args", "mcp-server-fetch"]);
+fn holodeck_server_is_added_but_cannot_be_disabled() {
+    let workspace = Workspace::empty();
+    workspace.write("agent.yaml", "name: a\ntools: []\n");
+    let run = workspace.run(&["add", ".", "fetch", "--command", "uvx", "--args", "mcp-server-fetch"]);
     assert_eq!(run.code, Some(0), "{run:?}");
     assert_eq!(
-        fs::read_to_string(place.path().join("agent.yaml")).unwrap(),
+        fs::read_to_string(workspace.path().join("agent.yaml")).unwrap(),
         "name: a\ntools:\n  - name: fetch\n    type: mcp\n    server: mcp-server-fetch\n    command: uvx\n    args: [mcp-server-fetch]\n"
     );
     assert!(run.out.contains("wrote the package among the arguments"), "{}", run.out);
-    let run = place.run(&["disable", ".", "fetch"]);
+    let run = workspace.run(&["disable", ".", "fetch"]);
     assert_eq!(
         (run.code, run.err.lines().last()),
         (Some(1), Some("error: a server of holodeck cannot be switched off, only removed"))
     );
-    let run = place.run(&["add", ".", "x", "--command", "bash"]);
+    let run = workspace.run(&["add", ".", "x", "--command", "bash"]);
     assert!(run.err.contains("command: only npx, uvx, docker may be started there"), "{run:?}");
 }
 
@@ -183,10 +183,10 @@ fn servers_are_converted_with_a_report() {
     insta::assert_snapshot!("converted", run.out);
     insta::assert_snapshot!("converted-report", run.err);
     // What is wrong is not converted, and costs the end.
-    let place = Place::dominds(WORKSPACE);
+    let workspace = Workspace::dominds(WORKSPACE);
     // ACP wants the whole path of a program.
-    place.script("x", "");
-    let document = place.run(&["convert", ".", "--to", "acp", "--format", "json"]);
+    workspace.script("x", "");
+    let document = workspace.run(&["convert", ".", "--to", "acp", "--format", "json"]);
     assert_eq!(document.code, Some(1));
     let document = document.json();
     assert_eq!((&document["dialect"], &document["servers"]), (&"acp-v1".into(), &serde_json::json!(["a"])));
@@ -196,19 +196,19 @@ fn servers_are_converted_with_a_report() {
 }
 
 #[test]
-fn what_is_converted_goes_into_a_new_file() {
-    let place = Place::dominds(&WORKSPACE.replace("comand", "command"));
-    fs::set_permissions(place.path().join(FILE), fs::Permissions::from_mode(0o640)).unwrap();
-    let run = place.run(&["convert", ".", "--to", "mcp-json", "--output", "mcp.json"]);
+fn conversion_writes_a_new_file() {
+    let workspace = Workspace::dominds(&WORKSPACE.replace("comand", "command"));
+    fs::set_permissions(workspace.path().join(FILE), fs::Permissions::from_mode(0o640)).unwrap();
+    let run = workspace.run(&["convert", ".", "--to", "mcp-json", "--output", "mcp.json"]);
     assert_eq!((run.code, run.out.as_str()), (Some(0), "wrote mcp.json\n"));
-    let path = place.path().join("mcp.json");
+    let path = workspace.path().join("mcp.json");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
     let written = fs::read_to_string(&path).unwrap();
-    let again = place.run(&["convert", ".", "--to", "dominds", "--output", "mcp.json"]);
+    let again = workspace.run(&["convert", ".", "--to", "dominds", "--output", "mcp.json"]);
     assert_eq!(again.code, Some(1));
     assert!(again.err.ends_with("error: mcp.json exists already\n"), "{}", again.err);
     assert_eq!(fs::read_to_string(&path).unwrap(), written);
-    let missing = place.run(&["convert", "nowhere", "--to", "dominds", "--format", "json"]);
+    let missing = workspace.run(&["convert", "nowhere", "--to", "dominds", "--format", "json"]);
     assert_eq!(
         (missing.code, &missing.json()["error"]),
         (Some(1), &"cannot read nowhere: it does not exist".into())
@@ -217,14 +217,14 @@ fn what_is_converted_goes_into_a_new_file() {
 
 #[test]
 fn machine_formats_are_one_document_and_lines() {
-    let place = Place::dominds(WORKSPACE);
-    let sarif = place.run(&["check", ".", "nowhere", "--format", "sarif"]);
+    let workspace = Workspace::dominds(WORKSPACE);
+    let sarif = workspace.run(&["check", ".", "nowhere", "--format", "sarif"]);
     assert_eq!(sarif.code, Some(1));
     let document = sarif.json();
     assert_eq!(document["version"], "2.1.0");
     assert_eq!(document["runs"][0]["results"][0]["ruleId"], "MCP0017");
     assert_eq!(document["runs"][0]["invocations"][0]["executionSuccessful"], false);
-    let github = place.run(&["check", ".", "--format", "github"]);
+    let github = workspace.run(&["check", ".", "--format", "github"]);
     assert!(github.out.starts_with("::error file=.minds/mcp.yaml,line=8,col=3,"), "{}", github.out);
     assert_eq!(github.out.lines().count(), 2);
     for run in [sarif, github] {
@@ -232,17 +232,16 @@ fn machine_formats_are_one_document_and_lines() {
     }
 }
 
-/// A file may be named twice, by its folder and by itself: it is put right once.
 #[test]
-fn a_file_that_is_named_twice_is_put_right_once() {
+fn file_named_twice_is_fixed_once() {
     let (run, after) = run(WORKSPACE, &["check", "--fix", ".", FILE]);
     assert_eq!(after, WORKSPACE.replace("comand", "command"));
     assert_eq!(run.code, Some(0), "{run:?}");
 }
 
-/// What was typed in the place of `NAME=VALUE` may be the value.
+/// Text without `=` may be a secret value.
 #[test]
-fn a_pair_without_a_name_is_not_repeated() {
+fn invalid_pair_is_not_quoted() {
     for arguments in [
         ["add", ".", "new", "--command", "x", "--env", "hunter3"],
         ["add", ".", "new", "--url", "https://a.example", "--header", "Authorization: Bearer hunter3"],
@@ -254,9 +253,8 @@ fn a_pair_without_a_name_is_not_repeated() {
     }
 }
 
-/// Each editor reads variables in its own spelling, and in no other.
 #[test]
-fn dia_06_a_variable_is_spelt_as_the_file_s_editor_wants_it() {
+fn dia_06_variable_syntax_depends_on_the_file() {
     for (file, list, spelt) in [
         (".vscode/mcp.json", "servers", "Bearer ${env:TOKEN}"),
         (".cursor/mcp.json", "mcpServers", "Bearer ${env:TOKEN}"),
@@ -266,57 +264,55 @@ fn dia_06_a_variable_is_spelt_as_the_file_s_editor_wants_it() {
         (".kiro/settings/mcp.json", "mcpServers", "Bearer ${TOKEN}"),
         (".gemini/settings.json", "mcpServers", "Bearer ${TOKEN}"),
     ] {
-        let place = Place::empty();
-        fs::create_dir_all(place.path().join(file).parent().unwrap()).unwrap();
+        let workspace = Workspace::empty();
+        fs::create_dir_all(workspace.path().join(file).parent().unwrap()).unwrap();
         let words =
             ["add", file, "a", "--url", "https://a.example", "--header", "Authorization=Bearer ${TOKEN}"];
-        let run = place.run(&[&words[..], &["--dialect", "mcp-json"]].concat());
+        let run = workspace.run(&[&words[..], &["--dialect", "mcp-json"]].concat());
         assert_eq!(run.code, Some(0), "{file}: {run:?}");
         // A second one goes into the file that is there.
         let words = ["add", file, "b", "--command", "x", "--env", "KEY=Bearer ${TOKEN}"];
-        let run = place.run(&[&words[..], &["--dialect", "mcp-json"]].concat());
+        let run = workspace.run(&[&words[..], &["--dialect", "mcp-json"]].concat());
         assert_eq!(run.code, Some(0), "{file}: {run:?}");
-        let text = fs::read_to_string(place.path().join(file)).unwrap();
+        let text = fs::read_to_string(workspace.path().join(file)).unwrap();
         let servers = &serde_json::from_str::<serde_json::Value>(&text).unwrap()[list];
         assert_eq!(servers["a"]["headers"]["Authorization"], spelt, "{file}");
         assert_eq!(servers["b"]["env"]["KEY"], spelt, "{file}");
-        let mut command = place.command(&["doctor", file, "--dialect", "mcp-json", "--server", "b"]);
+        let mut command = workspace.command(&["doctor", file, "--dialect", "mcp-json", "--server", "b"]);
         let doctor = Run::of(command.env("TOKEN", "t").output().unwrap());
         assert!(doctor.out.contains("✓ configuration"), "the variable is read again: {doctor:?}");
     }
 }
 
-/// What VS Code asks its user for is a reference in its file.
 #[test]
-fn dia_06_an_input_is_kept_where_editors_ask_for_it() {
-    let place = Place::empty();
-    let run = place.run(&["add", ".mcp.json", "a", "--command", "x", "--env", "KEY=${input:key}"]);
+fn dia_06_input_declarations_are_kept() {
+    let workspace = Workspace::empty();
+    let run = workspace.run(&["add", ".mcp.json", "a", "--command", "x", "--env", "KEY=${input:key}"]);
     assert_eq!(run.code, Some(0), "{run:?}");
-    let text = fs::read_to_string(place.path().join(".mcp.json")).unwrap();
+    let text = fs::read_to_string(workspace.path().join(".mcp.json")).unwrap();
     assert!(text.contains(r#""KEY": "${input:key}""#), "{text}");
 }
 
-/// A newcomer's first minutes: an empty folder, and each command says what comes next.
 #[test]
-fn from_an_empty_folder_to_a_call_and_another_dialect() {
-    let place = Place::empty();
-    let run = place.run(&["add", ".mcp.json", "demo", "--command", "mcp-host", "--args", "demo-server"]);
+fn empty_folder_to_call_and_conversion() {
+    let workspace = Workspace::empty();
+    let run = workspace.run(&["add", ".mcp.json", "demo", "--command", "mcp-host", "--args", "demo-server"]);
     assert_eq!(run.code, Some(0), "{run:?}");
     for line in ["doctor .mcp.json --server demo", "check", "tools", "call . demo__add a=2 b=3"] {
-        let run = place.run(&line.split(' ').collect::<Vec<_>>());
+        let run = workspace.run(&line.split(' ').collect::<Vec<_>>());
         assert_eq!(run.code, Some(0), "{line}: {run:?}");
     }
-    let run = place.run(&["convert", ".", "--to", "dominds", "-o", "other.yaml"]);
+    let run = workspace.run(&["convert", ".", "--to", "dominds", "-o", "other.yaml"]);
     assert_eq!(run.code, Some(0), "{run:?}");
-    assert_eq!(place.run(&["check", "other.yaml"]).code, Some(0));
-    assert_eq!(place.run(&["tools", "other.yaml", "--server", "demo"]).code, Some(0));
+    assert_eq!(workspace.run(&["check", "other.yaml"]).code, Some(0));
+    assert_eq!(workspace.run(&["tools", "other.yaml", "--server", "demo"]).code, Some(0));
 }
 
 #[test]
-fn a_new_file_is_made_in_the_dialect_of_its_name() {
-    let place = Place::empty();
+fn file_name_determines_the_dialect_of_a_new_file() {
+    let workspace = Workspace::empty();
     let add =
-        |file: &str| place.run(&["add", file, "--npm", "@me/mcp-server-x@1.2", "--args", "--port", "1"]);
+        |file: &str| workspace.run(&["add", file, "--npm", "@me/mcp-server-x@1.2", "--args", "--port", "1"]);
     for (file, want) in [
         (".mcp.json", r#""args": ["-y", "@me/mcp-server-x@1.2", "--port", "1"]"#),
         (".vscode/mcp.json", "\"servers\": {\n    \"x\": {"),
@@ -325,55 +321,56 @@ fn a_new_file_is_made_in_the_dialect_of_its_name() {
     ] {
         let run = add(file);
         assert_eq!(run.code, Some(0), "{run:?}");
-        let text = std::fs::read_to_string(place.path().join(file)).unwrap();
+        let text = std::fs::read_to_string(workspace.path().join(file)).unwrap();
         assert!(text.contains(want), "{text}");
-        assert_eq!(place.run(&["check", file]).code, Some(0), "{text}");
-        assert_eq!(add(file).code, Some(1), "it is there already");
+        assert_eq!(workspace.run(&["check", file]).code, Some(0), "{text}");
+        assert_eq!(add(file).code, Some(1), "it already exists");
     }
     let run = add("x.txt");
-    assert!(run.code == Some(1) && run.err.contains("does not say in which dialect"), "{run:?}");
-    let run = place.run(&["add", "new.json", "--dialect", "mcp-json", "--url", "https://e.com", "--dry-run"]);
-    assert!(run.code == Some(0) && !place.path().join("new.json").exists(), "{run:?}");
+    assert!(run.code == Some(1) && run.err.contains("does not determine the dialect"), "{run:?}");
+    let run =
+        workspace.run(&["add", "new.json", "--dialect", "mcp-json", "--url", "https://e.com", "--dry-run"]);
+    assert!(run.code == Some(0) && !workspace.path().join("new.json").exists(), "{run:?}");
 }
 
 #[test]
-fn a_published_server_is_added_with_what_it_wants() {
-    let place = Place::empty();
+fn server_json_adds_required_variables() {
+    let workspace = Workspace::empty();
     let text = r#"{"name":"io.github.me/weather","description":"The weather","packages":[{"registryType":"pypi",
         "identifier":"weather","version":"2.0","transport":{"type":"stdio"},"environmentVariables":[
         {"name":"API_KEY","isRequired":true,"isSecret":true,"description":"Your key"}]}]}"#;
-    let run = place.run_with_input(&["add", ".mcp.json", "--server-json", "-"], text);
+    let run = workspace.run_with_input(&["add", ".mcp.json", "--server-json", "-"], text);
     assert_eq!(run.code, Some(0), "{run:?}");
-    assert!(run.err.starts_with("note: it wants the variable API_KEY: Your key\n"), "{run:?}");
-    let text = std::fs::read_to_string(place.path().join(".mcp.json")).unwrap();
+    assert!(run.err.starts_with("note: set the variable API_KEY: Your key\n"), "{run:?}");
+    let text = std::fs::read_to_string(workspace.path().join(".mcp.json")).unwrap();
     for part in ["\"weather\": {", "\"uvx\"", "\"weather==2.0\"", "\"API_KEY\": \"${API_KEY}\""] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let run = place.run_with_input(&["add", ".mcp.json", "--server-json", "-"], "{}");
+    let run = workspace.run_with_input(&["add", ".mcp.json", "--server-json", "-"], "{}");
     assert!(run.code == Some(2) && run.err.contains("it is no server.json"), "{run:?}");
 }
 
-/// What the authors of a server publish, a secret included.
+/// A server.json with a secret.
 const PUBLISHED: &str = r#"{"name":"io.github.me/weather","version":"1","description":"d","packages":[
     {"registryType":"npm","identifier":"@me/weather","version":"1.2.0","transport":{"type":"stdio"},"environmentVariables":[
         {"name":"API_KEY","isRequired":true,"isSecret":true,"description":"Your key"},
         {"name":"CITY","isRequired":true}]}]}"#;
 
 #[test]
-fn dia_06_dia_08_a_file_of_vs_code_is_written_as_vs_code_reads_it() {
-    let place = Place::empty();
-    place.write("server.json", PUBLISHED);
-    let run = place.run(&["add", ".vscode/mcp.json", "--server-json", "server.json"]);
+fn dia_06_dia_08_vs_code_file_declares_inputs() {
+    let workspace = Workspace::empty();
+    workspace.write("server.json", PUBLISHED);
+    let run = workspace.run(&["add", ".vscode/mcp.json", "--server-json", "server.json"]);
     assert_eq!(run.code, Some(0), "{run:?}");
     assert_eq!(
         run.err,
-        "note: the editor asks for API_KEY: Your key\nnote: it wants the variable CITY: a value\n"
+        "note: the editor prompts for API_KEY: Your key\nnote: set the variable CITY: a value\n"
     );
     let url = ["add", ".vscode/mcp.json", "web", "--url", "https://x.example", "--header"];
-    let run = place.run(&[&url[..], &["A=${input:api-key} ${B}", "--header", "C=${input:c}"]].concat());
+    let run = workspace.run(&[&url[..], &["A=${input:api-key} ${B}", "--header", "C=${input:c}"]].concat());
     assert_eq!(run.code, Some(0), "{run:?}");
     let written = |name: &str| -> serde_json::Value {
-        serde_json::from_str(&std::fs::read_to_string(place.path().join(name)).unwrap()).unwrap()
+        serde_json::from_str(&std::fs::read_to_string(workspace.path().join(name)).unwrap()).unwrap()
     };
     let file = written(".vscode/mcp.json");
     let env = serde_json::json!({"API_KEY": "${input:api-key}", "CITY": "${env:CITY}"});
@@ -382,7 +379,7 @@ fn dia_06_dia_08_a_file_of_vs_code_is_written_as_vs_code_reads_it() {
     let ask =
         |id: &str| serde_json::json!({"type": "promptString", "id": id, "description": id, "password": true});
     assert_eq!(file["inputs"], serde_json::json!([ask("api-key"), ask("c")]), "each is declared once");
-    let sound = place
+    let sound = workspace
         .command(&["check", ".vscode/mcp.json"])
         .envs([("MCP_INPUT_API_KEY", "1"), ("MCP_INPUT_C", "1"), ("CITY", "1"), ("B", "1")])
         .output()
@@ -390,15 +387,15 @@ fn dia_06_dia_08_a_file_of_vs_code_is_written_as_vs_code_reads_it() {
     assert_eq!(sound.status.code(), Some(0), "{sound:?}");
 
     // Another file of the same editor says the same, and what was declared stands there again.
-    place.write("other/.vscode/x", "");
-    place.write(
+    workspace.write("other/.vscode/x", "");
+    workspace.write(
         ".vscode/mcp.json",
         &file
             .to_string()
             .replace("promptString\",\"id\":\"c\"", "pickString\",\"options\":[\"1\"],\"id\":\"c\"")
             .replace("\"type\":\"promptString\"", "\"title\":\"t\",\"type\":\"promptString\""),
     );
-    let convert = |to: &str| place.run(&["convert", ".vscode/mcp.json", "--to", "mcp-json", "-o", to]);
+    let convert = |to: &str| workspace.run(&["convert", ".vscode/mcp.json", "--to", "mcp-json", "-o", to]);
     let run = convert("other/.vscode/mcp.json");
     assert_eq!((run.code, run.err.as_str()), (Some(0), ""), "nothing is lost: {run:?}");
     let other = written("other/.vscode/mcp.json");
@@ -412,7 +409,7 @@ fn dia_06_dia_08_a_file_of_vs_code_is_written_as_vs_code_reads_it() {
         (".mcp.json", "${CITY}", "${input:api-key} stays as it is"),
         ("claude_desktop_config.json", "${CITY}", "${input:api-key}, ${CITY} stays as it is"),
     ] {
-        place.write(".cursor/x", "");
+        workspace.write(".cursor/x", "");
         let run = convert(to);
         assert!(run.code == Some(0) && run.err.contains(told), "{to}: {run:?}");
         let file = written(to);

@@ -1,15 +1,16 @@
-//! Signals: the program ends as it is asked to, and leaves no process behind.
+//! Signals: exit codes, and no remaining processes.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use crate::support::{DEMO, PATIENCE, Place, children, is_alive, only_child, send};
+use crate::support::{DEMO, TIMEOUT, Workspace, children, is_alive, only_child, send};
 
 /// A call that takes a minute, once its server is at work.
-fn long_call(place: &Place) -> (Child, u32) {
-    let mut child = place.command(&["call", ".", "sleep", r#"{"ms":60000,"steps":1000}"#]).spawn().unwrap();
+fn long_call(workspace: &Workspace) -> (Child, u32) {
+    let mut child =
+        workspace.command(&["call", ".", "sleep", r#"{"ms":60000,"steps":1000}"#]).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     // The first progress: the server has the call in its hands.
     let begun = lines.any(|it| it.unwrap().starts_with("sleep: 0% step 1 of"));
@@ -27,43 +28,44 @@ fn wait(child: &mut Child) -> Option<i32> {
         if let Some(status) = child.try_wait().unwrap() {
             return status.code();
         }
-        assert!(begun.elapsed() < PATIENCE, "it does not end");
+        assert!(begun.elapsed() < TIMEOUT, "it does not end");
         thread::yield_now();
     }
 }
 
 #[track_caller]
 fn check(signal: &str, want: i32) {
-    let place = Place::dominds(DEMO);
-    let (mut child, server) = long_call(&place);
+    let workspace = Workspace::dominds(DEMO);
+    let (mut child, server) = long_call(&workspace);
     assert!(is_alive(server));
     send(signal, child.id());
     assert_eq!(wait(&mut child), Some(want));
     assert!(!is_alive(server), "the server outlives the program");
-    let receipts = std::fs::read_dir(place.path().join("state/mcp-host/receipts")).unwrap();
+    let receipts = std::fs::read_dir(workspace.path().join("state/mcp-host/receipts")).unwrap();
     assert_eq!(receipts.count(), 0);
 }
 
 #[test]
-fn every_signal_ends_the_servers_too() {
+fn signals_end_the_servers() {
     check("INT", 130);
     check("TERM", 143);
     check("HUP", 129);
 }
 
 #[test]
-fn a_second_signal_waits_for_nothing() {
-    let place =
-        Place::dominds("version: 1\nservers:\n  stubborn:\n    transport: stdio\n    command: stubborn\n");
+fn second_signal_skips_the_shutdown_wait() {
+    let workspace = Workspace::dominds(
+        "version: 1\nservers:\n  stubborn:\n    transport: stdio\n    command: stubborn\n",
+    );
     // It never answers, and ends for no polite request.
-    place.script(
+    workspace.script(
         "stubborn",
         "trap '' TERM INT HUP; echo ready >&2; echo > \"$HOME/ready\"; while :; do sleep 1; done",
     );
-    let mut child = place.command(&["tools", "."]).spawn().unwrap();
+    let mut child = workspace.command(&["tools", "."]).spawn().unwrap();
     let begun = Instant::now();
-    while !place.path().join("ready").exists() {
-        assert!(begun.elapsed() < PATIENCE);
+    while !workspace.path().join("ready").exists() {
+        assert!(begun.elapsed() < TIMEOUT);
         thread::yield_now();
     }
     let servers = children(child.id());
@@ -74,13 +76,13 @@ fn a_second_signal_waits_for_nothing() {
 }
 
 #[test]
-fn a_wait_for_standard_input_can_be_ended() {
-    let place = Place::dominds(DEMO);
-    let mut child = place.command(&["call", ".", "echo", "-"]).stdin(Stdio::piped()).spawn().unwrap();
+fn signal_ends_a_read_of_standard_input() {
+    let workspace = Workspace::dominds(DEMO);
+    let mut child = workspace.command(&["call", ".", "echo", "-"]).stdin(Stdio::piped()).spawn().unwrap();
     // Nothing says that it reads by now, but once it catches signals it is about to.
     let begun = Instant::now();
     while !catches(child.id(), 2) {
-        assert!(begun.elapsed() < PATIENCE);
+        assert!(begun.elapsed() < TIMEOUT);
         thread::yield_now();
     }
     send("INT", child.id());
@@ -89,20 +91,20 @@ fn a_wait_for_standard_input_can_be_ended() {
 }
 
 #[test]
-fn the_demo_server_ends_as_it_is_asked_to() {
-    let place = Place::empty();
+fn demo_server_exits_on_request() {
+    let workspace = Workspace::empty();
     for arguments in [&["demo-server"][..], &["demo-server", "--http", "127.0.0.1:0"]] {
-        let mut child = place.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
+        let mut child = workspace.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
         let begun = Instant::now();
         while !catches(child.id(), 15) {
-            assert!(begun.elapsed() < PATIENCE);
+            assert!(begun.elapsed() < TIMEOUT);
             thread::yield_now();
         }
         send("TERM", child.id());
         assert_eq!(wait(&mut child), Some(143));
     }
     // The end of input is a farewell.
-    let mut child = place.command(&["demo-server"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut child = workspace.command(&["demo-server"]).stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"").unwrap();
     assert_eq!(wait(&mut child), Some(0));
 }

@@ -1,6 +1,6 @@
-//! `explain`: why a name is or is not shown, with nothing started.
+//! `explain`: why a name is shown or hidden, without starting a server.
 
-use crate::support::Place;
+use crate::support::Workspace;
 
 const FILTERED: &str = "\
 version: 1
@@ -16,9 +16,9 @@ servers:
 ";
 
 #[test]
-fn dm_036_dm_042_each_rule_is_told_in_its_order() {
-    let place = Place::dominds(FILTERED);
-    let run = place.run(&[
+fn dm_036_dm_042_rules_are_explained_in_order() {
+    let workspace = Workspace::dominds(FILTERED);
+    let run = workspace.run(&[
         "explain",
         ".",
         "--tool",
@@ -53,8 +53,8 @@ fn dm_036_dm_042_each_rule_is_told_in_its_order() {
 }
 
 #[test]
-fn the_document_has_its_members() {
-    let run = Place::dominds(FILTERED).run(&[
+fn json_document_has_its_members() {
+    let run = Workspace::dominds(FILTERED).run(&[
         "explain", ".", "--server", "files", "--tool", "read_a", "--tool", "read_a", "--tool", "wipe",
         "--format", "json",
     ]);
@@ -73,26 +73,22 @@ fn the_document_has_its_members() {
 }
 
 #[test]
-fn what_cannot_be_explained_says_why() {
-    let place = Place::dominds(&format!("{FILTERED}  broken:\n    transport: stdio\n"));
+fn explain_errors_are_reported() {
+    let workspace = Workspace::dominds(&format!("{FILTERED}  broken:\n    transport: stdio\n"));
     let check = |arguments: &[&str], code: i32, want: &str| {
-        let run = place.run(arguments);
+        let run = workspace.run(arguments);
         assert!(run.code == Some(code) && run.err.contains(want), "{run:?}");
     };
-    check(
-        &["explain", ".", "--tool", "a"],
-        2,
-        "say which server is meant: `--server` and one of files, broken",
-    );
+    check(&["explain", ".", "--tool", "a"], 2, "select a server with `--server`: files, broken");
     check(
         &["explain", ".", "--server", "c", "--tool", "a"],
         2,
-        "there is no server `c`; there are: files, broken",
+        "there is no server `c`; the servers are: files, broken",
     );
     check(
         &["explain", ".", "--server", "broken", "--tool", "a"],
         1,
-        "the entry of server `broken` is written wrongly",
+        "the entry of server `broken` is invalid",
     );
     check(&["explain", "."], 2, "--tool <NAME>");
     check(&["explain", "nowhere.yaml", "--tool", "a"], 1, "nowhere.yaml");

@@ -1,48 +1,48 @@
-//! Every example under every command's `--help` is a line that runs.
+//! Runs every example in the `--help` of every command.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-use crate::support::{DEMO, PROGRAM, Place, send};
+use crate::support::{DEMO, PROGRAM, Workspace, send};
 
-/// What goes on until somebody ends it.
-const ENDLESS: [&str; 3] = ["mcp-host watch ", "mcp-host demo-server --http", "mcp-host serve . --http"];
+/// Examples that run until a signal.
+const LONG_RUNNING: [&str; 3] = ["mcp-host watch ", "mcp-host demo-server --http", "mcp-host serve . --http"];
 
-/// The commands that the help names.
-fn commands(place: &Place) -> Vec<String> {
-    let help = place.run(&["-h"]).out;
+/// The commands in the help.
+fn commands(workspace: &Workspace) -> Vec<String> {
+    let help = workspace.run(&["-h"]).out;
     let lines = help.lines().skip_while(|it| *it != "Commands:").skip(1).take_while(|it| !it.is_empty());
     let names = lines.filter_map(|it| it.strip_prefix("  ")?.split(' ').next());
     names.filter(|it| !it.is_empty() && *it != "help").map(str::to_owned).collect()
 }
 
-fn examples(place: &Place, command: &str) -> Vec<String> {
-    let help = place.run(&[command, "--help"]).out;
+fn examples(workspace: &Workspace, command: &str) -> Vec<String> {
+    let help = workspace.run(&[command, "--help"]).out;
     let lines = help.lines().skip_while(|it| *it != "Examples:").skip(1);
     lines.map_while(|it| it.strip_prefix("  ")).map(str::to_owned).collect()
 }
 
-/// Runs a line as a shell does, in a workspace of its own.
+/// Runs a line in a shell, in a new workspace.
 #[track_caller]
 fn check(line: &str) {
-    let place = Place::dominds(DEMO);
+    let workspace = Workspace::dominds(DEMO);
     let request = r#"{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#;
-    place.write("request.json", request);
-    place.script("mcp-host", &format!("exec {PROGRAM} \"$@\""));
+    workspace.write("request.json", request);
+    workspace.script("mcp-host", &format!("exec {PROGRAM} \"$@\""));
     let mut command = Command::new("sh");
-    let endless = ENDLESS.iter().any(|it| line.starts_with(it));
+    let endless = LONG_RUNNING.iter().any(|it| line.starts_with(it));
     command
         .args(["-c", &if endless { format!("exec {line}") } else { line.to_owned() }])
-        .current_dir(place.path())
+        .current_dir(workspace.path())
         .env_clear()
-        .env("PATH", format!("{}/bin:/usr/bin:/bin", place.path().display()))
-        .env("HOME", place.path())
+        .env("PATH", format!("{}/bin:/usr/bin:/bin", workspace.path().display()))
+        .env("HOME", workspace.path())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     if endless {
-        // Its first words say that it is at work.
+        // Its first output shows that it is running.
         let first = match child.stderr.take() {
             Some(mut err) if line.contains("--http") => err.read(&mut [0]).unwrap(),
             _ => child.stdout.as_mut().unwrap().read(&mut [0]).unwrap(),
@@ -53,18 +53,18 @@ fn check(line: &str) {
         return;
     }
     let output = child.wait_with_output().unwrap();
-    // The demo server is a program here, and wants no login.
+    // The demo server runs over stdio, so login is a usage error.
     let wanted = if line.starts_with("mcp-host log") { 2 } else { 0 };
     assert_eq!(output.status.code(), Some(wanted), "{line}: {output:?}");
 }
 
 #[test]
 fn every_example_of_every_command_runs() {
-    let place = Place::empty();
-    let commands = commands(&place);
+    let workspace = Workspace::empty();
+    let commands = commands(&workspace);
     assert!(commands.len() > 15, "{commands:?}");
     for command in commands {
-        let examples = examples(&place, &command);
+        let examples = examples(&workspace, &command);
         assert!(!examples.is_empty(), "{command} has no examples");
         for line in examples {
             assert!(line.contains(&format!("mcp-host {command}")), "{command}: {line}");
@@ -74,35 +74,34 @@ fn every_example_of_every_command_runs() {
 }
 
 #[test]
-fn quiet_says_errors_alone() {
-    let place =
-        Place::dominds(&format!("{DEMO}  odd:\n    transport: stdio\n    command: x\n    colour: red\n"));
-    let loud = place.run(&["explain", ".", "--server", "demo", "--tool", "echo"]);
+fn quiet_prints_only_errors() {
+    let workspace =
+        Workspace::dominds(&format!("{DEMO}  odd:\n    transport: stdio\n    command: x\n    colour: red\n"));
+    let loud = workspace.run(&["explain", ".", "--server", "demo", "--tool", "echo"]);
     assert!(loud.err.contains("note: reading") && loud.err.contains("warning"), "{loud:?}");
-    let quiet = place.run(&["explain", ".", "--server", "demo", "--tool", "echo", "--quiet"]);
+    let quiet = workspace.run(&["explain", ".", "--server", "demo", "--tool", "echo", "--quiet"]);
     assert_eq!((quiet.err.as_str(), quiet.out.as_str()), ("", loud.out.as_str()));
-    let run = place.run(&["explain", ".", "--server", "nobody", "--tool", "echo", "-q"]);
+    let run = workspace.run(&["explain", ".", "--server", "nobody", "--tool", "echo", "-q"]);
     assert!(run.code == Some(2) && run.err.starts_with("error: "), "{run:?}");
-    let run = place.run(&["call", ".", "sleep", r#"{"ms":20,"steps":2}"#, "-q"]);
+    let run = workspace.run(&["call", ".", "sleep", r#"{"ms":20,"steps":2}"#, "-q"]);
     assert_eq!((run.err.as_str(), run.out.as_str()), ("", "slept 20 ms in 2 steps\n"));
-    assert_eq!(place.run(&["check", ".", "-q", "-v"]).code, Some(2));
+    assert_eq!(workspace.run(&["check", ".", "-q", "-v"]).code, Some(2));
 }
 
-/// Who asks what is going on hears it from the servers, too.
 #[test]
-fn verbose_brings_what_the_server_logs() {
-    let place = Place::dominds(DEMO);
-    let run = place.run(&["call", ".", "log", "-v"]);
+fn verbose_prints_server_logs() {
+    let workspace = Workspace::dominds(DEMO);
+    let run = workspace.run(&["call", ".", "log", "-v"]);
     assert_eq!(run.out, "sent 8 of 8 log messages\n");
     for level in ["DEBUG", "INFO", "WARN", "ERROR"] {
         assert!(run.err.lines().any(|it| it.contains(level) && it.contains("demo")), "{level}: {run:?}");
     }
-    assert_eq!(place.run(&["call", ".", "log"]).out, "sent 0 of 8 log messages\n");
+    assert_eq!(workspace.run(&["call", ".", "log"]).out, "sent 0 of 8 log messages\n");
 }
 
 #[test]
-fn what_is_mistyped_is_answered_with_what_is_near() {
-    let place = Place::dominds(DEMO);
+fn mistyped_argument_suggests_the_nearest() {
+    let workspace = Workspace::dominds(DEMO);
     for (arguments, near) in [
         (&["doctr", "."][..], "'doctor'"),
         (&["tools", ".", "--sever", "demo"], "'--server'"),
@@ -110,7 +109,7 @@ fn what_is_mistyped_is_answered_with_what_is_near() {
         (&["check", ".", "--format", "jsn"], "'json'"),
         (&["convert", ".", "--to", "domind"], "'dominds'"),
     ] {
-        let run = place.run(arguments);
+        let run = workspace.run(arguments);
         assert!(run.code == Some(2) && run.err.contains(near) && run.out.is_empty(), "{run:?}");
     }
 }

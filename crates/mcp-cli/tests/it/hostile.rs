@@ -1,14 +1,13 @@
-//! Words of strangers, in a configuration and from a server: none of them commands a terminal, hides what stands beside
-//! it, or looks like a line of ours.
+//! Hostile text in a configuration and from a server: it cannot control the terminal, hide text, or imitate our messages.
 
 use std::io::{BufRead, BufReader, Read};
 
-use crate::support::{Place, Run, send};
+use crate::support::{Run, Workspace, send};
 
-/// A name with everything that a terminal obeys or hides, and a line that might be ours.
+/// A name with control characters, invisible characters, and a line that imitates ours.
 const RUDE: &str = "x\\u001b[2J\\u001b]0;owned\\u0007\\u009b5m\\u202e\\u2066\\nSPOOF\\r\\u007f";
 
-/// A server whose every word is one.
+/// A server that uses such text everywhere.
 const SERVER: &str = r#"
 rude='x\u001b[2J\u001b]0;owned\u0007\u009b5m\u202e\u2066\nSPOOF\r\u007f'
 answer() { printf '%s\n' '{"jsonrpc":"2.0","id":'"$id"',"result":'"$1"'}'; }
@@ -28,11 +27,11 @@ while read -r line; do
 done
 "#;
 
-fn place() -> Place {
-    let place = Place::empty();
-    place.script("rude", SERVER);
-    place.script("dies", "printf '\\033]0;owned\\007\\033[2J\\nSPOOF\\r' >&2; exit 1");
-    place.write(
+fn workspace() -> Workspace {
+    let workspace = Workspace::empty();
+    workspace.script("rude", SERVER);
+    workspace.script("dies", "printf '\\033]0;owned\\007\\033[2J\\nSPOOF\\r' >&2; exit 1");
+    workspace.write(
         "mcp.json",
         &format!(
             r#"{{"mcpServers": {{
@@ -44,10 +43,10 @@ fn place() -> Place {
 }}}}"#
         ),
     );
-    place
+    workspace
 }
 
-/// What of a text a terminal may not see: everything that it obeys but for our colours, and what turns or hides.
+/// The forbidden characters of a text: control characters except our colours, and invisible characters.
 fn commands(text: &str) -> String {
     let mut rest = text;
     let mut res = String::new();
@@ -106,12 +105,12 @@ const EVERY: [&[&str]; 21] = [
 ];
 
 #[test]
-fn no_command_lets_a_stranger_command_the_terminal() {
-    let place = place();
+fn no_command_prints_control_characters_of_servers() {
+    let workspace = workspace();
     for arguments in EVERY {
         for more in [&["--color", "always"][..], &["--color", "never"], &["--format", "json"]] {
             let arguments = [arguments, more].concat();
-            let run = place.run(&arguments);
+            let run = workspace.run(&arguments);
             // Only this one writes a file's content, which is to be what it was, into what is no terminal.
             if arguments[0] == "convert" && more[1] == "never" {
                 continue;
@@ -122,11 +121,11 @@ fn no_command_lets_a_stranger_command_the_terminal() {
 }
 
 #[test]
-fn nor_does_what_goes_on_and_on() {
+fn long_running_commands_print_no_control_characters() {
     for format in ["text", "json"] {
-        let place = place();
+        let workspace = workspace();
         let arguments = ["watch", "mcp.json", "--color", "always", "--format", format];
-        let mut child = place.command(&arguments).spawn().unwrap();
+        let mut child = workspace.command(&arguments).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut seen = String::new();
         while !seen.lines().any(|it| it.contains("sound") && it.contains("ready")) {
@@ -141,11 +140,11 @@ fn nor_does_what_goes_on_and_on() {
     }
 }
 
-/// The server is really as rude as it is meant to be: what is taken out was there.
+/// The server really sends the characters that the other tests expect to be removed.
 #[test]
-fn what_is_taken_out_was_there() {
-    let place = place();
-    let run = place.run(&["call", "mcp.json", "sound__t", "--format", "json"]);
+fn hostile_server_sends_the_tested_characters() {
+    let workspace = workspace();
+    let run = workspace.run(&["call", "mcp.json", "sound__t", "--format", "json"]);
     let text = run.json()["content"][0]["text"].as_str().unwrap().to_owned();
     assert!(text.contains("\u{1b}[2J") && text.contains('\u{202e}') && text.contains("\nSPOOF"), "{run:?}");
     assert!(run.out.contains("\\u009b") && run.out.contains("\\u202e"), "{run:?}");

@@ -1,11 +1,11 @@
-//! `prompts`, `resources`, and the ways in which `tools` shows what there is.
+//! `prompts`, `resources`, and the views of `tools`.
 
-use crate::support::{DEMO, Place};
+use crate::support::{DEMO, Workspace};
 
 #[test]
-fn hd_113_prompts_are_listed_with_what_they_want() {
-    let place = Place::dominds(DEMO);
-    let run = place.run(&["prompts", "."]);
+fn hd_113_prompts_are_listed_with_their_arguments() {
+    let workspace = Workspace::dominds(DEMO);
+    let run = workspace.run(&["prompts", "."]);
     assert_eq!(run.code, Some(0), "{run:?}");
     insta::assert_snapshot!(run.out, @r"
     PROMPT     SERVER  ARGUMENTS      DESCRIPTION
@@ -14,7 +14,7 @@ fn hd_113_prompts_are_listed_with_what_they_want() {
 
     ✓ demo  ready (modern)
     ");
-    let document = place.run(&["prompts", ".", "--format", "json"]).json();
+    let document = workspace.run(&["prompts", ".", "--format", "json"]).json();
     assert_eq!(document["prompts"][1]["original_name"], "summarise");
     assert_eq!(
         document["prompts"][1]["arguments"][0],
@@ -29,8 +29,8 @@ fn hd_113_prompts_are_listed_with_what_they_want() {
 
 #[test]
 fn resources_and_their_templates_are_listed() {
-    let place = Place::dominds(DEMO);
-    let run = place.run(&["resources", "."]);
+    let workspace = Workspace::dominds(DEMO);
+    let run = workspace.run(&["resources", "."]);
     assert_eq!(run.code, Some(0), "{run:?}");
     insta::assert_snapshot!(run.out, @r"
     URI              SERVER  NAME      DESCRIPTION
@@ -43,16 +43,17 @@ fn resources_and_their_templates_are_listed() {
 
     ✓ demo  ready (modern)
     ");
-    let document = place.run(&["resources", ".", "--server", "demo", "--format", "json"]).json();
+    let document = workspace.run(&["resources", ".", "--server", "demo", "--format", "json"]).json();
     assert_eq!(document["resources"][0]["uri"], "demo://greeting");
     assert_eq!(document["templates"][0]["uri_template"], "demo://numbers/{count}");
 }
 
 #[test]
-fn tools_stand_under_their_servers() {
-    let place =
-        Place::dominds(&format!("{DEMO}  broken:\n    transport: stdio\n    command: /no/such/program\n"));
-    let run = place.run(&["tools", ".", "--tree"]);
+fn tree_groups_tools_by_server() {
+    let workspace = Workspace::dominds(&format!(
+        "{DEMO}  broken:\n    transport: stdio\n    command: /no/such/program\n"
+    ));
+    let run = workspace.run(&["tools", ".", "--tree"]);
     assert_eq!(run.code, Some(3), "{run:?}");
     assert!(run.out.starts_with("✓ demo  ready (modern)\n├─ echo "), "{run:?}");
     assert!(run.out.contains("\n✗ broken  failed  MCPConnectionError: "), "{run:?}");
@@ -61,42 +62,42 @@ fn tools_stand_under_their_servers() {
 
 #[test]
 fn one_tool_is_shown_with_its_arguments() {
-    let place = Place::dominds(DEMO);
-    let run = place.run(&["tools", ".", "--schema", "add"]);
+    let workspace = Workspace::dominds(DEMO);
+    let run = workspace.run(&["tools", ".", "--schema", "add"]);
     assert_eq!(run.code, Some(0), "{run:?}");
     insta::assert_snapshot!(run.out, @r"
     add
-    tool `add` of server `demo`, about 87 tokens; it says: only reads, may be repeated, stays inside
+    tool `add` of server `demo`, about 87 tokens; annotations: read-only, idempotent, closed world
 
       Adds two integers; the sum also comes as structured content
 
-    ARGUMENT  TYPE     NEEDED  DESCRIPTION
-    a         integer  yes     The first number (format int64)
-    b         integer  yes     The second number (format int64)
+    ARGUMENT  TYPE     REQUIRED  DESCRIPTION
+    a         integer  yes       The first number (format int64)
+    b         integer  yes       The second number (format int64)
 
-    RESULT  TYPE     NEEDED  DESCRIPTION
-    sum     integer  yes     a + b (format int64)
+    RESULT  TYPE     REQUIRED  DESCRIPTION
+    sum     integer  yes       a + b (format int64)
     ");
-    let document = place.run(&["tools", ".", "--schema", "add", "--format", "json"]).json();
+    let document = workspace.run(&["tools", ".", "--schema", "add", "--format", "json"]).json();
     assert_eq!(document["input_schema"]["required"], serde_json::json!(["a", "b"]));
-    let run = place.run(&["tools", ".", "--schema", "ad"]);
+    let run = workspace.run(&["tools", ".", "--schema", "ad"]);
     assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
     assert!(run.err.contains("there is no tool `ad`; did you mean `add`?\n✓ demo  ready"), "{run:?}");
     assert_eq!(
-        place.run(&["tools", ".", "--schema", "ad", "--format", "json"]).json(),
+        workspace.run(&["tools", ".", "--schema", "ad", "--format", "json"]).json(),
         serde_json::Value::Null
     );
 }
 
 #[test]
-fn a_file_that_is_refused_is_the_same_for_all_lists() {
-    let place = Place::empty();
-    place.write(
+fn refused_file_fails_every_list_command() {
+    let workspace = Workspace::empty();
+    workspace.write(
         "agent.yaml",
         "name: a\ntools:\n  - {name: two, type: mcp, description: d, server: s, command: bash}\n",
     );
     for command in ["tools", "prompts", "resources"] {
-        let run = place.run(&[command, ".", "--format", "json"]);
+        let run = workspace.run(&[command, ".", "--format", "json"]);
         assert_eq!(run.code, Some(1), "{run:?}");
         let document = run.json();
         assert_eq!(document[command], serde_json::json!([]));

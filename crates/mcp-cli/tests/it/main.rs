@@ -1,10 +1,10 @@
-//! The real program: what it writes, how it ends, and what it leaves behind.
+//! Tests of the program: output, exit codes and remaining processes.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
+#![expect(clippy::unwrap_used, reason = "tests panic on errors")]
 
 mod acp_check;
 #[path = "../../../mcp-oauth/tests/it/authority.rs"]
-#[expect(dead_code, reason = "other tests ask it for more")]
+#[expect(dead_code, reason = "other tests use more of it")]
 mod authority;
 mod broken;
 mod call;

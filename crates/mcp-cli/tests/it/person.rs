@@ -1,23 +1,23 @@
-//! What only a person at a terminal sees: colours, what to do next, a bar; and what a key does.
+//! Output on a terminal: colours, suggestions, progress; and Ctrl-C.
 //!
-//! `script` of util-linux gives the program a terminal, and passes on what is typed into it.
+//! `script` of util-linux provides the terminal and forwards typed input.
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use crate::support::{DEMO, PATIENCE, PROGRAM, Place};
+use crate::support::{DEMO, PROGRAM, TIMEOUT, Workspace};
 
-/// The program in a terminal, not ended yet. It reads what is typed from standard input.
-fn terminal(place: &Place, line: &str, variables: &[(&str, &str)]) -> Child {
+/// Starts the program in a terminal. Typed input is its standard input.
+fn terminal(workspace: &Workspace, line: &str, variables: &[(&str, &str)]) -> Child {
     let mut command = Command::new("script");
     command
         .args(["-q", "-e", "-c", &format!("stty cols 120 rows 30; {PROGRAM} {line}"), "/dev/null"])
-        .current_dir(place.path())
+        .current_dir(workspace.path())
         .env_clear()
-        .env("PATH", format!("{}/bin:/usr/bin:/bin", place.path().display()))
-        .env("HOME", place.path())
-        .env("XDG_STATE_HOME", place.path().join("state"))
+        .env("PATH", format!("{}/bin:/usr/bin:/bin", workspace.path().display()))
+        .env("HOME", workspace.path())
+        .env("XDG_STATE_HOME", workspace.path().join("state"))
         .env("TERM", "xterm-256color")
         .env("SHELL", "/bin/sh")
         .stdin(Stdio::piped())
@@ -28,67 +28,70 @@ fn terminal(place: &Place, line: &str, variables: &[(&str, &str)]) -> Child {
     command.spawn().unwrap()
 }
 
-/// All that a terminal shows of a run, its colours included, line ends as a program writes them.
-fn shown(place: &Place, line: &str, variables: &[(&str, &str)]) -> String {
-    let output = terminal(place, line, variables).wait_with_output().unwrap();
+/// The terminal output of a run with colours and plain line feeds.
+fn shown(workspace: &Workspace, line: &str, variables: &[(&str, &str)]) -> String {
+    let output = terminal(workspace, line, variables).wait_with_output().unwrap();
     String::from_utf8(output.stdout).unwrap().replace("\r\n", "\n")
 }
 
 #[test]
-fn a_person_is_told_what_to_do_next_and_a_program_is_not() {
-    let place = Place::dominds(DEMO);
+fn suggestions_are_printed_on_a_terminal_only() {
+    let workspace = Workspace::dominds(DEMO);
     for (line, next) in [
         ("check .", "`mcp-host tools .minds/mcp.yaml` starts the servers and lists their tools"),
-        ("tools .", "`mcp-host call .minds/mcp.yaml echo text=…` calls it"),
+        ("tools .", "`mcp-host call .minds/mcp.yaml echo text=…` calls the first tool"),
         ("doctor .", "`mcp-host tools .` lists their tools"),
-        ("call . echo text=hi", "`mcp-host convert . --to DIALECT` writes the servers for another program"),
-        ("convert . --to mcp-json -o a.json", "`mcp-host check a.json` looks at what was written"),
-        ("add . b --url http://x.example", "`mcp-host doctor . --server b` tries it"),
-        ("disable . b", "`mcp-host check .` looks at all of it"),
+        (
+            "call . echo text=hi",
+            "`mcp-host convert . --to DIALECT` writes the configuration for another program",
+        ),
+        ("convert . --to mcp-json -o a.json", "`mcp-host check a.json` checks the result"),
+        ("add . b --url http://x.example", "`mcp-host doctor . --server b` tests it"),
+        ("disable . b", "`mcp-host check .` checks the file"),
     ] {
-        let text = shown(&place, &format!("{line} --color never"), &[]);
+        let text = shown(&workspace, &format!("{line} --color never"), &[]);
         assert!(text.ends_with(&format!("next: {next}\n")), "{line}: {text:?}");
     }
     for arguments in [&["check", "."][..], &["tools", "."], &["call", ".", "echo", "text=hi"]] {
-        let run = place.run(arguments);
+        let run = workspace.run(arguments);
         assert!(!run.err.contains("next: ") && !run.out.contains("next: "), "{run:?}");
     }
     for line in ["check . --format json", "tools . --format json", "check . --quiet", "check . | cat"] {
-        let text = shown(&place, line, &[]);
+        let text = shown(&workspace, line, &[]);
         assert!(!text.contains("next"), "{line}: {text:?}");
     }
 }
 
 #[test]
-fn colours_are_for_terminals_and_no_color_is_obeyed() {
-    let place = Place::dominds(DEMO);
-    assert!(shown(&place, "check .", &[]).contains("\u{1b}[32m✓"));
+fn no_color_disables_colours() {
+    let workspace = Workspace::dominds(DEMO);
+    assert!(shown(&workspace, "check .", &[]).contains("\u{1b}[32m✓"));
     for (line, variables) in [
         ("check .", &[("NO_COLOR", "1")][..]),
         ("check . --color never", &[]),
         ("check .", &[("TERM", "dumb")]),
     ] {
-        let text = shown(&place, line, variables);
+        let text = shown(&workspace, line, variables);
         assert!(!text.contains("\u{1b}["), "{line} {variables:?}: {text:?}");
     }
 }
 
 #[test]
-fn progress_is_a_bar_that_is_gone_in_the_end() {
-    let place = Place::dominds(DEMO);
-    let text = shown(&place, r#"call . sleep '{"ms":600,"steps":4}'"#, &[]);
+fn progress_bar_is_cleared() {
+    let workspace = Workspace::dominds(DEMO);
+    let text = shown(&workspace, r#"call . sleep '{"ms":600,"steps":4}'"#, &[]);
     assert!(text.contains("[=====>") && text.contains("sleep: 2/4 step 2 of 4"), "{text:?}");
     assert!(text.contains("slept 600 ms in 4 steps\n"), "{text:?}");
-    let text = shown(&place, r#"call . sleep '{"ms":60,"steps":4}' --quiet"#, &[]);
+    let text = shown(&workspace, r#"call . sleep '{"ms":60,"steps":4}' --quiet"#, &[]);
     assert_eq!(text, "slept 60 ms in 4 steps\n");
 }
 
 #[test]
-fn an_image_is_drawn_where_the_terminal_says_that_it_can() {
-    let place = Place::dominds(DEMO);
-    let kitty = shown(&place, "call . mixed", &[("TERM", "xterm-kitty")]);
+fn image_is_drawn_on_a_capable_terminal() {
+    let workspace = Workspace::dominds(DEMO);
+    let kitty = shown(&workspace, "call . mixed", &[("TERM", "xterm-kitty")]);
     assert!(kitty.contains("[image: image/png, 76 bytes]") && kitty.contains("\u{1b}_Gf=100,a=T,m=0;iVBOR"));
-    let iterm = shown(&place, "call . mixed", &[("TERM_PROGRAM", "iTerm.app")]);
+    let iterm = shown(&workspace, "call . mixed", &[("TERM_PROGRAM", "iTerm.app")]);
     assert!(iterm.contains("\u{1b}]1337;File=inline=1;") && iterm.contains("size=76:iVBOR"), "{iterm:?}");
     for (line, variables) in [
         ("call . mixed", &[][..]),
@@ -96,18 +99,17 @@ fn an_image_is_drawn_where_the_terminal_says_that_it_can() {
         ("call . mixed | cat", &[("TERM", "xterm-kitty")]),
         ("call . mixed", &[("TERM", "xterm-kitty"), ("TMUX", "/tmp/x")]),
     ] {
-        let text = shown(&place, line, variables);
+        let text = shown(&workspace, line, variables);
         assert!(!text.contains("\u{1b}_G") && !text.contains("1337"), "{line} {variables:?}: {text:?}");
     }
 }
 
-/// Ctrl-C is heard as a person means it: the server is told, and then it is ended.
 #[test]
-fn a_key_cancels_a_call_on_the_wire() {
-    let place =
-        Place::dominds("version: 1\nservers:\n  demo:\n    transport: stdio\n    command: recorded\n");
-    place.script("recorded", &format!("tee \"$HOME/wire\" | {PROGRAM} demo-server"));
-    let mut child = terminal(&place, r#"call . sleep '{"ms":60000,"steps":1000}'"#, &[]);
+fn ctrl_c_sends_a_cancellation() {
+    let workspace =
+        Workspace::dominds("version: 1\nservers:\n  demo:\n    transport: stdio\n    command: recorded\n");
+    workspace.script("recorded", &format!("tee \"$HOME/wire\" | {PROGRAM} demo-server"));
+    let mut child = terminal(&workspace, r#"call . sleep '{"ms":60000,"steps":1000}'"#, &[]);
     let mut out = child.stdout.take().unwrap();
     let mut seen = Vec::new();
     let mut bytes = [0; 4096];
@@ -123,13 +125,13 @@ fn a_key_cancels_a_call_on_the_wire() {
     // Whatever else is shown has to go somewhere.
     let rest = std::thread::spawn(move || out.read_to_end(&mut seen));
     while child.try_wait().unwrap().is_none() {
-        assert!(begun.elapsed() < PATIENCE, "it does not end");
+        assert!(begun.elapsed() < TIMEOUT, "it does not end");
         std::thread::yield_now();
     }
     drop(keys);
     rest.join().unwrap().unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    let wire = std::fs::read_to_string(place.path().join("wire")).unwrap();
+    let wire = std::fs::read_to_string(workspace.path().join("wire")).unwrap();
     let last = wire.lines().last().unwrap();
     assert!(last.contains("\"notifications/cancelled\"") && last.contains("requestId"), "{wire}");
 }

@@ -1,4 +1,4 @@
-//! `record` and `replay`: what was there with the real server is there without it.
+//! `record` and `replay`: a replay equals the recorded server.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::support::{DEMO, PATIENCE, Place, send};
+use crate::support::{DEMO, TIMEOUT, Workspace, send};
 
-/// A configuration whose one server plays the recording `out.jsonl`.
+/// A configuration whose server replays `out.jsonl`.
 fn replayed(arguments: &str) -> String {
     format!(
         "version: 1\nservers:\n  demo:\n    transport: stdio\n    command: mcp-host\n    args: [replay, out.jsonl{arguments}]\n"
@@ -22,10 +22,10 @@ const CALLS: [(&str, &str); 4] = [
     ("fail", r#"{"message": "no milk"}"#),
 ];
 
-/// What the calls and the lists bring, but for times and numbers.
-fn seen(place: &Place, file: &str) -> Vec<Value> {
+/// The output of lists and calls, without times and numbers.
+fn seen(workspace: &Workspace, file: &str) -> Vec<Value> {
     let document = |arguments: &[&str]| {
-        let mut value = place.run(arguments).json();
+        let mut value = workspace.run(arguments).json();
         if let Some(object) = value.as_object_mut() {
             object.remove("generation");
         }
@@ -40,28 +40,28 @@ fn seen(place: &Place, file: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_recording_is_a_server_that_says_the_same() {
-    let place = Place::dominds(DEMO);
+fn replay_returns_recorded_responses() {
+    let workspace = Workspace::dominds(DEMO);
     let mut arguments = vec!["record", ".", "-o", "out.jsonl"];
     for (tool, it) in CALLS {
         arguments.extend(["--call", tool, it]);
     }
-    let run = place.run(&arguments);
+    let run = workspace.run(&arguments);
     assert_eq!(run.code, Some(0), "{run:?}");
     assert!(run.out.starts_with("hello\n5\n"), "{run:?}");
     assert!(run.err.contains("MCPToolError: no milk\n"), "{run:?}");
     assert!(run.err.contains("\nwrote out.jsonl: demo (modern), "), "{run:?}");
-    place.write("replayed.yaml", &replayed(""));
-    let real = seen(&place, ".minds/mcp.yaml");
+    workspace.write("replayed.yaml", &replayed(""));
+    let real = seen(&workspace, ".minds/mcp.yaml");
     // Were there no answers there would be nothing to compare.
     assert_eq!(real[3]["content"], json!([{"type": "text", "text": "hello"}]));
-    let mut arguments = seen(&place, "replayed.yaml");
+    let mut arguments = seen(&workspace, "replayed.yaml");
     assert_eq!(arguments.len(), real.len());
     for (got, want) in arguments.drain(..).zip(real) {
         assert_eq!(got, want);
     }
     // What is not there is told with what is.
-    let run = place.run(&["call", "replayed.yaml", "echo", "text=other"]);
+    let run = workspace.run(&["call", "replayed.yaml", "echo", "text=other"]);
     assert_eq!(run.code, Some(1));
     assert!(
         run.err.contains(
@@ -70,13 +70,13 @@ fn a_recording_is_a_server_that_says_the_same() {
         "{run:?}"
     );
     // Recording it again changes nothing.
-    let before = std::fs::read_to_string(place.path().join("out.jsonl")).unwrap();
+    let before = std::fs::read_to_string(workspace.path().join("out.jsonl")).unwrap();
     let mut again = vec!["record", ".", "-o", "out.jsonl", "--format", "json"];
     for (tool, it) in CALLS {
         again.extend(["--call", tool, it]);
     }
-    let document = place.run(&again).json();
-    assert_eq!(before, std::fs::read_to_string(place.path().join("out.jsonl")).unwrap());
+    let document = workspace.run(&again).json();
+    assert_eq!(before, std::fs::read_to_string(workspace.path().join("out.jsonl")).unwrap());
     assert_eq!((&document["out"], &document["left_out"]), (&"out.jsonl".into(), &0.into()));
     assert_eq!(document["servers"][0]["name"], "demo");
     assert_eq!(document["servers"][0]["era"], "modern");
@@ -84,26 +84,26 @@ fn a_recording_is_a_server_that_says_the_same() {
 }
 
 #[test]
-fn calls_come_from_lines_too() {
-    let place = Place::dominds(DEMO);
+fn calls_are_read_from_a_file() {
+    let workspace = Workspace::dominds(DEMO);
     let calls = "# what to say\necho text='from a line'\n\nadd {\"a\": 2,\n";
-    let run = place.run_with_input(&["record", ".", "-o", "out.jsonl", "--calls", "-"], calls);
+    let run = workspace.run_with_input(&["record", ".", "-o", "out.jsonl", "--calls", "-"], calls);
     assert_eq!(run.code, Some(2));
     assert_eq!(run.err, "error: standard input, line 4: the bracket { is not closed\n");
-    let run = place.run_with_input(
+    let run = workspace.run_with_input(
         &["record", "-o", "out.jsonl", "--calls", "-"],
         "echo text='from a line'\nadd {\"a\": 2, \"b\": 3}\nnothing\n",
     );
     assert_eq!(run.code, Some(1), "{run:?}");
     assert!(run.out.starts_with("from a line\n5\n"), "{run:?}");
     assert!(run.err.contains("MCPToolNotFoundError: Tool 'nothing' not found"), "{run:?}");
-    assert!(std::fs::read_to_string(place.path().join("out.jsonl")).unwrap().contains("from a line"));
+    assert!(std::fs::read_to_string(workspace.path().join("out.jsonl")).unwrap().contains("from a line"));
 }
 
 #[test]
 fn hd_sc5_no_secret_is_in_a_recording() {
-    let place = Place::dominds(&format!("{DEMO}    env: {{DEMO_TOKEN: sk-live-1234567890}}\n"));
-    let run = place.run(&[
+    let workspace = Workspace::dominds(&format!("{DEMO}    env: {{DEMO_TOKEN: sk-live-1234567890}}\n"));
+    let run = workspace.run(&[
         "record",
         ".",
         "-o",
@@ -117,19 +117,19 @@ fn hd_sc5_no_secret_is_in_a_recording() {
     ]);
     assert_eq!(run.code, Some(0), "{run:?}");
     assert!(run.out.contains("sk-live-1234567890"), "the tool did not answer: {run:?}");
-    let text = std::fs::read_to_string(place.path().join("out.jsonl")).unwrap();
+    let text = std::fs::read_to_string(workspace.path().join("out.jsonl")).unwrap();
     assert!(!text.contains("sk-live"), "{text}");
     assert!(text.contains("***"), "{text}");
     // Whoever plays it need not know the secret, and may.
-    place.write("replayed.yaml", &replayed(""));
+    workspace.write("replayed.yaml", &replayed(""));
     for word in ["text=sk-live-1234567890", "text=x"] {
-        let run = place.run(&["call", "replayed.yaml", "echo", word]);
+        let run = workspace.run(&["call", "replayed.yaml", "echo", word]);
         assert_eq!((run.code, run.out.as_str()), (Some(0), "***\n"), "{run:?}");
     }
 }
 
-/// A configuration whose server is recorded by standing before it. It is shared: each process that is started writes a
-/// recording, and of two the one stays that ends last.
+/// A configuration whose server is recorded by a proxy. The server is shared, so that only one process writes the
+/// recording.
 const BETWEEN: &str = "\
 version: 1
 servers:
@@ -142,15 +142,15 @@ servers:
 ";
 
 #[test]
-fn any_hosts_session_is_recorded_by_standing_between() {
-    let place = Place::dominds(BETWEEN);
-    let run = place.run(&["call", ".", "echo", "text=between"]);
+fn proxy_records_the_session_of_any_host() {
+    let workspace = Workspace::dominds(BETWEEN);
+    let run = workspace.run(&["call", ".", "echo", "text=between"]);
     assert_eq!((run.code, run.out.as_str()), (Some(0), "between\n"), "{run:?}");
-    let text = std::fs::read_to_string(place.path().join("out.jsonl")).unwrap();
+    let text = std::fs::read_to_string(workspace.path().join("out.jsonl")).unwrap();
     assert!(text.contains(r#""params":{"arguments":{"text":"between"},"name":"echo"}"#), "{text}");
-    let run = place.run(&["call", ".", "env", "name=DEMO_TOKEN"]);
+    let run = workspace.run(&["call", ".", "env", "name=DEMO_TOKEN"]);
     assert_eq!(run.out, "sk-live-1234567890\n", "{run:?}");
-    let text = std::fs::read_to_string(place.path().join("out.jsonl")).unwrap();
+    let text = std::fs::read_to_string(workspace.path().join("out.jsonl")).unwrap();
     assert!(text.contains("***") && !text.contains("sk-live"), "{text}");
 }
 
@@ -160,14 +160,14 @@ fn until<T>(what: impl Fn() -> Option<T>) -> T {
         if let Some(res) = what() {
             return res;
         }
-        assert!(begun.elapsed() < PATIENCE, "it does not come to be so");
+        assert!(begun.elapsed() < TIMEOUT, "it does not come to be so");
         std::thread::yield_now();
     }
 }
 
 #[test]
-fn what_is_interrupted_is_whole() {
-    let place = Place::dominds(DEMO);
+fn interrupted_edit_leaves_a_complete_file() {
+    let workspace = Workspace::dominds(DEMO);
     let arguments = [
         "record",
         ".",
@@ -180,14 +180,14 @@ fn what_is_interrupted_is_whole() {
         "sleep",
         r#"{"ms":60000,"steps":1000}"#,
     ];
-    let mut child = place.command(&arguments).spawn().unwrap();
+    let mut child = workspace.command(&arguments).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     assert!(lines.any(|it| it.unwrap().starts_with("sleep: 0% step 1 of")));
-    assert!(!place.path().join("out.jsonl").exists());
+    assert!(!workspace.path().join("out.jsonl").exists());
     std::thread::spawn(move || lines.for_each(drop));
     send("INT", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    let text = std::fs::read_to_string(place.path().join("out.jsonl")).unwrap();
+    let text = std::fs::read_to_string(workspace.path().join("out.jsonl")).unwrap();
     let calls: Vec<Value> = text
         .lines()
         .map(|it| serde_json::from_str(it).unwrap())
@@ -198,7 +198,7 @@ fn what_is_interrupted_is_whole() {
     assert!(calls[1].get("result").is_none());
 }
 
-/// A server that is there until this goes.
+/// A server that is killed on drop.
 struct Served(Child);
 
 impl Drop for Served {
@@ -209,18 +209,18 @@ impl Drop for Served {
 }
 
 #[test]
-fn a_recording_is_served_over_http_too() {
-    let place = Place::dominds(DEMO);
-    let run = place.run(&["record", ".", "-o", "out.jsonl", "--call", "echo", r#"{"text":"hello"}"#]);
+fn recording_is_served_over_http() {
+    let workspace = Workspace::dominds(DEMO);
+    let run = workspace.run(&["record", ".", "-o", "out.jsonl", "--call", "echo", r#"{"text":"hello"}"#]);
     assert_eq!(run.code, Some(0), "{run:?}");
-    let mut child = place.command(&["replay", "out.jsonl", "--http", "127.0.0.1:0"]).spawn().unwrap();
+    let mut child = workspace.command(&["replay", "out.jsonl", "--http", "127.0.0.1:0"]).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
     let served = Served(child);
     let url = line.trim().rsplit_once(' ').unwrap().1;
-    place.write(".mcp.json", &json!({"mcpServers": {"demo": {"type": "http", "url": url}}}).to_string());
+    workspace.write(".mcp.json", &json!({"mcpServers": {"demo": {"type": "http", "url": url}}}).to_string());
     for _ in 0..2 {
-        let run = place.run(&["call", ".mcp.json", "echo", "text=hello"]);
+        let run = workspace.run(&["call", ".mcp.json", "echo", "text=hello"]);
         assert_eq!((run.code, run.out.as_str()), (Some(0), "hello\n"), "{run:?}");
     }
     let pid = served.0.id();
@@ -230,17 +230,17 @@ fn a_recording_is_served_over_http_too() {
 }
 
 #[test]
-fn a_recording_ends_with_its_client() {
-    let place = Place::empty();
-    place.write("out.jsonl", "{\"format\":\"mcp-recording\",\"version\":1}\n{\"server\":\"a\"}\n{\"server\":\"b\"}\n{\"method\":\"x\",\"result\":1}\n");
+fn replay_ends_when_its_client_disconnects() {
+    let workspace = Workspace::empty();
+    workspace.write("out.jsonl", "{\"format\":\"mcp-recording\",\"version\":1}\n{\"server\":\"a\"}\n{\"server\":\"b\"}\n{\"method\":\"x\",\"result\":1}\n");
     let request = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}\n";
-    let run = place.run_with_input(&["replay", "out.jsonl", "--server", "b"], request);
+    let run = workspace.run_with_input(&["replay", "out.jsonl", "--server", "b"], request);
     assert_eq!(
         (run.code, run.out.as_str(), run.err.as_str()),
         (Some(0), "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1}\n", "")
     );
     let mut child =
-        place.command(&["replay", "out.jsonl", "--server", "b"]).stdin(Stdio::piped()).spawn().unwrap();
+        workspace.command(&["replay", "out.jsonl", "--server", "b"]).stdin(Stdio::piped()).spawn().unwrap();
     let input = child.stdin.take();
     until(|| crate::endings::catches(child.id(), 15).then_some(()));
     send("TERM", child.id());
@@ -250,27 +250,27 @@ fn a_recording_ends_with_its_client() {
 
 #[track_caller]
 fn check_refused(arguments: &[&str], code: i32, want: &str) {
-    let place = Place::empty();
-    place.write(
+    let workspace = Workspace::empty();
+    workspace.write(
         "two.jsonl",
         "{\"format\":\"mcp-recording\",\"version\":1}\n{\"server\":\"a\"}\n{\"server\":\"b\"}\n",
     );
-    place.write("none.jsonl", "servers: {}\n");
-    let run = place.run(arguments);
+    workspace.write("none.jsonl", "servers: {}\n");
+    let run = workspace.run(arguments);
     assert_eq!((run.code, run.out.as_str(), run.err.as_str()), (Some(code), "", want));
 }
 
 #[test]
-fn what_cannot_be_done_is_said() {
+fn record_and_replay_errors_are_reported() {
     check_refused(
         &["replay", "two.jsonl"],
         2,
-        "error: the recording has several servers; say one of: --server a, b\n",
+        "error: the recording has several servers; use --server with one of: a, b\n",
     );
     check_refused(
         &["replay", "two.jsonl", "--server", "c"],
         2,
-        "error: there is no server `c` in the recording; there are: a, b\n",
+        "error: there is no server `c` in the recording; the servers are: a, b\n",
     );
     check_refused(
         &["replay", "none.jsonl"],
@@ -285,9 +285,9 @@ fn what_cannot_be_done_is_said() {
     check_refused(
         &["replay", "two.jsonl", "--server", "a", "--http", "8.8.8.8:80"],
         2,
-        "error: 8.8.8.8:80 is no address of this machine alone; use 127.0.0.1 or [::1]\n",
+        "error: 8.8.8.8:80 is not a loopback address; use 127.0.0.1 or [::1]\n",
     );
-    check_refused(&["record", ".", "-o", "no/such.jsonl"], 2, "error: there is no folder no\n");
+    check_refused(&["record", ".", "-o", "no/such.jsonl"], 2, "error: the folder no does not exist\n");
     check_refused(&["shell", ".", "--record", "."], 2, "error: . is a folder\n");
     check_refused(
         &["record", "-o", "out.jsonl", "--", "/no/such/program"],

@@ -1,11 +1,11 @@
-//! `watch` on a terminal: what it shows, what its keys do, and what it leaves behind.
+//! `watch` on a terminal: display, keys and restored terminal.
 
 use std::time::{Duration, Instant};
 
-use crate::support::{PATIENCE, Place, children, is_alive, only_child, send};
+use crate::support::{TIMEOUT, Workspace, children, is_alive, only_child, send};
 use crate::terminal::Terminal;
 
-/// The demo server, shared: one process from its start to its end.
+/// The demo server, shared: one process for the whole run.
 const DEMO: &str = "\
 version: 1
 servers:
@@ -20,13 +20,13 @@ const OTHER: &str =
     "  broken:\n    truely-stateless: true\n    transport: stdio\n    command: /no/such/program\n";
 
 #[test]
-fn servers_are_shown_as_they_change() {
-    let place = Place::dominds(DEMO);
-    let Some(terminal) = Terminal::start(&place, "watch .", (100, 24)) else { return };
+fn full_screen_view_shows_server_changes() {
+    let workspace = Workspace::dominds(DEMO);
+    let Some(terminal) = Terminal::start(&workspace, "watch .", (100, 24)) else { return };
     let shown = terminal.until_it("demo ready", |it| it.contains("1/1 ready"));
     assert!(shown.starts_with(".minds/mcp.yaml  generation "), "{shown}");
     assert!(shown.contains("reloaded .minds/mcp.yaml: added demo"), "{shown}");
-    place.write(".minds/mcp.yaml", &format!("{DEMO}{OTHER}"));
+    workspace.write(".minds/mcp.yaml", &format!("{DEMO}{OTHER}"));
     terminal.until_it("the broken one", |it| it.contains("MCPConnectionError") && it.contains("1/2 ready"));
     // A smaller window, the smallest, and back.
     terminal.resize(40, 8);
@@ -36,9 +36,9 @@ fn servers_are_shown_as_they_change() {
     terminal.until("MCPConnectionError");
     // Keys.
     terminal.press(&["?"]);
-    terminal.until("switch off, or on");
+    terminal.until("disable, or enable");
     terminal.press(&["Escape"]);
-    terminal.until_it("no help", |it| !it.contains("switch off, or on"));
+    terminal.until_it("no help", |it| !it.contains("disable, or enable"));
     terminal.types("/dem");
     terminal.until_it("the filter", |it| it.contains("/dem▏"));
     terminal.press(&["Enter", "Enter"]);
@@ -58,8 +58,8 @@ fn servers_are_shown_as_they_change() {
 
 #[track_caller]
 fn check_end(end: impl Fn(&Terminal), code: &str) {
-    let place = Place::dominds(DEMO);
-    let Some(terminal) = Terminal::start(&place, "watch .", (80, 20)) else { return };
+    let workspace = Workspace::dominds(DEMO);
+    let Some(terminal) = Terminal::start(&workspace, "watch .", (80, 20)) else { return };
     terminal.until("1/1 ready");
     end(&terminal);
     let shown = terminal.until("ended ");
@@ -67,31 +67,31 @@ fn check_end(end: impl Fn(&Terminal), code: &str) {
 }
 
 #[test]
-fn every_end_leaves_the_terminal_as_it_was() {
+fn terminal_is_restored_at_every_exit() {
     check_end(|it| it.press(&["C-c"]), "130");
     check_end(|it| send("TERM", it.program()), "143");
     check_end(|it| send("HUP", it.program()), "129");
 }
 
 #[test]
-fn it_ends_with_its_terminal() {
-    let place = Place::dominds(DEMO);
-    let Some(terminal) = Terminal::start(&place, "watch .", (80, 20)) else { return };
+fn watch_ends_with_its_terminal() {
+    let workspace = Workspace::dominds(DEMO);
+    let Some(terminal) = Terminal::start(&workspace, "watch .", (80, 20)) else { return };
     terminal.until("1/1 ready");
     let program = terminal.program();
     let servers = children(program);
     terminal.close();
     let begun = Instant::now();
     while is_alive(program) || servers.iter().any(|it| is_alive(*it)) {
-        assert!(begun.elapsed() < PATIENCE, "it outlives its terminal");
+        assert!(begun.elapsed() < TIMEOUT, "it outlives its terminal");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
 #[test]
-fn lines_are_there_for_who_wants_them() {
-    let place = Place::dominds(DEMO);
-    let Some(terminal) = Terminal::start(&place, "watch . --plain", (80, 30)) else { return };
+fn plain_output_is_available_on_a_terminal() {
+    let workspace = Workspace::dominds(DEMO);
+    let Some(terminal) = Terminal::start(&workspace, "watch . --plain", (80, 30)) else { return };
     terminal.until("ready demo (modern)");
     terminal.press(&["C-c"]);
     terminal.until("ended 130, the terminal is as before");

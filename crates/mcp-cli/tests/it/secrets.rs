@@ -1,16 +1,16 @@
-//! Secrets of the environment stay there: no command writes one, in no format, on no stream, however it ends.
+//! No command prints a secret of the environment, in any format, on any stream.
 
-use crate::support::{DEMO, HttpDemo, Place};
+use crate::support::{DEMO, HttpDemo, Workspace};
 
 const SECRET: &str = "s3cr3t-of-the-environment-0123456789";
 
 #[test]
 fn no_secret_is_ever_written() {
-    let place = Place::empty();
-    let web = HttpDemo::start(&place);
+    let workspace = Workspace::empty();
+    let web = HttpDemo::start(&workspace);
     // One that works, one that prints what it was given and fails, one behind HTTP, one that is not there.
-    place.script("chatty", "echo \"token is $TOKEN, and $1\" >&2; echo \"$TOKEN\"; exit 1");
-    place.write(
+    workspace.script("chatty", "echo \"token is $TOKEN, and $1\" >&2; echo \"$TOKEN\"; exit 1");
+    workspace.write(
         ".minds/mcp.yaml",
         &format!(
             "{DEMO}    env: {{ TOKEN: {{ env: PLANTED }} }}
@@ -30,13 +30,13 @@ fn no_secret_is_ever_written() {
             web.url
         ),
     );
-    place.script("npx", "echo \"$@ $TOKEN $PLANTED\" >&2; exit 1");
-    place.write(
+    workspace.script("npx", "echo \"$@ $TOKEN $PLANTED\" >&2; exit 1");
+    workspace.write(
         "agent.yaml",
         "name: a\ntools:\n  - name: one\n    type: mcp\n    description: d\n    server: s\n    command: npx\n    \
          args: ['--token=${PLANTED}']\n    env: { TOKEN: '${PLANTED}' }\n",
     );
-    place.write(
+    workspace.write(
         "mcp.json",
         &format!(
             r#"{{"mcpServers": {{
@@ -47,11 +47,11 @@ fn no_secret_is_ever_written() {
 }}}}"#
         ),
     );
-    place.write(
+    workspace.write(
         "request.json",
         &format!(
             r#"[{{"name": "chatty", "command": "{}/bin/chatty", "args": ["{SECRET}"], "env": [{{"name": "TOKEN", "value": "{SECRET}"}}]}}]"#,
-            place.path().display()
+            workspace.path().display()
         ),
     );
     let mut heard = 0;
@@ -64,7 +64,7 @@ fn no_secret_is_ever_written() {
         ] {
             for extra in [&[][..], &["--format", "json"], &["--verbose"]] {
                 let arguments = [arguments, extra].concat();
-                let output = place.command(&arguments).env("PLANTED", SECRET).output().unwrap();
+                let output = workspace.command(&arguments).env("PLANTED", SECRET).output().unwrap();
                 let text = String::from_utf8_lossy(&output.stdout).into_owned()
                     + &String::from_utf8_lossy(&output.stderr);
                 assert!(!text.contains(SECRET), "{arguments:?}: {text}");

@@ -1,4 +1,4 @@
-//! `serve`: one client on a pipe, many over HTTP, and the end of both.
+//! `serve`: stdio, HTTP, shutdown and errors.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -6,14 +6,14 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::support::{DEMO, Place, children, is_alive, send};
+use crate::support::{DEMO, Workspace, children, is_alive, send};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 
 #[test]
-fn a_client_on_a_pipe_is_served_until_it_is_gone() {
-    let place = Place::dominds(DEMO);
-    let mut child = place.command(&["serve", ".", "--stdio"]).stdin(Stdio::piped()).spawn().unwrap();
+fn stdio_client_is_served_until_it_disconnects() {
+    let workspace = Workspace::dominds(DEMO);
+    let mut child = workspace.command(&["serve", ".", "--stdio"]).stdin(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut ask = |text: &str| {
@@ -35,11 +35,11 @@ fn a_client_on_a_pipe_is_served_until_it_is_gone() {
 }
 
 #[test]
-fn over_http_until_a_signal() {
-    let place = Place::dominds(DEMO);
-    place.write("tokens", "ann-0123456789abcdef name=ann\n");
+fn http_is_served_until_a_signal() {
+    let workspace = Workspace::dominds(DEMO);
+    workspace.write("tokens", "ann-0123456789abcdef name=ann\n");
     let arguments = ["serve", ".", "--http", "127.0.0.1:0", "--token-file", "tokens"];
-    let mut child = place.command(&arguments).spawn().unwrap();
+    let mut child = workspace.command(&arguments).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let line = lines.by_ref().map_while(Result::ok).find(|it| it.contains("serving MCP at ")).unwrap();
     let address = line.rsplit_once("http://").unwrap().1.trim_end_matches("/mcp").to_owned();
@@ -85,9 +85,9 @@ fn over_http_until_a_signal() {
 }
 
 #[test]
-fn what_cannot_be_served_is_refused_with_the_way_out() {
-    let place = Place::dominds(DEMO);
-    let open = place.run(&["serve", ".", "--http", "0.0.0.0:0"]);
+fn serve_errors_have_help() {
+    let workspace = Workspace::dominds(DEMO);
+    let open = workspace.run(&["serve", ".", "--http", "0.0.0.0:0"]);
     assert_eq!((open.code, open.out.as_str()), (Some(2), ""));
     assert!(
         open.err.contains("0.0.0.0:0 can be reached from other machines, and no token is configured"),
@@ -95,17 +95,17 @@ fn what_cannot_be_served_is_refused_with_the_way_out() {
         open.err
     );
     assert!(open.err.contains("configure tokens, or listen at 127.0.0.1 or [::1]"), "{}", open.err);
-    let nobody = place.run(&["serve", ".", "--stdio", "--only", "nobody"]);
+    let nobody = workspace.run(&["serve", ".", "--stdio", "--only", "nobody"]);
     assert_eq!(nobody.code, Some(1));
-    assert!(nobody.err.contains("there is no server 'nobody' in the configuration"), "{}", nobody.err);
-    place.write("tokens", "short\n");
-    let short = place.run(&["serve", ".", "--http", "127.0.0.1:0", "--token-file", "tokens"]);
+    assert!(nobody.err.contains("there is no server `nobody`; the servers are: demo"), "{}", nobody.err);
+    workspace.write("tokens", "short\n");
+    let short = workspace.run(&["serve", ".", "--http", "127.0.0.1:0", "--token-file", "tokens"]);
     assert!(short.err.contains("line 1 of the tokens: a token has 16 to 4096 bytes"), "{}", short.err);
     for wrong in [
         &["serve", "."][..],
         &["serve", ".", "--stdio", "--raw-names"],
         &["serve", ".", "--stdio", "--http", "127.0.0.1:0"],
     ] {
-        assert_eq!(place.run(wrong).code, Some(2), "{wrong:?}");
+        assert_eq!(workspace.run(wrong).code, Some(2), "{wrong:?}");
     }
 }

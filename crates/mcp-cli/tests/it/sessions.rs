@@ -1,5 +1,5 @@
-//! What commands show that go on or wait for somebody: `login` with a server that wants one, in a pipe and in a terminal,
-//! and what only a terminal shows of `shell`, `record`, `serve` and `replay`.
+//! Snapshots of interactive commands: `login` with and without a terminal, and the terminal output of `shell`, `record`,
+//! `serve` and `replay`.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,10 +9,10 @@ use url::Url;
 
 use crate::authority::Authority;
 use crate::contracts::shown;
-use crate::support::{DEMO, HttpDemo, Place, Run};
+use crate::support::{DEMO, HttpDemo, Run, Workspace};
 use crate::terminal::Terminal;
 
-/// The text of a page, as a browser that follows every redirect gets it.
+/// The text of a page after all redirects.
 fn browse(page: &str) -> String {
     let mut url = Url::parse(page).unwrap();
     for _ in 0..5 {
@@ -31,10 +31,10 @@ fn browse(page: &str) -> String {
     panic!("{page} leads round and round");
 }
 
-/// Ports, and all that is another with each login.
-fn masked(text: &str, place: &Place) -> String {
+/// Replaces ports and values that differ with each login.
+fn masked(text: &str, workspace: &Workspace) -> String {
     let mut res = String::new();
-    for line in text.replace(&place.path().display().to_string(), "FOLDER").lines() {
+    for line in text.replace(&workspace.path().display().to_string(), "FOLDER").lines() {
         let line = match (line.find("http://127.0.0.1:"), line.contains("expires_at")) {
             (Some(at), _) => {
                 let (before, address) = (&line[..at], &line[at + "http://127.0.0.1:".len()..]);
@@ -54,22 +54,22 @@ fn masked(text: &str, place: &Place) -> String {
     res
 }
 
-/// Servers of every kind: one that wants a login, one that wants none, one that is not there, and a program.
-fn place(guarded: &str, open: &str) -> Place {
-    let place = Place::empty();
+/// Servers: one that requires a login, one that does not, an unreachable one, and a stdio server.
+fn workspace(guarded: &str, open: &str) -> Workspace {
+    let workspace = Workspace::empty();
     let text = format!(
         "{{\"mcpServers\": {{\"guarded\": {{\"type\": \"http\", \"url\": \"{guarded}\"}}, \
          \"open\": {{\"type\": \"http\", \"url\": \"{open}\"}}, \
          \"down\": {{\"type\": \"http\", \"url\": \"http://127.0.0.1:1/mcp\"}}, \
          \"local\": {{\"command\": \"true\"}}}}}}"
     );
-    place.write(".mcp.json", &text);
-    place
+    workspace.write(".mcp.json", &text);
+    workspace
 }
 
-/// A login, and this test is the browser.
-fn logged_in(place: &Place, line: &[&str]) -> Run {
-    let mut child: Child = place.command(line).spawn().unwrap();
+/// Runs a login; the test acts as the browser.
+fn logged_in(workspace: &Workspace, line: &[&str]) -> Run {
+    let mut child: Child = workspace.command(line).spawn().unwrap();
     let mut err = BufReader::new(child.stderr.take().unwrap());
     let mut said = String::new();
     while !said.lines().any(|it| it.starts_with("http://")) {
@@ -87,15 +87,15 @@ async fn a_login_and_its_end() {
     let authority = Authority::start().await;
     let guarded = authority.url.clone();
     tokio::task::spawn_blocking(move || {
-        let home = Place::empty();
+        let home = Workspace::empty();
         let open = HttpDemo::start(&home);
-        let place = place(&guarded, &open.url);
+        let workspace = workspace(&guarded, &open.url);
         let (mut into, mut out) = (String::new(), String::new());
         for format in ["text", "json"] {
             let line = ["login", "guarded", "--no-browser", "--format", format];
-            into.push_str(&shown(&place, &line, &logged_in(&place, &line)));
+            into.push_str(&shown(&workspace, &line, &logged_in(&workspace, &line)));
             let line = ["logout", "guarded", "--format", format];
-            out.push_str(&shown(&place, &line, &place.run(&line)));
+            out.push_str(&shown(&workspace, &line, &workspace.run(&line)));
         }
         for (servers, res, word) in [
             (&["open", "down", "local", "nobody"][..], &mut into, "login"),
@@ -104,24 +104,24 @@ async fn a_login_and_its_end() {
             for server in servers {
                 for format in ["text", "json"] {
                     let line = [word, server, "--format", format];
-                    res.push_str(&shown(&place, &line, &place.run(&line)));
+                    res.push_str(&shown(&workspace, &line, &workspace.run(&line)));
                 }
             }
         }
-        insta::assert_snapshot!("login", masked(&into, &place));
-        insta::assert_snapshot!("logout", masked(&out, &place));
+        insta::assert_snapshot!("login", masked(&into, &workspace));
+        insta::assert_snapshot!("logout", masked(&out, &workspace));
     })
     .await
     .unwrap();
 }
 
-/// What a window shows once it has this text, without the blank lines below.
+/// The content of a window once it contains this text, without trailing blank lines.
 #[track_caller]
-fn window(terminal: &Terminal, text: &str, place: &Place) -> String {
-    masked(terminal.until(text).trim_end(), place)
+fn window(terminal: &Terminal, text: &str, workspace: &Workspace) -> String {
+    masked(terminal.until(text).trim_end(), workspace)
 }
 
-/// Wide enough for a login's address in one line.
+/// Wide enough for a login address in one line.
 const WIDE: (u16, u16) = (600, 12);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -129,19 +129,19 @@ async fn a_login_in_a_terminal() {
     let authority = Authority::start().await;
     let guarded = authority.url.clone();
     tokio::task::spawn_blocking(move || {
-        let place = place(&guarded, "http://127.0.0.1:1/mcp");
-        let Some(terminal) = Terminal::start(&place, "login guarded", WIDE) else { return };
+        let workspace = workspace(&guarded, "http://127.0.0.1:1/mcp");
+        let Some(terminal) = Terminal::start(&workspace, "login guarded", WIDE) else { return };
         let text = terminal.until("code_challenge");
         let page = text.lines().find(|it| it.starts_with("http://")).unwrap().trim_end();
         assert!(browse(page).contains("You are logged in"), "{text}");
-        let done = window(&terminal, "ended ", &place);
-        // A second one is given up by a key.
-        let Some(terminal) = Terminal::start(&place, "logout guarded", WIDE) else { return };
-        let out = window(&terminal, "ended ", &place);
-        let Some(terminal) = Terminal::start(&place, "login guarded", WIDE) else { return };
+        let done = window(&terminal, "ended ", &workspace);
+        // The second login is cancelled with Ctrl-C.
+        let Some(terminal) = Terminal::start(&workspace, "logout guarded", WIDE) else { return };
+        let out = window(&terminal, "ended ", &workspace);
+        let Some(terminal) = Terminal::start(&workspace, "login guarded", WIDE) else { return };
         terminal.until("code_challenge");
         terminal.press(&["C-c"]);
-        let given_up = window(&terminal, "ended ", &place);
+        let given_up = window(&terminal, "ended ", &workspace);
         insta::assert_snapshot!("login-in-a-terminal", format!("{done}\n{out}\n{given_up}"));
     })
     .await
@@ -149,8 +149,8 @@ async fn a_login_in_a_terminal() {
 }
 
 #[test]
-fn what_goes_on_in_a_terminal() {
-    let place = Place::dominds(DEMO);
+fn commands_in_a_terminal() {
+    let workspace = Workspace::dominds(DEMO);
     let mut res = String::new();
     for (line, begun) in [
         ("shell .", "mcp>"),
@@ -158,10 +158,10 @@ fn what_goes_on_in_a_terminal() {
         ("record . -o out.jsonl --call sleep '{\"ms\":600000,\"steps\":1000}'", "step 1 of"),
         ("replay out.jsonl --http 127.0.0.1:0", "http://"),
     ] {
-        let Some(terminal) = Terminal::start(&place, line, (110, 14)) else { return };
+        let Some(terminal) = Terminal::start(&workspace, line, (110, 14)) else { return };
         terminal.until(begun);
         terminal.press(if line == "shell ." { &["C-d"] } else { &["C-c"] });
-        res.push_str(&format!("$ mcp-host {line}\n{}\n", window(&terminal, "ended ", &place)));
+        res.push_str(&format!("$ mcp-host {line}\n{}\n", window(&terminal, "ended ", &workspace)));
     }
     insta::assert_snapshot!("in-a-terminal", res);
 }

@@ -1,19 +1,19 @@
-//! `shell`: at a prompt, and as a script.
+//! `shell`: the prompt and scripts.
 
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
-use crate::support::{DEMO, Place, Run, send};
+use crate::support::{DEMO, Run, Workspace, send};
 use crate::terminal::Terminal;
 
 fn script(lines: &str, arguments: &[&str]) -> Run {
-    let place = Place::dominds(DEMO);
+    let workspace = Workspace::dominds(DEMO);
     let words: Vec<&str> = ["shell", "."].into_iter().chain(arguments.iter().copied()).collect();
-    place.run_with_input(&words, lines)
+    workspace.run_with_input(&words, lines)
 }
 
-/// What a script writes, and how it ends.
+/// Compares the output and exit code of a script.
 #[track_caller]
 fn check(lines: &str, code: i32, out: &str, err: &str) {
     let run = script(lines, &[]);
@@ -22,7 +22,7 @@ fn check(lines: &str, code: i32, out: &str, err: &str) {
 }
 
 #[test]
-fn lines_are_carried_out_one_by_one() {
+fn script_lines_are_executed_in_order() {
     check("echo text=hello\nadd {\"a\": 2,\n  \"b\": 3}\n", 0, "hello\n5\n{\n  \"sum\": 5\n}\n", "");
     check("echo text='a b'\n# a note\n\nexit\necho text=never\n", 0, "a b\n", "");
     check(
@@ -38,15 +38,15 @@ fn lines_are_carried_out_one_by_one() {
         1,
         "",
         "ValidationError: Invalid arguments for tool 'echo': \"text\" is a required property\n  \
-         help: `schema echo` shows what the tool takes\n",
+         help: `schema echo` shows the arguments of the tool\n",
     );
     check(
         "tools x\n",
         2,
         "",
-        "error: `tools` takes nothing, and is given `x`\n  help: `help` shows the commands\n",
+        "error: `tools` takes no arguments, but got `x`\n  help: `help` lists the commands\n",
     );
-    check("restart dmeo\n", 1, "", "error: there is no server `dmeo`; there are: demo\n");
+    check("restart dmeo\n", 1, "", "error: there is no server `dmeo`; the servers are: demo\n");
     check("restart demo\nservers\n", 0, "✓ demo  ready (modern)\n", "");
     check("disable demo\nservers\n", 0, "✗ demo  disabled\n", "");
     check("problems\nread x:y\n", 1, "there are no problems\n", "");
@@ -54,19 +54,19 @@ fn lines_are_carried_out_one_by_one() {
         "echo {\"text\":\n",
         2,
         "",
-        "error: the bracket { is not closed\n  help: `help` shows the commands\n",
+        "error: the bracket { is not closed\n  help: `help` lists the commands\n",
     );
     check("", 0, "", "");
 }
 
 #[test]
-fn lists_are_those_of_the_other_commands() {
-    let place = Place::dominds(DEMO);
-    let run = place.run_with_input(&["shell"], "tools\nschema echo\nprompts\nresources\nhelp\n");
+fn shell_lists_equal_the_commands() {
+    let workspace = Workspace::dominds(DEMO);
+    let run = workspace.run_with_input(&["shell"], "tools\nschema echo\nprompts\nresources\nhelp\n");
     assert_eq!(run.code, Some(0), "{run:?}");
     for want in [
         "\n12 tools, about ",
-        "\ntext      string  yes     What to answer\n",
+        "\ntext      string  yes       What to answer\n",
         "summarise",
         "demo://greeting",
         "restart SERVER",
@@ -80,7 +80,7 @@ fn lists_are_those_of_the_other_commands() {
 }
 
 #[test]
-fn documents_are_lines() {
+fn json_events_are_one_per_line() {
     let run = script("echo text=hello\nservers\nfail message=no\n", &["--format", "json"]);
     assert_eq!(run.code, Some(1), "{run:?}");
     let documents: Vec<Value> = run.out.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
@@ -91,20 +91,22 @@ fn documents_are_lines() {
 }
 
 #[test]
-fn a_session_is_recorded() {
-    let place = Place::dominds(DEMO);
-    let run = place.run_with_input(&["shell", ".", "--record", "out.jsonl"], "echo text=kept\n");
+fn shell_session_is_recorded() {
+    let workspace = Workspace::dominds(DEMO);
+    let run = workspace.run_with_input(&["shell", ".", "--record", "out.jsonl"], "echo text=kept\n");
     assert_eq!(run.code, Some(0), "{run:?}");
     assert!(run.err.contains("wrote out.jsonl: demo (modern), "), "{run:?}");
-    assert!(std::fs::read_to_string(place.path().join("out.jsonl")).unwrap().contains(r#""text":"kept""#));
+    assert!(
+        std::fs::read_to_string(workspace.path().join("out.jsonl")).unwrap().contains(r#""text":"kept""#)
+    );
 }
 
 const ENDED: &str = "the terminal is as before";
 
 #[test]
-fn a_prompt_completes_remembers_and_cancels() {
-    let place = Place::dominds(DEMO);
-    let Some(terminal) = Terminal::start(&place, "shell .", (100, 30)) else { return };
+fn prompt_has_completion_history_and_cancellation() {
+    let workspace = Workspace::dominds(DEMO);
+    let Some(terminal) = Terminal::start(&workspace, "shell .", (100, 30)) else { return };
     terminal.until("mcp>");
     // A tool, and its argument.
     terminal.types("ec");
@@ -147,21 +149,21 @@ fn a_prompt_completes_remembers_and_cancels() {
     terminal.press(&["C-u", "C-d"]);
     let shown = terminal.until(ENDED);
     assert!(shown.contains("ended 0, "), "{shown}");
-    let history = place.path().join("state/mcp-host/history");
+    let history = workspace.path().join("state/mcp-host/history");
     let text = std::fs::read_to_string(&history).unwrap();
     assert!(text.contains("echo text=from-the-prompt") && !text.contains("hunter2"), "{text}");
     assert_eq!(std::fs::metadata(history).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
-fn changes_are_told_between_prompts() {
-    let place = Place::dominds(DEMO);
-    let Some(terminal) = Terminal::start(&place, "shell .", (100, 30)) else { return };
+fn changes_are_printed_between_prompts() {
+    let workspace = Workspace::dominds(DEMO);
+    let Some(terminal) = Terminal::start(&workspace, "shell .", (100, 30)) else { return };
     terminal.until("mcp>");
-    place.write(".minds/mcp.yaml", &format!("{DEMO}    transform: [{{prefix: my_}}]\n"));
+    workspace.write(".minds/mcp.yaml", &format!("{DEMO}    transform: [{{prefix: my_}}]\n"));
     terminal.until_it("the new names", |_| {
         terminal.press(&["Enter"]);
-        terminal.shows().contains("shown otherwise demo")
+        terminal.shows().contains("renamed or filtered demo")
     });
     terminal.types("my_ec");
     terminal.press(&["Tab"]);
@@ -169,9 +171,9 @@ fn changes_are_told_between_prompts() {
 }
 
 #[test]
-fn a_signal_leaves_the_terminal_as_it_was() {
-    let place = Place::dominds(DEMO);
-    let Some(terminal) = Terminal::start(&place, "shell .", (100, 30)) else { return };
+fn signal_restores_the_terminal() {
+    let workspace = Workspace::dominds(DEMO);
+    let Some(terminal) = Terminal::start(&workspace, "shell .", (100, 30)) else { return };
     terminal.until("mcp>");
     send("TERM", terminal.program());
     let shown = terminal.until("ended ");
@@ -179,11 +181,11 @@ fn a_signal_leaves_the_terminal_as_it_was() {
 }
 
 #[test]
-fn a_script_hears_what_is_wrong() {
-    let place = Place::dominds(&format!(
+fn script_reports_failed_servers() {
+    let workspace = Workspace::dominds(&format!(
         "{DEMO}  broken:\n    transport: stdio\n    command: /no/such/program\n  odd:\n    transport: stdio\n"
     ));
-    let run = place.run_with_input(&["shell", "."], "echo text=on\n");
+    let run = workspace.run_with_input(&["shell", "."], "echo text=on\n");
     assert_eq!((run.code, run.out.as_str()), (Some(0), "on\n"), "{run:?}");
     assert!(
         run.err.contains("✗ odd     failed  MCPConfigError: ") && run.err.contains("/no/such/program"),
@@ -193,12 +195,12 @@ fn a_script_hears_what_is_wrong() {
 }
 
 #[test]
-fn a_script_without_a_configuration_fails() {
-    let place = Place::dominds("version: 2\n");
+fn script_without_a_configuration_fails() {
+    let workspace = Workspace::dominds("version: 2\n");
     for (file, want) in
         [("gone.yaml", "cannot read gone.yaml: it does not exist"), (".", "none of its servers")]
     {
-        let run = place.run_with_input(&["shell", file], "echo text=on\n");
+        let run = workspace.run_with_input(&["shell", file], "echo text=on\n");
         assert!(run.code == Some(1) && run.out.is_empty() && run.err.contains(want), "{run:?}");
     }
 }

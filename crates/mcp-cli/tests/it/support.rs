@@ -1,4 +1,4 @@
-//! A folder with a configuration, the program run in it, and the demo server to talk to.
+//! Test helpers: workspaces, program runs and the demo server.
 
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
@@ -13,10 +13,10 @@ use tempfile::TempDir;
 /// The program under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_mcp-host");
 
-/// Longer than any step takes on the slowest machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// A timeout for slow machines.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A Dominds file with the demo server and nothing else.
+/// A Dominds file with only the demo server.
 pub(crate) const DEMO: &str = "\
 version: 1
 servers:
@@ -26,12 +26,12 @@ servers:
     args: [demo-server]
 ";
 
-/// A folder of its own, with a state folder of its own.
-pub(crate) struct Place {
+/// A temporary folder with its own state folder.
+pub(crate) struct Workspace {
     folder: TempDir,
 }
 
-/// How one run ended.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: Option<i32>,
@@ -39,14 +39,14 @@ pub(crate) struct Run {
     pub(crate) err: String,
 }
 
-impl Place {
-    pub(crate) fn empty() -> Place {
-        Place { folder: tempfile::tempdir().unwrap() }
+impl Workspace {
+    pub(crate) fn empty() -> Workspace {
+        Workspace { folder: tempfile::tempdir().unwrap() }
     }
 
     /// A folder with this `.minds/mcp.yaml`.
-    pub(crate) fn dominds(text: &str) -> Place {
-        let res = Place::empty();
+    pub(crate) fn dominds(text: &str) -> Workspace {
+        let res = Workspace::empty();
         res.write(".minds/mcp.yaml", text);
         res
     }
@@ -90,7 +90,7 @@ impl Place {
     pub(crate) fn run_with_input(&self, arguments: &[&str], input: &str) -> Run {
         let mut child = self.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
         let written = child.stdin.take().unwrap().write_all(input.as_bytes());
-        // Who refuses its arguments does not read.
+        // A program that rejects its arguments does not read standard input.
         if let Err(error) = written {
             assert_eq!(error.kind(), ErrorKind::BrokenPipe);
         }
@@ -114,15 +114,15 @@ impl Run {
     }
 }
 
-/// The demo server over HTTP, in a process of its own that ends with this value.
+/// The demo server over HTTP in a process that is killed on drop.
 pub(crate) struct HttpDemo {
     child: Child,
     pub(crate) url: String,
 }
 
 impl HttpDemo {
-    pub(crate) fn start(place: &Place) -> HttpDemo {
-        let mut child = place.command(&["demo-server", "--http", "127.0.0.1:0"]).spawn().unwrap();
+    pub(crate) fn start(workspace: &Workspace) -> HttpDemo {
+        let mut child = workspace.command(&["demo-server", "--http", "127.0.0.1:0"]).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
         let url = line.trim().rsplit_once(' ').unwrap().1.to_owned();
@@ -137,15 +137,14 @@ impl Drop for HttpDemo {
     }
 }
 
-/// The processes whose parent is `parent`.
+/// The child processes of `parent`.
 pub(crate) fn children(parent: u32) -> Vec<u32> {
     let processes =
         fs::read_dir("/proc").unwrap().filter_map(|it| it.ok()?.file_name().to_str()?.parse().ok());
     processes.filter(|pid| status(*pid).is_some_and(|it| it.parent == parent)).collect()
 }
 
-/// The one child of `parent` that stays. Another may be about to end: the one that was asked for its tools, or one
-/// that was switched off.
+/// The only child of `parent`. Waits while another child is still ending.
 pub(crate) fn only_child(parent: u32) -> u32 {
     let begun = Instant::now();
     loop {
@@ -153,12 +152,12 @@ pub(crate) fn only_child(parent: u32) -> u32 {
         if let [child] = alive[..] {
             return child;
         }
-        assert!(begun.elapsed() < PATIENCE, "{alive:?}");
+        assert!(begun.elapsed() < TIMEOUT, "{alive:?}");
         thread::yield_now();
     }
 }
 
-/// Is there a process of this number that has not ended?
+/// Whether the process exists and is not a zombie.
 pub(crate) fn is_alive(pid: u32) -> bool {
     status(pid).is_some_and(|it| it.state != 'Z')
 }
@@ -170,18 +169,18 @@ struct Status {
 
 fn status(pid: u32) -> Option<Status> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the name in parentheses, and may hold anything.
+    // The second field is the name in parentheses, which may contain any character.
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
     Some(Status { state: fields.next()?.chars().next()?, parent: fields.next()?.parse().ok()? })
 }
 
-/// Sends a signal by its name.
+/// Sends a signal by name.
 pub(crate) fn send(signal: &str, pid: u32) {
     let sent = Command::new("kill").args([format!("-{signal}"), pid.to_string()]).status().unwrap();
     assert!(sent.success());
 }
 
-/// The example files of the project.
+/// The folder of the project's examples.
 pub(crate) fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
 }

@@ -1,4 +1,4 @@
-//! A real terminal: tmux, with a server of its own for each test, looked at until it shows what is waited for.
+//! A terminal in tmux, with a tmux server per test. Tests wait until it shows a text.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -6,12 +6,12 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use crate::support::{PATIENCE, PROGRAM, Place};
+use crate::support::{PROGRAM, TIMEOUT, Workspace};
 
-/// The number of the next window.
+/// The number of the next tmux server.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
-/// A window with a program in it, gone with this value.
+/// A tmux window that is closed on drop.
 pub(crate) struct Terminal {
     socket: PathBuf,
 }
@@ -19,23 +19,23 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// The program with these arguments, in a window of so many columns and lines. When it has ended the window says
     /// `ended CODE, the terminal is as before`, or that it is not. `None` where there is no tmux, and that is no failure.
-    pub(crate) fn start(place: &Place, arguments: &str, size: (u16, u16)) -> Option<Terminal> {
+    pub(crate) fn start(workspace: &Workspace, arguments: &str, size: (u16, u16)) -> Option<Terminal> {
         if Command::new("tmux").arg("-V").output().is_err() {
             assert!(std::env::var_os("CI").is_none(), "tmux is not installed");
             let _ = writeln!(std::io::stderr(), "skipped: tmux is not installed");
             return None;
         }
-        let path = place.path().display();
+        let path = workspace.path().display();
         let script = format!(
             "trap : INT\nbefore=$(stty -g)\n{PROGRAM} {arguments}\ncode=$?\n\
              if [ \"$(stty -g)\" = \"$before\" ]; then echo \"ended $code, the terminal is as before\"; \
              else echo \"ended $code, the terminal is another\"; fi\nexec sleep 600\n"
         );
-        // A place may have several, one after the other, and the one before may not be gone yet.
+        // A workspace may have several, one after the other, and the one before may not be gone yet.
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let script_name = format!("in-terminal-{number}.sh");
-        place.write(&script_name, &script);
-        let res = Terminal { socket: place.path().join(format!("tmux-{number}")) };
+        workspace.write(&script_name, &script);
+        let res = Terminal { socket: workspace.path().join(format!("tmux-{number}")) };
         let (columns, lines) = (size.0.to_string(), size.1.to_string());
         let environment = [
             format!("HOME={path}"),
@@ -45,7 +45,7 @@ impl Terminal {
             "TERM=screen-256color".to_owned(),
         ];
         let mut arguments = vec!["new-session", "-d", "-x", &columns, "-y", &lines, "-c"];
-        let folder = place.path().to_str().unwrap();
+        let folder = workspace.path().to_str().unwrap();
         arguments.extend([folder, "env", "-i"]);
         arguments.extend(environment.iter().map(String::as_str));
         arguments.extend(["sh", &script_name]);
@@ -81,7 +81,7 @@ impl Terminal {
             if is_so(&shown) {
                 return shown;
             }
-            assert!(begun.elapsed() < PATIENCE, "no `{what}` in:\n{shown}");
+            assert!(begun.elapsed() < TIMEOUT, "no `{what}` in:\n{shown}");
             // Asking again takes long enough to leave others the processor.
         }
     }

@@ -1,23 +1,23 @@
-//! `watch`: every save is told, and a signal ends all of it.
+//! `watch`: events of saves, and the end by a signal.
 
 use std::io::{BufRead, BufReader};
 use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
 
-use crate::support::{PATIENCE, Place, children, is_alive, send};
+use crate::support::{TIMEOUT, Workspace, children, is_alive, send};
 
-/// The program at work.
+/// A running `watch`.
 struct Watch {
     child: Child,
     lines: Receiver<String>,
 }
 
 impl Watch {
-    fn start(place: &Place, arguments: &[&str]) -> Watch {
-        let mut child = place.command(arguments).spawn().unwrap();
+    fn start(workspace: &Workspace, arguments: &[&str]) -> Watch {
+        let mut child = workspace.command(arguments).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
         let (tell, lines) = channel();
-        // It stops reading when nobody listens to it any more.
+        // Ends when the receiver is dropped.
         std::thread::spawn(move || out.lines().map_while(Result::ok).all(|it| tell.send(it).is_ok()));
         Watch { child, lines }
     }
@@ -26,7 +26,7 @@ impl Watch {
     #[track_caller]
     fn until(&mut self, start: &str) -> String {
         let mut before = Vec::new();
-        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
+        while let Ok(line) = self.lines.recv_timeout(TIMEOUT) {
             if line.starts_with(start) {
                 return line;
             }
@@ -56,7 +56,7 @@ impl Drop for Watch {
 
 const FILE: &str = ".minds/mcp.yaml";
 
-/// The demo server, shared: one process from its start to its end.
+/// The demo server, shared: one process for the whole run.
 const DEMO: &str = "\
 version: 1
 servers:
@@ -68,51 +68,51 @@ servers:
 ";
 
 #[test]
-fn dm_091_every_save_is_told() {
-    let place = Place::dominds(DEMO);
-    let mut watch = Watch::start(&place, &["watch", "."]);
+fn dm_091_every_save_is_reported() {
+    let workspace = Workspace::dominds(DEMO);
+    let mut watch = Watch::start(&workspace, &["watch", "."]);
     assert_eq!(watch.until("reloaded"), "reloaded .minds/mcp.yaml: added demo");
     assert_eq!(watch.until("ready"), "ready demo (modern)");
     let first = children(watch.child.id());
     assert_eq!(first.len(), 1);
     assert!(watch.until("generation").contains(" +echo"));
 
-    place.write(
+    workspace.write(
         FILE,
         &format!("{DEMO}    transform: [{{prefix: my_}}]\n  broken:\n    transport: stdio\n    comand: x\n"),
     );
-    assert_eq!(watch.until("reloaded"), "reloaded .minds/mcp.yaml: shown otherwise demo");
+    assert_eq!(watch.until("reloaded"), "reloaded .minds/mcp.yaml: renamed or filtered demo");
     assert!(watch.until("error").starts_with("error .minds/mcp.yaml:9:"));
     assert!(watch.until("failed").starts_with("failed broken: "));
     assert!(watch.until("generation").contains(" +my_echo"));
     assert_eq!(children(watch.child.id()), first);
 
-    place.write(FILE, "version: 1\nservers: {a\n");
+    workspace.write(FILE, "version: 1\nservers: {a\n");
     let refused = watch.until("refused");
     assert!(
         refused.contains(".minds/mcp.yaml has 1 error") && refused.ends_with("what it said before stays"),
         "{refused}"
     );
     assert!(watch.until("error mcp/").starts_with("error mcp/workspace_config_error: "));
-    place.write(FILE, DEMO);
+    workspace.write(FILE, DEMO);
     assert_eq!(watch.until("cleared"), "cleared mcp/workspace_config_error");
     assert_eq!(watch.until("cleared"), "cleared mcp/server/broken/server_error");
     assert_eq!(children(watch.child.id()), first);
 
-    std::fs::remove_file(place.path().join(FILE)).unwrap();
-    assert_eq!(watch.until("reloaded"), "reloaded .minds/mcp.yaml (it is not there): removed demo");
+    std::fs::remove_file(workspace.path().join(FILE)).unwrap();
+    assert_eq!(watch.until("reloaded"), "reloaded .minds/mcp.yaml (missing): removed demo");
     assert_eq!(watch.until("removed"), "removed demo");
     assert_eq!(watch.end(), Some(130));
 }
 
 #[test]
-fn documents_are_lines() {
-    let place = Place::empty();
-    let mut watch = Watch::start(&place, &["watch", FILE, "--format", "json"]);
+fn json_events_are_one_per_line() {
+    let workspace = Workspace::empty();
+    let mut watch = Watch::start(&workspace, &["watch", FILE, "--format", "json"]);
     let first: serde_json::Value = serde_json::from_str(&watch.until("{")).unwrap();
     assert_eq!(first["event"], "watching");
     // Its folder is made later.
-    place.write(FILE, DEMO);
+    workspace.write(FILE, DEMO);
     let mut seen = Vec::new();
     while seen.last().is_none_or(|it: &serde_json::Value| it["event"] != "catalog") {
         seen.push(serde_json::from_str(&watch.until("{")).unwrap());
@@ -125,22 +125,22 @@ fn documents_are_lines() {
 }
 
 #[test]
-fn it_ends_when_nobody_reads() {
-    let place = Place::dominds(DEMO);
-    let mut child = place.command(&["watch", "."]).spawn().unwrap();
+fn watch_ends_when_its_reader_closes() {
+    let workspace = Workspace::dominds(DEMO);
+    let mut child = workspace.command(&["watch", "."]).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.any(|it| it.unwrap().starts_with("ready")));
     let servers = children(child.id());
     drop(lines);
-    // Something to tell.
-    place.write(FILE, "version: 1\nservers: {a\n");
+    // Causes another event.
+    workspace.write(FILE, "version: 1\nservers: {a\n");
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(servers.iter().all(|it| !is_alive(*it)), "{servers:?}");
 }
 
 #[test]
-fn a_folder_without_a_configuration_is_no_file_to_come() {
-    let run = Place::empty().run(&["watch", "."]);
+fn watch_needs_a_configuration_path() {
+    let run = Workspace::empty().run(&["watch", "."]);
     assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
-    assert!(run.err.contains("the folder . holds none of .minds/mcp.yaml, agent.yaml"), "{run:?}");
+    assert!(run.err.contains("the folder . contains none of .minds/mcp.yaml, agent.yaml"), "{run:?}");
 }

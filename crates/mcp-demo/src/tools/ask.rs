@@ -1,7 +1,7 @@
-//! The tool that needs the client to answer: the user by elicitation, the model by sampling.
+//! The tool `ask`: asks the user by elicitation, or the client's model by sampling.
 //!
-//! A legacy client gets a request while the call runs. A sessionless one gets the question as the result and calls
-//! again with the reply, so nothing is kept here in between.
+//! A legacy client receives a request while the call runs. A modern client receives the question as the result and calls
+//! again with the reply, so the server stores nothing in between.
 
 #![expect(deprecated, reason = "sampling is deprecated in the protocol, and clients still offer it")]
 
@@ -17,13 +17,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::{Call, Fault, text};
-use crate::server::Era;
+use super::{Call, ToolError, text};
+use crate::state::Era;
 
-/// Names the one question, and the one field of its form.
+/// The key of the question, and of the field in its form.
 const ANSWER: &str = "answer";
-/// What the client hands back with the reply; it holds no secret and is only compared.
-const ASKED: &str = "asked";
+/// The request state that the client returns with the reply.
+const REQUEST_STATE: &str = "asked";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -32,85 +32,93 @@ pub(super) struct Ask {
     question: String,
     /// Who is to answer, the user unless given
     #[serde(default)]
-    of: Asked,
+    of: Respondent,
 }
 
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Asked {
+enum Respondent {
     #[default]
     User,
     Model,
 }
 
-pub(super) async fn ask(call: &Call<'_>, arguments: Ask) -> Result<CallToolResponse, Fault> {
+pub(super) async fn ask(call: &Call<'_>, arguments: Ask) -> Result<CallToolResponse, ToolError> {
     let Ask { question, of } = arguments;
-    let offered = call.context.client_capabilities().unwrap_or_default();
-    let (able, needed, capability) = match of {
-        Asked::User => (
-            offered.elicitation.is_some(),
+    let capabilities = call.context.client_capabilities().unwrap_or_default();
+    let (is_supported, needed, capability) = match of {
+        Respondent::User => (
+            capabilities.elicitation.is_some(),
             ClientCapabilities::builder().enable_elicitation().build(),
             "elicitation",
         ),
-        Asked::Model => {
-            (offered.sampling.is_some(), ClientCapabilities::builder().enable_sampling().build(), "sampling")
-        }
+        Respondent::Model => (
+            capabilities.sampling.is_some(),
+            ClientCapabilities::builder().enable_sampling().build(),
+            "sampling",
+        ),
     };
     match call.era {
-        Era::Legacy if !able => Err(Fault::tool(format!("the client does not offer {capability}"))),
-        Era::Legacy => ask_now(call, question, of).await,
-        Era::Sessionless if !able => Err(ErrorData::missing_required_client_capability(needed).into()),
-        Era::Sessionless => ask_by_result(call, question, of),
+        Era::Legacy if !is_supported => {
+            Err(ToolError::tool(format!("the client does not offer {capability}")))
+        }
+        Era::Legacy => ask_by_request(call, question, of).await,
+        Era::Modern if !is_supported => Err(ErrorData::missing_required_client_capability(needed).into()),
+        Era::Modern => ask_by_result(call, question, of),
     }
 }
 
-async fn ask_now(call: &Call<'_>, question: String, of: Asked) -> Result<CallToolResponse, Fault> {
+async fn ask_by_request(
+    call: &Call<'_>,
+    question: String,
+    of: Respondent,
+) -> Result<CallToolResponse, ToolError> {
     let request = match of {
-        Asked::User => ServerRequest::ElicitRequest(ElicitRequest::new(form(question)?)),
-        Asked::Model => ServerRequest::CreateMessageRequest(CreateMessageRequest::new(prompt(question))),
+        Respondent::User => ServerRequest::ElicitRequest(ElicitRequest::new(form(question)?)),
+        Respondent::Model => ServerRequest::CreateMessageRequest(CreateMessageRequest::new(prompt(question))),
     };
     let reply = tokio::select! {
         biased;
-        () = call.context.ct.cancelled() => return Err(Fault::tool("the call was cancelled")),
-        () = call.life.over() => return Err(Fault::tool("the client is gone")),
+        () = call.context.ct.cancelled() => return Err(ToolError::tool("the call was cancelled")),
+        () = call.lifetime.ended() => return Err(ToolError::tool("the client has disconnected")),
         reply = call.context.peer.send_request(request) => reply,
     };
-    match reply.map_err(|error| Fault::tool(format!("the client did not answer: {error}")))? {
-        ClientResult::ElicitResult(reply) => Ok(text(of_user(&reply))),
-        ClientResult::CreateMessageResult(reply) => Ok(text(of_model(&reply))),
-        _ => Err(Fault::tool("the client answered something else")),
+    match reply.map_err(|error| ToolError::tool(format!("the client did not answer: {error}")))? {
+        ClientResult::ElicitResult(reply) => Ok(text(user_reply_text(&reply))),
+        ClientResult::CreateMessageResult(reply) => Ok(text(model_reply_text(&reply))),
+        _ => Err(ToolError::tool("the client answered something else")),
     }
 }
 
-fn ask_by_result(call: &Call<'_>, question: String, of: Asked) -> Result<CallToolResponse, Fault> {
+fn ask_by_result(call: &Call<'_>, question: String, of: Respondent) -> Result<CallToolResponse, ToolError> {
     let Some(replies) = &call.request.input_responses else {
         let request = match of {
-            Asked::User => InputRequest::Elicitation(ElicitRequest::new(form(question)?)),
-            Asked::Model => InputRequest::CreateMessage(CreateMessageRequest::new(prompt(question))),
+            Respondent::User => InputRequest::Elicitation(ElicitRequest::new(form(question)?)),
+            Respondent::Model => InputRequest::CreateMessage(CreateMessageRequest::new(prompt(question))),
         };
         let requests = InputRequests::from([(ANSWER.to_owned(), request)]);
-        return Ok(InputRequiredResult::new(Some(requests), Some(ASKED.to_owned())).into());
+        return Ok(InputRequiredResult::new(Some(requests), Some(REQUEST_STATE.to_owned())).into());
     };
-    if call.request.request_state.as_deref() != Some(ASKED) {
+    if call.request.request_state.as_deref() != Some(REQUEST_STATE) {
         return Err(ErrorData::invalid_params("`requestState` is not the one that was given", None).into());
     }
     let Some(reply) = replies.get(ANSWER) else {
         return Err(ErrorData::invalid_params("`inputResponses` lacks `answer`", None).into());
     };
     Ok(text(match of {
-        Asked::User => of_user(&read::<ElicitResult>(reply)?),
-        Asked::Model => of_model(&read::<CreateMessageResult>(reply)?),
+        Respondent::User => user_reply_text(&parse_reply::<ElicitResult>(reply)?),
+        Respondent::Model => model_reply_text(&parse_reply::<CreateMessageResult>(reply)?),
     }))
 }
 
-fn read<T: DeserializeOwned>(reply: &Value) -> Result<T, ErrorData> {
+fn parse_reply<T: DeserializeOwned>(reply: &Value) -> Result<T, ErrorData> {
     T::deserialize(reply)
         .map_err(|error| ErrorData::invalid_params(format!("the reply is malformed: {error}"), None))
 }
 
-fn form(question: String) -> Result<ElicitRequestParams, Fault> {
+fn form(question: String) -> Result<ElicitRequestParams, ToolError> {
     let requested_schema =
-        ElicitationSchema::builder().required_string(ANSWER).build().map_err(Fault::tool)?;
+        ElicitationSchema::builder().required_string(ANSWER).build().map_err(ToolError::tool)?;
     Ok(ElicitRequestParams::FormElicitationParams { meta: None, message: question, requested_schema })
 }
 
@@ -118,10 +126,11 @@ fn prompt(question: String) -> CreateMessageRequestParams {
     CreateMessageRequestParams::new(vec![SamplingMessage::user_text(question)], 200)
 }
 
-fn of_user(reply: &ElicitResult) -> String {
+fn user_reply_text(reply: &ElicitResult) -> String {
     match reply.action {
         ElicitationAction::Accept => {
-            let answer = reply.content.as_ref().and_then(|it| it.get(ANSWER)).and_then(Value::as_str);
+            let answer =
+                reply.content.as_ref().and_then(|content| content.get(ANSWER)).and_then(Value::as_str);
             format!("the user answers: {}", answer.unwrap_or(""))
         }
         ElicitationAction::Decline => "the user declines".to_owned(),
@@ -129,7 +138,8 @@ fn of_user(reply: &ElicitResult) -> String {
     }
 }
 
-fn of_model(reply: &CreateMessageResult) -> String {
-    let words = reply.message.content.iter().filter_map(|it| it.as_text()).map(|it| it.text.as_str());
-    format!("the model {} answers: {}", reply.model, words.collect::<Vec<_>>().join(" "))
+fn model_reply_text(reply: &CreateMessageResult) -> String {
+    let texts =
+        reply.message.content.iter().filter_map(|block| block.as_text()).map(|block| block.text.as_str());
+    format!("the model {} answers: {}", reply.model, texts.collect::<Vec<_>>().join(" "))
 }

@@ -1,4 +1,4 @@
-//! The tools that change the server itself: its list, and whether it runs at all.
+//! The tools `change_tools` and `exit`, which change the server itself.
 
 use rmcp::{
     ErrorData,
@@ -7,11 +7,8 @@ use rmcp::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{BuiltIn, Call, Fault, no_arguments, text};
-use crate::{
-    server::Era,
-    state::{MOST_ADDED, Toggled},
-};
+use super::{BuiltIn, Call, ToolError, no_arguments, text};
+use crate::state::{Era, MAX_ADDED_TOOLS, ToggleOutcome};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -21,37 +18,42 @@ pub(super) struct ChangeTools {
     name: String,
 }
 
-/// What the list says of a tool added at run time.
+/// The definition of a tool that was added at run time.
 pub(super) fn added_tool(name: &str) -> Tool {
     let hints = ToolAnnotations::new().read_only(true).idempotent(true).open_world(false);
     Tool::new(name.to_owned(), "Added at run time by change_tools", no_arguments()).with_annotations(hints)
 }
 
-pub(super) async fn change_tools(call: &Call<'_>, arguments: ChangeTools) -> Result<CallToolResponse, Fault> {
+pub(super) async fn change_tools(
+    call: &Call<'_>,
+    arguments: ChangeTools,
+) -> Result<CallToolResponse, ToolError> {
     let ChangeTools { name } = arguments;
-    if let Some(fault) = objection(&name) {
-        return Err(Fault::Tool(fault));
+    if let Some(message) = name_error(&name) {
+        return Err(ToolError::Tool(message));
     }
     let done = match call.state.toggle(&name) {
-        Toggled::Added => "added",
-        Toggled::Removed => "removed",
-        Toggled::Full => return Err(Fault::tool(format!("{MOST_ADDED} tools were added already"))),
+        ToggleOutcome::Added => "added",
+        ToggleOutcome::Removed => "removed",
+        ToggleOutcome::Full => {
+            return Err(ToolError::tool(format!("{MAX_ADDED_TOOLS} tools are already added")));
+        }
     };
     match call.era {
-        // The list has changed whether or not the client hears of it.
+        // The list has changed even if the notification cannot be sent.
         Era::Legacy => drop(call.context.peer.notify_tool_list_changed().await),
-        // Those who listen are told by their own streams.
-        Era::Sessionless => {}
+        // Subscribers are notified on their own streams.
+        Era::Modern => {}
     }
     Ok(text(format!("{done} {name}")))
 }
 
-fn objection(name: &str) -> Option<String> {
+fn name_error(name: &str) -> Option<String> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if name.is_empty() || name.len() > 64 || !name.bytes().all(allowed) {
         return Some("`name` is 1 to 64 letters, digits, `_` or `-`".to_owned());
     }
-    BuiltIn::find(name).map(|_| format!("`{name}` is always there"))
+    BuiltIn::find(name).map(|_| format!("`{name}` is a built-in tool"))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -62,9 +64,9 @@ pub(super) struct Exit {
     code: u8,
 }
 
-pub(super) async fn exit(call: &Call<'_>, arguments: Exit) -> Result<CallToolResponse, Fault> {
-    call.life.exit(i32::from(arguments.code));
-    // The process is about to end: there will be no answer, and this error is not written.
+pub(super) async fn exit(call: &Call<'_>, arguments: Exit) -> Result<CallToolResponse, ToolError> {
+    call.lifetime.exit(i32::from(arguments.code));
+    // The process is about to exit, and this error is not sent.
     call.context.ct.cancelled().await;
     Err(ErrorData::internal_error("the server has ended", None).into())
 }

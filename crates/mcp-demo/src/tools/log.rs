@@ -1,14 +1,14 @@
-//! The tool that logs at all eight levels, as far as the client wants to hear.
+//! The tool `log`: sends a log message at each of the eight levels that the client requested.
 //!
-//! A legacy client sets a threshold for its session, and hears everything until it does. A sessionless request names
-//! its level itself, and hears nothing when it does not.
+//! A legacy client sets a level for its session; by default it receives all messages. A modern request names its level; by
+//! default it receives none.
 
 #![expect(deprecated, reason = "logging is deprecated in the protocol, and servers still do it")]
 
 use rmcp::model::{CallToolResponse, LoggingLevel, LoggingMessageNotificationParam};
 
-use super::{Call, Fault, Nothing, text};
-use crate::server::Era;
+use super::{Call, NoArguments, ToolError, text};
+use crate::state::Era;
 
 const LEVELS: [(LoggingLevel, &str); 8] = [
     (LoggingLevel::Debug, "debug"),
@@ -21,7 +21,7 @@ const LEVELS: [(LoggingLevel, &str); 8] = [
     (LoggingLevel::Emergency, "emergency"),
 ];
 
-/// How grave a level is, from 0.
+/// The severity of a level, from 0.
 pub(crate) fn rank(level: LoggingLevel) -> u8 {
     match level {
         LoggingLevel::Debug => 0,
@@ -35,16 +35,17 @@ pub(crate) fn rank(level: LoggingLevel) -> u8 {
     }
 }
 
-pub(super) async fn log(call: &Call<'_>, _arguments: Nothing) -> Result<CallToolResponse, Fault> {
+pub(super) async fn log(call: &Call<'_>, _arguments: NoArguments) -> Result<CallToolResponse, ToolError> {
     let threshold = match call.era {
         Era::Legacy => Some(call.state.threshold()),
-        Era::Sessionless => call.context.meta.log_level().map(rank),
+        Era::Modern => call.context.meta.log_level().map(rank),
     };
-    let wanted = LEVELS.into_iter().filter(|(level, _)| threshold.is_some_and(|least| rank(*level) >= least));
+    let requested =
+        LEVELS.into_iter().filter(|(level, _)| threshold.is_some_and(|least| rank(*level) >= least));
     let mut sent = 0;
-    for (level, word) in wanted {
+    for (level, name) in requested {
         let message =
-            LoggingMessageNotificationParam::new(level, format!("a message at level {word}").into());
+            LoggingMessageNotificationParam::new(level, format!("a message at level {name}").into());
         if call.context.peer.notify_logging_message(message.with_logger("demo")).await.is_ok() {
             sent += 1;
         }

@@ -1,13 +1,13 @@
-//! The tools: what the list says of each, and who answers.
+//! The tools: their definitions, and the dispatch of calls.
 //!
-//! The order of the list is the order of [`BuiltIn::ALL`], then the tools added at run time by name. Bad arguments are
-//! a tool's error, which a model can read and mend; only an unknown tool is a protocol error.
+//! The list has the order of [`BuiltIn::ALL`], then the added tools by name. Invalid arguments are a tool error, which a
+//! model can read and correct; an unknown tool is a protocol error.
 
 mod ask;
+mod basic;
 mod change;
-mod given;
+mod environment;
 pub(crate) mod log;
-mod plain;
 mod sleep;
 
 use rmcp::{
@@ -22,58 +22,58 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::{
-    life::Life,
-    server::Era,
-    state::{Offer, State},
+    lifetime::Lifetime,
+    state::{CustomTools, Era, State},
 };
 
-/// One call and all that a tool may need for it.
+/// One call with its context.
 pub(crate) struct Call<'a> {
     pub(crate) state: &'a State,
-    pub(crate) life: &'a Life,
+    pub(crate) lifetime: &'a Lifetime,
     pub(crate) era: Era,
     pub(crate) request: CallToolRequestParams,
     pub(crate) context: RequestContext<RoleServer>,
 }
 
 impl Call<'_> {
-    fn arguments<T: DeserializeOwned>(&self) -> Result<T, Fault> {
-        let given = Value::Object(self.request.arguments.clone().unwrap_or_default());
-        serde_json::from_value(given).map_err(|error| Fault::tool(format!("invalid arguments: {error}")))
+    fn arguments<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
+        let arguments = Value::Object(self.request.arguments.clone().unwrap_or_default());
+        serde_json::from_value(arguments)
+            .map_err(|error| ToolError::tool(format!("invalid arguments: {error}")))
     }
 }
 
-/// Why a tool did not answer.
-enum Fault {
-    /// The tool failed: the model is told why.
+/// Why a call failed.
+enum ToolError {
+    /// The tool failed; the model receives the message.
     Tool(String),
-    /// The request is wrong, whatever the tool.
+    /// The request is invalid.
     Protocol(ErrorData),
 }
 
-impl Fault {
-    fn tool(message: impl Into<String>) -> Fault {
-        Fault::Tool(message.into())
+impl ToolError {
+    fn tool(message: impl Into<String>) -> ToolError {
+        ToolError::Tool(message.into())
     }
 }
 
-impl From<ErrorData> for Fault {
-    fn from(error: ErrorData) -> Fault {
-        Fault::Protocol(error)
+impl From<ErrorData> for ToolError {
+    fn from(error: ErrorData) -> ToolError {
+        ToolError::Protocol(error)
     }
 }
 
-/// The arguments of a tool that takes none.
+/// The arguments of a tool without arguments.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+struct NoArguments {}
 
-/// The schema of [`Nothing`], with the empty `properties` that some model providers insist on.
+/// The schema of [`NoArguments`], with the empty `properties` that some model providers require.
 fn no_arguments() -> JsonObject {
     object(json!({"type": "object", "properties": {}, "additionalProperties": false}))
 }
 
-/// The tools that are always there.
+/// The built-in tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BuiltIn {
     Echo,
@@ -107,7 +107,7 @@ impl BuiltIn {
     ];
 
     fn find(name: &str) -> Option<BuiltIn> {
-        BuiltIn::ALL.into_iter().find(|it| it.name() == name)
+        BuiltIn::ALL.into_iter().find(|tool| tool.name() == name)
     }
 
     fn name(self) -> &'static str {
@@ -134,17 +134,17 @@ impl BuiltIn {
         let repeatable = safe.clone().idempotent(true);
         match self {
             BuiltIn::Echo => tool("Answers with the text it is given")
-                .with_input_schema::<plain::Echo>()
+                .with_input_schema::<basic::Echo>()
                 .with_annotations(repeatable),
             BuiltIn::Add => tool("Adds two integers; the sum also comes as structured content")
-                .with_input_schema::<plain::Add>()
-                .with_output_schema::<plain::Sum>()
+                .with_input_schema::<basic::Add>()
+                .with_output_schema::<basic::Sum>()
                 .with_annotations(repeatable),
             BuiltIn::Sleep => tool("Sleeps, and reports progress after each step")
                 .with_input_schema::<sleep::Sleep>()
                 .with_annotations(repeatable),
             BuiltIn::Fail => tool("Fails with the message it is given")
-                .with_input_schema::<plain::Fail>()
+                .with_input_schema::<basic::Fail>()
                 .with_annotations(repeatable),
             BuiltIn::Mixed => {
                 tool("Answers with every kind of content: text, image, audio, resource and link")
@@ -157,7 +157,7 @@ impl BuiltIn {
             }
             BuiltIn::Log => tool("Logs one message at each of the eight levels").with_annotations(safe),
             BuiltIn::Grow => tool("Answers with a text of this many bytes")
-                .with_input_schema::<plain::Grow>()
+                .with_input_schema::<basic::Grow>()
                 .with_annotations(repeatable),
             BuiltIn::Exit => tool("Ends the server process at once, without an answer")
                 .with_input_schema::<change::Exit>()
@@ -169,11 +169,11 @@ impl BuiltIn {
             }
             BuiltIn::Env => {
                 tool("Answers with a variable of the server's environment, if its name begins with `DEMO_`")
-                    .with_input_schema::<given::Env>()
+                    .with_input_schema::<environment::Env>()
                     .with_annotations(repeatable)
             }
             BuiltIn::Header => tool("Answers with a header of the HTTP request that brought the call")
-                .with_input_schema::<given::Header>()
+                .with_input_schema::<environment::Header>()
                 .with_annotations(repeatable),
         }
     }
@@ -185,58 +185,64 @@ pub(crate) fn list(added: &[String]) -> Vec<Tool> {
     built_in.chain(added.iter().map(|name| change::added_tool(name))).collect()
 }
 
-/// A page of what is offered in place of all that, from the tool that `cursor` counts to, and the next page's cursor.
-pub(crate) fn offered(offer: &Offer, cursor: Option<&str>) -> Result<(Vec<Tool>, Option<String>), ErrorData> {
-    let odd = || ErrorData::invalid_params("this cursor is not one of ours", None);
+/// A page of custom tools, and the cursor of the next page. The cursor is the index of the first tool.
+pub(crate) fn custom_page(
+    custom: &CustomTools,
+    cursor: Option<&str>,
+) -> Result<(Vec<Tool>, Option<String>), ErrorData> {
+    let invalid = || ErrorData::invalid_params("unknown cursor", None);
     let from = match cursor {
         None => 0,
-        Some(it) => it.parse().ok().filter(|it| *it < offer.tools.len()).ok_or_else(odd)?,
+        Some(cursor) => {
+            cursor.parse().ok().filter(|index| *index < custom.tools.len()).ok_or_else(invalid)?
+        }
     };
-    let end = offer.page.map_or(offer.tools.len(), |it| offer.tools.len().min(from + it.get()));
+    let length = custom.tools.len();
+    let end = custom.page_size.map_or(length, |size| length.min(from + size.get()));
     let tool = |name: &String| BuiltIn::find(name).map_or_else(|| change::added_tool(name), BuiltIn::tool);
-    let tools = offer.tools[from..end].iter().map(tool).collect();
-    Ok((tools, (end < offer.tools.len()).then(|| end.to_string())))
+    let tools = custom.tools[from..end].iter().map(tool).collect();
+    Ok((tools, (end < length).then(|| end.to_string())))
 }
 
-/// Carries out one call.
+/// Executes one call.
 pub(crate) async fn call(call: Call<'_>) -> Result<CallToolResponse, ErrorData> {
     let name = &call.request.name;
-    let offer = call.state.offer();
-    let has = offer.is_none_or(|it| it.tools.iter().any(|it| it == name));
-    let answer = match BuiltIn::find(name).filter(|_| has) {
-        Some(tool) => answer(tool, &call).await,
-        None if has && offer.is_some() => {
-            tokio::time::sleep(offer.map(|it| it.delay).unwrap_or_default()).await;
+    let custom = call.state.custom_tools();
+    let is_offered = custom.is_none_or(|custom| custom.tools.iter().any(|tool| tool == name));
+    let result = match BuiltIn::find(name).filter(|_| is_offered) {
+        Some(tool) => call_built_in(tool, &call).await,
+        None if is_offered && custom.is_some() => {
+            tokio::time::sleep(custom.map(|custom| custom.delay).unwrap_or_default()).await;
             Ok(text(format!("I am {name}")))
         }
         None if call.state.has(name) => Ok(text(format!("I am {name}, added at run time"))),
         None => Err(ErrorData::invalid_params(format!("there is no tool `{name}`"), None).into()),
     };
-    match answer {
+    match result {
         Ok(response) => Ok(response),
-        Err(Fault::Tool(message)) => Ok(CallToolResult::error(vec![ContentBlock::text(message)]).into()),
-        Err(Fault::Protocol(error)) => Err(error),
+        Err(ToolError::Tool(message)) => Ok(CallToolResult::error(vec![ContentBlock::text(message)]).into()),
+        Err(ToolError::Protocol(error)) => Err(error),
     }
 }
 
-async fn answer(tool: BuiltIn, call: &Call<'_>) -> Result<CallToolResponse, Fault> {
+async fn call_built_in(tool: BuiltIn, call: &Call<'_>) -> Result<CallToolResponse, ToolError> {
     match tool {
-        BuiltIn::Echo => plain::echo(call.arguments()?),
-        BuiltIn::Add => plain::add(call.arguments()?),
+        BuiltIn::Echo => basic::echo(call.arguments()?),
+        BuiltIn::Add => basic::add(call.arguments()?),
         BuiltIn::Sleep => sleep::sleep(call, call.arguments()?).await,
-        BuiltIn::Fail => plain::fail(call.arguments()?),
-        BuiltIn::Mixed => plain::mixed(call.arguments()?),
+        BuiltIn::Fail => basic::fail(call.arguments()?),
+        BuiltIn::Mixed => basic::mixed(call.arguments()?),
         BuiltIn::ChangeTools => change::change_tools(call, call.arguments()?).await,
         BuiltIn::Log => log::log(call, call.arguments()?).await,
-        BuiltIn::Grow => plain::grow(call.arguments()?),
+        BuiltIn::Grow => basic::grow(call.arguments()?),
         BuiltIn::Exit => change::exit(call, call.arguments()?).await,
         BuiltIn::Ask => ask::ask(call, call.arguments()?).await,
-        BuiltIn::Env => given::env(call.arguments()?),
-        BuiltIn::Header => given::header(call, call.arguments()?),
+        BuiltIn::Env => environment::env(call.arguments()?),
+        BuiltIn::Header => environment::header(call, call.arguments()?),
     }
 }
 
-/// An answer of one text block.
+/// A result with one text block.
 fn text(text: impl Into<String>) -> CallToolResponse {
     CallToolResult::success(vec![ContentBlock::text(text)]).into()
 }

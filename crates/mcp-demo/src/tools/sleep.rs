@@ -1,4 +1,4 @@
-//! The tool that takes its time, tells how far it is, and stops when nobody waits any more.
+//! The tool `sleep`: sleeps, reports progress, and stops when the call is cancelled.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use rmcp::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Call, Fault, text};
+use super::{Call, ToolError, text};
 
-const LONGEST: u64 = 600_000;
-const MOST_STEPS: u32 = 1000;
+const MAX_MS: u64 = 600_000;
+const MAX_STEPS: u32 = 1000;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -30,16 +30,16 @@ fn one() -> u32 {
     1
 }
 
-/// Cancel-safe: between two steps nothing is held.
-pub(super) async fn sleep(call: &Call<'_>, arguments: Sleep) -> Result<CallToolResponse, Fault> {
+/// Sleeps. Cancel-safe.
+pub(super) async fn sleep(call: &Call<'_>, arguments: Sleep) -> Result<CallToolResponse, ToolError> {
     let Sleep { ms, steps } = arguments;
-    if ms > LONGEST || !(1..=MOST_STEPS).contains(&steps) {
-        return Err(Fault::tool(format!("`ms` is at most {LONGEST}, `steps` 1 to {MOST_STEPS}")));
+    if ms > MAX_MS || !(1..=MAX_STEPS).contains(&steps) {
+        return Err(ToolError::tool(format!("`ms` is at most {MAX_MS}, `steps` 1 to {MAX_STEPS}")));
     }
     tokio::select! {
         biased;
-        () = call.context.ct.cancelled() => Err(given_up()),
-        () = call.life.over() => Err(given_up()),
+        () = call.context.ct.cancelled() => Err(cancelled()),
+        () = call.lifetime.ended() => Err(cancelled()),
         () = run(call, Duration::from_millis(ms) / steps, steps) => {
             Ok(text(format!("slept {ms} ms in {steps} {}", if steps == 1 { "step" } else { "steps" })))
         }
@@ -53,12 +53,12 @@ async fn run(call: &Call<'_>, step: Duration, steps: u32) {
         let progress = ProgressNotificationParam::new(token, f64::from(done))
             .with_total(f64::from(steps))
             .with_message(format!("step {done} of {steps}"));
-        // A client that does not hear of progress still gets the answer, or cancels.
+        // If the notification fails, the call still returns its result.
         drop(call.context.peer.notify_progress(progress).await);
     }
 }
 
-/// Nobody reads this: the request is cancelled, or its client gone.
-fn given_up() -> Fault {
-    ErrorData::internal_error("given up", None).into()
+/// An error that is not sent: the request was cancelled, or the client disconnected.
+fn cancelled() -> ToolError {
+    ErrorData::internal_error("cancelled", None).into()
 }

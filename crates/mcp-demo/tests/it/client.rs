@@ -1,6 +1,6 @@
-//! A client that knows only JSON lines, and words for what comes back.
+//! A minimal client for JSON lines.
 
-use mcp_demo::{DemoError, Ended};
+use mcp_demo::{DemoError, ServeOutcome};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf},
@@ -31,7 +31,7 @@ pub(crate) struct Client {
     offers: Value,
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     write: WriteHalf<DuplexStream>,
-    server: JoinHandle<Result<Ended, DemoError>>,
+    server: JoinHandle<Result<ServeOutcome, DemoError>>,
     last: u64,
 }
 
@@ -92,7 +92,7 @@ impl Client {
         answer
     }
 
-    /// Calls a tool, and tells all that comes until the answer, in words.
+    /// Calls a tool and returns all messages up to the response as text.
     pub(crate) async fn call(&mut self, params: Value) -> String {
         let id = self.ask("tools/call", params).await;
         let mut res = Vec::new();
@@ -106,14 +106,14 @@ impl Client {
     }
 
     /// Closes the client's side and tells how the server ended.
-    pub(crate) async fn close(self) -> Ended {
+    pub(crate) async fn close(self) -> ServeOutcome {
         drop(self.write);
         drop(self.lines);
         self.server.await.unwrap().unwrap()
     }
 }
 
-/// A message of the server, in words.
+/// A message of the server as text.
 pub(crate) fn words(message: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
     let params = &message["params"];

@@ -1,6 +1,6 @@
-//! Streamable HTTP, spoken by hand: sessions in the legacy era, none in the other, and who is turned away.
+//! Streamable HTTP: legacy sessions, modern requests, and rejected requests.
 
-use mcp_demo::{DemoError, Ended, HttpServer};
+use mcp_demo::{DemoError, HttpServer, ServeOutcome};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -14,10 +14,10 @@ use crate::client::{Era, words};
 struct Server {
     url: String,
     stop: oneshot::Sender<()>,
-    running: JoinHandle<Result<Ended, DemoError>>,
+    running: JoinHandle<Result<ServeOutcome, DemoError>>,
 }
 
-/// A response: the status, the session it names, and the last message of its body.
+/// A response: its status, session id, and last message.
 struct Reply {
     status: u16,
     session: Option<String>,
@@ -51,11 +51,11 @@ impl Server {
 
     async fn stop(self) {
         self.stop.send(()).unwrap();
-        assert_eq!(self.running.await.unwrap().unwrap(), Ended::Closed);
+        assert_eq!(self.running.await.unwrap().unwrap(), ServeOutcome::Closed);
     }
 }
 
-/// One POST on a connection of its own; `headers` are whole lines.
+/// Sends one POST on a new connection. `headers` are complete lines.
 async fn post(url: &str, headers: &str, message: &Value) -> Reply {
     let address = url.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
     let host = if headers.contains("host:") { String::new() } else { format!("host: {address}\r\n") };
@@ -89,7 +89,7 @@ fn modern(tool: &str) -> String {
 }
 
 #[tokio::test]
-async fn each_legacy_session_has_a_list_of_its_own() {
+async fn each_legacy_session_has_its_own_list() {
     let server = Server::start().await;
     let (first, second) = (server.open().await, server.open().await);
     let change = call(Era::Legacy, "change_tools", json!({"name": "mine"}));
@@ -103,16 +103,16 @@ async fn each_legacy_session_has_a_list_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_call_is_told_a_header_of_its_own_request() {
+async fn header_returns_a_header_of_the_request() {
     let server = Server::start().await;
     let session = server.open().await;
     for (era, headers) in [(Era::Legacy, session), (Era::Sessionless, modern("header"))] {
         let headers = format!("{headers}x-colour: green\r\nx-bytes: \u{fc}\r\n");
         for (name, want) in [
             ("X-Colour", "green"),
-            ("x-none", "failed: there is no such header, or its value is no text"),
-            ("x-bytes", "failed: there is no such header, or its value is no text"),
-            ("no token", "failed: there is no such header, or its value is no text"),
+            ("x-none", "failed: the header is missing or not text"),
+            ("x-bytes", "failed: the header is missing or not text"),
+            ("no token", "failed: the header is missing or not text"),
         ] {
             let ask = call(era, "header", json!({"name": name}));
             assert_eq!(words(&server.post(&headers, &ask).await.message.unwrap()), want, "{era:?}");
@@ -122,7 +122,7 @@ async fn a_call_is_told_a_header_of_its_own_request() {
 }
 
 #[tokio::test]
-async fn sessionless_requests_share_one_list() {
+async fn modern_requests_share_one_list() {
     let server = Server::start().await;
     let change = call(Era::Sessionless, "change_tools", json!({"name": "ours"}));
     let reply = server.post(&modern("change_tools"), &change).await;
@@ -135,7 +135,7 @@ async fn sessionless_requests_share_one_list() {
 }
 
 #[tokio::test]
-async fn strangers_are_turned_away() {
+async fn foreign_origins_are_rejected() {
     let server = Server::start().await;
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
     for (headers, status) in [
@@ -156,7 +156,7 @@ async fn strangers_are_turned_away() {
 }
 
 #[tokio::test]
-async fn exit_tells_the_owner() {
+async fn exit_returns_the_code() {
     let mut server = Server::start().await;
     let message = call(Era::Sessionless, "exit", json!({"code": 3}));
     let (url, headers) = (server.url.clone(), modern("exit"));
@@ -164,5 +164,5 @@ async fn exit_tells_the_owner() {
         _ = post(&url, &headers, &message) => panic!("`exit` was answered"),
         ended = &mut server.running => ended,
     };
-    assert_eq!(ended.unwrap().unwrap(), Ended::Exited(3));
+    assert_eq!(ended.unwrap().unwrap(), ServeOutcome::Exited(3));
 }

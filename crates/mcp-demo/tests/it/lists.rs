@@ -1,6 +1,6 @@
-//! The lists, how they change, and how a connection begins.
+//! Lists, list changes and handshakes.
 
-use mcp_demo::Ended;
+use mcp_demo::ServeOutcome;
 use serde_json::{Value, json};
 
 use crate::client::{BOTH, Client, Era, words};
@@ -15,7 +15,7 @@ fn names(answer: &Value, list: &str, key: &str) -> String {
 const BUILT_IN: &str = "echo add sleep fail mixed change_tools log grow exit ask env header";
 
 #[tokio::test]
-async fn every_list_has_its_order() {
+async fn lists_have_a_fixed_order() {
     for era in BOTH {
         let mut client = Client::open(era).await;
         for (method, list, key, expected) in [
@@ -29,13 +29,13 @@ async fn every_list_has_its_order() {
             let second = client.request(method, json!({})).await;
             assert_eq!(first["result"], second["result"]);
             let paged = client.request(method, json!({"cursor": "1"})).await;
-            assert_eq!(words(&paged), "-32602: this cursor is not one of ours");
+            assert_eq!(words(&paged), "-32602: unknown cursor");
         }
     }
 }
 
 #[tokio::test]
-async fn every_tool_says_what_it_does_and_what_it_takes() {
+async fn every_tool_has_description_and_schema() {
     let mut client = Client::open(Era::Sessionless).await;
     let answer = client.request("tools/list", json!({})).await;
     let mut said = String::new();
@@ -56,7 +56,7 @@ async fn every_tool_says_what_it_does_and_what_it_takes() {
 }
 
 #[tokio::test]
-async fn a_legacy_client_hears_of_a_changed_list() {
+async fn legacy_client_is_notified_of_a_changed_list() {
     let mut client = Client::open(Era::Legacy).await;
     let change = |name: &str| json!({"name": "change_tools", "arguments": {"name": name}});
     assert_eq!(client.call(change("z")).await, "list changed, added z");
@@ -66,12 +66,12 @@ async fn a_legacy_client_hears_of_a_changed_list() {
     assert_eq!(client.call(json!({"name": "z"})).await, "I am z, added at run time");
     assert_eq!(client.call(change("z")).await, "list changed, removed z");
     assert_eq!(client.call(json!({"name": "z"})).await, "-32602: there is no tool `z`");
-    assert_eq!(client.call(change("echo")).await, "failed: `echo` is always there");
+    assert_eq!(client.call(change("echo")).await, "failed: `echo` is a built-in tool");
     assert_eq!(client.call(change("a b")).await, "failed: `name` is 1 to 64 letters, digits, `_` or `-`");
 }
 
 #[tokio::test]
-async fn a_sessionless_client_hears_of_it_where_it_listens() {
+async fn modern_client_is_notified_on_its_subscription() {
     let mut client = Client::open(Era::Sessionless).await;
     let change = json!({"name": "change_tools", "arguments": {"name": "late"}});
     assert_eq!(client.call(change.clone()).await, "added late");
@@ -84,11 +84,11 @@ async fn a_sessionless_client_hears_of_it_where_it_listens() {
     said.sort_by_key(words);
     assert_eq!([words(&said[0]), words(&said[1])], ["list changed", "removed late"]);
     assert_eq!(said[0]["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], id);
-    assert_eq!(client.close().await, Ended::Closed);
+    assert_eq!(client.close().await, ServeOutcome::Closed);
 }
 
 #[tokio::test]
-async fn prompts_are_filled_in() {
+async fn prompts_use_their_arguments() {
     let cases = [
         (json!({"name": "hello"}), "Hello! Which tools do you have, and what are they good for?"),
         (
@@ -144,7 +144,7 @@ async fn resources_are_read() {
 }
 
 #[tokio::test]
-async fn a_probe_and_its_cancellation_leave_the_choice_of_era_open() {
+async fn cancelled_probe_does_not_open_a_session() {
     let mut client = Client::open(Era::Sessionless).await;
     let discovered = client.request("server/discover", json!({})).await;
     assert_eq!(discovered["result"]["capabilities"]["tools"]["listChanged"], true, "{discovered}");
@@ -161,11 +161,11 @@ async fn a_probe_and_its_cancellation_leave_the_choice_of_era_open() {
     client.send(json!({"jsonrpc": "2.0", "id": 2, "method": "initialize", "params": params})).await;
     let answer = client.next().await.unwrap();
     assert_eq!(answer["result"]["serverInfo"]["name"], "mcp-demo", "{answer}");
-    assert_eq!(client.close().await, Ended::Closed);
+    assert_eq!(client.close().await, ServeOutcome::Closed);
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_at_once_is_no_fault() {
+async fn disconnect_without_a_session_is_not_an_error() {
     let client = Client::open(Era::Sessionless).await;
-    assert_eq!(client.close().await, Ended::Closed);
+    assert_eq!(client.close().await, ServeOutcome::Closed);
 }

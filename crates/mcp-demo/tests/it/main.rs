@@ -1,4 +1,4 @@
-//! The demo server as a client sees it: raw JSON lines, in both eras, over memory and over both kinds of HTTP.
+//! The demo server over memory streams, HTTP and WebSocket, in both eras.
 
 #![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 

@@ -1,6 +1,6 @@
-//! HTTP with server-sent events, spoken by hand: a stream of one's own, and who is turned away.
+//! HTTP with server-sent events: sessions, bounds and rejected requests.
 
-use mcp_demo::{Ended, HttpServer};
+use mcp_demo::{HttpServer, ServeOutcome};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
@@ -14,10 +14,10 @@ use crate::client::{BOTH, Era, words};
 struct Server {
     address: String,
     stop: oneshot::Sender<()>,
-    running: JoinHandle<Result<Ended, mcp_demo::DemoError>>,
+    running: JoinHandle<Result<ServeOutcome, mcp_demo::DemoError>>,
 }
 
-/// A client with its stream.
+/// A client with its event stream.
 struct Client {
     era: Era,
     address: String,
@@ -36,7 +36,7 @@ impl Server {
     }
 }
 
-/// One request on a connection of its own, and the status; `headers` are whole lines.
+/// Sends one request on a new connection; returns the status. `headers` are complete lines.
 async fn status(address: &str, request: &str, headers: &str, body: &str) -> u16 {
     let host = if headers.starts_with("host:") { String::new() } else { format!("host: {address}\r\n") };
     let length = body.len();
@@ -111,7 +111,7 @@ impl Client {
 }
 
 #[tokio::test]
-async fn each_client_has_a_list_of_its_own_in_both_eras() {
+async fn each_client_has_its_own_list() {
     let server = Server::start().await;
     for era in BOTH {
         let mut first = Client::open(&server, era).await;
@@ -123,11 +123,11 @@ async fn each_client_has_a_list_of_its_own_in_both_eras() {
         assert_eq!(second.call("header", json!({"name": "X-Colour"})).await, "green");
     }
     server.stop.send(()).unwrap();
-    assert_eq!(server.running.await.unwrap().unwrap(), Ended::Closed);
+    assert_eq!(server.running.await.unwrap().unwrap(), ServeOutcome::Closed);
 }
 
 #[tokio::test]
-async fn stopping_ends_the_streams_and_a_session_ends_with_its_stream() {
+async fn shutdown_ends_streams_and_closed_stream_ends_the_session() {
     let server = Server::start().await;
     let mut client = Client::open(&server, Era::Legacy).await;
     let gone = Client::open(&server, Era::Legacy).await;
@@ -139,11 +139,11 @@ async fn stopping_ends_the_streams_and_a_session_ends_with_its_stream() {
     }
     server.stop.send(()).unwrap();
     assert_eq!(client.event("message").await, None);
-    assert_eq!(server.running.await.unwrap().unwrap(), Ended::Closed);
+    assert_eq!(server.running.await.unwrap().unwrap(), ServeOutcome::Closed);
 }
 
 #[tokio::test]
-async fn strangers_and_nonsense_are_turned_away() {
+async fn foreign_origins_and_invalid_messages_are_rejected() {
     let server = Server::start().await;
     let client = Client::open(&server, Era::Legacy).await;
     let post = format!("POST {}", client.endpoint);
@@ -164,7 +164,7 @@ async fn strangers_and_nonsense_are_turned_away() {
 }
 
 #[tokio::test]
-async fn clients_are_bounded() {
+async fn number_of_clients_is_bounded() {
     let server = Server::start().await;
     let mut clients = Vec::new();
     for _ in 0..64 {
@@ -174,12 +174,12 @@ async fn clients_are_bounded() {
 }
 
 #[tokio::test]
-async fn exit_tells_the_owner() {
+async fn exit_returns_the_code() {
     let mut server = Server::start().await;
     let mut client = Client::open(&server, Era::Legacy).await;
     let ended = tokio::select! {
         answer = client.call("exit", json!({"code": 3})) => panic!("`exit` was answered: {answer}"),
         ended = &mut server.running => ended,
     };
-    assert_eq!(ended.unwrap().unwrap(), Ended::Exited(3));
+    assert_eq!(ended.unwrap().unwrap(), ServeOutcome::Exited(3));
 }

@@ -1,11 +1,11 @@
-//! What each tool answers, in both eras.
+//! The results of each tool in both eras.
 
-use mcp_demo::Ended;
+use mcp_demo::ServeOutcome;
 use serde_json::{Value, json};
 
 use crate::client::{BOTH, Client, Era, words};
 
-/// Calls one tool on a fresh server of each era; `expected` is all that the server says.
+/// Calls one tool on a new server of each era; `expected` is the whole output.
 #[track_caller]
 fn check(tool: &str, arguments: Value, expected: &str) {
     for era in BOTH {
@@ -23,7 +23,7 @@ fn check_offering(offers: Value, era: Era, params: Value, expected: &str) {
     let said = run(async {
         let mut client = Client::offering(era, offers).await;
         let said = client.call(params).await;
-        assert_eq!(client.close().await, Ended::Closed);
+        assert_eq!(client.close().await, ServeOutcome::Closed);
         said
     });
     assert_eq!(said, expected, "{era:?}");
@@ -35,7 +35,7 @@ fn run<T>(work: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn plain_tools_answer_and_fail() {
+fn basic_tools_succeed_and_fail() {
     check("echo", json!({"text": "hello"}), "hello");
     check("echo", json!({"text": "zwei\nZeilen \u{1f600}"}), "zwei\nZeilen \u{1f600}");
     check("echo", json!({}), "failed: invalid arguments: missing field `text`");
@@ -57,17 +57,17 @@ fn plain_tools_answer_and_fail() {
 }
 
 #[test]
-fn what_is_not_the_servers_to_tell_is_not_told() {
+fn only_demo_variables_and_own_headers_are_returned() {
     for name in ["PATH", "", "DEMO", "demo_x", "DEMO_=", "DEMO_\0"] {
-        check("env", json!({"name": name}), "failed: only variables that begin with `DEMO_` are told");
+        check("env", json!({"name": name}), "failed: only variables that begin with `DEMO_` can be read");
     }
-    let unset = "failed: there is no such variable, or its value is no text";
+    let unset = "failed: the variable is not set or not valid UTF-8";
     check("env", json!({"name": "DEMO_NOBODY_SETS_THIS"}), unset);
-    check("header", json!({"name": "authorization"}), "failed: this call came without headers");
+    check("header", json!({"name": "authorization"}), "failed: this call has no headers");
 }
 
 #[test]
-fn sleep_reports_each_step_to_who_gave_a_token() {
+fn sleep_reports_progress_with_a_token() {
     check("sleep", json!({"ms": 60_000}), "slept 60000 ms in 1 step");
     check("sleep", json!({"ms": 1, "steps": 0}), "failed: `ms` is at most 600000, `steps` 1 to 1000");
     for era in BOTH {
@@ -77,7 +77,7 @@ fn sleep_reports_each_step_to_who_gave_a_token() {
 }
 
 #[test]
-fn a_cancelled_sleep_is_not_answered_and_the_end_of_input_ends_it() {
+fn cancelled_sleep_has_no_response_and_end_of_input_stops_it() {
     for era in BOTH {
         run(async {
             let mut client = Client::open(era).await;
@@ -90,14 +90,14 @@ fn a_cancelled_sleep_is_not_answered_and_the_end_of_input_ends_it() {
                 .await;
             assert_eq!(client.call(json!({"name": "echo", "arguments": {"text": "next"}})).await, "next");
             client.ask("tools/call", json!({"name": "sleep", "arguments": {"ms": 600_000}})).await;
-            assert_eq!(client.close().await, Ended::Closed);
+            assert_eq!(client.close().await, ServeOutcome::Closed);
             assert!(before.elapsed().as_secs() < 5, "{:?}", before.elapsed());
         });
     }
 }
 
 #[test]
-fn a_legacy_client_logs_from_the_level_it_set() {
+fn legacy_client_sets_the_log_level() {
     let all = "debug, info, notice, warning, error, critical, alert, emergency, sent 8 of 8 log messages";
     check_in(Era::Legacy, json!({"name": "log"}), all);
     run(async {
@@ -108,7 +108,7 @@ fn a_legacy_client_logs_from_the_level_it_set() {
 }
 
 #[test]
-fn a_sessionless_request_names_its_level_or_hears_nothing() {
+fn modern_request_names_its_log_level() {
     check_in(Era::Sessionless, json!({"name": "log"}), "sent 0 of 8 log messages");
     let params = json!({"name": "log", "_meta": {"io.modelcontextprotocol/logLevel": "critical"}});
     check_in(Era::Sessionless, params, "critical, alert, emergency, sent 3 of 8 log messages");
@@ -120,7 +120,7 @@ fn a_sessionless_request_names_its_level_or_hears_nothing() {
 }
 
 #[test]
-fn ask_needs_a_client_that_can_be_asked() {
+fn ask_needs_the_client_capability() {
     let user = json!({"name": "ask", "arguments": {"question": "why?"}});
     let model = json!({"name": "ask", "arguments": {"question": "why?", "of": "model"}});
     check_in(Era::Legacy, user.clone(), "failed: the client does not offer elicitation");
@@ -129,7 +129,7 @@ fn ask_needs_a_client_that_can_be_asked() {
     check_in(Era::Sessionless, model, "-32021: Missing required client capability");
 }
 
-/// Answers the request that comes in the middle of a legacy call.
+/// Responds to the request during a legacy call.
 #[track_caller]
 fn check_asked(of: &str, method: &str, reply: Value, expected: &str) {
     let said = run(async {
@@ -145,7 +145,7 @@ fn check_asked(of: &str, method: &str, reply: Value, expected: &str) {
 }
 
 #[test]
-fn a_legacy_client_is_asked_during_the_call() {
+fn legacy_client_receives_a_request_during_the_call() {
     let accept = json!({"action": "accept", "content": {"answer": "because"}});
     check_asked("user", "elicitation/create", accept, "the user answers: because");
     check_asked("user", "elicitation/create", json!({"action": "decline"}), "the user declines");
@@ -155,7 +155,7 @@ fn a_legacy_client_is_asked_during_the_call() {
 }
 
 #[test]
-fn a_sessionless_client_is_asked_by_the_result_and_calls_again() {
+fn modern_client_receives_the_question_as_the_result() {
     let offers = json!({"elicitation": {}, "sampling": {}});
     let check = |of: &str, more: Value, expected: &str| {
         let mut params = json!({"name": "ask", "arguments": {"question": "why?", "of": of}});
@@ -177,13 +177,13 @@ fn a_sessionless_client_is_asked_by_the_result_and_calls_again() {
 }
 
 #[test]
-fn exit_ends_the_server_without_an_answer() {
+fn exit_ends_the_server_without_a_response() {
     for era in BOTH {
         run(async {
             let mut client = Client::open(era).await;
             client.ask("tools/call", json!({"name": "exit", "arguments": {"code": 7}})).await;
             assert_eq!(client.next().await, None);
-            assert_eq!(client.close().await, Ended::Exited(7));
+            assert_eq!(client.close().await, ServeOutcome::Exited(7));
         });
     }
     check(

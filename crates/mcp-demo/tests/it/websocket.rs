@@ -1,7 +1,7 @@
-//! WebSocket, beside HTTP: in both eras, for this machine only, and until the end of either side.
+//! WebSocket: both eras, rejected requests, and the end of either side.
 
 use futures_util::{SinkExt, StreamExt};
-use mcp_demo::{DemoError, Ended, HttpServer};
+use mcp_demo::{DemoError, HttpServer, ServeOutcome};
 use serde_json::{Value, json};
 use tokio::{net::TcpStream, sync::oneshot, task::JoinHandle};
 use tokio_tungstenite::{
@@ -14,7 +14,7 @@ use crate::client::{Era, words};
 struct Server {
     url: String,
     stop: oneshot::Sender<()>,
-    running: JoinHandle<Result<Ended, DemoError>>,
+    running: JoinHandle<Result<ServeOutcome, DemoError>>,
 }
 
 type Socket = WebSocketStream<TcpStream>;
@@ -43,7 +43,7 @@ impl Server {
 
     async fn stop(self) {
         self.stop.send(()).unwrap();
-        assert_eq!(self.running.await.unwrap().unwrap(), Ended::Closed);
+        assert_eq!(self.running.await.unwrap().unwrap(), ServeOutcome::Closed);
     }
 }
 
@@ -53,7 +53,7 @@ async fn say(socket: &mut Socket, message: &Value) {
     socket.send(Message::Text(text.into())).await.unwrap();
 }
 
-/// Calls a tool, and tells all that comes until the answer, in words.
+/// Calls a tool and returns all messages up to the response as text.
 async fn call(socket: &mut Socket, era: Era, tool: &str, arguments: Value) -> String {
     let params = era.dress(json!({"name": tool, "arguments": arguments}), &json!({}));
     say(socket, &json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params})).await;
@@ -80,7 +80,7 @@ async fn initialize(socket: &mut Socket) {
     say(socket, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
 }
 
-/// How a socket ends, in words.
+/// The end of a socket as text.
 async fn end(mut socket: Socket) -> String {
     loop {
         match socket.next().await {
@@ -93,7 +93,7 @@ async fn end(mut socket: Socket) -> String {
 }
 
 #[tokio::test]
-async fn each_socket_has_a_session_of_its_own_in_either_era() {
+async fn each_socket_has_its_own_session() {
     let server = Server::start().await;
     let (mut first, mut second) = (server.open().await, server.open().await);
     for socket in [&mut first, &mut second] {
@@ -113,7 +113,7 @@ async fn each_socket_has_a_session_of_its_own_in_either_era() {
 }
 
 #[tokio::test]
-async fn strangers_are_turned_away_and_so_is_a_crowd() {
+async fn foreign_origins_and_too_many_sockets_are_rejected() {
     let server = Server::start().await;
     for (name, value) in [("host", "example.com"), ("origin", "http://example.com")] {
         let refused = server.ask(name, value).await.unwrap_err();
@@ -134,7 +134,7 @@ async fn strangers_are_turned_away_and_so_is_a_crowd() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_server_closes_its_sockets() {
+async fn shutdown_closes_sockets() {
     let server = Server::start().await;
     let mut socket = server.open().await;
     initialize(&mut socket).await;
@@ -144,17 +144,17 @@ async fn the_end_of_the_server_closes_its_sockets() {
 }
 
 #[tokio::test]
-async fn exit_ends_a_socket_as_a_crash_would() {
+async fn exit_drops_the_socket() {
     let server = Server::start().await;
     let mut socket = server.open().await;
     let params = Era::Sessionless.dress(json!({"name": "exit", "arguments": {"code": 3}}), &json!({}));
     say(&mut socket, &json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params})).await;
-    assert_eq!(server.running.await.unwrap().unwrap(), Ended::Exited(3));
+    assert_eq!(server.running.await.unwrap().unwrap(), ServeOutcome::Exited(3));
     assert_eq!(end(socket).await, "WebSocket protocol error: Connection reset without closing handshake");
 }
 
 #[tokio::test]
-async fn what_is_too_large_or_no_text_ends_the_socket() {
+async fn oversized_or_binary_message_closes_the_socket() {
     let server = Server::start().await;
     let mut socket = server.open().await;
     // It hangs up while we still write.

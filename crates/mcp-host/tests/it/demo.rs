@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use mcp_demo::Offer;
+use mcp_demo::CustomTools;
 use mcp_host::{DesiredServers, Dialer, Host, HostOptions, ToolCall};
 use mcp_model::{Content, Era, RawJson};
 use mcp_transport::{Dial, Disconnect, DisconnectReason, HandshakeMode, Link, Outbound, StreamId, Transport};
@@ -17,14 +17,14 @@ use crate::world::{server, told};
 #[derive(Default)]
 pub(crate) struct Site {
     /// What it offers in the place of its own tools.
-    pub(crate) offer: Option<Offer>,
+    pub(crate) offer: Option<CustomTools>,
     connected: AtomicUsize,
     open: AtomicUsize,
 }
 
 impl Site {
     /// One that offers this.
-    pub(crate) fn offering(offer: Offer) -> Site {
+    pub(crate) fn offering(offer: CustomTools) -> Site {
         Site { offer: Some(offer), ..Site::default() }
     }
 
@@ -77,7 +77,7 @@ async fn run(site: &Site, link: Link) -> Disconnect {
     let (read, write) = tokio::io::split(there);
     let mut served: Pin<Box<dyn Future<Output = _> + Send>> = match site.offer.clone() {
         None => Box::pin(mcp_demo::serve_stream(read, write)),
-        Some(offer) => Box::pin(mcp_demo::serve_offering(offer, read, write)),
+        Some(offer) => Box::pin(mcp_demo::serve_custom_tools(offer, read, write)),
     };
     let (read, mut write) = tokio::io::split(here);
     let mut lines = BufReader::new(read).lines();

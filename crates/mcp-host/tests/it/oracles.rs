@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp_demo::Offer;
+use mcp_demo::CustomTools;
 use mcp_host::{
     DesiredServers, DialogId, Host, HostOptions, LoadRequest, ServerState, Supervision, ToolCall, load,
 };
@@ -83,7 +83,7 @@ impl Replay {
                     }
                 };
                 let tools = tools.split(',').filter(|it| !it.is_empty()).map(str::to_owned).collect();
-                let site = || Arc::new(Site::offering(Offer { tools, page, delay: SLOW }));
+                let site = || Arc::new(Site::offering(CustomTools { tools, page_size: page, delay: SLOW }));
                 let site = Arc::clone(dialled.lock().unwrap().entry(script.to_owned()).or_insert_with(site));
                 Ok(Arc::new(DemoDial(site)) as Arc<dyn Dial>)
             }),

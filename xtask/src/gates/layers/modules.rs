@@ -11,7 +11,6 @@ pub(super) const PENDING: &[&str] = &[
     "mcp-acp",
     "mcp-acp-agent",
     "mcp-config",
-    "mcp-demo",
     "mcp-host",
     "mcp-model",
     "mcp-oauth",
@@ -64,24 +63,7 @@ pub(super) const MODULES: &[Row] = &[
             "holodeck",
         ],
     ),
-    (
-        "mcp-demo",
-        &[
-            "life",
-            "connection",
-            "media",
-            "neighbour",
-            "prompts",
-            "resources",
-            "state",
-            "http",
-            "serve",
-            "server",
-            "sse",
-            "tools",
-            "websocket",
-        ],
-    ),
+    ("mcp-demo", &["lifetime", "state", "connection", "content", "tools", "server", "serve", "http"]),
     (
         "mcp-gateway",
         &[

@@ -301,17 +301,17 @@ mod tests {
         view.press(Key::Letter('?'));
         insta::assert_snapshot!(drawn(60, 12, &view), @r"
         .minds/mcp.yaml  generation 7  1/4 ready  2 tools  1 problem
-        SERVER STATE┌ keys ────────────────────────────┐T IS WRONG
+        SERVER STATE┌ keys ────────────────────────────┐OR
         files  ready│ ?    help                        │
-        search start│ q    end                         │
-        broken faile│ ↑↓   choose, or scroll           │ConnectionEr
+        search start│ q    quit                        │
+        broken faile│ ↑↓   select, or scroll           │ConnectionEr
         off    disab│ ⏎    details                     │
-         problems ──│ r    start anew                  │────────────
-        error: line │ d    switch off, or on           │
+         problems ──│ r    restart                     │────────────
+        error: line │ d    disable, or enable          │
          log ───────│ /    filter by name or state     │────────────
-        broken: trie│ esc  back, or no filter          │
+        broken: retr│ esc  back, or clear filter       │
                     └──────────────────────────────────┘
-        ? help  q end  ↑↓ choose  ⏎ details  r start anew  d switch
+        ? help  q quit  ↑↓ select  ⏎ details  r restart  d disable
         ");
         view.press(Key::Escape);
         view.press(Key::Letter('/'));

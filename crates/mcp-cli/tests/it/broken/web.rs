@@ -1,4 +1,4 @@
-//! What listens at loopback and is no sound server: one that gives each request the same answer, with TLS or without.
+//! Listeners that are not working MCP servers: they send the same response to each request, with or without TLS.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -9,12 +9,12 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-/// A port of this machine at which nobody listens.
+/// A closed port.
 pub(super) fn closed_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// Gives each request this answer, as long as the test runs. The port.
+/// Sends this response to each request. Returns the port.
 pub(super) fn answering(status: &'static str, body: &'static str) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -26,7 +26,7 @@ pub(super) fn answering(status: &'static str, body: &'static str) -> u16 {
     port
 }
 
-/// A server with TLS whose certificate an authority has issued for `name`. The port, and the authority as PEM.
+/// A TLS server with a certificate for `name`. Returns the port and the certificate authority as PEM.
 pub(super) fn secured(name: &str) -> (u16, String) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -54,7 +54,7 @@ pub(super) fn secured(name: &str) -> (u16, String) {
     (port, authority)
 }
 
-/// One request, one answer. A client that leaves before has its reasons.
+/// Answers one request. Ignores errors, because the client may disconnect.
 fn answer(mut stream: impl Read + Write, status: &str, body: &str) {
     let mut head = Vec::new();
     let mut bytes = [0; 4096];
@@ -75,7 +75,7 @@ fn answer(mut stream: impl Read + Write, status: &str, body: &str) {
     let _ = stream.flush();
 }
 
-/// Somebody who listens: whoever wants that port, too, finds it in use.
+/// A listener that occupies a port.
 pub(super) fn listening() -> (TcpListener, u16) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

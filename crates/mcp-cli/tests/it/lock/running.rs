@@ -1,4 +1,4 @@
-//! A lock while programs run, and what `explain` and `doctor` know of it.
+//! Lock files that change while programs run; `explain` and `doctor` with a lock file.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -9,27 +9,28 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{check, pull_the_rug, read, replayed};
-use crate::support::{DEMO, Place};
+use super::{change_echo, check, read, replayed};
+use crate::support::{DEMO, Workspace};
 
 const LOCK: &str = ".minds/mcp.lock";
 
-/// How long what comes by itself may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The timeout for events.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A folder with the demo server and a lock in which its tool `echo` is missing; and the whole lock.
-fn without_echo() -> (Place, String) {
-    let place = Place::dominds(&DEMO.replace("    command", "    truely-stateless: true\n    command"));
-    check(&place.run(&["lock", "."]), 0, &[]);
-    let whole = read(&place, LOCK);
+/// A workspace with the demo server and a lock file without its tool `echo`; also returns the complete lock file.
+fn without_echo() -> (Workspace, String) {
+    let workspace =
+        Workspace::dominds(&DEMO.replace("    command", "    truely-stateless: true\n    command"));
+    check(&workspace.run(&["lock", "."]), 0, &[]);
+    let whole = read(&workspace, LOCK);
     let mut lock: Value = serde_json::from_str(&whole).unwrap();
     let tools = lock["servers"]["demo"]["tools"].as_object_mut().unwrap();
     assert!(tools.remove("echo").is_some());
-    place.write(LOCK, &lock.to_string());
-    (place, whole)
+    workspace.write(LOCK, &lock.to_string());
+    (workspace, whole)
 }
 
-/// A program that runs, whose lines come as they are written.
+/// A running program whose lines are received as they are written.
 struct Running {
     child: Child,
     out: Receiver<String>,
@@ -37,8 +38,8 @@ struct Running {
 }
 
 impl Running {
-    fn start(place: &Place, arguments: &[&str]) -> Running {
-        let mut child = place.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
+    fn start(workspace: &Workspace, arguments: &[&str]) -> Running {
+        let mut child = workspace.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
         let (sender, out) = channel();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         std::thread::spawn(move || lines.map(|it| sender.send(it)).all(|it| it.is_ok()));
@@ -59,7 +60,7 @@ impl Running {
     fn until(&self, what: &str) -> String {
         let mut told = Vec::new();
         loop {
-            match self.out.recv_timeout(PATIENCE) {
+            match self.out.recv_timeout(TIMEOUT) {
                 Ok(line) if line.contains(what) => return line,
                 Ok(line) => told.push(line),
                 Err(error) => panic!("no {what} ({error}) in {told:#?}"),
@@ -77,9 +78,9 @@ impl Running {
 }
 
 #[test]
-fn a_client_of_the_gateway_is_told_when_something_is_approved() {
-    let (place, whole) = without_echo();
-    let mut serving = Running::start(&place, &["serve", ".", "--stdio"]);
+fn gateway_client_is_notified_of_an_approval() {
+    let (workspace, whole) = without_echo();
+    let mut serving = Running::start(&workspace, &["serve", ".", "--stdio"]);
     serving.type_line(
         r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
     );
@@ -94,7 +95,7 @@ fn a_client_of_the_gateway_is_told_when_something_is_approved() {
     let refused = serving.until(r#""id":2"#);
     assert!(refused.contains("it was never approved"), "{refused}");
 
-    place.write(LOCK, &whole);
+    workspace.write(LOCK, &whole);
     let begun = Instant::now();
     for id in 3.. {
         serving.until("notifications/tools/list_changed");
@@ -103,32 +104,32 @@ fn a_client_of_the_gateway_is_told_when_something_is_approved() {
         if list.contains(r#""name":"echo""#) {
             break;
         }
-        assert!(begun.elapsed() < PATIENCE, "{list}");
+        assert!(begun.elapsed() < TIMEOUT, "{list}");
     }
     serving.type_line(&call(1000));
     assert!(serving.until(r#""id":1000"#).contains("hello"));
 
-    // What is gone or broken takes nothing back, and shows nothing new.
-    place.write(LOCK, "{");
+    // A missing or invalid lock file keeps the previous approval.
+    workspace.write(LOCK, "{");
     serving.type_line(&call(1001));
     assert!(serving.until(r#""id":1001"#).contains("hello"));
-    place.write(LOCK, &whole.replace("\"echo\"", "\"other\""));
+    workspace.write(LOCK, &whole.replace("\"echo\"", "\"other\""));
     serving.until("notifications/tools/list_changed");
     serving.type_line(&call(1002));
     assert!(serving.until(r#""id":1002"#).contains("it was never approved"));
     let err = serving.end();
-    assert!(err.contains("mcp.lock says what is approved"), "{err}");
+    assert!(err.contains("applied the lock file"), "{err}");
 }
 
 #[test]
-fn watch_tells_of_a_lock_and_of_what_it_does() {
-    let (place, whole) = without_echo();
-    let watching = Running::start(&place, &["watch", ".", "--plain"]);
+fn watch_reports_lock_file_changes() {
+    let (workspace, whole) = without_echo();
+    let watching = Running::start(&workspace, &["watch", ".", "--plain"]);
     watching.until("tool_not_approved/echo");
-    place.write(LOCK, &whole);
-    watching.until("approved is what .minds/mcp.lock says");
+    workspace.write(LOCK, &whole);
+    watching.until("approved by .minds/mcp.lock");
     assert!(watching.until("generation").contains("+echo"));
-    fs::remove_file(place.path().join(LOCK)).unwrap();
+    fs::remove_file(workspace.path().join(LOCK)).unwrap();
     let refused = watching.until("refused");
     assert!(refused.contains(".minds/mcp.lock is gone; what was approved before stays so"), "{refused}");
     let problem = watching.until("workspace_config_error");
@@ -137,20 +138,20 @@ fn watch_tells_of_a_lock_and_of_what_it_does() {
 }
 
 #[test]
-fn a_shell_takes_up_what_is_approved() {
-    let (place, whole) = without_echo();
-    let mut shell = Running::start(&place, &["shell", "."]);
+fn shell_applies_a_new_approval() {
+    let (workspace, whole) = without_echo();
+    let mut shell = Running::start(&workspace, &["shell", "."]);
     shell.type_line("problems");
     shell.until("tool `echo` of server `demo` is withheld");
-    place.write(LOCK, &whole);
+    workspace.write(LOCK, &whole);
     let begun = Instant::now();
     loop {
         shell.type_line("problems");
-        let line = shell.out.recv_timeout(PATIENCE).unwrap();
+        let line = shell.out.recv_timeout(TIMEOUT).unwrap();
         if line == "there are no problems" {
             break;
         }
-        assert!(begun.elapsed() < PATIENCE, "{line}");
+        assert!(begun.elapsed() < TIMEOUT, "{line}");
         std::thread::sleep(Duration::from_millis(50));
     }
     shell.type_line("echo text=hello");
@@ -159,39 +160,39 @@ fn a_shell_takes_up_what_is_approved() {
 }
 
 #[test]
-fn explain_says_how_a_name_stands_to_the_lock() {
-    let place = replayed();
-    check(&place.run(&["lock", "."]), 0, &[]);
+fn explain_shows_the_lock_status() {
+    let workspace = replayed();
+    check(&workspace.run(&["lock", "."]), 0, &[]);
     let asked = ["explain", ".", "--tool", "echo", "--tool", "nothing"];
     check(
-        &place.run(&asked),
+        &workspace.run(&asked),
         0,
         &[
             "tool `echo` of server `demo` is shown as `echo`",
-            "  lock       it was approved; `--start` sees whether its server still says the same → `echo`\n",
+            "  lock       approved; `--start` compares it with the server → `echo`\n",
             "tool `nothing` of server `demo` is not shown: withheld",
-            "  lock       it was never approved → withheld\n",
+            "  lock       never approved → withheld\n",
         ],
     );
     check(
-        &place.run(&["explain", ".", "--tool", "echo", "--start"]),
+        &workspace.run(&["explain", ".", "--tool", "echo", "--start"]),
         0,
-        &["  lock       it is as it was approved → `echo`\n"],
+        &["  lock       unchanged since approval → `echo`\n"],
     );
-    pull_the_rug(&place);
+    change_echo(&workspace);
     let why = "its description is not what was approved";
     check(
-        &place.run(&["explain", ".", "--tool", "echo", "--start"]),
+        &workspace.run(&["explain", ".", "--tool", "echo", "--start"]),
         0,
         &["tool `echo` of server `demo` is not shown: withheld", &format!("  lock       {why} → withheld\n")],
     );
     check(
-        &place.run(&["explain", ".", "--tool", "echo", "--start", "--lock-policy", "warn"]),
+        &workspace.run(&["explain", ".", "--tool", "echo", "--start", "--lock-policy", "warn"]),
         0,
         &["is shown as `echo`", &format!("  lock       {why} → `echo`\n")],
     );
-    // Without a name, all that it offers.
-    let document = place.run(&["explain", ".", "--start", "--format", "json"]).json();
+    // Without a name, everything that the server offers is explained.
+    let document = workspace.run(&["explain", ".", "--start", "--format", "json"]).json();
     let decisions = document["decisions"].as_array().unwrap();
     let of = |list: &str, name: &str| {
         let found = decisions.iter().find(|it| it["list"] == list && it["original"] == name);
@@ -204,41 +205,38 @@ fn explain_says_how_a_name_stands_to_the_lock() {
         resources.clone().count() > 0 && resources.clone().all(|it| it["lock"]["state"] == "approved"),
         "{document}"
     );
-    let off = place.run(&["explain", ".", "--tool", "echo", "--lock-policy", "off", "--format", "json"]);
+    let off = workspace.run(&["explain", ".", "--tool", "echo", "--lock-policy", "off", "--format", "json"]);
     assert_eq!(off.json()["decisions"][0]["lock"], Value::Null);
 }
 
 #[test]
-fn doctor_says_what_would_be_withheld_and_what_to_do() {
-    let place = replayed();
+fn doctor_compares_with_the_lock_file() {
+    let workspace = replayed();
     let step = |arguments: &[&str]| {
-        let run = place.run(&[&["doctor", ".", "--format", "json"], arguments].concat());
+        let run = workspace.run(&[&["doctor", ".", "--format", "json"], arguments].concat());
         let steps = run.json()["servers"][0]["steps"].as_array().unwrap().clone();
         (run.code, steps.iter().find(|it| it["step"] == "lock").cloned().unwrap_or_default())
     };
     assert_eq!(step(&[]), (Some(0), Value::Null));
     assert_eq!(step(&["--locked"]).1["outcome"], "failed");
-    check(&place.run(&["lock", "."]), 0, &[]);
+    check(&workspace.run(&["lock", "."]), 0, &[]);
     let (code, sound) = step(&[]);
     assert_eq!((code, &sound["outcome"]), (Some(0), &json!("done")), "{sound}");
-    assert!(sound["message"].as_str().unwrap().starts_with("it is as it was approved: "), "{sound}");
-    pull_the_rug(&place);
+    assert!(sound["message"].as_str().unwrap().starts_with("unchanged since approval: "), "{sound}");
+    change_echo(&workspace);
     let (code, drifted) = step(&[]);
     assert_eq!((code, &drifted["outcome"]), (Some(0), &json!("doubtful")), "{drifted}");
     assert_eq!(
         drifted["message"],
-        "it is not as it was approved: tool `echo` is withheld: its description is not what was approved"
+        "changed since approval: tool `echo` is withheld: its description is not what was approved"
     );
     check(
-        &place.run(&["doctor", "."]),
+        &workspace.run(&["doctor", "."]),
         0,
-        &[
-            "! demo  it is not as it was approved: tool `echo`",
-            "`mcp-host lock --update SERVER` approves of it",
-        ],
+        &["! demo  changed since approval: tool `echo`", "`mcp-host lock --update SERVER` approves them"],
     );
     assert_eq!(step(&["--lock-policy", "off"]).1, Value::Null);
-    place.write(LOCK, "{}");
+    workspace.write(LOCK, "{}");
     let (code, wrong) = step(&[]);
     assert_eq!((code, &wrong["outcome"]), (Some(1), &json!("failed")), "{wrong}");
     assert!(wrong["message"].as_str().unwrap().contains("mcp.lock: line 1"), "{wrong}");

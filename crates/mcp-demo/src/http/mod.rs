@@ -1,8 +1,12 @@
-//! The server over HTTP, on loopback only: Streamable HTTP, and beside it what came before it ([`crate::sse`]) and
-//! WebSocket ([`crate::websocket`]).
+//! Serves over HTTP on a loopback address: Streamable HTTP, the older SSE transport ([`sse`]) and WebSocket
+//! ([`websocket`]).
 //!
-//! A browser's page must not reach it: besides the address, `Host` and `Origin` have to name this machine. Both eras
-//! share the path `/mcp`; the legacy one has sessions, each with a state of its own.
+//! Web pages of other origins are rejected: `Host` and `Origin` must name this machine. Both eras share the path `/mcp`;
+//! each legacy session has its own state.
+
+mod loopback;
+mod sse;
+mod websocket;
 
 use std::{future::Future, net::SocketAddr, sync::Arc};
 
@@ -13,17 +17,17 @@ use rmcp::transport::streamable_http_server::{
 use tokio::net::TcpListener;
 
 use crate::{
-    life::Life,
-    serve::{DemoError, Ended},
+    lifetime::Lifetime,
+    serve::{DemoError, ServeOutcome},
     server::Demo,
-    sse,
     state::State,
-    websocket::{self, Sockets},
 };
+
+use websocket::Sockets;
 
 const PATH: &str = "/mcp";
 
-/// A demo server that has its address and waits for [`HttpServer::serve`].
+/// A demo server that is bound to an address.
 #[derive(Debug)]
 pub struct HttpServer {
     listener: TcpListener,
@@ -31,7 +35,7 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Takes a loopback address; port 0 lets the system choose one, which [`HttpServer::address`] tells.
+    /// Binds to a loopback address. With port 0, the system chooses a port, see [`HttpServer::address`].
     pub async fn bind(address: SocketAddr) -> Result<HttpServer, DemoError> {
         if !address.ip().is_loopback() {
             return Err(DemoError::NotLoopback(address));
@@ -47,50 +51,50 @@ impl HttpServer {
         self.address
     }
 
-    /// The URL to write into a configuration.
+    /// The URL of Streamable HTTP.
     pub fn url(&self) -> String {
         format!("http://{}{PATH}", self.address)
     }
 
-    /// The URL for clients that know only HTTP with server-sent events, the transport of 2024-11-05.
+    /// The URL of HTTP with server-sent events, the transport of 2024-11-05.
     pub fn sse_url(&self) -> String {
         format!("http://{}{}", self.address, sse::PATH)
     }
 
-    /// The URL for clients that speak WebSocket.
+    /// The URL of WebSocket.
     pub fn websocket_url(&self) -> String {
         format!("ws://{}{}", self.address, websocket::PATH)
     }
 
     /// Serves until `shutdown` resolves or the tool `exit` is called.
     ///
-    /// After `shutdown` open streams and sockets are closed and running calls given up. After `exit`, or when the future is
-    /// dropped, only the listener is closed: open connections are left to the end of the runtime.
+    /// After `shutdown`, open streams and sockets are closed and running calls cancelled. After `exit`, or when the future
+    /// is dropped, only the listener is closed; open connections end with the runtime.
     pub async fn serve(
         self,
         shutdown: impl Future<Output = ()> + Send + 'static,
-    ) -> Result<Ended, DemoError> {
-        let life = Arc::new(Life::default());
+    ) -> Result<ServeOutcome, DemoError> {
+        let lifetime = Arc::new(Lifetime::default());
         let process = Arc::new(State::default());
-        let sockets = Sockets::new(self.address.ip(), Arc::clone(&process), Arc::clone(&life));
+        let sockets = Sockets::new(self.address.ip(), Arc::clone(&process), Arc::clone(&lifetime));
         let app = Router::new()
-            .route_service(PATH, service(self.address, process, Arc::clone(&life)))
-            .merge(sse::router(self.address, Arc::clone(&life)))
+            .route_service(PATH, service(self.address, process, Arc::clone(&lifetime)))
+            .merge(sse::router(self.address, Arc::clone(&lifetime)))
             .merge(sockets.route());
-        // Answers are small, and none may wait for the next.
+        // Responses are small; Nagle's algorithm would delay them.
         let listener = self.listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-        let stopping = Arc::clone(&life);
+        let stopping = Arc::clone(&lifetime);
         let served = axum::serve(listener, app).with_graceful_shutdown(async move {
             shutdown.await;
             stopping.end();
         });
         tokio::select! {
             biased;
-            // Open streams are not even closed: the end of the process does that, as a crash would.
-            code = life.exited() => Ok(Ended::Exited(code)),
-            res = served => {
+            // Open streams are not closed here, as in a crash.
+            code = lifetime.exited() => Ok(ServeOutcome::Exited(code)),
+            result = served => {
                 sockets.closed().await;
-                res.map(|()| Ended::Closed).map_err(DemoError::Http)
+                result.map(|()| ServeOutcome::Closed).map_err(DemoError::Http)
             }
         }
     }
@@ -99,17 +103,17 @@ impl HttpServer {
 fn service(
     address: SocketAddr,
     process: Arc<State>,
-    life: Arc<Life>,
+    lifetime: Arc<Lifetime>,
 ) -> StreamableHttpService<Demo, LocalSessionManager> {
     let hosts = ["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned(), address.ip().to_string()];
     let origins = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(hosts)
         .with_allowed_origins(origins)
-        .with_cancellation_token(life.token());
+        .with_cancellation_token(lifetime.token());
     let factory = move || {
         let session = Arc::new(State::default());
-        Ok(Demo::new(session, Arc::clone(&process), Arc::clone(&life)))
+        Ok(Demo::new(session, Arc::clone(&process), Arc::clone(&lifetime)))
     };
     StreamableHttpService::new(factory, Arc::default(), config)
 }

@@ -1,4 +1,4 @@
-//! The two prompts: one that takes nothing, and one with arguments.
+//! The two prompts, one without and one with arguments.
 
 use rmcp::{
     ErrorData,
@@ -10,7 +10,7 @@ use rmcp::{
 const HELLO: &str = "hello";
 const SUMMARISE: &str = "summarise";
 
-/// The prompts, always in the same order.
+/// The prompts, in a fixed order.
 pub(crate) fn list() -> Vec<Prompt> {
     let text = PromptArgument::new("text").with_description("What to summarise").with_required(true);
     let words = PromptArgument::new("words")

@@ -1,28 +1,28 @@
-//! The resources: a text, two binary ones, and a template that counts.
+//! The resources: a text, an image, a sound, and a template of numbers.
 
 use rmcp::{
     ErrorData,
     model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate},
 };
 
-use crate::media;
+use crate::content::media;
 
-/// The text that the tool `mixed` embeds and links to.
+/// The URI of the text that the tool `mixed` embeds and links to.
 pub(crate) const GREETING: &str = "demo://greeting";
-/// What stands in it.
+/// The content of [`GREETING`].
 pub(crate) const GREETING_TEXT: &str = "Hello from the demo server.\n";
 
 const PICTURE: &str = "demo://picture";
 const SOUND: &str = "demo://sound";
 const NUMBERS: &str = "demo://numbers/";
-const MOST_NUMBERS: u32 = 1000;
+const MAX_NUMBERS: u32 = 1000;
 
-/// The link to the greeting, also the first of the list.
+/// The greeting, the first resource of the list.
 pub(crate) fn greeting() -> Resource {
     Resource::new(GREETING, "greeting").with_description("A line of text").with_mime_type("text/plain")
 }
 
-/// The resources, always in the same order.
+/// The resources, in a fixed order.
 pub(crate) fn list() -> Vec<Resource> {
     vec![
         greeting(),
@@ -33,7 +33,7 @@ pub(crate) fn list() -> Vec<Resource> {
     ]
 }
 
-/// The one template.
+/// The resource templates.
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
     let numbers = ResourceTemplate::new("demo://numbers/{count}", "numbers")
         .with_description("The numbers from 1 to count, one a line; count is 1 to 1000")
@@ -41,7 +41,7 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
     vec![numbers]
 }
 
-/// What stands under a URI.
+/// The content of a resource.
 pub(crate) fn read(uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let contents = match uri {
         GREETING => ResourceContents::text(GREETING_TEXT, uri),
@@ -57,7 +57,7 @@ pub(crate) fn read(uri: &str) -> Result<ReadResourceResult, ErrorData> {
 
 fn numbers(uri: &str) -> Option<String> {
     let count: u32 = uri.strip_prefix(NUMBERS)?.parse().ok()?;
-    if !(1..=MOST_NUMBERS).contains(&count) {
+    if !(1..=MAX_NUMBERS).contains(&count) {
         return None;
     }
     Some((1..=count).map(|number| format!("{number}\n")).collect())

@@ -1,7 +1,7 @@
-//! Who is let in: only this machine, and no page that some browser shows.
+//! Restricts requests to this machine and rejects web pages of other origins.
 //!
-//! A browser sends `Host` and `Origin` whatever its page would like, so both have to name this machine, under a name or
-//! an address that no stranger can point here.
+//! A browser sends `Host` and `Origin` truthfully, so both must name this machine, by a name or address that another site
+//! cannot use (DNS rebinding).
 
 use std::net::IpAddr;
 
@@ -10,26 +10,24 @@ use axum::http::header::{HOST, ORIGIN};
 use axum::http::uri::Authority;
 
 /// Whether a request with these headers comes from this machine, to the server that listens at `own`.
-pub(crate) fn is_neighbour(headers: &HeaderMap, own: IpAddr) -> bool {
-    let text = |name| headers.get(name).and_then(|it| it.to_str().ok());
-    let is_here = |authority: &str| {
+pub(crate) fn is_local_request(headers: &HeaderMap, own: IpAddr) -> bool {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let is_local = |authority: &str| {
         let Ok(authority) = authority.parse::<Authority>() else { return false };
         let host = authority.host().trim_matches(['[', ']']);
         host.eq_ignore_ascii_case("localhost")
-            || host.parse::<IpAddr>().is_ok_and(|it| it.is_loopback() || it == own)
+            || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback() || address == own)
     };
-    let origin_is_here = match headers.contains_key(ORIGIN) {
-        false => true,
-        true => text(ORIGIN).and_then(|it| it.strip_prefix("http://")).is_some_and(is_here),
-    };
-    text(HOST).is_some_and(is_here) && origin_is_here
+    let has_local_origin = !headers.contains_key(ORIGIN)
+        || text(ORIGIN).and_then(|origin| origin.strip_prefix("http://")).is_some_and(is_local);
+    text(HOST).is_some_and(is_local) && has_local_origin
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Is a request with this `Host` and `Origin` (none where empty) from here?
+    /// Checks a request with this `Host` and `Origin`; an empty one is left out.
     #[track_caller]
     fn check(host: &str, origin: &str, want: bool) {
         let mut headers = HeaderMap::new();
@@ -39,11 +37,11 @@ mod tests {
             }
         }
         let own = "127.0.0.9".parse().unwrap();
-        assert_eq!(is_neighbour(&headers, own), want, "{host} {origin}");
+        assert_eq!(is_local_request(&headers, own), want, "{host} {origin}");
     }
 
     #[test]
-    fn only_this_machine_is_let_in() {
+    fn only_local_hosts_and_origins_are_accepted() {
         for host in ["127.0.0.1:8000", "localhost", "LOCALHOST:1", "[::1]:8000", "127.0.0.9:1"] {
             check(host, "", true);
         }

@@ -1,14 +1,14 @@
-//! The tools that answer at once and depend on nothing but their arguments.
+//! The tools `echo`, `add`, `fail`, `mixed` and `grow`, which depend only on their arguments.
 
 use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ResourceContents};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Fault, Nothing, text};
-use crate::{media, resources};
+use super::{NoArguments, ToolError, text};
+use crate::content::{media, resources};
 
-/// The longest text `grow` makes: past every limit a host may want to try, and still harmless.
-const MOST_BYTES: usize = 32 * 1024 * 1024;
+/// The maximum length of the text of `grow`: larger than the limits of hosts.
+const MAX_BYTES: usize = 32 * 1024 * 1024;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -17,7 +17,7 @@ pub(super) struct Echo {
     text: String,
 }
 
-pub(super) fn echo(arguments: Echo) -> Result<CallToolResponse, Fault> {
+pub(super) fn echo(arguments: Echo) -> Result<CallToolResponse, ToolError> {
     Ok(text(arguments.text))
 }
 
@@ -36,14 +36,14 @@ pub(super) struct Sum {
     sum: i64,
 }
 
-pub(super) fn add(arguments: Add) -> Result<CallToolResponse, Fault> {
+pub(super) fn add(arguments: Add) -> Result<CallToolResponse, ToolError> {
     let Some(sum) = arguments.a.checked_add(arguments.b) else {
-        return Err(Fault::tool("the sum does not fit into 64 bits"));
+        return Err(ToolError::tool("the sum does not fit into 64 bits"));
     };
     let structured = serde_json::json!(Sum { sum });
-    let mut res = CallToolResult::success(vec![ContentBlock::text(sum.to_string())]);
-    res.structured_content = Some(structured);
-    Ok(res.into())
+    let mut result = CallToolResult::success(vec![ContentBlock::text(sum.to_string())]);
+    result.structured_content = Some(structured);
+    Ok(result.into())
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -53,11 +53,11 @@ pub(super) struct Fail {
     message: String,
 }
 
-pub(super) fn fail(arguments: Fail) -> Result<CallToolResponse, Fault> {
-    Err(Fault::tool(arguments.message))
+pub(super) fn fail(arguments: Fail) -> Result<CallToolResponse, ToolError> {
+    Err(ToolError::tool(arguments.message))
 }
 
-pub(super) fn mixed(_arguments: Nothing) -> Result<CallToolResponse, Fault> {
+pub(super) fn mixed(_arguments: NoArguments) -> Result<CallToolResponse, ToolError> {
     let blocks = vec![
         ContentBlock::text("One block of each kind:"),
         ContentBlock::image(media::picture(), "image/png"),
@@ -76,11 +76,11 @@ pub(super) struct Grow {
     bytes: usize,
 }
 
-pub(super) fn grow(arguments: Grow) -> Result<CallToolResponse, Fault> {
-    if arguments.bytes > MOST_BYTES {
-        return Err(Fault::tool(format!("`bytes` is at most {MOST_BYTES}")));
+pub(super) fn grow(arguments: Grow) -> Result<CallToolResponse, ToolError> {
+    if arguments.bytes > MAX_BYTES {
+        return Err(ToolError::tool(format!("`bytes` is at most {MAX_BYTES}")));
     }
-    let mut res = "0123456789".repeat(arguments.bytes.div_ceil(10));
-    res.truncate(arguments.bytes);
-    Ok(text(res))
+    let mut digits = "0123456789".repeat(arguments.bytes.div_ceil(10));
+    digits.truncate(arguments.bytes);
+    Ok(text(digits))
 }

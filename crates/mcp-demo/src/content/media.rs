@@ -1,8 +1,8 @@
-//! The smallest picture and sound that decoders take, made here so that no file has to be shipped.
+//! A minimal image and a minimal sound, embedded so that no files are needed.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 
-/// A PNG of two by two pixels: a header, one compressed block of pixels, an end.
+/// A PNG image of two by two pixels.
 const PICTURE: [u8; 76] = [
     0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44, 0x52, 0x00,
     0x00, 0x00, 0x02, 0x00, 0x00, 0x00, 0x02, 0x08, 0x02, 0x00, 0x00, 0x00, 0xfd, 0xd4, 0x9a, 0x73, 0x00,
@@ -14,33 +14,33 @@ const PICTURE: [u8; 76] = [
 const RATE: u32 = 8000;
 const SAMPLES: u32 = 80;
 
-/// The picture, in base64.
+/// The PNG image in base64.
 pub(crate) fn picture() -> String {
     BASE64_STANDARD.encode(PICTURE)
 }
 
-/// Ten milliseconds of a square wave as a WAV file, in base64.
+/// Ten milliseconds of a square wave: a WAV file in base64.
 pub(crate) fn sound() -> String {
     BASE64_STANDARD.encode(wave())
 }
 
 fn wave() -> Vec<u8> {
-    let mut res = Vec::new();
-    res.extend(b"RIFF");
-    res.extend((36 + SAMPLES).to_le_bytes());
-    res.extend(b"WAVEfmt ");
-    res.extend(16u32.to_le_bytes());
-    // Plain samples, one channel.
-    res.extend([1, 0, 1, 0]);
-    res.extend(RATE.to_le_bytes());
-    // At one byte a sample, the rate is also the number of bytes in a second.
-    res.extend(RATE.to_le_bytes());
-    // One byte a frame, eight bits a sample.
-    res.extend([1, 0, 8, 0]);
-    res.extend(b"data");
-    res.extend(SAMPLES.to_le_bytes());
-    res.extend((0..SAMPLES).map(|at| if at % 20 < 10 { 0x60 } else { 0xa0 }));
-    res
+    let mut file = Vec::new();
+    file.extend(b"RIFF");
+    file.extend((36 + SAMPLES).to_le_bytes());
+    file.extend(b"WAVEfmt ");
+    file.extend(16u32.to_le_bytes());
+    // PCM, one channel.
+    file.extend([1, 0, 1, 0]);
+    file.extend(RATE.to_le_bytes());
+    // Bytes per second: one byte per sample.
+    file.extend(RATE.to_le_bytes());
+    // One byte per frame, eight bits per sample.
+    file.extend([1, 0, 8, 0]);
+    file.extend(b"data");
+    file.extend(SAMPLES.to_le_bytes());
+    file.extend((0..SAMPLES).map(|at| if at % 20 < 10 { 0x60 } else { 0xa0 }));
+    file
 }
 
 #[cfg(test)]
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sound_says_how_long_it_is() {
+    fn wav_header_has_the_length() {
         let wave = wave();
         assert_eq!(wave.len(), 44 + 80);
         assert_eq!(u32::from_le_bytes(wave[4..8].try_into().unwrap()) as usize, wave.len() - 8);

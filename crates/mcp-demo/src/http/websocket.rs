@@ -1,0 +1,139 @@
+//! WebSocket with the subprotocol `mcp`. Requests from other machines and from web pages of other origins are rejected.
+//!
+//! Internally, a socket is a pair of streams with one message per line, like standard input and output. Each socket has its
+//! own state for a legacy client; modern requests share the state of the process.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State as Shared;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::{Router, routing};
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::connection::Connection;
+use crate::http::loopback::is_local_request;
+use crate::lifetime::Lifetime;
+use crate::serve::serve;
+use crate::server::Demo;
+use crate::state::State;
+
+pub(crate) const PATH: &str = "/ws";
+
+/// The maximum number of open sockets.
+const MAX_SOCKETS: u32 = 64;
+
+/// The maximum size of a message, in bytes.
+const MAX_MESSAGE: usize = 4 << 20;
+
+/// The buffer between a socket and the server, in bytes per direction.
+const BUFFER: usize = 64 << 10;
+
+/// The timeout of a write to a client.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The timeout for closing sockets.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The open sockets of one server.
+#[derive(Clone)]
+pub(crate) struct Sockets {
+    permits: Arc<Semaphore>,
+    process: Arc<State>,
+    lifetime: Arc<Lifetime>,
+    /// The listening address.
+    own: IpAddr,
+}
+
+impl Sockets {
+    pub(crate) fn new(own: IpAddr, process: Arc<State>, lifetime: Arc<Lifetime>) -> Sockets {
+        Sockets { permits: Arc::new(Semaphore::new(MAX_SOCKETS as usize)), process, lifetime, own }
+    }
+
+    /// The route at [`PATH`].
+    pub(crate) fn route(&self) -> Router {
+        Router::new().route(PATH, routing::any(open)).with_state(self.clone())
+    }
+
+    /// Waits until all sockets are closed, at most [`CLOSE_TIMEOUT`]. No socket is opened afterwards.
+    pub(crate) async fn closed(&self) {
+        // Remaining sockets end with the process.
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.permits.acquire_many(MAX_SOCKETS)).await;
+        self.permits.close();
+    }
+}
+
+async fn open(Shared(sockets): Shared<Sockets>, headers: HeaderMap, upgrade: WebSocketUpgrade) -> Response {
+    if !is_local_request(&headers, sockets.own) {
+        return (StatusCode::FORBIDDEN, "the demo server is for this machine only").into_response();
+    }
+    let Ok(permit) = Arc::clone(&sockets.permits).try_acquire_owned() else {
+        return (StatusCode::SERVICE_UNAVAILABLE, "too many sockets are open").into_response();
+    };
+    upgrade
+        .protocols(["mcp"])
+        .max_message_size(MAX_MESSAGE)
+        .max_frame_size(MAX_MESSAGE)
+        .on_upgrade(move |socket| serve_socket(socket, sockets, permit))
+}
+
+/// Serves one client until it disconnects or the server ends. Holds a permit meanwhile.
+async fn serve_socket(socket: WebSocket, sockets: Sockets, _permit: OwnedSemaphorePermit) {
+    let lifetime = Arc::new(sockets.lifetime.for_session());
+    let (here, there) = tokio::io::duplex(BUFFER);
+    let (read, write) = tokio::io::split(there);
+    let demo = Demo::new(Arc::new(State::default()), sockets.process, Arc::clone(&lifetime));
+    let serving =
+        serve(demo, Connection::new(AsyncRwTransport::new_server(read, write), Arc::clone(&lifetime)));
+    let (lines, messages) = tokio::io::split(here);
+    let (mut sink, stream) = socket.split();
+    let code = tokio::select! {
+        biased;
+        // As in a crash: without a close frame.
+        _ = lifetime.exited() => return,
+        () = sockets.lifetime.ended() => close_code::AWAY,
+        code = forward_to_server(stream, messages) => code,
+        code = forward_to_client(lines, &mut sink) => code,
+        _ = serving => close_code::NORMAL,
+    };
+    let close_frame = Message::Close(Some(CloseFrame { code, reason: "".into() }));
+    let _ = tokio::time::timeout(CLOSE_TIMEOUT, sink.send(close_frame)).await;
+}
+
+/// Forwards messages as lines. Returns the code to close the socket with.
+async fn forward_to_server(mut stream: SplitStream<WebSocket>, mut messages: impl AsyncWrite + Unpin) -> u16 {
+    loop {
+        let mut line = match stream.next().await {
+            Some(Ok(Message::Text(text))) => text.as_str().to_owned(),
+            Some(Ok(Message::Binary(_))) => return close_code::UNSUPPORTED,
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
+            Some(Ok(Message::Close(_))) | None => return close_code::NORMAL,
+            Some(Err(_)) => return close_code::PROTOCOL,
+        };
+        // A line break between two JSON tokens would split the message.
+        line = line.replace(['\n', '\r'], " ");
+        line.push('\n');
+        if messages.write_all(line.as_bytes()).await.is_err() {
+            return close_code::NORMAL;
+        }
+    }
+}
+
+/// Forwards lines as messages. Returns the code to close the socket with.
+async fn forward_to_client(lines: impl AsyncRead + Unpin, sink: &mut SplitSink<WebSocket, Message>) -> u16 {
+    let mut lines = BufReader::new(lines).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let sent = tokio::time::timeout(WRITE_TIMEOUT, sink.send(Message::Text(line.into()))).await;
+        if !matches!(sent, Ok(Ok(()))) {
+            return close_code::POLICY;
+        }
+    }
+    close_code::NORMAL
+}
