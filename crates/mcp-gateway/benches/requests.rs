@@ -136,7 +136,7 @@ fn clients(count: usize) -> Outcome<()> {
         sessions: 2 * count,
         sessions_per_client: 2 * count,
         connections: 4 * count,
-        idle: IDLE,
+        idle_timeout: IDLE,
         ..Bounds::default()
     };
     let served = Served::bounded(bounds)?;

@@ -192,7 +192,7 @@ impl GatewayInner {
 
     /// Ends sessions, dialogs and pending calls that were unused for too long.
     pub(crate) fn remove_expired(&self, now: Instant) {
-        let idle = self.options.bounds.idle;
+        let idle = self.options.bounds.idle_timeout;
         for session in self.sessions.take_unused(now, idle) {
             tracing::info!(dialog = %session.dialog.id(), "an unused session is ended");
             self.end(&session);

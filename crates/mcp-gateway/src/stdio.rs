@@ -40,7 +40,7 @@ pub async fn serve_stdio(
     let (sender, messages) = message_channel(&gateway.options.bounds);
     let client_gone = CancellationToken::new();
     let mut writer = JoinSet::new();
-    writer.spawn(write(messages, output, gateway.options.bounds.send, client_gone.clone()));
+    writer.spawn(write(messages, output, gateway.options.bounds.send_timeout, client_gone.clone()));
     let client = StdioClient {
         gateway: Arc::clone(gateway),
         scope: Arc::new(gateway.options.scope.clone()),
@@ -67,7 +67,7 @@ pub async fn serve_stdio(
     drop(client);
     // Pending responses are written before the end.
     let written = async { while writer.join_next().await.is_some() {} };
-    if timeout(gateway.options.bounds.send, written).await.is_err() {
+    if timeout(gateway.options.bounds.send_timeout, written).await.is_err() {
         tracing::warn!("the client does not read its last responses");
     }
     writer.shutdown().await;
@@ -317,22 +317,24 @@ impl StdioClient {
         let session = self.gateway.start_stdio_session(self.principal.clone(), dialog, scope, handshake);
         session.open_stream(self.sender.clone());
         *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&session));
-        let mut watching = ChangeWatcher::new(&self.gateway, &self.scope);
+        let mut watcher = ChangeWatcher::new(&self.gateway, &self.scope);
         let sender = self.sender.clone();
         tasks.spawn(async move {
             loop {
-                let told = match watching.next(&session.known_lists).await {
+                let notifications = match watcher.next(&session.known_lists).await {
                     Change::Lists(changed) => {
                         changed.iter().map(|it| response::notification(it.method(), "{}")).collect()
                     }
                     Change::Server(event) => {
                         let Session { subscriptions, dialog, .. } = &*session;
-                        let told =
+                        let notification =
                             session_notification(&event, subscriptions, dialog.id(), session.log_level());
-                        Vec::from_iter(told.map(|(method, params)| response::notification(&method, &params)))
+                        Vec::from_iter(
+                            notification.map(|(method, params)| response::notification(&method, &params)),
+                        )
                     }
                 };
-                for message in told {
+                for message in notifications {
                     if sender.send_response(message).await.is_err() {
                         return;
                     }
@@ -345,15 +347,15 @@ impl StdioClient {
     /// Sends change notifications until the request is cancelled.
     async fn listen(&self, caller: &Caller, request: &Request) -> Result<Bytes, RpcError> {
         let mut subscription = SubscriptionRequest::read(request)?;
-        let accepted = self.gateway.subscribe_all(caller, request, &subscription.updates).await;
+        let accepted = self.gateway.subscribe_all(caller, request, &subscription.resource_uris).await;
         let subscribed = ResourceSubscriptions::of(accepted);
-        subscription.updates = subscribed.uris();
-        let told = Mutex::new(KnownLists::of(&self.gateway.listing(&caller.scope)));
-        let mut watching = ChangeWatcher::new(&self.gateway, &caller.scope);
+        subscription.resource_uris = subscribed.uris();
+        let known_lists = Mutex::new(KnownLists::of(&self.gateway.listing(&caller.scope)));
+        let mut watcher = ChangeWatcher::new(&self.gateway, &caller.scope);
         let client_gone = |_| RpcError::new(code::INTERNAL_ERROR, "the client has no open stream");
         self.sender.send_response(subscription.acknowledgement()).await.map_err(client_gone)?;
         loop {
-            let messages: Vec<Bytes> = match watching.next(&told).await {
+            let messages: Vec<Bytes> = match watcher.next(&known_lists).await {
                 Change::Lists(changed) => changed
                     .into_iter()
                     .filter(|it| subscription.includes(*it))

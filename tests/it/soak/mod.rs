@@ -151,7 +151,7 @@ async fn run_once(size: Size, course: RunPurpose) -> Vec<usize> {
     let following = host.follow(field.follow()).await;
     field.runs(&host).await;
 
-    let bounds = Bounds { idle: IDLE, ..Bounds::default() };
+    let bounds = Bounds { idle_timeout: IDLE, ..Bounds::default() };
     let gateway = Gateway::new(Arc::clone(&host), GatewayOptions { bounds, ..GatewayOptions::default() });
     let address = "127.0.0.1:0".parse().unwrap();
     let server = HttpServer::bind(address, gateway.clone(), HttpOptions::default()).await.unwrap();

@@ -122,7 +122,7 @@ pub(super) async fn serve_http2(
     app: Arc<AppState>,
     state: Arc<ConnectionState>,
 ) -> hyper::Result<()> {
-    let flow_control = Arc::new(FlowControl::new(app.bounds().send));
+    let flow_control = Arc::new(FlowControl::new(app.bounds().send_timeout));
     let service = service_fn(|request| {
         let stream = Connection::http2_stream(Arc::clone(&app), Arc::clone(&state));
         let active = ActiveRequest::new(Arc::new(stream));

@@ -55,12 +55,12 @@ pub(super) fn get(app: &AppState, server: Option<&str>, head: &Parts) -> Respons
     let last_event = text(&head.headers, &LAST_EVENT_ID).and_then(|id| id.parse().ok());
     let (sender, messages) = message_channel(app.bounds());
     let replaced = session.open_stream(sender.clone());
-    let watching = ChangeWatcher::new(&app.gateway, &session.scope);
+    let watcher = ChangeWatcher::new(&app.gateway, &session.scope);
     let sent = session.event_log.resume(last_event);
     let state = SessionStream {
         session,
         messages,
-        watching,
+        watcher,
         sent,
         sender,
         replaced,
@@ -76,7 +76,7 @@ pub(super) fn get(app: &AppState, server: Option<&str>, head: &Parts) -> Respons
 struct SessionStream {
     session: Arc<Session>,
     messages: MessageReceiver,
-    watching: ChangeWatcher,
+    watcher: ChangeWatcher,
     /// The last event that was sent.
     sent: EventId,
     /// The sender of `messages`, which identifies this stream to the session.
@@ -97,7 +97,7 @@ impl SessionStream {
             return Some(if has_ids { sse::start(self.sent) } else { sse::keep_alive() });
         }
         loop {
-            let SessionStream { session, messages, watching, replaced, .. } = self;
+            let SessionStream { session, messages, watcher, replaced, .. } = self;
             if session.ended.is_cancelled() || replaced.is_cancelled() {
                 return None;
             }
@@ -111,7 +111,7 @@ impl SessionStream {
                 () = replaced.cancelled() => return None,
                 Some(message) = messages.next() => session.event_log.append(message),
                 () = session.event_log.appended() => {}
-                news = watching.next(&session.known_lists) => log_news(session, news),
+                change = watcher.next(&session.known_lists) => log_change(session, change),
                 () = sleep(sse::KEEP_ALIVE) => return Some(sse::keep_alive()),
             }
         }
@@ -119,9 +119,9 @@ impl SessionStream {
 }
 
 /// Adds the notifications about a change to the event log.
-fn log_news(session: &Session, news: Change) {
+fn log_change(session: &Session, change: Change) {
     let Session { subscriptions, dialog, event_log, .. } = session;
-    match news {
+    match change {
         Change::Lists(changed) => {
             changed
                 .iter()

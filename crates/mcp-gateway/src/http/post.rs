@@ -54,7 +54,7 @@ async fn read_body(connection: &Connection, body: IncomingBody) -> Result<Bytes,
         let response = refusal(status, None, &invalid_request(message));
         with_header(response, header::CONNECTION, HeaderValue::from_static("close"))
     };
-    match connection.timer().timeout(bounds.receive, reading).await {
+    match connection.timer().timeout(bounds.receive_timeout, reading).await {
         Some(Ok(body)) => Ok(body),
         Some(Err(BodyError::TooLarge)) => {
             let message = format!("a message may have {} bytes", bounds.message_bytes);

@@ -122,10 +122,11 @@ impl HttpServer {
     /// Dropping the future closes all connections at once. SessionRegistry and dialogs then end with the gateway.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) {
         let HttpServer { listener, address: _, app, tls } = self;
-        let Bounds { idle, connections: max_connections, .. } = *app.bounds();
+        let Bounds { idle_timeout, connections: max_connections, .. } = *app.bounds();
         let permits = Arc::new(Semaphore::new(max_connections));
         let mut connections = JoinSet::new();
-        let mut sweep = interval((idle / 4).clamp(Duration::from_millis(100), Duration::from_secs(60)));
+        let mut sweep =
+            interval((idle_timeout / 4).clamp(Duration::from_millis(100), Duration::from_secs(60)));
         sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
         tokio::pin!(shutdown);
         loop {
@@ -176,7 +177,7 @@ async fn serve_connection(
     // Responses are small; none may wait for the next.
     let _ = stream.set_nodelay(true);
     let state = Arc::<ConnectionState>::default();
-    let Bounds { receive, send, .. } = *app.bounds();
+    let Bounds { receive_timeout: receive, send_timeout: send, .. } = *app.bounds();
     let counters = Arc::clone(&app.gateway.counters);
     let stream = TimedStream::new(stream, TimeLimits { receive, send }, counters, Arc::clone(&state));
     let counters = Arc::clone(&app.gateway.counters);

@@ -32,18 +32,18 @@ pub(super) async fn listen(
         Ok(subscription) => subscription,
         Err(error) => return refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error),
     };
-    let told = Mutex::new(KnownLists::of(&app.gateway.listing(&caller.scope)));
-    let watching = ChangeWatcher::new(&app.gateway, &caller.scope);
-    let agreed = app.gateway.subscribe_all(&caller, request, &subscription.updates).await;
-    let subscribed = ResourceSubscriptions::of(agreed);
-    subscription.updates = subscribed.uris();
+    let known_lists = Mutex::new(KnownLists::of(&app.gateway.listing(&caller.scope)));
+    let watcher = ChangeWatcher::new(&app.gateway, &caller.scope);
+    let accepted = app.gateway.subscribe_all(&caller, request, &subscription.resource_uris).await;
+    let subscribed = ResourceSubscriptions::of(accepted);
+    subscription.resource_uris = subscribed.uris();
     let state = SubscriptionStream {
         id: request.id.clone(),
         queued: vec![subscription.acknowledgement()],
         subscription,
         subscribed,
-        told,
-        watching,
+        known_lists,
+        watcher,
         shutdown: app.shutdown.clone(),
         is_over: false,
         _held: held,
@@ -58,8 +58,8 @@ struct SubscriptionStream<H> {
     id: RawJson,
     subscription: SubscriptionRequest,
     subscribed: ResourceSubscriptions,
-    told: Mutex<KnownLists>,
-    watching: ChangeWatcher,
+    known_lists: Mutex<KnownLists>,
+    watcher: ChangeWatcher,
     /// Messages to send, the next one last.
     queued: Vec<Bytes>,
     shutdown: CancellationToken,
@@ -83,7 +83,7 @@ impl<H> SubscriptionStream<H> {
                     self.is_over = true;
                     queued.push(protocol::response::result(&self.id, subscription.end_result().as_bytes()));
                 }
-                news = self.watching.next(&self.told) => match news {
+                change = self.watcher.next(&self.known_lists) => match change {
                     Change::Lists(changed) => {
                         let changed = changed.into_iter().rev().filter(|list| subscription.includes(*list));
                         queued.extend(changed.map(|list| subscription.list_changed(list)));

@@ -12,7 +12,7 @@ pub struct Bounds {
     /// The same for one token.
     pub sessions_per_client: usize,
     /// How long a session or a dialog may be unused before it ends.
-    pub idle: Duration,
+    pub idle_timeout: Duration,
     /// Maximum number of concurrent requests of a session, or of a token without sessions. All sessions of a token
     /// together may have twice as many.
     pub requests_per_client: usize,
@@ -30,11 +30,11 @@ pub struct Bounds {
     /// The same in bytes.
     pub queue_bytes: usize,
     /// Time limit for the head of a request, and for its body.
-    pub receive: Duration,
+    pub receive_timeout: Duration,
     /// How long a client may take nothing of what is sent to it.
-    pub send: Duration,
+    pub send_timeout: Duration,
     /// How long a client may take to answer a server request.
-    pub answer: Duration,
+    pub server_request_timeout: Duration,
 }
 
 impl Default for Bounds {
@@ -46,7 +46,7 @@ impl Default for Bounds {
             message_bytes: 4 * 1024 * 1024,
             sessions: 1024,
             sessions_per_client: 256,
-            idle: Duration::from_secs(30 * 60),
+            idle_timeout: Duration::from_secs(30 * 60),
             requests_per_client: 256,
             requests: 4096,
             pending_inputs_per_client: 16,
@@ -54,9 +54,9 @@ impl Default for Bounds {
             held_bytes: 256 * 1024 * 1024,
             queue_messages: 1024,
             queue_bytes: 16 * 1024 * 1024,
-            receive: Duration::from_secs(30),
-            send: Duration::from_secs(30),
-            answer: Duration::from_secs(600),
+            receive_timeout: Duration::from_secs(30),
+            send_timeout: Duration::from_secs(30),
+            server_request_timeout: Duration::from_secs(600),
         }
     }
 }

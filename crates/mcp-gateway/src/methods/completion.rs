@@ -89,8 +89,8 @@ impl RequestContext<'_> {
             session.set_log_level(level);
             // Servers send at the lowest level of all sessions; the gateway filters for each session.
             let lowest = self.gateway.sessions.lowest_level().map_or(level, |it| it.min(level));
-            let told = self.gateway.host.set_log_level(lowest);
-            if tokio::time::timeout(LOG_LEVEL_WAIT, told).await.is_err() {
+            let accepted = self.gateway.host.set_log_level(lowest);
+            if tokio::time::timeout(LOG_LEVEL_WAIT, accepted).await.is_err() {
                 tracing::debug!("not all servers have accepted the log level in time");
             }
         }

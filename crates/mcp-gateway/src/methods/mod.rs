@@ -71,7 +71,7 @@ impl GatewayInner {
         if !may_ask {
             return self.handle_boxed(&caller, &request).await;
         }
-        let wait = self.options.bounds.answer;
+        let wait = self.options.bounds.server_request_timeout;
         let state = request.params.text("requestState").filter(|it| PendingInputs::is_ours(it));
         let principal = caller.principal.clone();
         if let Some(state) = state {
@@ -319,7 +319,7 @@ impl RequestContext<'_> {
     fn upstream_caller(&self) -> Arc<mcp_transport::Caller> {
         let Caller { features, sender, session, owner, .. } = self.caller;
         let supported = features.supported_requests();
-        let limit = self.gateway.options.bounds.answer;
+        let limit = self.gateway.options.bounds.server_request_timeout;
         let raw_requests: Option<Arc<dyn RawRequestHandler>> = match (session, &self.input_requests) {
             (Some(session), _) => {
                 let (session, sender) = (Arc::clone(session), sender.clone());

@@ -20,7 +20,7 @@ pub(crate) struct SubscriptionRequest {
     tools: bool,
     prompts: bool,
     resources: bool,
-    pub(crate) updates: Vec<String>,
+    pub(crate) resource_uris: Vec<String>,
 }
 
 impl SubscriptionRequest {
@@ -49,7 +49,7 @@ impl SubscriptionRequest {
             tools: notifications.tools_list_changed,
             prompts: notifications.prompts_list_changed,
             resources: notifications.resources_list_changed,
-            updates: notifications.resource_subscriptions,
+            resource_uris: notifications.resource_subscriptions,
         })
     }
 
@@ -71,8 +71,8 @@ impl SubscriptionRequest {
         ];
         let wanted = lists.into_iter().filter(|(_, wanted)| *wanted);
         let mut agreed: Vec<String> = wanted.map(|(name, _)| format!(r#""{name}":true"#)).collect();
-        if !self.updates.is_empty() {
-            let uris: Vec<String> = self.updates.iter().map(|it| response::text(it)).collect();
+        if !self.resource_uris.is_empty() {
+            let uris: Vec<String> = self.resource_uris.iter().map(|it| response::text(it)).collect();
             agreed.push(format!(r#""resourceSubscriptions":[{}]"#, uris.join(",")));
         }
         let params = format!(r#"{{{},"notifications":{{{}}}}}"#, self.meta(), agreed.join(","));
@@ -126,7 +126,7 @@ mod tests {
         );
         assert!(wanted.includes(ListChange::Tools) && !wanted.includes(ListChange::Prompts));
         assert!(wanted.resource_updated("f:x").ends_with(br#","uri":"f:x"}}"#));
-        assert!(SubscriptionRequest::read(&request("{}")).unwrap().updates.is_empty());
+        assert!(SubscriptionRequest::read(&request("{}")).unwrap().resource_uris.is_empty());
         let many =
             format!(r#"{{"notifications":{{"resourceSubscriptions":[{}"x"]}}}}"#, "\"x\",".repeat(256));
         assert!(SubscriptionRequest::read(&request(&many)).is_err());

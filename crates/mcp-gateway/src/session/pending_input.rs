@@ -253,8 +253,9 @@ mod tests {
         let first = pending_inputs.advance(call(), &ann, wait).await.unwrap();
         let state_of_it = state(&first);
         let answers = json(r#"{"input-1":{"roots":[]},"other":1}"#);
-        let take =
-            |state: &str, who: &Principal, answers| pending_inputs.take(state, who, answers, Instant::now());
+        let take = |state: &str, client: &Principal, answers| {
+            pending_inputs.take(state, client, answers, Instant::now())
+        };
         assert!(take(&state_of_it, &bob, Some(&answers)).is_err());
         assert!(take(&format!("{state_of_it}0"), &ann, Some(&answers)).is_err());
 

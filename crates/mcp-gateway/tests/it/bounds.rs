@@ -11,7 +11,7 @@ use crate::support::{TestGateway, initialize, until};
 
 #[tokio::test]
 async fn vanished_clients_leave_no_sessions_or_leases() {
-    let bounds = Bounds { idle: Duration::from_millis(300), ..Bounds::default() };
+    let bounds = Bounds { idle_timeout: Duration::from_millis(300), ..Bounds::default() };
     let world = TestGateway::bounded(bounds).await;
     let before = world.site.open();
     let mut streams = Vec::new();
@@ -42,7 +42,7 @@ async fn vanished_clients_leave_no_sessions_or_leases() {
 
 #[tokio::test]
 async fn client_that_does_not_read_blocks_no_other_client() {
-    let bounds = Bounds { send: Duration::from_millis(500), ..Bounds::default() };
+    let bounds = Bounds { send_timeout: Duration::from_millis(500), ..Bounds::default() };
     let world = TestGateway::bounded(bounds).await;
     let mut deaf = Vec::new();
     for _ in 0..8 {
@@ -77,7 +77,7 @@ async fn oversized_and_slow_requests_are_refused() {
     let bounds = Bounds {
         message_bytes: 2000,
         requests_per_client: 1,
-        receive: Duration::from_millis(300),
+        receive_timeout: Duration::from_millis(300),
         ..Bounds::default()
     };
     let world = TestGateway::bounded(bounds).await;

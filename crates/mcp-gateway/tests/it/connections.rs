@@ -184,7 +184,8 @@ async fn http_1_0_is_served() {
 #[tokio::test]
 async fn idle_connection_is_closed_and_running_request_is_not() {
     let world =
-        TestGateway::bounded(Bounds { receive: Duration::from_millis(400), ..Bounds::default() }).await;
+        TestGateway::bounded(Bounds { receive_timeout: Duration::from_millis(400), ..Bounds::default() })
+            .await;
     let session = world.initialize(&[]).await;
     let own = format!("mcp-session-id: {session}\r\n");
     let mut stream = TcpStream::connect(world.address).await.unwrap();

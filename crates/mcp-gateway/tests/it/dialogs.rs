@@ -60,7 +60,7 @@ async fn without_dialog_only_shared_servers_are_listed() {
 
 #[tokio::test]
 async fn unused_sessions_and_dialogs_end() {
-    let bounds = Bounds { idle: Duration::from_millis(200), ..Bounds::default() };
+    let bounds = Bounds { idle_timeout: Duration::from_millis(200), ..Bounds::default() };
     let world = TestGateway::bounded(bounds).await;
     let before = world.site.open();
     let session = world.initialize(&[]).await;

@@ -127,8 +127,8 @@ async fn without() {
 
 #[tokio::test]
 async fn client_that_does_not_read_is_ended() {
-    let send = std::time::Duration::from_millis(300);
-    let pipe = Pipe::bounded(Bounds { send, requests_per_client: 4, ..Bounds::default() }).await;
+    let send_timeout = std::time::Duration::from_millis(300);
+    let pipe = Pipe::bounded(Bounds { send_timeout, requests_per_client: 4, ..Bounds::default() }).await;
     let Pipe { mut write, lines, serving, site: _site } = pipe;
     write.write_all(format!("{}\n", initialize("2025-06-18")).as_bytes()).await.unwrap();
     let writing = async {

@@ -205,7 +205,7 @@ async fn reset_http2_stream_cancels_its_stateless_request() {
 
 #[tokio::test]
 async fn http2_client_without_window_is_disconnected() {
-    let bounds = Bounds { send: Duration::from_millis(400), ..Bounds::default() };
+    let bounds = Bounds { send_timeout: Duration::from_millis(400), ..Bounds::default() };
     let mut http2 = Http2::connect(bounds, Some(1000)).await;
     let session = http2.post(&[], initialize("2025-11-25")).await.unwrap().session.unwrap();
     let request = Request::post("https://localhost/mcp")

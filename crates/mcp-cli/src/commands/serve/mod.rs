@@ -223,7 +223,7 @@ async fn serve(
             return Err(ServeFailure::new(host::unknown_server(server.as_str(), &names)));
         }
     }
-    let bounds = Bounds { idle, ..Bounds::default() };
+    let bounds = Bounds { idle_timeout: idle, ..Bounds::default() };
     let options = GatewayOptions { scope, gateway_resources, bounds, ..GatewayOptions::default() };
     let gateway = Gateway::new(Arc::clone(host), options);
     let served = async {

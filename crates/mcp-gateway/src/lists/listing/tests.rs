@@ -71,7 +71,7 @@ fn empty_list_has_one_page() {
     let resources = page(&listing, ListKind::Resources, None).unwrap();
     assert!(resources.starts_with(r#""resources":[{"uri":"mcp-host://problems","name":"problems","#));
     assert!(listing.is_empty());
-    // Who sees a part is not told of the rest.
+    // A filtered scope shows no resources of the gateway.
     let part = Scope { views: vec![ViewFilter::default()], ..Scope::default() };
     let listing = Listing::build(definitions, &Catalog::empty(), &part, |_| true);
     assert_eq!(page(&listing, ListKind::Resources, None).unwrap(), "\"resources\":[]");
