@@ -1,37 +1,37 @@
-//! What kind of mistake or failure something is: the word before the colon, which is a contract.
+//! Error kinds and severities. Their printed names are part of the public contract.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// The kind of an error. A rendered error is `<kind>: <message>`, and the words are those of the sources'
-/// contracts (HD-060 to HD-065, HD-090, HD-092), followed by our own two.
+/// The kind of an error. A rendered error is `<kind>: <message>`. The printed names are those of the sources'
+/// contracts (HD-060 to HD-065, HD-090, HD-092), and two of our own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// `ConfigError`: the configuration as a whole, or its environment, is wrong.
+    /// `ConfigError`: the configuration as a whole, or its environment, is invalid.
     Config,
-    /// `MCPConfigError`: what was written about an MCP server is wrong.
+    /// `MCPConfigError`: the entry of an MCP server is invalid.
     McpConfig,
-    /// A field that the chosen transport needs is missing; renders as `MCPConfigError`.
+    /// A field that the transport requires is missing; printed as `MCPConfigError`.
     MissingTransportField,
-    /// `ValidationError`: a key is missing, unknown or given twice, a value has the wrong type or is empty.
+    /// `ValidationError`: a key is missing, unknown or duplicated, or a value is empty or of the wrong type.
     Validation,
-    /// `MCPConnectionError`: the server could not be reached, or was lost.
+    /// `MCPConnectionError`: the server could not be reached, or the connection was lost.
     Connection,
-    /// `MCPTimeoutError`: the server did not answer in time.
+    /// `MCPTimeoutError`: the server did not respond in time.
     Timeout,
-    /// `MCPProtocolError`: the server answered with an error, or with something that is no MCP.
+    /// `MCPProtocolError`: the server responded with an error, or with something that is not MCP.
     Protocol,
-    /// `MCPToolNotFoundError`: there is no such tool.
+    /// `MCPToolNotFoundError`: the tool does not exist.
     ToolNotFound,
-    /// `MCPToolError`: the tool ran and said that it failed (`isError`).
+    /// `MCPToolError`: the tool ran and reported a failure (`isError`).
     Tool,
-    /// `MCPOutcomeUnknownError`: the answer was lost, and the call may or may not have run.
+    /// `MCPOutcomeUnknownError`: the response was lost; the call may or may not have run.
     OutcomeUnknown,
 }
 
 impl ErrorKind {
-    /// The kind as it is printed.
+    /// Returns the printed name.
     pub fn as_str(self) -> &'static str {
         match self {
             ErrorKind::Config => "ConfigError",
@@ -46,7 +46,7 @@ impl ErrorKind {
         }
     }
 
-    /// The kind that this one is a special case of (HD-090, HD-092).
+    /// Returns the more general kind, if there is one (HD-090, HD-092).
     pub fn parent(self) -> Option<ErrorKind> {
         match self {
             ErrorKind::McpConfig => Some(ErrorKind::Config),
@@ -62,9 +62,9 @@ impl ErrorKind {
         }
     }
 
-    /// Is this kind `other`, or a special case of it?
+    /// Returns whether this kind is `other` or a special case of it.
     pub fn is_a(self, other: ErrorKind) -> bool {
-        self == other || self.parent().is_some_and(|it| it.is_a(other))
+        self == other || self.parent().is_some_and(|parent| parent.is_a(other))
     }
 }
 
@@ -80,14 +80,14 @@ impl Serialize for ErrorKind {
     }
 }
 
-/// How bad something is, worst first.
+/// A severity, worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Something does not work.
     Error,
-    /// Something works, but perhaps not as meant.
+    /// Something works, but perhaps not as intended.
     Warning,
-    /// Worth knowing.
+    /// Information.
     Info,
 }
 
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hd_090_hd_092_kinds_form_the_data_models_tree() {
+    fn hd_090_hd_092_error_kinds_form_a_tree() {
         assert!(ErrorKind::Timeout.is_a(ErrorKind::Connection));
         assert!(ErrorKind::MissingTransportField.is_a(ErrorKind::McpConfig));
         assert!(ErrorKind::MissingTransportField.is_a(ErrorKind::Config));

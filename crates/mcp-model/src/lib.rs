@@ -1,9 +1,9 @@
-//! The nouns of an MCP host.
+//! The shared types of an MCP host. Values only: no I/O, no clock, no async.
 //!
-//! Every other crate of the workspace speaks in these types: a server as it was written ([`ServerSpec`]) and as it is
-//! reached ([`Endpoint`]), what it offers ([`Tool`], [`Prompt`], [`Resource`]), what a call brings ([`CallResult`]),
-//! and the kinds of failure ([`ErrorKind`]). They are values: nothing here reads a file, waits, or asks the time, and JSON
-//! that is only carried stays bytes ([`RawJson`]).
+//! The other crates of the workspace exchange these types: a server as its configuration describes it
+//! ([`ServerSpec`]) and as it is reached ([`Endpoint`]), what it offers ([`Tool`], [`Prompt`], [`Resource`]), the
+//! result of a call ([`CallResult`]), and the kinds of errors ([`ErrorKind`]). JSON that is only forwarded stays
+//! bytes ([`RawJson`]).
 //!
 //! ```
 //! use mcp_model::{RawJson, read_tools};

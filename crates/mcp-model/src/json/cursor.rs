@@ -1,6 +1,7 @@
-//! A walk over JSON text, value by value: each is read once, as what it should be, and its place in the text is known.
+//! A cursor over JSON text that reads each value once, typed, and knows its position.
 //!
-//! serde_json reads the values, and what is passed over; here are the marks between the members of the outermost ones.
+//! serde_json reads and skips the values; this module reads the punctuation between the members of the outermost
+//! containers.
 
 use std::borrow::Cow;
 
@@ -10,10 +11,10 @@ use serde_json::{Deserializer, Error};
 
 use crate::json::raw::string_text;
 
-/// A place in a JSON text, and the way on from there.
+/// A position in a JSON text.
 ///
-/// Each value is read where it stands, so that a text is looked at once. What is wrong with one is said where the cursor comes
-/// to it; the positions in serde_json's messages begin at the value that was being read.
+/// Each value is read in place, so the text is scanned once. An error is reported when the cursor reaches it;
+/// positions in serde_json's messages are relative to the value that was being read.
 ///
 /// ```
 /// use mcp_model::JsonCursor;
@@ -35,33 +36,33 @@ use crate::json::raw::string_text;
 pub struct JsonCursor<'a> {
     text: &'a str,
     at: usize,
-    /// An object or a list was begun, and none of its members was read.
+    /// A container was opened, and none of its members was read.
     is_begun: bool,
 }
 
-/// A JSON value that a cursor has passed over.
+/// The text of a JSON value that a [`JsonCursor`] has skipped.
 #[derive(Debug, Clone, Copy)]
 pub struct JsonSlice<'a>(&'a str);
 
 impl<'a> JsonSlice<'a> {
-    /// Its text.
+    /// Returns the JSON text.
     pub fn as_str(self) -> &'a str {
         self.0
     }
 
-    /// The text of a JSON string, `None` for any other value.
+    /// Returns the decoded text of a JSON string, and `None` for any other value.
     pub fn to_text(self) -> Option<Cow<'a, str>> {
         string_text(self.0)
     }
 }
 
 impl<'a> JsonCursor<'a> {
-    /// At the beginning of a text.
+    /// Creates a cursor at the start of `text`.
     pub fn new(text: &'a str) -> JsonCursor<'a> {
         JsonCursor { text, at: 0, is_begun: false }
     }
 
-    /// Begins an object (`{`) or a list (`[`). Fails where none does.
+    /// Enters an object (`{`) or a list (`[`). Fails if there is none at this position.
     pub(crate) fn begin_container(&mut self, mark: u8) -> Result<(), Error> {
         if self.peek_byte() != Some(mark) {
             return Err(Error::custom(format_args!("expected `{}`", char::from(mark))));
@@ -71,7 +72,8 @@ impl<'a> JsonCursor<'a> {
         Ok(())
     }
 
-    /// Is there another member of what was begun? Goes to it, or behind the end, which is `}` or `]`.
+    /// Moves to the next member of the current container and returns true, or moves past its `end` (`}` or `]`) and
+    /// returns false.
     pub(crate) fn next_element(&mut self, end: u8) -> Result<bool, Error> {
         let is_first = std::mem::take(&mut self.is_begun);
         let next = self.peek_byte();
@@ -84,13 +86,13 @@ impl<'a> JsonCursor<'a> {
                 return Err(Error::custom(format_args!("expected `,` or `{}`", char::from(end))));
             }
             self.at += 1;
-            // What is read next begins at its first byte.
+            // The next value begins at its first byte.
             self.peek_byte();
         }
         Ok(true)
     }
 
-    /// The next member's name, up to the value; `None` behind the end of the object.
+    /// Reads the name of the next member and moves to its value. Returns `None` after the end of the object.
     pub(crate) fn next_key(&mut self) -> Result<Option<Cow<'a, str>>, Error> {
         if !self.next_element(b'}')? {
             return Ok(None);
@@ -106,10 +108,10 @@ impl<'a> JsonCursor<'a> {
         Ok(Some(key))
     }
 
-    /// The name that stands here, where it is as most are: without escapes.
+    /// Reads a name without escapes, the common case.
     fn unescaped_key(&mut self) -> Option<&'a str> {
         let rest = self.text.as_bytes()[self.at..].strip_prefix(b"\"")?;
-        let length = rest.iter().position(|it| matches!(it, b'"' | b'\\' | 0..0x20))?;
+        let length = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
         if rest[length] != b'"' {
             return None;
         }
@@ -118,8 +120,7 @@ impl<'a> JsonCursor<'a> {
         self.text.get(start..start + length)
     }
 
-    /// Reads the object that stands here: `member` is given each name, and reads the value, all of it and nothing else.
-    /// Fails where it reads none.
+    /// Reads an object. `member` receives each name and must read exactly the value. Fails if it reads nothing.
     pub fn read_object(
         &mut self,
         mut member: impl FnMut(Cow<'a, str>, &mut JsonCursor<'a>) -> Result<(), Error>,
@@ -136,7 +137,7 @@ impl<'a> JsonCursor<'a> {
         Ok(JsonSlice(&self.text[start..self.at]))
     }
 
-    /// The value that stands here. Where it is no `T` nothing is passed over.
+    /// Reads the value as `T`. On an error the cursor does not move.
     pub fn read_value<T: Deserialize<'a>>(&mut self) -> Result<T, Error> {
         let mut deserializer = Deserializer::from_str(&self.text[self.at..]);
         let value = T::deserialize(&mut deserializer)?;
@@ -144,7 +145,7 @@ impl<'a> JsonCursor<'a> {
         Ok(value)
     }
 
-    /// Passes over the value that stands here, whatever it is.
+    /// Skips the value, whatever its type.
     pub fn skip_value(&mut self) -> Result<JsonSlice<'a>, Error> {
         self.peek_byte();
         let start = self.at;
@@ -152,7 +153,7 @@ impl<'a> JsonCursor<'a> {
         Ok(JsonSlice(&self.text[start..self.at]))
     }
 
-    /// The value that stands here, and its text. Where it is JSON and no `T`, why not.
+    /// Reads the value with its text. If it is JSON but not a `T`, returns the reason and skips it.
     pub(crate) fn read_with_text<T: Deserialize<'a>>(
         &mut self,
     ) -> Result<(&'a str, Result<T, Error>), Error> {
@@ -167,12 +168,12 @@ impl<'a> JsonCursor<'a> {
         Ok((&self.text[start..self.at], value))
     }
 
-    /// How many bytes of the text are behind this place.
+    /// Returns the number of bytes after this position.
     pub(crate) fn remaining_bytes(&self) -> usize {
         self.text.len() - self.at
     }
 
-    /// Fails where something else than white space stands behind this place.
+    /// Fails if anything but white space follows.
     pub fn finish(mut self) -> Result<(), Error> {
         match self.peek_byte() {
             None => Ok(()),
@@ -180,16 +181,16 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
-    /// Passes over white space; the byte behind it.
+    /// Skips white space and returns the byte after it.
     pub fn peek_byte(&mut self) -> Option<u8> {
         let rest = &self.text.as_bytes()[self.at..];
-        let blank = rest.iter().take_while(|it| matches!(it, b' ' | b'\t' | b'\n' | b'\r')).count();
+        let blank = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')).count();
         self.at += blank;
         rest.get(blank).copied()
     }
 }
 
-/// A member's name.
+/// The name of a member.
 #[derive(Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -201,8 +202,8 @@ mod tests {
 
     use super::*;
 
-    /// What it reads of an object of lists, as serde_json would.
-    fn walked(text: &str) -> Result<Vec<(String, Vec<String>)>, Error> {
+    /// Reads an object of lists, as serde_json would.
+    fn read_members(text: &str) -> Result<Vec<(String, Vec<String>)>, Error> {
         let mut walk = JsonCursor::new(text);
         let mut res = Vec::new();
         walk.begin_container(b'{')?;
@@ -222,7 +223,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, want: &str) {
-        let got = match walked(text) {
+        let got = match read_members(text) {
             Ok(got) => got
                 .iter()
                 .map(|(key, items)| format!("{key}={}", items.join("|")))
@@ -254,7 +255,7 @@ mod tests {
             "{\"a\u{1}\":[]}",
             r#"{"a"#,
         ] {
-            assert!(walked(broken).is_err(), "{broken}");
+            assert!(read_members(broken).is_err(), "{broken}");
         }
     }
 
@@ -301,7 +302,7 @@ mod tests {
             for text in [text.clone(), format!("{{\"a\":[{text}]}}"), format!("{{{text}}}")] {
                 let mut values = Deserializer::from_str(&text).into_iter::<Value>();
                 let known = matches!(values.next(), Some(Ok(Value::Object(_))));
-                prop_assert_eq!(walked(&text).is_ok(), known, "{}", text);
+                prop_assert_eq!(read_members(&text).is_ok(), known, "{}", text);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! JSON that is carried, not understood.
+//! JSON that is forwarded without being parsed into a tree.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,16 +12,16 @@ use serde_json::value::RawValue;
 use crate::json::cursor::JsonSlice;
 use crate::json::unescape::unescape;
 
-/// One complete JSON value as the text it arrived in: a slice of a shared buffer.
+/// One complete JSON value as its original text, a slice of a shared buffer.
 ///
-/// Invariant: valid JSON, one value, no white space around it. A schema, an argument object or a structured result passes
-/// from a server to a caller as this, so that it is neither copied nor reordered.
+/// Invariant: valid UTF-8, valid JSON, exactly one value, no white space around it. Schemas, arguments and structured
+/// results pass from a server to a caller in this form, so they are neither copied nor reordered.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RawJson(ByteString);
 
 impl RawJson {
-    /// Checks that `bytes` hold exactly one JSON value. Fails with serde_json's own message, which may quote
-    /// nothing but positions and token kinds.
+    /// Checks that `bytes` contain exactly one JSON value. Fails with serde_json's message, which contains only
+    /// positions and token kinds.
     pub fn parse(bytes: Bytes) -> Result<RawJson, serde_json::Error> {
         let whole = text(bytes)?;
         serde_json::from_str::<IgnoredAny>(&whole)?;
@@ -29,7 +29,7 @@ impl RawJson {
         Ok(RawJson(whole.slice_ref(inner)))
     }
 
-    /// The value at the beginning of `bytes`. What stands behind it is not looked at. Fails as [`RawJson::parse`] does.
+    /// Reads the value at the start of `bytes` and ignores what follows. Fails as [`RawJson::parse`] does.
     pub fn parse_prefix(bytes: Bytes) -> Result<RawJson, serde_json::Error> {
         let whole = match ByteString::try_from(bytes.clone()) {
             Ok(whole) => whole,
@@ -39,88 +39,89 @@ impl RawJson {
         Ok(RawJson(whole.slice_ref(value)))
     }
 
-    /// The value that serde_json found inside this one, as a slice of it: no copy, no second check.
+    /// Returns a value that serde_json found inside this one, as a slice: no copy, no second check.
     ///
-    /// A `value` that does not point into it is copied.
+    /// A `value` outside this buffer is copied.
     pub fn slice(&self, value: &RawValue) -> RawJson {
         RawJson::slice_at(&self.0, self.0.as_ptr(), value.get())
     }
 
-    /// What a walk over `whole` has passed over, as a slice of it. What was passed over elsewhere is copied.
+    /// Returns what a cursor over `whole` has skipped, as a slice of it. A slice of another text is copied.
     pub fn from_slice(whole: &ByteString, passed: JsonSlice<'_>) -> RawJson {
         RawJson::from_valid(RawJson::slice_at(whole, whole.as_ptr(), passed.as_str()).0)
     }
 
-    /// What stands here where `value` stands in `text`, of which this is a copy. A `value` that is not in it is copied.
+    /// Returns the slice at the offset that `value` has in `text`, of which this is a copy. A `value` outside `text`
+    /// is copied.
     pub(crate) fn slice_by_offset(&self, text: &str, value: &RawValue) -> RawJson {
         RawJson::slice_at(&self.0, text.as_ptr(), value.get())
     }
 
-    /// The part of `whole` that is as far from its beginning as `json` is from `start`; a copy where there is none.
+    /// Returns the part of `whole` at the offset that `json` has from `start`, or a copy if there is none.
     fn slice_at(whole: &ByteString, start: *const u8, json: &str) -> RawJson {
         let start = (json.as_ptr() as usize).wrapping_sub(start as usize);
         let part = start.checked_add(json.len()).and_then(|end| whole.get(start..end));
         RawJson(part.map_or_else(|| ByteString::from(json), |it| whole.slice_ref(it)))
     }
 
-    /// What is known to be one JSON value.
+    /// Wraps text that is known to be one JSON value.
     pub(crate) fn from_valid(text: ByteString) -> RawJson {
         debug_assert!(serde_json::from_str::<IgnoredAny>(&text).is_ok());
         RawJson(text)
     }
 
-    /// A copy of a value that serde_json found.
+    /// Copies a value that serde_json found.
     pub fn copy_of(value: &RawValue) -> RawJson {
         RawJson(value.get().into())
     }
 
-    /// The value as JSON. Fails only where `value`'s own `Serialize` does (a map whose keys are no strings).
+    /// Serializes `value`. Fails only if its `Serialize` does (a map whose keys are not strings).
     pub fn from_value(value: &impl Serialize) -> Result<RawJson, serde_json::Error> {
         Ok(RawJson(serde_json::to_string(value)?.into()))
     }
 
-    /// The value `{}`.
+    /// Returns `{}`.
     pub fn empty_object() -> RawJson {
         RawJson(ByteString::from_static("{}"))
     }
 
-    /// The JSON text.
+    /// Returns the JSON text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The JSON text's bytes.
+    /// Returns the bytes of the JSON text.
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
 
-    /// The shared buffer.
+    /// Returns the shared buffer.
     pub fn into_bytes(self) -> Bytes {
         self.0.into_bytes()
     }
 
-    /// Reads the value as `T`.
+    /// Deserializes the value.
     pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
         serde_json::from_str(&self.0)
     }
 
-    /// The text of a JSON string, `None` for any other value.
+    /// Returns the decoded text of a JSON string, and `None` for any other value.
     pub fn to_text(&self) -> Option<Cow<'_, str>> {
         string_text(self.as_str())
     }
 
-    /// Is the value a JSON object?
+    /// Returns whether the value is an object.
     pub fn is_object(&self) -> bool {
         self.0.starts_with('{')
     }
 }
 
-/// Skipping a string does not look at its bytes, and what is no UTF-8 is no JSON.
+/// Skipping a string does not check its bytes, so UTF-8 is checked here.
 fn text(bytes: Bytes) -> Result<ByteString, serde_json::Error> {
     ByteString::try_from(bytes).map_err(serde::de::Error::custom)
 }
 
-/// The text of a JSON string, `None` for the text of any other value.
+/// Returns the decoded text if `json` is a string.
 pub(crate) fn string_text(json: &str) -> Option<Cow<'_, str>> {
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
     match inner.contains('\\') {
@@ -143,7 +144,7 @@ impl fmt::Debug for RawJson {
 
 impl Serialize for RawJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // `RawValue` borrowed from the text: serde_json writes it through byte for byte.
+        // serde_json writes a borrowed `RawValue` byte for byte.
         serde_json::from_str::<&RawValue>(self.as_str())
             .map_err(serde::ser::Error::custom)?
             .serialize(serializer)
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn one_whole_value_without_the_space_around_it() {
+    fn parses_one_value_and_trims_white_space() {
         check(" {\"b\" : 1, \"a\":[]} \n", Some("{\"b\" : 1, \"a\":[]}"));
         check("null", Some("null"));
         check("1 2", None);
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_shares_its_buffer_and_a_stranger_is_copied() {
+    fn slice_shares_its_buffer_and_other_values_are_copied() {
         let whole = Bytes::from_static(b"{\"schema\": {\"type\":\"object\"} }");
         #[derive(Deserialize)]
         struct Wire<'a> {
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_read_out_of_strings_only() {
+    fn only_strings_have_text() {
         let read = |text: &'static str| {
             RawJson::parse(Bytes::from_static(text.as_bytes())).unwrap().to_text().map(Cow::into_owned)
         };
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_written_as_it_came() {
+    fn serializes_byte_for_byte() {
         let raw = RawJson::parse(Bytes::from_static(b"{\"b\":1,\"a\": 2}")).unwrap();
         assert_eq!(serde_json::to_string(&[raw]).unwrap(), "[{\"b\":1,\"a\": 2}]");
     }

@@ -1,13 +1,13 @@
-//! The texts of JSON strings, each written once, to where it stays.
+//! Unescaping of JSON strings, with one allocation.
 //!
-//! serde_json puts a string with escapes together in memory of its own, and copies it from there. Results may have megabytes
-//! of text, nearly all of it with line breaks, and memory that is new has to be cleared by the system each time.
+//! serde_json assembles a string with escapes in a scratch buffer and copies it. Results may contain megabytes of
+//! text, nearly all of it with line breaks, and the kernel must clear new memory each time.
 
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// A text, to be read from JSON text.
+/// A string that deserializes through [`unescape`].
 pub(crate) struct Text(pub(crate) String);
 
 impl<'de> Deserialize<'de> for Text {
@@ -20,7 +20,8 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// The text of a JSON value that serde_json has walked over. `None` where it is no string, or has half of a surrogate pair.
+/// Returns the text of a JSON string that serde_json has checked. `None` for another value, or for an unpaired
+/// surrogate.
 pub(crate) fn unescape(json: &str) -> Option<String> {
     let mut rest = json.strip_prefix('"')?.strip_suffix('"')?;
     let mut res = String::with_capacity(rest.len());
@@ -31,14 +32,14 @@ pub(crate) fn unescape(json: &str) -> Option<String> {
         rest = behind;
     }
     res.push_str(rest);
-    // Texts of some scripts are a third of what they are escaped.
+    // Escaped text of some scripts is three times as long.
     if res.capacity() > 2 * res.len() {
         res.shrink_to_fit();
     }
     Some(res)
 }
 
-/// The character that is escaped like this, and what stands behind it.
+/// Decodes one escape, without its backslash; returns the rest.
 fn escape(text: &str) -> Option<(char, &str)> {
     let mut chars = text.chars();
     let character = match chars.next()? {
@@ -54,7 +55,7 @@ fn escape(text: &str) -> Option<(char, &str)> {
     Some((character, chars.as_str()))
 }
 
-/// The character whose UTF-16 units stand here, the first one without its `\u`.
+/// Decodes `\u` escapes, the first without its `\u`.
 fn code_point(text: &str) -> Option<(char, &str)> {
     let (first, behind) = unit(text)?;
     if let Some(character) = char::from_u32(first.into()) {
@@ -77,7 +78,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Whatever serde_json walks over is the text that it reads itself, or none where it reads none.
+    /// Must agree with serde_json on every text that it accepts.
     #[track_caller]
     fn check(json: &str) {
         let Ok(raw) = serde_json::from_str::<&RawValue>(json) else { return };
@@ -87,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn every_escape_is_read() {
+    fn decodes_every_escape() {
         for json in [
             r#""""#,
             r#""a\nb\tc\rd\be\ff\"g\\h\/i""#,
@@ -109,12 +110,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_reads_what_serde_json_reads(json in r#""([a é"😀]|\\[nrtbf/"\\]|\\u[0-9a-fA-F]{4}|\\ud[89a-f][0-9]{2}){0,12}""#) {
+        fn agrees_with_serde_json(json in r#""([a é"😀]|\\[nrtbf/"\\]|\\u[0-9a-fA-F]{4}|\\ud[89a-f][0-9]{2}){0,12}""#) {
             check(&json);
         }
 
         #[test]
-        fn what_is_written_is_read_again(text in any::<String>()) {
+        fn round_trips(text in any::<String>()) {
             let json = serde_json::to_string(&text).unwrap();
             prop_assert_eq!(unescape(&json), Some(text));
         }

@@ -1,7 +1,7 @@
-//! Lists of what a server offers, one page at a time.
+//! Pages of list results.
 //!
-//! A page is read and copied item by item, into buffers of their own; an item that is malformed is set aside with its
-//! reason, and the rest of the page stands (DM-048's neighbours, HD-SC8).
+//! A page is read item by item. Each item is copied, so that it does not keep the page alive. A malformed item is set
+//! aside with its reason, and the others are kept (HD-SC8).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,53 +18,53 @@ use crate::json::raw::RawJson;
 /// One page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
-    /// What could be read, in the server's order.
+    /// The valid items, in the server's order.
     pub items: Vec<T>,
-    /// What could not.
+    /// The invalid items.
     pub rejected: Vec<InvalidItem>,
-    /// Where the next page begins. An empty cursor is a cursor.
+    /// The cursor of the next page. An empty cursor is a cursor.
     pub next_cursor: Option<String>,
-    /// How long it may be used.
+    /// How long the page may be cached.
     pub freshness: Freshness,
 }
 
 impl<T> Page<T> {
-    /// The items, for more than one to hold.
+    /// Returns the items behind shared pointers.
     pub fn into_shared(self) -> Vec<Arc<T>> {
         self.items.into_iter().map(Arc::new).collect()
     }
 }
 
-/// An item of a list that is none of what the list is of.
+/// An invalid item of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidItem {
-    /// Its name, where it has one.
+    /// The item's name, if it has one.
     pub name: Option<String>,
-    /// What is wrong with it.
+    /// The reason.
     pub reason: String,
 }
 
-/// How long a result may be used without asking again, as its server says. Nothing said is no time at all.
+/// How long, and by whom, a result may be cached, as its server states. The default is not at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Freshness {
-    /// From the moment it was received.
+    /// Time to live, from the moment of receipt.
     pub ttl: Duration,
-    /// By whom.
+    /// The callers that may share it.
     pub scope: CacheScope,
 }
 
-/// Who may use a result that is kept.
+/// The callers that may use a cached result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CacheScope {
-    /// Whoever asks with the same authorization. What a server does not say is this.
+    /// Callers with the same authorization. The default.
     #[default]
     Private,
-    /// Anybody.
+    /// All callers.
     Public,
 }
 
 impl Freshness {
-    /// Of two results that are used together.
+    /// Combines two results that are used together.
     pub fn combine(self, other: Freshness) -> Freshness {
         let scope = match (self.scope, other.scope) {
             (CacheScope::Public, CacheScope::Public) => CacheScope::Public,
@@ -73,7 +73,7 @@ impl Freshness {
         Freshness { ttl: self.ttl.min(other.ttl), scope }
     }
 
-    /// Reads it out of a result's own members. What cannot be read is as good as not there.
+    /// Reads the members of a result. Invalid values count as missing.
     pub(crate) fn read(ttl_ms: Option<&RawValue>, cache_scope: Option<&RawValue>) -> Freshness {
         Freshness {
             ttl: ttl_ms.map(ttl).unwrap_or_default(),
@@ -83,7 +83,7 @@ impl Freshness {
 }
 
 fn ttl(milliseconds: &RawValue) -> Duration {
-    // Less than nothing is nothing, and a conversion that does not fit stays at the end of the range.
+    // Negative numbers become zero; the conversion saturates.
     let milliseconds: f64 = serde_json::from_str(milliseconds.get()).unwrap_or(0.0);
     Duration::from_millis(milliseconds as u64)
 }
@@ -95,44 +95,44 @@ fn scope(text: &RawValue) -> CacheScope {
     }
 }
 
-/// An item of a list as it stands in the page, not copied.
+/// A borrowed list item.
 pub(crate) trait ListItem<'a>: Deserialize<'a> {
-    /// What is made of it.
+    /// The owned item.
     type Output;
-    /// What it is, in words.
+    /// The noun for messages, with its article.
     const LABEL: &'static str;
 
-    /// Makes it, or says in words what is wrong with it.
+    /// Validates and converts the item, or returns the reason why it is invalid.
     fn read(self, whole: Definition<'a>) -> Result<Self::Output, String>;
 }
 
-/// The definition of an item: a copy, and the text that it is a copy of.
+/// The definition of an item: the copy, and the original text.
 pub(crate) struct Definition<'a> {
     pub(crate) raw: RawJson,
     text: &'a str,
 }
 
 impl Definition<'_> {
-    /// A value inside the definition, as a slice of the copy.
+    /// Returns a value inside the definition as a slice of the copy.
     pub(crate) fn part(&self, value: &RawValue) -> RawJson {
         self.raw.slice_by_offset(self.text, value)
     }
 
-    /// A string inside the definition; of anything else there is no text.
+    /// Returns a string inside the definition; `None` for another value.
     pub(crate) fn string(&self, value: Option<&RawValue>) -> Option<RawJson> {
         value.filter(|it| it.get().starts_with('"')).map(|it| self.part(it))
     }
 }
 
-/// Reads the list under `key`, and the cursor. `result` begins with the JSON object that holds it, and what stands behind
-/// that is not looked at. Whatever else a server puts beside them is passed over, in one pass.
+/// Reads the list under `key` and the cursor in one pass. `result` starts with the JSON object that contains them;
+/// what follows the object, and other members, are ignored.
 pub(crate) fn read_list<'a, T: ListItem<'a>>(
     result: &'a [u8],
     key: &'static str,
 ) -> Result<Page<T::Output>, serde_json::Error> {
     let text = utf8_prefix(result);
     read_page::<T>(text, key).map_err(|shape| {
-        // Where it is no JSON the one who reads all of it knows the place.
+        // For a syntax error, serde_json's reading of the whole text gives the position.
         let syntax = IgnoredAny::deserialize(&mut serde_json::Deserializer::from_str(text)).err();
         match syntax {
             Some(_) if text.len() < result.len() => serde::de::Error::custom("it is no UTF-8"),
@@ -142,7 +142,7 @@ pub(crate) fn read_list<'a, T: ListItem<'a>>(
     })
 }
 
-/// As much of it as is text.
+/// Returns the longest prefix that is UTF-8.
 fn utf8_prefix(bytes: &[u8]) -> &str {
     match str::from_utf8(bytes) {
         Ok(text) => text,
@@ -174,7 +174,7 @@ fn read_page<'a, T: ListItem<'a>>(
     Ok(Page { items, rejected, next_cursor, freshness })
 }
 
-/// What could be read of a list, and what could not.
+/// The valid and the invalid items.
 type ItemsRead<T> = (Vec<T>, Vec<InvalidItem>);
 
 fn items<'a, T: ListItem<'a>>(walk: &mut JsonCursor<'a>) -> Result<ItemsRead<T::Output>, serde_json::Error> {
@@ -196,16 +196,16 @@ fn items<'a, T: ListItem<'a>>(walk: &mut JsonCursor<'a>) -> Result<ItemsRead<T::
     Ok((items, rejected))
 }
 
-/// Buffers of their own that items are copied into, so that what is kept does not keep the page alive: a page's frame may
-/// be 20 MB of which one tool stays.
+/// Buffers for copied items, so that an item does not keep its page alive: a page's frame may be 20 MB, of which one
+/// tool is kept.
 #[derive(Default)]
 struct Arena(BytesMut);
 
-/// How large a buffer is, unless all that is left of the page is less, or an item is more.
+/// The size of a buffer, unless the rest of the page is smaller or an item is larger.
 const BUFFER_BYTES: usize = 256 << 10;
 
 impl Arena {
-    /// A copy of an item, behind which so much is left of the page.
+    /// Copies an item; `left` bytes of the page follow it.
     fn copy(&mut self, item: &str, left: usize) -> RawJson {
         if self.0.capacity() < item.len() {
             self.0 = BytesMut::with_capacity(BUFFER_BYTES.min(item.len() + left).max(item.len()));
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_says_how_long_it_may_be_used() {
+    fn freshness_is_read_from_pages() {
         use CacheScope::{Private, Public};
         check("", (0, Private));
         check(r#","ttlMs":5000,"cacheScope":"public""#, (5000, Public));
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_are_used_together_have_the_shorter_life() {
+    fn combined_pages_use_the_shorter_ttl() {
         let of = |seconds, scope| Freshness { ttl: Duration::from_secs(seconds), scope };
         let both = of(3, CacheScope::Public).combine(of(2, CacheScope::Public));
         assert_eq!(both, of(2, CacheScope::Public));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_page_is_told_with_its_place() {
+    fn page_errors_have_positions() {
         check_error(
             br#"{"tools":[{"name":"a","inputSchema":{}}"#,
             "EOF while parsing a list at line 1 column 39",
@@ -276,14 +276,14 @@ mod tests {
         check_error(br#"{"tools":{}}"#, "expected `[`");
         check_error(br#"{"tool":[]}"#, "missing field `tools`");
         check_error(br#"{"tools":[],"nextCursor":7}"#, "invalid type: integer `7`, expected a string");
-        // What stands behind the page is somebody else's.
+        // What follows the page is ignored.
         assert!(crate::read_tools(&b"{\"tools\":[]},\"id\":\"\xFF\""[..]).is_ok());
     }
 
     proptest! {
-        /// One pass sees what serde_json sees in the whole page.
+        /// One pass must agree with serde_json on the whole page.
         #[test]
-        fn each_item_stands_for_itself(parts in prop::collection::vec(prop::sample::select(vec![
+        fn items_are_read_independently(parts in prop::collection::vec(prop::sample::select(vec![
             r#"{"name":"a","inputSchema":{}}"#,
             r#" {"x":[{}],"inputSchema":{"type" : "object"},"name":"b\t","description":"d","annotations":[]} "#,
             r#"{"name":"c","inputSchema":[]}"#,

@@ -1,4 +1,4 @@
-//! Prompts: as a server lists them, and as it fills them in.
+//! Prompts of a `prompts/list` result, and results of `prompts/get`.
 
 use std::borrow::Cow;
 
@@ -12,35 +12,35 @@ use crate::result::content::Content;
 /// One prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
-    /// The name the server knows it by.
+    /// The server's name for it.
     pub name: Box<str>,
-    /// Its description, a JSON string.
+    /// The description, a JSON string.
     pub description: Option<RawJson>,
-    /// The whole definition, arguments included.
+    /// The complete definition, arguments included.
     pub raw: RawJson,
 }
 
-/// What a prompt wants to be given.
+/// An argument of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PromptArgument {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it is for.
+    /// The description.
     pub description: Option<String>,
-    /// The server does not fill the prompt in without it: only where it says so (SK-20).
+    /// Whether the argument is required: only if the server says so (SK-20).
     pub required: bool,
 }
 
 impl Prompt {
-    /// The description's text, empty where there is none.
+    /// Returns the decoded description, empty if there is none.
     pub fn description_text(&self) -> Cow<'_, str> {
         self.description.as_ref().and_then(RawJson::to_text).unwrap_or_default()
     }
 
-    /// Its arguments, in the server's order. One that cannot be read is left out: the server says what it misses.
+    /// Returns the arguments, in the server's order. An invalid one is omitted.
     pub fn arguments(&self) -> Vec<PromptArgument> {
         #[derive(Deserialize)]
-        struct Wire<'a> {
+        struct PromptResultJson<'a> {
             #[serde(borrow, default)]
             arguments: Option<Vec<&'a RawValue>>,
         }
@@ -50,7 +50,8 @@ impl Prompt {
             description: Option<String>,
             required: Option<bool>,
         }
-        let wire = self.raw.read::<Wire<'_>>().ok().and_then(|it| it.arguments).unwrap_or_default();
+        let wire =
+            self.raw.read::<PromptResultJson<'_>>().ok().and_then(|it| it.arguments).unwrap_or_default();
         let read = wire.into_iter().filter_map(|it| serde_json::from_str::<Argument>(it.get()).ok());
         read.map(|Argument { name, description, required }| PromptArgument {
             name,
@@ -61,36 +62,36 @@ impl Prompt {
     }
 }
 
-/// A prompt that was filled in: the result of `prompts/get`.
+/// The result of `prompts/get`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptResult {
-    /// What it is for.
+    /// The description.
     pub description: Option<String>,
-    /// What it says, in order.
+    /// The messages, in order.
     pub messages: Vec<PromptMessage>,
-    /// The whole result.
+    /// The complete result.
     pub raw: RawJson,
 }
 
 /// One message of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptMessage {
-    /// Who says it: `user` or `assistant`, in the server's own word.
+    /// The role, `user` or `assistant`, as the server wrote it.
     pub role: String,
-    /// What is said. A block of no known form is kept as it came.
+    /// The content. A block of an unknown form is kept unchanged.
     pub content: Content,
 }
 
-/// Reads the result of `prompts/list`. Fails when it is no list at all. The result stands at the beginning of the text (a
-/// [`RawJson`], or bytes that nobody has looked at yet); what follows it is left alone.
+/// Reads the result of `prompts/list`. Fails if it is not a list. The result is at the start of `result`, which need
+/// not be validated; what follows it is ignored.
 pub fn read_prompts<B: AsRef<[u8]> + ?Sized>(result: &B) -> Result<Page<Prompt>, serde_json::Error> {
     read_list::<PromptJson<'_>>(result.as_ref(), "prompts")
 }
 
-/// Reads the result of `prompts/get`. Fails when it has no messages, or one of them is none.
+/// Reads the result of `prompts/get`. Fails if it has no messages, or an invalid one.
 pub fn read_prompt_result(result: &RawJson) -> Result<PromptResult, serde_json::Error> {
     #[derive(Deserialize)]
-    struct Wire<'a> {
+    struct PromptResultJson<'a> {
         description: Option<String>,
         #[serde(borrow)]
         messages: Vec<Message<'a>>,
@@ -101,7 +102,7 @@ pub fn read_prompt_result(result: &RawJson) -> Result<PromptResult, serde_json::
         #[serde(borrow)]
         content: &'a RawValue,
     }
-    let wire: Wire<'_> = result.read()?;
+    let wire: PromptResultJson<'_> = result.read()?;
     let message = |it: Message<'_>| PromptMessage { role: it.role, content: Content::read(it.content) };
     Ok(PromptResult {
         description: wire.description,
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_that_is_filled_in_keeps_its_blocks() {
+    fn prompt_result_keeps_its_blocks() {
         let result = json(
             r#"{"description":"d","messages":[
                 {"role":"user","content":{"type":"text","text":"hello"}},

@@ -1,4 +1,4 @@
-//! Resources: as a server lists them, the templates of those it makes, and what is in one.
+//! Resources and resource templates of list results, and results of `resources/read`.
 
 use std::borrow::Cow;
 
@@ -13,66 +13,66 @@ use crate::lists::page::{Definition, Freshness, ListItem, Page, read_list};
 /// One resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resource {
-    /// Its URI.
+    /// The URI.
     pub uri: Box<str>,
-    /// Its name.
+    /// The name.
     pub name: Box<str>,
-    /// Its description, a JSON string.
+    /// The description, a JSON string.
     pub description: Option<RawJson>,
-    /// The whole definition.
+    /// The complete definition.
     pub raw: RawJson,
 }
 
-/// A pattern of resources: whoever fills it in has the URI of one.
+/// A template for the URIs of resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceTemplate {
     /// A URI template (RFC 6570).
     pub uri_template: Box<str>,
-    /// Its name.
+    /// The name.
     pub name: Box<str>,
-    /// Its description, a JSON string.
+    /// The description, a JSON string.
     pub description: Option<RawJson>,
-    /// The whole definition.
+    /// The complete definition.
     pub raw: RawJson,
 }
 
 impl Resource {
-    /// The description's text, empty where there is none.
+    /// Returns the decoded description, empty if there is none.
     pub fn description_text(&self) -> Cow<'_, str> {
         self.description.as_ref().and_then(RawJson::to_text).unwrap_or_default()
     }
 }
 
 impl ResourceTemplate {
-    /// The description's text, empty where there is none.
+    /// Returns the decoded description, empty if there is none.
     pub fn description_text(&self) -> Cow<'_, str> {
         self.description.as_ref().and_then(RawJson::to_text).unwrap_or_default()
     }
 }
 
-/// What is in a resource: the result of `resources/read`.
+/// The result of `resources/read`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadResult {
-    /// Its parts, in order: a resource may be a folder.
+    /// The parts, in order: a resource may be a folder.
     pub contents: Vec<ResourceContent>,
-    /// How long it may be used.
+    /// How long the result may be cached.
     pub freshness: Freshness,
-    /// The whole result.
+    /// The complete result.
     pub raw: RawJson,
 }
 
 /// One part of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceContent {
-    /// Its URI.
+    /// The URI.
     pub uri: String,
-    /// Its media type, where known.
+    /// The media type, if known.
     pub mime_type: Option<String>,
-    /// What is in it.
+    /// The content.
     pub body: ResourceBody,
 }
 
-/// What is in a part of a resource.
+/// The content of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResourceBody {
     /// Text.
@@ -82,7 +82,7 @@ pub enum ResourceBody {
 }
 
 impl ResourceBody {
-    /// Its bytes. Fails where the server's base64 is none.
+    /// Returns the bytes. Fails if the server's base64 is invalid.
     pub fn to_bytes(&self) -> Result<Vec<u8>, base64::DecodeError> {
         match self {
             ResourceBody::Text(text) => Ok(text.clone().into_bytes()),
@@ -91,40 +91,40 @@ impl ResourceBody {
     }
 }
 
-/// Reads the result of `resources/list`. Fails when it is no list at all. The result stands at the beginning of the text (a
-/// [`RawJson`], or bytes that nobody has looked at yet); what follows it is left alone.
+/// Reads the result of `resources/list`. Fails if it is not a list. The result is at the start of `result`, which
+/// need not be validated; what follows it is ignored.
 pub fn read_resources<B: AsRef<[u8]> + ?Sized>(result: &B) -> Result<Page<Resource>, serde_json::Error> {
     read_list::<ResourceJson<'_>>(result.as_ref(), "resources")
 }
 
-/// Reads the result of `resources/templates/list`. Fails when it is no list at all. The result stands at the beginning of
-/// the text (a [`RawJson`], or bytes that nobody has looked at yet); what follows it is left alone.
+/// Reads the result of `resources/templates/list`. Fails if it is not a list. The result is at the start of `result`,
+/// which need not be validated; what follows it is ignored.
 pub fn read_resource_templates<B: AsRef<[u8]> + ?Sized>(
     result: &B,
 ) -> Result<Page<ResourceTemplate>, serde_json::Error> {
     read_list::<ResourceTemplateJson<'_>>(result.as_ref(), "resourceTemplates")
 }
 
-/// Reads the result of `resources/read`. Fails when it has no contents, or one of them is neither text nor blob.
+/// Reads the result of `resources/read`. Fails if it has no contents, or a part that is neither text nor blob.
 pub fn read_resource_result(result: &RawJson) -> Result<ReadResult, serde_json::Error> {
     #[derive(Deserialize)]
-    struct Wire<'a> {
-        contents: Vec<Part>,
+    struct ReadResultJson<'a> {
+        contents: Vec<PartJson>,
         #[serde(borrow, rename = "ttlMs")]
         ttl: Option<&'a RawValue>,
         #[serde(borrow, rename = "cacheScope")]
         scope: Option<&'a RawValue>,
     }
     #[derive(Deserialize)]
-    struct Part {
+    struct PartJson {
         uri: String,
         #[serde(rename = "mimeType")]
         mime_type: Option<String>,
         text: Option<Text>,
         blob: Option<String>,
     }
-    let wire: Wire<'_> = result.read()?;
-    let part = |Part { uri, mime_type, text, blob }| {
+    let wire: ReadResultJson<'_> = result.read()?;
+    let part = |PartJson { uri, mime_type, text, blob }| {
         let body = match (blob, text) {
             (Some(blob), _) => ResourceBody::Blob(blob),
             (None, Some(Text(text))) => ResourceBody::Text(text),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_are_read_by_their_patterns() {
+    fn templates_are_named_by_their_uri_templates() {
         let text = r#"{"resourceTemplates":[{"uriTemplate":"f:{path}","name":"file","description":"One file."},
             {"uriTemplate":"g:{x}"},{"uriTemplate":"","name":"e"},{"name":"n"}]}"#;
         let page = read_resource_templates(&json(text)).unwrap();
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_is_text_or_bytes() {
+    fn resource_content_is_text_or_bytes() {
         let read = |text: &str| read_resource_result(&json(text));
         let got = read(
             r#"{"contents":[{"uri":"a:1","mimeType":"text/plain","text":"hello"},{"uri":"a:2","blob":"AQI="}],

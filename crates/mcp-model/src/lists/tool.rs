@@ -1,7 +1,7 @@
-//! Tools as a server lists them.
+//! Tools of a `tools/list` result.
 //!
-//! A tool's definition is kept as its own bytes, and everything else is a slice of them, so ten thousand tools cost
-//! little more than their JSON.
+//! A tool keeps its definition as bytes, and its other fields are slices of them: ten thousand tools cost little more
+//! than their JSON.
 
 use std::borrow::Cow;
 
@@ -14,29 +14,29 @@ use crate::lists::page::{Definition, ListItem, Page, read_list};
 /// One tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tool {
-    /// The name the server knows it by.
+    /// The server's name for it.
     pub name: Box<str>,
-    /// Its description, a JSON string.
+    /// The description, a JSON string.
     pub description: Option<RawJson>,
-    /// JSON Schema of its arguments: an object.
+    /// The JSON Schema of the arguments: an object.
     pub input_schema: RawJson,
-    /// JSON Schema of its structured result.
+    /// The JSON Schema of the structured result.
     pub output_schema: Option<RawJson>,
-    /// What the server says about its effects.
+    /// The server's claims about its effects.
     pub hints: ToolHints,
-    /// The whole definition.
+    /// The complete definition.
     pub raw: RawJson,
 }
 
 impl Tool {
-    /// The description's text, empty where there is none.
+    /// Returns the decoded description, empty if there is none.
     pub fn description_text(&self) -> Cow<'_, str> {
         self.description.as_ref().and_then(RawJson::to_text).unwrap_or_default()
     }
 }
 
-/// A tool's annotations that decide something here. They are claims: a host shows them, and uses them only to decide
-/// whether a call whose answer was lost may be repeated.
+/// The annotations that the host uses. They are claims of the server: a host shows them, and uses them only to decide
+/// whether a call whose response was lost may be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ToolHints {
     /// `readOnlyHint`.
@@ -50,14 +50,14 @@ pub struct ToolHints {
 }
 
 impl ToolHints {
-    /// May a call be sent a second time when it is not known whether the first one ran?
+    /// Returns whether a call may be repeated if it is unknown whether the first one ran.
     pub fn is_repeatable(self) -> bool {
         self.read_only == Some(true) || self.idempotent == Some(true)
     }
 }
 
-/// Reads the result of `tools/list`. Fails when it is no list at all. The result stands at the beginning of the text (a
-/// [`RawJson`], or bytes that nobody has looked at yet); what follows it is left alone.
+/// Reads the result of `tools/list`. Fails if it is not a list. The result is at the start of `result`, which need
+/// not be validated; what follows it is ignored.
 pub fn read_tools<B: AsRef<[u8]> + ?Sized>(result: &B) -> Result<Page<Tool>, serde_json::Error> {
     read_list::<ToolJson<'_>>(result.as_ref(), "tools")
 }
@@ -100,7 +100,7 @@ impl<'a> ListItem<'a> for ToolJson<'a> {
     }
 }
 
-/// Annotations are hints: one of the wrong type is as good as none.
+/// An annotation of the wrong type counts as missing.
 fn hints(annotations: &RawValue) -> ToolHints {
     let lenient: std::collections::BTreeMap<Cow<'_, str>, &RawValue> =
         serde_json::from_str(annotations.get()).unwrap_or_default();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_an_error() {
+    fn rejects_results_without_a_list() {
         check("[],\"prompts\":{},\"x\":[]", "");
         for text in ["{}", "[]", r#"{"tools":{}}"#, "null"] {
             assert!(read_tools(&RawJson::parse(Bytes::from(text)).unwrap()).is_err(), "{text}");
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn hints_are_read_one_by_one() {
+    fn hints_are_read_independently() {
         let json = r#"{"tools":[{"name":"a","inputSchema":{},"annotations":{"readOnlyHint":true,"idempotentHint":"yes"}}]}"#;
         let page = read_tools(&RawJson::parse(Bytes::from(json)).unwrap()).unwrap();
         let hints = page.items[0].hints;
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_tool_does_not_keep_its_page() {
+    fn tool_does_not_keep_its_page_alive() {
         let padding = " ".repeat(1 << 20);
         let json = format!("{{{padding}\"tools\":[{{\"name\":\"a\",\"inputSchema\":{{}}}}]}}");
         let result = RawJson::parse(Bytes::from(json)).unwrap();

@@ -1,16 +1,16 @@
-//! The revisions of the protocol, and the two ways of life they fall into.
+//! Protocol revisions and their eras.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-/// How a client and a server live together.
+/// A family of protocol revisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Era {
-    /// A session that begins with `initialize` (2024-11-05 to 2025-11-25).
+    /// With sessions, which begin with `initialize` (2024-11-05 to 2025-11-25).
     Legacy,
-    /// No session: each request carries version and capabilities (2026-07-28).
+    /// Stateless: each request carries version and capabilities (2026-07-28).
     Modern,
 }
 
@@ -30,7 +30,7 @@ impl Serialize for Era {
     }
 }
 
-/// A revision of MCP that this workspace speaks, oldest first.
+/// A supported revision of MCP, oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ProtocolVersion {
     /// 2024-11-05, the first with HTTP and SSE.
@@ -59,7 +59,7 @@ impl ProtocolVersion {
     /// The newest revision that has `initialize`.
     pub const LATEST_LEGACY: ProtocolVersion = ProtocolVersion::V2025_11_25;
 
-    /// The revision's date, as it stands on the wire.
+    /// Returns the date, as in the protocol.
     pub fn as_str(self) -> &'static str {
         match self {
             ProtocolVersion::V2024_11_05 => "2024-11-05",
@@ -70,7 +70,7 @@ impl ProtocolVersion {
         }
     }
 
-    /// The era a revision belongs to.
+    /// Returns the era of the revision.
     pub fn era(self) -> Era {
         match self {
             ProtocolVersion::V2024_11_05
@@ -82,7 +82,7 @@ impl ProtocolVersion {
     }
 }
 
-/// A text that names no revision this workspace speaks.
+/// The error for an unsupported revision.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown protocol version")]
 pub struct UnknownProtocolVersion;

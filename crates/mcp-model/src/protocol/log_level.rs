@@ -1,11 +1,11 @@
-//! How grave a server's log message is.
+//! Severity levels of log messages.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-/// One of the eight levels of the protocol, which are those of syslog, least grave first.
+/// A log level of the protocol, as in syslog, least severe first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LogLevel {
     /// `debug`
@@ -26,13 +26,13 @@ pub enum LogLevel {
     Emergency,
 }
 
-/// A text that is none of the eight levels.
+/// The error for an unknown level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a log level: debug, info, notice, warning, error, critical, alert or emergency")]
 pub struct UnknownLogLevel;
 
 impl LogLevel {
-    /// Every level, least grave first.
+    /// All levels, least severe first.
     pub const ALL: [LogLevel; 8] = [
         LogLevel::Debug,
         LogLevel::Info,
@@ -44,7 +44,7 @@ impl LogLevel {
         LogLevel::Emergency,
     ];
 
-    /// The level as it stands on the wire.
+    /// Returns the name that the protocol uses.
     pub fn as_str(self) -> &'static str {
         match self {
             LogLevel::Debug => "debug",

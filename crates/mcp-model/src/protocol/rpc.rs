@@ -1,4 +1,4 @@
-//! An error as JSON-RPC carries it.
+//! JSON-RPC errors.
 
 use std::fmt;
 
@@ -11,28 +11,28 @@ use crate::json::raw::RawJson;
 /// The `error` member of a JSON-RPC response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RpcError {
-    /// The number; see [`code`](crate::code).
+    /// The error code; see [`code`](crate::code).
     pub code: i64,
     /// One sentence.
     pub message: String,
-    /// Whatever the peer added.
+    /// Additional data from the peer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<RawJson>,
 }
 
 impl RpcError {
-    /// An error without data.
+    /// Creates an error without data.
     pub fn new(code: i64, message: impl Into<String>) -> RpcError {
         RpcError { code, message: message.into(), data: None }
     }
 }
 
 impl<'de> Deserialize<'de> for RpcError {
-    /// Reads leniently, for an answer with an odd error is an answer all the same: a code that is no integer becomes
-    /// [`code::INTERNAL_ERROR`], a missing message an empty one.
+    /// Reads leniently, because a response with a malformed error is still a response: a code that is not an integer
+    /// becomes [`code::INTERNAL_ERROR`], a missing message becomes empty.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RpcError, D::Error> {
         #[derive(Deserialize)]
-        struct Wire<'a> {
+        struct RpcErrorJson<'a> {
             #[serde(borrow)]
             code: Option<&'a RawValue>,
             #[serde(borrow)]
@@ -40,7 +40,7 @@ impl<'de> Deserialize<'de> for RpcError {
             #[serde(borrow)]
             data: Option<&'a RawValue>,
         }
-        let wire = Wire::deserialize(deserializer)?;
+        let wire = RpcErrorJson::deserialize(deserializer)?;
         let message = wire.message.map(RawJson::copy_of);
         Ok(RpcError {
             code: wire.code.and_then(|it| it.get().parse().ok()).unwrap_or(code::INTERNAL_ERROR),
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn an_odd_error_is_an_error_all_the_same() {
+    fn malformed_errors_are_read() {
         check(r#"{"code":-32601,"message":"Method not found"}"#, "Method not found (code -32601)");
         check(r#"{"code":"E_NOPE","message":{"a":1}}"#, r#"{"a":1} (code -32603)"#);
         check(r#"{"code":1.5}"#, " (code -32603)");

@@ -1,41 +1,40 @@
-//! Which trace a request belongs to: the W3C trace context, as MCP carries it in a request's `_meta`.
+//! W3C trace contexts, as MCP carries them in a request's `_meta`.
 //!
-//! What is held here may be sent as it is. A text that is no context is refused at the border, for a server that is
-//! told nonsense starts a trace of its own, and nobody finds out why.
+//! An invalid context is rejected here: a server that received one would silently start a new trace.
 
 use std::fmt;
 
-/// A trace context (W3C Trace Context, level 1), which goes into a request's `_meta` under the names `traceparent` and
-/// `tracestate`: MCP keeps these two free of the prefix that other names there must have.
+/// A trace context (W3C Trace Context, level 1). A request's `_meta` carries it as `traceparent` and `tracestate`,
+/// the two names that MCP exempts from the prefix rule.
 ///
-/// Invariant: both are ASCII without control characters, so they need no escape in a header; `tracestate` has at most
-/// 512 bytes.
+/// Invariant: both are ASCII without control characters, so they need no escaping in a header; `tracestate` has at
+/// most 512 bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TraceContext {
     parent: String,
     state: Option<String>,
 }
 
-/// Why a text is no trace context. Never repeats it.
+/// The error for an invalid trace context. Does not repeat the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidTraceContext {
     /// `traceparent` is not `version-trace-parent-flags` in lower-case hexadecimal digits, or its version is `ff`.
     #[error("`traceparent` must be two, 32, 16 and two lower-case hexadecimal digits with `-` between them")]
     Parent,
-    /// The id of the trace or of its parent is all zeros, which stands for none.
+    /// The trace id or the parent id is all zeros, which means none.
     #[error("`traceparent` names no trace: an id in it is all zeros")]
     NoTrace,
-    /// `tracestate` is too long, empty, or holds what it may not.
+    /// `tracestate` is empty, too long, or contains an invalid character.
     #[error("`tracestate` must be 1 to 512 printable ASCII characters")]
     State,
 }
 
 impl TraceContext {
-    /// The longest `tracestate`, in bytes: as much as everybody on the way must pass on.
+    /// The maximum length of `tracestate` in bytes, which every participant must forward.
     pub const MAX_STATE_BYTES: usize = 512;
 
-    /// Reads the values of the two fields. A version that is not known yet may have more behind its four parts.
+    /// Parses both values. A future version may append to the four parts of `traceparent`.
     pub fn parse(parent: &str, state: Option<&str>) -> Result<TraceContext, InvalidTraceContext> {
         let (known, rest) = parent.split_at_checked(55).ok_or(InvalidTraceContext::Parent)?;
         let parts: Vec<&str> = known.split('-').collect();
@@ -61,19 +60,19 @@ impl TraceContext {
         Ok(TraceContext { parent: parent.to_owned(), state: state.map(|it| it.replace('\t', " ")) })
     }
 
-    /// The value of `traceparent`.
+    /// Returns the value of `traceparent`.
     pub fn parent(&self) -> &str {
         &self.parent
     }
 
-    /// The value of `tracestate`, where there is one.
+    /// Returns the value of `tracestate`, if there is one.
     pub fn state(&self) -> Option<&str> {
         self.state.as_deref()
     }
 }
 
 impl fmt::Display for TraceContext {
-    /// The value of `traceparent`.
+    /// Returns the value of `traceparent`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.parent)
     }
@@ -93,17 +92,17 @@ mod tests {
     const GOOD: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
     #[test]
-    fn a_context_is_read_as_w3c_says() {
+    fn parses_w3c_contexts() {
         check(GOOD, None, Ok("-"));
         check(GOOD, Some("a=1,b@c=2"), Ok("a=1,b@c=2"));
         check(GOOD, Some("a=1,\tb=2"), Ok("a=1, b=2"));
-        // A later version may say more.
+        // A later version may be longer.
         check(&GOOD.replacen("00", "01", 1), None, Ok("-"));
         check(&format!("{}-more", GOOD.replacen("00", "01", 1)), None, Ok("-"));
     }
 
     #[test]
-    fn what_is_no_context_is_refused() {
+    fn rejects_invalid_contexts() {
         use InvalidTraceContext::{NoTrace, Parent, State};
         let upper = GOOD.to_uppercase();
         let ff = GOOD.replacen("00", "ff", 1);

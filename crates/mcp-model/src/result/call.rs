@@ -1,4 +1,4 @@
-//! Results of calls: as the protocol gives them, and as a host hands them on.
+//! Results of tool calls: from the protocol, and from a host.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -11,24 +11,23 @@ use crate::json::raw::RawJson;
 use crate::result::content::{Content, ContentBlockJson};
 use crate::server::id::ServerId;
 
-/// The result of `tools/call`, read from the wire.
+/// The result of `tools/call`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolResult {
-    /// The blocks, in order; may be empty.
+    /// The content blocks, in order; may be empty.
     pub content: Vec<Content>,
     /// `structuredContent`, any JSON value.
     pub structured: Option<RawJson>,
-    /// The tool ran and failed.
+    /// The tool ran and reported a failure.
     pub is_error: bool,
 }
 
 impl<'de> Deserialize<'de> for ToolResult {
-    /// Reads the `result` member of a response from JSON text. Fails when it is no object, its `content` no array, or its
-    /// `resultType` another one than `complete`, which a missing one is; an odd block inside is kept as
-    /// [`Content::Unknown`].
+    /// Reads the `result` member of a response. Fails if it is not an object, if `content` is not an array, or if
+    /// `resultType` is present and not `complete`. A block of an unknown form becomes [`Content::Unknown`].
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ToolResult, D::Error> {
         #[derive(Deserialize)]
-        struct Wire<'a> {
+        struct ToolResultJson<'a> {
             #[serde(borrow, default)]
             content: Vec<&'a RawValue>,
             #[serde(borrow, rename = "structuredContent")]
@@ -38,7 +37,7 @@ impl<'de> Deserialize<'de> for ToolResult {
             #[serde(borrow, rename = "resultType")]
             result_type: Option<Cow<'a, str>>,
         }
-        let wire = Wire::deserialize(deserializer)?;
+        let wire = ToolResultJson::deserialize(deserializer)?;
         if let Some(other) = wire.result_type.filter(|it| it != "complete") {
             let short: String = other.chars().filter(|it| !it.is_control()).take(40).collect();
             return Err(serde::de::Error::custom(format_args!("its result type is `{short}`")));
@@ -52,10 +51,10 @@ impl<'de> Deserialize<'de> for ToolResult {
 }
 
 impl ToolResult {
-    /// Reads the result at the beginning of `text` in one pass, where there is nothing odd about it; else `None`, and
-    /// [`Deserialize`] says what it is, or why it is none. What stands behind the result is not looked at.
+    /// Reads the result at the start of `text` in one pass if every block has a known form. Otherwise returns `None`,
+    /// and [`Deserialize`] decides. What follows the result is ignored.
     ///
-    /// [`Deserialize`] walks a block twice, to keep it as it came where it is odd: a large one is worth to be spared that.
+    /// [`Deserialize`] scans a block twice, to keep unknown blocks unchanged; this avoids that for large ones.
     pub fn parse_known_blocks(text: &str) -> Option<ToolResult> {
         #[derive(Deserialize)]
         struct Plain<'a> {
@@ -79,74 +78,73 @@ impl ToolResult {
         })
     }
 
-    /// The text blocks joined with newlines (HD-110).
+    /// Returns the text blocks, joined with newlines (HD-110).
     pub fn text(&self) -> String {
         join_text(&self.content)
     }
 
-    /// The same, without a copy where there is one block.
+    /// Returns the text blocks, joined with newlines, without a copy if there is one block.
     pub fn into_text(self) -> String {
         into_text(self.content)
     }
 }
 
-/// What a host answers for a call (HD-085 to HD-088): `{success, content, error, metadata}`.
+/// A host's result of a call (HD-085 to HD-088): `{success, content, error, metadata}`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CallResult {
-    /// The tool ran and did not say that it failed.
+    /// The tool ran and reported no failure.
     pub success: bool,
-    /// The blocks, in order; also those of a tool that failed.
+    /// The content blocks, in order; also those of a failed tool.
     pub content: Vec<Content>,
-    /// What went wrong; `None` exactly when `success`.
+    /// The error; `None` exactly if `success`.
     pub error: Option<CallFailure>,
-    /// Who answered, and how long it took.
+    /// The circumstances.
     pub metadata: CallMetadata,
 }
 
 impl CallResult {
-    /// The text blocks joined with newlines.
+    /// Returns the text blocks, joined with newlines (HD-110).
     pub fn text(&self) -> String {
         join_text(&self.content)
     }
 
-    /// The same, without a copy where there is one block.
+    /// Returns the text blocks, joined with newlines, without a copy if there is one block.
     pub fn into_text(self) -> String {
         into_text(self.content)
     }
 }
 
-/// Why a call failed, for a reader who was not there: names the server and what to do, never a secret.
+/// The error of a call. Names the server and what to do, never a secret.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CallFailure {
-    /// The kind of failure.
+    /// The kind of error.
     pub kind: ErrorKind,
-    /// What happened.
+    /// The message.
     pub message: String,
 }
 
 /// The circumstances of a call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CallMetadata {
-    /// The server that was asked, where one was found.
+    /// The server, if one was found.
     pub server: Option<ServerId>,
-    /// The name the server knows the tool by; the name asked for where there is no such tool.
+    /// The server's name of the tool; the requested name if there is no such tool.
     pub tool: String,
-    /// From the call to its end.
+    /// The duration of the call.
     #[serde(rename = "duration_ms", serialize_with = "milliseconds")]
     pub duration: Duration,
-    /// The id of the JSON-RPC request, where one was sent.
+    /// The id of the JSON-RPC request, if one was sent.
     pub request_id: Option<u64>,
-    /// The structured result, where there is one.
+    /// The structured result, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structured_content: Option<RawJson>,
-    /// What is not as it should be although the call has its result, a sentence each: such as a structured result that
-    /// does not fit the tool's `outputSchema`.
+    /// Warnings, one sentence each, such as a structured result that violates the tool's `outputSchema`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
 fn milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    // Microseconds are enough: three digits behind the point.
+    // Rounded to microseconds.
     serializer.serialize_f64((duration.as_secs_f64() * 1e6).round() / 1e3)
 }
 
@@ -177,7 +175,7 @@ mod tests {
     #[track_caller]
     fn check(wire: &str, want: Option<(&str, bool)>) {
         let got = serde_json::from_str::<ToolResult>(wire).ok();
-        // In one pass it is the same, or nothing.
+        // Reading in one pass must agree, or give up.
         let plain = ToolResult::parse_known_blocks(&format!("{wire},\"id\":7}}"));
         assert!(plain.is_none() || plain == got, "{wire}");
         assert_eq!(
@@ -204,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_nothing_odd_is_read_in_one_pass() {
+    fn known_blocks_are_read_in_one_pass() {
         let is_plain = |wire: &str| ToolResult::parse_known_blocks(wire).is_some();
         let blocks = r#"{"type":"text","text":"a\u0000"},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"resource","resource":{"uri":"a://b","text":"hi"}}"#;
         let whole = format!(r#"{{"content":[{blocks}],"structuredContent":{{"a":[1]}},"_meta":{{"b":1}}}}"#);
@@ -224,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn hd_087_hd_088_the_public_form() {
+    fn hd_087_hd_088_call_result_is_serialized() {
         let result = CallResult {
             success: false,
             content: vec![],

@@ -1,23 +1,23 @@
-//! Completions: what could stand in an argument.
+//! Results of `completion/complete`.
 
 use serde::{Deserialize, Deserializer};
 
-/// What an argument could be: the result of `completion/complete`.
+/// Suggested values of an argument.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Completion {
     /// The values, best first.
     pub values: Vec<String>,
-    /// How many there are in all, where the server says.
+    /// The total number, if the server gives it.
     pub total: Option<u64>,
-    /// There are more than these.
+    /// Whether there are more values.
     pub has_more: bool,
 }
 
 impl<'de> Deserialize<'de> for Completion {
-    /// Reads the `result` member of a response. Fails when it has no values.
+    /// Reads the `result` member of a response. Fails without values.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Completion, D::Error> {
         #[derive(Deserialize)]
-        struct Wire {
+        struct CompletionJson {
             completion: Values,
         }
         #[derive(Deserialize)]
@@ -27,7 +27,7 @@ impl<'de> Deserialize<'de> for Completion {
             #[serde(rename = "hasMore")]
             has_more: Option<bool>,
         }
-        let Values { values, total, has_more } = Wire::deserialize(deserializer)?.completion;
+        let Values { values, total, has_more } = CompletionJson::deserialize(deserializer)?.completion;
         Ok(Completion { values, total: total.map(|it| it as u64), has_more: has_more == Some(true) })
     }
 }
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_needed_and_the_rest_is_not() {
+    fn only_values_are_required() {
         let read = |text: &str| serde_json::from_str::<Completion>(text).ok();
         let got = read(r#"{"completion":{"values":["a","b"],"total":7,"hasMore":true}}"#).unwrap();
         assert_eq!((got.values.join(" ").as_str(), got.total, got.has_more), ("a b", Some(7), true));

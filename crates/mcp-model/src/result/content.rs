@@ -1,4 +1,4 @@
-//! What a tool answers with: blocks of content.
+//! Content blocks of results.
 
 use std::borrow::Cow;
 
@@ -33,24 +33,24 @@ pub enum Content {
     Binary {
         /// Base64; empty for a link.
         data: String,
-        /// Its media type, where known.
+        /// The media type, if known.
         mime_type: Option<String>,
-        /// Its URI.
+        /// The URI.
         uri: Option<String>,
         /// The text of a resource that is text.
         text: Option<String>,
     },
-    /// A block of a type that this version does not know, kept as it came (HD-132).
+    /// A block of an unknown type, kept unchanged (HD-132).
     Unknown(RawJson),
 }
 
 impl Content {
-    /// Reads one block. What has no known form is [`Content::Unknown`]: an odd block never costs the others.
+    /// Reads a block. A block of an unknown form becomes [`Content::Unknown`], so that it does not affect the others.
     pub fn read(raw: &RawValue) -> Content {
         parse_known(raw.get()).unwrap_or_else(|| Content::Unknown(RawJson::copy_of(raw)))
     }
 
-    /// The block's text, where it is text.
+    /// Returns the text of a text block.
     pub fn text(&self) -> Option<&str> {
         match self {
             Content::Text(text) => Some(text),
@@ -59,7 +59,7 @@ impl Content {
         }
     }
 
-    /// How many bytes of content the block holds: what a budget counts.
+    /// Returns the number of bytes of content, for budgets.
     pub fn len(&self) -> usize {
         match self {
             Content::Text(text) => text.len(),
@@ -69,13 +69,13 @@ impl Content {
         }
     }
 
-    /// Does the block hold nothing?
+    /// Returns whether the block is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// A block as it is written, whatever its type.
+/// A serialized block of any type.
 #[derive(Deserialize)]
 pub(crate) struct ContentBlockJson<'a> {
     #[serde(borrow, rename = "type")]
@@ -90,7 +90,7 @@ pub(crate) struct ContentBlockJson<'a> {
 }
 
 impl ContentBlockJson<'_> {
-    /// What it is, where it has a known form.
+    /// Converts the block, if it has a known form.
     pub(crate) fn content(self) -> Option<Content> {
         #[derive(Deserialize)]
         struct Embedded {
@@ -131,8 +131,8 @@ fn parse_known(json: &str) -> Option<Content> {
 }
 
 impl Serialize for Content {
-    /// The blocks' public form: `{"type":"text","text"}`, `{"type":"image","data","mime_type"}`, `audio` likewise,
-    /// `{"type":"binary","data","mime_type","uri","text"?}`; an unknown block as it came.
+    /// The public form: `{"type":"text","text"}`, `{"type":"image","data","mime_type"}`, `audio` likewise,
+    /// `{"type":"binary","data","mime_type","uri","text"?}`; an unknown block unchanged.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = match self {
             Content::Unknown(raw) => return raw.serialize(serializer),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn hd_107_to_hd_111_each_block_has_its_form() {
+    fn hd_107_to_hd_111_blocks_are_serialized_by_type() {
         check(r#"{"type":"text","text":"a\nb"}"#, r#"{"type":"text","text":"a\nb"}"#);
         check(
             r#"{"data":"AA==","mimeType":"image/png","type":"image"}"#,
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn hd_132_an_unknown_or_broken_block_is_kept() {
+    fn hd_132_unknown_and_malformed_blocks_are_kept() {
         for text in [r#"{"type":"hologram","x":[1]}"#, r#"{"type":"image"}"#, r#"{"text":"no type"}"#, "7"] {
             check(text, text);
         }

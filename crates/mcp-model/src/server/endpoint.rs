@@ -1,11 +1,11 @@
-//! A server with every value resolved: what a transport needs to connect, and nothing else.
+//! A resolved server: everything that a transport needs to connect.
 
 use url::Url;
 
 use crate::server::secret::Secret;
 use crate::server::spec::{EnvInherit, SseFallback, TransportKind};
 
-/// Where a server is, ready to be connected to.
+/// A resolved address of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Endpoint {
     /// A child process.
@@ -19,7 +19,7 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// Which of the four it is.
+    /// Returns the kind of transport.
     pub fn kind(&self) -> TransportKind {
         match self {
             Endpoint::Stdio(_) => TransportKind::Stdio,
@@ -29,7 +29,7 @@ impl Endpoint {
         }
     }
 
-    /// What a message may call this endpoint: the command, or the URL without what may be secret in it.
+    /// Returns a name for messages: the command, or the URL without its secret parts.
     pub fn label(&self) -> String {
         match self {
             Endpoint::Stdio(it) => it.command.clone(),
@@ -43,20 +43,20 @@ impl Endpoint {
 pub struct StdioEndpoint {
     /// The program: a name looked up on `PATH`, or a path.
     pub command: String,
-    /// Its arguments.
+    /// The arguments.
     pub args: Vec<Secret>,
-    /// Variables set in its environment on top of what it inherits; a later one wins over an earlier one.
+    /// Environment variables on top of the inherited ones. Of duplicates the last counts.
     pub env: Vec<(String, Secret)>,
-    /// What it inherits of our environment.
+    /// The inherited part of the host's environment.
     pub inherit: EnvInherit,
-    /// Its working directory; ours where `None`.
+    /// The working directory; the host's if `None`.
     pub cwd: Option<std::path::PathBuf>,
-    /// WHATWG label of the encoding of its standard streams.
+    /// WHATWG label of the encoding of the standard streams.
     pub encoding: String,
 }
 
 impl StdioEndpoint {
-    /// The program with no arguments, the safe environment, our working directory, and UTF-8.
+    /// Creates an endpoint without arguments, with the safe environment, the host's working directory, and UTF-8.
     pub fn new(command: impl Into<String>) -> StdioEndpoint {
         StdioEndpoint {
             command: command.into(),
@@ -72,21 +72,21 @@ impl StdioEndpoint {
 /// A URL to connect to.
 #[derive(Clone, PartialEq)]
 pub struct UrlEndpoint {
-    /// Where the server is.
+    /// The URL.
     pub url: Url,
-    /// Headers sent with each request; names are valid header names, values hold no CR, LF or NUL.
+    /// Headers of each request. Names are valid header names; values contain no CR, LF or NUL.
     pub headers: Vec<(String, Secret)>,
     /// A session id to use from the first request on, without `initialize`.
     pub session_id: Option<Secret>,
-    /// End the session with `DELETE` when it is closed.
+    /// End the session with `DELETE` on close.
     pub terminate_on_close: bool,
-    /// May server-sent events of 2024-11-05 be tried at this URL, where Streamable HTTP is not spoken there? Means
-    /// something for [`Endpoint::Http`] only.
+    /// Whether the transport of 2024-11-05 is tried if the server does not support Streamable HTTP. Applies to
+    /// [`Endpoint::Http`] only.
     pub sse_fallback: SseFallback,
 }
 
 impl UrlEndpoint {
-    /// The URL with no headers of its own, its session ended on close, and no other transport tried.
+    /// Creates an endpoint without headers. Its session is ended on close, and no other transport is tried.
     pub fn new(url: Url) -> UrlEndpoint {
         UrlEndpoint {
             url,
@@ -97,8 +97,8 @@ impl UrlEndpoint {
         }
     }
 
-    /// The URL's scheme, host and port, and its path: no user, password, query or fragment. Segments of the path
-    /// that look like a token (32 bytes or more) are shown as `***`.
+    /// Returns scheme, host, port and path: no user, password, query or fragment. Path segments of 32 bytes or more
+    /// may be tokens and are replaced by `***`.
     pub fn label(&self) -> String {
         let mut res = format!("{}://{}", self.url.scheme(), self.url.host_str().unwrap_or_default());
         if let Some(port) = self.url.port() {
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_and_a_debug_print_hold_no_secret() {
+    fn label_and_debug_contain_no_secret() {
         let url = "https://user:pw@example.com:8443/mcp/0123456789abcdef0123456789abcdef?token=t#f";
         let mut endpoint = UrlEndpoint::new(Url::parse(url).unwrap());
         endpoint.headers.push(("Authorization".into(), Secret::new("Bearer b")));

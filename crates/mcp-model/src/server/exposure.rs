@@ -1,7 +1,7 @@
-//! Which of a server's tools, prompts and resources are shown, and what they are called: the rules as data.
-//! mcp-registry applies them.
+//! Exposure rules as data: which tools, prompts and resources are exposed, under which names. mcp-registry applies
+//! them.
 
-/// The rules for each of the three lists.
+/// The rules for tools, prompts and resources.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Exposure {
     /// For tools.
@@ -13,7 +13,7 @@ pub struct Exposure {
 }
 
 impl Exposure {
-    /// The same naming for all three lists, nothing filtered, nothing transformed.
+    /// Creates rules with the same naming for all lists, without filters and transforms.
     pub fn all(naming: NamePolicy) -> Exposure {
         let limit = NameLimit::default();
         let rules = Rules { filter: Filter::default(), transforms: Vec::new(), naming, limit };
@@ -24,89 +24,89 @@ impl Exposure {
 /// The rules for one list.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Rules {
-    /// What is left out.
+    /// The filter.
     pub filter: Filter,
-    /// How names are changed, in this order (DM-042).
+    /// The transforms, in order (DM-042).
     pub transforms: Vec<Transform>,
-    /// What a name must look like.
+    /// The policy for invalid names.
     pub naming: NamePolicy,
-    /// How long it may be; nothing under [`NamePolicy::Pass`].
+    /// The length limit; ignored under [`NamePolicy::Pass`].
     pub limit: NameLimit,
 }
 
 /// A whitelist and a blacklist of patterns over original names (DM-036 to DM-041).
 ///
-/// `*` matches any run of characters, everything else itself. With an empty blacklist a whitelist that is not empty
-/// restricts; with a blacklist the whitelist only brings back what the blacklist took.
+/// `*` matches any run of characters, everything else itself. Without a blacklist, a non-empty whitelist restricts.
+/// With a blacklist, the whitelist only overrides the blacklist.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Filter {
-    /// Patterns of names that are shown.
+    /// Patterns of exposed names.
     pub whitelist: Vec<String>,
-    /// Patterns of names that are hidden.
+    /// Patterns of hidden names.
     pub blacklist: Vec<String>,
 }
 
 /// One change of a name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Transform {
-    /// Puts `add` in front, after taking `remove` away where the name begins with it (DM-043, DM-044).
+    /// Removes the prefix `remove` if present, then adds the prefix `add` (DM-043, DM-044).
     Prefix {
-        /// Taken away where present; empty for the plain `prefix: "x"`.
+        /// The prefix to remove; empty for the plain `prefix: "x"`.
         remove: String,
-        /// Always put in front.
+        /// The prefix to add.
         add: String,
     },
-    /// Puts a text behind (DM-045).
+    /// Appends a suffix (DM-045).
     Suffix(String),
 }
 
-/// What becomes of a name that language models' providers would not take.
+/// The policy for names that model providers would not accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NamePolicy {
-    /// Names must match `^[a-zA-Z0-9_-]{1,64}$` before and after transforms, with the [`NameLimit`] in the place of 64;
-    /// others are left out (DM-047, DM-048).
+    /// Names must match `^[a-zA-Z0-9_-]{1,64}$` before and after the transforms, with the [`NameLimit`] instead of
+    /// 64. Others are hidden (DM-047, DM-048).
     Reject,
-    /// Every character outside `class` becomes `-`; a name that is longer than its [`NameLimit`] ends with a hash
+    /// Every character outside `class` becomes `-`. A name longer than its [`NameLimit`] is cut and ends with a hash
     ///
     Normalise {
-        /// The characters that stay.
+        /// The characters that are kept.
         class: NameClass,
     },
-    /// As `Normalise`, of `<server>__<name>`, in both parts (HD-114).
+    /// As `Normalise`, applied to both parts of `<server>__<name>` (HD-114).
     Qualify {
-        /// The characters that stay.
+        /// The characters that are kept.
         class: NameClass,
     },
-    /// Every run of characters outside of `[A-Za-z0-9_-]` becomes one `_`, and none stays at either end; what has nothing
-    /// left is called `resource`. A name that is longer than its [`NameLimit`] ends with a hash (DMX-10).
+    /// Every run of characters outside `[A-Za-z0-9_-]` becomes one `_`, and none is kept at either end; an empty
+    /// result becomes `resource`. A name longer than its [`NameLimit`] is cut and ends with a hash (DMX-10).
     Slug,
-    /// Names stay as they are.
+    /// Names are unchanged.
     Pass,
 }
 
-/// The characters a name may keep.
+/// The characters that a name may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NameClass {
-    /// `[A-Za-z0-9_-]`: what every provider takes.
+    /// `[A-Za-z0-9_-]`, which every provider accepts.
     Strict,
-    /// `[A-Za-z0-9_.-]`: what Semantic Kernel keeps.
+    /// `[A-Za-z0-9_.-]`, as in Semantic Kernel.
     WithDot,
 }
 
-/// How long a name may be: as long as the model's provider takes it.
+/// The length limit of names, by provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum NameLimit {
-    /// 64 bytes: OpenAI's, and what nearly everybody takes.
+    /// 64 bytes: OpenAI, and most others.
     #[default]
     Common,
-    /// 63 bytes: the strictest that Gemini's references name.
+    /// 63 bytes: the strictest limit in Gemini's references.
     Gemini,
-    /// 128 bytes: Anthropic's.
+    /// 128 bytes: Anthropic.
     Anthropic,
 }
 
 impl NameLimit {
-    /// The limit in bytes.
+    /// Returns the limit in bytes.
     pub fn bytes(self) -> usize {
         match self {
             NameLimit::Common => 64,

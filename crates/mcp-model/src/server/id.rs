@@ -1,18 +1,18 @@
-//! The name of a server, as its configuration gives it.
+//! Server ids.
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-/// The id of a server: the key of a map entry, or an item's `name`.
+/// The id of a server: the key of a map entry, or the `name` of an item.
 ///
-/// Invariant: 1 to 256 bytes, none of them a control character, so that an id can stand in a log line, a file
-/// name's label or a problem's id as it is. Cheap to clone.
+/// Invariant: 1 to 256 bytes without control characters, so that log lines, labels and problem ids can contain it
+/// unescaped. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServerId(Arc<str>);
 
-/// Why a text is no [`ServerId`].
+/// The error for an invalid [`ServerId`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidServerId {
@@ -22,16 +22,16 @@ pub enum InvalidServerId {
     /// The text is longer than 256 bytes.
     #[error("a server's name has at most 256 bytes, this one has {0}")]
     TooLong(usize),
-    /// The text holds a control character.
+    /// The text contains a control character.
     #[error("a server's name must not contain control characters")]
     Control,
 }
 
 impl ServerId {
-    /// The longest id, in bytes.
+    /// The maximum length in bytes.
     pub const MAX_LEN: usize = 256;
 
-    /// Reads an id.
+    /// Parses an id.
     pub fn parse(text: &str) -> Result<ServerId, InvalidServerId> {
         if text.is_empty() {
             return Err(InvalidServerId::Empty);
@@ -45,7 +45,7 @@ impl ServerId {
         Ok(ServerId(text.into()))
     }
 
-    /// The id as text.
+    /// Returns the id.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,27 +1,27 @@
-//! How long a server may take and how much it may send.
+//! Time and size limits of a server.
 
 use std::time::Duration;
 
-/// The limits of one server. Every duration is finite and greater than zero.
+/// The limits of one server. Every duration is finite and positive.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Limits {
-    /// The absolute deadline of one request, from the caller's point of view.
+    /// The total timeout of a request.
     pub request: Duration,
-    /// The longest silence during a request; progress ends it. Unset: only `request` counts.
+    /// The idle timeout of a request; progress resets it. `None`: only `request` applies.
     pub idle: Option<Duration>,
-    /// How long connecting may take (TCP, TLS, the first bytes of an answer).
+    /// The timeout for connecting (TCP, TLS, the first bytes of a response).
     pub connect: Duration,
-    /// How long the server may take from its start to its lists. Longer than a cold `npx`.
+    /// The timeout from the start of the server to its lists. Longer than a cold `npx`.
     pub startup: Duration,
-    /// The longest silence on an event stream.
+    /// The idle timeout of an event stream.
     pub sse_read: Duration,
-    /// The largest single message, in bytes.
+    /// The maximum size of a message in bytes.
     pub message_bytes: usize,
-    /// The largest result handed to a caller, in bytes of content; longer text is cut.
+    /// The maximum size of a result's content in bytes; longer text is cut.
     pub result_bytes: usize,
-    /// The most tools, prompts or resources kept of one server.
+    /// The maximum number of tools, prompts or resources of a server.
     pub list_items: usize,
-    /// The most pages read of one list.
+    /// The maximum number of pages of a list.
     pub list_pages: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Text that must not be printed.
+//! Secret values.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use secrecy::{ExposeSecret, SecretString};
 
 /// A value that may be a secret: an environment value, a header, an argument.
 ///
-/// Both `Debug` and `Display` print `***`, and the memory is wiped when the value is dropped. There is no
-/// `Serialize`: whoever wants the text says so with [`Secret::expose`].
+/// `Debug` and `Display` print `***`, and the memory is wiped on drop. There is no `Serialize`: [`Secret::expose`] is
+/// explicit.
 #[derive(Clone)]
 pub struct Secret(SecretString);
 
 impl Secret {
-    /// Takes a text into keeping.
+    /// Wraps a text.
     pub fn new(text: impl Into<String>) -> Secret {
         Secret(SecretString::from(text.into()))
     }
 
-    /// The text itself, for the one place that hands it on.
+    /// Returns the text. For the code that passes it on.
     pub fn expose(&self) -> &str {
         self.0.expose_secret()
     }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_not_printed() {
+    fn secret_is_not_printed() {
         let secret = Secret::new("hunter2");
         assert_eq!(format!("{secret} {secret:?} {:?}", Some(&secret)), "*** *** Some(***)");
         assert_eq!(secret.expose(), "hunter2");

@@ -1,8 +1,7 @@
-//! One server as its configuration describes it, whichever dialect it was written in.
+//! A server as its configuration describes it, in any dialect.
 //!
-//! Nothing here is resolved: values still name the variables they come from, so a spec can be compared, printed
-//! and kept without a secret being read. mcp-config makes specs and resolves them into an
-//! [`Endpoint`](crate::Endpoint).
+//! Nothing is resolved: values still name their variables, so a spec can be compared, printed and stored without
+//! reading a secret. mcp-config reads specs and resolves them into an [`Endpoint`](crate::Endpoint).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,31 +15,30 @@ use crate::server::id::ServerId;
 use crate::server::limits::Limits;
 use crate::server::secret::Secret;
 
-/// What a user wrote about one server.
+/// The specification of one server.
 ///
-/// `Debug` shows the keys of its metadata only: what nobody here understands may hold secrets.
+/// `Debug` prints only the keys of `metadata`, because unknown content may contain secrets.
 #[derive(Clone, PartialEq)]
 pub struct ServerSpec {
-    /// Its name.
+    /// The server's name.
     pub id: ServerId,
-    /// What it is for, in the user's words.
+    /// The user's description.
     pub description: Option<String>,
-    /// Where it was written.
+    /// The source of the entry.
     pub origin: Origin,
-    /// How it is reached.
+    /// The transport.
     pub transport: TransportSpec,
-    /// How long things may take, how large they may be.
+    /// Time and size limits.
     pub limits: Limits,
-    /// What is listed once it is connected.
+    /// The lists that are requested after the connection.
     pub discovery: Discovery,
-    /// Which of its tools, prompts and resources are shown, under which names.
+    /// Which of its tools, prompts and resources are exposed, under which names.
     pub exposure: Exposure,
     /// Who may use one running instance.
     pub sharing: Sharing,
-    /// Configuration handed through to the server (HD-028, HD-FR011).
+    /// Configuration that is passed through to the server (HD-028, HD-FR011).
     pub config: Option<Passthrough>,
-    /// What the dialect knows and no other part of this model does, kept for the reader's own use (`server` of a
-    /// HoloDeck item, `_meta` of an ACP entry).
+    /// Dialect-specific content without a place in this model (`server` of a HoloDeck item, `_meta` of an ACP entry).
     pub metadata: BTreeMap<String, RawJson>,
 }
 
@@ -73,20 +71,20 @@ impl fmt::Debug for ServerSpec {
     }
 }
 
-/// The place a spec was read from.
+/// The source of a spec.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
-    /// The dialect it was written in.
+    /// The dialect.
     pub dialect: Dialect,
-    /// The file's name as the reader was told it, or the label of a document that is no file.
+    /// The file name given to the reader, or the label of a document that is not a file.
     pub file: String,
     /// JSON pointer to the server's entry.
     pub pointer: String,
-    /// The entry's bytes in the file.
+    /// The byte range of the entry in the file.
     pub span: Range<usize>,
 }
 
-/// A way of writing down MCP servers.
+/// A configuration format for MCP servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dialect {
     /// HoloDeck's `agent.yaml`.
@@ -100,7 +98,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// The word that names it on the command line.
+    /// Returns its name on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Dialect::HoloDeck => "holodeck",
@@ -120,7 +118,7 @@ impl Serialize for Dialect {
 /// How a server is reached.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TransportSpec {
-    /// A child process that speaks on its standard streams.
+    /// A child process that communicates over its standard streams.
     Stdio(StdioSpec),
     /// HTTP with server-sent events as of 2024-11-05.
     Sse(UrlSpec),
@@ -131,7 +129,7 @@ pub enum TransportSpec {
 }
 
 impl TransportSpec {
-    /// Which of the four it is.
+    /// Returns the kind of transport.
     pub fn kind(&self) -> TransportKind {
         match self {
             TransportSpec::Stdio(_) => TransportKind::Stdio,
@@ -142,7 +140,7 @@ impl TransportSpec {
     }
 }
 
-/// The four wires.
+/// The kinds of transports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TransportKind {
     /// A child process' standard streams.
@@ -173,111 +171,110 @@ impl Serialize for TransportKind {
     }
 }
 
-/// A child process, as written.
+/// A child process, unresolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StdioSpec {
-    /// The program: a name looked up on `PATH`, or a path. Never handed to a shell.
+    /// The program: a name looked up on `PATH`, or a path. Never passed to a shell.
     pub command: String,
-    /// Its arguments, each handed over as one.
+    /// The arguments.
     pub args: Vec<ConfigValue>,
-    /// Environment variables set on top of everything else, in file order.
+    /// Environment variables, in file order. They override all others.
     pub env: Vec<(String, ConfigValue)>,
-    /// A `.env` file, relative to the configuration file; its variables lie below `env`.
+    /// A `.env` file, relative to the configuration file. `env` overrides its variables.
     pub env_file: Option<ConfigValue>,
-    /// What the child sees of our own environment.
+    /// The inherited part of the host's environment.
     pub inherit: EnvInherit,
-    /// The child's working directory, relative to the configuration file.
+    /// The working directory, relative to the configuration file.
     pub cwd: Option<String>,
-    /// WHATWG label of the encoding of its standard streams; `utf-8` unless said.
+    /// WHATWG label of the encoding of the standard streams; `utf-8` by default.
     pub encoding: String,
 }
 
-/// A server behind a URL, as written.
+/// A server at a URL, unresolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UrlSpec {
-    /// Where it is.
+    /// The URL.
     pub url: ConfigValue,
-    /// Headers sent with each request, in file order.
+    /// Headers of each request, in file order.
     pub headers: Vec<(String, ConfigValue)>,
     /// A session id to use from the first request on, without `initialize` (Dominds' `sessionId`).
     pub session_id: Option<ConfigValue>,
-    /// End the session on the server with `DELETE` when it is closed.
+    /// End the session with `DELETE` on close.
     pub terminate_on_close: bool,
-    /// May a server that turns out not to speak Streamable HTTP be tried as one of 2024-11-05?
+    /// Whether the transport of 2024-11-05 is tried if the server does not support Streamable HTTP.
     pub sse_fallback: SseFallback,
 }
 
-/// Whether HTTP with server-sent events of 2024-11-05 may be tried at the same URL, where Streamable HTTP finds no
-/// server of its kind there (DIA-08). Means something for [`TransportSpec::Http`] only.
+/// Whether HTTP with server-sent events of 2024-11-05 is tried at the same URL if Streamable HTTP finds no server
+/// there (DIA-08). Applies to [`TransportSpec::Http`] only.
 ///
-/// Allowed where a configuration gives a URL and does not say which of the two it is; what says `http` or `sse` gets
-/// what it says.
+/// Allowed if a configuration gives a URL without a transport. An explicit `http` or `sse` is exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum SseFallback {
     /// Streamable HTTP first, then server-sent events.
     Allowed,
-    /// Streamable HTTP, or nothing.
+    /// Streamable HTTP only.
     #[default]
     Never,
 }
 
-/// A value that may come from somewhere else than the file.
+/// A configuration value that may refer to variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConfigValue {
-    /// The text itself.
+    /// Literal text.
     Literal(Secret),
-    /// A variable of our environment, with a text put before its value.
+    /// A variable of the host's environment, with a prefix.
     HostEnv {
         /// The variable's name.
         name: String,
-        /// Put before the value; empty unless the file gives one.
+        /// The prefix of the value; usually empty.
         prefix: Secret,
     },
-    /// Text with `${VAR}` in it.
+    /// Text with `${VAR}` references.
     Template(Vec<TemplatePart>),
 }
 
 impl ConfigValue {
-    /// A value that is simply its text.
+    /// Creates a literal value.
     pub fn literal(text: impl Into<String>) -> ConfigValue {
         ConfigValue::Literal(Secret::new(text))
     }
 }
 
-/// A piece of a template.
+/// A part of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TemplatePart {
-    /// Text that stands as it is.
+    /// Literal text.
     Text(Secret),
-    /// The value of the variable of this name.
+    /// A variable.
     Variable(String),
-    /// The value of a variable, or a text of its own where that is not set or empty (`${NAME:-text}`).
+    /// A variable, or a default if it is unset or empty (`${NAME:-text}`).
     VariableOr {
         /// The variable's name.
         name: String,
-        /// What stands in for it.
+        /// The default.
         default: Secret,
     },
-    /// What somebody answers when asked for the input of this id (`${input:id}`).
+    /// The input with this id, which the user is asked for (`${input:id}`).
     Input(String),
 }
 
-/// How much of our environment a child sees.
+/// The part of the host's environment that a child inherits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EnvInherit {
     /// Nothing.
     None,
-    /// What a program needs to run at all: see [`EnvInherit::keeps`].
+    /// What a program needs to run: see [`EnvInherit::inherits`].
     Safe,
     /// Everything.
     All,
 }
 
 impl EnvInherit {
-    /// Does a child see our variable `name`?
+    /// Returns whether a child inherits the variable `name`.
     ///
-    /// The safe set is: where programs and home are, user and shell, terminal, temporary folder, language, XDG
-    /// folders, the settings of npm, uv and docker, proxies and certificate authorities, and what Windows needs.
+    /// The safe set: locations of programs and home, user and shell, terminal, temporary folder, language, XDG
+    /// folders, settings of npm, uv and docker, proxies and certificate authorities, and what Windows needs.
     pub fn inherits(self, name: &str) -> bool {
         const NAMES: &[&str] = &[
             "PATH",
@@ -304,7 +301,7 @@ impl EnvInherit {
             "PIP_CERT",
         ];
         const PREFIXES: &[&str] = &["LC_", "XDG_", "DOCKER_", "npm_config_", "NPM_CONFIG_", "UV_"];
-        // Windows' names are compared without case there; here they never exist, so no platform switch is needed.
+        // Windows compares these names without case. They do not exist elsewhere, so no platform switch is needed.
         const WINDOWS: &[&str] = &[
             "APPDATA",
             "COMSPEC",
@@ -332,20 +329,20 @@ impl EnvInherit {
             EnvInherit::All => true,
             EnvInherit::Safe => {
                 NAMES.contains(&name)
-                    || PREFIXES.iter().any(|it| name.starts_with(it))
-                    || WINDOWS.iter().any(|it| it.eq_ignore_ascii_case(name))
+                    || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+                    || WINDOWS.iter().any(|windows| windows.eq_ignore_ascii_case(name))
             }
         }
     }
 }
 
-/// What is listed once a server is connected (HD-029, HD-030). What is not listed cannot be called, and a call
-/// says so.
+/// The lists that are requested after the connection (HD-029, HD-030). Items of other lists cannot be called, and the
+/// error of such a call says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Discovery {
-    /// List its tools.
+    /// Request the tools.
     pub tools: bool,
-    /// List its prompts.
+    /// Request the prompts.
     pub prompts: bool,
 }
 
@@ -355,21 +352,21 @@ impl Default for Discovery {
     }
 }
 
-/// Who may use one running instance of a server.
+/// Who may use one running instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
-    /// Everybody, at the same time.
+    /// All callers at the same time.
     Shared,
-    /// One owner (a dialog) each (DM-074).
+    /// One owner (a dialog) per instance (DM-074).
     PerOwner,
 }
 
-/// Configuration for the server itself, which we do not understand, and which may hold secrets: `Debug` shows none of it.
+/// Opaque configuration for the server. It may contain secrets: `Debug` prints none of it.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Passthrough {
-    /// Handed on as it stands.
+    /// Passed through unchanged.
     Literal(RawJson),
-    /// Its strings may hold `${VAR}`.
+    /// Its strings may contain `${VAR}`.
     Template(RawJson),
 }
 
@@ -387,7 +384,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_safe_environment_lets_no_key_through() {
+    fn safe_environment_excludes_credentials() {
         for name in
             ["PATH", "HOME", "LC_ALL", "XDG_CACHE_HOME", "npm_config_registry", "UV_INDEX_URL", "SystemRoot"]
         {
