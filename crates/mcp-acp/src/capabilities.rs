@@ -1,6 +1,6 @@
-//! What an agent has declared. The value that is advertised in `initialize` is the value that is enforced.
+//! Declared capabilities: the value that is advertised in `initialize` is the value that is enforced.
 //!
-//! Nothing is guessed: what is not declared in the form of its version is not declared.
+//! A capability that is not declared in the form of its version is not declared.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{AcpTransport, AcpVersion};
 
-/// The transports by which an agent reaches MCP servers.
+/// The transports over which an agent supports MCP servers.
 ///
 /// ```
 /// use mcp_acp::{Capabilities, AcpVersion};
@@ -23,27 +23,27 @@ use crate::{AcpTransport, AcpVersion};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Child processes. AcpVersion 1 has no word for it: there every agent has it, whatever stands here (ACP-001).
+    /// Child processes. Version 1 has no such capability: every agent supports them, whatever the value (ACP-001).
     pub stdio: bool,
     /// `mcpCapabilities.http` (ACP-002); `session.mcp.http` in version 2.
     pub http: bool,
-    /// `mcpCapabilities.sse` (ACP-003). AcpVersion 2 has none, whatever stands here.
+    /// `mcpCapabilities.sse` (ACP-003). Version 2 has no such transport, whatever the value.
     pub sse: bool,
-    /// Servers through the ACP connection itself; not yet stable (ACPX-12).
+    /// Servers over the ACP connection itself; not yet stable (ACPX-12).
     pub acp: bool,
-    /// Extensions, each a word that begins with `_`. Only version 2 has them (ACPX-11).
+    /// Extensions, names that begin with `_`. Only in version 2 (ACPX-11).
     pub custom: Vec<String>,
 }
 
 impl Capabilities {
-    /// Child processes and nothing else: the least that version 1 allows.
+    /// Child processes only: the minimum of version 1.
     pub const STDIO: Capabilities =
         Capabilities { stdio: true, http: false, sse: false, acp: false, custom: Vec::new() };
 
-    /// Reads what an agent declares in `initialize`: its result, its capabilities, or the object for MCP alone.
+    /// Reads capabilities from an `initialize` result, its capabilities, or the object for MCP alone.
     ///
-    /// In version 1 whatever is not `true` is `false`, in version 2 whatever is no object: a missing key, a value of
-    /// another type, a value that is no object at all.
+    /// In version 1 everything but `true` means not supported; in version 2 everything but an object. This includes
+    /// missing keys and values of the wrong type.
     pub fn read(version: AcpVersion, declared: &RawJson) -> Capabilities {
         let path: &[&str] = match version {
             AcpVersion::V1 => &["agentCapabilities", "mcpCapabilities"],
@@ -80,8 +80,8 @@ impl Capabilities {
         }
     }
 
-    /// What the agent advertises: `agentCapabilities.mcpCapabilities` in version 1, `capabilities.session.mcp` in
-    /// version 2. What is not yet stable is there only where it is declared.
+    /// Returns the advertisement: `agentCapabilities.mcpCapabilities` in version 1, `capabilities.session.mcp` in
+    /// version 2. Unstable capabilities are included only if declared.
     pub fn to_json(&self, version: AcpVersion) -> RawJson {
         let Capabilities { stdio, http, sse, acp, custom } = self;
         let mut res = Map::new();
@@ -110,12 +110,12 @@ impl Capabilities {
         }
     }
 
-    /// What a client makes of the advertisement. It enforces the same.
+    /// Returns what a client reads from the advertisement. It enforces the same.
     pub fn advertise_and_read(&self, version: AcpVersion) -> Capabilities {
         Capabilities::read(version, &self.to_json(version))
     }
 
-    /// May a session of this version ask for a server by this transport?
+    /// Returns whether a session of this version may request a server over this transport.
     pub fn allows(&self, version: AcpVersion, transport: &AcpTransport) -> bool {
         match (version, transport) {
             (AcpVersion::V1, AcpTransport::Stdio) => true,
@@ -128,7 +128,7 @@ impl Capabilities {
         }
     }
 
-    /// The transports that are allowed, stdio first.
+    /// Returns the allowed transports, stdio first.
     pub fn supported(&self, version: AcpVersion) -> Vec<AcpTransport> {
         let known = [AcpTransport::Stdio, AcpTransport::Http, AcpTransport::Sse, AcpTransport::Acp];
         let custom = self.custom.iter().map(|it| AcpTransport::Other(it.clone()));
@@ -136,7 +136,7 @@ impl Capabilities {
     }
 }
 
-/// Is it a word that anybody may give a meaning to?
+/// Returns whether this is the name of an extension.
 fn is_custom(word: &str) -> bool {
     word.starts_with('_') && word != "_meta"
 }
@@ -145,7 +145,7 @@ fn members(object: &RawJson) -> BTreeMap<Cow<'_, str>, &RawValue> {
     object.read().unwrap_or_default()
 }
 
-/// The members in this order, which is the one that people expect.
+/// Returns the members in this order.
 fn ordered_object(members: &Map<String, Value>, order: &[&str]) -> RawJson {
     let mut seen = Vec::new();
     for key in order {
@@ -206,14 +206,14 @@ mod tests {
     }
 
     #[test]
-    fn acp_015_what_is_advertised_is_what_is_enforced() {
+    fn acp_015_advertised_capabilities_are_enforced() {
         for number in 0_u8..32 {
             let bit = |it: u8| number & (1 << it) != 0;
             let custom = if bit(4) { vec!["_pigeon".to_owned()] } else { Vec::new() };
             let capabilities = Capabilities { stdio: bit(0), http: bit(1), sse: bit(2), acp: bit(3), custom };
             for version in AcpVersion::ALL {
-                let heard = capabilities.advertise_and_read(version);
-                assert_eq!(heard.supported(version), capabilities.supported(version), "{capabilities:?}");
+                let read = capabilities.advertise_and_read(version);
+                assert_eq!(read.supported(version), capabilities.supported(version), "{capabilities:?}");
             }
         }
     }

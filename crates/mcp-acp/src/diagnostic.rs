@@ -1,41 +1,41 @@
-//! One thing that is to be said about a request, and where it stands.
+//! Diagnostics of a session request.
 //!
-//! It holds names, places and the words of transports; never a value of a variable, header, argument or URL.
+//! They contain names, positions and transports, never the value of a variable, header, argument or URL.
 
 use mcp_config::Diagnostic;
 use serde::Serialize;
 
 use crate::AcpTransport;
 
-/// Something about a request: why it is refused, or what is to be known about it.
+/// A diagnostic of a request: an error or a warning.
 ///
-/// Serialised it is an item of `data.errors`.
+/// Serializes as an item of `data.errors`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestDiagnostic {
-    /// Which entry of `mcpServers`, from 0; `None` where it is about the request.
+    /// The index in `mcpServers`, from 0; `None` if it concerns the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<usize>,
-    /// The entry's name, where it has one.
+    /// The entry's name, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_name: Option<String>,
     /// The field of the entry, or of the request: `env[0].name`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// JSON pointer into the request, `/params` being its parameters.
+    /// JSON pointer into the request; `/params` are its parameters.
     pub pointer: String,
-    /// What is wrong, in one sentence.
+    /// The message: one sentence.
     pub message: String,
-    /// The transport that the agent does not support, where that is what is wrong.
+    /// The unsupported transport, if that is the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_transport: Option<AcpTransport>,
-    /// What to do about it.
+    /// A suggestion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
 }
 
 impl RequestDiagnostic {
-    /// About the place that `pointer` leads to; index and field are seen from it.
+    /// Creates a diagnostic at `pointer`, and derives index and field from it.
     pub(crate) fn at_pointer(pointer: impl Into<String>, message: impl Into<String>) -> RequestDiagnostic {
         let pointer = pointer.into();
         let (index, field) = parse_pointer(&pointer);
@@ -50,41 +50,41 @@ impl RequestDiagnostic {
         }
     }
 
-    /// The same as mcp-config says it.
+    /// Converts a diagnostic of mcp-config.
     pub(crate) fn from_config(diagnostic: &Diagnostic) -> RequestDiagnostic {
         let mut res = RequestDiagnostic::at_pointer(diagnostic.pointer.as_str(), diagnostic.message.as_str());
         res.suggestion = diagnostic.help.clone();
         res
     }
 
-    /// The same, with what to do about it.
+    /// Adds a suggestion.
     pub(crate) fn with_suggestion(mut self, suggestion: impl Into<String>) -> RequestDiagnostic {
         self.suggestion = Some(suggestion.into());
         self
     }
 }
 
-/// What became of something that did not refuse the request.
+/// The effect of a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum WarningEffect {
-    /// Nothing; it is to be known.
+    /// None.
     Noted,
-    /// The session goes on without the entry.
+    /// The entry was dropped.
     Dropped,
 }
 
-/// Something to be known about a request that is not refused.
+/// A warning about an accepted request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RequestWarning {
-    /// What became of it.
+    /// The effect.
     pub effect: WarningEffect,
-    /// What it is.
+    /// The diagnostic.
     #[serde(flatten)]
     pub diagnostic: RequestDiagnostic,
 }
 
-/// The list of servers.
+/// JSON pointer to the list of servers.
 pub(crate) const SERVERS_POINTER: &str = "/params/mcpServers";
 
 fn parse_pointer(pointer: &str) -> (Option<usize>, Option<String>) {
@@ -98,7 +98,7 @@ fn parse_pointer(pointer: &str) -> (Option<usize>, Option<String>) {
     (None, pointer.strip_prefix("/params/").and_then(below))
 }
 
-/// `env/0/name` as people write it.
+/// Formats `env/0/name` as `env[0].name`.
 fn field_path(path: &str) -> String {
     let mut res = String::new();
     for segment in path.split('/') {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pointer_says_entry_and_field() {
+    fn pointer_gives_index_and_field() {
         check("/params/mcpServers/2/env/0/name", Some(2), Some("env[0].name"));
         check("/params/mcpServers/0", Some(0), None);
         check("/params/mcpServers/0/a~1b", Some(0), Some("a/b"));

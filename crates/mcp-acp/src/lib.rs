@@ -1,9 +1,9 @@
-//! May this ACP session ask for that MCP server?
+//! Validation of the MCP servers that an ACP session requests.
 //!
-//! A client hands an agent the MCP servers of a session. [`validate`] holds such a request against the one value that
-//! the agent has also advertised ([`Capabilities`]), before anything connects (ACP-039): out come the servers, ready to
-//! be resolved, or everything that is wrong as the JSON-RPC error of ACP ([`SessionRequestError`]). What the world then does to a
-//! server is a [`ServerStartError`]. Nothing here starts a server, looks at a disk, or repeats a secret.
+//! A client sends an agent the MCP servers of a session. [`validate`] checks such a request against the
+//! [`Capabilities`] that the agent has advertised, before anything connects (ACP-039). It returns the servers, ready
+//! to be resolved, or all violations as the JSON-RPC error of ACP ([`SessionRequestError`]). A server that fails
+//! later is a [`ServerStartError`]. Pure: starts no server, does not access the disk, and repeats no secret.
 //!
 //! ```
 //! use mcp_acp::{AcpVersion, AgentProfile, Capabilities, SessionRequest, validate};

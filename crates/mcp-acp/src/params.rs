@@ -1,7 +1,8 @@
-//! The parameters beside the servers: the session's folders, and lists that are null.
+//! Checks of the other parameters: the session's folders, and lists that are null.
 //!
-//! What a path is, is decided by its text; whether it is there, the caller says ([`FolderStatus`]). Only what is looked at is
-//! read: what a client sends besides, `_meta` above all, may be any JSON, also what no value of ours could hold.
+//! Paths are checked as text; the caller checks whether they exist ([`FolderStatus`]). Only the checked members are
+//! read: a client may send any other JSON, in particular in `_meta`, even JSON that serde_json's values cannot
+//! represent.
 
 use std::collections::HashMap;
 
@@ -12,16 +13,16 @@ use serde_json::value::RawValue;
 use crate::diagnostic::SERVERS_POINTER;
 use crate::{AgentProfile, FolderStatus, RequestDiagnostic, SessionRequest};
 
-/// The longest parameters that are looked at a second time. mcp-config refuses longer ones.
+/// The maximum size of parameters that are read here. mcp-config rejects longer ones.
 const MAX_PARAMS_BYTES: usize = 1 << 20;
 
-/// How many folders a session may have besides its own.
+/// The maximum number of additional folders.
 const MAX_DIRECTORIES: usize = 128;
 
-/// The longest path of a folder, in bytes; no system that is known takes a longer one.
+/// The maximum length of a path in bytes. No known system allows more.
 const MAX_PATH_BYTES: usize = 4096;
 
-/// What the parameters say, as far as it is looked at.
+/// The checked members of the parameters.
 #[derive(Default)]
 pub(crate) struct RequestParams {
     cwd: StringMember,
@@ -29,7 +30,7 @@ pub(crate) struct RequestParams {
     servers: ListMember<Vec<ServerEntry>>,
 }
 
-/// A member that may be a list.
+/// A member that should be a list.
 #[derive(Default)]
 enum ListMember<T> {
     #[default]
@@ -39,13 +40,13 @@ enum ListMember<T> {
     Other,
 }
 
-/// A member that may be text.
+/// A member that should be a string.
 #[derive(Default)]
 enum StringMember {
     #[default]
     Absent,
     Text(String),
-    /// It is no text, or text that cannot be read.
+    /// Not a string, or one that cannot be decoded.
     Other,
 }
 
@@ -54,14 +55,14 @@ enum StringMember {
 struct ServerEntry {
     tag: StringMember,
     name: StringMember,
-    /// Those of its lists that are null.
+    /// The names of its lists that are null.
     nulls: Vec<&'static str>,
 }
 
-/// The members of an object. Of two of one name the last counts; mcp-config tells of both.
+/// The members of an object. Of duplicates the last counts; mcp-config reports both.
 type Members<'a> = HashMap<String, &'a RawValue>;
 
-/// What is wrong with them, and what is forgiven.
+/// The diagnostics, by severity.
 #[derive(Default)]
 pub(crate) struct ParamDiagnostics {
     pub(crate) errors: Vec<RequestDiagnostic>,
@@ -133,7 +134,7 @@ impl RequestParams {
         if text.len() > MAX_PARAMS_BYTES {
             return RequestParams::default();
         }
-        // That they are no object, mcp-config says.
+        // mcp-config reports parameters that are not an object.
         let members: Members<'_> = serde_json::from_str(text).unwrap_or_default();
         let of = |key: &str| members.get(key).copied();
         RequestParams {
@@ -143,32 +144,32 @@ impl RequestParams {
         }
     }
 
-    /// The folder of the session.
+    /// Returns the session's folder.
     pub(crate) fn cwd(&self) -> Option<&str> {
         self.cwd.text()
     }
 
-    /// The folders besides; only those that are text.
+    /// Returns the additional folders, without those that are not strings.
     pub(crate) fn additional_directories(&self) -> Vec<String> {
         self.additional.items().iter().filter_map(|it| it.text().map(str::to_owned)).collect()
     }
 
-    /// What an entry's `type` says.
+    /// Returns the `type` of an entry.
     pub(crate) fn type_of(&self, index: usize) -> Option<&str> {
         self.servers.items().get(index)?.tag.text()
     }
 
-    /// What an entry is called.
+    /// Returns the name of an entry.
     pub(crate) fn name_of(&self, index: usize) -> Option<String> {
         let name = self.servers.items().get(index)?.name.text().filter(|it| !it.is_empty())?;
         Some(name.chars().take(256).collect())
     }
 
-    /// Looks at the folders, and for lists that are null (ACPX-02, ACPX-09, ACPX-10).
+    /// Checks the folders, and finds lists that are null (ACPX-02, ACPX-09, ACPX-10).
     pub(crate) fn check(&self, agent: &AgentProfile<'_>) -> ParamDiagnostics {
         let mut res = ParamDiagnostics::default();
         if let Some(cwd) = self.cwd() {
-            // That it is absolute is mcp-config's to say.
+            // mcp-config reports a relative path.
             if is_absolute(cwd) {
                 res.errors.extend(folder("/params/cwd", "cwd", cwd, agent));
             }
@@ -198,7 +199,7 @@ impl RequestParams {
                     RequestDiagnostic::at_pointer(POINTER, "'additionalDirectories' must be a list");
                 return res.errors.push(finding.with_suggestion("write a list of absolute paths"));
             }
-            // None of so many is looked at.
+            // None of the folders is checked.
             ListMember::List(items) if items.len() > MAX_DIRECTORIES => {
                 let many = items.len();
                 let message = format!(
@@ -255,7 +256,7 @@ fn folder(pointer: &str, key: &str, path: &str, agent: &AgentProfile<'_>) -> Opt
     Some(RequestDiagnostic::at_pointer(pointer, message).with_suggestion(suggestion))
 }
 
-/// By the text alone: the agent may run on another system than whoever tests it.
+/// Decides by the text, because the agent may run on another system.
 fn is_absolute(path: &str) -> bool {
     let drive = matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
     drive || path.starts_with('/') || path.starts_with("\\\\")

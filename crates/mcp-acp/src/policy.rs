@@ -1,22 +1,22 @@
-//! What an agent lets pass although the protocol says otherwise. The default lets nothing pass.
+//! Exceptions from the protocol that an agent tolerates. The default tolerates none.
 //!
-//! What passes is reported; nothing is dropped or forgiven without a word.
+//! Every tolerated violation and every dropped entry is reported.
 
 use mcp_config::acp::{Leniency, Tolerance};
 
 use crate::{AcpVersion, Capabilities};
 
-/// How strict an agent is.
+/// The strictness of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// What one entry costs that is wrong, or not supported.
+    /// The consequence of an invalid or unsupported entry.
     pub invalid_entries: InvalidEntryPolicy,
-    /// Commands that are no absolute path, and entries without `args`, `env` or `headers` (ACP-022, ACPX-09).
+    /// Commands that are not absolute paths, and entries without `args`, `env` or `headers` (ACP-022, ACPX-09).
     pub leniency: Leniency,
-    /// A request of version 1 without `mcpServers`, where it must have one.
+    /// A request of version 1 without the required `mcpServers`.
     pub missing_servers: Tolerance,
-    /// A list that is `null`: `mcpServers`, `args`, `env`, `headers`, `additionalDirectories`. The protocol's own types
-    /// read it as an empty one, so that it passes unless an agent says otherwise (ACPX-09).
+    /// A list that is `null`: `mcpServers`, `args`, `env`, `headers`, `additionalDirectories`. The protocol's own
+    /// types read it as an empty list, so it is tolerated by default (ACPX-09).
     pub null_lists: Tolerance,
 }
 
@@ -31,44 +31,44 @@ impl Default for Policy {
     }
 }
 
-/// What one bad entry costs.
+/// The consequence of an invalid entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InvalidEntryPolicy {
-    /// The request.
+    /// The request is refused.
     #[default]
     Refuse,
-    /// Itself: the session goes on without it, and the report says why.
+    /// The entry is dropped, with a warning.
     Drop,
 }
 
-/// What the caller found out about a folder; this crate looks at no disk (ACPX-02).
+/// The status of a folder, which the caller determines; this crate does not access the disk (ACPX-02).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FolderStatus {
-    /// It may be used, or nobody has looked.
+    /// Usable, or not checked.
     Usable,
-    /// There is nothing of this name.
+    /// It does not exist.
     Missing,
-    /// It is a file.
+    /// It is not a folder.
     NotAFolder,
-    /// It may not be read, or the agent keeps out of it.
+    /// It is not readable, or forbidden by the agent.
     Forbidden,
 }
 
-/// The agent that a request is held against.
+/// The agent that validates a request.
 #[derive(Clone, Copy)]
 pub struct AgentProfile<'a> {
-    /// The version both sides agreed on.
+    /// The negotiated version.
     pub version: AcpVersion,
-    /// What it has advertised.
+    /// Its advertised capabilities.
     pub capabilities: &'a Capabilities,
-    /// How strict it is.
+    /// Its strictness.
     pub policy: Policy,
-    /// Looks at the session's folders; asked only for absolute paths.
+    /// Checks a folder; called only for absolute paths.
     pub check_folder: &'a dyn Fn(&str) -> FolderStatus,
 }
 
 impl<'a> AgentProfile<'a> {
-    /// A strict agent that looks at no folder.
+    /// Creates a strict agent that does not check folders.
     pub fn new(version: AcpVersion, capabilities: &'a Capabilities) -> AgentProfile<'a> {
         AgentProfile {
             version,

@@ -1,6 +1,6 @@
-//! A request that sets a session up, as far as it has to be understood before its version's rules apply.
+//! Requests that set up a session, before the rules of their version apply.
 //!
-//! Its parameters may hold secrets: they are never shown.
+//! Parameters may contain secrets and are never printed.
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ use serde_json::value::RawValue;
 
 use crate::{SessionMethod, SessionRequestError};
 
-/// A method and its parameters.
+/// A method with its parameters.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SessionRequest {
-    /// What is asked for.
+    /// The method.
     pub method: SessionMethod,
-    /// Its `params`, whatever they are.
+    /// The `params`, unchecked.
     pub params: RawJson,
 }
 
@@ -28,7 +28,7 @@ struct RequestJson<'a> {
 }
 
 impl SessionRequest {
-    /// Reads a whole JSON-RPC request. Fails where it is none, or is no request that carries servers.
+    /// Reads a complete JSON-RPC request. Fails if it is not a request, or not one that carries servers.
     pub fn read(request: &RawJson) -> Result<SessionRequest, SessionRequestError> {
         let RequestJson { method, params } = request.read().map_err(|_| SessionRequestError::NotARequest)?;
         let method = method.ok_or(SessionRequestError::NotARequest)?;
@@ -40,7 +40,7 @@ impl SessionRequest {
         Ok(SessionRequest { method, params })
     }
 
-    /// The request without its id, as it is read: pointers begin at the request.
+    /// Returns the request without its id, so that pointers start at the request.
     pub(crate) fn to_json_text(&self) -> String {
         format!(r#"{{"method":"{}","params":{}}}"#, self.method.as_str(), self.params.as_str())
     }
@@ -52,7 +52,7 @@ impl fmt::Debug for SessionRequest {
     }
 }
 
-/// The `id` that an answer to `request` has to carry: `null` where the request has none that can be read.
+/// Returns the `id` for the response to `request`: `null` if it has none that can be read.
 pub fn response_id(request: &RawJson) -> RawJson {
     #[derive(Deserialize)]
     struct WithId<'a> {
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn acpx_10_a_request_is_known_by_its_method() {
+    fn acpx_10_requests_are_identified_by_method() {
         check(
             r#"{"id":1,"method":"session/new","params":{"a":"SECRET"}}"#,
             "1 SessionRequest(session/new, ***)",

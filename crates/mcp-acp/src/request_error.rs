@@ -1,6 +1,6 @@
-//! A refusal as ACP carries it: a JSON-RPC error whose words and data others rely on.
+//! Errors of session requests, as JSON-RPC errors of ACP. Their messages and data are part of the contract.
 //!
-//! It says which servers and transports were asked for, and nothing else of the request, which may hold secrets.
+//! They name servers and transports, and nothing else of the request, which may contain secrets.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,25 +10,25 @@ use serde::{Serialize, Serializer};
 
 use crate::{AcpTransport, AcpVersion, RequestDiagnostic, SessionMethod, code};
 
-/// Why a request is refused.
+/// The error of a refused request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionRequestError {
-    /// It is no request at all.
+    /// It is not a request.
     NotARequest,
-    /// It is no request that sets a session up, in the version that is spoken.
+    /// The method does not set up a session in this version.
     MethodNotFound {
-        /// What it asks for.
+        /// The method.
         method: String,
     },
-    /// The agent has the method only where it declares so, and it did not (ACPX-16). Whoever knows the agent's
-    /// sessions says this; [`validate`](crate::validate()) does not.
+    /// The agent did not declare the method (ACPX-16). The caller checks this; [`validate`](crate::validate()) does
+    /// not.
     MethodNotDeclared {
-        /// What it asks for.
+        /// The method.
         method: SessionMethod,
-        /// What the agent would have declared: [`SessionMethod::capability`].
+        /// The missing capability: [`SessionMethod::capability`].
         capability: &'static str,
     },
-    /// Its parameters are wrong, or ask for what the agent has not declared (ACP-015, ACP-016).
+    /// The parameters are invalid, or require an undeclared capability (ACP-015, ACP-016).
     InvalidParams(InvalidParams),
 }
 
@@ -77,37 +77,37 @@ impl From<&SessionRequestError> for RpcError {
     }
 }
 
-/// The parameters of a request are refused (ACP-027 to ACP-029).
+/// The error for invalid parameters (ACP-027 to ACP-029).
 ///
-/// Invariant: at least one thing is wrong. Prints the paper's sentence where a capability is missing, and serializes as
-/// the `error` member of a JSON-RPC response.
+/// Invariant: contains at least one error. Prints the specified sentence if a capability is missing, and serializes
+/// as the `error` member of a JSON-RPC response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidParams {
     errors: Vec<RequestDiagnostic>,
     supported: Vec<AcpTransport>,
 }
 
-/// The most items of `data.errors`; `data.omittedErrors` counts those beyond.
+/// The maximum number of items in `data.errors`; `data.omittedErrors` counts the others.
 const MAX_LISTED_ERRORS: usize = 200;
 
 impl InvalidParams {
-    /// Everything that is wrong, in the order of the request, and what would have been supported; `None` where nothing
-    /// is wrong.
+    /// Creates an error from all diagnostics, in the order of the request, and the supported transports; `None`
+    /// without diagnostics.
     pub fn new(errors: Vec<RequestDiagnostic>, supported: Vec<AcpTransport>) -> Option<InvalidParams> {
         (!errors.is_empty()).then_some(InvalidParams { errors, supported })
     }
 
-    /// Everything that is wrong, in the order of the request.
+    /// Returns all errors, in the order of the request.
     pub fn errors(&self) -> &[RequestDiagnostic] {
         &self.errors
     }
 
-    /// The transports that the agent supports.
+    /// Returns the supported transports.
     pub fn supported(&self) -> &[AcpTransport] {
         &self.supported
     }
 
-    /// The first entry that asks for a transport that is not supported.
+    /// Returns the first error about an unsupported transport.
     fn unsupported(&self) -> Option<(&RequestDiagnostic, &AcpTransport)> {
         self.errors.iter().find_map(|it| Some((it, it.requested_transport.as_ref()?)))
     }
@@ -175,7 +175,7 @@ impl Serialize for SessionRequestError {
     }
 }
 
-/// The sentence for a transport that is not supported (ACP-027, ACP-029).
+/// Returns the specified sentence for an unsupported transport (ACP-027, ACP-029).
 pub(crate) fn unsupported_message(version: AcpVersion, transport: &AcpTransport) -> String {
     let (word, place) = (
         transport.as_str(),
@@ -198,7 +198,7 @@ pub(crate) fn unsupported_message(version: AcpVersion, transport: &AcpTransport)
     }
 }
 
-/// A word of a request as it may be repeated: short, and without control characters.
+/// Shortens a name from a request and removes control characters.
 pub(crate) fn sanitize(word: &str) -> String {
     word.chars().take(64).flat_map(char::escape_debug).collect()
 }

@@ -1,8 +1,8 @@
-//! From and to the types of agent-client-protocol-schema (feature `schema`), versions 1 and 2.
+//! Conversions from and to the types of agent-client-protocol-schema (feature `schema`), versions 1 and 2.
 //!
-//! Nothing is lost that both sides have a word for: what is said here goes through the JSON that both are read from and
-//! written to, never field by field. What a typed request has lost when it was read (an unknown `type`, custom fields)
-//! no conversion brings back; whoever wants all of it takes the request raw.
+//! Conversions go through JSON, never field by field, so everything that both sides can represent is kept. What a
+//! typed request lost when it was read (an unknown `type`, custom fields) cannot be restored; read the raw request to
+//! keep it.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use crate::{
     SessionRequestError, SessionServer,
 };
 
-/// The same value in other words. Both are the same JSON object, and what reads it has a default for every field.
+/// Converts through JSON. Both types are objects in which every field has a default.
 fn convert<To: DeserializeOwned>(json: &RawJson) -> To {
     json.read::<Value>()
         .and_then(serde_json::from_value)
@@ -41,7 +41,7 @@ impl From<&v1::McpCapabilities> for Capabilities {
 }
 
 impl From<&Capabilities> for v2::McpCapabilities {
-    /// The schema has no place for extensions: they are lost here. [`Capabilities::advertised`] has them.
+    /// The schema cannot represent extensions: they are lost. [`Capabilities::to_json`] has them.
     fn from(capabilities: &Capabilities) -> v2::McpCapabilities {
         convert(&capabilities.to_json(AcpVersion::V2))
     }
@@ -73,7 +73,7 @@ session_requests! {
     v2::ForkSessionRequest => SessionMethod::Fork,
 }
 
-/// An error in the schema's words. Numbers of ACP are of 32 bits.
+/// Splits an error for the schema's constructor. ACP's codes have 32 bits.
 fn error_parts(error: &RpcError) -> (i32, String, Option<Value>) {
     let number = i32::try_from(error.code).unwrap_or(i32::MIN);
     let data = error.data.as_ref().map(|it| it.read().expect("raw JSON is JSON"));
@@ -98,12 +98,12 @@ macro_rules! errors {
 errors!(v1: SessionRequestError, InvalidParams, ServerStartError);
 errors!(v2: SessionRequestError, InvalidParams, ServerStartError);
 
-/// Why a server of a session has no words in a version's schema.
+/// The error for a server that the schema cannot represent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaConversionError {
     /// The server.
     pub server_name: String,
-    /// Its transport, which the schema does not have, or not for such an entry.
+    /// The transport, which the schema does not have, or not for such an entry.
     pub transport: AcpTransport,
 }
 
@@ -119,12 +119,12 @@ impl std::error::Error for SchemaConversionError {}
 impl TryFrom<&SessionServer> for v1::McpServer {
     type Error = SchemaConversionError;
 
-    /// The entry as version 1 has it, `_meta` of the entry included; the schema has no place for custom fields.
+    /// Converts to an entry of version 1, with its `_meta`. The schema cannot represent custom fields.
     ///
-    /// The result holds the values of variables and headers in the clear.
+    /// The result contains the values of variables and headers in the clear.
     fn try_from(server: &SessionServer) -> Result<v1::McpServer, SchemaConversionError> {
         let entry = entry_json(server)?;
-        // The schema would take an unknown type for stdio: which one it is, is decided here.
+        // The schema would read an unknown type as stdio, so the type is decided here.
         match server.transport() {
             AcpTransport::Stdio => from_entry(entry, server).map(v1::McpServer::Stdio),
             AcpTransport::Http => from_entry(entry, server).map(v1::McpServer::Http),
@@ -138,10 +138,10 @@ impl TryFrom<&SessionServer> for v1::McpServer {
 impl TryFrom<&SessionServer> for v2::McpServer {
     type Error = SchemaConversionError;
 
-    /// The entry as version 2 has it, `_meta` of the entry included. Extensions keep all their fields; for those of
-    /// other entries the schema has no place.
+    /// Converts to an entry of version 2, with its `_meta`. Extensions keep all their fields; the schema cannot
+    /// represent custom fields of other entries.
     ///
-    /// The result holds the values of variables and headers in the clear.
+    /// The result contains the values of variables and headers in the clear.
     fn try_from(server: &SessionServer) -> Result<v2::McpServer, SchemaConversionError> {
         let entry = entry_json(server)?;
         match server.transport() {
@@ -162,7 +162,7 @@ fn from_entry<T: DeserializeOwned>(entry: Value, server: &SessionServer) -> Resu
     serde_json::from_value(entry).map_err(|_| conversion_error(server))
 }
 
-/// A server as a client would write it.
+/// Returns a server as the JSON entry of a client.
 fn entry_json(server: &SessionServer) -> Result<Value, SchemaConversionError> {
     let spec = match server {
         SessionServer::Spec(spec) => spec,
@@ -191,7 +191,7 @@ fn entry_json(server: &SessionServer) -> Result<Value, SchemaConversionError> {
     Ok(res)
 }
 
-/// The text of a value that an entry of ACP can have; one that is taken from somewhere else has none.
+/// Returns the text of a literal value; a reference has none.
 fn literal_text(value: &Configured) -> Option<&str> {
     match value {
         Configured::Literal(text) => Some(text.expose()),

@@ -1,6 +1,6 @@
-//! What the world did to a server of a session, as ACP carries it: an internal error, with evidence.
+//! Errors of servers that failed to start, as internal errors of ACP with evidence.
 //!
-//! The evidence is bounded, on one line each, and without the secrets that its maker knows.
+//! The evidence is bounded and contains none of the known secrets.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::{AcpTransport, code};
 
-/// A server that could not be brought to speak (ACPX-03, ACPX-04).
+/// The error of a server that failed to start (ACPX-03, ACPX-04).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerStartError {
     server_name: String,
@@ -18,64 +18,64 @@ pub struct ServerStartError {
     kind: ServerStartErrorKind,
 }
 
-/// What happened.
+/// The cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerStartErrorKind {
-    /// There is no such program.
+    /// The program does not exist.
     ExecutableNotFound {
         /// The program, without its arguments.
         command: String,
     },
-    /// The system would not start the program.
+    /// The system could not start the program.
     SpawnFailed {
         /// The program, without its arguments.
         command: String,
-        /// What the system said.
+        /// The system's message.
         error: String,
     },
-    /// The program ended before it spoke.
+    /// The program exited before the handshake.
     Exited {
         /// The program, without its arguments.
         command: String,
-        /// Its exit status; `None` when a signal ended it.
+        /// The exit status; `None` if a signal killed it.
         exit_code: Option<i32>,
-        /// The end of what it wrote to standard error.
+        /// The end of its standard error.
         stderr: String,
     },
-    /// There is no connection.
+    /// The connection failed.
     ConnectionFailed {
-        /// What was seen.
+        /// The message.
         error: String,
     },
-    /// The server wants another proof of who asks.
+    /// The server rejected the credentials.
     AuthenticationFailed {
-        /// What was seen.
+        /// The message.
         error: String,
     },
-    /// The server did not answer in time.
+    /// The server did not respond in time.
     TimedOut {
-        /// How long it was waited for.
+        /// The timeout.
         limit: Duration,
-        /// The end of what it wrote to standard error; empty where nothing was seen of it.
+        /// The end of its standard error; empty if unknown.
         stderr: String,
     },
-    /// Both sides speak, but no version of MCP in common.
+    /// There is no common version of MCP.
     NoCommonVersion {
-        /// The newest that we speak.
+        /// Our newest version.
         expected: String,
-        /// What the server answered.
+        /// The server's version.
         actual: String,
     },
 }
 
-/// The longest piece of evidence, in bytes; of standard error the end is kept.
+/// The maximum length of each text in bytes; the end is kept.
 const MAX_EVIDENCE_BYTES: usize = 4096;
-/// Shorter values are not looked for: they are no secrets, and would hide half of every message.
+/// Shorter values are not redacted: they are no secrets, and replacing them would make messages unreadable.
 const MIN_SECRET_BYTES: usize = 6;
 
 impl ServerStartError {
-    /// A failure of the server `server_name`. Its evidence is made printable and cut, and `secrets` (the values of its
-    /// variables and headers) are taken out of it.
+    /// Creates an error. Its texts are made printable and truncated, and `secrets` (the values of variables and
+    /// headers) are redacted.
     pub fn new(
         server_name: impl Into<String>,
         transport: AcpTransport,
@@ -109,12 +109,12 @@ impl ServerStartError {
         ServerStartError { server_name: server_name.into(), transport, kind }
     }
 
-    /// The server.
+    /// Returns the server's name.
     pub fn server_name(&self) -> &str {
         &self.server_name
     }
 
-    /// What happened.
+    /// The cause.
     pub fn kind(&self) -> &ServerStartErrorKind {
         &self.kind
     }
@@ -239,12 +239,12 @@ impl From<&ServerStartError> for RpcError {
     }
 }
 
-/// Without secrets and control characters, and at most [`LONGEST`] bytes from the end.
+/// Removes secrets and control characters, and truncates to [`MAX_EVIDENCE_BYTES`].
 fn redact_and_truncate(text: &str, secrets: &[&Secret]) -> String {
-    // A line end stays; any other control character could hide a secret's middle, and goes first.
+    // Newlines are kept. Other control characters could split a secret, so they are removed first.
     let mut res: String = text.chars().filter(|it| *it == '\n' || !it.is_control()).collect();
     let mut lines: Vec<&str> = secrets.iter().flat_map(|it| it.expose().lines().map(str::trim)).collect();
-    // A secret may contain another one: the longest goes first.
+    // A secret may contain another one: the longest is replaced first.
     lines.sort_by_key(|it| std::cmp::Reverse(it.len()));
     for secret in lines.into_iter().filter(|it| it.len() >= MIN_SECRET_BYTES) {
         res = res.replace(secret, "***");

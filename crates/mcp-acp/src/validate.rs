@@ -1,7 +1,7 @@
-//! A request held against an agent: its servers, or everything that is wrong with it.
+//! Validation of a session request against an agent.
 //!
-//! What an entry is, mcp-config reads, strictly by `type`; here the agent's capabilities and policy decide about it.
-//! An entry that is not among the servers is in the refusal or in a report.
+//! mcp-config reads the entries, strictly by `type`. The agent's capabilities and policy are applied here. An entry
+//! that is not among the servers has an error or a warning.
 
 use std::collections::HashSet;
 
@@ -17,47 +17,47 @@ use crate::{
     RequestWarning, ServerSetEffect, SessionRequest, SessionRequestError, WarningEffect,
 };
 
-/// A request that may be carried out.
+/// A valid request.
 #[derive(Debug, Clone)]
 pub struct ValidatedRequest {
-    /// Its servers, in the order of the list (ACP-048).
+    /// The servers, in order (ACP-048).
     pub servers: Vec<SessionServer>,
-    /// What is to be known about it, in the order of the list.
+    /// The warnings, in the order of the entries.
     pub warnings: Vec<RequestWarning>,
-    /// What the servers are to the session.
+    /// The relation of the servers to the session.
     pub server_set_effect: ServerSetEffect,
-    /// The folder of the session, an absolute path.
+    /// The session's folder, an absolute path.
     pub cwd: String,
-    /// The folders besides, absolute paths.
+    /// The additional folders, absolute paths.
     pub additional_directories: Vec<String>,
 }
 
 impl ValidatedRequest {
-    /// The names of the servers, in the order of the list.
+    /// Returns the server names, in order.
     pub fn server_names(&self) -> impl Iterator<Item = &str> {
         self.servers.iter().map(SessionServer::name)
     }
 }
 
-/// A server that a session may have.
+/// A server of a session.
 #[derive(Debug, Clone)]
 pub enum SessionServer {
     /// A child process, or a URL.
     Spec(Box<ServerSpec>),
-    /// A transport that this workspace has no word for: `acp`, or an extension that the agent has declared. `_meta` and
-    /// custom fields are kept.
+    /// A transport without a spec: `acp`, or an extension that the agent has declared. `_meta` and custom fields are
+    /// kept.
     Extension {
-        /// Its name.
+        /// The name.
         name: String,
-        /// Its transport.
+        /// The transport.
         transport: AcpTransport,
-        /// The whole entry.
+        /// The complete entry.
         entry: Passthrough,
     },
 }
 
 impl SessionServer {
-    /// Its name, unique in the request.
+    /// Returns the name, unique in the request.
     pub fn name(&self) -> &str {
         match self {
             SessionServer::Spec(spec) => spec.id.as_str(),
@@ -65,7 +65,7 @@ impl SessionServer {
         }
     }
 
-    /// How it is to be reached.
+    /// Returns the transport.
     pub fn transport(&self) -> AcpTransport {
         match self {
             SessionServer::Spec(spec) => spec.transport.kind().into(),
@@ -74,10 +74,10 @@ impl SessionServer {
     }
 }
 
-/// Holds a request against an agent (ACP-012 to ACP-016, ACP-039).
+/// Validates a request (ACP-012 to ACP-016, ACP-039).
 ///
-/// Fails with everything that is wrong, at once. Under [`InvalidEntryPolicy::Drop`] an entry that is wrong is dropped with
-/// reports, and only what is wrong with the request itself refuses it.
+/// Fails with all errors at once. Under [`InvalidEntryPolicy::Drop`] invalid entries are dropped with warnings, and
+/// only errors of the request itself refuse it.
 pub fn validate(
     set_up: &SessionRequest,
     agent: &AgentProfile<'_>,
@@ -120,7 +120,7 @@ pub fn validate(
     for it in errors.iter_mut().chain(&mut notes) {
         it.server_name = it.index.and_then(|index| parameters.name_of(index));
     }
-    // Where an entry's transport is not supported, that is said of it first.
+    // The first error of an entry is that its transport is unsupported.
     errors.sort_by_key(|it| (it.index, it.requested_transport.is_none()));
     let refuses = match agent.policy.invalid_entries {
         InvalidEntryPolicy::Refuse => !errors.is_empty(),
@@ -128,7 +128,7 @@ pub fn validate(
     };
     if refuses || parameters.cwd().is_none() {
         if errors.is_empty() {
-            // mcp-config reads the same text, and says what is wrong with it; whatever it lets pass beyond is no `cwd`.
+            // mcp-config reports errors of the same text; without any, `cwd` is unreadable.
             errors.push(RequestDiagnostic::at_pointer("/params/cwd", "'cwd' cannot be read"));
         }
         let supported = agent.capabilities.supported(agent.version);
@@ -151,7 +151,7 @@ pub fn validate(
     })
 }
 
-/// What mcp-config says, sorted by what it means here.
+/// Adds mcp-config's diagnostics by their severity here.
 fn add_config_diagnostics(
     reading: &Reading,
     agent: &AgentProfile<'_>,
@@ -160,7 +160,7 @@ fn add_config_diagnostics(
 ) {
     for diagnostic in &reading.diagnostics {
         let finding = RequestDiagnostic::from_config(diagnostic);
-        // Whether an extension is supported, and which types there are in version 2, capabilities say.
+        // Capabilities decide on extensions, and on the types of version 2.
         let is_type = finding.index.is_some() && finding.field.as_deref() == Some("type");
         let about_transport = match diagnostic.code {
             Code::Extension => true,
@@ -179,7 +179,7 @@ fn add_config_diagnostics(
     }
 }
 
-/// The entries whose transport the agent does not support (ACP-015, ACP-016, ACPX-11).
+/// Returns an error for each entry with an unsupported transport (ACP-015, ACP-016, ACPX-11).
 fn unsupported_transports(
     reading: &Reading,
     parameters: &RequestParams,
@@ -190,7 +190,7 @@ fn unsupported_transports(
         let written = || parameters.type_of(index).map(AcpTransport::from_type);
         let Some(transport) = entry.transport.map(AcpTransport::from).or_else(written) else { continue };
         let known = match (agent.version, &transport) {
-            // In version 1 there are no others: the entry is wrong, whatever the agent declares.
+            // Version 1 has no other transports: the entry is invalid, whatever the agent declares.
             (AcpVersion::V1, AcpTransport::Other(_)) => continue,
             (AcpVersion::V2, AcpTransport::Other(word)) => word.starts_with('_'),
             (_, AcpTransport::Stdio | AcpTransport::Http | AcpTransport::Sse | AcpTransport::Acp) => true,

@@ -1,6 +1,6 @@
-//! The words of the protocol that this crate goes by: versions, methods and transports.
+//! Protocol versions, session methods and transports.
 //!
-//! An unknown word is never taken for a known one.
+//! An unknown name is never taken for a known one.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use mcp_config::Profile;
 use mcp_model::TransportKind;
 use serde::{Serialize, Serializer};
 
-/// A version of the protocol, as both sides agreed on it in `initialize`.
+/// A protocol version, as negotiated in `initialize`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AcpVersion {
     /// `protocolVersion: 1`.
@@ -18,15 +18,15 @@ pub enum AcpVersion {
 }
 
 impl AcpVersion {
-    /// Every version.
+    /// All versions.
     pub const ALL: [AcpVersion; 2] = [AcpVersion::V1, AcpVersion::V2];
 
-    /// The version of this number.
+    /// Returns the version with this number.
     pub fn from_number(number: u64) -> Option<AcpVersion> {
         AcpVersion::ALL.into_iter().find(|it| u64::from(it.number()) == number)
     }
 
-    /// Its number.
+    /// Returns the number.
     pub fn number(self) -> u8 {
         match self {
             AcpVersion::V1 => 1,
@@ -34,7 +34,7 @@ impl AcpVersion {
         }
     }
 
-    /// The rules its entries are read by.
+    /// Returns the configuration profile for entries of this version.
     pub(crate) fn profile(self) -> Profile {
         match self {
             AcpVersion::V1 => Profile::AcpV1,
@@ -43,12 +43,12 @@ impl AcpVersion {
     }
 }
 
-/// A method that sets a session up, and carries servers (ACPX-10).
+/// A method that sets up a session and carries servers (ACPX-10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SessionMethod {
     /// `session/new`.
     New,
-    /// `session/load`; gone in version 2.
+    /// `session/load`; not in version 2.
     Load,
     /// `session/resume`.
     Resume,
@@ -57,16 +57,16 @@ pub enum SessionMethod {
 }
 
 impl SessionMethod {
-    /// Every method.
+    /// All methods.
     pub const ALL: [SessionMethod; 4] =
         [SessionMethod::New, SessionMethod::Load, SessionMethod::Resume, SessionMethod::Fork];
 
-    /// The method of this name.
+    /// Returns the method with this name.
     pub fn parse(name: &str) -> Option<SessionMethod> {
         SessionMethod::ALL.into_iter().find(|it| it.as_str() == name)
     }
 
-    /// Its name on the wire.
+    /// Returns the protocol name.
     pub fn as_str(self) -> &'static str {
         match self {
             SessionMethod::New => "session/new",
@@ -76,7 +76,7 @@ impl SessionMethod {
         }
     }
 
-    /// Does the version have it?
+    /// Returns whether the version has the method.
     pub fn exists_in(self, version: AcpVersion) -> bool {
         match (self, version) {
             (SessionMethod::Load, AcpVersion::V2) => false,
@@ -85,7 +85,7 @@ impl SessionMethod {
         }
     }
 
-    /// The capability that an agent declares which has the method; `None` where every agent has it, or none (ACPX-16).
+    /// Returns the capability that declares the method; `None` if every agent supports it, or none (ACPX-16).
     pub fn capability(self, version: AcpVersion) -> Option<&'static str> {
         match (self, version) {
             (SessionMethod::Load, AcpVersion::V1) => Some("loadSession"),
@@ -96,7 +96,7 @@ impl SessionMethod {
         }
     }
 
-    /// What its servers are to the session.
+    /// Returns the relation of its servers to the session.
     pub fn server_set_effect(self) -> ServerSetEffect {
         match self {
             SessionMethod::New | SessionMethod::Fork => ServerSetEffect::Initial,
@@ -105,16 +105,16 @@ impl SessionMethod {
     }
 }
 
-/// What the servers of a request are to its session.
+/// The relation of a request's servers to its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerSetEffect {
-    /// The session begins with them.
+    /// The session starts with them.
     Initial,
-    /// They are all there is from now on: whatever an earlier request brought is closed, were the list empty.
+    /// They replace all servers of earlier requests, which are closed even if the new list is empty.
     Replacement,
 }
 
-/// How an entry says its server is to be reached.
+/// The transport of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AcpTransport {
     /// A child process.
