@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use mcp_model::{
     CallResult, Completion, LogLevel, PromptResult, RawJson, ReadResult, ServerId, TraceContext,
 };
-use mcp_registry::{Builtins, RetryDecision, ValidatorCache, ViewFilter};
+use mcp_registry::{Builtins, Projection, Provider, RetryDecision, ValidatorCache, ViewFilter};
 use mcp_transport::{
     Authorities, Caller, ClientCapabilities, ClientInfo, CompletionArgument, CompletionReference, Eras,
     Handlers, ReceiptDirectory, SessionOptions, SseServerCache,
@@ -341,6 +341,12 @@ impl Host {
     /// The latest generation.
     pub fn snapshot(&self) -> Arc<HostSnapshot> {
         Arc::clone(&self.senders.published.borrow())
+    }
+
+    /// Adapts the current tools to a model provider: what its API does not accept is adapted, or left out with a problem
+    /// (DM-063). [`Projection::to_tools_json`] is the `tools` array of a request.
+    pub fn tools_for(&self, provider: Provider) -> Projection {
+        self.snapshot().tools_for(provider)
     }
 
     /// Every generation from now on; who is slow sees the latest.

@@ -139,7 +139,7 @@ pub use config::watch::{
 pub use event::{HostEvent, HostEventKind, ReleaseReason};
 pub use failure::HostError;
 pub use host::{Host, HostOptions, TraceSource};
-pub use mcp_registry::{ActiveProblem, NetworkFailure, ProviderFailure, RetryDecision};
+pub use mcp_registry::{ActiveProblem, NetworkFailure, Projection, Provider, ProviderFailure, RetryDecision};
 pub use notifications::stream::{NotificationStream, NotificationStreamItem, ServerNotification};
 pub use notifications::subscriptions::Subscription;
 #[cfg(feature = "oauth")]

@@ -45,7 +45,8 @@ Examples:
   mcp-host tools
   mcp-host tools . --tree
   mcp-host tools . --server demo --format json
-  mcp-host tools . --schema add";
+  mcp-host tools . --schema add
+  mcp-host tools . --for anthropic --format json";
 
 pub(crate) const PROMPTS: &str = "\
 Examples:

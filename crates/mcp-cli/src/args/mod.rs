@@ -18,7 +18,8 @@ pub(crate) use files::{
 };
 pub(crate) use global::{DialectOptions, Format, FormatName, GlobalArgs, LockPolicyName, ProfileName};
 pub(crate) use servers::{
-    CallArgs, ExplainArgs, LockArgs, LoginArgs, LoginTarget, ServerArgs, ShellArgs, ToolsArgs, WatchArgs,
+    CallArgs, ExplainArgs, LockArgs, LoginArgs, LoginTarget, ProviderName, ServerArgs, ShellArgs, ToolsArgs,
+    WatchArgs,
 };
 pub(crate) use serving::{AcpCheckArgs, DemoServerArgs, EraName, RecordArgs, ReplayArgs, ServeArgs};
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 /// A configuration, and optionally one of its servers.
 #[derive(Debug, Args)]
@@ -25,6 +25,20 @@ pub(crate) struct ToolsArgs {
     /// Group the tools by server
     #[arg(long, conflicts_with = "schema")]
     pub(crate) tree: bool,
+    /// Adapt the tools to a model provider's API; with --format json, print the `tools` array of a request
+    #[arg(long = "for", value_name = "PROVIDER", conflicts_with_all = ["schema", "tree"])]
+    pub(crate) provider: Option<ProviderName>,
+}
+
+/// The APIs that `tools --for` supports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProviderName {
+    /// OpenAI's Chat Completions, with `strict` functions
+    Openai,
+    /// Anthropic's Messages
+    Anthropic,
+    /// Gemini's `generateContent`
+    Gemini,
 }
 
 /// Arguments of `explain`.

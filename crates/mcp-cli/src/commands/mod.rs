@@ -22,8 +22,9 @@ mod shell;
 mod watch;
 
 use mcp_config::Switch;
+use mcp_host::Provider;
 
-use crate::args::{Arguments, Command, Format, ServerArgs, ToolsArgs};
+use crate::args::{Arguments, Command, Format, ProviderName, ServerArgs, ToolsArgs};
 use crate::commands::list::ListTarget;
 use crate::commands::list::tools::ToolsView;
 use crate::config::context::Context;
@@ -58,11 +59,17 @@ pub(crate) fn run(arguments: Arguments, console: Console) -> Exit {
         Command::AcpCheck(args) => console.print(&acp_check::run(&console, &args)),
         Command::Completions { shell } => console.print(&completions::run(shell)),
         Command::Man => console.print(&man::run(&console)),
-        Command::Tools(ToolsArgs { servers, schema, tree }) => {
-            let view = match (&schema, tree) {
-                (Some(tool), _) => ToolsView::Single(tool),
-                (None, true) => ToolsView::Tree,
-                (None, false) => ToolsView::Table,
+        Command::Tools(ToolsArgs { servers, schema, tree, provider }) => {
+            let provider = provider.map(|name| match name {
+                ProviderName::Openai => Provider::OpenAiStrict,
+                ProviderName::Anthropic => Provider::Anthropic,
+                ProviderName::Gemini => Provider::Gemini,
+            });
+            let view = match (&schema, tree, provider) {
+                (Some(tool), _, _) => ToolsView::Single(tool),
+                (None, _, Some(provider)) => ToolsView::Provider(provider),
+                (None, true, None) => ToolsView::Tree,
+                (None, false, None) => ToolsView::Table,
             };
             list(&context, &servers, ListTarget::Tools(view))
         }

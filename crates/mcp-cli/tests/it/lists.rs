@@ -61,6 +61,37 @@ fn tree_groups_tools_by_server() {
 }
 
 #[test]
+fn dm_063_tools_are_adapted_to_a_provider() {
+    let place = Place::dominds(DEMO);
+    let tools = |provider: &str| {
+        let run = place.run(&["tools", ".", "--for", provider, "--format", "json"]);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        run.json()
+    };
+    let anthropic = tools("anthropic");
+    let add = &anthropic.as_array().unwrap().iter().find(|tool| tool["name"] == "demo_add").unwrap();
+    assert_eq!(add["input_schema"]["type"], "object");
+    let gemini = tools("gemini");
+    assert_eq!(gemini.as_array().unwrap().len(), 1, "one item declares all functions");
+    assert!(
+        gemini[0]["functionDeclarations"].as_array().unwrap().iter().any(|tool| tool["name"] == "demo_add")
+    );
+    let openai = tools("openai");
+    let add = openai.as_array().unwrap().iter().find(|tool| tool["function"]["name"] == "demo_add").unwrap();
+    assert_eq!(add["function"]["strict"], true);
+    assert_eq!(add["function"]["parameters"]["additionalProperties"], false);
+}
+
+#[test]
+fn dm_065_tools_left_out_for_a_provider_are_named() {
+    let place = Place::dominds(DEMO);
+    let run = place.run(&["tools", ".", "--for", "openai"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    insta::assert_snapshot!(run.out, @"");
+    insta::assert_snapshot!(run.err, @"");
+}
+
+#[test]
 fn one_tool_is_shown_with_its_arguments() {
     let workspace = Workspace::dominds(DEMO);
     let run = workspace.run(&["tools", ".", "--schema", "add"]);

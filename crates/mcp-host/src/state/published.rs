@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use mcp_model::Era;
-use mcp_registry::{ActiveProblem, Catalog};
+use mcp_registry::{ActiveProblem, Catalog, Projection, Provider, project};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
@@ -23,6 +23,13 @@ pub struct HostSnapshot {
     pub servers: Vec<ServerStatus>,
     /// What a user should know, derived from the state as it is now.
     pub problems: Vec<ActiveProblem>,
+}
+
+impl HostSnapshot {
+    /// Adapts the tools to a model provider; see [`Host::tools_for`](crate::Host::tools_for).
+    pub fn tools_for(&self, provider: Provider) -> Projection {
+        project(self.catalog.tools(), provider)
+    }
 }
 
 /// One server's state.

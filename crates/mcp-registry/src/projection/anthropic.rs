@@ -10,8 +10,11 @@
 //! - The schema is one of draft 2020-12 ("JSON schema is invalid. It must match JSON Schema draft 2020-12"): one with a
 //!   list under `items` is not.
 
+use mcp_model::RawJson;
+use serde::Serialize;
 use serde_json::Value;
 
+use super::ProjectedTool;
 use super::profile::{FirstCharacter, NameFormat};
 use crate::name::display::quote;
 
@@ -35,4 +38,23 @@ pub(super) fn check(schema: &Value) -> Result<(), String> {
         return Err("its schema is none of draft 2020-12".to_owned());
     }
     Ok(())
+}
+
+/// A tool of the Messages API.
+#[derive(Serialize)]
+pub(super) struct ToolJson<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a RawJson>,
+    input_schema: Option<&'a RawJson>,
+}
+
+impl<'a> ToolJson<'a> {
+    pub(super) fn new(tool: &'a ProjectedTool) -> ToolJson<'a> {
+        ToolJson {
+            name: tool.name.as_str(),
+            description: tool.description.as_ref(),
+            input_schema: tool.schema.as_ref(),
+        }
+    }
 }

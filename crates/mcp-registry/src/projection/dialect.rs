@@ -1,4 +1,4 @@
-//! What a dialect makes of one schema once its parts are written: OpenAI closes it, Gemini says it as OpenAPI does.
+//! Dialect-specific changes to one rewritten schema: OpenAI's closed objects and OpenAPI's unions.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::rewrite::{SchemaOut, ValueOut};
 use crate::name::display::quote;
 
-/// The types that a schema names, or that its properties or its enumerated values show.
+/// Returns the types that a schema names or implies by its properties or values.
 pub(super) fn types(schema: &Map<String, Value>) -> Vec<&str> {
     match schema.get("type") {
         Some(Value::Array(types)) => types.iter().filter_map(Value::as_str).collect(),
@@ -35,7 +35,7 @@ fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// The one type beside `null`; nothing where there is only `null`.
+/// Returns the only type beside `null`; `None` if there is only `null`.
 fn single<'a>(types: &[&'a str]) -> Result<Option<&'a str>, String> {
     let mut others = types.iter().filter(|it| **it != "null");
     match (others.next(), others.next()) {
@@ -44,7 +44,7 @@ fn single<'a>(types: &[&'a str]) -> Result<Option<&'a str>, String> {
     }
 }
 
-/// Closes an object, all of whose properties must be required, and names the type of an enumeration.
+/// Closes an object, whose properties must all be required, and adds the type of an enumeration.
 pub(super) fn closed(schema: &Map<String, Value>, res: &mut SchemaOut, depth: usize) -> Result<(), String> {
     let types = types(schema);
     single(&types)?;
@@ -75,7 +75,7 @@ pub(super) fn closed(schema: &Map<String, Value>, res: &mut SchemaOut, depth: us
     Ok(())
 }
 
-/// Says unions with `null`, constants and enumerations as OpenAPI does.
+/// Writes unions with `null`, constants and enumerations as OpenAPI does.
 pub(super) fn open_api(schema: &Map<String, Value>, res: &mut SchemaOut, depth: usize) -> Result<(), String> {
     if schema.contains_key("anyOf") {
         return Ok(());
@@ -116,7 +116,7 @@ pub(super) fn open_api(schema: &Map<String, Value>, res: &mut SchemaOut, depth: 
     Ok(())
 }
 
-/// The values of an enumeration or the one constant; without `null` where `nullable` says that.
+/// Returns the values of an enumeration, or the constant; without `null` if `nullable` covers it.
 fn enumerated(schema: &Map<String, Value>, types: &[&str]) -> Option<Vec<Value>> {
     let mut res = match (schema.get("const"), schema.get("enum")) {
         (Some(constant), _) => vec![constant.clone()],

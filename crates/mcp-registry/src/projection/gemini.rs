@@ -21,6 +21,10 @@
 //!
 //! The references give no limits, so ours are those of any schema that is read.
 
+use mcp_model::RawJson;
+use serde::Serialize;
+
+use super::ProjectedTool;
 use super::profile::{FirstCharacter, NameFormat, ProviderProfile, SchemaDialect};
 
 pub(super) const PROFILE: ProviderProfile = ProviderProfile {
@@ -46,3 +50,30 @@ pub(super) const PROFILE: ProviderProfile = ProviderProfile {
     long_enum: None,
     dialect: SchemaDialect::OpenApi,
 };
+
+/// A `Tool` of the Gemini API: one item declares all functions.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ToolJson<'a> {
+    function_declarations: Vec<FunctionJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct FunctionJson<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a RawJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<&'a RawJson>,
+}
+
+impl<'a> ToolJson<'a> {
+    pub(super) fn new(tools: impl Iterator<Item = &'a ProjectedTool>) -> ToolJson<'a> {
+        let function = |tool: &'a ProjectedTool| FunctionJson {
+            name: tool.name.as_str(),
+            description: tool.description.as_ref(),
+            parameters: tool.schema.as_ref(),
+        };
+        ToolJson { function_declarations: tools.map(function).collect() }
+    }
+}

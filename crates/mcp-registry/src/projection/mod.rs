@@ -1,8 +1,8 @@
-//! Tools as one provider takes them: a pure function of the tools and the provider (DM-063, DM-064).
+//! Adaptation of tools to a model provider: a pure function of the tools and the provider (DM-063, DM-064).
 //!
-//! A tool that a provider cannot be told about is left out with a problem; the others go on. What a schema *is* is
-//! never changed: a keyword that shapes the arguments is said or the tool is left out. Mere bounds and remarks that
-//! the provider does not know are dropped, since arguments are checked against the tool's own schema before a call.
+//! A tool that a provider does not accept is left out with a problem. The meaning of a schema is never changed: a
+//! keyword that constrains the shape of arguments is kept, or the tool is left out. Unsupported bounds and
+//! annotations are dropped, because arguments are checked against the tool's own schema before a call.
 
 mod anthropic;
 mod dialect;
@@ -23,10 +23,10 @@ use crate::problem::{Problem, ProblemKind};
 use crate::validate::unread_schema;
 use profile::ProviderProfile;
 
-/// Who is told about the tools.
+/// A model provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Provider {
-    /// Anybody: everything as it is, byte for byte (DM-061).
+    /// Unchanged, byte for byte (DM-061).
     #[default]
     Passthrough,
     /// OpenAI's functions with `strict: true`.
@@ -38,7 +38,7 @@ pub enum Provider {
 }
 
 impl Provider {
-    /// `passthrough`, `openai_strict`, `gemini` or `anthropic`.
+    /// Returns `passthrough`, `openai_strict`, `gemini` or `anthropic`.
     pub fn as_str(self) -> &'static str {
         match self {
             Provider::Passthrough => "passthrough",
@@ -49,34 +49,60 @@ impl Provider {
     }
 }
 
-/// What a provider is told.
+/// The tools of a catalog in the form that a provider accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Projection {
-    /// The tools that it can be told about, in the order given.
+    /// The provider.
+    pub provider: Provider,
+    /// The accepted tools, in order.
     pub tools: Vec<ProjectedTool>,
-    /// One warning for each of the others, in the order given.
+    /// One warning for each other tool, in order.
     pub problems: Vec<Problem>,
 }
 
-/// A tool as a provider takes it.
+/// A tool in the form that a provider accepts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ProjectedTool {
-    /// The name it is called by.
+    /// The exposed name.
     pub name: ExposedName,
-    /// The server it belongs to.
+    /// The server.
     pub server: ServerId,
-    /// Its description, a JSON string.
+    /// The description, a JSON string.
     pub description: Option<RawJson>,
-    /// The JSON Schema of its arguments; `None` where it takes none and the provider wants none said.
+    /// The JSON Schema of the arguments; `None` if there are no arguments and the provider requires that none are
+    /// declared.
     pub schema: Option<RawJson>,
+    /// The schema differs from the server's: a model sees other bounds or remarks than the server gave.
+    #[serde(skip)]
+    pub is_adapted: bool,
 }
 
-/// Makes the definitions that `provider` takes.
+impl Projection {
+    /// The `tools` array of a request as the provider's API takes it: OpenAI's Chat Completions, Gemini's
+    /// `generateContent`, or Anthropic's Messages. Under [`Provider::Passthrough`] each item is a [`ProjectedTool`].
+    pub fn to_tools_json(&self) -> RawJson {
+        let tools = self.tools.iter();
+        let json = match self.provider {
+            Provider::Passthrough => RawJson::from_value(&self.tools),
+            Provider::OpenAiStrict => {
+                RawJson::from_value(&tools.map(openai::ToolJson::new).collect::<Vec<_>>())
+            }
+            Provider::Gemini => RawJson::from_value(&[gemini::ToolJson::new(tools)]),
+            Provider::Anthropic => {
+                RawJson::from_value(&tools.map(anthropic::ToolJson::new).collect::<Vec<_>>())
+            }
+        };
+        json.expect("member names are strings")
+    }
+}
+
+/// Adapts tools to `provider`.
 pub fn project(tools: &[ExposedTool], provider: Provider) -> Projection {
-    let mut res = Projection { tools: Vec::with_capacity(tools.len()), problems: Vec::new() };
+    let mut res = Projection { provider, tools: Vec::with_capacity(tools.len()), problems: Vec::new() };
     for tool in tools {
         match project_schema(tool, provider) {
             Ok(schema) => res.tools.push(ProjectedTool {
+                is_adapted: is_adapted(&tool.tool.input_schema, schema.as_ref()),
                 name: tool.name.clone(),
                 server: tool.server.clone(),
                 description: tool.tool.description.clone(),
@@ -104,7 +130,13 @@ fn project_schema(tool: &ExposedTool, provider: Provider) -> Result<Option<RawJs
     rewrite::rewrite(&read(tool)?, profile)
 }
 
-/// The largest schema that is looked into, in bytes.
+/// Compares the values, because a rewritten schema has another order of keys.
+fn is_adapted(original: &RawJson, schema: Option<&RawJson>) -> bool {
+    let value = |json: &RawJson| json.read::<Value>().ok();
+    schema.is_none_or(|schema| schema != original && value(schema) != value(original))
+}
+
+/// The maximum size of a schema in bytes.
 const MAX_SCHEMA_BYTES: usize = 256 << 10;
 
 fn read(tool: &ExposedTool) -> Result<Value, String> {

@@ -20,6 +20,10 @@
 //!
 //! `$ref` is written out, so a recursive schema, which OpenAI would take, is left out here.
 
+use mcp_model::RawJson;
+use serde::Serialize;
+
+use super::ProjectedTool;
 use super::profile::{FirstCharacter, NameFormat, ProviderProfile, SchemaDialect};
 
 const NUMBERS: &[&str] = &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
@@ -46,3 +50,31 @@ pub(super) const STRICT: ProviderProfile = ProviderProfile {
     long_enum: Some((250, 15_000)),
     dialect: SchemaDialect::Closed,
 };
+
+/// A tool of the Chat Completions API.
+#[derive(Serialize)]
+pub(super) struct ToolJson<'a> {
+    r#type: &'static str,
+    function: FunctionJson<'a>,
+}
+
+#[derive(Serialize)]
+struct FunctionJson<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a RawJson>,
+    parameters: Option<&'a RawJson>,
+    strict: bool,
+}
+
+impl<'a> ToolJson<'a> {
+    pub(super) fn new(tool: &'a ProjectedTool) -> ToolJson<'a> {
+        let function = FunctionJson {
+            name: tool.name.as_str(),
+            description: tool.description.as_ref(),
+            parameters: tool.schema.as_ref(),
+            strict: true,
+        };
+        ToolJson { r#type: "function", function }
+    }
+}

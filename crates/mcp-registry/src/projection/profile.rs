@@ -1,49 +1,50 @@
-//! A provider's rules as data. What a list does not name is dropped: it bounds or describes, and shapes nothing.
+//! A provider's rules as data. Keywords outside the lists are dropped: they are bounds or annotations that do not
+//! change the shape.
 
-/// What a provider takes.
+/// The rules of a provider.
 pub(super) struct ProviderProfile {
-    /// Names of tools.
+    /// The format of tool names.
     pub(super) names: NameFormat,
-    /// Keywords that are said of every type.
+    /// Keywords that are kept for every type.
     pub(super) keep: &'static [&'static str],
-    /// Keywords that are said of one type only.
+    /// Keywords that are kept for one type only.
     pub(super) keep_of: &'static [(&'static str, &'static [&'static str])],
-    /// Keywords that may stand beside `anyOf`.
+    /// Keywords that are allowed beside `anyOf`.
     pub(super) beside_any_of: &'static [&'static str],
-    /// Formats that are said of each type; others are dropped.
+    /// Formats that are kept for each type; others are dropped.
     pub(super) formats: &'static [(&'static str, &'static [&'static str])],
-    /// The deepest schema; the root is 0, and each step inside is one more.
+    /// The maximum depth of a schema; the root is 0.
     pub(super) depth: usize,
-    /// The most properties of one tool.
+    /// The maximum number of properties of a tool.
     pub(super) properties: usize,
-    /// The most values in all of one tool's enumerations.
+    /// The maximum number of values in all enumerations of a tool.
     pub(super) enum_values: usize,
-    /// The most characters in its properties' names and its enumerated and constant texts.
+    /// The maximum number of characters in property names and in enumerated and constant texts.
     pub(super) characters: usize,
-    /// An enumeration with more values than the first has at most as many characters as the second.
+    /// Of an enumeration with more values than the first number, the maximum number of characters.
     pub(super) long_enum: Option<(usize, usize)>,
-    /// How it differs in kind.
+    /// The schema dialect.
     pub(super) dialect: SchemaDialect,
 }
 
-/// Which way of writing a schema down.
+/// A way of writing schemas.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum SchemaDialect {
-    /// JSON Schema whose objects are closed and whose properties are all required.
+    /// JSON Schema in which objects are closed and all properties are required.
     Closed,
-    /// OpenAPI's: `nullable` for a union with `null`, enumerations of texts only.
+    /// OpenAPI: `nullable` for a union with `null`, enumerations of strings only.
     OpenApi,
 }
 
-/// What a tool may be called.
+/// The format of tool names.
 pub(super) struct NameFormat {
-    /// The longest, in bytes.
+    /// The maximum length in bytes.
     pub(super) max_bytes: usize,
-    /// What it begins with.
+    /// The allowed first characters.
     pub(super) start: FirstCharacter,
 }
 
-/// What a name begins with.
+/// The allowed first characters.
 pub(super) enum FirstCharacter {
     /// Any of `[A-Za-z0-9_-]`.
     Any,
@@ -52,13 +53,13 @@ pub(super) enum FirstCharacter {
 }
 
 impl ProviderProfile {
-    /// Is `keyword` said of a schema of these types?
+    /// Returns whether `keyword` is kept for these types.
     pub(super) fn keeps_keyword(&self, keyword: &str, types: &[&str]) -> bool {
         let of_type = |it: &(&str, &[&str])| types.contains(&it.0) && it.1.contains(&keyword);
         self.keep.contains(&keyword) || self.keep_of.iter().any(of_type)
     }
 
-    /// Is `format` said of a schema of these types?
+    /// Returns whether `format` is kept for these types.
     pub(super) fn keeps_format(&self, format: &str, types: &[&str]) -> bool {
         self.formats.iter().any(|(of, formats)| types.contains(of) && formats.contains(&format))
     }
@@ -80,8 +81,8 @@ impl NameFormat {
     }
 }
 
-/// Keywords that shape what arguments may be, and that the profiles cannot say: dropping one would let a model send what
-/// the tool refuses.
+/// Keywords that constrain the shape of arguments, but have no form in the profiles. Dropping one would let a model
+/// send what the tool rejects.
 pub(super) const UNSUPPORTED_KEYWORDS: &[&str] = &[
     "allOf",
     "oneOf",
@@ -98,6 +99,6 @@ pub(super) const UNSUPPORTED_KEYWORDS: &[&str] = &[
     "$recursiveRef",
 ];
 
-/// Keywords that shape them, and that the profiles can say.
+/// Keywords that constrain the shape and have a form in the profiles.
 pub(super) const SUPPORTED_KEYWORDS: &[&str] =
     &["type", "enum", "const", "properties", "required", "items", "anyOf"];

@@ -1,7 +1,7 @@
-//! A schema written out by a profile: references in their place, keywords kept, dropped or refused.
+//! Rewrites a schema by a profile: references are inlined; keywords are kept, dropped or refused.
 //!
-//! Bounded in depth and in the number of schemas written, so that references which double at each step end soon.
-//! Keys are written in the order of the alphabet, whatever order a map of serde_json has in this build.
+//! Depth and number of schemas are bounded, so that doubling references terminate soon. Keys are written in
+//! alphabetical order, independent of serde_json's map order in a build.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use super::dialect::{closed, open_api, types};
 use super::profile::{ProviderProfile, SUPPORTED_KEYWORDS, SchemaDialect, UNSUPPORTED_KEYWORDS};
 use crate::name::display::quote;
 
-/// The most schemas that one tool is written out to.
+/// The maximum number of schemas of one tool.
 const MAX_SCHEMAS: usize = 10_000;
 
-/// Writes `schema` out. `None` where the tool takes no arguments and the dialect cannot say an empty object.
+/// Rewrites `schema`. `None` if the tool has no arguments and the dialect cannot express an empty object.
 pub(super) fn rewrite(schema: &Value, profile: &ProviderProfile) -> Result<Option<RawJson>, String> {
     if !jsonschema::draft202012::meta::is_valid(schema) {
         return Err("its schema is none of draft 2020-12".to_owned());
@@ -46,16 +46,16 @@ pub(super) fn rewrite(schema: &Value, profile: &ProviderProfile) -> Result<Optio
 struct SchemaWriter<'a> {
     root: &'a Value,
     profile: &'a ProviderProfile,
-    /// References being written out.
+    /// References that are being inlined.
     open: Vec<&'a str>,
     schemas: usize,
     properties: usize,
     enum_values: usize,
-    /// Those of properties' names and of enumerated or constant texts.
+    /// The characters of property names and of enumerated or constant texts.
     characters: usize,
 }
 
-/// A schema on its way out, in the order of its keys.
+/// A rewritten schema, ordered by key.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct SchemaOut(pub(super) BTreeMap<String, ValueOut>);
 
@@ -125,7 +125,7 @@ impl<'a> SchemaWriter<'a> {
         Ok(res)
     }
 
-    /// Puts what a reference points to in its place; remarks beside it stay.
+    /// Inlines a reference; annotations beside it are kept.
     fn reference(
         &mut self,
         schema: &'a Map<String, Value>,
@@ -155,7 +155,7 @@ impl<'a> SchemaWriter<'a> {
         Ok(res)
     }
 
-    /// Writes alternatives out. OpenAPI says the one that is `null` beside the others.
+    /// Rewrites alternatives. OpenAPI expresses `null` among them as `nullable`.
     fn any_of(
         &mut self,
         schema: &'a Map<String, Value>,

@@ -15,7 +15,7 @@ fn tool(name: &str, schema: &str) -> ExposedTool {
 #[track_caller]
 fn check(provider: Provider, schema: &str, want: &str) {
     let tools = [tool("t", schema), tool("t2", r#"{"type":"object"}"#)];
-    let Projection { tools: got, problems } = project(&tools, provider);
+    let Projection { provider: _, tools: got, problems } = project(&tools, provider);
     assert_eq!(got.last().map(|it| it.name.as_str()), Some("t2"), "the other tool goes on");
     let reason = problems.first().map(|it| it.message.split_once(": ").expect("a reason").1);
     let got = match (reason, &got[0].schema) {
@@ -346,4 +346,23 @@ fn a_name_is_within_the_providers_limit() {
     }
     assert!(told(Provider::OpenAiStrict, "1") && !told(Provider::Gemini, "1"));
     assert!(told(Provider::Passthrough, "a.b"));
+}
+
+#[test]
+fn dm_063_tools_are_written_as_each_api_takes_them() {
+    let tools = [tool("a", r#"{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}"#)];
+    let check = |provider: Provider, is_adapted: bool, want: serde_json::Value| {
+        let projection = project(&tools, provider);
+        assert_eq!(projection.tools[0].is_adapted, is_adapted, "{}", provider.as_str());
+        assert_eq!(projection.to_tools_json().read::<serde_json::Value>().unwrap(), want);
+    };
+    let schema =
+        serde_json::json!({"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]});
+    let mut closed = schema.clone();
+    closed["additionalProperties"] = false.into();
+    let function = serde_json::json!({"name": "a", "parameters": closed, "strict": true});
+    check(Provider::OpenAiStrict, true, serde_json::json!([{"type": "function", "function": function}]));
+    let declaration = serde_json::json!({"name": "a", "parameters": schema});
+    check(Provider::Gemini, false, serde_json::json!([{"functionDeclarations": [declaration]}]));
+    check(Provider::Anthropic, false, serde_json::json!([{"name": "a", "input_schema": schema}]));
 }

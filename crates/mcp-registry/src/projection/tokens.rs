@@ -1,16 +1,16 @@
-//! What a tool's definition costs in a prompt: an estimate, for no provider says how it writes one down.
+//! An estimate of the tokens of a tool's definition in a prompt. Providers do not document their encoding.
 
 use crate::name::exposed_items::ExposedTool;
 
-/// What is written around each definition.
+/// The tokens around each definition.
 const FRAME_TOKENS: usize = 8;
-/// How many ASCII characters make one token, as common English and JSON have it.
+/// ASCII characters per token, in common English and JSON.
 const ASCII_PER_TOKEN: usize = 4;
 
 impl ExposedTool {
-    /// Estimates the tokens that the definition costs: 8, and one for each four ASCII characters (rounded up) and for
-    /// each other character of its exposed name, its description and its input schema. White space between the
-    /// schema's tokens does not count.
+    /// Estimates the tokens of the definition: 8, plus one per four ASCII characters (rounded up) and one per other
+    /// character of the exposed name, the description and the input schema. White space between the schema's tokens
+    /// is not counted.
     pub fn estimated_tokens(&self) -> usize {
         let mut res = CharacterCount::default();
         self.name.as_str().chars().for_each(|it| res.add(it));
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_costs_what_its_characters_do() {
+    fn tokens_are_estimated_from_characters() {
         check("\"\"", "{}", 8 + 2);
         check("\"reads\"", "{}", 8 + 4);
         check(r#""\u5de5具""#, "{}", 8 + 2 + 2);

@@ -135,6 +135,15 @@ fn report(context: &Context, target: ListTarget<'_>, published: &HostSnapshot, e
                 }
             };
         }
+        (ListTarget::Tools(ToolsView::Provider(provider)), format) => {
+            let projection = published.tools_for(provider);
+            let out = match format {
+                Format::Text => tools::provider_table(&projection, style),
+                Format::Json => document(target, published),
+            };
+            let err = tools::left_out(&projection) + &server_lines(published, context.console.err_colour);
+            return Report { err, ..success(out) };
+        }
         (_, Format::Json) => return success(document(target, published)),
         (ListTarget::Tools(ToolsView::Tree), Format::Text) => tools::tree(published, style),
         (ListTarget::Tools(ToolsView::Table), Format::Text) => tools::tool_table(published, style),
@@ -157,6 +166,9 @@ fn document(target: ListTarget<'_>, published: &HostSnapshot) -> String {
     match target {
         ListTarget::Tools(ToolsView::Table | ToolsView::Tree) => json::document(published),
         ListTarget::Tools(ToolsView::Single(name)) => tools::tool_document(published, name),
+        ListTarget::Tools(ToolsView::Provider(provider)) => {
+            json::document(&published.tools_for(provider).to_tools_json())
+        }
         ListTarget::Prompts => json::document(&prompts::PromptsJson(published)),
         ListTarget::Resources => json::document(&resources::ResourcesJson(published)),
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use mcp_host::HostSnapshot;
+use mcp_host::{HostSnapshot, Projection, Provider};
 use mcp_model::{Tool, ToolHints};
 use mcp_registry::{ExposedTool, ToolLookup};
 
@@ -31,6 +31,8 @@ pub(crate) enum ToolsView<'a> {
     Tree,
     /// One tool with its arguments.
     Single(&'a str),
+    /// Adapted to a model provider.
+    Provider(Provider),
 }
 
 /// One line per tool, then the total number of tokens.
@@ -74,6 +76,29 @@ pub(crate) fn tree(published: &HostSnapshot, table_style: TableStyle) -> String 
         }
     }
     text
+}
+
+/// The tools that a provider's API accepts, and whether their schemas were adapted.
+pub(crate) fn provider_table(projection: &Projection, table_style: TableStyle) -> String {
+    let columns = [Column::Text("TOOL"), Column::Text("SERVER"), Column::Text("SCHEMA")];
+    let rows = projection.tools.iter().map(|tool| {
+        let schema = if tool.is_adapted { "adapted" } else { "unchanged" };
+        vec![tool.name.to_string(), tool.server.to_string(), schema.to_owned()]
+    });
+    let mut text = table(&columns, &rows.collect::<Vec<_>>(), table_style);
+    let total = format!(
+        "{} for {}, {} left out",
+        count(projection.tools.len(), "tool"),
+        projection.provider.as_str(),
+        projection.problems.len()
+    );
+    let _ = writeln!(text, "\n{}", style::paint(table_style.colour, style::DIM, &total));
+    text
+}
+
+/// One line per tool that the provider's API does not accept, with the reason.
+pub(crate) fn left_out(projection: &Projection) -> String {
+    projection.problems.iter().map(|problem| format!("{}\n", sanitize::line(&problem.message))).collect()
 }
 
 /// One tool with its arguments. Fails with a message if the name is unknown or ambiguous.
