@@ -1,7 +1,7 @@
-//! What must hold of any list that a server sends and of any rules, for the fuzz targets in `fuzz/`.
+//! Properties checked by the fuzz targets in `fuzz/`.
 //!
-//! No part of the crate's interface: it is there for the fuzzer (`cfg(fuzzing)`) and for the tests, which feed each
-//! function from its seeds.
+//! Not part of the public interface: for the fuzzer (`cfg(fuzzing)`) and for the tests, which run each function on
+//! its seeds.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ use mcp_model::{
     Exposure, Filter, NameClass, NameLimit, NamePolicy, RawJson, Rules, ServerId, Transform, read_tools,
 };
 
-/// The result of `tools/list`, and behind it arguments: the list is shown under every policy, told to every provider,
-/// and its schemas judge the arguments.
+/// Input: a `tools/list` result and arguments. Exposes the list under every policy, adapts it to every provider, and
+/// validates the arguments.
 pub fn tools(bytes: &[u8]) {
     let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<&serde_json::value::RawValue>();
     let Some(Ok(list)) = values.next() else { return };
@@ -101,7 +101,7 @@ pub fn patterns(bytes: &[u8]) {
     }
 }
 
-/// Whether a pattern matches, by a table of all beginnings of both.
+/// A reference implementation of pattern matching, by dynamic programming.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let mut row = vec![false; name.len() + 1];
     row[0] = true;
@@ -118,7 +118,8 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
     row[name.len()]
 }
 
-/// A server's id, a prefix, a suffix, a pattern and names, one a line: what is shown keeps to the rules.
+/// Input: a server's id, a prefix, a suffix, a pattern and names, one per line. Checks that exposed names follow the
+/// rules.
 pub fn names(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let mut lines = text.lines();
@@ -174,7 +175,7 @@ pub fn names(bytes: &[u8]) {
     }
 }
 
-/// The text of a lock: what is read is written as what reads back the same, and differs from itself in nothing.
+/// Input: the text of a lock file. Checks that it round-trips and has no drift from itself.
 pub fn lock(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let lock = match LockFile::parse(text) {
@@ -194,7 +195,7 @@ pub fn lock(bytes: &[u8]) {
     }
 }
 
-/// Two JSON values: their hashes are equal if what they say is, and only then.
+/// Input: two JSON values. Checks that their hashes are equal exactly if the values are.
 pub fn digest(bytes: &[u8]) {
     let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<&serde_json::value::RawValue>();
     let (Some(Ok(one)), Some(Ok(other))) = (values.next(), values.next()) else { return };
@@ -202,12 +203,12 @@ pub fn digest(bytes: &[u8]) {
     let (Ok(left), Ok(right)) = (one.read::<Value>(), other.read::<Value>()) else { return };
     let same = JsonDigest::of(&one) == JsonDigest::of(&other);
     assert_eq!(JsonDigest::parse(&JsonDigest::of(&one).to_string()), Some(JsonDigest::of(&one)));
-    // The same hash says the same; the same may be said with other digits, or with a key that stands twice.
+    // Equal hashes imply equal values. The reverse fails for numbers written differently and for duplicate keys.
     assert!(!same || left == right, "{one:?} {other:?}");
     let written = RawJson::from_value(&left).expect("its keys are texts");
     let again =
         RawJson::parse(serde_json::to_string_pretty(&left).expect("it is JSON").into()).expect("it is JSON");
-    // What a serializer writes is one text for one value, blanks apart.
+    // A serializer writes one text per value, apart from white space.
     assert_eq!(JsonDigest::of(&written), JsonDigest::of(&again), "{written:?}");
 }
 
@@ -220,23 +221,23 @@ mod tests {
     use super::feed::feed;
 
     #[test]
-    fn any_list_of_tools_can_be_shown_told_and_judged_by() {
+    fn tools_properties_hold_on_seeds() {
         feed("tools", super::tools);
     }
 
     #[test]
-    fn any_text_can_be_a_lock() {
+    fn lock_properties_hold_on_seeds() {
         feed("lock", super::lock);
         feed("digest", super::digest);
     }
 
     #[test]
-    fn any_patterns_can_be_matched() {
+    fn pattern_properties_hold_on_seeds() {
         feed("patterns", super::patterns);
     }
 
     #[test]
-    fn any_name_can_be_decided_on() {
+    fn name_properties_hold_on_seeds() {
         feed("names", super::names);
     }
 }

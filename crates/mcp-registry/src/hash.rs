@@ -1,16 +1,16 @@
-//! Hashes over an encoding of our own: fields with their lengths before them, so that no two contents share one, and
-//! no library's idea of a map's order can move it.
+//! Content hashes over length-prefixed fields. The prefixes make the encoding unambiguous, and the hash does not
+//! depend on a library's map order.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// The hash of a catalog's content: blake3, printed in hexadecimal.
+/// The blake3 hash of a catalog's content, printed in hexadecimal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CatalogHash([u8; 32]);
 
 impl CatalogHash {
-    /// The hash itself.
+    /// Returns the bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -34,7 +34,7 @@ impl Serialize for CatalogHash {
     }
 }
 
-/// Takes fields and gives a hash. The purpose is hashed first, so that hashes of different things never meet.
+/// Encodes fields into a hash. The purpose is hashed first, so that hashes of different kinds never collide.
 pub(crate) struct Encoder(blake3::Hasher);
 
 impl Encoder {
@@ -64,8 +64,8 @@ impl Encoder {
 
     pub(crate) fn list<'a>(&mut self, texts: impl ExactSizeIterator<Item = &'a str>) {
         self.number(texts.len() as u64);
-        for it in texts {
-            self.text(it);
+        for text in texts {
+            self.text(text);
         }
     }
 

@@ -1,11 +1,12 @@
-//! One catalog of tools under names that can be trusted.
+//! One catalog of tools under unique, valid names.
 //!
-//! Servers come and go, list tools under any name, and clash. This crate decides, as functions of values, which tools,
-//! prompts and resources a host shows ([`decide`]), under which unique names ([`Catalog`]), who may change them
-//! ([`Ownership`]), what a user should know about the rest ([`Problem`]) and since when ([`Generation`]), what a new
-//! configuration changes ([`ReloadPlan`], [`CatalogDiff`]), what one agent sees ([`ViewFilter`]), what of a server is not as it was approved ([`LockFile`]), what a model's provider is told
-//! ([`project`]), and whether arguments and results fit a tool's schemas ([`ValidatorCache`]). It connects to nothing and
-//! waits for nothing: a host with transports of its own takes this crate and mcp-model alone.
+//! Servers start and stop, use arbitrary names, and collide. As pure functions this crate decides which tools,
+//! prompts and resources a host exposes ([`decide`]) under which unique names ([`Catalog`]), and what a user should
+//! know about the rest ([`Problem`], [`ActiveProblem`]). It computes what a new configuration changes
+//! ([`ReloadPlan`], [`CatalogDiff`]), what one agent sees ([`ViewFilter`]), and how a server differs from the
+//! approved one ([`LockFile`]). It adapts tools to model providers ([`project`]) and validates arguments and results
+//! against schemas ([`ValidatorCache`]). It performs no I/O: a host with its own transports needs only this crate and
+//! mcp-model.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -53,7 +54,7 @@ pub use catalog::diff::{CatalogDiff, CatalogStep, ListDiff, ResourceKey};
 pub use catalog::generation::{ActiveProblem, Generation};
 pub use catalog::lists::{Builtins, ListKind, RejectedItem, ServerEntry, ServerLists};
 pub use catalog::lookup::ToolLookup;
-pub use catalog::ownership::{Owner, Ownership, OwnershipError, Token};
+pub use catalog::name_owner::NameOwner;
 pub use catalog::server_slice::decide_all;
 pub use catalog::view::{CatalogView, Selection, ViewFilter};
 pub use filter::rules::{CompiledRules, Decision, RuleKind, RuleStep, Verdict, decide};

@@ -1,8 +1,8 @@
-//! What a user should know although nothing has failed: a tool that is not shown, a server that is not there.
+//! Problems: conditions that a running host publishes, such as a hidden tool or a missing server.
 //!
-//! Problems are derived from the state each time it changes, never kept: one whose cause is gone is simply not there
-//! any more (DM-124). Its id says what it is about, so that two states can be compared; since when it is there is
-//! known from the generation before, see [`ActiveProblem`](crate::catalog::generation::ActiveProblem).
+//! Problems are derived from the state at each change and never stored, so a problem ends with its cause (DM-124). An
+//! id names the cause, so two states can be compared. [`ActiveProblem`](crate::catalog::generation::ActiveProblem)
+//! adds the start time.
 
 use std::fmt;
 
@@ -14,64 +14,64 @@ use crate::filter::rules::{Decision, Verdict};
 use crate::lock::NEVER_APPROVED;
 use crate::name::display::escape_name;
 
-/// One thing a user should know.
+/// A condition that a user should know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// What it is about; the same cause has the same id.
+    /// The id; the same cause has the same id.
     pub id: String,
-    /// Which sort of thing it is.
+    /// The kind.
     pub kind: ProblemKind,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// The server it is about.
+    /// The server, if it concerns one.
     pub server: Option<ServerId>,
-    /// The tool, prompt or resource it is about, by its original name.
+    /// The original name of the tool, prompt or resource, if it concerns one.
     pub tool: Option<String>,
-    /// A sentence.
+    /// The message: one sentence.
     pub message: String,
 }
 
-/// The sorts of problems.
+/// The kinds of problems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProblemKind {
-    /// The configuration as a whole could not be used (DM-121).
+    /// The configuration as a whole is unusable (DM-121).
     WorkspaceConfigError,
-    /// The system does not tell of changes to the configuration, so that they are noticed late (DM-092).
+    /// The system cannot watch the configuration, so changes are detected late (DM-092).
     WorkspaceUnwatched,
-    /// A server's entry does not count, because a file that stands before its own has one of that name.
+    /// A server's entry is ignored, because a file with priority has an entry of that name.
     ServerShadowed,
-    /// A server could not be used (DM-122).
+    /// A server is unusable (DM-122).
     ServerError,
-    /// An item of a server's list is not shown (DM-123).
+    /// An item is hidden (DM-123).
     Hidden {
-        /// Which of the server's lists it stands in.
+        /// The list that contains it.
         list: ListKind,
-        /// Why; never [`Verdict::Exposed`].
+        /// The reason; never [`Verdict::Exposed`].
         verdict: Verdict,
     },
-    /// An item is shown although it is not what was approved.
+    /// An item is exposed although it differs from the approved one.
     Drifted {
-        /// Which of the server's lists it stands in.
+        /// The list that contains it.
         list: ListKind,
     },
-    /// A server is not as it was approved: it says other things about itself, or has lost some, or was never approved.
+    /// A server differs from the approved one: its identity changed, it lost items, or it was never approved.
     ServerDrifted,
-    /// A tool's arguments or results are not checked, because its schema cannot be used.
+    /// The arguments or results of a tool are not validated, because its schema is unusable.
     Unvalidated,
-    /// A tool's structured result is not what its `outputSchema` promises.
+    /// A structured result violates the tool's `outputSchema`.
     ResultInvalid,
-    /// A result that is too large for its caller could not be written to a file, and is cut.
+    /// A result that is too large for its caller could not be written to a file, and was cut.
     SpillFailed,
-    /// A view names a toolset that is not there.
+    /// A view names a missing toolset.
     ToolsetNotFound,
-    /// A tool cannot be said to a language model's provider (DM-065).
+    /// A model provider does not accept a tool (DM-065).
     ProviderExcluded,
-    /// A language model's provider refused a request (DM-062, DM-066).
+    /// A model provider refused a request (DM-062, DM-066).
     ProviderRejected,
 }
 
 impl fmt::Display for ProblemKind {
-    /// `mcp_server_error`, `mcp_tool_blacklisted` and so on.
+    /// Prints `mcp_server_error`, `mcp_tool_blacklisted` and so on.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ProblemKind::WorkspaceConfigError => f.write_str("mcp_workspace_config_error"),
@@ -98,7 +98,7 @@ impl Serialize for ProblemKind {
 }
 
 impl Problem {
-    /// The configuration as a whole could not be used.
+    /// The configuration as a whole is unusable.
     pub fn workspace_config_error(message: impl Into<String>) -> Problem {
         Problem {
             id: "mcp/workspace_config_error".to_owned(),
@@ -110,7 +110,7 @@ impl Problem {
         }
     }
 
-    /// Changes to the configuration are noticed late, because the system does not tell of them; `reason` says why.
+    /// Changes to the configuration are detected late, because the system cannot watch it, for this reason.
     pub fn workspace_unwatched(reason: &str) -> Problem {
         Problem {
             id: "mcp/workspace_unwatched".to_owned(),
@@ -124,7 +124,7 @@ impl Problem {
         }
     }
 
-    /// An entry of this name does not count; `message` says where it stands, and which one counts.
+    /// The entry of this name is ignored; `message` gives its location and that of the entry in effect.
     pub fn server_shadowed(server: &str, message: impl Into<String>) -> Problem {
         Problem {
             id: format!("mcp/server/{}/server_shadowed", escape_name(server)),
@@ -136,7 +136,7 @@ impl Problem {
         }
     }
 
-    /// A server could not be used.
+    /// A server is unusable.
     pub fn server_error(server: &ServerId, severity: Severity, message: impl Into<String>) -> Problem {
         Problem {
             id: format!("mcp/server/{server}/server_error"),
@@ -148,7 +148,8 @@ impl Problem {
         }
     }
 
-    /// A tool's arguments are not checked; `reason` is what [`ValidationOutcome::Unvalidated`](crate::validate::ValidationOutcome) gave.
+    /// A tool's arguments are not validated, for the reason in
+    /// [`ValidationOutcome::Unvalidated`](crate::validate::ValidationOutcome).
     pub fn tool_unvalidated(server: &ServerId, tool: &str, reason: &str) -> Problem {
         Problem {
             id: format!("mcp/server/{server}/tool_unvalidated/{}", escape_name(tool)),
@@ -163,7 +164,7 @@ impl Problem {
         }
     }
 
-    /// A tool's structured results are not checked; `reason` is what [`ValidationOutcome::Unvalidated`](crate::validate::ValidationOutcome) gave.
+    /// A structured result violates the tool's `outputSchema`.
     pub fn tool_result_unvalidated(server: &ServerId, tool: &str, reason: &str) -> Problem {
         Problem {
             id: format!("mcp/server/{server}/tool_result_unvalidated/{}", escape_name(tool)),
@@ -178,8 +179,8 @@ impl Problem {
         }
     }
 
-    /// A tool's last structured result did not keep what its `outputSchema` promises; `reason` is what
-    /// [`InvalidResult`](crate::validate::InvalidResult) says.
+    /// A tool's last structured result violates its `outputSchema`; `reason` is the text of
+    /// [`InvalidResult`](crate::validate::InvalidResult).
     pub fn tool_result_invalid(server: &ServerId, tool: &str, reason: &str) -> Problem {
         Problem {
             id: format!("mcp/server/{server}/tool_result_invalid/{}", escape_name(tool)),
@@ -194,7 +195,7 @@ impl Problem {
         }
     }
 
-    /// The last result that was too large for its caller could not be written to a file; `reason` says why.
+    /// The last result that was too large for its caller could not be written to a file, for this reason.
     pub fn spill_failed(reason: &str) -> Problem {
         Problem {
             id: "mcp/spill_failed".to_owned(),
@@ -206,7 +207,7 @@ impl Problem {
         }
     }
 
-    /// A view names a toolset that is not there; its agent simply does without.
+    /// A view names a missing toolset, and ignores it.
     pub fn toolset_not_found(toolset: &str) -> Problem {
         let name = escape_name(toolset);
         Problem {
@@ -219,7 +220,7 @@ impl Problem {
         }
     }
 
-    /// The item that `decision` is about is shown, although it is not what was approved; `why` says what differs.
+    /// The item of `decision` is exposed although it differs from the approved one; `why` names the difference.
     pub(crate) fn drifted(list: ListKind, decision: &Decision, why: &str) -> Problem {
         let Decision { server, original, .. } = decision;
         let (kind, name) = (list.as_str(), escape_name(original));

@@ -1,7 +1,7 @@
-//! What to do when a language model's provider refuses a request: stop, or try again a little later (DM-066, DM-067).
+//! Retry decisions for failed requests to a model provider (DM-066, DM-067).
 //!
-//! Only what is clearly of the moment is tried again. Everything else stops the dialog until somebody has changed
-//! something, for the same request would be refused the same way. Nothing here waits: the caller does.
+//! Only transient failures are retried. All others stop the dialog until a user has changed something, because the
+//! same request would fail again. Pure: the caller waits.
 
 use std::time::Duration;
 
@@ -10,79 +10,80 @@ use mcp_model::Severity;
 use crate::name::display::{escape_name, truncate};
 use crate::problem::{Problem, ProblemKind};
 
-/// A request that came to nothing.
+/// A failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProviderFailure {
-    /// The HTTP status, where there was an answer.
+    /// The HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// What the network did, where there was none.
+    /// The network failure, if there was no response.
     pub network: Option<NetworkFailure>,
-    /// How long the provider asks to wait.
+    /// The wait that the provider asks for.
     pub retry_after: Option<Duration>,
 }
 
-/// What came in the way of an answer.
+/// A network failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NetworkFailure {
-    /// No connection, or one that was lost.
+    /// The connection failed or was lost.
     Connection,
-    /// No answer in time.
+    /// The response timed out.
     Timeout,
 }
 
-/// What to do next.
+/// The decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RetryDecision {
-    /// Stop the dialog; a user must change something first, or ask for another try.
+    /// Stop the dialog until a user has changed something, or requests another attempt.
     Stop,
     /// Send the same request again.
     Retry {
-        /// After this time.
+        /// The wait before the next attempt.
         after: Duration,
     },
 }
 
-/// The most times that one request is sent again.
-const RETRIES: u32 = 5;
-/// The wait before the second attempt; it doubles with each further one.
-const FIRST: Duration = Duration::from_secs(1);
-/// The longest wait. A provider that asks for a longer one is not worth a dialog that hangs.
-const LONGEST: Duration = Duration::from_secs(60);
+/// The maximum number of retries.
+const MAX_RETRIES: u32 = 5;
+/// The wait before the first retry; it doubles with each further one.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// The maximum wait. A dialog does not wait longer.
+const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// Decides after attempt number `attempt`, which counts from 1.
 ///
-/// Tried again is what the network did, a 408, a 429 and any 5xx, five times at the most. The wait is 1, 2, 4, 8 and
-/// 16 seconds, or what the provider asks for where that is longer; where it asks for more than a minute, or nothing
-/// says what happened, the answer is to stop.
+/// Network failures, 408, 429 and 5xx are retried, at most five times. The wait is 1, 2, 4, 8 and 16 seconds, or what
+/// the provider asks for if that is longer. The decision is to stop if the provider asks for more than a minute, or
+/// if the cause is unknown.
 pub fn retry_decision(rejection: &ProviderFailure, attempt: u32) -> RetryDecision {
     let ProviderFailure { status, network, retry_after } = *rejection;
-    let passing = match (status, network) {
+    let is_transient = match (status, network) {
         (Some(status), _) => matches!(status, 408 | 429 | 500..=599),
         (None, Some(NetworkFailure::Connection | NetworkFailure::Timeout)) => true,
         (None, None) => false,
     };
-    let asked = retry_after.unwrap_or_default();
-    if !passing || attempt > RETRIES || asked > LONGEST {
+    let requested_wait = retry_after.unwrap_or_default();
+    if !is_transient || attempt > MAX_RETRIES || requested_wait > MAX_WAIT {
         return RetryDecision::Stop;
     }
-    RetryDecision::Retry { after: asked.max(FIRST * (1 << attempt.saturating_sub(1))) }
+    RetryDecision::Retry { after: requested_wait.max(FIRST_WAIT * (1 << attempt.saturating_sub(1))) }
 }
 
-/// A rejection as a user is told about it.
+/// A refused request, for a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProviderRejection<'a> {
     /// The provider's name.
     pub provider: &'a str,
-    /// The dialog that stopped.
+    /// The stopped dialog.
     pub dialog: &'a str,
-    /// The exposed name of the tool it is about, where that is known.
+    /// The exposed name of the tool that caused it, if known.
     pub tool: Option<&'a str>,
-    /// What the provider said.
+    /// The provider's message.
     pub text: &'a str,
 }
 
 impl Problem {
-    /// A provider refused a request and the dialog stopped (DM-062, DM-066). The text is cut to 2,000 bytes.
+    /// The problem of a request that a provider refused, so that the dialog stopped (DM-062, DM-066). The text is cut
+    /// to 2,000 bytes.
     pub fn provider_rejected(rejection: &ProviderRejection<'_>) -> Problem {
         let ProviderRejection { provider, dialog, tool, text } = *rejection;
         let (provider, dialog) = (escape_name(provider), escape_name(dialog));
@@ -105,13 +106,13 @@ mod tests {
 
     /// `cause` is a status, `lost`, `late` or `?`; `want` has the seconds to wait after each attempt.
     #[track_caller]
-    fn check(cause: &str, asked: Option<u64>, want: &str) {
+    fn check(cause: &str, requested_wait: Option<u64>, want: &str) {
         let network = match cause {
             "lost" => Some(NetworkFailure::Connection),
             "late" => Some(NetworkFailure::Timeout),
             _ => None,
         };
-        let retry_after = asked.map(Duration::from_secs);
+        let retry_after = requested_wait.map(Duration::from_secs);
         let rejection = ProviderFailure { status: cause.parse().ok(), network, retry_after };
         let mut got = Vec::new();
         while let RetryDecision::Retry { after } = retry_decision(&rejection, got.len() as u32 + 1) {
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn dm_066_a_request_that_is_wrong_is_not_sent_again() {
+    fn dm_066_permanent_failures_are_not_retried() {
         for status in ["400", "401", "403", "404", "413", "422", "200", "301", "?"] {
             check(status, None, "");
             check(status, Some(1), "");
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn dm_067_what_passes_is_tried_again_a_bounded_number_of_times() {
+    fn dm_067_transient_failures_are_retried_at_most_five_times() {
         for cause in ["408", "429", "500", "502", "503", "529", "lost", "late"] {
             check(cause, None, "1 2 4 8 16");
         }

@@ -1,6 +1,6 @@
-//! How a catalog comes about: one pass over the servers in the configuration's order, who comes first stays.
+//! Catalog construction: one pass over the servers in the configuration's order; the first owner of a name keeps it.
 //!
-//! Each server has a share, and what the catalog before it knew of a server that has not changed is taken over.
+//! Each server has a slice. The slice of an unchanged server is reused from the previous catalog.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::name::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate
 use crate::name::exposed_name::ExposedName;
 use crate::problem::Problem;
 
-/// How servers differ from what was approved of them; one that is not there is not looked at.
+/// The drift of each server that has a lock entry or needs one.
 pub(crate) type Drifts = BTreeMap<ServerId, Arc<Drift>>;
 
-/// A catalog's content.
+/// The content of a catalog.
 #[derive(Default)]
 pub(crate) struct CatalogParts {
     pub(crate) tools: Vec<ExposedTool>,
@@ -26,17 +26,17 @@ pub(crate) struct CatalogParts {
     pub(crate) templates: Vec<ExposedTemplate>,
     pub(crate) tool_index: ahash::HashMap<ExposedName, usize>,
     pub(crate) prompt_index: ahash::HashMap<ExposedName, usize>,
-    /// Names of tools, and of prompts, that are withheld: who has them.
+    /// The reserved names of withheld tools and prompts, with their owners.
     withheld: [HashMap<ExposedName, (ServerId, Box<str>)>; 2],
     pub(crate) problems: Vec<Problem>,
     pub(crate) toolsets: Vec<ServerId>,
-    /// What each server shows, in order.
+    /// The slices, in order.
     pub(crate) slices: Vec<Arc<ServerSlice>>,
-    /// What each would show if no other were there.
+    /// The slices without regard to collisions with other servers.
     pub(crate) standalone: Vec<Arc<ServerSlice>>,
 }
 
-/// Builds all of it. `before` are shares of servers alone, beside the same builtins.
+/// Builds the content. `before` are slices of the same builtins without regard to collisions.
 pub(crate) fn build_parts(
     builtins: &Builtins,
     servers: &[ServerEntry],
@@ -60,11 +60,11 @@ pub(crate) fn build_parts(
         let alone = known
             .map_or_else(|| Arc::new(ServerSlice::standalone(builtins, entry, drift)), |it| Arc::clone(it));
         res.standalone.push(Arc::clone(&alone));
-        let share = match res.has_collision(&alone) {
+        let slice = match res.has_collision(&alone) {
             true => Arc::new(res.slice_after_others(builtins, entry, drift)),
             false => alone,
         };
-        res.add(share);
+        res.add(slice);
     }
     let mut ids = HashSet::new();
     let first: Vec<bool> = res.problems.iter().map(|it| ids.insert(it.id.as_str())).collect();
@@ -74,16 +74,16 @@ pub(crate) fn build_parts(
 }
 
 impl CatalogParts {
-    /// Would a name of this share be shown that somebody before it has?
-    fn has_collision(&self, share: &ServerSlice) -> bool {
+    /// Returns whether a name of this slice is already used.
+    fn has_collision(&self, slice: &ServerSlice) -> bool {
         let taken = |list: usize, index: &ahash::HashMap<ExposedName, usize>, shown: &[ShownItem]| {
-            let mut names = shown.iter().chain(&share.withheld[list]);
+            let mut names = shown.iter().chain(&slice.withheld[list]);
             names.any(|(_, name)| index.contains_key(name) || self.withheld[list].contains_key(name))
         };
-        taken(0, &self.tool_index, &share.tools) || taken(1, &self.prompt_index, &share.prompts)
+        taken(0, &self.tool_index, &slice.tools) || taken(1, &self.prompt_index, &slice.prompts)
     }
 
-    /// What a server shows beside those before it.
+    /// Computes the slice of a server after the earlier ones.
     fn slice_after_others(
         &self,
         builtins: &Builtins,
@@ -104,35 +104,35 @@ impl CatalogParts {
         ServerSlice::after_others(builtins, entry, drift, [&tools, &prompts])
     }
 
-    /// Puts a share behind the others.
-    fn add(&mut self, share: Arc<ServerSlice>) {
-        let ServerEntry { id, exposure: _, lists } = &share.entry;
-        self.tool_index.reserve(share.tools.len());
-        self.tools.reserve(share.tools.len());
-        for (at, name) in &share.tools {
+    /// Appends a slice.
+    fn add(&mut self, slice: Arc<ServerSlice>) {
+        let ServerEntry { id, exposure: _, lists } = &slice.entry;
+        self.tool_index.reserve(slice.tools.len());
+        self.tools.reserve(slice.tools.len());
+        for (at, name) in &slice.tools {
             self.tool_index.insert(name.clone(), self.tools.len());
             let (name, tool) = (name.clone(), Arc::clone(&lists.tools[*at]));
             self.tools.push(ExposedTool { name, server: id.clone(), tool });
         }
-        for (at, name) in &share.prompts {
+        for (at, name) in &slice.prompts {
             self.prompt_index.insert(name.clone(), self.prompts.len());
             let (name, prompt) = (name.clone(), Arc::clone(&lists.prompts[*at]));
             self.prompts.push(ExposedPrompt { name, server: id.clone(), prompt });
         }
-        self.resources.extend(share.resources.iter().map(|(at, name)| {
+        self.resources.extend(slice.resources.iter().map(|(at, name)| {
             let (name, resource) = (name.clone(), Arc::clone(&lists.resources[*at]));
             ExposedResource { name, server: id.clone(), resource }
         }));
-        self.templates.extend(share.templates.iter().map(|(at, name)| {
+        self.templates.extend(slice.templates.iter().map(|(at, name)| {
             let (name, template) = (name.clone(), Arc::clone(&lists.templates[*at]));
             ExposedTemplate { name, server: id.clone(), template }
         }));
         let [tools, prompts] = &mut self.withheld;
-        let [no_tools, no_prompts] = &share.withheld;
+        let [no_tools, no_prompts] = &slice.withheld;
         let holder = |original: &str| (id.clone(), original.into());
         tools.extend(no_tools.iter().map(|(at, name)| (name.clone(), holder(&lists.tools[*at].name))));
         prompts.extend(no_prompts.iter().map(|(at, name)| (name.clone(), holder(&lists.prompts[*at].name))));
-        self.problems.extend(share.problems.iter().cloned());
-        self.slices.push(share);
+        self.problems.extend(slice.problems.iter().cloned());
+        self.slices.push(slice);
     }
 }

@@ -1,7 +1,7 @@
-//! Every server's tools, prompts, resources and templates under names that are unique: an immutable value.
+//! The catalog: an immutable value.
 //!
-//! There is no change here, only a new catalog: whoever holds one holds all of it. The order is that of the
-//! configuration, then each server's own, so the same content gives the same catalog.
+//! A change makes a new catalog. The order is that of the configuration, then of each server, so the same content
+//! gives the same catalog.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -12,7 +12,7 @@ use crate::catalog::build;
 use crate::catalog::lists::{Builtins, ListKind, ServerEntry};
 use crate::catalog::lookup::ToolLookup;
 use crate::catalog::lookup::nearest;
-use crate::catalog::ownership::Owner;
+use crate::catalog::name_owner::NameOwner;
 use crate::catalog::server_slice::ServerSlice;
 use crate::filter::rules::Decision;
 use crate::hash::CatalogHash;
@@ -22,7 +22,7 @@ use crate::name::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate
 use crate::name::exposed_name::ExposedName;
 use crate::problem::Problem;
 
-/// What a host shows, and how it got there.
+/// The exposed items of all servers under unique names, with the decisions that led to them.
 ///
 /// Invariant: exposed names are unique among tools, and among prompts; the URIs of resources, and of templates, are
 /// unique within a server.
@@ -37,27 +37,27 @@ pub struct Catalog {
     builtins: Builtins,
     tool_index: ahash::HashMap<ExposedName, usize>,
     prompt_index: ahash::HashMap<ExposedName, usize>,
-    /// Positions of `tools`, ordered by original name; made for the first who asks.
+    /// Positions of `tools`, ordered by original name; computed on first use.
     by_original: OnceLock<Vec<usize>>,
-    /// What each server shows, in order, and what each would show if no other were there.
+    /// The slices in order; and those without regard to collisions with other servers, for reuse.
     slices: Vec<Arc<ServerSlice>>,
     standalone: Vec<Arc<ServerSlice>>,
-    /// Made for the first who asks.
+    /// Computed on first use.
     hash: OnceLock<CatalogHash>,
 }
 
 impl Catalog {
-    /// Puts together what `servers`, in the configuration's order, have to show beside `builtins`.
+    /// Builds a catalog of `servers`, in the configuration's order, and `builtins`.
     ///
-    /// Where two want one name the host's own wins, then the earlier server, then within a server the earlier item;
-    /// the other is left out with a problem that names both (DM-032, DM-051). A server whose id is the name of
-    /// another toolset is left out as a whole (DM-033).
+    /// Of two items with one name, the host's own has priority, then the earlier server, then the earlier item of a
+    /// server. The other is hidden with a problem that names both (DM-032, DM-051). A server whose id is the name of
+    /// another toolset is hidden completely (DM-033).
     pub fn build(builtins: &Builtins, servers: &[ServerEntry]) -> Catalog {
         Catalog::build_approved(builtins, servers, &BTreeMap::new())
     }
 
-    /// The same, where `drifts` says of servers how they differ from what was approved of them: by its policy what
-    /// differs is withheld ([`Verdict::NotApproved`](crate::filter::decide::Verdict)), or shown with a problem.
+    /// Builds a catalog in which `drifts` applies: by its policy, an item that differs from the approved one is
+    /// hidden ([`Verdict::NotApproved`](crate::filter::rules::Verdict)) or exposed with a problem.
     pub fn build_approved(
         builtins: &Builtins,
         servers: &[ServerEntry],
@@ -66,8 +66,8 @@ impl Catalog {
         Catalog::assemble(builtins, servers, drifts, &[])
     }
 
-    /// The catalog of [`build_approved`](Catalog::build_approved) with the builtins of this one, for less: what this
-    /// one knows of servers whose lists, rules and drift are the very same is taken over.
+    /// Builds the catalog of [`build_approved`](Catalog::build_approved) with the builtins of this one, reusing the
+    /// slices of servers whose lists, rules and drift are unchanged.
     pub fn successor(&self, servers: &[ServerEntry], drifts: &BTreeMap<ServerId, Arc<Drift>>) -> Catalog {
         Catalog::assemble(&self.builtins, servers, drifts, &self.standalone)
     }
@@ -98,22 +98,22 @@ impl Catalog {
         }
     }
 
-    /// A catalog of nothing.
+    /// Returns an empty catalog.
     pub fn empty() -> Catalog {
         Catalog::build(&Builtins::default(), &[])
     }
 
-    /// The tools, in order.
+    /// Returns the tools, in order.
     pub fn tools(&self) -> &[ExposedTool] {
         &self.tools
     }
 
-    /// The tool shown under exactly this name.
+    /// Returns the tool with exactly this exposed name.
     pub fn tool(&self, exposed: &str) -> Option<&ExposedTool> {
         self.tool_index.get(exposed).map(|at| &self.tools[*at])
     }
 
-    /// The tool that somebody means by `name`: its exposed name, else the original name of one tool only.
+    /// Finds a tool by its exposed name, or else by an original name that only one tool has.
     pub fn find(&self, name: &str) -> ToolLookup<'_> {
         if let Some(tool) = self.tool(name) {
             return ToolLookup::Found(tool);
@@ -133,67 +133,66 @@ impl Catalog {
         }
     }
 
-    /// The prompts, in order.
+    /// Returns the prompts, in order.
     pub fn prompts(&self) -> &[ExposedPrompt] {
         &self.prompts
     }
 
-    /// The prompt shown under exactly this name.
+    /// Returns the prompt with exactly this exposed name.
     pub fn prompt(&self, exposed: &str) -> Option<&ExposedPrompt> {
         self.prompt_index.get(exposed).map(|at| &self.prompts[*at])
     }
 
-    /// The resources, in order.
+    /// Returns the resources, in order.
     pub fn resources(&self) -> &[ExposedResource] {
         &self.resources
     }
 
-    /// The resource templates, in order.
+    /// Returns the resource templates, in order.
     pub fn templates(&self) -> &[ExposedTemplate] {
         &self.templates
     }
 
-    /// What became of each item of these lists, shown or not, in order; of each server templates come after resources
-    /// and malformed items last.
+    /// Returns the decision on each item, exposed or hidden, in order. Of each server, templates follow resources,
+    /// and malformed items are last.
     pub fn decisions(&self, list: ListKind) -> impl Iterator<Item = &Decision> {
         self.slices.iter().flat_map(move |it| it.decisions(list))
     }
 
-    /// Who has this name among what is called by name (DM-055, DM-097): the tools or the prompts. Resources are told
-    /// apart by URI, and nobody has their names.
-    pub fn owner(&self, list: ListKind, name: &str) -> Option<Owner<'_>> {
+    /// Returns the owner of a tool or prompt name (DM-055, DM-097). Resource names are only labels and have no owner.
+    pub fn owner(&self, list: ListKind, name: &str) -> Option<NameOwner<'_>> {
         match list {
-            ListKind::Tool if self.builtins.tools.iter().any(|it| it == name) => Some(Owner::Host),
-            ListKind::Tool => self.tool(name).map(|it| Owner::Server(&it.server)),
-            ListKind::Prompt => self.prompt(name).map(|it| Owner::Server(&it.server)),
+            ListKind::Tool if self.builtins.tools.iter().any(|it| it == name) => Some(NameOwner::Host),
+            ListKind::Tool => self.tool(name).map(|it| NameOwner::Server(&it.server)),
+            ListKind::Prompt => self.prompt(name).map(|it| NameOwner::Server(&it.server)),
             ListKind::Resource => None,
         }
     }
 
-    /// Who has the toolset of this name.
-    pub fn toolset_owner(&self, name: &str) -> Option<Owner<'_>> {
+    /// Returns the owner of a toolset name.
+    pub fn toolset_owner(&self, name: &str) -> Option<NameOwner<'_>> {
         if self.builtins.toolsets.iter().any(|it| it == name) {
-            return Some(Owner::Host);
+            return Some(NameOwner::Host);
         }
-        self.toolsets.iter().find(|it| it.as_str() == name).map(Owner::Server)
+        self.toolsets.iter().find(|it| it.as_str() == name).map(NameOwner::Server)
     }
 
-    /// What a user should know about tools, prompts, resources and servers that are not shown. No two have one id.
+    /// Returns the problems of hidden items and servers, with unique ids.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// The servers that are shown, each of which is a toolset (DM-030), in order; those without tools too.
+    /// Returns the exposed servers, in order. Each is a toolset (DM-030), even without tools.
     pub fn toolsets(&self) -> &[ServerId] {
         &self.toolsets
     }
 
-    /// The host's own toolsets.
+    /// Returns the host's own toolsets.
     pub fn builtin_toolsets(&self) -> &[String] {
         &self.builtins.toolsets
     }
 
-    /// The hash of everything that is shown: names, servers and definitions byte for byte, and toolsets, in order.
+    /// Returns the hash of everything exposed: names, servers and definitions byte for byte, and toolsets, in order.
     pub fn hash(&self) -> CatalogHash {
         *self.hash.get_or_init(|| {
             let mut encoder = Encoder::new("mcp-registry catalog 3");

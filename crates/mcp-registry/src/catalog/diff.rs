@@ -1,7 +1,6 @@
-//! What changed between two catalogs, as data: a host tells its clients, a log line says what a reload did, a registry
-//! elsewhere is brought up to date step by step.
+//! The difference of two catalogs as data, for notifications, logs, and registries elsewhere.
 //!
-//! Nothing here says why; positions do not count, only what stands under each name.
+//! Reasons are not included. Positions are ignored; only the content under each name is compared.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -13,7 +12,7 @@ use crate::catalog::catalog::Catalog;
 use crate::name::exposed_items::ExposedTool;
 use crate::name::exposed_name::ExposedName;
 
-/// What differs, list by list.
+/// The differences, by list.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct CatalogDiff {
     /// Tools, by exposed name.
@@ -24,22 +23,22 @@ pub struct CatalogDiff {
     pub resources: ListDiff<ResourceKey>,
     /// Resource templates, by server and URI template.
     pub templates: ListDiff<ResourceKey>,
-    /// Toolsets: one is changed where any of its tools is.
+    /// Toolsets. A toolset is changed if any of its tools is.
     pub toolsets: ListDiff<ServerId>,
 }
 
-/// What differs in one list. A key stands in one of these at most, once.
+/// The differences of one list. A key is in at most one of the vectors, once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ListDiff<K> {
-    /// Shown now and not before, in the new order.
+    /// Exposed now and not before, in the new order.
     pub added: Vec<K>,
-    /// Shown before and not now, in the old order.
+    /// Exposed before and not now, in the old order.
     pub removed: Vec<K>,
-    /// Shown both times, but of another server or with another name or definition, byte for byte; in the new order.
+    /// Exposed in both, with another server, name or definition (byte for byte); in the new order.
     pub changed: Vec<K>,
 }
 
-/// What a resource or a template is asked for by.
+/// The key of a resource or a template.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct ResourceKey {
     /// The server.
@@ -51,13 +50,13 @@ pub struct ResourceKey {
 /// One step from one catalog to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CatalogStep<'a> {
-    /// Take this toolset away.
+    /// Remove this toolset.
     RemoveToolset(&'a ServerId),
-    /// Take this tool away.
+    /// Remove this tool.
     RemoveTool(&'a ExposedName),
-    /// Add this tool, as the new catalog has it.
+    /// Add this tool of the new catalog.
     AddTool(&'a ExposedName),
-    /// Add this toolset, with the tools that the new catalog has.
+    /// Add this toolset with its tools of the new catalog.
     AddToolset(&'a ServerId),
 }
 
@@ -68,7 +67,7 @@ impl<K> Default for ListDiff<K> {
 }
 
 impl<K> ListDiff<K> {
-    /// Is all of it the same?
+    /// Returns whether nothing differs.
     pub fn is_empty(&self) -> bool {
         let ListDiff { added, removed, changed } = self;
         [added, removed, changed].iter().all(|it| it.is_empty())
@@ -76,16 +75,16 @@ impl<K> ListDiff<K> {
 }
 
 impl CatalogDiff {
-    /// Is everything the same?
+    /// Returns whether nothing differs.
     pub fn is_empty(&self) -> bool {
         let CatalogDiff { tools, prompts, resources, templates, toolsets } = self;
         let names = tools.is_empty() && prompts.is_empty() && toolsets.is_empty();
         names && resources.is_empty() && templates.is_empty()
     }
 
-    /// The steps for whoever keeps tools and toolsets in a registry of his own, in the order in which no toolset ever
-    /// has a tool that is not there and no name is taken twice: toolsets off, tools off, tools on, toolsets on (DM-109).
-    /// They touch only what either catalog shows, so nothing of the host's (DM-097).
+    /// Returns the steps for updating another registry. In this order no toolset ever refers to a missing tool and no
+    /// name is used twice: remove toolsets, remove tools, add tools, add toolsets (DM-109). The steps touch only
+    /// names of the two catalogs, so none of the host's (DM-097).
     pub fn steps(&self) -> impl Iterator<Item = CatalogStep<'_>> {
         let CatalogDiff { tools, toolsets, prompts: _, resources: _, templates: _ } = self;
         let off = toolsets.removed.iter().chain(&toolsets.changed).map(CatalogStep::RemoveToolset);
@@ -96,7 +95,7 @@ impl CatalogDiff {
 }
 
 impl Catalog {
-    /// Says what differs.
+    /// Compares two catalogs.
     pub fn diff(old: &Catalog, new: &Catalog) -> CatalogDiff {
         let key = |(server, uri): (&ServerId, &str)| ResourceKey { server: server.clone(), uri: uri.into() };
         CatalogDiff {
@@ -135,7 +134,7 @@ fn toolsets(catalog: &Catalog) -> ItemMap<&ServerId, BTreeMap<&ExposedName, &Raw
     catalog.toolsets().iter().map(|it| (it, tools.remove(it).unwrap_or_default())).collect()
 }
 
-/// What a catalog shows in one list: keys, each once, and what stands under them.
+/// The content of one list: unique keys with their values.
 type ItemMap<Q, V> = Vec<(Q, V)>;
 
 fn diff_lists<Q: Copy + Eq + Hash, V: PartialEq, K>(
@@ -191,14 +190,14 @@ mod tests {
     }
 
     #[test]
-    fn dm_095_a_difference_names_what_came_went_and_changed() {
+    fn dm_095_diff_lists_added_removed_and_changed() {
         check("", "", "", "");
         check("a: x y; b: z", "b: z; a: y x", "", "");
         check("", "a: x y", "+x +y", "+a");
         check("a: x y", "", "-x -y", "-a");
         check("a: x y; b: z", "a: y w; b: z v", "+w +v -x", "~a ~b");
         check("a: ; b: z", "b: z", "", "-a");
-        // The name stays, its owner does not; the name stays, what stands behind it does not.
+        // The name stays; its owner, or its definition, changes.
         check("a: x", "b: x", "~x", "+b -a");
         check("a: x", "a: p_x |replace=p_>", "~x", "~a");
     }
@@ -216,13 +215,13 @@ mod tests {
     }
 
     #[test]
-    fn dm_109_toolsets_go_first_and_come_last() {
+    fn dm_109_toolsets_are_removed_first_and_added_last() {
         check_steps("a: x", "a: x", "");
         check_steps("a: x; b: y", "b: y x; c: z", "[-a] [-b] -x +z +x [+c] [+b]");
         check_steps("a: x", "a: p_x |replace=p_>", "[-a] -x +x [+a]");
     }
 
-    /// One server `s` with these resources, as `uri=name` pairs, of which it also makes templates.
+    /// One server `s` with these resources, as `uri=name` pairs, and templates of them.
     fn shown(prompts: &str, resources: &str, settings: &str) -> Catalog {
         let pairs: Vec<(&str, &str)> =
             resources.split_whitespace().map(|it| it.split_once('=').expect("a pair has `=`")).collect();
@@ -243,7 +242,7 @@ mod tests {
         assert_eq!(told(&got.resources, uri), "+f:d@s -f:c@s ~f:b@s");
         assert_eq!(told(&got.templates, uri), "+f:d@s -f:c@s ~f:b@s");
         assert!(got.tools.is_empty() && !got.is_empty());
-        // Another label for the same thing is a change, too.
+        // Another label is a change, too.
         let renamed = Catalog::diff(&shown("", "f:a=a", ""), &shown("", "f:a=a", "|prefix=p_"));
         assert_eq!(told(&renamed.resources, uri), "~f:a@s");
         assert_eq!(

@@ -1,7 +1,7 @@
-//! One catalog after another, each with a number, each whole: what a host publishes with one swap of a pointer.
+//! Generations: numbered, immutable catalogs that a host publishes by swapping a pointer.
 //!
-//! A value that nobody changes: whoever holds one has a catalog that stays as it is, and no lock to wait for. The only
-//! thing that goes from one to the next, beside the number, is since when a problem is there.
+//! A reader keeps its generation unchanged and waits for no lock. Only the number and the start times of problems are
+//! carried over to the next generation.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,44 +15,43 @@ use crate::catalog::diff::CatalogDiff;
 use crate::catalog::timestamp::rfc3339;
 use crate::problem::Problem;
 
-/// A catalog at one moment, and everything that a user should know at that moment.
+/// A catalog with its problems.
 #[derive(Debug, Clone, Default)]
 pub struct Generation {
-    /// Grows by one with each; 0 is that of nothing.
+    /// The number, counted from 1; 0 is the empty generation.
     pub number: u64,
-    /// What is shown.
+    /// The catalog.
     pub catalog: Arc<Catalog>,
-    /// The catalog's problems after those of its host; no two have one id.
+    /// The host's problems, then the catalog's, with unique ids.
     pub problems: Vec<ActiveProblem>,
 }
 
 impl Generation {
-    /// The one that follows when `catalog` is shown, and the host itself found `others`.
+    /// Returns the next generation with `catalog` and the host's own problems `others`.
     pub fn successor(&self, catalog: Arc<Catalog>, others: Vec<Problem>, now: SystemTime) -> Generation {
         let found = others.into_iter().chain(catalog.problems().iter().cloned());
         let problems = ActiveProblem::update(&self.problems, found, now);
         Generation { number: self.number + 1, catalog, problems }
     }
 
-    /// What the catalog of this one has that `before` has not, and the other way round.
+    /// Compares this generation's catalog with an earlier one.
     pub fn diff(&self, before: &Generation) -> CatalogDiff {
         Catalog::diff(&before.catalog, &self.catalog)
     }
 }
 
-/// A problem, and since when there is one.
+/// A problem with the time since when it is active.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActiveProblem {
     /// The problem.
     pub problem: Problem,
-    /// When a problem of this id was first found, without a generation since that had none.
+    /// The time when the problem first appeared without interruption.
     pub since: SystemTime,
 }
 
 impl ActiveProblem {
-    /// What `found` is now, where `before` was active: a problem that is still there keeps its moment, even if its
-    /// words are others now; one that is new began at `now`; one that was not found again is gone (DM-124). Of two with
-    /// one id the first counts.
+    /// Updates `before` with the problems `found` now. A problem that persists keeps its time, even if its message
+    /// changed; a new one starts at `now`; the others are dropped (DM-124). Of two with one id the first counts.
     pub fn update(
         before: &[ActiveProblem],
         found: impl IntoIterator<Item = Problem>,
@@ -72,7 +71,7 @@ impl ActiveProblem {
 }
 
 impl Serialize for ActiveProblem {
-    /// `{"id", "kind", "severity", "server", "tool", "message", "since"}`, the last in RFC 3339.
+    /// Serializes as `{"id", "kind", "severity", "server", "tool", "message", "since"}`; `since` is RFC 3339.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Problem { id, kind, severity, server, tool, message } = &self.problem;
         let mut res = serializer.serialize_struct("ActiveProblem", 7)?;
@@ -99,7 +98,7 @@ mod tests {
         UNIX_EPOCH + Duration::from_secs(at)
     }
 
-    /// Generation after generation, one a second; `want` has `<problem>@<second>` of each.
+    /// One generation per second; `want` has `<problem>@<second>` of each.
     #[track_caller]
     fn check(catalogs: &[&str], want: &[&str]) {
         let mut generation = Generation::default();
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn dm_124_a_problem_is_there_as_long_as_its_cause() {
+    fn dm_124_problem_lasts_as_long_as_its_cause() {
         check(
             &["a: x |black=x", "a: x y |black=x,y", "a: x y |black=y", "a: x y", "a: x |black=x"],
             &["x@1", "x@1 y@2", "y@2", "", "x@5"],
@@ -124,18 +123,18 @@ mod tests {
     }
 
     #[test]
-    fn other_words_are_no_other_problem() {
+    fn changed_message_keeps_the_problem() {
         let catalog = |text| Arc::new(Catalog::build(&Builtins::default(), &dominds(text)));
         let one = Generation::default().successor(catalog("a: x |black=x"), Vec::new(), second(1));
         let two = one.successor(catalog("a: x |black=x*"), Vec::new(), second(2));
         assert_ne!(one.problems[0].problem.message, two.problems[0].problem.message);
         assert_eq!(two.problems[0].since, second(1));
-        // Whoever holds the first one still sees all of it.
+        // The earlier generation is unchanged.
         assert_eq!((one.number, one.catalog.problems().len()), (1, 1));
     }
 
     #[test]
-    fn dm_125_the_hosts_own_problems_stand_first_and_once() {
+    fn dm_125_host_problems_are_first_and_unique() {
         let own = || vec![Problem::workspace_config_error("bad"), Problem::workspace_config_error("worse")];
         let catalog = || Arc::new(Catalog::build(&Builtins::default(), &dominds("a: x |black=x")));
         let one = Generation::default().successor(catalog(), own(), second(7));

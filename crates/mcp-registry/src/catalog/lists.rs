@@ -1,41 +1,41 @@
-//! What a catalog is built from: each server's lists as they were read, and the names the host keeps for itself.
+//! The input of a catalog: each server's lists, and the host's own names.
 
 use std::sync::Arc;
 
 use mcp_model::{Exposure, InvalidItem, Prompt, Resource, ResourceTemplate, ServerId, Tool};
 
-/// One server's lists, as read. A catalog shares their items.
+/// The lists of one server. A catalog shares their items.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServerLists {
-    /// Its tools, in its order.
+    /// The tools, in the server's order.
     pub tools: Vec<Arc<Tool>>,
-    /// Its prompts, in its order.
+    /// The prompts, likewise.
     pub prompts: Vec<Arc<Prompt>>,
-    /// Its resources, in its order.
+    /// The resources, likewise.
     pub resources: Vec<Arc<Resource>>,
-    /// Its resource templates, in its order.
+    /// The resource templates, likewise.
     pub templates: Vec<Arc<ResourceTemplate>>,
-    /// What could not be read, in its order.
+    /// The invalid items, likewise.
     pub rejected: Vec<RejectedItem>,
 }
 
-/// An item of a list that could not be read.
+/// An invalid item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RejectedItem {
-    /// The list it stood in.
+    /// The list.
     pub list: ListKind,
-    /// What is wrong with it.
+    /// The item and the reason.
     pub item: InvalidItem,
 }
 
-/// Which of a server's lists.
+/// A list of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ListKind {
     /// `tools/list`.
     Tool,
     /// `prompts/list`.
     Prompt,
-    /// `resources/list` and `resources/templates/list`, which one notification announces and one set of rules shows.
+    /// `resources/list` and `resources/templates/list`: they share one notification and one set of rules.
     Resource,
 }
 
@@ -50,22 +50,22 @@ impl ListKind {
     }
 }
 
-/// One server as a catalog takes it.
+/// A server as the input of a catalog.
 #[derive(Debug, Clone)]
 pub struct ServerEntry {
-    /// Its id, which is also the name of its toolset (DM-030).
+    /// The id, which is also the name of its toolset (DM-030).
     pub id: ServerId,
-    /// What of its lists is shown, under which names.
+    /// The exposure rules.
     pub exposure: Exposure,
     /// The lists.
     pub lists: Arc<ServerLists>,
 }
 
-/// Names that the host itself owns: no server takes one.
+/// The host's own names, which no server can use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Builtins {
-    /// Names of its own tools.
+    /// Names of its tools.
     pub tools: Vec<String>,
-    /// Names of its own toolsets.
+    /// Names of its toolsets.
     pub toolsets: Vec<String>,
 }

@@ -1,36 +1,34 @@
-//! Finding a tool by the name somebody typed.
+//! Tool lookup by a name that a person or a model wrote.
 
 use crate::name::exposed_items::ExposedTool;
 
-/// What a name led to.
+/// The result of a lookup.
 #[derive(Debug, Clone)]
 pub enum ToolLookup<'a> {
     /// One tool.
     Found(&'a ExposedTool),
-    /// No exposed name, but the original name of several tools, in the catalog's order.
+    /// The original name of several tools, in the catalog's order.
     Ambiguous(Vec<&'a ExposedTool>),
     /// No tool.
     Missing {
-        /// The tool whose exposed or original name is nearest, if any is near.
+        /// The tool with the most similar exposed or original name, if one is similar.
         nearest: Option<&'a ExposedTool>,
     },
 }
 
-/// The tool whose exposed or original name is at most a third of `name` away, three edits at the most; the first of
-/// the nearest.
+/// Returns the tool with the most similar name: at most a third of the characters, and at most three, may differ.
 pub(crate) fn nearest<'a>(tools: &'a [ExposedTool], name: &str) -> Option<&'a ExposedTool> {
-    // A very long name is near nothing, and comparing it would take long.
-    const LONGEST: usize = 256;
-    if name.len() > LONGEST {
+    // A very long name is not similar to any, and would be slow to compare.
+    const MAX_NAME_BYTES: usize = 256;
+    if name.len() > MAX_NAME_BYTES {
         return None;
     }
     let limit = (name.chars().count() / 3).clamp(1, 3);
     let wanted = counts(name);
-    // One edit puts at most one character in the place of another: names whose characters differ more need no closer
-    // look.
+    // One edit replaces at most one character, so names with too many different characters are skipped.
     let distance = |it: &str| {
         let differ: usize = counts(it).iter().zip(&wanted).map(|(left, right)| left.abs_diff(*right)).sum();
-        (differ <= 2 * limit && it.len() <= LONGEST).then(|| strsim::osa_distance(it, name))
+        (differ <= 2 * limit && it.len() <= MAX_NAME_BYTES).then(|| strsim::osa_distance(it, name))
     };
     tools
         .iter()
@@ -42,7 +40,7 @@ pub(crate) fn nearest<'a>(tools: &'a [ExposedTool], name: &str) -> Option<&'a Ex
         .map(|(_, it)| it)
 }
 
-/// How often each character stands in `name`, those that agree in their last five bits taken together.
+/// Counts the characters of `name`, by their last five bits.
 fn counts(name: &str) -> [usize; 32] {
     let mut res = [0; 32];
     for it in name.chars() {

@@ -6,7 +6,7 @@ pub(crate) mod diff;
 pub(crate) mod generation;
 pub(crate) mod lists;
 pub(crate) mod lookup;
-pub(crate) mod ownership;
+pub(crate) mod name_owner;
 pub(crate) mod server_slice;
 pub(crate) mod timestamp;
 pub(crate) mod view;

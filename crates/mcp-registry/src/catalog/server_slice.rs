@@ -1,7 +1,7 @@
-//! What one server has to show: its part of a catalog, worked out once for each state of its lists.
+//! One server's slice of a catalog, computed once for each state of its lists.
 //!
-//! As long as nobody else takes a name from it, a share does not depend on other servers: the next catalog takes it over
-//! as it is, and a server that comes or goes costs nothing of what the others have.
+//! Without a name collision, a slice does not depend on other servers. The next catalog reuses it, so a starting or
+//! stopping server does not cost recomputing the others.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -18,33 +18,33 @@ use crate::name::display::{quote, truncate};
 use crate::name::exposed_name::ExposedName;
 use crate::problem::Problem;
 
-/// An item that is shown: its place in its server's list, and its name.
+/// An exposed item: its position in the server's list, and its name.
 pub(crate) type ShownItem = (usize, ExposedName);
 
-/// One server's part of a catalog.
+/// One server's slice of a catalog.
 #[derive(Debug)]
 pub(crate) struct ServerSlice {
     pub(crate) entry: ServerEntry,
     drift: Option<Arc<Drift>>,
-    /// It has a toolset: its name is its own.
+    /// False if its toolset name collides.
     pub(crate) is_toolset: bool,
     pub(crate) tools: Vec<ShownItem>,
     pub(crate) prompts: Vec<ShownItem>,
     pub(crate) resources: Vec<ShownItem>,
     pub(crate) templates: Vec<ShownItem>,
-    /// Tools and prompts that have a name and are not shown under it, for nobody has approved of them.
+    /// Unapproved tools and prompts: hidden, but their names stay reserved.
     pub(crate) withheld: [Vec<ShownItem>; 2],
     decisions: [Vec<Decision>; 3],
     pub(crate) problems: Vec<Problem>,
-    /// Of everything that is shown, for the first who asks.
+    /// The hash of everything exposed, computed on first use.
     hash: OnceLock<CatalogHash>,
 }
 
-/// Who has a name already, before the server in question: the server, and its own name for the item.
+/// Looks up a name that an earlier server uses: returns the server and its original name.
 pub(crate) type OtherNames<'a> = &'a dyn Fn(&str) -> Option<(&'a ServerId, &'a str)>;
 
-/// Decides on several names of one server in their order, collisions among them and with `builtins` included: what
-/// the rules do to names before there is a connection. Of resources this judges names, for their URIs are not known.
+/// Decides on several names of one server in order, including collisions among them and with `builtins`. Needs no
+/// connection. Resources are decided by name, because their URIs are unknown.
 pub fn decide_all(
     builtins: &Builtins,
     list: ListKind,
@@ -63,7 +63,7 @@ pub fn decide_all(
 }
 
 impl ServerSlice {
-    /// What `entry` shows where its names are its own.
+    /// Computes the slice of a server without collisions with others.
     pub(crate) fn standalone(
         builtins: &Builtins,
         entry: &ServerEntry,
@@ -72,7 +72,7 @@ impl ServerSlice {
         ServerSlice::after_others(builtins, entry, drift, [&|_| None, &|_| None])
     }
 
-    /// What `entry` shows where others have tools, and prompts, before it.
+    /// Computes the slice of a server after servers that already use names.
     pub(crate) fn after_others<'a>(
         builtins: &'a Builtins,
         entry: &ServerEntry,
@@ -101,7 +101,7 @@ impl ServerSlice {
         res
     }
 
-    /// Leaves a server out whose toolset would have another's name (DM-033, X-19).
+    /// The slice of a server whose toolset name collides: everything is hidden (DM-033, X-19).
     pub(crate) fn toolset_collision(entry: &ServerEntry, owner: &str) -> ServerSlice {
         let mut res = ServerSlice { is_toolset: false, ..ServerSlice::of(entry, None) };
         let id = &entry.id;
@@ -140,7 +140,7 @@ impl ServerSlice {
         }
     }
 
-    /// Is this worked out of the same? Lists and drifts are never changed, so those that are the same are in one place.
+    /// Returns whether the inputs are unchanged. Lists and drifts are immutable, so pointer equality suffices.
     pub(crate) fn is_unchanged(&self, entry: &ServerEntry, drift: Option<&Arc<Drift>>) -> bool {
         let same_drift = match (&self.drift, drift) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
@@ -155,14 +155,14 @@ impl ServerSlice {
         &self.decisions[place(list)]
     }
 
-    /// Keeps a decision, and the problem that it is.
+    /// Records a decision, and its problem.
     fn decided(&mut self, list: ListKind, decision: Decision) {
         self.problems.extend(Problem::hidden(list, &decision));
         self.decisions[place(list)].push(decision);
     }
 
-    /// Withholds what would be shown and was not approved, or tells of it. What is withheld keeps its name: another
-    /// item under it would be taken for the one that was approved.
+    /// Withholds or reports an item that differs from the approved one. A withheld item keeps its name reserved:
+    /// another item under it would be taken for the approved one.
     fn unless_drifted(
         &mut self,
         drift: Option<&Drift>,
@@ -180,7 +180,7 @@ impl ServerSlice {
                 Decision { exposed: None, verdict: Verdict::NotApproved, rule: why.into(), ..decision }
             }
             Enforcement::Warn => {
-                // Of a server of which nothing was approved one problem says so.
+                // A never approved server has one problem for all items.
                 if drift.is_some_and(|it| !it.is_never_approved()) {
                     self.problems.push(Problem::drifted(item.list(), &decision, &why));
                 }
@@ -189,7 +189,7 @@ impl ServerSlice {
         }
     }
 
-    /// Names what is called by name: those that are shown. What is withheld keeps its name.
+    /// Names tools or prompts, and returns the exposed ones. Withheld ones keep their names reserved.
     fn name_items<'a>(
         &mut self,
         (item, rules): (ItemKind, &Rules),
@@ -212,7 +212,7 @@ impl ServerSlice {
         shown
     }
 
-    /// Labels what is asked for by URI: filtered and transformed by name, told apart by URI. Gives those that are shown.
+    /// Labels resources or templates: filtered and transformed by name, unique by URI. Returns the exposed ones.
     fn label_resources<'a>(
         &mut self,
         item: ItemKind,
@@ -230,7 +230,7 @@ impl ServerSlice {
         shown
     }
 
-    /// Says what could not be read of the server's lists.
+    /// Adds decisions for malformed items.
     fn add_malformed(&mut self) {
         let ServerEntry { id, exposure: _, lists } = self.entry.clone();
         for (at, RejectedItem { list, item }) in lists.rejected.iter().enumerate() {
@@ -240,7 +240,7 @@ impl ServerSlice {
         }
     }
 
-    /// The hash of names and definitions, byte for byte, in order.
+    /// Returns the hash of names and definitions, byte for byte, in order.
     pub(crate) fn hash(&self) -> &CatalogHash {
         self.hash.get_or_init(|| {
             let lists = &*self.entry.lists;
@@ -272,8 +272,8 @@ fn place(list: ListKind) -> usize {
     }
 }
 
-/// Decides on what is asked for by URI. Its name is a label: filtered and transformed like any other, but nobody
-/// calls it, so the naming policy has nothing to say; where nothing is left of it the URI stands for it.
+/// Decides on a resource or template. Its name is only a label: it is filtered and transformed, but no naming policy
+/// applies. An empty label is replaced by the URI.
 fn label(decider: &CompiledRules<'_>, rules: &Rules, name: &str, uri: &str) -> Decision {
     let (exposed, verdict, rule) = match decider.filter_reason(name) {
         Ok(rule) => {
@@ -287,7 +287,7 @@ fn label(decider: &CompiledRules<'_>, rules: &Rules, name: &str, uri: &str) -> D
     Decision { server: decider.server().clone(), original: name.to_owned(), exposed, verdict, rule }
 }
 
-/// Lets a URI be shown once.
+/// Hides duplicates of a URI.
 fn show_uri_once<'a>(uris: &mut HashSet<&'a str>, uri: &'a str, decision: Decision) -> Decision {
     if decision.exposed.is_none() || uris.insert(uri) {
         return decision;
@@ -296,12 +296,12 @@ fn show_uri_once<'a>(uris: &mut HashSet<&'a str>, uri: &'a str, decision: Decisi
     Decision { exposed: None, verdict: Verdict::Collision, rule, ..decision }
 }
 
-/// The names of one list that are taken, and by whom: the host, the servers before, and this one.
+/// The used names of one list: of the host, of earlier servers, and of this server.
 struct NameTable<'a, 'n> {
     list: ListKind,
     builtins: ahash::HashSet<&'a str>,
     others: OtherNames<'a>,
-    /// The original name of this server's item.
+    /// The original names of this server's items.
     own: ahash::HashMap<ExposedName, &'n str>,
 }
 
@@ -315,8 +315,7 @@ impl<'a, 'n> NameTable<'a, 'n> {
         NameTable { list, builtins, others, own: ahash::HashMap::default() }
     }
 
-    /// Gives the decision's name to its item, `original`, or takes it from the decision because somebody else has it
-    /// (SK-02).
+    /// Reserves the decision's name for `original`, or turns the decision into a collision (SK-02).
     fn claim(&mut self, decision: Decision, original: &'n str) -> Decision {
         let Some(name) = &decision.exposed else {
             return decision;

@@ -1,6 +1,6 @@
-//! What one agent sees of a catalog: a part of it, never anything beside it.
+//! Views: the part of a catalog that one agent sees.
 //!
-//! A view renames nothing and owns nothing, so that a call needs no view to find its tool.
+//! A view does not rename anything, so a call needs no view to find its tool.
 
 use std::collections::HashSet;
 
@@ -12,48 +12,48 @@ use crate::name::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate
 use crate::name::exposed_name::ExposedName;
 use crate::problem::Problem;
 
-/// Which of several things are meant.
+/// A selection by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Selection {
-    /// Nothing is said: all that there are.
+    /// Everything.
     #[default]
     Inherit,
-    /// None of them.
+    /// Nothing.
     None,
-    /// Those whose name a pattern matches, with `*` for any run of characters (DM-036).
+    /// Names that match a pattern; `*` matches any run of characters (DM-036).
     Patterns(Vec<String>),
 }
 
-/// What an agent may see. A thing is seen where its toolset and its name both are selected (DM-052).
+/// The filter of a view. An item is visible if its toolset and its name are both selected (DM-052).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ViewFilter {
-    /// Which toolsets, by name: that of the server.
+    /// Toolsets, by server id.
     pub toolsets: Selection,
-    /// Which of their tools, by exposed name.
+    /// Tools of these toolsets, by exposed name.
     pub tools: Selection,
-    /// Which of their prompts, by exposed name.
+    /// Prompts, by exposed name.
     pub prompts: Selection,
-    /// Which of their resources and resource templates, by exposed name.
+    /// Resources and resource templates, by exposed name.
     pub resources: Selection,
 }
 
-/// What an agent sees.
+/// The visible part of a catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogView<'a> {
-    /// Its tools, in the catalog's order.
+    /// The tools, in the catalog's order.
     pub tools: Vec<&'a ExposedTool>,
-    /// Its prompts, likewise.
+    /// The prompts, likewise.
     pub prompts: Vec<&'a ExposedPrompt>,
-    /// Its resources, likewise.
+    /// The resources, likewise.
     pub resources: Vec<&'a ExposedResource>,
-    /// Its resource templates, likewise.
+    /// The resource templates, likewise.
     pub templates: Vec<&'a ExposedTemplate>,
-    /// A warning for each toolset that is named, without a `*`, and is not there.
+    /// A warning for each selected toolset, without `*`, that does not exist.
     pub problems: Vec<Problem>,
 }
 
 impl Catalog {
-    /// Takes the part that `view` selects.
+    /// Returns the part that `view` selects.
     pub fn view(&self, view: &ViewFilter) -> CatalogView<'_> {
         let ViewFilter { toolsets, tools, prompts, resources } = view;
         let seen = |by: &Selection, server: &ServerId, name: &ExposedName| {
@@ -72,7 +72,7 @@ impl Catalog {
         let Selection::Patterns(names) = toolsets else { return Vec::new() };
         let mut seen: HashSet<&str> = self.toolsets().iter().map(ServerId::as_str).collect();
         seen.extend(self.builtin_toolsets().iter().map(String::as_str));
-        // A name that was reported is seen too, so that no problem stands twice.
+        // Inserting reported names avoids duplicate problems.
         let unknown = names.iter().filter(|it| !it.contains('*') && seen.insert(it));
         unknown.map(|it| Problem::toolset_not_found(it)).collect()
     }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn dm_052_a_view_inherits_refuses_or_lists() {
+    fn dm_052_selections_inherit_exclude_or_list() {
         check("~", "~", "web_open web_shut read write", "");
         check("~", "-", "", "");
         check("-", "~", "", "");
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn dm_052_prompts_and_resources_are_seen_by_the_same_three_ways() {
+    fn dm_052_selections_apply_to_prompts_and_resources() {
         let resources = "web.md db.md";
         check_others("~", "~", "~", ["web_ask web_tell db_ask db_tell", resources, resources]);
         check_others("~", "-", "-", ["", "", ""]);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn dm_107_a_toolset_that_is_not_there_is_a_warning() {
+    fn dm_107_missing_toolset_is_a_warning() {
         check("db nowhere", "~", "read write", "Toolset not found: nowhere");
         check("nowhere nowhere", "-", "", "Toolset not found: nowhere");
         check("os empty no*", "~", "", "");

@@ -1,30 +1,30 @@
-//! What a filter says about a name: the paper's two modes, and why.
+//! Filters: the two modes of a whitelist and a blacklist, and the reason for each decision.
 //!
-//! Matched are original names, so that a filter stays true when the transforms change (DM-037).
+//! Filters match original names, so they stay valid when the transforms change (DM-037).
 
 use mcp_model::Filter;
 
 use crate::filter::pattern::first_match;
 
-/// What a filter says, with the pattern that decided.
+/// The result of a filter, with the deciding pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FilterMatch<'a> {
-    /// There is no pattern at all (DM-039).
+    /// The filter has no patterns (DM-039).
     Unfiltered,
-    /// The whitelist names it (DM-038), and the blacklist, if any, does not.
+    /// The whitelist matches (DM-038), and the blacklist, if any, does not.
     Whitelisted(&'a str),
-    /// The whitelist brings it back from the blacklist (DM-040).
+    /// The whitelist overrides the blacklist (DM-040).
     WhitelistOverrides {
         /// The whitelist's pattern.
         whitelist: &'a str,
         /// The blacklist's pattern.
         blacklist: &'a str,
     },
-    /// Neither list names it, and there is a blacklist (DM-041).
+    /// Neither list matches, and there is a blacklist (DM-041).
     Unlisted,
-    /// The blacklist names it (DM-040).
+    /// The blacklist matches (DM-040).
     Blacklisted(&'a str),
-    /// There is only a whitelist, and it does not name it (DM-038).
+    /// There is only a whitelist, and it does not match (DM-038).
     NotWhitelisted,
 }
 

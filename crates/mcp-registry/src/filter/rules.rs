@@ -1,5 +1,4 @@
-//! What the rules do to one name. No collision is known here: a candidate name is a function of its server, its
-//! original name and the rules alone, so it does not move when another server comes or goes.
+//! Decisions on names by a server's rules.
 
 mod explain;
 
@@ -15,38 +14,38 @@ use crate::name::exposed_name::{ExposedName, is_valid, normalise, pattern_text, 
 
 pub use explain::{RuleKind, RuleStep};
 
-/// What became of one name, and by which rule.
+/// The decision on one name, with the deciding rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Decision {
-    /// The server that has it.
+    /// The server.
     pub server: ServerId,
-    /// The name the server knows it by.
+    /// The original name.
     pub original: String,
-    /// The name it is shown under; `None` where it is not shown.
+    /// The exposed name; `None` if hidden.
     pub exposed: Option<ExposedName>,
-    /// What was decided.
+    /// The verdict.
     pub verdict: Verdict,
-    /// The rule that decided, in words.
+    /// The deciding rule, as text.
     pub rule: Cow<'static, str>,
 }
 
-/// What can become of a name.
+/// The possible verdicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It is shown.
+    /// Exposed.
     Exposed,
-    /// There is a whitelist and no blacklist, and the whitelist does not name it (DM-038).
+    /// There is a whitelist without a blacklist, and it does not match (DM-038).
     NotWhitelisted,
-    /// The blacklist names it, and no whitelist brings it back (DM-040).
+    /// The blacklist matches, and the whitelist does not (DM-040).
     Blacklisted,
-    /// Providers would refuse the name, before or after the transforms (DM-047, DM-048).
+    /// The name is invalid for providers, before or after the transforms (DM-047, DM-048).
     InvalidName,
-    /// The name is taken (DM-032); for a resource, the URI.
+    /// The name is used (DM-032); for a resource, the URI.
     Collision,
-    /// The definition is no tool, prompt, resource or template.
+    /// The definition is malformed.
     Malformed,
-    /// It is not what was approved, and is withheld for that; see [`LockFile`](crate::lock::LockFile).
+    /// The item differs from the approved one and is withheld; see [`LockFile`](crate::lock::LockFile).
     NotApproved,
 }
 
@@ -66,25 +65,25 @@ impl Verdict {
     }
 }
 
-/// Decides on one name of `server`, as if no other name existed; see [`CompiledRules::decide`]. Whoever has several names
-/// asks a [`CompiledRules`], which goes through the rules once.
+/// Decides on one name, without regard to collisions; see [`CompiledRules::decide`]. For several names,
+/// [`CompiledRules`] is faster.
 pub fn decide(server: &ServerId, rules: &Rules, original: &str) -> Decision {
     CompiledRules::new(server, rules).decide(original)
 }
 
-/// One server's rules, prepared for many names.
+/// One server's rules, prepared for several names.
 #[derive(Debug)]
 pub struct CompiledRules<'a> {
     server: &'a ServerId,
     rules: &'a Rules,
-    /// Why a name that the whitelist does not name is hidden. It is the same for all of them, and may be long.
+    /// The reason for names that the whitelist does not match: the same text for all of them.
     unlisted: LazyCell<String, UnlistedText<'a>>,
 }
 
 type UnlistedText<'a> = Box<dyn FnOnce() -> String + 'a>;
 
 impl<'a> CompiledRules<'a> {
-    /// Prepares the rules for `server`.
+    /// Prepares the rules of `server`.
     pub fn new(server: &'a ServerId, rules: &'a Rules) -> CompiledRules<'a> {
         let whitelist = rules.filter.whitelist.as_slice();
         let unlisted = LazyCell::new(Box::new(move || unlisted(whitelist)) as UnlistedText<'a>);
@@ -95,10 +94,10 @@ impl<'a> CompiledRules<'a> {
         self.server
     }
 
-    /// Decides on one name, as if no other name existed.
+    /// Decides on one name, without regard to collisions.
     ///
-    /// The order: the original name's validity (`Reject` only), the filter, the transforms in the order of their
-    /// list, the naming policy with its limit. Never answers [`Verdict::Collision`] or [`Verdict::Malformed`].
+    /// The order: the validity of the original name (`Reject` only), the filter, the transforms in order, the naming
+    /// policy with its limit. Never returns [`Verdict::Collision`] or [`Verdict::Malformed`].
     pub fn decide(&self, original: &str) -> Decision {
         let (verdict, exposed, rule) = match self.apply(original) {
             Ok((name, rule)) => (Verdict::Exposed, Some(ExposedName::new(name)), rule),
@@ -107,7 +106,7 @@ impl<'a> CompiledRules<'a> {
         Decision { server: self.server.clone(), original: original.to_owned(), exposed, verdict, rule }
     }
 
-    /// Does the filter let a name pass? Nothing else is asked, not even whether the name is valid.
+    /// Returns whether the filter allows a name. Nothing else is checked, not even whether the name is valid.
     pub fn allows(&self, original: &str) -> bool {
         match match_filter(&self.rules.filter, original) {
             FilterMatch::Unfiltered | FilterMatch::Unlisted | FilterMatch::Whitelisted(_) => true,
@@ -130,8 +129,7 @@ impl<'a> CompiledRules<'a> {
         let why = self.filter_reason(original)?;
         let name = transform(transforms, original);
         let invalid = |why: Reason| Err((Verdict::InvalidName, why));
-        // A policy that renames makes a name of whatever the transforms leave, but none of nothing. One that does not has
-        // looked at a name that nothing has changed.
+        // A renaming policy makes a name of any text but the empty one. The others need to check only a changed name.
         let is_changed = matches!(name, Cow::Owned(_));
         let renamed = match *naming {
             NamePolicy::Reject if is_changed && !is_valid(*limit, &name) => {
@@ -154,7 +152,7 @@ impl<'a> CompiledRules<'a> {
         }
     }
 
-    /// Lets a name through the filter, in words, or says what stops it.
+    /// Returns why the filter allows the name, or the verdict and the reason.
     pub(crate) fn filter_reason(&self, original: &str) -> Result<Reason, (Verdict, Reason)> {
         match match_filter(&self.rules.filter, original) {
             FilterMatch::Unfiltered => Ok("no filter".into()),
@@ -173,7 +171,7 @@ impl<'a> CompiledRules<'a> {
     }
 }
 
-/// A rule in words; most are always the same.
+/// The text of a rule; mostly constant.
 type Reason = Cow<'static, str>;
 
 fn unlisted(whitelist: &[String]) -> String {
@@ -181,7 +179,7 @@ fn unlisted(whitelist: &[String]) -> String {
     format!("no pattern of the whitelist matches: {}", truncate(patterns.join(", "), 200))
 }
 
-/// Applies the transforms in the order of their list (DM-042).
+/// Applies the transforms in order (DM-042).
 pub(crate) fn transform<'n>(transforms: &[Transform], original: &'n str) -> Cow<'n, str> {
     let mut res = Cow::Borrowed(original);
     for it in transforms {

@@ -1,8 +1,8 @@
-//! The hash of a JSON value, whatever the order of its members and the blanks between them.
+//! Hashes of JSON values, independent of member order and white space.
 //!
-//! The encoding is our own, for no library's idea of a map's order may move a hash. Members are sorted by key; a key that
-//! stands twice counts twice, since a reader may take either. Texts are compared by what they say, not by how they are
-//! escaped; numbers by how they are written. What is nested deeper than anybody nests a schema is taken as it stands.
+//! The encoding is defined here, because the map order of a library must not change a hash. Members are sorted by
+//! key; duplicates of a key both count, since a reader may take either. Strings are compared decoded, numbers as
+//! written. Values nested deeper than [`MAX_DEPTH`] are hashed as text.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,39 +12,39 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
-/// How deep it is looked.
+/// The depth to which values are normalised.
 const MAX_DEPTH: usize = 32;
 
-/// How a hash begins when it is written.
+/// The prefix of a printed hash.
 const PREFIX: &str = "sha256:";
 
-/// A SHA-256 over the encoding of a value. Written `sha256:` and 64 hexadecimal digits.
+/// The SHA-256 of a value's encoding. Printed as `sha256:` and 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JsonDigest([u8; 32]);
 
 impl JsonDigest {
-    /// The hash of a JSON value.
+    /// Hashes a JSON value.
     pub fn of(json: &RawJson) -> JsonDigest {
         let mut res = Vec::with_capacity(json.as_bytes().len() + 32);
         encode(json.as_str(), 0, &mut res);
         JsonDigest::of_encoding(&res)
     }
 
-    /// The hash of a text, which is that of the JSON string.
+    /// Hashes a text, as the JSON string with this content.
     pub fn of_text(text: &str) -> JsonDigest {
         let mut res = Vec::with_capacity(text.len() + 16);
         put(b's', text.as_bytes(), &mut res);
         JsonDigest::of_encoding(&res)
     }
 
-    /// The hash of several members, each a key with its value; sorted here.
+    /// Hashes members, in any order.
     pub(super) fn of_members(members: &[(Cow<'_, str>, &RawValue)]) -> JsonDigest {
         let mut res = Vec::new();
         object(members.to_vec(), 0, &mut res);
         JsonDigest::of_encoding(&res)
     }
 
-    /// The hash of several hashes, in their order.
+    /// Hashes two hashes, in order.
     pub(super) fn combine(self, other: JsonDigest) -> JsonDigest {
         JsonDigest::of_encoding(&[b"+".as_slice(), &self.0, &other.0].concat())
     }
@@ -53,7 +53,7 @@ impl JsonDigest {
         JsonDigest(Sha256::digest(bytes).into())
     }
 
-    /// The reverse of `Display`. `None` where it is no such text.
+    /// Parses the printed form. `None` if it is invalid.
     pub fn parse(text: &str) -> Option<JsonDigest> {
         let digits = text.strip_prefix(PREFIX)?.as_bytes();
         if digits.len() != 64 {
@@ -85,12 +85,12 @@ impl fmt::Debug for JsonDigest {
     }
 }
 
-/// The members of a JSON object in their order, one that stands there twice as well. `None` for anything else.
+/// Returns the members of a JSON object in order, duplicates included. `None` for other values.
 pub(super) fn members(json: &str) -> Option<Vec<(Cow<'_, str>, &RawValue)>> {
     serde_json::from_str::<Members<'_>>(json).ok().map(|it| it.0)
 }
 
-/// The kind of a value, its length, and what it holds.
+/// Writes the type of a value, its length, and its content.
 fn put(kind: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.push(kind);
     out.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
@@ -126,7 +126,7 @@ fn encode(json: &str, depth: usize, out: &mut Vec<u8>) {
 }
 
 fn object(mut members: Vec<(Cow<'_, str>, &RawValue)>, depth: usize, out: &mut Vec<u8>) {
-    // Stable: of two with one key the first stays first.
+    // The sort is stable: duplicates keep their order.
     members.sort_by(|one, other| one.0.cmp(&other.0));
     count(b'o', members.len(), out);
     for (key, value) in members {
@@ -159,7 +159,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     }
 }
 
-/// A key, borrowed where it has no escapes.
+/// A key, borrowed if it has no escapes.
 #[derive(Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -198,7 +198,7 @@ mod tests {
         check_other(r#"{"a":"b"}"#, r#"{"a":{"b":null}}"#);
         check_other("null", "\"null\"");
         check_other("[]", "{}");
-        // A reader may take either of two.
+        // A reader may take either duplicate.
         check_other(r#"{"a":1,"a":2}"#, r#"{"a":2}"#);
         check_other(r#"{"a":1,"a":2}"#, r#"{"a":2,"a":1}"#);
         check_other(r#"{"a":"x","b":"y"}"#, r#"{"a":"y","b":"x"}"#);

@@ -1,4 +1,4 @@
-//! How a server differs from what was approved of it, and what that costs: a function of both and the policy.
+//! Drift: the difference between a server and its approved definitions, and its consequences by policy.
 
 use std::collections::BTreeMap;
 
@@ -9,46 +9,46 @@ use crate::catalog::lists::ListKind;
 use crate::name::display::{escape_name, truncate};
 use crate::problem::{Problem, ProblemKind};
 
-/// What is done about what was not approved.
+/// The consequence of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Enforcement {
-    /// It is shown, with a problem.
+    /// The item is exposed, with a problem.
     Warn,
-    /// It is not shown.
+    /// The item is hidden.
     #[default]
     Withhold,
 }
 
-/// What is done about each sort of difference.
+/// The consequences by kind of difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct DriftPolicy {
-    /// About what has changed since it was approved.
+    /// Of changed items.
     pub changed: Enforcement,
-    /// About what was never approved.
+    /// Of items that were never approved.
     pub added: Enforcement,
 }
 
-/// What is different about one item that is there.
+/// The difference of one present item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ItemChange {
-    /// It was never approved.
+    /// Never approved.
     New,
-    /// These parts are others than those that were approved; never empty.
+    /// These parts changed; never empty.
     Changed(Vec<DefinitionPart>),
 }
 
-/// One difference.
+/// The difference of one item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemDrift {
-    /// What sort of thing it is.
+    /// The kind of item.
     pub item: ItemKind,
-    /// What the server knows it by.
+    /// The key of the item.
     pub key: String,
-    /// The difference; `None` where it was approved and is gone.
+    /// The difference; `None` if the approved item was removed.
     pub change: Option<ItemChange>,
 }
 
-/// What a server says about itself that is not what was approved.
+/// A part of a server's identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IdentityPart {
     /// Its name.
@@ -59,25 +59,25 @@ pub enum IdentityPart {
     Instructions,
 }
 
-/// How one server differs from what was approved of it.
+/// The difference of one server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Drift {
     policy: DriftPolicy,
-    /// Nothing of it was ever approved.
+    /// No definition was ever approved.
     unknown: bool,
     changes: BTreeMap<ItemKind, BTreeMap<String, ItemChange>>,
     gone: Vec<(ItemKind, String)>,
     about: Vec<IdentityPart>,
 }
 
-/// Why an item of a server is withheld that was never looked at.
+/// The reason for items of a server that was never approved.
 pub(crate) const NEVER_APPROVED: &str = "nothing of its server was ever approved";
 
-/// How many names a message lists.
+/// The maximum number of names in a message.
 const MAX_LISTED_NAMES: usize = 8;
 
 impl Drift {
-    /// Compares what is there `now` with what was `approved`. Only of lists that were `read` can something be gone.
+    /// Compares the current definitions with the approved ones. Removals are detected only in lists that were `read`.
     pub fn compute(
         approved: Option<&ServerSnapshot>,
         now: &ServerSnapshot,
@@ -114,23 +114,23 @@ impl Drift {
         res
     }
 
-    /// Is it all as it was approved?
+    /// Returns whether nothing differs.
     pub fn is_empty(&self) -> bool {
         let Drift { policy: _, unknown, changes, gone, about } = self;
         !unknown && changes.is_empty() && gone.is_empty() && about.is_empty()
     }
 
-    /// Was nothing of it ever approved?
+    /// Returns whether no definition was ever approved.
     pub fn is_never_approved(&self) -> bool {
         self.unknown
     }
 
-    /// What it says about itself that is not as it was approved.
+    /// Returns the changed parts of the identity.
     pub fn about(&self) -> &[IdentityPart] {
         &self.about
     }
 
-    /// Every item that differs, those that are gone last.
+    /// Returns the differing items, removed ones last.
     pub fn items(&self) -> Vec<ItemDrift> {
         let there = self.changes.iter().flat_map(|(item, changes)| {
             changes.iter().map(|(key, change)| ItemDrift {
@@ -144,14 +144,14 @@ impl Drift {
         there.chain(gone).collect()
     }
 
-    /// Whether the server's instructions are to be kept from models.
+    /// Returns whether the server's instructions must not be given to models.
     pub fn withholds_instructions(&self) -> bool {
         let enforcement = if self.unknown { self.policy.added } else { self.policy.changed };
         let differ = self.unknown || self.about.contains(&IdentityPart::Instructions);
         differ && enforcement == Enforcement::Withhold
     }
 
-    /// What is done about an item that is there, and why; `None` where it is as it was approved.
+    /// Returns the consequence for a present item, and the reason; `None` if it does not differ.
     pub fn enforcement(&self, item: ItemKind, key: &str) -> Option<(Enforcement, String)> {
         Some(match self.changes.get(&item)?.get(key)? {
             ItemChange::New if self.unknown => (self.policy.added, NEVER_APPROVED.to_owned()),
@@ -165,7 +165,7 @@ impl Drift {
         })
     }
 
-    /// What a user should know about the server as a whole.
+    /// Returns the problem of the server as a whole.
     pub(crate) fn problem(&self, server: &ServerId) -> Option<Problem> {
         let mut words = Vec::new();
         if self.unknown {
@@ -209,7 +209,7 @@ impl Drift {
 }
 
 impl ItemKind {
-    /// The list that it stands in.
+    /// Returns the list that contains such items.
     pub fn list(self) -> ListKind {
         match self {
             ItemKind::Tool => ListKind::Tool,
@@ -226,7 +226,7 @@ impl DefinitionPart {
 }
 
 impl IdentityPart {
-    /// `name`, `version` or `instructions`.
+    /// Returns `name`, `version` or `instructions`.
     pub fn words(self) -> &'static str {
         match self {
             IdentityPart::Name => "name",
@@ -236,7 +236,7 @@ impl IdentityPart {
     }
 }
 
-/// `a, b and c`.
+/// Joins words as `a, b and c`.
 fn join_words(words: &[&str]) -> String {
     match words {
         [] => String::new(),

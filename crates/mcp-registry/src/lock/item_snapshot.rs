@@ -1,4 +1,4 @@
-//! What one item looks like, part by part.
+//! The recorded parts of one item.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use mcp_model::RawJson;
 use super::digest::{JsonDigest, members};
 use crate::name::display::truncate;
 
-/// The most that is kept of a description, in bytes: enough to see what has changed.
-const LONGEST_TEXT: usize = 4096;
+/// The maximum length of a recorded description in bytes: enough to display changes.
+const MAX_TEXT_BYTES: usize = 4096;
 
-/// The most that is kept of a name or version of a server.
-const LONGEST_NAME: usize = 256;
+/// The maximum length of a recorded server name or version in bytes.
+const MAX_NAME_BYTES: usize = 256;
 
-/// What sort of thing an item is.
+/// The kinds of items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ItemKind {
     /// A tool.
@@ -22,18 +22,18 @@ pub enum ItemKind {
     Prompt,
     /// A resource.
     Resource,
-    /// A template of resources.
+    /// A resource template.
     Template,
 }
 
-/// What an item is made of. Every member of its definition belongs to one.
+/// The parts of a definition. Every member belongs to one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DefinitionPart {
-    /// The name of what is known by a URI.
+    /// The name, if the key is a URI.
     Name,
-    /// Its title.
+    /// The title.
     Title,
-    /// Its description.
+    /// The description.
     Description,
     /// A tool's `inputSchema`.
     InputSchema,
@@ -43,26 +43,26 @@ pub enum DefinitionPart {
     Arguments,
     /// A resource's MIME type.
     MimeType,
-    /// What the server claims about its effects, or its audience.
+    /// The annotations: claims about effects or audience.
     Annotations,
-    /// Everything else.
+    /// All other members.
     Other,
 }
 
-/// What was seen of one item: a hash for each part that it has.
+/// The recorded state of one item: a hash of each part.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ItemSnapshot {
     /// The hashes.
     pub parts: BTreeMap<DefinitionPart, JsonDigest>,
-    /// The beginning of its description, to show what has changed; as the server wrote it.
+    /// The start of the description, to display changes; as the server wrote it.
     pub text: Option<String>,
 }
 
 impl ItemKind {
-    /// Every sort.
+    /// All kinds.
     pub const ALL: [ItemKind; 4] = [ItemKind::Tool, ItemKind::Prompt, ItemKind::Resource, ItemKind::Template];
 
-    /// `tool`, `prompt`, `resource` or `template`.
+    /// Returns `tool`, `prompt`, `resource` or `template`.
     pub fn as_str(self) -> &'static str {
         match self {
             ItemKind::Tool => "tool",
@@ -72,7 +72,7 @@ impl ItemKind {
         }
     }
 
-    /// `tools`, `prompts`, `resources` or `templates`.
+    /// Returns `tools`, `prompts`, `resources` or `templates`.
     pub fn plural(self) -> &'static str {
         match self {
             ItemKind::Tool => "tools",
@@ -82,7 +82,7 @@ impl ItemKind {
         }
     }
 
-    /// The member that an item is known by.
+    /// Returns the member that is the key.
     fn key(self) -> &'static str {
         match self {
             ItemKind::Tool | ItemKind::Prompt => "name",
@@ -93,7 +93,7 @@ impl ItemKind {
 }
 
 impl DefinitionPart {
-    /// Every part.
+    /// All parts.
     pub const ALL: [DefinitionPart; 9] = [
         DefinitionPart::Name,
         DefinitionPart::Title,
@@ -106,7 +106,7 @@ impl DefinitionPart {
         DefinitionPart::Other,
     ];
 
-    /// The key of a definition that it is; `other` for all the rest.
+    /// Returns the member name; `other` for all others.
     pub fn as_str(self) -> &'static str {
         match self {
             DefinitionPart::Name => "name",
@@ -121,7 +121,7 @@ impl DefinitionPart {
         }
     }
 
-    /// In a sentence: `description`, `input schema`.
+    /// Returns the noun for messages: `description`, `input schema`.
     pub fn description(self) -> &'static str {
         match self {
             DefinitionPart::Name => "name",
@@ -138,19 +138,19 @@ impl DefinitionPart {
 }
 
 impl ItemSnapshot {
-    /// Looks at a definition.
+    /// Records a definition.
     pub fn of(item: ItemKind, raw: &RawJson) -> ItemSnapshot {
         let members = members(raw.as_str()).unwrap_or_default();
         let text = members.iter().find(|it| it.0 == "description");
         let text = text.and_then(|it| {
-            RawJson::copy_of(it.1).to_text().map(|it| truncate(it.into_owned(), LONGEST_TEXT))
+            RawJson::copy_of(it.1).to_text().map(|it| truncate(it.into_owned(), MAX_TEXT_BYTES))
         });
         let mut groups: BTreeMap<DefinitionPart, Vec<_>> = BTreeMap::new();
         let known = DefinitionPart::ALL.into_iter().filter(|it| *it != DefinitionPart::Other);
         let known: Vec<DefinitionPart> = known.filter(|it| it.as_str() != item.key()).collect();
         let mut named = false;
         for (key, value) in members {
-            // What it is known by is no part of it; where that stands twice, a reader may take either.
+            // The key is not a part. A duplicate of it is, because a reader may take either.
             if key == item.key() && !std::mem::replace(&mut named, true) {
                 continue;
             }
@@ -161,12 +161,12 @@ impl ItemSnapshot {
         ItemSnapshot { parts: parts.collect(), text }
     }
 
-    /// The parts in which two differ.
+    /// Returns the parts that differ.
     pub fn changed_parts(&self, other: &ItemSnapshot) -> Vec<DefinitionPart> {
         DefinitionPart::ALL.into_iter().filter(|it| self.parts.get(it) != other.parts.get(it)).collect()
     }
 
-    /// Two that are known by the same name: neither may change.
+    /// Merges two items with one key: a change of either is a difference.
     pub(super) fn merge(&mut self, other: &ItemSnapshot) {
         for part in DefinitionPart::ALL {
             match (self.parts.get(&part).copied(), other.parts.get(&part)) {
@@ -179,7 +179,7 @@ impl ItemSnapshot {
     }
 }
 
-/// A server's word that is kept as it is.
+/// Truncates a server name or version.
 pub(super) fn shorten_name(text: &str) -> String {
-    truncate(text.to_owned(), LONGEST_NAME)
+    truncate(text.to_owned(), MAX_NAME_BYTES)
 }

@@ -1,11 +1,11 @@
-//! What a user has approved of each server, and how a server differs from it: the lock, as values.
+//! The lock file: approved definitions of servers, and the drift from them, as values.
 //!
-//! A server may change what its tools say after somebody has looked at them, and a model obeys what they say. So what
-//! was approved is written down: of every item a hash for each of its parts, over an encoding of our own (see
-//! [`JsonDigest`]), and the text of its description, so that a change can be shown. Names are the server's own: filters and
-//! transforms are the user's, and change nothing here.
+//! A server may change its tool definitions after a user has reviewed them, and a model follows their text. The lock
+//! file records the approved definitions: for each item a hash of each part (see [`JsonDigest`]), and the text of its
+//! description, so that a change can be displayed. Names are the server's own; filters and transforms do not apply
+//! here.
 //!
-//! Nothing is decided about a server that is merely not there.
+//! A server that is not running has no drift.
 
 mod digest;
 mod drift;
@@ -24,36 +24,35 @@ pub use drift::{Drift, DriftPolicy, Enforcement, IdentityPart, ItemChange, ItemD
 pub use item_snapshot::{DefinitionPart, ItemKind, ItemSnapshot};
 pub use text::LockParseError;
 
-/// What was approved, by server.
+/// The approved definitions, by server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LockFile {
-    /// By the names that the configuration has.
+    /// By server id.
     pub servers: BTreeMap<String, ServerSnapshot>,
 }
 
-/// What was approved of one server.
+/// The definitions of one server at one time: approved, or current.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServerSnapshot {
-    /// What it said about itself.
+    /// Its identity.
     pub about: ServerIdentity,
-    /// Its items, by kind and by what the server knows them by: the name, of resources the URI, of templates the URI
-    /// template.
+    /// The items, by kind and key: the name; of resources the URI, of templates the URI template.
     pub items: BTreeMap<ItemKind, BTreeMap<String, ItemSnapshot>>,
 }
 
-/// What a server says about itself, as far as it is approved.
+/// A server's self-description, as far as it is approved.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServerIdentity {
     /// Its name.
     pub name: Option<String>,
     /// Its version.
     pub version: Option<String>,
-    /// The hash of its instructions, where it gives any.
+    /// The hash of its instructions, if it has any.
     pub instructions: Option<JsonDigest>,
 }
 
 impl ServerIdentity {
-    /// What a server says, with its instructions as they came.
+    /// Creates an identity. Instructions are hashed.
     pub fn of(name: Option<&str>, version: Option<&str>, instructions: Option<&str>) -> ServerIdentity {
         ServerIdentity {
             name: name.map(item_snapshot::shorten_name),
@@ -64,7 +63,7 @@ impl ServerIdentity {
 }
 
 impl ServerSnapshot {
-    /// Approves of everything in these lists. Of two items that are known by the same, both count as one.
+    /// Records everything in these lists. Two items with one key are merged.
     pub fn of(about: ServerIdentity, lists: &ServerLists) -> ServerSnapshot {
         let ServerLists { tools, prompts, resources, templates, rejected: _ } = lists;
         let mut items: BTreeMap<ItemKind, BTreeMap<String, ItemSnapshot>> = BTreeMap::new();
@@ -83,19 +82,19 @@ impl ServerSnapshot {
         ServerSnapshot { about, items }
     }
 
-    /// What is approved of this item.
+    /// Returns an item.
     pub fn item(&self, item: ItemKind, key: &str) -> Option<&ItemSnapshot> {
         self.items.get(&item)?.get(key)
     }
 }
 
 impl LockFile {
-    /// What was approved of this server.
+    /// Returns the approved definitions of a server.
     pub fn server(&self, server: &ServerId) -> Option<&ServerSnapshot> {
         self.servers.get(server.as_str())
     }
 
-    /// Approves of one item as it is now: it replaces what was approved, and where it is gone nothing is left of it.
+    /// Approves the current state of one item, or its removal.
     pub fn approve(&mut self, server: &ServerId, item: ItemKind, key: &str, now: &ServerSnapshot) {
         let approved = self
             .servers

@@ -1,6 +1,6 @@
-//! A lock as the text of a file: JSON, sorted, one member a line, so that a review sees what changes.
+//! The text of a lock file: sorted JSON, one member per line, for readable reviews.
 //!
-//! Somebody else may have written it: what is not understood to the last member is refused, with its place.
+//! The file may come from another person or tool. Reading rejects everything unknown, with its position.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,36 +12,36 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::{DefinitionPart, ItemKind, ItemSnapshot, JsonDigest, LockFile, ServerIdentity, ServerSnapshot};
 use crate::name::display::{escape_name, truncate};
 
-/// What a lock says that it is.
+/// The value of `format`.
 const FORMAT: &str = "mcp-lock";
 /// The version of the format.
 const VERSION: u32 = 1;
-/// The largest text, in bytes.
+/// The maximum size in bytes.
 const MAX_BYTES: usize = 8 << 20;
-/// The most members of one object.
+/// The maximum number of members of one object.
 const MAX_MEMBERS: usize = 100_000;
 
-/// Why a text is no lock.
+/// The error for an invalid lock file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockParseError {
-    /// It is too large.
+    /// The text is too large.
     #[error("it is larger than {} MiB", MAX_BYTES >> 20)]
     TooLarge,
-    /// It is of another version.
+    /// The version is unsupported.
     #[error("it has version {found} of the format, and only version {VERSION} is known here")]
     Version {
-        /// Which.
+        /// The version.
         found: u32,
     },
-    /// It is none.
+    /// The text is invalid.
     #[error("line {line}, column {column}: {message}")]
     Invalid {
         /// The line, from 1.
         line: usize,
         /// The column, from 1.
         column: usize,
-        /// What is wrong.
+        /// The message.
         message: String,
     },
 }
@@ -100,13 +100,13 @@ struct ItemJson {
     annotations: Option<JsonDigest>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     other: Option<JsonDigest>,
-    /// The description's own words.
+    /// The start of the description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }
 
 impl LockFile {
-    /// The lock as text.
+    /// Serializes the lock file.
     pub fn to_text(&self) -> String {
         let servers = self.servers.iter().map(|(name, it)| (name.clone(), to_json(it))).collect();
         let wire = LockJson { format: FORMAT.to_owned(), version: VERSION, servers: UniqueKeyMap(servers) };
@@ -116,7 +116,7 @@ impl LockFile {
         res
     }
 
-    /// Reads a lock. Fails with the first thing that is wrong.
+    /// Parses a lock file. Fails with the first error.
     pub fn parse(text: &str) -> Result<LockFile, LockParseError> {
         if text.len() > MAX_BYTES {
             return Err(LockParseError::TooLarge);
@@ -139,7 +139,7 @@ impl LockFile {
     }
 }
 
-/// What is wrong, without its place, which is said beside it. Words of the text may be in it.
+/// Returns the message without the position, which the error has separately. It may contain text of the file.
 fn error_message(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let message = text.rsplit_once(" at line ").map_or(text.as_str(), |it| it.0);
@@ -235,7 +235,7 @@ impl<'de> Deserialize<'de> for JsonDigest {
     }
 }
 
-/// An object in which each key stands once.
+/// An object without duplicate keys.
 #[derive(Serialize)]
 #[serde(transparent)]
 struct UniqueKeyMap<T>(BTreeMap<String, T>);

@@ -1,16 +1,16 @@
-//! Names in messages: a server chooses them, so they are cut and their control characters shown.
+//! Names in messages. Servers choose them, so they are truncated and control characters are escaped.
 
 use crate::name::exposed_name::shorten;
 
-/// The longest name inside an id or a message, in bytes.
-const LIMIT: usize = 128;
+/// The maximum length of a name in an id or a message, in bytes.
+const MAX_NAME_BYTES: usize = 128;
 
-/// `name` between backquotes.
+/// Returns the escaped name in backquotes.
 pub(crate) fn quote(name: &str) -> String {
     format!("`{}`", escape_name(name))
 }
 
-/// `name` on one line; a long one is cut and ends with its hash, so two long names stay two.
+/// Escapes control characters. A long name is cut and ends with its hash, so two long names stay distinct.
 pub(crate) fn escape_name(name: &str) -> String {
     let mut res = String::with_capacity(name.len());
     for character in name.chars() {
@@ -20,10 +20,10 @@ pub(crate) fn escape_name(name: &str) -> String {
             res.push(character);
         }
     }
-    shorten(res, LIMIT)
+    shorten(res, MAX_NAME_BYTES)
 }
 
-/// `text` cut to `limit` bytes with an ellipsis.
+/// Truncates `text` to `limit` bytes and appends an ellipsis.
 pub(crate) fn truncate(mut text: String, limit: usize) -> String {
     if text.len() <= limit {
         return text;
@@ -42,10 +42,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_stays_on_its_line_and_is_short() {
+    fn names_are_escaped_and_truncated() {
         assert_eq!(quote("a b"), "`a b`");
         assert_eq!(quote("a\nb\u{1b}[0m"), r"`a\nb\u{1b}[0m`");
-        assert_eq!(escape_name(&"x".repeat(1_000)).len(), LIMIT);
+        assert_eq!(escape_name(&"x".repeat(1_000)).len(), MAX_NAME_BYTES);
         assert_ne!(
             escape_name(&format!("{}1", "x".repeat(200))),
             escape_name(&format!("{}2", "x".repeat(200)))

@@ -1,7 +1,6 @@
-//! What is shown of a server's lists: an item, its server, and the name that it is shown under.
+//! Exposed items: an item, its server, and its exposed name.
 //!
-//! An item is kept as its server defines it, byte for byte. What a language model calls by name has a name that no
-//! other has; what is asked for by URI has a label.
+//! The definition is kept byte for byte. Tools and prompts have unique names; the names of resources are labels.
 
 use std::sync::Arc;
 
@@ -11,53 +10,52 @@ use serde::{Serialize, Serializer};
 
 use crate::name::exposed_name::ExposedName;
 
-/// A tool that is shown. Cheap to clone.
+/// An exposed tool. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExposedTool {
-    /// The name it is shown under.
+    /// The exposed name.
     pub name: ExposedName,
-    /// The server it belongs to.
+    /// The server.
     pub server: ServerId,
     /// The tool as its server defines it.
     pub tool: Arc<Tool>,
 }
 
-/// A prompt that is shown.
+/// An exposed prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExposedPrompt {
-    /// The name it is shown under.
+    /// The exposed name.
     pub name: ExposedName,
-    /// The server it belongs to.
+    /// The server.
     pub server: ServerId,
     /// The prompt as its server defines it.
     pub prompt: Arc<Prompt>,
 }
 
-/// A resource that is shown. It is asked for by server and URI; its name is a label, and need be neither unique nor
-/// a function's name.
+/// An exposed resource. It is requested by server and URI; its name is a label that need not be unique.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExposedResource {
     /// Its name after the transforms.
     pub name: ExposedName,
-    /// The server it belongs to.
+    /// The server.
     pub server: ServerId,
     /// The resource as its server defines it.
     pub resource: Arc<Resource>,
 }
 
-/// A resource template that is shown. It is asked for by server and URI template; its name is a label.
+/// An exposed resource template. It is requested by server and URI template; its name is a label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExposedTemplate {
     /// Its name after the transforms.
     pub name: ExposedName,
-    /// The server it belongs to.
+    /// The server.
     pub server: ServerId,
     /// The template as its server defines it.
     pub template: Arc<ResourceTemplate>,
 }
 
 impl Serialize for ExposedTool {
-    /// Gives `name`, `server`, `original_name`, `description` and `input_schema`, in this order.
+    /// Serializes `name`, `server`, `original_name`, `description` and `input_schema`, in this order.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut res = serializer.serialize_struct("ExposedTool", 5)?;
         res.serialize_field("name", &self.name)?;
@@ -70,7 +68,7 @@ impl Serialize for ExposedTool {
 }
 
 impl Serialize for ExposedPrompt {
-    /// Gives `name`, `server`, `original_name`, `description` and `arguments`, in this order.
+    /// Serializes `name`, `server`, `original_name`, `description` and `arguments`, in this order.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut res = serializer.serialize_struct("ExposedPrompt", 5)?;
         res.serialize_field("name", &self.name)?;
@@ -83,7 +81,7 @@ impl Serialize for ExposedPrompt {
 }
 
 impl Serialize for ExposedResource {
-    /// Gives `name`, `server`, `original_name`, `uri` and `description`, in this order.
+    /// Serializes `name`, `server`, `original_name`, `uri` and `description`, in this order.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut res = serializer.serialize_struct("ExposedResource", 5)?;
         res.serialize_field("name", &self.name)?;
@@ -96,7 +94,7 @@ impl Serialize for ExposedResource {
 }
 
 impl Serialize for ExposedTemplate {
-    /// Gives `name`, `server`, `original_name`, `uri_template` and `description`, in this order.
+    /// Serializes `name`, `server`, `original_name`, `uri_template` and `description`, in this order.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut res = serializer.serialize_struct("ExposedTemplate", 5)?;
         res.serialize_field("name", &self.name)?;

@@ -1,6 +1,6 @@
-//! Names that a language model's provider takes: what they look like, and how one is made of any text.
+//! Exposed names: the format that model providers accept, and the conversion of any text into it.
 //!
-//! Nothing here knows whether a name is taken: that is the catalog's business.
+//! Collisions are the catalog's subject.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -9,23 +9,22 @@ use std::sync::Arc;
 use mcp_model::{NameClass, NameLimit};
 use serde::{Serialize, Serializer};
 
-/// The name under which a tool or prompt is shown.
+/// The exposed name of a tool or prompt.
 ///
-/// Invariant: the name its server's rules give it and never empty; bytes of `[A-Za-z0-9_-]` within the rules' limit,
-/// what providers take as a function's name, unless the rules say `Pass` (then any text) or keep the dot. Cheap to
-/// clone.
+/// Invariant: not empty, and made by its server's rules: bytes of `[A-Za-z0-9_-]` within the rules' limit, unless the
+/// rules are `Pass` (any text) or keep the dot. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExposedName(Arc<str>);
 
 impl ExposedName {
-    /// The caller has followed the rules; see the invariant.
+    /// The caller guarantees the invariant.
     pub(crate) fn new(name: impl Into<Arc<str>>) -> ExposedName {
         let name = name.into();
         debug_assert!(!name.is_empty());
         ExposedName(name)
     }
 
-    /// The name as text.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -55,19 +54,19 @@ impl Serialize for ExposedName {
     }
 }
 
-/// What [`is_valid`] asks for, as it is shown to users.
+/// The format that [`is_valid`] checks, for messages.
 pub(crate) fn pattern_text(limit: NameLimit) -> String {
     format!("^[a-zA-Z0-9_-]{{1,{}}}$", limit.bytes())
 }
 
-/// Do providers of this limit take `name` as a function's name (DM-047)?
+/// Returns whether providers with this limit accept `name` as a function name (DM-047).
 pub(crate) fn is_valid(limit: NameLimit, name: &str) -> bool {
     let fits = (1..=limit.bytes()).contains(&name.len());
-    // All bytes are looked at, which is quicker than to stop early; those of other characters are no ASCII.
+    // Checking all bytes is faster than stopping early. Bytes of non-ASCII characters are never allowed.
     fits && name.bytes().filter(|it| !is_allowed(NameClass::Strict, char::from(*it))).count() == 0
 }
 
-/// The name with every character outside `class` replaced by one `-`.
+/// Replaces every character outside `class` by `-`.
 pub(crate) fn normalise(class: NameClass, name: &str) -> String {
     let mut res = String::with_capacity(name.len());
     add_normalised(&mut res, class, name);
@@ -75,15 +74,15 @@ pub(crate) fn normalise(class: NameClass, name: &str) -> String {
 }
 
 fn add_normalised(res: &mut String, class: NameClass, name: &str) {
-    // Most names stay as they are; the bytes of characters that are no ASCII are none that stay.
+    // Most names are unchanged.
     match name.bytes().all(|it| is_allowed(class, char::from(it))) {
         true => res.push_str(name),
         false => res.extend(name.chars().map(|it| if is_allowed(class, it) { it } else { '-' })),
     }
 }
 
-/// The name with every run of characters that no provider takes replaced by one `_`, and none at its ends; of nothing
-/// `resource` (DMX-10).
+/// Replaces every run of characters that no provider accepts by one `_`, and removes it at the ends; an empty result
+/// becomes `resource` (DMX-10).
 pub(crate) fn slug(name: &str) -> String {
     let mut res = String::with_capacity(name.len());
     let mut left_out = false;
@@ -103,7 +102,7 @@ pub(crate) fn slug(name: &str) -> String {
     }
 }
 
-/// The name `<server>__<name>`, both parts normalised (HD-114).
+/// Returns `<server>__<name>`, both parts normalised (HD-114).
 pub(crate) fn qualify(class: NameClass, server: &str, name: &str) -> String {
     const BETWEEN: &str = "__";
     let mut res = String::with_capacity(server.len() + BETWEEN.len() + name.len());
@@ -113,7 +112,7 @@ pub(crate) fn qualify(class: NameClass, server: &str, name: &str) -> String {
     res
 }
 
-/// `name` itself, or, where it is longer than `limit` bytes, its beginning, `-`, and eight hexadecimal digits of
+/// Returns `name` if it has at most `limit` bytes. Otherwise returns its start, `-`, and eight hexadecimal digits of
 /// its blake3 hash: the same long name always gives the same short one.
 pub(crate) fn shorten(mut name: String, limit: usize) -> String {
     const SUFFIX: usize = 1 + 8;
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn dmx_10_what_a_slug_leaves_of_a_name() {
+    fn dmx_10_slug_replaces_invalid_runs() {
         for (name, want) in [
             ("read_file-2", "read_file-2"),
             ("ask me", "ask_me"),
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn dm_047_the_rule_every_provider_shares() {
+    fn dm_047_common_name_format() {
         let valid = |name: &str| is_valid(NameLimit::Common, name);
         for name in ["a", "A-b_9", &"x".repeat(64)] {
             assert!(valid(name), "{name}");

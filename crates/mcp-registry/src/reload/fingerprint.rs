@@ -1,7 +1,7 @@
-//! Has anything changed that matters? A server's settings as one short value that can be kept and compared.
+//! Fingerprints: hashes of a server's settings, for change detection.
 //!
-//! Two fingerprints are kept for each server: what changes the first needs a new connection, what changes the second
-//! only a new catalog. The order of environment variables and headers, comments and layout change neither.
+//! Each server has two: a change of the first requires a new connection, a change of the second only a new catalog.
+//! Comments, layout, and the order of environment variables and headers affect neither.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,12 +13,12 @@ use mcp_model::{
 
 use crate::hash::Encoder;
 
-/// Settings, hashed. Secrets are among them, so a fingerprint is not printed whole.
+/// The hash of settings. The settings include secrets, so `Debug` prints only a part of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// What a running server depends on: when this changes it has to be started anew.
+    /// Hashes what a running server depends on: a change requires a restart.
     pub fn of_runtime(endpoint: &Endpoint, config: Option<&Secret>, discovery: &Discovery) -> Fingerprint {
         let mut encoder = Encoder::new("mcp-registry runtime 1");
         encoder.text(endpoint.kind().as_str());
@@ -33,7 +33,7 @@ impl Fingerprint {
         Fingerprint(encoder.finish())
     }
 
-    /// What only decides how a running server is shown and used.
+    /// Hashes what affects only the exposure and use of a running server.
     pub fn of_exposure(exposure: &Exposure, limits: &Limits, sharing: Sharing) -> Fingerprint {
         let mut encoder = Encoder::new("mcp-registry exposure 2");
         let Exposure { tools, prompts, resources } = exposure;
@@ -78,7 +78,7 @@ fn stdio(encoder: &mut Encoder, endpoint: &StdioEndpoint) {
     let StdioEndpoint { command, args, env, inherit, cwd, encoding } = endpoint;
     encoder.text(command);
     encoder.list(args.iter().map(Secret::expose));
-    // A later variable wins over an earlier one of the same name, as it does for the child.
+    // Of variables with one name the last counts, as in the child.
     let env: BTreeMap<&str, &Secret> = env.iter().map(|(name, value)| (name.as_str(), value)).collect();
     encoder.number(env.len() as u64);
     for (name, value) in env {
@@ -98,7 +98,7 @@ fn stdio(encoder: &mut Encoder, endpoint: &StdioEndpoint) {
 fn url(encoder: &mut Encoder, endpoint: &UrlEndpoint) {
     let UrlEndpoint { url, headers, session_id, terminate_on_close, sse_fallback } = endpoint;
     encoder.text(url.as_str());
-    // The case of a header's name means nothing; the order of two with one name does.
+    // Header names are case-insensitive; the order of headers with one name counts.
     let mut headers: Vec<(String, &str)> =
         headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.expose())).collect();
     headers.sort_by(|left, right| left.0.cmp(&right.0));

@@ -1,6 +1,6 @@
-//! What a reload would do, worked out before it does it.
+//! Reload planning: computes which servers to start, restart, re-expose and stop.
 //!
-//! Nothing here waits: a plan can be printed, refused, or compared with another.
+//! Pure: a plan can be printed, refused, or compared.
 
 use std::collections::HashMap;
 
@@ -8,30 +8,30 @@ use mcp_model::ServerId;
 
 use crate::reload::fingerprint::Fingerprint;
 
-/// One server as it is, or as it should be.
+/// A server, current or desired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DesiredServer {
-    /// Its id.
+    /// The id.
     pub id: ServerId,
-    /// What its connection depends on.
+    /// The fingerprint of what its connection depends on.
     pub runtime: Fingerprint,
-    /// What its place in the catalog depends on.
+    /// The fingerprint of what its exposure depends on.
     pub exposure: Fingerprint,
 }
 
-/// The steps from one list of servers to another. Every id stands in exactly one list, once; those that stay are in
-/// the new order, those that go in the old one.
+/// The changes between two lists of servers. Every id is in exactly one vector, once: remaining servers in the new
+/// order, removed ones in the old order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReloadPlan {
-    /// Start these.
+    /// Servers to start.
     pub added: Vec<ServerId>,
-    /// Stop these.
+    /// Servers to stop.
     pub removed: Vec<ServerId>,
-    /// Start these anew, and stop the old ones once the new ones are ready.
+    /// Servers to restart; the old instances are stopped once the new ones are ready.
     pub changed: Vec<ServerId>,
-    /// Leave these running, and show their tools by other rules.
+    /// Running servers whose exposure rules changed.
     pub re_exposed: Vec<ServerId>,
-    /// Do nothing to these (DM-110).
+    /// Unchanged servers (DM-110).
     pub unchanged: Vec<ServerId>,
 }
 
@@ -65,7 +65,7 @@ impl ReloadPlan {
         res
     }
 
-    /// Is there nothing to do?
+    /// Returns whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         let ReloadPlan { added, removed, changed, re_exposed, unchanged: _ } = self;
         [added, removed, changed, re_exposed].iter().all(|it| it.is_empty())

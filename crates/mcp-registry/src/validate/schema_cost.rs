@@ -1,78 +1,78 @@
-//! How much work a schema can make, judged before it is compiled.
+//! The cost of a schema, estimated before it is compiled.
 //!
-//! References let a small schema describe an endless one, or one that doubles at each step. They are followed here,
-//! as a count: nothing is built. What is within bounds is checked in a time that grows with the arguments' size.
+//! References let a small schema describe an infinite one, or one that doubles at each step. They are followed here
+//! only to count; nothing is built. Within the bounds, the time of a check grows with the size of the value.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-/// What is known about a schema.
+/// The analysis of a schema.
 pub(super) struct SchemaAnalysis {
-    /// What checking against it costs.
+    /// The cost of checks.
     pub(super) cost: SchemaCost,
-    /// `items` is an array somewhere, as it was before 2020-12.
+    /// Whether `items` is an array anywhere, as before 2020-12.
     pub(super) has_tuples: bool,
-    /// `$schema` says which draft it is.
+    /// Whether `$schema` names the draft.
     pub(super) names_draft: bool,
 }
 
-/// The work that a schema can make.
+/// The cost of checks against one schema.
 pub(super) struct SchemaCost {
-    /// Schemas in the tree that following each reference once gives.
+    /// The number of schemas in the tree that results from following each reference once.
     expansion: u64,
     /// The depth of that tree.
     depth: u64,
-    /// References, when some lead back to where they came from.
+    /// The number of references, if some are recursive.
     recursion: Option<u64>,
-    /// Patterns, used or not.
+    /// The number of patterns.
     patterns: u64,
-    /// What runs them.
+    /// The engine that runs them.
     pub(super) engine: PatternEngine,
 }
 
-/// What runs a schema's patterns.
+/// A regular expression engine.
 pub(super) enum PatternEngine {
-    /// One whose time grows with the text.
+    /// Linear time in the text.
     Linear,
-    /// One that goes back, and is stopped after a number of steps.
+    /// Backtracking, with a limit.
     Backtracking,
 }
 
-/// The size of what is judged.
+/// The size of a value.
 #[derive(Clone, Copy)]
 pub(super) struct ValueSize {
-    /// Values, those inside of values included.
+    /// The number of values, nested ones included.
     values: u64,
-    /// Texts and names among them.
+    /// The number of strings and member names.
     texts: u64,
     /// The bytes of those.
     bytes: u64,
-    /// How deep they are nested.
+    /// The depth of nesting.
     depth: u64,
 }
 
-/// The most references.
+/// The maximum number of references.
 const MAX_REFERENCES: usize = 500;
-/// The most references that are not `#` or `#/…`, whose targets are not looked up here.
+/// The maximum number of references other than `#` and `#/…`, whose targets are not resolved here.
 const MAX_FOREIGN_REFERENCES: usize = 16;
-/// The most patterns.
+/// The maximum number of patterns.
 const MAX_PATTERNS: usize = 128;
-/// The deepest tree.
+/// The maximum depth of the tree.
 const MAX_DEPTH: u64 = 200;
-/// The deepest walk of a recursive schema down the arguments.
+/// The maximum depth of a recursive check.
 const MAX_RECURSIVE_DEPTH: u64 = 2_000;
-/// The most steps of one check, a schema meeting a value being one: about a second.
+/// The maximum number of steps of a check, one per schema and value: about a second.
 const MAX_STEPS: u64 = 30_000_000;
-/// The most bytes that patterns look at in one check, each pattern's counted.
+/// The maximum number of bytes that patterns match in a check, counted per pattern.
 const MAX_PATTERN_TEXT: u64 = 64 << 20;
-/// The most texts that patterns look at which go back, likewise.
+/// The maximum number of strings that backtracking patterns match in a check, counted per pattern.
 const MAX_BACKTRACKED_TEXTS: u64 = 1_500;
-/// The most steps of looking for every mistake.
+/// The maximum number of steps for collecting all violations.
 const MAX_DETAILED_STEPS: u64 = 1_000_000;
 
 impl SchemaCost {
-    /// Says why something of this size is too much. The reason ends before the words for what is judged.
+    /// Returns why a value of this size is too expensive to check. The message ends before the noun for the value.
     pub(super) fn allows(&self, size: ValueSize) -> Result<(), &'static str> {
         if self.expansion.saturating_mul(size.values) > MAX_STEPS {
             return Err("the schema is too large to check");
@@ -90,8 +90,8 @@ impl SchemaCost {
         Ok(())
     }
 
-    /// How closely mistakes may be looked for. Unlike a plain yes or no that forgets what it has seen, so a recursive
-    /// schema may meet one value on very many ways.
+    /// Returns how many violations may be collected. Unlike a plain validity check, collecting does not cache
+    /// results, so a recursive schema may visit one value on very many paths.
     pub(super) fn error_detail(&self, size: ValueSize) -> ErrorDetail {
         let ways = match self.recursion {
             Some(references) => references.saturating_pow(u32::try_from(size.depth).unwrap_or(u32::MAX)),
@@ -108,17 +108,18 @@ impl SchemaCost {
     }
 }
 
-/// How closely mistakes may be looked for.
+/// Returns how many violations may be collected. Unlike a plain validity check, collecting does not cache results, so
+/// a recursive schema may visit one value on very many paths.
 pub(super) enum ErrorDetail {
-    /// All of them.
+    /// All violations.
     All,
-    /// The first, since each one found is kept in memory.
+    /// Only the first, because each one is kept in memory.
     First,
-    /// There is one, and that is all.
+    /// None: only that the value is invalid.
     None,
 }
 
-/// Measures what is judged.
+/// Measures a value.
 pub(super) fn value_size(value: &Value) -> ValueSize {
     let mut res = ValueSize { values: 0, texts: 0, bytes: 0, depth: 0 };
     let mut text = |it: &str| {
@@ -142,7 +143,7 @@ pub(super) fn value_size(value: &Value) -> ValueSize {
     res
 }
 
-/// Looks a schema over. Fails with the reason where it is too much.
+/// Analyzes a schema. Fails with the reason if it exceeds a bound.
 pub(super) fn analyze(schema: &Value) -> Result<SchemaAnalysis, String> {
     let counts = count_keywords(schema);
     let foreign = if counts.nested_ids { counts.references } else { counts.foreign };
@@ -179,7 +180,7 @@ struct KeywordCounts {
     nested_ids: bool,
 }
 
-/// Counts over the whole text, used or not; data such as `default` is passed by.
+/// Counts keywords in the whole schema. Data such as `default` is skipped.
 fn count_keywords(schema: &Value) -> KeywordCounts {
     #[derive(Clone, Copy, PartialEq)]
     enum Position {
@@ -243,15 +244,15 @@ fn root_members(schema: &Value) -> *const Map<String, Value> {
 
 struct Expansion<'a> {
     root: &'a Value,
-    /// Expansion and depth of each schema that has been walked, by its address.
+    /// Returns expansion and depth of `schema`.
     done: HashMap<*const Value, (u64, u64)>,
-    /// Those that the walk is inside of.
+    /// The schemas that are being expanded.
     open: HashSet<*const Value>,
     recursive: bool,
 }
 
 impl<'a> Expansion<'a> {
-    /// Fails where following references leads back without going down into the arguments.
+    /// Fails if references form a cycle that does not descend into the value.
     fn refuse_endless(&self) -> Result<(), String> {
         let mut seen = HashSet::new();
         let mut reachable = vec![self.root];
@@ -268,7 +269,7 @@ impl<'a> Expansion<'a> {
         Ok(())
     }
 
-    /// Follows what judges the same value; `path` is what lies behind.
+    /// Follows the schemas that apply to the same value; `path` is the way here.
     fn follow(
         &self,
         schema: &'a Value,
@@ -292,7 +293,7 @@ impl<'a> Expansion<'a> {
         Ok(())
     }
 
-    /// Expansion and depth of `schema`.
+    /// Returns expansion and depth of `schema`.
     fn expand(&mut self, schema: &'a Value, level: u64) -> Result<(u64, u64), String> {
         if let Some(known) = self.done.get(&std::ptr::from_ref(schema)) {
             return Ok(*known);
@@ -308,7 +309,7 @@ impl<'a> Expansion<'a> {
             expansion = expansion.saturating_add(more);
             depth = depth.max(deeper);
         }
-        // To know what has been evaluated, the schemas beside these two are walked once more.
+        // To know what was evaluated, adjacent schemas are checked once more.
         if schema.get("unevaluatedProperties").is_some() || schema.get("unevaluatedItems").is_some() {
             expansion = expansion.saturating_mul(2);
         }
@@ -318,7 +319,7 @@ impl<'a> Expansion<'a> {
         Ok((expansion, depth + 1))
     }
 
-    /// The schemas that judge the same value as `schema` does.
+    /// Returns the schemas that apply to the same value as `schema`.
     fn applied_in_place(&self, schema: &'a Value) -> Vec<&'a Value> {
         let Some(members) = schema.as_object() else { return Vec::new() };
         let mut res = Vec::new();
@@ -345,14 +346,14 @@ impl<'a> Expansion<'a> {
     }
 }
 
-/// How many values and names of the schema one value is held against.
+/// Returns how many values and names of the schema are compared with one value.
 fn compared_values(schema: &Value) -> u64 {
     let held = |it: &Value| value_size(it).values;
     let keywords = ["enum", "const", "required", "dependentRequired"];
     keywords.iter().filter_map(|it| schema.get(it)).map(held).sum()
 }
 
-/// The schemas that judge what is inside the value that `schema` judges.
+/// Returns the schemas that apply to values inside the value of `schema`.
 fn applied_inside(schema: &Value) -> Vec<&Value> {
     let Some(members) = schema.as_object() else { return Vec::new() };
     let mut res = Vec::new();

@@ -1,4 +1,4 @@
-//! What is wrong with an argument, in words that show where it is and what was expected, never what was given.
+//! Messages for schema violations: the position and the expected value, never the given one.
 
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
@@ -6,16 +6,16 @@ use jsonschema::error::ValidationErrorKind;
 use crate::name::display::{escape_name, truncate};
 use crate::validate::SchemaViolation;
 
-/// The longest message or pointer, in bytes.
-const LIMIT: usize = 300;
-/// How many alternatives of an `anyOf` or `oneOf` are spelled out.
-const ALTERNATIVES: usize = 4;
+/// The maximum length of a message or pointer, in bytes.
+const MAX_MESSAGE_BYTES: usize = 300;
+/// The maximum number of alternatives of an `anyOf` or `oneOf` in a message.
+const MAX_ALTERNATIVES: usize = 4;
 
-/// Describes one mistake. The value itself reads `value`.
+/// Describes a violation. The given value is called `value`.
 pub(super) fn describe(error: &ValidationError<'_>) -> SchemaViolation {
     SchemaViolation {
-        message: truncate(expectation(error), LIMIT),
-        pointer: truncate(label_pointer(error.instance_path().as_str()), LIMIT),
+        message: truncate(expectation(error), MAX_MESSAGE_BYTES),
+        pointer: truncate(label_pointer(error.instance_path().as_str()), MAX_MESSAGE_BYTES),
     }
 }
 
@@ -34,24 +34,24 @@ fn expectation(error: &ValidationError<'_>) -> String {
             below => Some(format!("{}: {}", label_pointer(below), plain(inner))),
         }
     };
-    let mut told: Vec<String> = context.iter().take(ALTERNATIVES).filter_map(why).collect();
-    told.dedup();
-    if told.is_empty() {
+    let mut reasons: Vec<String> = context.iter().take(MAX_ALTERNATIVES).filter_map(why).collect();
+    reasons.dedup();
+    if reasons.is_empty() {
         return plain(error);
     }
-    format!("value fits none of {} alternatives: {}", context.len(), told.join("; "))
+    format!("value fits none of {} alternatives: {}", context.len(), reasons.join("; "))
 }
 
-/// One mistake without the alternatives inside of it.
+/// Describes a violation without the alternatives inside of it.
 fn plain(error: &ValidationError<'_>) -> String {
     match error.kind() {
-        // The masked text of these shows any number of names out of the arguments, or the name itself.
+        // jsonschema's masked text of these contains names from the arguments.
         ValidationErrorKind::AdditionalProperties { unexpected }
         | ValidationErrorKind::UnevaluatedProperties { unexpected } => names(unexpected),
         ValidationErrorKind::PropertyNames { error } => {
             format!("a property's name is wrong: {}", error.masked())
         }
-        // Whoever corrects the argument wants all the candidates, not the first three.
+        // jsonschema lists three candidates; all of them are needed for a correction.
         ValidationErrorKind::Enum { options } => {
             let options: Vec<String> =
                 options.as_array().into_iter().flatten().map(|it| it.to_string()).collect();

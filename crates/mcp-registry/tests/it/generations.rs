@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use mcp_model::{Discovery, Endpoint, Limits, ServerId, Sharing, StdioEndpoint};
 use mcp_registry::{
-    Catalog, CatalogStep, DesiredServer, ExposedName, Fingerprint, ListKind, Owner, Ownership, ReloadPlan,
-    ServerEntry, Token,
+    Catalog, CatalogStep, DesiredServer, ExposedName, Fingerprint, ListKind, NameOwner, ReloadPlan,
+    ServerEntry,
 };
 use proptest::prelude::*;
 
@@ -21,8 +21,8 @@ fn desired(entry: &ServerEntry) -> DesiredServer {
     }
 }
 
-/// Those that an owner can have: one for each id, none with the name of the host's toolset.
-fn claimable(mut servers: Vec<ServerEntry>) -> Vec<ServerEntry> {
+/// Keeps one server per id, and none with the name of a toolset of the host.
+fn with_unique_ids(mut servers: Vec<ServerEntry>) -> Vec<ServerEntry> {
     let mut ids: BTreeSet<String> = builtins().toolsets.into_iter().collect();
     servers.retain(|it| ids.insert(it.id.to_string()));
     servers
@@ -118,34 +118,28 @@ proptest! {
         prop_assert_eq!(named, known);
     }
 
-    /// A plan that is carried out, each server by its owner's token, gives what the new configuration alone would.
+    /// Carrying out a plan gives the catalog of the new configuration.
     #[test]
     fn dm_095_a_plan_leads_from_the_old_generation_to_the_new(old in servers(), new in servers()) {
-        let (old, new) = (claimable(old), claimable(new));
-        let mut owners = Ownership::new(builtins());
-        let mut tokens: HashMap<ServerId, Token> = HashMap::new();
-        for it in &old {
-            tokens.insert(it.id.clone(), owners.claim(it.clone()).expect("nobody has it"));
-        }
-        let wanted = |id: &ServerId| new.iter().find(|it| it.id == *id).expect("a plan names what is wanted").clone();
-        let desired = |it: &[ServerEntry]| it.iter().map(desired).collect::<Vec<_>>();
+        let (old, new) = (with_unique_ids(old), with_unique_ids(new));
+        let desired = |entries: &[ServerEntry]| entries.iter().map(desired).collect::<Vec<_>>();
         let ReloadPlan { added, removed, changed, re_exposed, unchanged: _ } = ReloadPlan::compute(&desired(&old), &desired(&new));
-        for id in &removed {
-            owners.release(&tokens[id], id).expect("the token is the last one");
+        let mut servers = old.clone();
+        servers.retain(|entry| !removed.contains(&entry.id));
+        for entry in &new {
+            if changed.contains(&entry.id) || re_exposed.contains(&entry.id) {
+                let at = servers.iter().position(|old| old.id == entry.id).expect("only running servers change");
+                servers[at] = entry.clone();
+            } else if added.contains(&entry.id) {
+                servers.push(entry.clone());
+            }
         }
-        for id in changed.iter().chain(&re_exposed) {
-            let token = owners.update(&tokens[id], wanted(id)).expect("the token is the last one");
-            prop_assert!(owners.update(&tokens[id], wanted(id)).is_err(), "an old token is good for nothing");
-            tokens.insert(id.clone(), token);
-        }
-        for id in &added {
-            owners.claim(wanted(id)).expect("nobody has it");
-        }
-        owners.arrange(&order(&new));
-        let catalog = owners.catalog();
+        let order = order(&new);
+        servers.sort_by_key(|entry| order.iter().position(|id| *id == entry.id));
+        let catalog = Catalog::build(&builtins(), &old).successor(&servers, &BTreeMap::new());
         prop_assert_eq!(written(&catalog), written(&Catalog::build(&builtins(), &new)));
         for it in builtins().tools {
-            prop_assert_eq!(catalog.owner(ListKind::Tool, &it), Some(Owner::Host));
+            prop_assert_eq!(catalog.owner(ListKind::Tool, &it), Some(NameOwner::Host));
         }
     }
 
@@ -206,10 +200,10 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 
-    /// Servers come in any order a hundred times; the configuration's order is one, and so is what is written.
+    /// Servers become ready in any order; the catalog keeps the configuration's order.
     #[test]
     fn dmx_17_the_same_content_gives_the_same_bytes(servers in servers(), seed in any::<u64>()) {
-        let servers = claimable(servers);
+        let servers = with_unique_ids(servers);
         let want = written(&Catalog::build(&builtins(), &servers));
         let mut state = seed | 1;
         for _ in 0..100 {
@@ -218,12 +212,15 @@ proptest! {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 arriving.swap(at, (state >> 33) as usize % (at + 1));
             }
-            let mut owners = Ownership::new(builtins());
-            for it in arriving {
-                owners.claim(it).expect("nobody has it");
+            let order = order(&servers);
+            let mut present: Vec<ServerEntry> = Vec::new();
+            let mut catalog = Catalog::build(&builtins(), &[]);
+            for entry in arriving {
+                present.push(entry);
+                present.sort_by_key(|entry| order.iter().position(|id| *id == entry.id));
+                catalog = catalog.successor(&present, &BTreeMap::new());
             }
-            owners.arrange(&order(&servers));
-            prop_assert_eq!(&written(&owners.catalog()), &want);
+            prop_assert_eq!(&written(&catalog), &want);
         }
     }
 }

@@ -9,7 +9,7 @@ use mcp_model::{
 
 use super::*;
 use crate::catalog::lists::{ListKind, RejectedItem, ServerLists};
-use crate::catalog::ownership::Owner;
+use crate::catalog::name_owner::NameOwner;
 use crate::catalog::server_slice::decide_all;
 use crate::filter::rules::Verdict;
 use crate::filter::rules::tests::rules;
@@ -237,12 +237,31 @@ fn dm_030_dm_055_a_server_is_a_toolset_and_its_tools_know_it() {
 }
 
 #[test]
+fn dm_055_dm_097_each_name_has_one_owner() {
+    let catalog = Catalog::build(&builtins(), &dominds("a: x read_file; b: x z"));
+    let server = |id: &str| ServerId::parse(id).unwrap();
+    assert_eq!(catalog.owner(ListKind::Tool, "read_file"), Some(NameOwner::Host));
+    assert_eq!(catalog.owner(ListKind::Tool, "x"), Some(NameOwner::Server(&server("a"))));
+    assert_eq!(catalog.owner(ListKind::Tool, "y"), None);
+    assert_eq!(catalog.toolset_owner("os"), Some(NameOwner::Host));
+    assert_eq!(catalog.toolset_owner("b"), Some(NameOwner::Server(&server("b"))));
+    // A released name is free for the next server (DM-109).
+    let next = catalog.successor(&dominds("a: y; b: x z"), &BTreeMap::new());
+    assert_eq!(next.owner(ListKind::Tool, "x"), Some(NameOwner::Server(&server("b"))));
+    let last = next.successor(&dominds("a: y"), &BTreeMap::new());
+    assert_eq!((last.toolset_owner("b"), last.owner(ListKind::Tool, "z")), (None, None));
+}
+
+#[test]
 fn dm_035_what_is_filtered_is_nowhere_in_the_catalog() {
     let catalog = Catalog::build(&builtins(), &dominds("a: open shut |black=shut; b: shut"));
     assert!(catalog.tools().iter().all(|it| &*it.tool.name != "shut" || it.server.as_str() == "b"));
     // It takes no name either: another server's tool has it.
     assert_eq!(catalog.tool("shut").map(|it| it.server.as_str()), Some("b"));
-    assert_eq!(catalog.owner(ListKind::Tool, "shut"), Some(Owner::Server(&ServerId::parse("b").unwrap())));
+    assert_eq!(
+        catalog.owner(ListKind::Tool, "shut"),
+        Some(NameOwner::Server(&ServerId::parse("b").unwrap()))
+    );
     let view = crate::catalog::view::ViewFilter::default();
     assert_eq!(catalog.view(&view).tools.len(), 2);
 }

@@ -1,7 +1,7 @@
-//! What each rule does to one name, one after the other: for whoever asks why.
+//! The effect of each rule on one name, for `explain`.
 //!
-//! It must end where [`CompiledRules::decide`] ends; the rows of both are the same. It is told apart because deciding is
-//! done ten thousand times in a reload, and this once, for a person.
+//! The result must agree with [`CompiledRules::decide`]. It is separate because a reload decides on ten thousand
+//! names, while this runs once, for a person.
 
 use mcp_model::{NameClass, NamePolicy, Rules, Transform};
 use serde::Serialize;
@@ -11,30 +11,30 @@ use crate::catalog::lists::ListKind;
 use crate::name::display::quote;
 use crate::name::exposed_name::{is_valid, normalise, pattern_text, qualify, shorten, slug};
 
-/// What one rule says of a name.
+/// The effect of one rule on a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RuleStep {
-    /// Which rule it is.
+    /// The rule.
     pub rule: RuleKind,
-    /// What it says, in words.
+    /// The effect, as text.
     pub message: String,
-    /// The name after it; `None` where it hides the item, and then it is the last.
+    /// The name after it; `None` if it hides the item, in the last step.
     pub name: Option<String>,
 }
 
-/// The rules in the order in which they are asked.
+/// The rules, in order of application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleKind {
-    /// Whether the server's own name is one that providers take (DM-047).
+    /// The format of the original name (DM-047).
     Original,
     /// The whitelist and the blacklist (DM-036 to DM-041).
     Filter,
-    /// One change of the list of changes (DM-042 to DM-046).
+    /// One transform (DM-042 to DM-046).
     Transform,
-    /// What the policy makes of the name (HD-114, X-03, DM-048).
+    /// The naming policy (HD-114, X-03, DM-048).
     Naming,
-    /// How long a name may be.
+    /// The length limit.
     Limit,
 }
 
@@ -52,11 +52,11 @@ impl RuleKind {
 }
 
 impl CompiledRules<'_> {
-    /// What each rule does to a name of `list`, in their order, as if no other name existed. Ends with the rule that
-    /// hides it, or with the name it is shown under; a resource's is a label, and no rule about names asks for it.
+    /// Returns the effect of each rule on a name of `list`, in order, without regard to collisions. The last step
+    /// hides the name or gives the exposed name. A resource's name is a label without name rules.
     pub fn explain(&self, list: ListKind, original: &str) -> Vec<RuleStep> {
         let mut walk = StepRecorder { stages: Vec::new(), name: original.to_owned() };
-        // An early end is an end like any other: the last stage tells which.
+        // The last step shows an early end.
         let _ = self.run(&mut walk, list, original);
         walk.stages
     }
@@ -148,7 +148,7 @@ impl StepRecorder {
     }
 }
 
-/// What a transform does to `name`.
+/// Describes the effect of a transform on `name`.
 fn transform_message(transform: &Transform, name: &str) -> String {
     match transform {
         Transform::Prefix { remove, add } if remove.is_empty() => format!("{} is put before it", quote(add)),
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_says_what_it_does() {
+    fn each_rule_describes_its_effect() {
         let reject = NamePolicy::Reject;
         check(
             ListKind::Tool,
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rule_that_hides_is_the_last() {
+    fn hiding_rule_is_the_last_step() {
         let reject = NamePolicy::Reject;
         check(ListKind::Tool, reject, "", "a.b", "original: it must match ^[a-zA-Z0-9_-]{1,64}$ = hidden");
         check(ListKind::Tool, NamePolicy::Pass, "black=a suffix=x", "a", "filter: blacklist `a` = hidden");
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resources_name_is_a_label() {
+    fn resource_names_are_labels() {
         check(
             ListKind::Resource,
             NamePolicy::Reject,

@@ -1,11 +1,11 @@
-//! Every keyword of the paper's list of schema constructs, once with arguments that fit and once with some that do not
-//! (DM-060).
+//! Each supported keyword, with a valid and an invalid value (DM-060).
 
 use mcp_model::RawJson;
 
 use crate::validate::{ValidationOutcome, ValidatorCache};
 
-/// Checks the argument `a` against `schema`: `fits` must pass, `fails` must be refused with a mistake about it.
+/// Checks the argument `a` against `schema`: `fits` must be valid, `fails` must be rejected with a violation about
+/// it.
 #[track_caller]
 fn check(schema: &str, fits: &str, fails: &str) {
     let json = |text: String| RawJson::parse(text.into_bytes().into()).unwrap();
@@ -17,7 +17,7 @@ fn check(schema: &str, fits: &str, fails: &str) {
     assert!(invalid.errors.iter().all(|it| it.pointer.starts_with("/a")), "{invalid}");
 }
 
-/// A keyword that says something about a value and forbids none: both pass.
+/// Checks that a keyword forbids nothing.
 #[track_caller]
 fn describes(schema: &str, values: [&str; 2]) {
     for value in values {
@@ -78,7 +78,7 @@ fn dm_060_strings() {
     check(r#"{"minLength":2}"#, r#""ab""#, r#""a""#);
     check(r#"{"maxLength":2}"#, r#""éé""#, r#""abc""#);
     check(r#"{"pattern":"^[a-z]+$"}"#, r#""abc""#, r#""A""#);
-    // What a format means is left to the server, in every draft.
+    // Formats are left to the server, in every draft.
     describes(r#"{"format":"email"}"#, [r#""a@b.example""#, r#""nobody""#]);
 }
 
@@ -92,7 +92,7 @@ fn dm_060_numbers() {
 }
 
 #[test]
-fn dm_060_words_for_readers() {
+fn dm_060_annotations() {
     describes(r#"{"title":"A"}"#, ["1", "null"]);
     describes(r#"{"description":"An a."}"#, ["1", "null"]);
 }
