@@ -1,5 +1,5 @@
-//! Why a session has no servers: the request is wrong, or the world is. Both have a JSON-RPC error, and nothing secret
-//! in it.
+//! Errors of setting up a session: an invalid request, or failed servers. Both convert to JSON-RPC errors without
+//! secrets.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,33 +8,33 @@ use mcp_acp::{InvalidParams, ServerStartError, SessionRequestError};
 use mcp_model::{RawJson, RpcError};
 use serde_json::Value;
 
-/// Why a session's servers are not there.
+/// The error of setting up a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SessionSetupError {
-    /// The request is refused: its parameters are wrong, or ask for what was not declared (ACP-016).
+    /// The request is refused: its parameters are invalid, or require an undeclared capability (ACP-016).
     Refused(SessionRequestError),
-    /// Servers that the session cannot do without are not there, in the order of its list (ACPX-03).
+    /// Required servers failed, in the order of the request (ACPX-03).
     ///
     /// Invariant: at least one.
     Failed(Vec<ServerStartError>),
-    /// The agent has as many sessions with servers as it takes.
+    /// The agent has the maximum number of sessions with servers.
     TooManySessions {
-        /// How many that is.
+        /// The maximum.
         most: usize,
     },
-    /// The session's folders could not be looked at: the disk that they are on does not answer (ACPX-02).
+    /// The check of the session's folders timed out, because a disk does not respond (ACPX-02).
     FolderCheckTimeout {
-        /// How long was waited.
+        /// The timeout.
         after: Duration,
     },
-    /// The session was closed while its servers were being connected. They are closed as well.
+    /// The session was closed during the connection. Its servers are closed, too.
     Closed,
-    /// More servers are asked for than a session may have. Nothing was started.
+    /// The request has more servers than a session may have. Nothing was started.
     TooManyServers {
-        /// How many are asked for.
+        /// The requested number.
         asked: usize,
-        /// How many there may be.
+        /// The maximum.
         most: usize,
     },
 }
@@ -79,7 +79,7 @@ impl fmt::Display for SessionSetupError {
 impl std::error::Error for SessionSetupError {}
 
 impl From<&SessionSetupError> for RpcError {
-    /// The refusal's error; or the first failure's, whose data has `failures` with every one where there are several.
+    /// Converts to the request's error, or to the first server's error; `data.failures` has all of several.
     fn from(error: &SessionSetupError) -> RpcError {
         match error {
             SessionSetupError::Refused(refusal) => RpcError::from(refusal),

@@ -1,7 +1,7 @@
-//! What there is at the place of a session's folder (ACPX-02). mcp-acp looks at no disk; this does.
+//! Checks of a session's folders on the disk (ACPX-02), which mcp-acp does not access.
 //!
-//! A disk may hang, and a client may name one that does. So folders are looked at on threads of their own, of which
-//! there are few, and no longer than a request can wait: a look that hangs costs its thread, and nobody else's messages.
+//! A disk may hang, and a client may name a folder on it. Folders are therefore checked on a bounded number of
+//! blocking threads, with a timeout: a hanging check blocks its thread, and no other request.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -15,13 +15,13 @@ use tokio::sync::Semaphore;
 
 use crate::SessionSetupError;
 
-/// How long the folders of one request may be looked at, the wait for a thread included.
+/// The timeout for the folders of one request, including the wait for a thread.
 const FOLDER_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The requests whose folders are looked at, of all connections of this process: threads are the process's.
+/// Limits concurrent checks in this process, because its connections share the threads.
 static FOLDER_CHECKS: Semaphore = Semaphore::const_new(16);
 
-/// Looks at a folder, for [`mcp_acp::AgentProfile::check_folder`]. Reads its list, and nothing that is in it.
+/// Checks a folder, for [`mcp_acp::AgentProfile::check_folder`]. Lists it, but reads no file.
 pub fn check_folder(path: &str) -> FolderStatus {
     let refused = |kind: ErrorKind| match kind {
         ErrorKind::NotFound => FolderStatus::Missing,
@@ -35,9 +35,9 @@ pub fn check_folder(path: &str) -> FolderStatus {
     }
 }
 
-/// Holds a request against an agent that looks at folders in this way, beside whatever runs here.
+/// Validates a request with folder checks, without blocking the runtime.
 ///
-/// Where the folders cannot be looked at in time, what is wrong with the request itself is told all the same.
+/// If the check of the folders times out, other errors of the request are still returned.
 pub(crate) async fn validate_request(
     set_up: SessionRequest,
     version: AcpVersion,
@@ -50,7 +50,7 @@ pub(crate) async fn validate_request(
         async move {
             let thread = FOLDER_CHECKS.acquire().await.expect("it is never closed");
             let looking = tokio::task::spawn_blocking(move || {
-                // Held until the thread is free again, which may be long after the request.
+                // Held until the thread is free, which may be long after the request.
                 let _thread = thread;
                 validate(
                     &set_up,
@@ -89,7 +89,7 @@ mod tests {
 
     use super::*;
 
-    /// What comes of a request whose folders are on a disk that hangs.
+    /// Validates a request whose folders are on a hanging disk.
     async fn hung(cwd: &str, servers: serde_json::Value) -> SessionSetupError {
         let params = json!({ "cwd": cwd, "mcpServers": servers });
         let set_up =
@@ -103,7 +103,7 @@ mod tests {
         };
         let asked = validate_request(set_up, AcpVersion::V1, Capabilities::STDIO, Policy::default(), hangs);
         let asked = tokio::spawn(asked);
-        // The connection goes on: this is the one thread that it has.
+        // The runtime, which has only this thread, is not blocked.
         begun.recv().await.unwrap();
         tokio::time::advance(FOLDER_CHECK_TIMEOUT).await;
         let error = asked.await.unwrap().unwrap_err();
@@ -112,12 +112,12 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn acpx_02_a_disk_that_hangs_costs_one_request() {
+    async fn acpx_02_hanging_disk_fails_only_its_request() {
         let error = hung("/hangs", json!([])).await;
         assert_eq!(error, SessionSetupError::FolderCheckTimeout { after: FOLDER_CHECK_TIMEOUT });
         let error = serde_json::to_string(&RpcError::from(&error)).unwrap();
         insta::assert_snapshot!(error, @r#"{"code":-32603,"message":"the session's folders could not be looked at within 10 s","data":{"afterMs":10000,"suggestion":"see whether the disk answers that they are on"}}"#);
-        // What is wrong with the text alone is told all the same.
+        // Errors of the text are still returned.
         let error = hung("/hangs", json!([7])).await;
         assert!(
             matches!(error, SessionSetupError::Refused(SessionRequestError::InvalidParams(_))),
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn acpx_02_what_is_no_folder_is_none() {
+    fn acpx_02_folder_status_is_detected() {
         let temporary = tempfile::tempdir().unwrap();
         let check = |path: &str, want| assert_eq!(check_folder(path), want, "{path}");
         let path = temporary.path().to_str().unwrap();

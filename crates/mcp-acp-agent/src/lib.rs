@@ -1,10 +1,9 @@
-//! The MCP servers of an ACP session: connected beside each other, scoped to it, and cleaned up after it.
+//! The MCP servers of an ACP session: connected concurrently, scoped to the session, and stopped with it.
 //!
-//! An agent hands over the request as it was sent ([`TypedSessionRequest`]). What is wrong with it comes back as one error with
-//! everything in it; else [`SessionMcp::connect`] starts what it asks for, each server within its own limit, and gives
-//! tools that can be called. A request that is cancelled, a session that is closed and a client that is gone leave no
-//! process. A handler of agent-client-protocol 5 validates, connects and
-//! answers:
+//! An agent passes on the request as it was sent ([`TypedSessionRequest`]). An invalid request gives one error with
+//! all violations. Otherwise [`SessionMcp::connect`] starts the servers, each within its own timeout, and provides
+//! their tools. A cancelled request, a closed session and a disconnected client leave no process. A handler of
+//! agent-client-protocol 5 validates, connects and responds:
 //!
 //! ```no_run
 //! # #[cfg(feature = "sdk")]
@@ -54,18 +53,17 @@
 //! # }
 //! ```
 //!
-//! `examples/acp-agent` is a whole agent, versions 1 and 2, prompts, cancellation and all. Without the SDK the same is
-//! there in plain values: [`mcp_acp::SessionRequest`] in, [`mcp_model::RpcError`] out.
+//! `examples/acp-agent` is a complete agent with versions 1 and 2, prompts and cancellation. Without the SDK, use
+//! plain values: [`mcp_acp::SessionRequest`] in, [`mcp_model::RpcError`] out.
 //!
-//! Every session has a [`mcp_host::Host`] of its own: no name, tool or process of one is seen by another. The session's
-//! folders are the roots that its servers may ask for ([`FoldersAsRoots`]); a model and a user for them to ask are the
-//! agent's to hand in ([`ConnectOptions::host`]). A server that is
-//! lost is started again by it; whether a session can begin without one is for [`RequiredServers`] to say, and how all of them
-//! are is told as data ([`SessionMcp::statuses`]), as a stream ([`SessionMcp::status_stream`]) and, for a response's `_meta`, as
-//! JSON ([`SessionMcp::to_meta`]).
+//! Every session has its own [`mcp_host::Host`]: sessions share no name, tool or process. The session's folders are
+//! the roots that its servers may request ([`FoldersAsRoots`]). The agent may provide sampling and elicitation
+//! handlers ([`ConnectOptions::host`]). A lost server is restarted by the host. [`RequiredServers`] decides whether a
+//! session can start without a server. The states are available as data ([`SessionMcp::statuses`]), as a stream
+//! ([`SessionMcp::status_stream`]) and as JSON for a response's `_meta` ([`SessionMcp::to_meta`]).
 //!
-//! Features: `sdk`, on by default (requests and errors of agent-client-protocol), `protocol-v2` and `session-fork` (the
-//! same for what is not stable there), and `mcp-over-acp` (servers that the client has itself).
+//! Features: `sdk`, on by default (requests and errors of agent-client-protocol), `protocol-v2` and `session-fork`
+//! (unstable parts of it), and `mcp-over-acp` (servers that the client provides).
 
 #![forbid(unsafe_code)]
 

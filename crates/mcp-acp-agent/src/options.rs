@@ -1,4 +1,4 @@
-//! How the servers of a session are connected. Every wait has a limit.
+//! Options for connecting the servers of a session. Every wait has a timeout.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,35 +7,34 @@ use std::time::Duration;
 use mcp_host::{Dialer, HostOptions};
 use mcp_model::Limits;
 
-/// How the servers of a session are connected.
+/// Options for connecting the servers of a session.
 #[derive(Clone)]
 pub struct ConnectOptions {
-    /// The limits of each server. `startup` is how long one may take to be connected, from its start to its tools.
+    /// The limits of each server. `startup` is the timeout from its start to its tools.
     pub limits: Limits,
-    /// How long all of them together may take. What is not connected by then goes on connecting, and the session begins
-    /// without it.
+    /// The timeout for all of them together. Servers that are not connected by then continue connecting, and the
+    /// session starts without them.
     pub total_timeout: Duration,
-    /// How many servers one session may ask for. A request for more is refused before anything is started.
+    /// The maximum number of servers per session. A request for more is refused before anything starts.
     pub max_servers: usize,
-    /// Which servers a session cannot do without.
+    /// The servers that a session requires.
     pub required: RequiredServers,
-    /// How they are run: who the client is, what is done about those that are lost, who answers what they ask. A model
-    /// that they may use and a user whom they may ask are [`HostOptions::handlers`]; without them servers are told that
-    /// there are none. [`HostOptions::receipts`] has what an agent that dies suddenly leaves behind ended by its next
-    /// session.
+    /// Options of the host: client info, supervision, and handlers. Sampling and elicitation need
+    /// [`HostOptions::handlers`]; without them servers see no such capability. With [`HostOptions::receipts`], the
+    /// next session ends the processes of an agent that crashed.
     pub host: HostOptions,
-    /// Whether servers are told the session's folders when they ask in which places they may work. Who answers that in
-    /// [`HostOptions::handlers`] is asked in any case.
+    /// Whether the session's folders are offered as roots. A roots handler in [`HostOptions::handlers`] takes
+    /// precedence.
     pub folders: FoldersAsRoots,
-    /// Wires in place of the usual ones, for servers that are reached in a way of one's own.
+    /// A dialer that replaces the default transports.
     pub dialer: Option<Dialer>,
-    /// The ACP connection, for servers that the client has itself. Without it those are failures.
+    /// The ACP connection, for servers that the client provides. Without it those servers fail.
     #[cfg(feature = "mcp-over-acp")]
     pub over_acp: Option<crate::OverAcp>,
 }
 
 impl Default for ConnectOptions {
-    /// 30 s for each, 45 s for all, 64 at most, none is required, a host's default, the session's folders as roots.
+    /// 30 s per server, 45 s in total, at most 64 servers, none required, default host options, folders as roots.
     fn default() -> ConnectOptions {
         ConnectOptions {
             limits: Limits { startup: Duration::from_secs(30), ..Limits::default() },
@@ -74,30 +73,30 @@ impl fmt::Debug for ConnectOptions {
     }
 }
 
-/// Whether a session's folders are the roots that its servers may ask for.
+/// Whether a session's folders are its servers' roots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FoldersAsRoots {
     /// `cwd` and `additionalDirectories`, in this order.
     #[default]
     Offered,
-    /// Servers are told nothing.
+    /// Not offered.
     Withheld,
 }
 
-/// Which servers a session cannot do without.
+/// The servers that a session requires.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum RequiredServers {
-    /// It can do without any: what cannot be connected is told, and the others go on (ACP-021).
+    /// None: failures are reported, and the session starts with the others (ACP-021).
     #[default]
     None,
-    /// It needs these, by their names, where it asks for them.
+    /// These servers, by name, if requested.
     Named(BTreeSet<String>),
-    /// It needs every one.
+    /// All servers.
     All,
 }
 
 impl RequiredServers {
-    /// Does it need this server?
+    /// Returns whether this server is required.
     pub(crate) fn contains(&self, name: &str) -> bool {
         match self {
             RequiredServers::None => false,

@@ -1,9 +1,9 @@
-//! The requests of agent-client-protocol that set a session up, as they were sent.
+//! Raw session requests of agent-client-protocol.
 //!
-//! The SDK's own types have read the list of servers before a handler runs: what is wrong is gone by then, or told with
-//! every value that was in the request. These keep the parameters as JSON, so that [`mcp_acp::validate`] can say what
-//! is wrong with them; reading them never fails, and showing them shows nothing. The SDK hands parameters over as a
-//! `Value`, so that of a key that stands twice only the last is left: that it stood twice cannot be told here.
+//! The SDK's own types parse the list of servers before a handler runs: errors are lost, or reported with all values
+//! of the request. These types keep the parameters as JSON, so that [`mcp_acp::validate`] can report the errors.
+//! Parsing them never fails, and `Debug` prints no values. The SDK provides parameters as a `Value`, so duplicate
+//! keys cannot be detected here.
 
 use agent_client_protocol::{Error, JsonRpcMessage, JsonRpcRequest, UntypedMessage, v1::schema};
 use mcp_acp::{AcpVersion, Capabilities, Policy, SessionMethod, SessionRequest, ValidatedRequest};
@@ -13,18 +13,18 @@ use serde_json::Value;
 use crate::SessionSetupError;
 use crate::folder::{check_folder, validate_request};
 
-/// A request that sets a session up, with the response of its version.
+/// A request that sets up a session, with its response type.
 pub trait TypedSessionRequest: JsonRpcRequest + Sync {
-    /// The version of the connections that it is for.
+    /// The protocol version.
     const VERSION: AcpVersion;
-    /// What it asks for.
+    /// The method.
     const METHOD: SessionMethod;
 
-    /// The parameters as they were sent.
+    /// Returns the raw request.
     fn session_request(&self) -> &SessionRequest;
 
-    /// Holds it against what the agent has advertised. Its folders are looked at, on another thread and no longer than
-    /// 10 s, so that a disk that hangs holds up nothing else: that is [`SessionSetupError::FolderCheckTimeout`].
+    /// Validates the request against the advertised capabilities. Its folders are checked on another thread for at
+    /// most 10 s, so a hanging disk blocks nothing else: that is [`SessionSetupError::FolderCheckTimeout`].
     ///
     /// # Panics
     ///
@@ -43,10 +43,10 @@ pub trait TypedSessionRequest: JsonRpcRequest + Sync {
         )
     }
 
-    /// The session that it is about; `None` for `session/new`, whatever else it says, and where the request names none.
+    /// Returns the session id; `None` for `session/new`, and if the request has none.
     ///
-    /// For `session/fork` it is the session that is forked, which goes on: the servers are those of a new one, and must
-    /// not take the place of its own.
+    /// For `session/fork` this is the forked session, which continues: the servers belong to the new session and must
+    /// not replace those of the forked one.
     fn session_id(&self) -> Option<String> {
         match Self::METHOD {
             SessionMethod::New => return None,
@@ -162,7 +162,7 @@ fn read(wanted: SessionMethod, method: &str, params: &Value) -> Result<SessionRe
     if method != wanted.as_str() {
         return Err(Error::method_not_found());
     }
-    // The SDK says null where a message has no parameters.
+    // The SDK represents missing parameters as null.
     let params = match params {
         Value::Null => RawJson::empty_object(),
         params => RawJson::from_value(params).expect("what was read from JSON is JSON"),
@@ -174,7 +174,7 @@ fn value(json: &RawJson) -> Value {
     json.read().expect("a raw JSON is JSON")
 }
 
-/// An error of ours as the SDK's handlers answer it.
+/// Converts an error for the SDK's handlers.
 pub(crate) fn sdk_error(error: &RpcError) -> Error {
     let number =
         i32::try_from(error.code).unwrap_or(i32::from(agent_client_protocol::ErrorCode::INTERNAL_ERROR));

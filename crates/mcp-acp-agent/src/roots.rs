@@ -1,6 +1,6 @@
-//! The places in which a session's servers may work: its folder, and those besides.
+//! The roots of a session's servers: its folder, and the additional ones.
 //!
-//! A session's folders do not change while it has this set of servers: another request brings another set.
+//! The roots are constant for one set of servers; another request creates another set.
 
 use std::path::Path;
 
@@ -10,12 +10,12 @@ use mcp_model::RpcError;
 use mcp_transport::{Root, Roots};
 use url::Url;
 
-/// The folders of one session.
+/// The roots of one session.
 pub(crate) struct SessionRoots(Vec<Root>);
 
 impl SessionRoots {
-    /// Its `cwd` first, then its `additionalDirectories` in their order, each once. A path that is none of this system's
-    /// is left out: it is no place here.
+    /// Returns `cwd`, then `additionalDirectories` in order, without duplicates. Paths of another operating system
+    /// are omitted.
     pub(crate) fn of(session: &ValidatedRequest) -> SessionRoots {
         let mut res: Vec<Root> = Vec::new();
         for path in std::iter::once(&session.cwd).chain(&session.additional_directories) {
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folders_of_a_session_are_roots_in_their_order() {
+    fn session_folders_are_roots_in_order() {
         check("/", &[], &["file:/// -"]);
         check(
             "/desk/a b#c",

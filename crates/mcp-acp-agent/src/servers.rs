@@ -1,6 +1,6 @@
-//! From the servers that a session may have to those that a host is to run.
+//! Conversion of a session's servers into a host's servers.
 //!
-//! What is kept of each beside is what its failures are told with: its program, and its secrets, which are taken out.
+//! Each server's program and secrets are kept, for its error messages.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,35 +15,34 @@ use mcp_model::{
 use mcp_transport::secret_parts;
 use serde::Deserialize;
 
-/// A server of a session, as its status needs it.
+/// A server's data for its status and errors.
 #[derive(Clone)]
 pub(crate) struct ServerDescription {
     pub(crate) name: String,
     pub(crate) transport: AcpTransport,
-    /// The program of a child.
+    /// The program, if it is a child process.
     pub(crate) command: Option<String>,
-    /// The values of its arguments, variables and headers.
+    /// Values of arguments, variables and headers, for redaction.
     pub(crate) secrets: Vec<Secret>,
 }
 
-/// What a session asks for.
+/// The servers of a session.
 pub(crate) struct SessionServers {
-    /// In the order of its list.
+    /// In the order of the request.
     pub(crate) descriptions: Vec<ServerDescription>,
     pub(crate) wanted: DesiredServers,
-    /// Those that are reached through the ACP connection: their ids on it, by their names.
+    /// Server ids on the ACP connection, by server name.
     pub(crate) over_acp: HashMap<String, String>,
 }
 
-/// Whether there is an ACP connection to reach servers through.
+/// Whether servers over the ACP connection are supported.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OverAcpSupport {
     Available,
     Unavailable,
 }
 
-/// Puts the servers of a request in the words of a host. The values of ACP are literal, so that nothing of our
-/// environment is put in.
+/// Converts the servers of a request. Values in ACP are literal: no environment variable is substituted.
 pub(crate) fn session_servers(
     validated: &ValidatedRequest,
     limits: &Limits,
@@ -97,7 +96,7 @@ pub(crate) fn session_servers(
 fn resolve_server(spec: &ServerSpec, limits: &Limits, cwd: &str) -> Result<ResolvedServer, HostError> {
     let mut spec = spec.clone();
     spec.limits = limits.clone();
-    // The session is the owner, and it has a host of its own: there is nobody to share with.
+    // The session's host has no other user, so sharing has no meaning.
     spec.sharing = Sharing::Shared;
     if let TransportSpec::Stdio(stdio) = &mut spec.transport {
         stdio.cwd.get_or_insert_with(|| cwd.to_owned());
@@ -115,7 +114,7 @@ fn resolve_server(spec: &ServerSpec, limits: &Limits, cwd: &str) -> Result<Resol
     })
 }
 
-/// A server that the client has itself. A host knows no such endpoint: what stands in its place is never dialled.
+/// Converts a server that the client provides. A host has no such endpoint; the placeholder is never dialed.
 fn resolve_over_acp(
     name: &str,
     entry: &Passthrough,
@@ -173,7 +172,7 @@ fn describe(endpoint: &Endpoint, described: &mut ServerDescription) {
         }
         Endpoint::Sse(it) | Endpoint::WebSocket(it) | Endpoint::Http(it) => {
             described.secrets.extend(it.headers.iter().flat_map(|(_, value)| secret_parts(value)));
-            // The label of a URL does without them; what a server says may not.
+            // The label of a URL omits these, but messages of a server may contain them.
             described.secrets.extend(it.url.password().map(Secret::from));
             described.secrets.extend(it.url.query().map(Secret::from));
         }

@@ -1,7 +1,7 @@
-//! The MCP servers of one session: started beside each other, its own, and gone with it.
+//! The MCP servers of one session.
 //!
-//! Each session has a host of its own, so that no tool, process or name of one is seen by another. Whatever drops this,
-//! or the making of it, ends what was begun: that is how a cancelled request leaves nothing.
+//! Each session has its own host, so sessions share no tool, process or name. Dropping the session, or the future
+//! that connects it, ends everything that was started; a cancelled request leaves nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,15 +23,15 @@ use crate::{
 
 /// The servers of a session.
 ///
-/// All methods may be called at once from many tasks. Dropping it ends everything that it runs, process groups
-/// included, without waiting for that; [`SessionMcp::close`] waits.
+/// All methods may be called concurrently. Dropping it ends all servers and process groups without waiting;
+/// [`SessionMcp::close`] waits.
 pub struct SessionMcp {
     host: Host,
     board: Arc<StatusBoard>,
     reports: Vec<RequestWarning>,
 }
 
-/// Servers that are on their way. Dropping it ends them.
+/// Servers that are not connected yet. Dropping it ends them.
 pub struct PendingSession {
     session: SessionMcp,
     wanted: mcp_host::DesiredServers,
@@ -41,12 +41,12 @@ pub struct PendingSession {
 }
 
 impl SessionMcp {
-    /// Connects the servers of a request beside each other, and returns when each is there or has failed, or their time
-    /// is over (ACPX-05, ACPX-13). A server that stalls costs its own limit.
+    /// Connects the servers of a request concurrently. Returns when each is connected or has failed, or when the
+    /// total timeout expires (ACPX-05, ACPX-13). A hanging server uses only its own timeout.
     ///
-    /// Fails where more servers are asked for than there may be ([`ConnectOptions::most_servers`]), before any is started,
-    /// and as soon as a server has failed that is required; what was started is closed before that is told. Dropping
-    /// the future ends what was begun.
+    /// Fails if the request has more than [`ConnectOptions::max_servers`] servers, before any is started, and as soon
+    /// as a required server has failed, after closing those that were started. Dropping the future ends what was
+    /// started.
     ///
     /// # Panics
     ///
@@ -58,8 +58,8 @@ impl SessionMcp {
         SessionMcp::prepare(validated, options).connect().await
     }
 
-    /// The same in two steps, for whoever wants to show how it goes ([`PendingSession::status_stream`]). Nothing is started
-    /// before [`PendingSession::connect`].
+    /// Prepares the servers without starting any, so that a caller can observe the progress
+    /// ([`PendingSession::status_stream`]). [`PendingSession::connect`] starts them.
     ///
     /// # Panics
     ///
@@ -110,61 +110,60 @@ impl SessionMcp {
         PendingSession { session, wanted, required, whole, most_servers }
     }
 
-    /// Every server as it is now, in the order of the session's list.
+    /// Returns the current state of every server, in the order of the request.
     pub fn statuses(&self) -> Vec<ServerStatus> {
         self.board.statuses(&self.host.snapshot())
     }
 
-    /// Every server as it is, and as it comes to be.
+    /// Returns a stream of the current states and their changes.
     pub fn status_stream(&self) -> StatusStream {
         StatusStream::new(Arc::clone(&self.board), self.host.subscribe())
     }
 
-    /// What was to be known about the request, with what became of entries that were dropped.
+    /// Returns the warnings about the request, including dropped entries.
     pub fn warnings(&self) -> &[RequestWarning] {
         &self.reports
     }
 
-    /// What the response's `_meta` may say of it: `{"mcpServers": [status…], "mcpReports": [report…]}`.
+    /// Returns the content for a response's `_meta`: `{"mcpServers": [status…], "mcpReports": [warning…]}`.
     pub fn to_meta(&self) -> Map<String, Value> {
         response_meta(&self.statuses(), &self.reports)
     }
 
-    /// The tools that a model may be shown now, in the order of the session's list, under names that every provider
-    /// takes.
+    /// Returns the current tools, in the order of the request, under names that every provider accepts.
     pub fn tools(&self) -> Vec<ExposedTool> {
         self.catalog().tools().to_vec()
     }
 
-    /// The same with prompts and resources, as they are now.
+    /// Returns the current catalog.
     pub fn catalog(&self) -> Arc<Catalog> {
         Arc::clone(&self.host.snapshot().catalog)
     }
 
-    /// Calls a tool. Whatever goes wrong is in the result. Dropping the future cancels the call at its server.
+    /// Calls a tool. Errors are part of the result. Dropping the future cancels the call.
     pub async fn call(&self, call: ToolCall) -> CallResult {
         self.host.call(call).await
     }
 
-    /// Keeps the tools as they are, for one turn of a model.
+    /// Pins the current tools, for one turn of a model.
     pub fn pin(&self) -> PinnedGeneration {
         self.host.pin()
     }
 
-    /// Ends the session's servers with their process groups, and returns when nothing is left. May be called again, and
-    /// by many at once. Cancel-safe: what was begun goes on as long as this value is there.
+    /// Ends the servers with their process groups, and returns when none is left. May be called repeatedly and
+    /// concurrently. Cancel-safe: the shutdown continues while this value exists.
     pub async fn close(&self) {
         self.host.shutdown().await;
     }
 }
 
 impl PendingSession {
-    /// Every server as it is, and as it comes to be.
+    /// Returns a stream of the current states and their changes.
     pub fn changes(&self) -> StatusStream {
         self.session.status_stream()
     }
 
-    /// Connects them; see [`SessionMcp::connect`].
+    /// Starts and connects the servers; see [`SessionMcp::connect`].
     pub async fn connect(self) -> Result<SessionMcp, SessionSetupError> {
         let PendingSession { session, wanted, required, whole, most_servers } = self;
         let asked = session.board.described.len();
@@ -174,10 +173,10 @@ impl PendingSession {
         let mut published = session.host.subscribe();
         let settling = async {
             session.host.apply(wanted).await;
-            // Fails when the host is gone, which is an end of waiting as well.
+            // An error means that the host is gone, which also ends the wait.
             let _ = published.wait_for(|it| session.board.is_settled(it, &required)).await;
         };
-        // Whether all are settled or the time is over: what holds then is what counts.
+        // After a timeout, the current state counts.
         let _ = tokio::time::timeout(whole, settling).await;
         let failures = session.missing_required(&required, whole);
         if failures.is_empty() {
@@ -189,9 +188,9 @@ impl PendingSession {
 }
 
 impl SessionMcp {
-    /// The servers that are required and not there.
+    /// Returns the errors of required servers that are not connected.
     ///
-    /// One that is still on its way when another has failed is not among them, unless its time is over.
+    /// If another server has failed, connecting servers are omitted until their timeout.
     fn missing_required(&self, required: &RequiredServers, whole: Duration) -> Vec<ServerStartError> {
         let statuses = self.statuses();
         let failed = statuses

@@ -1,8 +1,9 @@
-//! Which session has which servers. A session has one set: another one takes its place, and the former is closed.
+//! The registry of sessions and their servers. A session has one set of servers; a new set replaces and closes the
+//! previous one.
 //!
-//! There is room for so many sets and no more, those that are being connected included: a client that asks for sessions
-//! without end is refused before anything is started for it. A place is one of its session as it is now: when the
-//! session is closed meanwhile, what was connected for it is closed as well.
+//! The number of sets is bounded, including those that are being connected: excess requests are refused before
+//! anything starts. A slot belongs to a session until it is closed; servers that were connected for a session that
+//! was closed meanwhile are closed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -12,12 +13,12 @@ use tokio::task::JoinSet;
 
 use crate::{SessionMcp, SessionSetupError};
 
-/// How many sets there is room for, unless said otherwise.
+/// The default capacity.
 const DEFAULT_CAPACITY: usize = 64;
 
-/// The sessions of an agent, or of one connection, by their ids.
+/// The sessions of an agent or a connection, by id.
 ///
-/// Dropping it ends the servers of all of them, unless somebody else holds a set.
+/// Dropping it ends the servers of all sessions, unless their sets are also held elsewhere.
 pub struct SessionRegistry {
     state: Mutex<RegistryState>,
     slots: Arc<Semaphore>,
@@ -27,17 +28,18 @@ pub struct SessionRegistry {
 #[derive(Default)]
 struct RegistryState {
     servers: HashMap<String, (Arc<SessionMcp>, SessionSlot)>,
-    /// The generation of each session that has a place; closing a session forgets it. As many live as there are places.
+    /// The generation of each session with a slot; removed when the session is closed. Bounded by the number of
+    /// slots.
     generations: HashMap<String, Weak<Generation>>,
-    /// The sets that are being closed. They hold their places until they are.
+    /// Sets that are being closed. They keep their slots until then.
     closing: JoinSet<()>,
 }
 
-/// What a session is from one closing to the next. Two are the same when they are one value.
+/// The identity of a session between two closings; compared by address.
 #[derive(Debug)]
 struct Generation;
 
-/// Room for one set of servers of one session, held from before they are connected. Dropping it gives it back.
+/// A reserved slot for one set of servers. Dropping it releases the slot.
 #[derive(Debug)]
 pub struct SessionSlot {
     session: String,
@@ -46,35 +48,36 @@ pub struct SessionSlot {
     permit: OwnedSemaphorePermit,
 }
 
-/// A session has other servers than before.
+/// The result of installing a set of servers.
 pub struct ReplacedServers {
-    /// Those that it has now.
+    /// The new servers.
     pub servers: Arc<SessionMcp>,
-    /// Those that it had. They are being closed, whether anybody waits for [`SessionMcp::close`] or not.
+    /// The previous servers. They are being closed, whether or not [`SessionMcp::close`] is awaited.
     pub previous: Option<Arc<SessionMcp>>,
 }
 
 impl Default for SessionRegistry {
-    /// Room for 64.
+    /// Creates a registry with capacity 64.
     fn default() -> SessionRegistry {
         SessionRegistry::with_capacity(DEFAULT_CAPACITY)
     }
 }
 
 impl SessionRegistry {
-    /// None yet, and room for 64.
+    /// Creates an empty registry with capacity 64.
     pub fn new() -> SessionRegistry {
         SessionRegistry::default()
     }
 
-    /// None yet, and room for so many sets of servers.
+    /// Creates an empty registry with this capacity.
     pub fn with_capacity(most: usize) -> SessionRegistry {
         let most = most.min(Semaphore::MAX_PERMITS);
         SessionRegistry { state: Mutex::default(), slots: Arc::new(Semaphore::new(most)), capacity: most }
     }
 
-    /// Takes room for a set of this session, before it is connected. Fails where there is none, which is
-    /// [`SessionSetupError::TooManySessions`]. A set that will take the place of another needs room beside it until that is closed.
+    /// Reserves a slot for a session's servers before they are connected. Fails with
+    /// [`SessionSetupError::TooManySessions`] if none is free. A replacement needs a second slot until the previous
+    /// set is closed.
     pub fn reserve(&self, session: impl Into<String>) -> Result<SessionSlot, SessionSetupError> {
         let session = session.into();
         let permit = Arc::clone(&self.slots).try_acquire_owned();
@@ -90,12 +93,12 @@ impl SessionRegistry {
         Ok(SessionSlot { session, generation, permit })
     }
 
-    /// These are the servers of the place's session from now on; those that it had are closed (ACPX-10), by a task of
-    /// this value, so that whoever answers a request need not wait for that. Fails with [`SessionSetupError::Closed`] where the
-    /// session was closed since the place was taken; then these are closed.
+    /// Installs the servers of the slot's session. The previous ones are closed (ACPX-10) by a task of the registry,
+    /// so the caller need not wait. Fails with [`SessionSetupError::Closed`] if the session was closed since the
+    /// reservation; then `servers` are closed.
     ///
-    /// For `session/load` and `session/resume` this comes after the new ones are connected: a request that fails, or is
-    /// cancelled, leaves the session as it was. It is one step: a request is cancelled before it, or has succeeded.
+    /// For `session/load` and `session/resume`, call this after the new servers are connected: a failed or cancelled
+    /// request leaves the session unchanged. The installation is atomic.
     ///
     /// # Panics
     ///
@@ -117,13 +120,13 @@ impl SessionRegistry {
         Ok(ReplacedServers { servers, previous: former })
     }
 
-    /// The servers of a session.
+    /// Returns the servers of a session.
     pub fn get(&self, session: &str) -> Option<Arc<SessionMcp>> {
         self.lock().servers.get(session).map(|it| Arc::clone(&it.0))
     }
 
-    /// Closes a session: it has no servers any more, and what is being connected for it will not be put. Those that it
-    /// had are being closed; [`SessionMcp::close`] waits for that. `None` where it had none.
+    /// Removes a session. Its servers are being closed ([`SessionMcp::close`] waits for that), and servers that are
+    /// being connected for it cannot be installed. `None` if it had no servers.
     ///
     /// # Panics
     ///
@@ -135,7 +138,7 @@ impl SessionRegistry {
         Some(open.close_in_background(former))
     }
 
-    /// The same, and returns when nothing is left of them. False where there is no such session. Cancel-safe.
+    /// Removes a session and waits until its servers are closed. False if there is no such session. Cancel-safe.
     pub async fn close(&self, session: &str) -> bool {
         let former = self.remove(session);
         match former {
@@ -147,8 +150,7 @@ impl SessionRegistry {
         }
     }
 
-    /// Ends the servers of all sessions beside each other, and returns when nothing is left, of those that were being
-    /// closed included.
+    /// Closes all sessions concurrently and waits, including those that were already being closed.
     pub async fn close_all(&self) {
         let mut parting = {
             let mut open = self.lock();
@@ -163,15 +165,15 @@ impl SessionRegistry {
     }
 
     fn lock(&self) -> MutexGuard<'_, RegistryState> {
-        // A panic elsewhere leaves the maps whole: each change is one call.
+        // A panic cannot leave the maps inconsistent: each change is one call.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl RegistryState {
-    /// Has a set closed, which keeps its place until then.
+    /// Closes a set in the background. It keeps its slot until then.
     fn close_in_background(&mut self, (servers, place): (Arc<SessionMcp>, SessionSlot)) -> Arc<SessionMcp> {
-        // Those that are done are not kept.
+        // Reaps finished tasks.
         while self.closing.try_join_next().is_some() {}
         let closing = Arc::clone(&servers);
         self.closing.spawn(async move {

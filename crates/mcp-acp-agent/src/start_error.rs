@@ -1,6 +1,6 @@
-//! What was seen of a server that is not there, in the words of ACP (ACPX-03, ACPX-04).
+//! Conversion of a host's connection errors into ACP's start errors (ACPX-03, ACPX-04).
 //!
-//! A pure translation: a connection's error says what happened, and where there is none, a host's failure does.
+//! Pure. A connection error has the evidence; without one, the host's error is used.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use mcp_transport::{ConnectError, Disconnect, DisconnectReason, RequestError, St
 
 use crate::servers::ServerDescription;
 
-/// A connection that did not come about, kept until its server's status is asked for.
+/// A recorded connection error, for the server's status.
 #[derive(Clone)]
 pub(crate) struct RecordedConnectError {
     pub(crate) failure: mcp_host::HostError,
@@ -25,7 +25,7 @@ impl RecordedConnectError {
     }
 }
 
-/// Why a server is not there. `seen` is its last connection that did not come about, which may be an older one.
+/// Returns why a server is not connected. `seen` is its last recorded connection error, which may be older.
 pub(crate) fn start_error(
     server: &ServerDescription,
     failure: &mcp_host::HostError,
@@ -42,7 +42,7 @@ pub(crate) fn start_error(
     acp_failure(server, kind)
 }
 
-/// One that has not answered when all of them should have.
+/// The error of a server that has not connected within the total timeout.
 pub(crate) fn startup_timeout(server: &ServerDescription, limit: Duration) -> ServerStartError {
     acp_failure(server, ServerStartErrorKind::TimedOut { limit, stderr: String::new() })
 }
@@ -71,7 +71,7 @@ fn error_kind(error: &ConnectError, server: &ServerDescription) -> ServerStartEr
             expected: ProtocolVersion::LATEST.as_str().to_owned(),
             actual: offered.clone(),
         },
-        // `ConnectError` may grow; what it says is told as it is.
+        // `ConnectError` is non-exhaustive; other variants use their message.
         other => ServerStartErrorKind::ConnectionFailed { error: other.to_string() },
     }
 }
@@ -96,7 +96,7 @@ fn end_kind(ended: &Arc<Disconnect>, server: &ServerDescription) -> ServerStartE
     }
 }
 
-/// The number of an exit that is told in words; a signal has none.
+/// Parses an exit code from its text; a signal has none.
 fn exit_code(words: &str) -> Option<i32> {
     words.strip_prefix("exit status ")?.parse().ok()
 }

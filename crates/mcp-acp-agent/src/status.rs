@@ -1,6 +1,6 @@
-//! How the servers of a session are, as data and as a stream.
+//! The states of a session's servers, as data and as a stream.
 //!
-//! A stream never holds a server up: who is slow sees the latest of each, and nothing waits for him.
+//! A slow reader of a stream sees only the latest state, and delays nothing.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,37 +18,36 @@ use crate::RequiredServers;
 use crate::servers::ServerDescription;
 use crate::start_error::{self, RecordedConnectError};
 
-/// One server of a session (ACPX-14).
+/// The status of one server (ACPX-14).
 ///
-/// Serialised it is `{"name", "transport", "status", "tools"}`, and `"error"` with code, message and data where it has
-/// failed.
+/// Serializes as `{"name", "transport", "status", "tools"}`, and `"error"` with code, message and data if it failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerStatus {
-    /// Its name, as the client gave it.
+    /// The client's name for it.
     pub name: String,
-    /// How it is reached.
+    /// The transport.
     pub transport: AcpTransport,
-    /// How it is.
+    /// The state.
     pub state: ConnectionState,
-    /// How many of its tools are shown.
+    /// The number of its exposed tools.
     pub tools: usize,
 }
 
-/// How a server of a session is.
+/// The state of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConnectionState {
-    /// It is being started, or reached.
+    /// Starting or connecting.
     Connecting,
-    /// It can be called.
+    /// Ready for calls.
     Connected,
-    /// It is not there. It may be tried again, and be [`ConnectionState::Connected`] later.
+    /// Failed. It may be retried and become [`ConnectionState::Connected`].
     Failed(ServerStartError),
-    /// Its session is over, or it was switched off.
+    /// Its session is closed, or it was disabled.
     Closed,
 }
 
 impl ConnectionState {
-    /// `connecting`, `connected`, `failed` or `closed`.
+    /// Returns `connecting`, `connected`, `failed` or `closed`.
     pub fn as_str(&self) -> &'static str {
         match self {
             ConnectionState::Connecting => "connecting",
@@ -74,20 +73,20 @@ impl Serialize for ServerStatus {
     }
 }
 
-/// The servers of one session, and what was seen of them.
+/// The servers of one session and their recorded errors.
 pub(crate) struct StatusBoard {
     pub(crate) described: Vec<ServerDescription>,
     pub(crate) limit: Duration,
     pub(crate) connect_errors: Arc<ConnectErrors>,
 }
 
-/// The last connection of each server that did not come about, by its name.
+/// The last connection error of each server, by name.
 #[derive(Default)]
 pub(crate) struct ConnectErrors(Mutex<HashMap<String, RecordedConnectError>>);
 
 impl ConnectErrors {
     pub(crate) fn insert(&self, server: &str, seen: RecordedConnectError) {
-        // A panic elsewhere leaves the map whole: each entry is put in at once.
+        // A panic cannot leave the map inconsistent: each change is one call.
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(server.to_owned(), seen);
     }
 
@@ -97,7 +96,7 @@ impl ConnectErrors {
 }
 
 impl StatusBoard {
-    /// Every server, in the order of the session's list.
+    /// Returns every status, in the order of the request.
     pub(crate) fn statuses(&self, published: &HostSnapshot) -> Vec<ServerStatus> {
         let mut tools: HashMap<&str, usize> = HashMap::new();
         for tool in published.catalog.tools() {
@@ -126,20 +125,20 @@ impl StatusBoard {
         }
     }
 
-    /// Is there nothing left to wait for: is every server settled, or one gone that is required?
+    /// Returns whether all servers are settled, or a required one has failed.
     pub(crate) fn is_settled(&self, published: &HostSnapshot, required: &RequiredServers) -> bool {
         let progress = |it: &mcp_host::ServerStatus| ConnectProgress::of(Some(it));
         let lost = published
             .servers
             .iter()
             .any(|it| progress(it) == ConnectProgress::Failed && required.contains(&it.id));
-        // What is published may be older than the wish.
+        // The snapshot may be older than the request.
         let known = published.servers.len() >= self.described.len();
         lost || known && published.servers.iter().all(|it| progress(it) != ConnectProgress::Connecting)
     }
 }
 
-/// How far a server is, without the words for it.
+/// The progress of a server, without its error.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ConnectProgress {
     Connecting,
@@ -149,7 +148,7 @@ enum ConnectProgress {
 }
 
 impl ConnectProgress {
-    /// A server that is not published yet is wanted, and what is published is older than the wish.
+    /// A server that is missing in the snapshot is connecting: the snapshot is older than the request.
     fn of(status: Option<&mcp_host::ServerStatus>) -> ConnectProgress {
         match status.map(|it| it.state) {
             None | Some(ServerState::Starting) => ConnectProgress::Connecting,
@@ -160,8 +159,7 @@ impl ConnectProgress {
     }
 }
 
-/// The servers of a session as they change: every one as it is, then each that is another than before. Ends with the
-/// session.
+/// A stream of the servers of a session: the current statuses, then each change. Ends with the session.
 pub struct StatusStream {
     board: Arc<StatusBoard>,
     published: watch::Receiver<Arc<HostSnapshot>>,
@@ -178,7 +176,8 @@ impl StatusStream {
         StatusStream { board, published, reported: Vec::new(), queued: VecDeque::new(), started: false }
     }
 
-    /// The next server that is another than before; `None` when the session is over and all was told. Cancel-safe.
+    /// Returns the next changed status; `None` after the session has ended and all changes were returned.
+    /// Cancel-safe.
     pub async fn next(&mut self) -> Option<ServerStatus> {
         loop {
             if let Some(status) = self.queued.pop_front() {
@@ -194,15 +193,15 @@ impl StatusStream {
         }
     }
 
-    /// The same as a stream.
+    /// Converts to a [`Stream`](futures_util::Stream).
     pub fn stream(self) -> futures_util::stream::BoxStream<'static, ServerStatus> {
         let next = |mut it: StatusStream| async move { it.next().await.map(|status| (status, it)) };
         Box::pin(futures_util::stream::unfold(self, next))
     }
 }
 
-/// What a response's `_meta` may say of a session's servers: `{"mcpServers": [status…], "mcpReports": [report…]}`, the
-/// reports only where there are some.
+/// Returns the content for a response's `_meta`: `{"mcpServers": [status…], "mcpReports": [warning…]}`, the latter
+/// only if there are some.
 pub(crate) fn response_meta(statuses: &[ServerStatus], reports: &[RequestWarning]) -> Map<String, Value> {
     let mut res = Map::new();
     res.insert("mcpServers".to_owned(), json!(statuses));

@@ -1,4 +1,4 @@
-//! `mcp/message`, and what is inside it. Pure.
+//! `mcp/message` and its content. Pure.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 const METHOD: &str = "mcp/message";
 
-/// One MCP message on its way through ACP. `Debug` shows its method: its parameters may be secret.
+/// One MCP message inside ACP. `Debug` prints only its method, because parameters may be secret.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Message {
@@ -44,7 +44,7 @@ impl JsonRpcMessage for Message {
         if method != METHOD {
             return Err(Error::method_not_found());
         }
-        // What is wrong with it is not repeated: it may be secret.
+        // The error is not repeated: it may contain secrets.
         Message::deserialize(params).map_err(|_| Error::invalid_params())
     }
 }
@@ -56,7 +56,7 @@ impl JsonRpcRequest for Message {
 impl JsonRpcNotification for Message {}
 
 impl Message {
-    /// The notification inside, as a frame of MCP.
+    /// Returns the notification as an MCP frame.
     pub(super) fn notification(&self) -> Bytes {
         let mut frame = json!({ "jsonrpc": "2.0", "method": self.method });
         if let Some(params) = &self.params {
@@ -66,7 +66,7 @@ impl Message {
     }
 }
 
-/// The parameters of one of our own requests. Fails where the frame is none, which is a defect.
+/// Reads the parameters of our own request. Fails if the frame is not a request, which is a bug.
 pub(super) fn params(frame: &[u8]) -> Result<Option<Map<String, Value>>, serde_json::Error> {
     #[derive(Deserialize)]
     struct Frame {
@@ -75,7 +75,7 @@ pub(super) fn params(frame: &[u8]) -> Result<Option<Map<String, Value>>, serde_j
     Ok(serde_json::from_slice::<Frame>(frame)?.params)
 }
 
-/// The answer inside a response, as a frame of MCP: its result, or else its error.
+/// Returns the response as an MCP frame: its result or its error.
 pub(super) fn response_frame(id: RequestId, response: Value, longest: usize) -> Result<Bytes, StreamError> {
     let Value::Object(mut response) = response else {
         return Err(lost_error("the client's answer is no object"));
@@ -95,7 +95,7 @@ pub(super) fn response_frame(id: RequestId, response: Value, longest: usize) -> 
     Ok(frame.into())
 }
 
-/// What an error of ACP itself says about the request: whether it may have run.
+/// Converts an error of ACP: whether the request may have run.
 pub(super) fn stream_error(error: &Error) -> StreamError {
     let number = i64::from(i32::from(error.code));
     let what = match number {
@@ -133,7 +133,7 @@ mod tests {
             Err(StreamError::Lost(fault)) => format!("lost: {fault}"),
             Err(other) => format!("{other:?}"),
         };
-        // The order of members depends on what else is built.
+        // The order of members depends on the features of the build.
         match serde_json::from_str::<Value>(&got) {
             Ok(got) => assert_eq!(got, serde_json::from_str::<Value>(want).unwrap()),
             Err(_) => assert_eq!(got, want),

@@ -1,8 +1,8 @@
-//! MCP through the ACP connection itself: servers that live in the client (ACPX-12).
+//! MCP over the ACP connection: servers that the client provides (ACPX-12).
 //!
-//! Each MCP request is one ACP request, `mcp/message`, from the agent to the client; what the server says while it works
-//! on one comes as notifications that name it. There is no other direction, and no session: only MCP's stateless era
-//! fits through.
+//! Each MCP request is one ACP request, `mcp/message`, from the agent to the client. The server's messages during a
+//! request are notifications that carry its id. There is no other direction and no session, so only MCP's stateless
+//! era is supported.
 
 mod message;
 mod transport;
@@ -21,13 +21,13 @@ use mcp_transport::{Epoch, FrameSink, RequestId, StreamId};
 use message::Message;
 use transport::OverAcpDialer;
 
-/// How many requests were made. Their ids must be no two alike on one connection, which every session of it has a wire of
-/// its own to: so they are none alike in the process.
+/// The number of the next request. Ids must be unique on a connection, which several sessions may use, so they are
+/// unique in the process.
 static NEXT_REQUEST_ID: AtomicU64 = AtomicU64::new(0);
 
-/// An ACP connection whose client has MCP servers. Clones are the same.
+/// An ACP connection whose client provides MCP servers. Clones share it.
 ///
-/// Hears the client's `mcp/message` notifications for as long as one of its clones is there.
+/// Receives the client's `mcp/message` notifications while a clone exists.
 #[derive(Clone)]
 pub struct OverAcp(Arc<OverAcpConnection>);
 
@@ -38,14 +38,14 @@ struct OverAcpConnection {
 }
 
 impl OverAcp {
-    /// Takes an agent's connection, of either version (`connection.into_raw()`). Fails where it is over.
+    /// Wraps an agent's connection, of either version (`connection.into_raw()`). Fails if it is closed.
     pub fn new(connection: ConnectionTo<Client>) -> Result<OverAcp, Error> {
         let routes = Arc::new(RequestRoutes::default());
         let hears = connection.add_dynamic_handler(NotificationHandler(Arc::clone(&routes)))?;
         Ok(OverAcp(Arc::new(OverAcpConnection { connection, routes, _hears: hears })))
     }
 
-    /// Reaches the servers of these names by their ids on the connection, and all others as `usual`.
+    /// Returns a dialer for the servers with these names, by their ids on the connection; others use `usual`.
     pub(crate) fn dialer(self, servers: HashMap<String, String>, usual: Dialer) -> Dialer {
         Arc::new(move |server, options| match servers.get(server.spec.id.as_str()) {
             Some(id) => Ok(Arc::new(OverAcpDialer {
@@ -64,7 +64,7 @@ impl fmt::Debug for OverAcp {
     }
 }
 
-/// Which request a notification belongs to, by the id that it carries.
+/// Routes notifications to requests by the id that they carry.
 #[derive(Default)]
 struct RequestRoutes {
     active: Mutex<HashMap<String, RequestRoute>>,
@@ -78,14 +78,14 @@ struct RequestRoute {
 }
 
 impl RequestRoutes {
-    /// Opens a way back for a request, which is closed when what is returned is dropped.
+    /// Registers a route, which is removed on drop of the return value.
     fn open(self: &Arc<RequestRoutes>, route: RequestRoute) -> ActiveRoute {
         let name = format!("mcp-{}", NEXT_REQUEST_ID.fetch_add(1, Ordering::Relaxed));
         self.lock().insert(name.clone(), route);
         ActiveRoute { routes: Arc::clone(self), name }
     }
 
-    /// Hands a notification to the request that it names. One that names none, or another server's, is nobody's.
+    /// Delivers a notification to its request. One without a request, or for another server, is dropped.
     fn deliver(&self, message: &Message) {
         let found = match self.lock().get(&message.request_id) {
             Some(it) if it.server_id == message.server_id => {
@@ -95,7 +95,7 @@ impl RequestRoutes {
         };
         match found {
             Some((inbox, id, epoch)) => {
-                // The pipe is the client's, and carries more than this: it is not for us to slow it.
+                // The connection carries other messages, too, so there is no backpressure here.
                 inbox.deliver(StreamId::Request(id, epoch), message.notification());
             }
             None => tracing::debug!("a message of MCP over ACP that belongs to no request"),
@@ -103,12 +103,12 @@ impl RequestRoutes {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, RequestRoute>> {
-        // A panic elsewhere leaves the map whole: each change is one call.
+        // A panic cannot leave the map inconsistent: each change is one call.
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A request that is under way.
+/// The route of an active request.
 struct ActiveRoute {
     routes: Arc<RequestRoutes>,
     name: String,
@@ -120,7 +120,7 @@ impl Drop for ActiveRoute {
     }
 }
 
-/// Hears what the client's servers say.
+/// Handles notifications of the client's servers.
 struct NotificationHandler(Arc<RequestRoutes>);
 
 impl HandleDispatchFrom<Client> for NotificationHandler {
@@ -136,7 +136,7 @@ impl HandleDispatchFrom<Client> for NotificationHandler {
                         self.0.deliver(&read);
                         Ok(Handled::Yes)
                     }
-                    // It may be another session's, which listens for itself.
+                    // It may belong to another session, which has its own handler.
                     Ok(_) | Err(_) => Ok(Handled::No { message, retry: false }),
                 }
             }

@@ -1,4 +1,4 @@
-//! A wire that writes nothing itself: each message becomes a request of the ACP connection.
+//! A transport that sends each message as a request of the ACP connection.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use serde_json::Value;
 use super::message::{Message, params, response_frame, stream_error};
 use super::{OverAcp, RequestRoute};
 
-/// A server of the client's.
+/// Dials a server that the client provides.
 pub(super) struct OverAcpDialer {
     pub(super) over: OverAcp,
     pub(super) server_id: String,
-    /// The largest answer that is taken, in bytes.
+    /// The maximum size of a response in bytes.
     pub(super) max_response_bytes: usize,
 }
 
@@ -39,7 +39,7 @@ impl Dial for OverAcpDialer {
     }
 
     fn redact(&self, text: &str) -> String {
-        // The client was given nothing that is secret.
+        // The client received no secrets.
         text.chars().filter(|it| !it.is_control()).take(1000).collect()
     }
 
@@ -56,11 +56,11 @@ struct OverAcpTransport {
     over: OverAcp,
     server_id: String,
     longest: usize,
-    /// How `server/discover` was refused.
+    /// The error of `server/discover`.
     refused: Option<RequestError>,
 }
 
-/// How a request ended.
+/// A finished request.
 struct FinishedRequest {
     id: RequestId,
     epoch: Epoch,
@@ -75,7 +75,7 @@ impl Transport for OverAcpTransport {
         let over = connection.terminated();
         tokio::pin!(over);
         let mut pending = FuturesUnordered::new();
-        // A request that is abandoned is dropped, which the SDK tells the client.
+        // Dropping a cancelled request makes the SDK notify the client.
         let mut abandons: HashMap<RequestId, AbortHandle> = HashMap::new();
         loop {
             tokio::select! {
@@ -108,8 +108,7 @@ impl Transport for OverAcpTransport {
 }
 
 impl OverAcpTransport {
-    /// Sends a request. What is none has no way to the client: the era that needs notifications and answers of ours is
-    /// not spoken here.
+    /// Sends a request. Other messages cannot be sent: the era that needs them is not supported.
     fn send(
         &self,
         inbox: &Arc<dyn FrameSink>,
@@ -171,7 +170,7 @@ impl OverAcpTransport {
         }
     }
 
-    /// Why the older era is not tried: the way the stateless one was refused says it best.
+    /// The error for the legacy era: the error of the stateless probe, if there is one.
     fn only_modern(&self) -> RequestError {
         self.refused.clone().unwrap_or_else(|| RequestError {
             status: None,
