@@ -122,6 +122,18 @@ impl From<&SessionSetupError> for RpcError {
 #[cfg(feature = "sdk")]
 impl From<SessionSetupError> for agent_client_protocol::Error {
     fn from(error: SessionSetupError) -> agent_client_protocol::Error {
-        crate::request::sdk_error(&RpcError::from(&error))
+        sdk_error(&RpcError::from(&error))
+    }
+}
+
+/// Converts an error for the SDK's handlers.
+#[cfg(feature = "sdk")]
+fn sdk_error(error: &RpcError) -> agent_client_protocol::Error {
+    let number =
+        i32::try_from(error.code).unwrap_or(i32::from(agent_client_protocol::ErrorCode::INTERNAL_ERROR));
+    let res = agent_client_protocol::Error::new(number, error.message.clone());
+    match &error.data {
+        Some(data) => res.data(data.read::<Value>().expect("raw JSON is JSON")),
+        None => res,
     }
 }

@@ -13,7 +13,7 @@ use mcp_acp::{
 };
 use tokio::sync::Semaphore;
 
-use crate::SessionSetupError;
+use crate::error::SessionSetupError;
 
 /// The timeout for the folders of one request, including the wait for a thread.
 const FOLDER_CHECK_TIMEOUT: Duration = Duration::from_secs(10);

@@ -30,7 +30,7 @@ pub struct ConnectOptions {
     pub dialer: Option<Dialer>,
     /// The ACP connection, for servers that the client provides. Without it those servers fail.
     #[cfg(feature = "mcp-over-acp")]
-    pub over_acp: Option<crate::OverAcp>,
+    pub over_acp: Option<crate::over_acp::OverAcp>,
 }
 
 impl Default for ConnectOptions {

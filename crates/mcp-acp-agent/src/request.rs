@@ -7,10 +7,10 @@
 
 use agent_client_protocol::{Error, JsonRpcMessage, JsonRpcRequest, UntypedMessage, v1::schema};
 use mcp_acp::{AcpVersion, Capabilities, Policy, SessionMethod, SessionRequest, ValidatedRequest};
-use mcp_model::{RawJson, RpcError};
+use mcp_model::RawJson;
 use serde_json::Value;
 
-use crate::SessionSetupError;
+use crate::error::SessionSetupError;
 use crate::folder::{check_folder, validate_request};
 
 /// A request that sets up a session, with its response type.
@@ -172,15 +172,4 @@ fn read(wanted: SessionMethod, method: &str, params: &Value) -> Result<SessionRe
 
 fn value(json: &RawJson) -> Value {
     json.read().expect("a raw JSON is JSON")
-}
-
-/// Converts an error for the SDK's handlers.
-pub(crate) fn sdk_error(error: &RpcError) -> Error {
-    let number =
-        i32::try_from(error.code).unwrap_or(i32::from(agent_client_protocol::ErrorCode::INTERNAL_ERROR));
-    let res = Error::new(number, error.message.clone());
-    match &error.data {
-        Some(data) => res.data(value(data)),
-        None => res,
-    }
 }

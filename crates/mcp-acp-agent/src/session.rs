@@ -12,14 +12,13 @@ use mcp_model::{CallResult, Limits};
 use mcp_registry::{Catalog, ExposedTool};
 use serde_json::{Map, Value};
 
+use crate::error::SessionSetupError;
+use crate::options::{ConnectOptions, FoldersAsRoots, RequiredServers};
 use crate::roots::SessionRoots;
 use crate::servers::{OverAcpSupport, SessionServers, session_servers};
 use crate::start_error::{self, RecordedConnectError};
 use crate::status::{ConnectErrors, StatusBoard, response_meta};
-use crate::{
-    ConnectOptions, ConnectionState, FoldersAsRoots, RequiredServers, ServerStatus, SessionSetupError,
-    StatusStream,
-};
+use crate::status::{ConnectionState, ServerStatus, StatusStream};
 
 /// The servers of a session.
 ///

@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-use crate::{SessionMcp, SessionSetupError};
+use crate::error::SessionSetupError;
+use crate::session::SessionMcp;
 
 /// The default capacity.
 const DEFAULT_CAPACITY: usize = 64;

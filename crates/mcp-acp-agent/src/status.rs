@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
-use crate::RequiredServers;
+use crate::options::RequiredServers;
 use crate::servers::ServerDescription;
 use crate::start_error::{self, RecordedConnectError};
 

@@ -9,7 +9,7 @@ use mcp_model::RawJson;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::{AcpTransport, AcpVersion};
+use crate::version::{AcpTransport, AcpVersion};
 
 /// The transports over which an agent supports MCP servers.
 ///

@@ -5,7 +5,7 @@
 use mcp_config::Diagnostic;
 use serde::Serialize;
 
-use crate::AcpTransport;
+use crate::version::AcpTransport;
 
 /// A diagnostic of a request: an error or a warning.
 ///

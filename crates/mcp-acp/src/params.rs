@@ -10,8 +10,10 @@ use mcp_config::acp::Tolerance;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::diagnostic::RequestDiagnostic;
 use crate::diagnostic::SERVERS_POINTER;
-use crate::{AgentProfile, FolderStatus, RequestDiagnostic, SessionRequest};
+use crate::policy::{AgentProfile, FolderStatus};
+use crate::request::SessionRequest;
 
 /// The maximum size of parameters that are read here. mcp-config rejects longer ones.
 const MAX_PARAMS_BYTES: usize = 1 << 20;

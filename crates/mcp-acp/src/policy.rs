@@ -4,7 +4,8 @@
 
 use mcp_config::acp::{Leniency, Tolerance};
 
-use crate::{AcpVersion, Capabilities};
+use crate::capabilities::Capabilities;
+use crate::version::AcpVersion;
 
 /// The strictness of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,8 @@ use mcp_model::RawJson;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{SessionMethod, SessionRequestError};
+use crate::request_error::SessionRequestError;
+use crate::version::SessionMethod;
 
 /// A method with its parameters.
 #[derive(Clone, PartialEq, Eq)]

@@ -8,7 +8,9 @@ use std::fmt;
 use mcp_model::{RawJson, RpcError};
 use serde::{Serialize, Serializer};
 
-use crate::{AcpTransport, AcpVersion, RequestDiagnostic, SessionMethod, code};
+use crate::code;
+use crate::diagnostic::RequestDiagnostic;
+use crate::version::{AcpTransport, AcpVersion, SessionMethod};
 
 /// The error of a refused request.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,10 +12,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::{
-    AcpTransport, AcpVersion, Capabilities, InvalidParams, ServerStartError, SessionMethod, SessionRequest,
-    SessionRequestError, SessionServer,
-};
+use crate::capabilities::Capabilities;
+use crate::request::SessionRequest;
+use crate::request_error::{InvalidParams, SessionRequestError};
+use crate::start_error::ServerStartError;
+use crate::validate::SessionServer;
+use crate::version::{AcpTransport, AcpVersion, SessionMethod};
 
 /// Converts through JSON. Both types are objects in which every field has a default.
 fn convert<To: DeserializeOwned>(json: &RawJson) -> To {

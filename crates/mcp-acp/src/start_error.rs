@@ -8,7 +8,8 @@ use std::time::Duration;
 use mcp_model::{RawJson, RpcError, Secret};
 use serde::Serialize;
 
-use crate::{AcpTransport, code};
+use crate::code;
+use crate::version::AcpTransport;
 
 /// The error of a server that failed to start (ACPX-03, ACPX-04).
 #[derive(Debug, Clone, PartialEq, Eq)]

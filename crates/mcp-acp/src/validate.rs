@@ -10,12 +10,13 @@ use mcp_config::{Code, Document, Reading, acp};
 use mcp_model::{Passthrough, ServerSpec, Severity};
 
 use crate::diagnostic::SERVERS_POINTER;
+use crate::diagnostic::{RequestDiagnostic, RequestWarning, WarningEffect};
 use crate::params::{ParamDiagnostics, RequestParams};
+use crate::policy::{AgentProfile, InvalidEntryPolicy};
+use crate::request::SessionRequest;
+use crate::request_error::{InvalidParams, SessionRequestError};
 use crate::request_error::{sanitize, unsupported_message};
-use crate::{
-    AcpTransport, AcpVersion, AgentProfile, InvalidEntryPolicy, InvalidParams, RequestDiagnostic,
-    RequestWarning, ServerSetEffect, SessionRequest, SessionRequestError, WarningEffect,
-};
+use crate::version::{AcpTransport, AcpVersion, ServerSetEffect};
 
 /// A valid request.
 #[derive(Debug, Clone)]

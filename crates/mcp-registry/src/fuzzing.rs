@@ -8,10 +8,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::catalog::catalog::Catalog;
-use crate::catalog::lists::{Builtins, ListKind, ServerEntry, ServerLists};
 use crate::filter::pattern::first_match;
 use crate::filter::rules::decide;
 use crate::filter::rules::{CompiledRules, Verdict};
+use crate::lists::{Builtins, ListKind, ServerEntry, ServerLists};
 use crate::lock::{Drift, DriftPolicy, JsonDigest, LockFile, ServerSnapshot};
 use crate::name::display::escape_name;
 use crate::name::exposed_name::{is_valid, shorten};

@@ -41,6 +41,7 @@ mod filter;
 #[doc(hidden)]
 pub mod fuzzing;
 mod hash;
+mod lists;
 mod lock;
 mod name;
 mod problem;
@@ -52,13 +53,13 @@ mod validate;
 pub use catalog::catalog::Catalog;
 pub use catalog::diff::{CatalogDiff, CatalogStep, ListDiff, ResourceKey};
 pub use catalog::generation::{ActiveProblem, Generation};
-pub use catalog::lists::{Builtins, ListKind, RejectedItem, ServerEntry, ServerLists};
 pub use catalog::lookup::ToolLookup;
 pub use catalog::name_owner::NameOwner;
 pub use catalog::server_slice::decide_all;
 pub use catalog::view::{CatalogView, Selection, ViewFilter};
 pub use filter::rules::{CompiledRules, Decision, RuleKind, RuleStep, Verdict, decide};
 pub use hash::CatalogHash;
+pub use lists::{Builtins, ListKind, RejectedItem, ServerEntry, ServerLists};
 pub use lock::{
     DefinitionPart, Drift, DriftPolicy, Enforcement, IdentityPart, ItemChange, ItemDrift, ItemKind,
     ItemSnapshot, JsonDigest, LockFile, LockParseError, ServerIdentity, ServerSnapshot,

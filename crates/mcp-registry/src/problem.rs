@@ -9,9 +9,8 @@ use std::fmt;
 use mcp_model::{ServerId, Severity};
 use serde::{Serialize, Serializer};
 
-use crate::catalog::lists::ListKind;
-use crate::filter::rules::{Decision, Verdict};
-use crate::lock::NEVER_APPROVED;
+use crate::filter::rules::{Decision, NEVER_APPROVED, Verdict};
+use crate::lists::ListKind;
 use crate::name::display::escape_name;
 
 /// A condition that a user should know.

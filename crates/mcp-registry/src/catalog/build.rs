@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use mcp_model::ServerId;
 
-use crate::catalog::lists::{Builtins, ServerEntry};
 use crate::catalog::server_slice::{ServerSlice, ShownItem};
+use crate::lists::{Builtins, ServerEntry};
 use crate::lock::Drift;
 use crate::name::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
 use crate::name::exposed_name::ExposedName;

@@ -162,7 +162,7 @@ mod tests {
 
     use super::*;
     use crate::catalog::catalog::tests::{dominds, full};
-    use crate::catalog::lists::{Builtins, ServerEntry, ServerLists};
+    use crate::lists::{Builtins, ServerEntry, ServerLists};
 
     fn build(text: &str) -> Catalog {
         match text {

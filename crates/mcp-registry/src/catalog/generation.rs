@@ -92,7 +92,7 @@ mod tests {
 
     use super::*;
     use crate::catalog::catalog::tests::dominds;
-    use crate::catalog::lists::Builtins;
+    use crate::lists::Builtins;
 
     fn second(at: u64) -> SystemTime {
         UNIX_EPOCH + Duration::from_secs(at)

@@ -4,7 +4,6 @@ pub(crate) mod build;
 pub(crate) mod catalog;
 pub(crate) mod diff;
 pub(crate) mod generation;
-pub(crate) mod lists;
 pub(crate) mod lookup;
 pub(crate) mod name_owner;
 pub(crate) mod server_slice;

@@ -9,10 +9,10 @@ use std::sync::{Arc, OnceLock};
 
 use mcp_model::{RawJson, Rules, ServerId, Severity};
 
-use crate::catalog::lists::{Builtins, ListKind, RejectedItem, ServerEntry, ServerLists};
 use crate::filter::rules::{CompiledRules, transform};
 use crate::filter::rules::{Decision, Verdict};
 use crate::hash::{CatalogHash, Encoder};
+use crate::lists::{Builtins, ListKind, RejectedItem, ServerEntry, ServerLists};
 use crate::lock::{Drift, Enforcement, ItemKind};
 use crate::name::display::{quote, truncate};
 use crate::name::exposed_name::ExposedName;

@@ -94,7 +94,7 @@ mod tests {
 
     use super::*;
     use crate::catalog::catalog::tests::{dominds, full};
-    use crate::catalog::lists::Builtins;
+    use crate::lists::Builtins;
 
     /// `~` is inherit, `-` none, anything else patterns.
     fn selection(text: &str) -> Selection {

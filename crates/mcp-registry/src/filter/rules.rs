@@ -49,6 +49,9 @@ pub enum Verdict {
     NotApproved,
 }
 
+/// The rule of items of a server that was never approved.
+pub(crate) const NEVER_APPROVED: &str = "nothing of its server was ever approved";
+
 impl Verdict {
     /// `exposed`, `not_whitelisted`, `blacklisted`, `invalid_name`, `collision`, `malformed` or
     /// `not_approved`.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use mcp_model::{ServerId, Severity};
 
 use super::{DefinitionPart, ItemKind, ServerIdentity, ServerSnapshot};
-use crate::catalog::lists::ListKind;
+use crate::filter::rules::NEVER_APPROVED;
+use crate::lists::ListKind;
 use crate::name::display::{escape_name, truncate};
 use crate::problem::{Problem, ProblemKind};
 
@@ -69,9 +70,6 @@ pub struct Drift {
     gone: Vec<(ItemKind, String)>,
     about: Vec<IdentityPart>,
 }
-
-/// The reason for items of a server that was never approved.
-pub(crate) const NEVER_APPROVED: &str = "nothing of its server was ever approved";
 
 /// The maximum number of names in a message.
 const MAX_LISTED_NAMES: usize = 8;

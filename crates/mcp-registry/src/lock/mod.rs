@@ -16,10 +16,9 @@ use std::collections::BTreeMap;
 
 use mcp_model::ServerId;
 
-use crate::catalog::lists::ServerLists;
+use crate::lists::ServerLists;
 
 pub use digest::JsonDigest;
-pub(crate) use drift::NEVER_APPROVED;
 pub use drift::{Drift, DriftPolicy, Enforcement, IdentityPart, ItemChange, ItemDrift};
 pub use item_snapshot::{DefinitionPart, ItemKind, ItemSnapshot};
 pub use text::LockParseError;

@@ -6,8 +6,8 @@ use mcp_model::{RawJson, read_prompts, read_resources, read_tools};
 
 use super::*;
 use crate::catalog::catalog::Catalog;
-use crate::catalog::lists::{Builtins, ListKind, ServerEntry};
 use crate::filter::rules::Verdict;
+use crate::lists::{Builtins, ListKind, ServerEntry};
 
 fn json(text: &str) -> RawJson {
     RawJson::parse(text.to_owned().into()).unwrap()

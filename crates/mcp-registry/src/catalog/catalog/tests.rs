@@ -8,11 +8,11 @@ use mcp_model::{
 };
 
 use super::*;
-use crate::catalog::lists::{ListKind, RejectedItem, ServerLists};
 use crate::catalog::name_owner::NameOwner;
 use crate::catalog::server_slice::decide_all;
 use crate::filter::rules::Verdict;
 use crate::filter::rules::tests::rules;
+use crate::lists::{ListKind, RejectedItem, ServerLists};
 
 fn json(text: String) -> RawJson {
     RawJson::parse(text.into_bytes().into()).unwrap()

@@ -7,7 +7,7 @@ use mcp_model::{NameClass, NamePolicy, Rules, Transform};
 use serde::Serialize;
 
 use super::{CompiledRules, transform};
-use crate::catalog::lists::ListKind;
+use crate::lists::ListKind;
 use crate::name::display::quote;
 use crate::name::exposed_name::{is_valid, normalise, pattern_text, qualify, shorten, slug};
 

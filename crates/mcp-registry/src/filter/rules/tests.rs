@@ -3,7 +3,7 @@
 use mcp_model::{Filter, NameClass, NameLimit};
 
 use super::*;
-use crate::catalog::lists::ListKind;
+use crate::lists::ListKind;
 
 /// Reads `white=a,b black=c prefix=x_ replace=old_>new_ suffix=_y` in any order; transforms keep theirs.
 pub(crate) fn rules(naming: NamePolicy, text: &str) -> Rules {
