@@ -1,4 +1,4 @@
-//! What the two versions have in common: sessions, their servers, and the turns that can be cancelled.
+//! The part that both versions share: sessions, their servers, and cancellable turns.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -22,13 +22,13 @@ pub(crate) struct Agent {
     made: AtomicU64,
 }
 
-/// A session that has its servers.
+/// A session with connected servers.
 pub(crate) struct Begun {
     pub(crate) session: String,
     pub(crate) servers: Arc<SessionMcp>,
 }
 
-/// There is no such session. Both versions say it alike.
+/// The error for an unknown session, in both versions.
 pub(crate) fn unknown(session: &str) -> Error {
     schema::Error::session_not_found(session.to_owned()).into()
 }
@@ -45,8 +45,7 @@ impl Agent {
         }
     }
 
-    /// Carries out a request that sets a session up, beside the connection, which goes on meanwhile; `answer` is told
-    /// what came of it.
+    /// Sets up a session in the background, so the connection is not blocked. `answer` receives the result.
     pub(crate) fn begin(
         self: &Arc<Agent>,
         request: impl TypedSessionRequest,
@@ -60,8 +59,8 @@ impl Agent {
         })
     }
 
-    /// Connects the servers of a request, and begins its session, or gives the one that it names a new set. Dropping
-    /// the future leaves everything as it was.
+    /// Connects the servers of a request, and creates its session or replaces the servers of an existing one.
+    /// Dropping the future changes nothing.
     async fn set_up<R: TypedSessionRequest>(
         &self,
         request: &R,
@@ -71,7 +70,7 @@ impl Agent {
         let session = match (R::METHOD, named) {
             (SessionMethod::New, _) => self.fresh(),
             (_, None) => return Err(Error::invalid_params().data("'sessionId' is required")),
-            // What was said is nothing that this agent knows of, so that a fork is a session of the same place.
+            // This agent keeps no history, so a fork is a new session in the same folder.
             (SessionMethod::Fork, Some(forked)) if self.sessions.get(&forked).is_some() => self.fresh(),
             (SessionMethod::Fork, Some(forked)) => return Err(unknown(&forked)),
             (SessionMethod::Load | SessionMethod::Resume, Some(session)) => session,
@@ -81,15 +80,15 @@ impl Agent {
         let over_acp = Some(OverAcp::new(connection)?);
         let options = ConnectOptions { over_acp, ..self.options.clone() };
         let servers = SessionMcp::connect(validated, options).await?;
-        // Both or none, for `close` does it under the same lock. Nothing is awaited: what was exchanged is answered.
+        // Both or none, because `close` uses the same lock. There is no await: an installed set is reported.
         let mut turns = self.turns();
         let exchanged = self.sessions.install(servers, place)?;
         turns.entry(session.clone()).or_insert_with(Turns::new);
         Ok(Begun { session, servers: exchanged.servers })
     }
 
-    /// Puts a prompt behind those that its session has. What cancels it is listened to before this returns, so that no
-    /// cancellation comes too early. Its servers are asked for when its turn begins: they may be others by then.
+    /// Queues a prompt of a session. Its cancellation is observed from now on, so that none is missed. Its servers
+    /// are looked up when its turn starts, because they may change until then.
     pub(crate) fn queue(
         self: &Arc<Agent>,
         session: &str,
@@ -99,27 +98,27 @@ impl Agent {
         Ok(turns.queue(Arc::clone(self), session.to_owned(), withdrawn))
     }
 
-    /// The id of a new session. A client may load sessions of an earlier run: a number would come again.
+    /// Returns the id of a new session. It is random, because a client may load sessions of an earlier run.
     fn fresh(&self) -> String {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
-        // The standard library's only source of chance: a keyed hash, whose keys are of the system.
+        // The standard library's only source of randomness: the keys of its hasher.
         let half = |salt: u64| RandomState::new().hash_one((number, salt));
         format!("session-{:016x}{:016x}", half(0), half(1))
     }
 
-    /// A message's id, and whatever else has to be told from others.
+    /// Returns a unique id, for example of a message.
     pub(crate) fn name(&self, kind: &str) -> String {
         format!("{kind}-{}", self.made.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Cancels what is under way in a session, and what waits.
+    /// Cancels the running and the queued turns of a session.
     pub(crate) fn cancel(&self, session: &str) {
         if let Some(turns) = self.turns().get(session) {
             turns.cancel();
         }
     }
 
-    /// Ends a session, and returns when nothing is left of it. False where there is none.
+    /// Closes a session and waits. False if there is none.
     pub(crate) async fn close(&self, session: &str) -> bool {
         let former = {
             let mut turns = self.turns();

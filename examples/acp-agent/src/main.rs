@@ -1,9 +1,9 @@
-//! A complete ACP agent, versions 1 and 2, whose model is its user: `/tool {"a": 1}` calls a tool of the session's MCP
-//! servers, and the answer is streamed.
+//! A complete ACP agent, versions 1 and 2, with its user as the model: `/tool {"a": 1}` calls a tool of the session's
+//! MCP servers, and the result is streamed.
 //!
-//! It shows what mcp-acp-agent is for. `session/new`, `load` and `resume` take their servers raw, and answer with every
-//! mistake at once; a handler waits for nothing; a request that is cancelled, a session that is closed and a client that
-//! is gone leave no process behind; what an agent leaves that is killed, the next one ends.
+//! It shows how to use mcp-acp-agent. `session/new`, `load` and `resume` receive their servers raw and report all
+//! errors at once. No handler blocks. A cancelled request, a closed session and a disconnected client leave no
+//! process. The next agent ends the processes of a killed one.
 
 #![forbid(unsafe_code)]
 
@@ -30,19 +30,19 @@ use agent::Agent;
 /// An ACP agent on standard input and output.
 #[derive(Parser)]
 struct Arguments {
-    /// The transports it declares; those that are left out it refuses. Version 1 has stdio in any case, version 2 no sse.
+    /// The declared transports; servers with others are refused. Version 1 always has stdio, version 2 has no sse.
     #[arg(long, value_delimiter = ',', default_value = "stdio,http,sse")]
     transports: Vec<Transport>,
-    /// Goes on without a server whose entry is wrong, in place of refusing the request.
+    /// Drop a server with an invalid entry instead of refusing the request.
     #[arg(long)]
     drop_bad_entries: bool,
-    /// Takes a command that is no absolute path, and entries without `args`, `env` or `headers`.
+    /// Accept a command that is not an absolute path, and entries without `args`, `env` or `headers`.
     #[arg(long)]
     lenient: bool,
-    /// Refuses a session one of whose servers cannot be connected.
+    /// Refuse a session if one of its servers cannot be connected.
     #[arg(long)]
     require_all: bool,
-    /// How long each server may take to be connected, in milliseconds.
+    /// The timeout for connecting each server, in milliseconds.
     #[arg(long, default_value_t = 30_000)]
     limit: u64,
 }
@@ -82,8 +82,8 @@ impl Arguments {
     }
 }
 
-/// Where process groups are written down, so that the next session of whichever agent ends what one that died suddenly
-/// has left behind. Relative paths count as none: they would name another folder in each working directory.
+/// The folder of the receipts of process groups, with which the next session of any agent ends the processes of a
+/// crashed one. A relative path is ignored: it would name another folder in each working directory.
 fn receipts() -> Option<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
     let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
@@ -105,7 +105,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         _ = terminated.recv() => Ok(()),
         _ = interrupted.recv() => Ok(()),
     };
-    // Whatever the sessions have started ends before this does.
+    // All servers of the sessions end before the process does.
     agent.sessions.close_all().await;
     Ok(ended?)
 }

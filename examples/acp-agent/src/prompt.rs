@@ -1,29 +1,29 @@
-//! What a user's prompt asks for. Pure.
+//! Parsing of prompts. Pure.
 
 use mcp_model::RawJson;
 
-/// What is asked for.
+/// A parsed prompt.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
-    /// The names of the tools.
+    /// List the tools.
     Tools,
-    /// How the servers are.
+    /// Show the states of the servers.
     Servers,
-    /// A call.
+    /// Call a tool.
     Call {
         /// The tool.
         tool: String,
-        /// A JSON object.
+        /// The arguments: a JSON object.
         arguments: RawJson,
     },
-    /// Nothing that is understood: what to say to that.
+    /// Not understood; the reply.
     Unclear(String),
 }
 
 const USAGE: &str = "Say `/tools`, `/servers`, or a tool with its arguments: `/echo {\"text\": \"hello\"}`.";
 
 impl Ask {
-    /// Reads a prompt.
+    /// Parses a prompt.
     pub(crate) fn read(text: &str) -> Ask {
         let Some(command) = text.trim().strip_prefix('/') else { return Ask::Unclear(USAGE.to_owned()) };
         let (word, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));

@@ -1,4 +1,4 @@
-//! One turn: its place among those of its session, and its output, in no version's words.
+//! Turns: their queue in a session, and their output, independent of the version.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::prompt::Ask;
 /// The turns of a session.
 #[derive(Clone)]
 pub(crate) struct Turns {
-    /// Held by the turn that is under way; those that come meanwhile wait for it.
+    /// Held by the running turn; later ones wait for it.
     one: Arc<Mutex<()>>,
-    /// Changes with every `session/cancel`, and with the end of the session.
+    /// Changes on each `session/cancel`, and at the end of the session.
     cancels: watch::Sender<u64>,
 }
 
-/// A prompt that waits for the turns before it.
+/// A queued prompt.
 pub(crate) struct Waiting {
     agent: Arc<Agent>,
     session: String,
@@ -27,7 +27,7 @@ pub(crate) struct Waiting {
     stop: Stop,
 }
 
-/// The turn that is under way in its session.
+/// The running turn of a session.
 pub(crate) struct Turn {
     servers: Arc<SessionMcp>,
     stop: Stop,
@@ -36,37 +36,37 @@ pub(crate) struct Turn {
 
 /// How a turn ended.
 pub(crate) enum Ended {
-    /// By itself.
+    /// It completed.
     Finished,
     /// It was cancelled, or its session closed.
     Cancelled,
 }
 
-/// What a turn has to say while it goes on.
+/// The output of a running turn.
 pub(crate) enum Output {
-    /// A tool is being called.
+    /// A tool call starts.
     Called {
-        /// The name that was asked for.
+        /// The requested name.
         tool: String,
-        /// Its arguments.
+        /// The arguments.
         arguments: Value,
     },
-    /// The tool says how far it is.
+    /// The tool reports progress.
     Progress(String),
-    /// The tool has answered.
+    /// The tool call ends.
     Answered {
-        /// Whether it has done what was asked.
+        /// Whether it succeeded.
         success: bool,
-        /// The answer, or why there is none.
+        /// The result, or the error, as text.
         text: String,
-        /// All of it.
+        /// The complete result.
         raw: Value,
     },
-    /// Something to read.
+    /// Text.
     Said(String),
 }
 
-/// What ends a turn before its time.
+/// The cancellation of a turn.
 struct Stop {
     cancelled: watch::Receiver<u64>,
     withdrawn: RequestCancellation,
@@ -75,7 +75,7 @@ struct Stop {
 impl Stop {
     async fn comes(&mut self) {
         tokio::select! {
-            // Fails when the session is gone.
+            // An error means that the session is gone.
             _ = self.cancelled.changed() => {}
             () = self.withdrawn.cancelled() => {}
         }
@@ -91,7 +91,7 @@ impl Turns {
         self.cancels.send_modify(|it| *it += 1);
     }
 
-    /// A turn of `session`, whose turns these are. What cancels it is listened to from now on.
+    /// Queues a turn of `session`. Its cancellation is observed from now on.
     pub(crate) fn queue(self, agent: Arc<Agent>, session: String, withdrawn: RequestCancellation) -> Waiting {
         let stop = Stop { cancelled: self.cancels.subscribe(), withdrawn };
         Waiting { agent, session, one: self.one, stop }
@@ -99,7 +99,8 @@ impl Turns {
 }
 
 impl Waiting {
-    /// Its turn, with the servers that its session has by then. `None` where it was cancelled, or its session closed.
+    /// Waits for the turn, and returns it with the session's current servers. `None` if it was cancelled, or the
+    /// session closed.
     pub(crate) async fn begins(self) -> Option<Turn> {
         let Waiting { agent, session, one, mut stop } = self;
         let one = tokio::select! {
@@ -113,7 +114,7 @@ impl Waiting {
 }
 
 impl Turn {
-    /// Carries a prompt out, unless it is cancelled; then so is the call at its server.
+    /// Runs a prompt. A cancellation also cancels the call at the server.
     pub(crate) async fn run(mut self, prompt: &str, out: impl Fn(Output) + Send + Sync + 'static) -> Ended {
         tokio::select! {
             biased;
@@ -151,7 +152,7 @@ async fn run(servers: &SessionMcp, prompt: &str, out: Arc<dyn Fn(Output) + Send 
             };
             let raw = serde_json::to_value(&result).unwrap_or_default();
             out(Output::Answered { success: result.success, text: text.clone(), raw });
-            // A line at a time, as a model would say it.
+            // One line at a time, like a model.
             for line in text.split_inclusive('\n') {
                 out(Output::Said(line.to_owned()));
             }

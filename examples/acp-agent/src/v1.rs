@@ -1,4 +1,4 @@
-//! Version 1: a prompt's response is the end of its turn.
+//! Version 1: the response to a prompt is sent at the end of its turn.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use mcp_acp_agent::{ForkSession, LoadSession, NewSession, ResumeSession};
 use crate::agent::{Agent, unknown};
 use crate::turn::{Ended, Output};
 
-/// The agent for a client of version 1.
+/// The handlers for a client of version 1.
 pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
     let (initializing, beginning, loading) = (Arc::clone(agent), Arc::clone(agent), Arc::clone(agent));
     let (resuming, forking, closing) = (Arc::clone(agent), Arc::clone(agent), Arc::clone(agent));
@@ -128,7 +128,7 @@ fn introduction(agent: &Agent) -> InitializeResponse {
         .agent_info(Implementation::new("acp-agent", env!("CARGO_PKG_VERSION")))
 }
 
-/// Begins a turn, or has it wait.
+/// Starts or queues a turn.
 fn prompt(
     agent: &Arc<Agent>,
     request: PromptRequest,
@@ -145,7 +145,7 @@ fn prompt(
     connection.spawn(async move {
         let said: Vec<&str> = request.prompt.iter().filter_map(text).collect();
         let tell = move |output| {
-            // Fails when the client is gone; then so is this turn.
+            // An error means that the client is gone, which ends this turn, too.
             let _ =
                 updates.send_notification(SessionNotification::new(session.clone(), update(&call, output)));
         };
@@ -167,7 +167,7 @@ fn text(block: &ContentBlock) -> Option<&str> {
     }
 }
 
-/// A turn's output in the words of version 1.
+/// Converts a turn's output to version 1.
 fn update(call: &str, output: Output) -> SessionUpdate {
     let update = |fields| SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call.to_owned(), fields));
     match output {

@@ -1,5 +1,5 @@
-//! Version 2, a draft: a prompt's response says that its message was taken; what comes of it are updates, until the
-//! session is idle again. A prompt that comes meanwhile waits.
+//! Version 2, a draft: the response to a prompt confirms its message; the output follows as updates until the session
+//! is idle. Later prompts are queued.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use mcp_acp_agent::{ForkSessionV2, NewSessionV2, ResumeSessionV2};
 use crate::agent::Agent;
 use crate::turn::{Ended, Output};
 
-/// The agent for a client of version 2.
+/// The handlers for a client of version 2.
 pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
     let (initializing, beginning, resuming) = (Arc::clone(agent), Arc::clone(agent), Arc::clone(agent));
     let (forking, closing) = (Arc::clone(agent), Arc::clone(agent));
@@ -91,7 +91,7 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
             on_receive_request!(),
         )
         .on_receive_request(
-            // What is over is not kept, and every session that goes on is its client's own.
+            // Ended sessions are not kept, and all running ones belong to this client.
             async |_: ListSessionsRequest,
                    responder: Responder<ListSessionsResponse>,
                    _: ConnectionTo<Client>| {
@@ -105,7 +105,7 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                         connection: ConnectionTo<Client>| {
                 let agent = Arc::clone(&closing);
                 connection.spawn(async move {
-                    // Closing what is not open is no mistake in this version.
+                    // Closing an unknown session is not an error in this version.
                     agent.close(&request.session_id.to_string()).await;
                     responder.respond(CloseSessionResponse::new())
                 })
@@ -129,7 +129,7 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
         )
 }
 
-/// Begins a turn, or has it wait.
+/// Starts or queues a turn.
 fn prompt(
     agent: &Arc<Agent>,
     request: PromptRequest,
@@ -160,7 +160,7 @@ fn prompt(
         let (call, message) = (agent.name("call"), MessageId::new(agent.name("agent-message")));
         let (through, of) = (updates.clone(), session.clone());
         let ended = turn.run(&said, move |output| {
-            // Fails when the client is gone; then so is this turn.
+            // An error means that the client is gone, which ends this turn, too.
             let _ = tell(&through, &of, update(&call, &message, output));
         });
         let stopped = match ended.await {
@@ -191,7 +191,7 @@ fn tell(connection: &ConnectionTo<Client>, session: &SessionId, update: SessionU
     connection.send_notification(UpdateSessionNotification::new(session.clone(), update))
 }
 
-/// A turn's output in the words of version 2.
+/// Converts a turn's output to version 2.
 fn update(call: &str, message: &MessageId, output: Output) -> SessionUpdate {
     let call = || ToolCallUpdate::new(call.to_owned());
     match output {

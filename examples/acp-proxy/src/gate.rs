@@ -1,9 +1,9 @@
-//! What passes from a client to an agent, and what is learnt from the agent's answer to `initialize`.
+//! The gate: decides which messages pass from a client to an agent, and reads the agent's response to `initialize`.
 //!
-//! A request that sets a session up passes when mcp-acp has found nothing against it. So that what is judged is what is
-//! done, some lines do not pass whatever they ask for: what is no JSON or no object, a raw `\r` before the line's end,
-//! a key of the message that stands twice, and one that is a known one but for its case. The same holds of keys in the
-//! parameters of a set-up and in its servers. A reader that takes a line otherwise in any other way is not guarded.
+//! A session request passes if mcp-acp finds no error. To ensure that the agent reads what was checked, ambiguous
+//! lines never pass: text that is not a JSON object, a raw `\r` before the end of the line, duplicate keys of the
+//! message, and keys that differ from a known one only in case. The same applies to the parameters of a session
+//! request and to its servers. Other ambiguities between JSON readers are not detected.
 
 use std::path::Path;
 
@@ -18,19 +18,19 @@ use serde_json::value::RawValue;
 
 mod keys;
 
-/// A message of the client's that does not go to the agent.
+/// A client's message that does not pass.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refused {
-    /// The answer to the client, a whole line; `None` where nothing may be answered.
+    /// The response to the client, a complete line; `None` if none may be sent.
     pub(crate) answer: Option<String>,
-    /// Why, without secrets.
+    /// The reason, without secrets.
     pub(crate) error: RpcError,
 }
 
-/// What is known about the connection.
+/// The state of the connection.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
-    /// The id of the `initialize` that is not answered yet.
+    /// The id of the pending `initialize`.
     initializing: Option<Value>,
     agreed: Option<Agreed>,
 }
@@ -38,11 +38,11 @@ pub(crate) struct Gate {
 #[derive(Debug)]
 enum Agreed {
     Known(AcpVersion, Capabilities),
-    /// A version that nobody here knows the rules of.
+    /// An unsupported version.
     Unknown,
 }
 
-/// A message, as far as it has to be understood. One of these keys that stands twice is an error.
+/// The inspected members of a message. A duplicate is an error.
 #[derive(Deserialize)]
 struct Message<'a> {
     #[serde(borrow)]
@@ -56,7 +56,7 @@ struct Message<'a> {
 }
 
 impl Gate {
-    /// Judges a line of the client's. What passes goes to the agent as it is.
+    /// Checks a line of the client. An accepted line is forwarded unchanged.
     pub(crate) fn admit(&mut self, line: &[u8]) -> Result<(), Refused> {
         let invalid = |why: &str| Refused::unread(RpcError::new(code::INVALID_REQUEST, why));
         if holds_carriage_return(line) {
@@ -76,7 +76,7 @@ impl Gate {
             return Err(invalid(&format!("a key of this message is `{key}` but for its case")));
         }
         let message = json.read::<Message<'_>>().map_err(|_| nothing())?;
-        // Without a method it is an answer to the agent.
+        // Without a method it is a response to the agent.
         let Some(method) = message.method else { return Ok(()) };
         let method: String = serde_json::from_str(method.get()).map_err(|_| nothing())?;
         if method == "initialize" {
@@ -116,7 +116,7 @@ impl Gate {
         Err(RpcError::new(code::INVALID_PARAMS, why))
     }
 
-    /// Learns from a line of the agent's. It passes, whatever it is.
+    /// Reads a line of the agent. It always passes.
     pub(crate) fn learn(&mut self, line: &[u8]) {
         let Some(id) = &self.initializing else { return };
         let Ok(json) = RawJson::parse(line.to_vec().into()) else { return };
@@ -135,7 +135,7 @@ impl Gate {
 }
 
 impl Refused {
-    /// A request.
+    /// Refuses a request.
     fn request(id: &RawJson, error: RpcError) -> Refused {
         #[derive(Serialize)]
         struct Response<'a> {
@@ -149,19 +149,19 @@ impl Refused {
         Refused { answer: Some(answer), error }
     }
 
-    /// A message that cannot be read, and may well be a request.
+    /// Refuses a message that cannot be read, which may be a request.
     fn unread(error: RpcError) -> Refused {
         Refused::request(&RawJson::parse("null".into()).expect("null is JSON"), error)
     }
 
-    /// A message that is longer than `limit` bytes.
+    /// Refuses a message of more than `limit` bytes.
     pub(crate) fn too_long(limit: usize) -> Refused {
         let why = format!("a message is longer than {limit} bytes");
         Refused::unread(RpcError::new(code::INVALID_REQUEST, why))
     }
 }
 
-/// Where some reader would see more lines than one: JSON may hold `\r` between any two of its words.
+/// Finds a `\r`, which some readers treat as a line end, between JSON tokens.
 fn holds_carriage_return(line: &[u8]) -> bool {
     line.strip_suffix(b"\r\n").unwrap_or(line).contains(&b'\r')
 }
@@ -170,7 +170,7 @@ fn as_value(json: &RawValue) -> Option<Value> {
     serde_json::from_str(json.get()).ok()
 }
 
-/// The agent runs on this machine: its folders are here.
+/// The agent runs on this machine, so its folders can be checked here.
 fn folder(path: &str) -> FolderStatus {
     match Path::new(path).metadata() {
         Ok(it) if it.is_dir() => FolderStatus::Usable,

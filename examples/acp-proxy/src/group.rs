@@ -1,4 +1,4 @@
-//! The agent as a process: started in a group of its own, which is gone when this is over.
+//! The agent process, started in its own process group, which ends with the proxy.
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -11,20 +11,20 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-/// How long an agent may take to end, by itself and when it is asked to, and its last words to be read.
+/// The timeout for the agent's exit, by itself and after SIGTERM, and for reading its last output.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
-/// How long what an agent leaves behind may take to end when it is asked to.
+/// The timeout for the exit of the remaining processes after SIGTERM.
 const LEFTOVER: Duration = Duration::from_secs(1);
 
-/// How often it is looked whether the group is empty.
+/// The interval of checks whether the group is empty.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// A running agent.
 pub(crate) struct Agent(Child);
 
 impl Agent {
-    /// Starts it. Both its streams have to be piped.
+    /// Starts the agent. Both streams must be piped.
     pub(crate) fn start(program: &mut Command) -> io::Result<(Agent, ChildStdin, ChildStdout)> {
         let mut child = program.process_group(0).spawn()?;
         let input = child.stdin.take().expect("it is piped");
@@ -32,7 +32,7 @@ impl Agent {
         Ok((Agent(child), input, output))
     }
 
-    /// Waits for its end on a thread of its own, which then says the exit code.
+    /// Waits for its exit on a thread, which then reports the exit code.
     pub(crate) fn watch(mut self, say: impl FnOnce(u8) + Send + 'static) -> Exit {
         let group = i32::try_from(self.0.id()).ok().filter(|it| *it > 1).map(Pid::from_raw);
         let ended = Arc::new((Mutex::new(None), Condvar::new()));
@@ -47,14 +47,14 @@ impl Agent {
     }
 }
 
-/// The end of an agent, and of what it has started.
+/// The termination of an agent and its child processes.
 pub(crate) struct Exit {
     group: Option<Pid>,
     ended: Arc<(Mutex<Option<u8>>, Condvar)>,
 }
 
 impl Exit {
-    /// Ends what is left of the group: politely, then by force.
+    /// Ends the rest of the group: with SIGTERM, then with SIGKILL.
     pub(crate) fn end(&self) {
         let Some(group) = self.group else { return };
         if killpg(group, Signal::SIGTERM) == Err(Errno::ESRCH) {
@@ -68,11 +68,11 @@ impl Exit {
             }
             thread::sleep(LOOK);
         }
-        // A group that is already gone needs no signal.
+        // A group that is gone needs no signal.
         let _ = killpg(group, Signal::SIGKILL);
     }
 
-    /// The agent's exit code, if there is one within [`GRACE`].
+    /// Returns the agent's exit code if it exits within [`GRACE`].
     pub(crate) fn code(&self) -> Option<u8> {
         let (code, changed) = &*self.ended;
         let code = code.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,7 +81,7 @@ impl Exit {
     }
 }
 
-/// As a shell tells it.
+/// The exit code as a shell reports it.
 fn code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|it| 128 + it));
     code.and_then(|it| u8::try_from(it).ok()).unwrap_or(1)

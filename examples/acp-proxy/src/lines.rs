@@ -1,17 +1,17 @@
-//! Lines of a stream with their ends, as they are, and no more of one in memory than the limit.
+//! A reader of lines with their ends, with a bounded amount of memory.
 
 use std::io::{self, BufRead, Read, Write};
 
-/// What came.
+/// A line, or a part of one.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line<'a> {
-    /// A whole line and its end; the last one may have none.
+    /// A complete line with its end; the last line may have none.
     Whole(&'a [u8]),
-    /// The beginning of a line that is longer than the limit. The rest is still to be taken.
+    /// The start of a line beyond the limit. The rest must still be read.
     Part(&'a [u8]),
 }
 
-/// Takes lines from a stream.
+/// Reads lines from a stream.
 pub(crate) struct Lines<R> {
     from: R,
     limit: usize,
@@ -23,10 +23,10 @@ impl<R: BufRead> Lines<R> {
         Lines { from, limit, line: Vec::new() }
     }
 
-    /// The next line; `None` at the end.
+    /// Returns the next line; `None` at the end.
     pub(crate) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         self.line.clear();
-        // One message may be large, and the memory is not kept for all that follow.
+        // The memory of a large message is not kept.
         self.line.shrink_to(1 << 20);
         self.from.by_ref().take(self.limit as u64).read_until(b'\n', &mut self.line)?;
         let line = &self.line[..];
@@ -52,7 +52,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Reads the rest of a line, and forgets it.
+    /// Skips the rest of a line.
     pub(crate) fn skip(&mut self) -> io::Result<()> {
         self.copy_rest(&mut io::sink())
     }

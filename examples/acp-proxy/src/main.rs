@@ -1,11 +1,11 @@
-//! `acp-proxy COMMAND [ARGUMENT…]`: stands between an ACP client and the agent that COMMAND starts.
+//! `acp-proxy COMMAND [ARGUMENT…]`: a proxy between an ACP client and the agent that COMMAND starts.
 //!
-//! What may pass, [`gate`] decides; all that does passes byte for byte. The agent has a process group of its own, which
-//! ends with this process: at the end of the client's input, on SIGTERM, SIGINT and SIGHUP, or with the agent itself.
-//! An agent whose proxy is killed by force, or by a signal in the moment of the start, sees the end of its input.
-//! Threads, and no runtime: two pipes need none. No thread waits for a lock while it holds another, and none holds one
-//! while it writes, but that of the output it writes to. So neither direction waits for the other, but for a
-//! refusal, which the client has to take before more of it is read.
+//! [`gate`] decides which messages pass; they pass byte for byte. The agent runs in its own process group, which ends
+//! with this process: at the end of the client's input, on SIGTERM, SIGINT and SIGHUP, or with the agent. If the
+//! proxy is killed with SIGKILL, or during the start, the agent sees the end of its input. There is no async runtime:
+//! two pipes need only threads. No thread waits for a lock while it holds another, and none holds a lock while it
+//! writes, except that of the output. So neither direction blocks the other, except for a refusal, which the client
+//! must read before more of its input is read.
 
 #![forbid(unsafe_code)]
 #![expect(
@@ -28,17 +28,17 @@ use crate::gate::{Gate, Refused};
 use crate::group::{Agent, GRACE};
 use crate::lines::{Line, Lines};
 
-/// The longest message of either side that is looked at, in bytes. A longer one of the client's is refused; one of the
-/// agent's passes, for nothing that is to be learnt from it is so long.
+/// The maximum size of an inspected message in bytes. A larger one of the client is refused; a larger one of the
+/// agent passes, because no inspected message is that large.
 const LONGEST: usize = 64 << 20;
 
-/// Why the proxy ends.
+/// The reason why the proxy ends.
 enum End {
-    /// The client has closed its side.
+    /// The client closed its input.
     Client,
-    /// The agent has ended with this code.
+    /// The agent exited with this code.
     Agent(u8),
-    /// Somebody wants this process to end.
+    /// A signal requests termination.
     Signal(Signal),
 }
 
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
             return ExitCode::from(127);
         }
     };
-    // A child inherits the mask as a thread does: the agent is there already, the threads are not.
+    // A child inherits the signal mask: the agent was started before, the threads start after.
     let awaited = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
     if let Err(error) = awaited.thread_block() {
         eprintln!("acp-proxy: signals cannot be waited for: {error}");
@@ -93,17 +93,17 @@ fn main() -> ExitCode {
     let code = match ended.recv().expect("whoever says why keeps a sender") {
         End::Agent(code) => Some(code),
         End::Client => exit.code(),
-        // As a shell tells of a program that a signal ended.
+        // As a shell reports a program that a signal killed.
         End::Signal(signal) => Some(128 + signal as u8),
     };
     exit.end();
     let code = code.or_else(|| exit.code()).unwrap_or(1);
-    // The pipe ends with the group, unless somebody has left it, or the client reads no more.
+    // The pipe ends with the group, unless a process has left it, or the client does not read.
     let _ = all_said.recv_timeout(GRACE);
     ExitCode::from(code)
 }
 
-/// From the client to the agent, until either is gone.
+/// Forwards from the client to the agent, until either is gone.
 fn ask(
     from: impl Read,
     mut to: ChildStdin,
@@ -114,7 +114,7 @@ fn ask(
     while let Some(line) = lines.next()? {
         let judged = match line {
             Line::Whole(line) => {
-                // The gate is free again before the agent takes the line, which it may do late.
+                // The lock of the gate is released before the agent reads the line, which may be late.
                 let judged = lock(gate).admit(line);
                 if judged.is_ok() {
                     to.write_all(line).and_then(|()| to.flush())?;
@@ -133,7 +133,7 @@ fn ask(
     Ok(())
 }
 
-/// From the agent to the client, until either is gone.
+/// Forwards from the agent to the client, until either is gone.
 fn answer(from: impl Read, gate: &Mutex<Gate>, client: &Mutex<impl Write>) -> io::Result<()> {
     let mut lines = Lines::new(BufReader::new(from), LONGEST);
     while let Some(line) = lines.next()? {
@@ -145,7 +145,7 @@ fn answer(from: impl Read, gate: &Mutex<Gate>, client: &Mutex<impl Write>) -> io
             Line::Whole(line) => to.write_all(line)?,
             Line::Part(line) => {
                 to.write_all(line)?;
-                // Until the line is over, nobody writes between.
+                // The output stays locked until the line is complete.
                 lines.copy_rest(&mut *to)?;
             }
         }
@@ -155,6 +155,6 @@ fn answer(from: impl Read, gate: &Mutex<Gate>, client: &Mutex<impl Write>) -> io
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Neither a gate nor an output is left half changed by a panic.
+    // A panic leaves neither a gate nor an output inconsistent.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

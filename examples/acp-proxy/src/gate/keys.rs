@@ -1,24 +1,24 @@
-//! Keys that are almost the ones that are judged.
+//! Detection of keys that differ from checked keys only in case.
 //!
-//! Some readers of JSON ignore the case of a key. To them `Method` is the method, and what was judged is not what they
-//! do. So next to a known key none may stand that differs from it in case alone. Keys that nobody here knows pass.
+//! Some JSON readers ignore the case of keys: for them `Method` is the method, and the checked value is not the one
+//! that they use. So no key may differ from a known key only in case. Unknown keys pass.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// An object whose keys are looked at, or each object of a list.
+/// The keys of an object, or of each object of a list.
 pub(super) struct Object {
     keys: &'static [&'static str],
-    /// What stands below some of them.
+    /// The nested keys.
     below: &'static [(&'static str, &'static Object)],
 }
 
-/// A message of JSON-RPC.
+/// The keys of a JSON-RPC message.
 pub(super) const MESSAGE: &Object =
     &Object { keys: &["jsonrpc", "id", "method", "params", "result", "error"], below: &[] };
 
-/// The parameters of whatever sets a session up.
+/// The keys of the parameters of session requests.
 pub(super) const SET_UP: &Object = &Object {
     keys: &["cwd", "mcpServers", "additionalDirectories", "sessionId", "_meta"],
     below: &[("mcpServers", SERVER)],
@@ -31,12 +31,12 @@ const SERVER: &Object = &Object {
 
 const PAIR: &Object = &Object { keys: &["name", "value", "_meta"], below: &[] };
 
-/// The known key that some key in `json` differs from in case alone. Fails where `json` is none.
+/// Returns the known key that a key in `json` differs from only in case. Fails if `json` is invalid.
 pub(super) fn near(json: &str, object: &'static Object) -> Result<Option<&'static str>, serde_json::Error> {
     object.deserialize(&mut serde_json::Deserializer::from_str(json))
 }
 
-/// Without its case, in the widest sense: there are readers to whom `ſ` is an `s`, and `İ` an `i`.
+/// Folds case in the widest sense: some readers treat `ſ` as `s`, and `İ` as `i`.
 fn folded(key: &str) -> impl Iterator<Item = char> {
     let upper = key.chars().flat_map(char::to_uppercase);
     upper.flat_map(char::to_lowercase).filter(|it| *it != '\u{307}')
