@@ -62,9 +62,9 @@ fn tree_groups_tools_by_server() {
 
 #[test]
 fn dm_063_tools_are_adapted_to_a_provider() {
-    let place = Place::dominds(DEMO);
+    let workspace = Workspace::dominds(DEMO);
     let tools = |provider: &str| {
-        let run = place.run(&["tools", ".", "--for", provider, "--format", "json"]);
+        let run = workspace.run(&["tools", ".", "--for", provider, "--format", "json"]);
         assert_eq!(run.code, Some(0), "{run:?}");
         run.json()
     };
@@ -82,8 +82,8 @@ fn dm_063_tools_are_adapted_to_a_provider() {
 
 #[test]
 fn dm_065_tools_left_out_for_a_provider_are_named() {
-    let place = Place::dominds(DEMO);
-    let run = place.run(&["tools", ".", "--for", "openai"]);
+    let workspace = Workspace::dominds(DEMO);
+    let run = workspace.run(&["tools", ".", "--for", "openai"]);
     assert_eq!(run.code, Some(0), "{run:?}");
     insta::assert_snapshot!(run.out, @r"
     TOOL          SERVER  SCHEMA

@@ -7,14 +7,8 @@ pub(super) type Row = (&'static str, &'static [&'static str]);
 pub(super) const MAX_ENTRIES: usize = 13;
 
 /// Crates whose violations of this table are warnings.
-pub(super) const PENDING: &[&str] = &[
-    "mcp-config",
-    "mcp-host",
-    "mcp-oauth",
-    "mcp-recording",
-    "mcp-rmcp",
-    "mcp-transport",
-];
+pub(super) const PENDING: &[&str] =
+    &["mcp-config", "mcp-host", "mcp-oauth", "mcp-recording", "mcp-rmcp", "mcp-transport"];
 
 pub(super) const MODULES: &[Row] = &[
     (
