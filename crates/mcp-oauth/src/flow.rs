@@ -1,7 +1,7 @@
-//! The protocol of a login and of a renewal: rmcp's, with our requests, our store and our rules around it.
+//! Login and token refresh: rmcp's `auth` module with our HTTP client, store and rules.
 //!
-//! A grant is bound to the issuer that gave it. Each login looks anew who the server's issuer is; a client that another
-//! issuer knows, and its tokens, are not shown to this one.
+//! A grant belongs to the issuer that issued it. Each login discovers the server's issuer again; clients and tokens of
+//! another issuer are never sent to it.
 
 use std::sync::Arc;
 
@@ -15,46 +15,46 @@ use serde_json::json;
 use url::Url;
 
 use crate::grant::{Grant, RegisteredClient};
-use crate::http_client::Fetch;
+use crate::http_client::HttpClient;
 use crate::url_policy::judge;
 use crate::user_agent::UserAgent;
 use mcp_transport::internal::Redactor;
 
-/// The longest part of a stranger's words that a message repeats.
+/// Maximum length of foreign text in a message.
 const SNIPPET: usize = 300;
 
-/// The most scopes that are looked at, in a challenge or in metadata.
+/// Maximum number of scopes read from a challenge or metadata.
 const MOST_SCOPES: usize = 64;
 
-/// What stays the same from login to login.
+/// The constant parts of all logins to one server.
 pub(crate) struct Flow {
-    /// The URL that grants are kept under.
+    /// The URL under which grants are stored.
     pub(crate) server: Url,
-    /// The server as it is named to others.
+    /// The resource identifier that is sent to authorization servers.
     pub(crate) resource: Url,
-    pub(crate) fetch: Arc<Fetch>,
+    pub(crate) fetch: Arc<HttpClient>,
     pub(crate) client_name: String,
     pub(crate) client_metadata: Option<Url>,
     pub(crate) client: Option<RegisteredClient>,
 }
 
-/// What a login is for.
-pub(crate) struct Wish<'a> {
-    /// The challenge that asks for it.
+/// What to request in a login.
+pub(crate) struct LoginRequest<'a> {
+    /// The challenge that caused it.
     pub(crate) header: Option<&'a str>,
-    /// All the scopes to ask for; where empty, what challenge and metadata name.
+    /// All scopes to request; if empty, those of the challenge and metadata.
     pub(crate) more: Vec<String>,
 }
 
-/// Why there is no grant.
-pub(crate) enum Trouble {
-    /// The old grant is worth nothing any more; a new login may help.
+/// Why a login or refresh failed.
+pub(crate) enum FlowError {
+    /// The grant is invalid; a new login may help.
     Gone,
-    /// In words.
+    /// A failure with its message.
     Failed(String),
 }
 
-/// A server's authorization server, found.
+/// The authorization server of an MCP server.
 pub(crate) struct Found {
     manager: AuthorizationManager,
     pub(crate) metadata: AuthorizationMetadata,
@@ -62,14 +62,14 @@ pub(crate) struct Found {
 }
 
 impl Flow {
-    /// Has the user agree. `of` gives what is known from earlier logins with an issuer.
+    /// Runs a login with the user. `of` returns a grant of an earlier login with an issuer.
     pub(crate) async fn log_in(
         &self,
         user: &dyn UserAgent,
-        wish: Wish<'_>,
+        wish: LoginRequest<'_>,
         of: &(dyn Fn(&str) -> Result<Option<Grant>, String> + Sync),
         now: u64,
-    ) -> Result<Grant, Trouble> {
+    ) -> Result<Grant, FlowError> {
         let mut found = self.discover(wish.header).await?;
         require_pkce(&found.metadata)?;
         let scopes: Vec<String> = match wish.more.is_empty() {
@@ -77,11 +77,11 @@ impl Flow {
             false => wish.more,
         };
         let scopes: Vec<String> = scopes.into_iter().take(MOST_SCOPES).collect();
-        let visit = user.start_login().await.map_err(Trouble::Failed)?;
-        let known = of(&found.issuer).map_err(Trouble::Failed)?;
+        let visit = user.start_login().await.map_err(FlowError::Failed)?;
+        let known = of(&found.issuer).map_err(FlowError::Failed)?;
         let client = self.client(&mut found, known, visit.redirect_uri(), &scopes).await?;
         let secrets = Redactor::new(client.secret.iter());
-        let trouble = |error: AuthError| Trouble::Failed(words(&error, &secrets));
+        let trouble = |error: AuthError| FlowError::Failed(words(&error, &secrets));
 
         found.manager.configure_client(config(&client, visit.redirect_uri(), &scopes)).map_err(trouble)?;
         let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
@@ -90,7 +90,7 @@ impl Flow {
         judge(&self.resource, &page)
             .map_err(|it| unusable(&format!("its login page may not be opened: {it}")))?;
 
-        let back = visit.authorize(page).await.map_err(Trouble::Failed)?;
+        let back = visit.authorize(page).await.map_err(FlowError::Failed)?;
         refused(&back, &secrets)?;
         let AuthorizationCallback { code, csrf_token, issuer, .. } =
             AuthorizationCallback::from_redirect_url(back.as_str()).map_err(trouble)?;
@@ -100,53 +100,54 @@ impl Flow {
         self.grant(found.issuer, client, &tokens, scopes, now)
     }
 
-    /// Exchanges a grant's refresh token. The issuer has to be the same as it was.
-    pub(crate) async fn renew(&self, old: &Grant, now: u64) -> Result<Grant, Trouble> {
+    /// Refreshes a grant. The issuer must be unchanged.
+    pub(crate) async fn renew(&self, old: &Grant, now: u64) -> Result<Grant, FlowError> {
         let mut found = self.discover(None).await?;
         if found.issuer != old.issuer {
-            return Err(Trouble::Gone);
+            return Err(FlowError::Gone);
         }
         let kept = [old.client.secret.as_ref(), old.refresh_token.as_ref(), Some(&old.access_token)];
         let secrets = crate::http_client::secret_values(kept);
         let secrets = Redactor::new(secrets.iter());
         let trouble = |error: AuthError| match error {
-            AuthError::TokenRefreshRejected(_) | AuthError::AuthorizationRequired => Trouble::Gone,
-            error => Trouble::Failed(words(&error, &secrets)),
+            AuthError::TokenRefreshRejected(_) | AuthError::AuthorizationRequired => FlowError::Gone,
+            error => FlowError::Failed(words(&error, &secrets)),
         };
         let store = InMemoryCredentialStore::new();
         store.save(stored(old)).await.map_err(trouble)?;
         found.manager.set_credential_store(store);
-        // A renewal redirects nobody.
+        // A refresh does not redirect the user.
         let redirect = old.client.redirect_uri.as_ref().unwrap_or(&self.resource);
         found.manager.configure_client(config(&old.client, redirect, &[])).map_err(trouble)?;
         let tokens = found.manager.refresh_token().await.map_err(trouble)?;
         self.grant(found.issuer, old.client.clone(), &tokens, old.scopes.clone(), now)
     }
 
-    /// Who authorizes requests to the server, by what it says itself.
-    pub(crate) async fn discover(&self, header: Option<&str>) -> Result<Found, Trouble> {
+    /// Discovers the authorization server from the server's own statements.
+    pub(crate) async fn discover(&self, header: Option<&str>) -> Result<Found, FlowError> {
         let nothing = Redactor::new(std::iter::empty());
-        let trouble = |error: AuthError| Trouble::Failed(words(&error, &nothing));
+        let trouble = |error: AuthError| FlowError::Failed(words(&error, &nothing));
         let fetch = Arc::clone(&self.fetch) as _;
         let manager = AuthorizationManager::new_with_oauth_http_client(self.resource.clone(), fetch);
         let mut manager = manager.await.map_err(trouble)?;
         let resolution = manager.resolve_metadata_from_challenge(header).await.map_err(trouble)?;
         let metadata = resolution.metadata;
-        // A server of 2025-03-26 that publishes nothing is its own issuer.
+        // A server of 2025-03-26 without metadata is its own issuer.
         let own = || self.resource.origin().ascii_serialization();
         let issuer = metadata.issuer.clone().unwrap_or_else(own);
         manager.set_metadata(metadata.clone());
         Ok(Found { manager, metadata, issuer })
     }
 
-    /// Who we are to an issuer: registered by hand, registered before, described by our document, or registered now.
+    /// The client for an issuer: registered by hand, registered earlier, described by our metadata document, or
+    /// registered now.
     async fn client(
         &self,
         found: &mut Found,
         known: Option<Grant>,
         redirect: &Url,
         scopes: &[String],
-    ) -> Result<RegisteredClient, Trouble> {
+    ) -> Result<RegisteredClient, FlowError> {
         if let Some(client) = &self.client {
             return Ok(client.clone());
         }
@@ -156,7 +157,7 @@ impl Flow {
         {
             return Ok(RegisteredClient { id: document.to_string(), secret: None, redirect_uri: None });
         }
-        // One that was registered by hand has no redirect of ours.
+        // A client that was registered by hand has no redirect URI of ours.
         let same = |it: &RegisteredClient| it.redirect_uri.as_ref().is_none_or(|it| it == redirect);
         if let Some(client) = known.map(|it| it.client).filter(same) {
             return Ok(client);
@@ -166,12 +167,12 @@ impl Flow {
                 "the authorization server {} lets nobody register by himself: register a client there, and give its id",
                 short(&found.issuer)
             );
-            return Err(Trouble::Failed(why));
+            return Err(FlowError::Failed(why));
         }
         let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let nothing = Redactor::new(std::iter::empty());
         let registered = found.manager.register_client(&self.client_name, redirect.as_str(), &asked).await;
-        let config = registered.map_err(|it| Trouble::Failed(words(&it, &nothing)))?;
+        let config = registered.map_err(|it| FlowError::Failed(words(&it, &nothing)))?;
         let secret = config.client_secret.map(Secret::new);
         Ok(RegisteredClient { id: config.client_id, secret, redirect_uri: Some(redirect.clone()) })
     }
@@ -183,7 +184,7 @@ impl Flow {
         tokens: &OAuthTokenResponse,
         asked: Vec<String>,
         now: u64,
-    ) -> Result<Grant, Trouble> {
+    ) -> Result<Grant, FlowError> {
         if !tokens.token_type().as_ref().eq_ignore_ascii_case("bearer") {
             return Err(unusable("it gives tokens of a type that only proofs go with"));
         }
@@ -205,13 +206,13 @@ impl Flow {
     }
 }
 
-/// Is this challenge one for bearer tokens?
+/// Whether this is a Bearer challenge.
 pub(crate) fn is_bearer(header: &str) -> bool {
     let name = header.split_whitespace().next().unwrap_or_default();
     name.eq_ignore_ascii_case("bearer")
 }
 
-/// The scopes that a challenge says are missing; `None` where it says something else.
+/// The scopes that a challenge reports as missing; `None` for other challenges.
 pub(crate) fn missing_scopes(header: &str, resource: &Url) -> Option<Vec<String>> {
     let said = WWWAuthenticateParams::parse(header, resource);
     let scopes = said.scope.clone().filter(|_| said.is_insufficient_scope())?;
@@ -219,9 +220,9 @@ pub(crate) fn missing_scopes(header: &str, resource: &Url) -> Option<Vec<String>
     Some(scopes).filter(|it| !it.is_empty())
 }
 
-/// Without a proof that the answer is for whoever asked, a code could be stolen on its way. Who publishes metadata says
-/// that he has it, or has it not.
-fn require_pkce(metadata: &AuthorizationMetadata) -> Result<(), Trouble> {
+/// PKCE is required: without it an authorization code could be stolen in transit. Metadata states whether it is
+/// supported.
+fn require_pkce(metadata: &AuthorizationMetadata) -> Result<(), FlowError> {
     let methods = metadata.code_challenge_methods_supported.as_deref();
     match (methods, &metadata.issuer) {
         (Some(methods), _) if methods.iter().any(|it| it == "S256") => Ok(()),
@@ -230,13 +231,13 @@ fn require_pkce(metadata: &AuthorizationMetadata) -> Result<(), Trouble> {
     }
 }
 
-/// The user, or the authorization server, said no.
-fn refused(back: &Url, secrets: &Redactor) -> Result<(), Trouble> {
+/// The user or the authorization server refused.
+fn refused(back: &Url, secrets: &Redactor) -> Result<(), FlowError> {
     let value = |key: &str| back.query_pairs().find(|(name, _)| name == key).map(|(_, value)| value);
     let Some(error) = value("error") else { return Ok(()) };
     let more = value("error_description").map(|it| format!(": {it}")).unwrap_or_default();
     let said = secrets.clean(&format!("{error}{more}"), SNIPPET);
-    Err(Trouble::Failed(format!("the login was refused: {said}")))
+    Err(FlowError::Failed(format!("the login was refused: {said}")))
 }
 
 fn config(client: &RegisteredClient, redirect: &Url, scopes: &[String]) -> OAuthClientConfig {
@@ -247,7 +248,7 @@ fn config(client: &RegisteredClient, redirect: &Url, scopes: &[String]) -> OAuth
     }
 }
 
-/// A grant as rmcp keeps it.
+/// A grant in rmcp's form.
 fn stored(grant: &Grant) -> StoredCredentials {
     let refresh = grant.refresh_token.as_ref().map(Secret::expose);
     let tokens = json!({
@@ -260,11 +261,11 @@ fn stored(grant: &Grant) -> StoredCredentials {
         .with_issuer(Some(grant.issuer.clone()))
 }
 
-fn unusable(why: &str) -> Trouble {
-    Trouble::Failed(format!("the server's authorization server cannot be used: {why}"))
+fn unusable(why: &str) -> FlowError {
+    FlowError::Failed(format!("the server's authorization server cannot be used: {why}"))
 }
 
-/// What went wrong, with its causes: strangers' words, cut, on one line and without what we know to be secret.
+/// An error with its causes: foreign text, truncated, on one line and redacted.
 fn words(error: &AuthError, secrets: &Redactor) -> String {
     let mut text = error.to_string();
     let mut next = std::error::Error::source(error);

@@ -1,4 +1,4 @@
-//! What a user has agreed to: the tokens, and for whom and from whom they are. Pure.
+//! Grants: tokens with their resource, issuer and client. Pure.
 
 use std::fmt;
 
@@ -6,46 +6,46 @@ use mcp_model::Secret;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-/// A token that ends sooner is renewed before it is used: requests take their time.
-const MARGIN: u64 = 30;
+/// A token that expires within this time is refreshed before use.
+const EXPIRY_MARGIN: u64 = 30;
 
-/// A client as an authorization server knows it.
+/// A client as registered at an authorization server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RegisteredClient {
-    /// Its id.
+    /// The client id.
     pub id: String,
-    /// Its secret, where it has one.
+    /// The client secret, if any.
     pub secret: Option<Secret>,
-    /// The redirect that it was registered with, where it was registered by us.
+    /// The redirect URI of the registration, if we registered it.
     pub redirect_uri: Option<Url>,
 }
 
-/// A grant. Belongs to one resource and one issuer, and is sent to no other.
+/// A grant. It belongs to one resource and one issuer and is sent to no other.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Grant {
-    /// The server's URL, as the configuration has it.
+    /// The server's URL from the configuration.
     pub resource: Url,
-    /// The authorization server, as it names itself.
+    /// The issuer identifier of the authorization server.
     pub issuer: String,
-    /// Who we are to it.
+    /// The client that the grant was issued to.
     pub client: RegisteredClient,
-    /// The token for requests.
+    /// The access token.
     pub access_token: Secret,
-    /// The token for the next token.
+    /// The refresh token.
     pub refresh_token: Option<Secret>,
-    /// When the token for requests ends, in seconds since the epoch; `None` where nobody said.
+    /// The expiry of the access token in seconds since the epoch; `None` if unknown.
     pub expires_at: Option<u64>,
-    /// What was asked for and given.
+    /// The granted scopes.
     pub scopes: Vec<String>,
 }
 
 impl Grant {
-    /// Is its token over, or soon to be, at `now` (seconds since the epoch)?
+    /// Whether the access token has expired or is about to expire at `now` (seconds since the epoch).
     pub fn is_expiring(&self, now: u64) -> bool {
-        self.expires_at.is_some_and(|it| it <= now.saturating_add(MARGIN))
+        self.expires_at.is_some_and(|it| it <= now.saturating_add(EXPIRY_MARGIN))
     }
 
-    /// As JSON, secrets and all: for whoever keeps it in a place of the user's own.
+    /// The grant as JSON, secrets included, for a token store.
     pub fn to_json(&self) -> serde_json::Value {
         let text = |it: &Secret| it.expose().to_owned();
         let wire = Wire {
@@ -62,7 +62,7 @@ impl Grant {
         serde_json::to_value(wire).expect("its keys are strings")
     }
 
-    /// The reverse. `None` where it is not one.
+    /// Parses the output of [`Grant::to_json`].
     pub fn from_json(value: &serde_json::Value) -> Option<Grant> {
         let Wire {
             resource,
@@ -91,7 +91,7 @@ impl Grant {
     }
 }
 
-/// A grant as it is written down.
+/// The stored form of a grant.
 #[derive(Serialize, Deserialize)]
 struct Wire {
     resource: Url,
@@ -146,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_renewed_before_it_ends() {
+    fn token_expires_with_a_margin() {
         assert!(!grant().is_expiring(969));
         assert!(grant().is_expiring(970));
         assert!(!Grant { expires_at: None, ..grant() }.is_expiring(u64::MAX));
     }
 
     #[test]
-    fn what_is_kept_comes_back_and_is_not_printed() {
+    fn stored_grant_round_trips_and_is_not_printed() {
         assert_eq!(Grant::from_json(&grant().to_json()), Some(grant()));
         assert_eq!(Grant::from_json(&serde_json::json!({"resource": "https://example.com"})), None);
         let printed = format!("{:?} {:?}", grant(), grant().client);

@@ -1,7 +1,4 @@
-//! The requests of a login: few, small, bounded, and only to places that a login may reach.
-//!
-//! No redirect is followed here. Where a proxy stands between, it resolves names itself, and the addresses behind them
-//! are its to judge.
+//! The HTTP client for logins: few, small, bounded requests to allowed addresses only.
 
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
@@ -17,41 +14,41 @@ use reqwest::redirect::Policy;
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest};
 use url::{Host, Url};
 
-use crate::url_policy::{Neighbourhood, judge, may_reach, neighbourhood};
+use crate::url_policy::{NetworkScope, judge, may_reach, network_scope};
 use mcp_transport::Authorities;
 use mcp_transport::internal::is_loopback;
 use mcp_transport::internal::tls;
 
-/// How long one request of a login may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout of one request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The most of an answer that is read. Metadata has a few kilobytes.
-const MOST_BYTES: usize = 256 << 10;
+/// Maximum size of a response. Metadata has a few kilobytes.
+const MAX_REQUEST_BYTES: usize = 256 << 10;
 
-/// The client of one server's logins.
-pub(crate) struct Fetch {
+/// The HTTP client for the logins of one server.
+pub(crate) struct HttpClient {
     resource: Url,
     client: reqwest::Client,
 }
 
-/// Why a request of a login came to nothing.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FetchError {
-    /// It was not to be sent.
+pub(crate) enum HttpClientError {
+    /// The URL policy forbids it.
     #[error("it is not asked: {0}")]
     Forbidden(String),
     #[error("{0}")]
     Failed(String),
-    #[error("its answer is larger than {} KiB", MOST_BYTES >> 10)]
+    #[error("its answer is larger than {} KiB", MAX_REQUEST_BYTES >> 10)]
     TooLarge,
-    #[error("it did not answer within {} s", PATIENCE.as_secs())]
+    #[error("it did not answer within {} s", REQUEST_TIMEOUT.as_secs())]
     TimedOut,
 }
 
-impl Fetch {
-    /// Says in words why there can be none.
-    pub(crate) fn new(resource: &Url, authorities: &Authorities) -> Result<Fetch, String> {
-        // Fails when the host has installed one before, which is as good.
+impl HttpClient {
+    /// Fails with a message if the client cannot be built.
+    pub(crate) fn new(resource: &Url, authorities: &Authorities) -> Result<HttpClient, String> {
+        // Fails if another provider is already installed, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut config = tls::client_config(authorities)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -59,29 +56,29 @@ impl Fetch {
             .tls_backend_preconfigured(config)
             .redirect(Policy::none())
             .referer(false)
-            .connect_timeout(PATIENCE)
+            .connect_timeout(REQUEST_TIMEOUT)
             .dns_resolver(Arc::new(Guarded { home: home_host(resource) }));
         if is_loopback(resource) {
             builder = builder.no_proxy();
         }
         let client = builder.build().map_err(|it| cause(&it))?;
-        Ok(Fetch { resource: resource.clone(), client })
+        Ok(HttpClient { resource: resource.clone(), client })
     }
 
-    /// Sends one, where a login may go.
+    /// Sends a request if the URL policy allows it.
     pub(crate) async fn fetch(
         &self,
         request: http::Request<Vec<u8>>,
-    ) -> Result<http::Response<Vec<u8>>, FetchError> {
+    ) -> Result<http::Response<Vec<u8>>, HttpClientError> {
         let (parts, body) = request.into_parts();
         let url: Url = parts
             .uri
             .to_string()
             .parse()
-            .map_err(|_| FetchError::Forbidden("its address cannot be read".to_owned()))?;
-        judge(&self.resource, &url).map_err(FetchError::Forbidden)?;
+            .map_err(|_| HttpClientError::Forbidden("its address cannot be read".to_owned()))?;
+        judge(&self.resource, &url).map_err(HttpClientError::Forbidden)?;
         let sending = self.send(url, parts.method, parts.headers, body);
-        tokio::time::timeout(PATIENCE, sending).await.map_err(|_| FetchError::TimedOut)?
+        tokio::time::timeout(REQUEST_TIMEOUT, sending).await.map_err(|_| HttpClientError::TimedOut)?
     }
 
     async fn send(
@@ -90,16 +87,16 @@ impl Fetch {
         method: Method,
         headers: HeaderMap,
         body: Vec<u8>,
-    ) -> Result<http::Response<Vec<u8>>, FetchError> {
-        let failed = |error: reqwest::Error| FetchError::Failed(cause(&error));
+    ) -> Result<http::Response<Vec<u8>>, HttpClientError> {
+        let failed = |error: reqwest::Error| HttpClientError::Failed(cause(&error));
         let mut request = Request::new(method, url);
         *request.headers_mut() = headers;
         *request.body_mut() = Some(body.into());
         let mut response = self.client.execute(request).await.map_err(failed)?;
         let mut read = BytesMut::new();
         while let Some(chunk) = response.chunk().await.map_err(failed)? {
-            if read.len() + chunk.len() > MOST_BYTES {
-                return Err(FetchError::TooLarge);
+            if read.len() + chunk.len() > MAX_REQUEST_BYTES {
+                return Err(HttpClientError::TooLarge);
             }
             read.extend_from_slice(&chunk);
         }
@@ -110,7 +107,7 @@ impl Fetch {
     }
 }
 
-impl OAuthHttpClient for Fetch {
+impl OAuthHttpClient for HttpClient {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move {
             let done = self.fetch(request.request).await;
@@ -119,7 +116,7 @@ impl OAuthHttpClient for Fetch {
     }
 }
 
-/// The server's own host, in the form in which it is looked up.
+/// The server's own host in the form used for DNS lookups.
 fn home_host(resource: &Url) -> Option<String> {
     match resource.host() {
         Some(Host::Domain(name)) => Some(name.to_owned()),
@@ -129,8 +126,7 @@ fn home_host(resource: &Url) -> Option<String> {
     }
 }
 
-/// Resolves names, and leaves out addresses that a login may not reach. The server's own host is looked up for each
-/// name anew: its neighbourhood says who else may be asked.
+/// A resolver that removes addresses that a login must not reach.
 struct Guarded {
     home: Option<String>,
 }
@@ -144,8 +140,8 @@ impl Resolve for Guarded {
             let allowed: Vec<SocketAddr> = match home {
                 Some(home) if home == name => found,
                 Some(home) => {
-                    let home = look_up(&home).await.map(|it| widest(&it)).unwrap_or(Neighbourhood::Public);
-                    let may = |it: &SocketAddr| may_reach(home, neighbourhood(it.ip()));
+                    let home = look_up(&home).await.map(|it| widest(&it)).unwrap_or(NetworkScope::Public);
+                    let may = |it: &SocketAddr| may_reach(home, network_scope(it.ip()));
                     found.into_iter().filter(may).collect()
                 }
                 None => Vec::new(),
@@ -165,19 +161,19 @@ async fn look_up(name: &str) -> Result<Vec<SocketAddr>, Box<dyn Error + Send + S
     Ok(tokio::net::lookup_host((name, 0)).await?.collect())
 }
 
-/// The neighbourhood of a host with these addresses: the nearest one that all of them share in.
-fn widest(addresses: &[SocketAddr]) -> Neighbourhood {
-    let mut all = addresses.iter().map(|it| neighbourhood(it.ip()));
-    let Some(first) = all.next() else { return Neighbourhood::Public };
-    if all.all(|it| it == first) { first } else { Neighbourhood::Public }
+/// The network scope of a host with these addresses.
+fn widest(addresses: &[SocketAddr]) -> NetworkScope {
+    let mut all = addresses.iter().map(|it| network_scope(it.ip()));
+    let Some(first) = all.next() else { return NetworkScope::Public };
+    if all.all(|it| it == first) { first } else { NetworkScope::Public }
 }
 
-/// Values that nobody may repeat.
+/// The secrets of a stored login.
 pub(crate) fn secret_values<'a>(values: impl IntoIterator<Item = Option<&'a Secret>>) -> Vec<Secret> {
     values.into_iter().flatten().cloned().collect()
 }
 
-/// The innermost cause of an error, in words. Never a URL: reqwest's own text, which may have one, is the outermost.
+/// The innermost cause of an error. The outer ones may contain the URL.
 fn cause(error: &reqwest::Error) -> String {
     if error.is_dns() {
         return "the host name cannot be resolved".to_owned();
@@ -200,7 +196,7 @@ mod tests {
         }
     }
 
-    /// What is said of a URL that cannot be reached.
+    /// The error message for an unreachable URL.
     async fn words(url: &str) -> String {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = reqwest::Client::builder().no_proxy().tls_certs_only([]);
@@ -209,7 +205,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_unknown_name_and_a_broken_handshake_are_told_apart() {
+    async fn dns_and_tls_failures_have_different_messages() {
         assert_eq!(words("http://example.com/?key=secret").await, "the host name cannot be resolved");
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("https://{}/?key=secret", listener.local_addr().unwrap());

@@ -1,11 +1,12 @@
-//! OAuth for the wires over HTTP: a server's metadata, a client known to its authorization server, a user who agrees, and
-//! tokens that are kept, renewed and stepped up.
+//! OAuth for MCP servers over HTTP: metadata discovery, client registration, login, token refresh and scope step-up.
 //!
-//! What the protocol says is rmcp's `auth` module, used in `flow` alone. Ours is what it leaves to its user: that one
-//! task at a time does something about a token while the others wait for it, that a grant is bound to its resource and
-//! its issuer, where requests may go, and that nothing of it is ever printed.
+//! The protocol is rmcp's `auth` module, used in `flow` only. This crate adds what that module leaves to its user: one
+//! task at a time changes a token while others wait; a grant is used for its resource and issuer only; requests of a
+//! login may only reach allowed addresses; and nothing prints a secret.
 //!
-//! Absent on purpose: grants without a user (client credentials, assertions), and proofs of possession.
+//! Not here: grants without a user (client credentials, assertions) and proof of possession.
+//!
+//! HTTP requests of a login use reqwest, because rmcp's `auth` module requires its types.
 
 mod flow;
 mod grant;
@@ -25,8 +26,8 @@ use mcp_model::Secret;
 use tokio::sync::{Mutex, MutexGuard};
 use url::Url;
 
-use flow::{Flow, Trouble, Wish};
-use http_client::Fetch;
+use flow::{Flow, FlowError, LoginRequest};
+use http_client::HttpClient;
 use mcp_transport::Authorities;
 use mcp_transport::ConnectError;
 use mcp_transport::internal::is_loopback;
@@ -38,31 +39,31 @@ pub use revoke::Revocation;
 pub use store::{MemoryTokenStore, RefreshLock, TokenStore, TokenStoreError};
 pub use user_agent::{Login, UserAgent};
 
-/// How long another process may need to write down a token.
-const BESIDE: Duration = Duration::from_millis(300);
+/// How long another process may need to save a refreshed token.
+const SAVE_GRACE: Duration = Duration::from_millis(300);
 
-/// How long another process is waited for that renews the same login: longer than any that is well takes.
-const LONGEST_TURN: Duration = Duration::from_secs(45);
+/// How long to wait for another process that refreshes the same login.
+const MAX_REFRESH_WAIT: Duration = Duration::from_secs(45);
 
-/// How often it is looked whether that one is done.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// How often the lock is tried.
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How a client is to get its tokens.
+/// Options of [`OAuth`].
 #[derive(Clone)]
 pub struct OAuthOptions {
-    /// Where grants are kept.
+    /// Stores grants.
     pub store: Arc<dyn TokenStore>,
-    /// Who asks the user to agree. Without, a server that nobody has logged in to cannot be used.
+    /// Asks the user to log in. Without it a server without a stored login cannot be used.
     pub user_agent: Option<Arc<dyn UserAgent>>,
-    /// What we are called where we register.
+    /// The client name for registration.
     pub client_name: String,
-    /// Where a document of ours describes us (an https URL with a path); used where the authorization server takes it.
+    /// The URL of our client metadata document (https, with a path); used if the authorization server supports it.
     pub client_metadata: Option<Url>,
-    /// A client that was registered by hand. Stands before any other.
+    /// A client that was registered by hand; takes precedence.
     pub client: Option<RegisteredClient>,
-    /// Certificate authorities that are trusted besides the system's.
+    /// Certificate authorities that are trusted in addition to the system's.
     pub authorities: Authorities,
-    /// What to do where a user is wanted and there is none: `` run `mcp-host login weather` ``.
+    /// What to do when a login is required and there is no user agent: `` run `mcp-host login weather` ``.
     pub login_hint: String,
 }
 
@@ -72,8 +73,8 @@ impl fmt::Debug for OAuthOptions {
     }
 }
 
-/// The authorization of one server: an [`Authorization`] for [`DialOptions`](mcp_transport::DialOptions). One for all
-/// connections to it, so that a token is renewed once.
+/// The authorization of one server: an [`Authorization`] for [`DialOptions`](mcp_transport::DialOptions). All
+/// connections to the server share it, so that a token is refreshed once.
 pub struct OAuth {
     flow: Flow,
     store: Arc<dyn TokenStore>,
@@ -82,20 +83,20 @@ pub struct OAuth {
     state: Mutex<State>,
 }
 
-/// What is known now.
+/// The current state.
 #[derive(Default)]
 struct State {
     grant: Option<Grant>,
-    /// The store was asked.
+    /// Whether the store was read.
     looked: bool,
-    /// The grant is new from the user, not renewed and not from the store.
+    /// Whether the grant comes from a login, not from a refresh or the store.
     fresh: bool,
-    /// The last time that it failed, so that those who waited for it need not each try again.
+    /// The last failure, so that tasks that waited for it do not each try again.
     failure: Option<(Instant, Unauthorized)>,
 }
 
 impl OAuth {
-    /// The authorization of the server at `resource`. Does nothing yet.
+    /// The authorization of the server at `resource`. Sends nothing yet.
     pub fn new(resource: &Url, options: OAuthOptions) -> Result<OAuth, ConnectError> {
         let OAuthOptions {
             store,
@@ -112,15 +113,15 @@ impl OAuth {
         }
         let mut resource = resource.clone();
         resource.set_fragment(None);
-        let fetch = Arc::new(Fetch::new(&resource, &authorities).map_err(ConnectError::Invalid)?);
+        let fetch = Arc::new(HttpClient::new(&resource, &authorities).map_err(ConnectError::Invalid)?);
         let server = resource.clone();
-        // What stands behind the `?` is how we are to be served, maybe a secret, and not who is asked.
+        // The query selects how the server responds, may be secret, and is not part of the resource.
         resource.set_query(None);
         let flow = Flow { server, resource, fetch, client_name, client_metadata, client };
         Ok(OAuth { flow, store, user, hint, state: Mutex::default() })
     }
 
-    /// Waits for its turn. An error where somebody else has failed `since` then.
+    /// Locks the state. Fails if another task has failed after `since`.
     async fn turn(&self, since: Instant) -> Result<MutexGuard<'_, State>, Unauthorized> {
         let state = self.state.lock().await;
         match &state.failure {
@@ -129,7 +130,7 @@ impl OAuth {
         }
     }
 
-    /// The grant that is kept, read where that has not been done.
+    /// Reads the stored grant, once.
     fn look(&self, state: &mut State) -> Result<(), Unauthorized> {
         if !state.looked {
             state.grant = self.store.latest(&self.flow.server).map_err(|it| Unauthorized(it.to_string()))?;
@@ -138,14 +139,14 @@ impl OAuth {
         Ok(())
     }
 
-    /// Exchanges the grant for a newer one where that can be done; false where only the user can help.
+    /// Refreshes the grant. Returns false if only a login can help.
     async fn renew(&self, state: &mut State) -> Result<bool, Unauthorized> {
-        // Another process may have done it, or logged in, and the old one's renewal token is of no use then.
+        // Another process may have refreshed it or logged in; the old refresh token is invalid then.
         if self.take_newer(state)? {
             return Ok(true);
         }
         let _turn = self.own_turn().await?;
-        // Or it has done it while this one waited.
+        // Or it did so while this task waited.
         if self.take_newer(state)? {
             return Ok(true);
         }
@@ -156,31 +157,31 @@ impl OAuth {
                 state.fresh = false;
                 Ok(true)
             }
-            Err(Trouble::Gone) => {
-                // Another process may have used it up a moment ago, and is about to write down what it got.
-                tokio::time::sleep(BESIDE).await;
+            Err(FlowError::Gone) => {
+                // Another process may just have used the refresh token and be about to save the result.
+                tokio::time::sleep(SAVE_GRACE).await;
                 self.take_newer(state)
             }
-            Err(Trouble::Failed(why)) => Err(Unauthorized(why)),
+            Err(FlowError::Failed(why)) => Err(Unauthorized(why)),
         }
     }
 
-    /// Waits until no other process renews this login. `None` where one hangs: what it does then is not waited for, and the
-    /// authorization server says whether the token was used up.
+    /// Waits for the refresh lock. `None` if another process holds it too long; the authorization server then shows
+    /// whether the token was used.
     async fn own_turn(&self) -> Result<Option<RefreshLock>, Unauthorized> {
-        let until = tokio::time::Instant::now() + LONGEST_TURN;
+        let until = tokio::time::Instant::now() + MAX_REFRESH_WAIT;
         loop {
             let turn =
                 self.store.lock_refresh(&self.flow.server).map_err(|it| Unauthorized(it.to_string()))?;
             if turn.is_some() || tokio::time::Instant::now() >= until {
                 return Ok(turn);
             }
-            tokio::time::sleep(LOOK_AGAIN).await;
+            tokio::time::sleep(LOCK_RETRY_INTERVAL).await;
         }
     }
 
-    /// Ends the grant that is kept, at the server that gave it; it stays in the store. What it comes to when there is none,
-    /// or the authorization server takes none back, is no error. Says in words why it failed.
+    /// Revokes the stored grant at the server that issued it; it stays in the store. A missing grant, or a server
+    /// without revocation, is not an error. The error says why revocation failed.
     pub async fn revoke(&self) -> Result<Revocation, Unauthorized> {
         let mut state = self.state.lock().await;
         self.look(&mut state)?;
@@ -190,7 +191,7 @@ impl OAuth {
         }
     }
 
-    /// Takes the grant that is kept, where that is another one.
+    /// Takes the stored grant if it is a different one.
     fn take_newer(&self, state: &mut State) -> Result<bool, Unauthorized> {
         let kept = self.store.latest(&self.flow.server).map_err(|it| Unauthorized(it.to_string()))?;
         let used = state.grant.as_ref().map(|it| &it.access_token);
@@ -201,8 +202,8 @@ impl OAuth {
         Ok(true)
     }
 
-    /// Has the user agree.
-    async fn log_in(&self, state: &mut State, wish: Wish<'_>) -> Result<(), Unauthorized> {
+    /// Runs a login with the user.
+    async fn log_in(&self, state: &mut State, wish: LoginRequest<'_>) -> Result<(), Unauthorized> {
         let Some(user) = &self.user else {
             let why = match (&state.grant, wish.more.is_empty()) {
                 (None, _) => "the server wants a login, and nobody has logged in to it",
@@ -214,8 +215,8 @@ impl OAuth {
         let of = |issuer: &str| self.store.get(&self.flow.server, issuer).map_err(|it| it.to_string());
         let done = self.flow.log_in(&**user, wish, &of, now()).await;
         let grant = done.map_err(|trouble| match trouble {
-            Trouble::Failed(why) => Unauthorized(why),
-            Trouble::Gone => Unauthorized("the authorization server takes the login back".to_owned()),
+            FlowError::Failed(why) => Unauthorized(why),
+            FlowError::Gone => Unauthorized("the authorization server takes the login back".to_owned()),
         })?;
         self.keep(state, grant)?;
         state.fresh = true;
@@ -232,7 +233,7 @@ impl OAuth {
         self.look(state)?;
         let current = state.grant.as_ref().map(|it| &it.access_token);
         if current != challenge.used.as_ref() && current.is_some() {
-            // Somebody else has done something about it.
+            // Another task has already changed the token.
             return Ok(Remedy::Again);
         }
         let header = challenge.schemes.iter().find(|it| flow::is_bearer(it)).map(String::as_str);
@@ -246,11 +247,11 @@ impl OAuth {
         if self.renew(state).await? {
             return Ok(Remedy::Again);
         }
-        self.log_in(state, Wish { header, more: Vec::new() }).await?;
+        self.log_in(state, LoginRequest { header, more: Vec::new() }).await?;
         Ok(Remedy::Again)
     }
 
-    /// Asks for the scopes that are missing, besides those there are.
+    /// Requests the missing scopes in addition to the present ones.
     async fn step_up(&self, state: &mut State, header: Option<&str>) -> Result<Remedy, Unauthorized> {
         let Some(wanted) = header.and_then(|it| flow::missing_scopes(it, &self.flow.resource)) else {
             return Ok(Remedy::None);
@@ -267,7 +268,7 @@ impl OAuth {
         }
         let mut more = had;
         more.extend(wanted);
-        self.log_in(state, Wish { header, more }).await?;
+        self.log_in(state, LoginRequest { header, more }).await?;
         Ok(Remedy::Again)
     }
 }
@@ -278,7 +279,7 @@ impl Authorization for OAuth {
         let mut state = self.turn(Instant::now()).await?;
         self.look(&mut state)?;
         if state.grant.as_ref().is_some_and(|it| it.is_expiring(now())) && !self.renew(&mut state).await? {
-            // The server says what it wants instead.
+            // The server's challenge decides how to continue.
             return Ok(None);
         }
         Ok(state.grant.as_ref().map(|it| it.access_token.clone()))

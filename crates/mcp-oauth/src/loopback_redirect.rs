@@ -1,7 +1,7 @@
-//! The way back from a login page: a port of this machine that takes one request.
+//! A loopback HTTP listener for the redirect of a login page.
 //!
-//! Whatever else knocks there is turned away: only the request that brings back this login's `state` ends the visit.
-//! Where the browser is on another machine, nothing ever knocks; then the user may type the address that it ended at.
+//! Only the request with this login's `state` ends the login; all others are refused. If the browser runs on another
+//! machine, the user may enter the redirect URL by hand.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,60 +14,59 @@ use url::Url;
 
 use crate::user_agent::{Login, UserAgent};
 
-/// The most of a request that is read: an address with a code in it.
-const MOST_BYTES: usize = 16 << 10;
+/// Maximum number of bytes read of a request.
+const MAX_REQUEST_BYTES: usize = 16 << 10;
 
-/// How long a connection may take to say what it wants.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a connection may take to send its request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many connections are heard at once.
-const MOST_AT_ONCE: usize = 16;
+/// Maximum number of concurrent connections.
+const MAX_CONNECTIONS: usize = 16;
 
 const PATH: &str = "/callback";
 
-/// A [`UserAgent`] for programs on the user's machine: hands the page to `show`, which opens it or prints it, and hears
-/// the answer on a loopback port of its own.
+/// A [`UserAgent`] for programs on the user's machine. It passes the page to `show`, which opens or prints it, and
+/// receives the redirect on a loopback port.
 pub struct LoopbackRedirect {
     show: Arc<dyn Fn(&Url) + Send + Sync>,
-    typed: Option<Arc<Typed>>,
+    typed: Option<Arc<ManualInput>>,
 }
 
-/// What the user types, line by line.
-struct Typed {
+/// Lines entered by the user.
+struct ManualInput {
     lines: Mutex<mpsc::Receiver<String>>,
-    /// Told of each line that is not the answer.
+    /// Called for each line that is not the redirect URL.
     refused: Box<dyn Fn() + Send + Sync>,
 }
 
-struct Waiting {
+struct PendingLogin {
     listener: TcpListener,
     redirect: Url,
     show: Arc<dyn Fn(&Url) + Send + Sync>,
-    typed: Option<Arc<Typed>>,
+    typed: Option<Arc<ManualInput>>,
 }
 
 impl LoopbackRedirect {
-    /// `show` is called once for each login, and must not wait.
+    /// Calls `show` once for each login; it must not block.
     pub fn new(show: impl Fn(&Url) + Send + Sync + 'static) -> LoopbackRedirect {
         LoopbackRedirect { show: Arc::new(show), typed: None }
     }
 
-    /// The same with a user who may type the address that the browser ended at, for one on another machine: there it
-    /// shows an error, and the address. A line that is no answer of this login is not looked at further, and `refused` is
-    /// told, which must not wait.
+    /// Also accepts the redirect URL as a line from the user, for a browser on another machine, where the redirect
+    /// fails and shows the URL. `refused` is called for each other line; it must not block.
     #[must_use]
     pub fn with_manual_input(
         self,
         lines: mpsc::Receiver<String>,
         refused: impl Fn() + Send + Sync + 'static,
     ) -> LoopbackRedirect {
-        let typed = Typed { lines: Mutex::new(lines), refused: Box::new(refused) };
+        let typed = ManualInput { lines: Mutex::new(lines), refused: Box::new(refused) };
         LoopbackRedirect { typed: Some(Arc::new(typed)), ..self }
     }
 }
 
-impl Typed {
-    /// The first line that is the answer. Waits for ever where there is none.
+impl ManualInput {
+    /// Waits for the first line with the redirect URL, possibly forever.
     async fn answer(&self, redirect: &Url, own: &str) -> Url {
         let mut lines = self.lines.lock().await;
         while let Some(line) = lines.recv().await {
@@ -75,7 +74,7 @@ impl Typed {
             if line.is_empty() {
                 continue;
             }
-            // An address alone: what is relative to ours would be taken for one.
+            // Absolute URLs only: a relative one would resolve against ours.
             match Url::parse(line).ok().and_then(|it| is_answer(it, redirect, own)) {
                 Some(back) => return back,
                 None => (self.refused)(),
@@ -85,8 +84,8 @@ impl Typed {
     }
 }
 
-/// The answer of whoever types, where somebody does.
-async fn typed_answer(typed: Option<&Typed>, redirect: &Url, own: &str) -> Url {
+/// The redirect URL from the user, if lines are accepted.
+async fn manual_redirect(typed: Option<&ManualInput>, redirect: &Url, own: &str) -> Url {
     match typed {
         Some(typed) => typed.answer(redirect, own).await,
         None => std::future::pending().await,
@@ -100,12 +99,17 @@ impl UserAgent for LoopbackRedirect {
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         let redirect = Url::parse(&format!("http://127.0.0.1:{port}{PATH}")).expect("it is a URL");
-        Ok(Box::new(Waiting { listener, redirect, show: Arc::clone(&self.show), typed: self.typed.clone() }))
+        Ok(Box::new(PendingLogin {
+            listener,
+            redirect,
+            show: Arc::clone(&self.show),
+            typed: self.typed.clone(),
+        }))
     }
 }
 
 #[async_trait]
-impl Login for Waiting {
+impl Login for PendingLogin {
     fn redirect_uri(&self) -> &Url {
         &self.redirect
     }
@@ -114,17 +118,17 @@ impl Login for Waiting {
         let state = state(&page).ok_or("the login page's address names no state")?;
         (self.show)(&page);
         let mut heard = tokio::task::JoinSet::new();
-        let typed = typed_answer(self.typed.as_deref(), &self.redirect, &state);
+        let typed = manual_redirect(self.typed.as_deref(), &self.redirect, &state);
         tokio::pin!(typed);
         loop {
             tokio::select! {
                 back = &mut typed => return Ok(back),
-                accepted = self.listener.accept(), if heard.len() < MOST_AT_ONCE => {
-                    // A connection that breaks at once is nobody's answer.
+                accepted = self.listener.accept(), if heard.len() < MAX_CONNECTIONS => {
+                    // A failed connection is ignored.
                     let Ok((socket, _)) = accepted else { continue };
                     let (redirect, state) = (self.redirect.clone(), state.clone());
                     heard.spawn(async move {
-                        tokio::time::timeout(PATIENCE, hear(socket, &redirect, &state)).await.ok().flatten()
+                        tokio::time::timeout(REQUEST_TIMEOUT, hear(socket, &redirect, &state)).await.ok().flatten()
                     });
                 }
                 Some(done) = heard.join_next() => {
@@ -137,11 +141,11 @@ impl Login for Waiting {
     }
 }
 
-/// Hears one connection out; the address that it asks for, where it is the answer.
+/// Reads one request; returns its URL if it is the redirect.
 async fn hear(mut socket: TcpStream, redirect: &Url, state: &str) -> Option<Url> {
     let mut read = Vec::new();
     while !read.windows(4).any(|it| it == b"\r\n\r\n") {
-        if read.len() >= MOST_BYTES || socket.read_buf(&mut read).await.ok()? == 0 {
+        if read.len() >= MAX_REQUEST_BYTES || socket.read_buf(&mut read).await.ok()? == 0 {
             return None;
         }
     }
@@ -157,13 +161,13 @@ async fn hear(mut socket: TcpStream, redirect: &Url, state: &str) -> Option<Url>
          Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n\r\n",
         page.len()
     );
-    // Whoever does not read it has brought the answer all the same.
+    // The redirect counts even if the browser does not read the response.
     let _ = socket.write_all((head + &page).as_bytes()).await;
     let _ = socket.shutdown().await;
     back
 }
 
-/// The address in a request that is the answer of this login.
+/// The URL of a request if it is this login's redirect.
 fn answer(request: &[u8], redirect: &Url, own: &str) -> Option<Url> {
     let text = std::str::from_utf8(request).ok()?;
     let target = text.lines().next()?.strip_prefix("GET ")?.split(' ').next()?;
@@ -191,7 +195,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_types_the_address_answers_as_the_browser_would() {
+    async fn entered_url_completes_the_login() {
         let refused = Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let (sender, lines) = mpsc::channel(8);
         let counted = Arc::clone(&refused);
@@ -218,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_answer_with_this_logins_state_counts() {
+    fn only_a_redirect_with_the_right_state_counts() {
         check(
             "GET /callback?code=c&state=s1 HTTP/1.1\r\n",
             Some("http://127.0.0.1:9/callback?code=c&state=s1"),

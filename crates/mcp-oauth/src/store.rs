@@ -1,4 +1,4 @@
-//! Where grants are kept between requests, and between processes.
+//! Stores of grants.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,35 +8,35 @@ use url::Url;
 
 use crate::grant::Grant;
 
-/// Keeps grants, each under its resource and its issuer. Asked rarely: once for each connection, and at each renewal; it
-/// may block for as long as a small file takes.
+/// Stores grants by resource and issuer. It is called once for each connection and at each refresh, and may block as
+/// long as reading a small file takes.
 pub trait TokenStore: fmt::Debug + Send + Sync {
-    /// The grant for a resource that was saved last, whoever issued it.
+    /// The latest grant for a resource, from any issuer.
     fn latest(&self, resource: &Url) -> Result<Option<Grant>, TokenStoreError>;
 
     /// The grant of this issuer for a resource.
     fn get(&self, resource: &Url, issuer: &str) -> Result<Option<Grant>, TokenStoreError>;
 
-    /// Keeps a grant, in the place of an older one of the same resource and issuer.
+    /// Stores a grant and replaces one with the same resource and issuer.
     fn save(&self, grant: &Grant) -> Result<(), TokenStoreError>;
 
-    /// Forgets all grants for a resource; how many there were.
+    /// Removes all grants for a resource; returns their number.
     fn remove(&self, resource: &Url) -> Result<usize, TokenStoreError>;
 
-    /// The turn to exchange what is kept for a resource: many authorization servers take a renewal token once, and end
-    /// the login of who shows it twice. `None` while somebody else has it, in this process or in another one that keeps
-    /// grants in the same place. Does not wait.
+    /// Locks the refresh of a resource's grant: many authorization servers accept a refresh token once and end the
+    /// login if it is used twice. `None` while another task or process that shares the store holds the lock. Does not
+    /// wait.
     fn lock_refresh(&self, resource: &Url) -> Result<Option<RefreshLock>, TokenStoreError>;
 }
 
-/// One's turn at renewing a grant. It ends when this is dropped, and with the process that has it.
+/// Permission to refresh a grant. Released when dropped, or when the process ends.
 pub struct RefreshLock {
-    /// Whatever lets the next one in when it goes.
+    /// Released on drop.
     _held: Box<dyn Send + Sync>,
 }
 
 impl RefreshLock {
-    /// A turn that lasts as long as `held` lives.
+    /// A lock that is released when `held` is dropped.
     pub fn new(held: impl Send + Sync + 'static) -> RefreshLock {
         RefreshLock { _held: Box::new(held) }
     }
@@ -48,32 +48,32 @@ impl fmt::Debug for RefreshLock {
     }
 }
 
-/// Why grants could not be read or kept; in words, without secrets.
+/// Why a store failed; a message without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct TokenStoreError(pub String);
 
-/// Keeps grants for as long as it lives itself.
+/// A store in memory.
 #[derive(Default)]
 pub struct MemoryTokenStore {
     grants: Mutex<Vec<Grant>>,
-    turns: Arc<Turns>,
+    turns: Arc<RefreshLocks>,
 }
 
-/// The resources that somebody renews.
+/// The resources that are being refreshed.
 #[derive(Default)]
-struct Turns(Mutex<HashSet<Url>>);
+struct RefreshLocks(Mutex<HashSet<Url>>);
 
-/// One of them, for as long as this lives.
-struct Held(Arc<Turns>, Url);
+/// Removes a resource from that set on drop.
+struct RefreshGuard(Arc<RefreshLocks>, Url);
 
-impl Turns {
+impl RefreshLocks {
     fn lock(&self) -> MutexGuard<'_, HashSet<Url>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Held {
+impl Drop for RefreshGuard {
     fn drop(&mut self) {
         self.0.lock().remove(&self.1);
     }
@@ -111,12 +111,12 @@ impl TokenStore for MemoryTokenStore {
 
     fn lock_refresh(&self, resource: &Url) -> Result<Option<RefreshLock>, TokenStoreError> {
         let is_mine = self.turns.lock().insert(resource.clone());
-        Ok(is_mine.then(|| RefreshLock::new(Held(Arc::clone(&self.turns), resource.clone()))))
+        Ok(is_mine.then(|| RefreshLock::new(RefreshGuard(Arc::clone(&self.turns), resource.clone()))))
     }
 }
 
 impl fmt::Debug for MemoryTokenStore {
-    /// How many there are.
+    /// Prints the number of grants only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "MemoryTokens({})", self.lock().len())
     }

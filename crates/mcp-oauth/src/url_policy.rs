@@ -1,7 +1,4 @@
-//! Where a login may send requests. Pure.
-//!
-//! Metadata is a stranger's text, and names URLs that we then ask: without bounds a server could have us ask the routers
-//! and clouds around us. Its own host is as good as any, for we talk to it anyway.
+//! Addresses that a login may reach. Pure.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -9,35 +6,35 @@ use url::{Host, Url};
 
 use mcp_transport::internal::is_loopback;
 
-/// Whose an address is.
+/// The scope of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Neighbourhood {
-    /// Everybody's.
+pub(crate) enum NetworkScope {
+    /// The public internet.
     Public,
-    /// A private network's.
+    /// A private network.
     Private,
-    /// This machine's.
+    /// This machine.
     Loopback,
-    /// Nobody's, or one that only exists beside us: link-local (a cloud's metadata), multicast, reserved.
+    /// Unusable, or link-local only (such as a cloud's metadata service), multicast and the like; never reachable.
     Never,
 }
 
-/// Whose an address is; one that wraps another counts as that.
-pub(crate) fn neighbourhood(address: IpAddr) -> Neighbourhood {
+/// The scope of an address; an address that embeds another one has that one's scope.
+pub(crate) fn network_scope(address: IpAddr) -> NetworkScope {
     match address {
         IpAddr::V4(it) => of_v4(it),
         IpAddr::V6(it) => of_v6(it),
     }
 }
 
-fn of_v4(address: Ipv4Addr) -> Neighbourhood {
+fn of_v4(address: Ipv4Addr) -> NetworkScope {
     let [a, b, ..] = address.octets();
     let shared = a == 100 && (64..128).contains(&b);
     let benchmark = a == 198 && (b == 18 || b == 19);
     if address.is_loopback() {
-        Neighbourhood::Loopback
+        NetworkScope::Loopback
     } else if address.is_private() || shared {
-        Neighbourhood::Private
+        NetworkScope::Private
     } else if address.is_link_local()
         || address.is_multicast()
         || address.is_documentation()
@@ -45,38 +42,38 @@ fn of_v4(address: Ipv4Addr) -> Neighbourhood {
         || a == 0
         || a >= 240
     {
-        Neighbourhood::Never
+        NetworkScope::Never
     } else {
-        Neighbourhood::Public
+        NetworkScope::Public
     }
 }
 
-fn of_v6(address: Ipv6Addr) -> Neighbourhood {
+fn of_v6(address: Ipv6Addr) -> NetworkScope {
     let [a, b, c, d, e, f, g, h] = address.segments();
     let low = Ipv4Addr::from((u32::from(g) << 16) | u32::from(h));
     match [a, b, c, d, e, f] {
         [0, 0, 0, 0, 0, 0xffff] | [0x64, 0xff9b, 0, 0, 0, 0] => of_v4(low),
-        [0, 0, 0, 0, 0, 0] if address.is_loopback() => Neighbourhood::Loopback,
-        [0, 0, 0, 0, 0, 0] => Neighbourhood::Never,
+        [0, 0, 0, 0, 0, 0] if address.is_loopback() => NetworkScope::Loopback,
+        [0, 0, 0, 0, 0, 0] => NetworkScope::Never,
         [0x2002, ..] => of_v4(Ipv4Addr::from((u32::from(b) << 16) | u32::from(c))),
-        [0x2001, 0, ..] | [0x2001, 0xdb8, ..] | [0x64, 0xff9b, 1, ..] => Neighbourhood::Never,
-        _ if a & 0xfe00 == 0xfc00 => Neighbourhood::Private,
-        _ if a & 0xffc0 == 0xfe80 || address.is_multicast() => Neighbourhood::Never,
-        _ => Neighbourhood::Public,
+        [0x2001, 0, ..] | [0x2001, 0xdb8, ..] | [0x64, 0xff9b, 1, ..] => NetworkScope::Never,
+        _ if a & 0xfe00 == 0xfc00 => NetworkScope::Private,
+        _ if a & 0xffc0 == 0xfe80 || address.is_multicast() => NetworkScope::Never,
+        _ => NetworkScope::Public,
     }
 }
 
-/// May a login for a server that lives in `home` ask somebody at `there`?
-pub(crate) fn may_reach(home: Neighbourhood, there: Neighbourhood) -> bool {
+/// Whether a login for a server in `home` may reach an address in `there`.
+pub(crate) fn may_reach(home: NetworkScope, there: NetworkScope) -> bool {
     match there {
-        Neighbourhood::Public => true,
-        Neighbourhood::Private => matches!(home, Neighbourhood::Private | Neighbourhood::Loopback),
-        Neighbourhood::Loopback => home == Neighbourhood::Loopback,
-        Neighbourhood::Never => false,
+        NetworkScope::Public => true,
+        NetworkScope::Private => matches!(home, NetworkScope::Private | NetworkScope::Loopback),
+        NetworkScope::Loopback => home == NetworkScope::Loopback,
+        NetworkScope::Never => false,
     }
 }
 
-/// Is the URL one that a login for `resource` may ask, as far as its text says? `Err` says why not.
+/// Checks a URL by its text only. `Err` contains the reason.
 pub(crate) fn judge(resource: &Url, url: &Url) -> Result<(), String> {
     let origin = url.origin().ascii_serialization();
     if is_loopback(url) && !is_loopback(resource) {
@@ -102,10 +99,10 @@ pub(crate) fn judge(resource: &Url, url: &Url) -> Result<(), String> {
     let home = match resource.host() {
         Some(Host::Ipv4(it)) => of_v4(it),
         Some(Host::Ipv6(it)) => of_v6(it),
-        Some(Host::Domain(_)) if is_loopback(resource) => Neighbourhood::Loopback,
-        Some(Host::Domain(_)) | None => Neighbourhood::Public,
+        Some(Host::Domain(_)) if is_loopback(resource) => NetworkScope::Loopback,
+        Some(Host::Domain(_)) | None => NetworkScope::Public,
     };
-    match may_reach(home, neighbourhood(literal)) {
+    match may_reach(home, network_scope(literal)) {
         true => Ok(()),
         false => Err(format!("{origin} is in no network that the server may send us to")),
     }
@@ -116,13 +113,13 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(address: &str, want: Neighbourhood) {
-        assert_eq!(neighbourhood(address.parse().unwrap()), want, "{address}");
+    fn check(address: &str, want: NetworkScope) {
+        assert_eq!(network_scope(address.parse().unwrap()), want, "{address}");
     }
 
     #[test]
-    fn an_address_is_somebodys() {
-        use Neighbourhood::*;
+    fn addresses_have_the_expected_scope() {
+        use NetworkScope::*;
         check("8.8.8.8", Public);
         check("2606:4700::1111", Public);
         check("127.8.0.1", Loopback);
@@ -141,8 +138,8 @@ mod tests {
     }
 
     #[test]
-    fn an_address_in_another_one_is_found() {
-        use Neighbourhood::*;
+    fn embedded_address_is_recognized() {
+        use NetworkScope::*;
         check("::ffff:169.254.169.254", Never);
         check("::ffff:10.0.0.1", Private);
         check("64:ff9b::7f00:1", Loopback);
@@ -151,8 +148,8 @@ mod tests {
     }
 
     #[test]
-    fn a_public_server_sends_us_to_public_places_only() {
-        use Neighbourhood::*;
+    fn public_server_may_refer_to_public_addresses_only() {
+        use NetworkScope::*;
         let reached = |home| [Public, Private, Loopback, Never].map(|there| may_reach(home, there));
         assert_eq!(reached(Public), [true, false, false, false]);
         assert_eq!(reached(Private), [true, true, false, false]);
@@ -166,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_is_judged_by_its_text_first() {
+    fn url_is_checked_by_its_text_first() {
         let public = "https://example.com/mcp";
         check_url(public, "https://login.example.org/token", Ok(()));
         check_url(public, "http://login.example.org/token", Err("http://login.example.org is not https"));

@@ -1,19 +1,16 @@
-//! One text for all ways to write the same parameters. Pure.
-//!
-//! Members are sorted, white space is gone, strings are escaped in one way, and whole numbers have no fraction. What is
-//! nested deeper than anybody nests parameters stays as it was written.
+//! Canonical JSON for comparing request parameters. Pure.
 
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-/// How deep it is looked.
+/// Maximum depth.
 const DEEPEST: usize = 64;
 
-/// The largest number of which every smaller whole one is exact.
+/// The largest integer up to which all integers are exact in a float.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// The canonical text of parameters, without what only goes with the request; empty where nothing is left.
+/// The canonical text of parameters without `_meta`; empty if there are none.
 pub(crate) fn params(json: Option<&RawValue>) -> String {
     let Some(json) = json else { return String::new() };
     match members(json) {
@@ -25,7 +22,7 @@ pub(crate) fn params(json: Option<&RawValue>) -> String {
     }
 }
 
-/// The members of a JSON object; `None` for all else.
+/// The members of a JSON object; `None` for other values.
 pub(crate) fn members(json: &RawValue) -> Option<BTreeMap<String, &RawValue>> {
     if !json.get().trim_start().starts_with('{') {
         return None;
@@ -57,14 +54,14 @@ fn object(members: BTreeMap<String, &RawValue>, depth: usize) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// A number that is whole, without its fraction; `None` for all others, which stay as they are.
+/// An integral number without fraction; `None` for all others, which stay unchanged.
 fn number(text: &str) -> Option<String> {
     if !text.contains(['.', 'e', 'E']) {
         return None;
     }
     let value: f64 = text.parse().ok()?;
     let whole = value.fract() == 0.0 && value.abs() < EXACT;
-    // Minus nothing is nothing.
+    // Negative zero is zero.
     whole.then(|| format!("{}", if value == 0.0 { 0.0 } else { value }))
 }
 
@@ -82,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_is_written_in_one_way() {
+    fn equal_values_have_one_text() {
         check(
             r#"{ "b": 1.0, "a": [ "\u0078", {"d":null,"c":true} ] }"#,
             r#"{"a":["x",{"c":true,"d":null}],"b":1}"#,
@@ -97,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_has_no_end_and_does_no_harm() {
+    fn deep_nesting_is_bounded() {
         let deep = format!("{{\"a\":{}{}}}", "[".repeat(20_000), "]".repeat(20_000));
         assert_eq!(params(Some(serde_json::from_str::<Box<RawValue>>(&deep).unwrap().as_ref())), deep);
     }

@@ -1,7 +1,4 @@
-//! One connection as it is written down: messages in, exchanges out. Pure.
-//!
-//! What a server says unasked stands with the request that it belongs to, where it says which; else with the latest
-//! request that is not answered yet; else behind the last one that is.
+//! The log of one connection: messages in, exchanges out. Pure.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,25 +10,25 @@ use serde_json::value::RawValue;
 use crate::canonical;
 use crate::message::{self, Answered, LISTEN, Message, PROGRESS_TOKEN, SUBSCRIPTION, VERSION};
 use crate::recording::{Exchange, RecordedResponse, ServerMessage, is_found_by_method};
-use crate::redact::Cleaner;
+use crate::redact::JsonRedactor;
 
-/// How much room all connections of a recorder have together, and what did not fit.
+/// The remaining size of a recording, and the number of omitted messages.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct SizeBudget {
     left: AtomicUsize,
     left_out: AtomicUsize,
 }
 
-impl Room {
-    pub(crate) fn of(bytes: usize) -> Room {
-        Room { left: AtomicUsize::new(bytes), left_out: AtomicUsize::new(0) }
+impl SizeBudget {
+    pub(crate) fn of(bytes: usize) -> SizeBudget {
+        SizeBudget { left: AtomicUsize::new(bytes), left_out: AtomicUsize::new(0) }
     }
 
     pub(crate) fn left_out(&self) -> usize {
         self.left_out.load(Ordering::Relaxed)
     }
 
-    /// Takes room for so many bytes, and for what holds them.
+    /// Reserves this number of bytes plus overhead.
     fn take(&self, bytes: usize) -> bool {
         const HOLDER: usize = 128;
         let bytes = bytes.saturating_add(HOLDER);
@@ -43,21 +40,21 @@ impl Room {
     }
 }
 
-/// One connection.
-pub(crate) struct Take {
-    cleaner: Arc<Cleaner>,
-    room: Arc<Room>,
+/// The log of one connection.
+pub(crate) struct ConnectionLog {
+    cleaner: Arc<JsonRedactor>,
+    room: Arc<SizeBudget>,
     pub(crate) exchanges: Vec<Exchange>,
     pub(crate) version: Option<ProtocolVersion>,
-    /// Requests that are not answered yet, by the JSON text of their id.
+    /// Requests without a response, by the JSON text of their id.
     open: HashMap<String, usize>,
     /// The same by the JSON text of their progress token.
     tokens: HashMap<String, usize>,
 }
 
-impl Take {
-    pub(crate) fn new(cleaner: Arc<Cleaner>, room: Arc<Room>) -> Take {
-        Take {
+impl ConnectionLog {
+    pub(crate) fn new(cleaner: Arc<JsonRedactor>, room: Arc<SizeBudget>) -> ConnectionLog {
+        ConnectionLog {
             cleaner,
             room,
             exchanges: Vec::new(),
@@ -67,18 +64,18 @@ impl Take {
         }
     }
 
-    /// The client has sent this.
+    /// Records a message from the client.
     pub(crate) fn sent(&mut self, frame: &[u8]) {
         for it in message::read(frame) {
             match it {
                 Message::Request { id, method, params } => self.asked(id, method, params),
-                // What it answers and says is its own, and no server is to be made of it.
+                // Its responses and notifications are not recorded.
                 Message::Notification { .. } | Message::Answer { .. } => {}
             }
         }
     }
 
-    /// The server has sent this, on the lane of this request where each has its own.
+    /// Records a message from the server, with the request whose response stream it arrived on.
     pub(crate) fn heard(&mut self, frame: &[u8], lane: Option<&str>) {
         for it in message::read(frame) {
             match it {
@@ -97,7 +94,7 @@ impl Take {
         }
     }
 
-    /// The request was not run, and will be sent again.
+    /// The request was not run and will be sent again.
     pub(crate) fn undone(&mut self, id: &str) {
         if let Some(at) = self.open.remove(id) {
             self.exchanges.remove(at);
@@ -106,7 +103,7 @@ impl Take {
         }
     }
 
-    /// The request was answered with this error, in another way than by a message.
+    /// The request failed with this error without a message.
     pub(crate) fn refused(&mut self, id: &str, error: &mcp_model::RpcError) {
         if let Ok(error) = serde_json::value::to_raw_value(error) {
             self.answered(id, Answered::Error(&error));

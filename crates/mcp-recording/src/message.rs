@@ -1,23 +1,23 @@
-//! A JSON-RPC message as both sides of a recording look at it: what it is, and its parts as they were written. Pure.
+//! JSON-RPC messages as recorder and replayer read them. Pure.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::canonical;
 
-/// Where a request says by which token its progress is told.
+/// The `_meta` key of a request's progress token.
 pub(crate) const PROGRESS_TOKEN: &str = "progressToken";
-/// Where a notification says to which request for a stream it belongs.
+/// The `_meta` key of a notification's subscription id.
 pub(crate) const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
-/// Where a request of the modern era says which version it speaks.
+/// The `_meta` key of a modern request's protocol version.
 pub(crate) const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// The request for a stream.
+/// The method of the request for a stream.
 pub(crate) const LISTEN: &str = "subscriptions/listen";
 
-/// The most messages in a batch.
+/// Maximum number of messages in a batch.
 const MOST: usize = 1024;
 
-/// One message.
+/// A message.
 #[derive(Debug, Clone)]
 pub(crate) enum Message<'a> {
     Request { id: &'a RawValue, method: String, params: Option<&'a RawValue> },
@@ -25,7 +25,7 @@ pub(crate) enum Message<'a> {
     Answer { id: &'a RawValue, answer: Answered<'a> },
 }
 
-/// What an answer says.
+/// The content of a response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Answered<'a> {
     Result(&'a RawValue),
@@ -46,7 +46,7 @@ struct Wire<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// The messages of a frame, one or a batch; none where it is no protocol.
+/// The messages of a frame, single or batch; empty for invalid frames.
 pub(crate) fn read(frame: &[u8]) -> Vec<Message<'_>> {
     let Ok(text) = str::from_utf8(frame) else { return Vec::new() };
     if text.trim_start().starts_with('[') {
@@ -64,7 +64,7 @@ fn one(text: &str) -> Option<Message<'_>> {
         (None, Some(id)) => {
             let answer = match error {
                 Some(error) => Answered::Error(error),
-                // A result of `null` reads as none.
+                // A result of `null` reads as absent.
                 None => Answered::Result(result.unwrap_or(RawValue::NULL)),
             };
             Some(Message::Answer { id, answer })
@@ -73,7 +73,7 @@ fn one(text: &str) -> Option<Message<'_>> {
     }
 }
 
-/// A member of the parameters' `_meta`, as JSON.
+/// A member of `_meta` in the parameters, as JSON.
 pub(crate) fn meta<'a>(params: Option<&'a RawValue>, name: &str) -> Option<&'a RawValue> {
     let meta = canonical::members(params?)?.remove("_meta")?;
     canonical::members(meta)?.remove(name)

@@ -1,7 +1,7 @@
-//! Between a client and a server that it starts: bytes pass both ways as they come, and what they say is written down.
+//! A proxy that starts a server, passes bytes between it and a client unchanged, and records them.
 //!
-//! The server is a child of this process and of its process group, so that whatever the client does to the one it does
-//! to the other. Its standard error is ours.
+//! The server is a child in this process's group, so it receives the signals that the client sends to this process. Its
+//! standard error is ours.
 
 use std::ffi::OsString;
 use std::io;
@@ -15,73 +15,75 @@ use nix::unistd::Pid;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
-use crate::connection_log::Take;
+use crate::connection_log::ConnectionLog;
 use crate::recorder::{Recorder, lock};
 use mcp_transport::internal::argument_secrets;
 use mcp_transport::internal::{Line, LineBuffer};
 use mcp_transport::secret_parts;
 
-/// The longest line that is written down.
-const LONGEST: usize = 64 << 20;
-/// How much is passed on at once.
+/// Maximum length of a recorded line.
+const MAX_LINE_BYTES: usize = 64 << 20;
+/// Copy buffer size.
 const CHUNK: usize = 64 << 10;
-/// How long the server may take to end after it was asked to, each of two times.
+/// How long the server may take to exit after each of two requests.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long what a server wrote before its end may take to be read.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+/// How long to wait for output that a server wrote before it exited.
+const FINAL_READ_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Variables that say where a shell is, which is no secret.
-const PLACES: [&str; 4] = ["PWD", "OLDPWD", "SHLVL", "_"];
+/// Variables that describe the shell; they are not secret.
+const SHELL_VARIABLES: [&str; 4] = ["PWD", "OLDPWD", "SHLVL", "_"];
 
-/// What is put between.
+/// The server to run and record.
 #[derive(Debug, Clone)]
 pub struct RecordingProxy {
-    /// The name of the server in the recording.
+    /// The server's name in the recording.
     pub server: String,
-    /// The program, looked up on the `PATH`.
+    /// The program, searched in `PATH`.
     pub command: String,
-    /// Its arguments.
+    /// The arguments.
     pub arguments: Vec<Secret>,
-    /// What else is taken out of what is written down, as [`environment_secrets`] gives it.
+    /// Further secrets to redact, see [`environment_secrets`].
     pub secrets: Vec<Secret>,
 }
 
-/// Why a server that is to be stood before could not be.
+/// Why the proxy failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProxyError {
-    /// It could not be started.
+    /// The server could not be started.
     #[error("could not start {command}")]
     Start {
         /// The program.
         command: String,
-        /// Why not.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// It could not be waited for.
+    /// Waiting for the server failed.
     #[error("could not wait for {command}")]
     Wait {
         /// The program.
         command: String,
-        /// Why not.
+        /// The cause.
         #[source]
         source: io::Error,
     },
 }
 
-/// The values in an environment that may be secrets: all but those that every child inherits, and where a shell is.
+/// The values of environment variables that may be secret: all except those that every child inherits and those that
+/// describe the shell.
 pub fn environment_secrets(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<Secret> {
     let given =
         variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let own = given.filter(|(name, _)| !EnvInherit::Safe.inherits(name) && !PLACES.contains(&name.as_str()));
+    let own = given
+        .filter(|(name, _)| !EnvInherit::Safe.inherits(name) && !SHELL_VARIABLES.contains(&name.as_str()));
     own.flat_map(|(_, value)| secret_parts(&Secret::new(value))).collect()
 }
 
 impl RecordingProxy {
-    /// Starts the server, and passes on what comes until it has ended: by itself, after `reader` has ended, or after
-    /// `stop` has. Says how it ended.
+    /// Starts the server and passes bytes until it exits: by itself, after `reader` has ended, or after `stop`
+    /// resolves. Returns its exit status.
     pub async fn run(
         self,
         recorder: &Recorder,
@@ -101,8 +103,8 @@ impl RecordingProxy {
         let (reader, writer) = streams;
         let stdin = child.stdin.take().expect("it was asked for");
         let stdout = child.stdout.take().expect("it was asked for");
-        let to = pass(reader, stdin, Ear::new(&take, Take::sent));
-        let from = pass(stdout, writer, Ear::new(&take, |take, line| take.heard(line, None)));
+        let to = pass(reader, stdin, LineRecorder::new(&take, ConnectionLog::sent));
+        let from = pass(stdout, writer, LineRecorder::new(&take, |take, line| take.heard(line, None)));
         {
             tokio::pin!(to, from, stop);
             let mut client_gone = false;
@@ -115,7 +117,7 @@ impl RecordingProxy {
                     () = &mut to, if !client_gone => client_gone = true,
                     _ = child.wait() => {
                         // A process of its own may hold the pipe; what it has written itself is still in it.
-                        let _ = tokio::time::timeout(LAST_WORDS, &mut from).await;
+                        let _ = tokio::time::timeout(FINAL_READ_TIMEOUT, &mut from).await;
                         break;
                     }
                 }
@@ -144,10 +146,10 @@ async fn end(child: &mut Child) -> io::Result<ExitStatus> {
 
 /// Passes bytes on as they come, until one end is gone. What is read is written down before it is passed on, so that no
 /// answer overtakes its request.
-async fn pass<W: AsyncWrite + Unpin, F: FnMut(&mut Take, &[u8])>(
+async fn pass<W: AsyncWrite + Unpin, F: FnMut(&mut ConnectionLog, &[u8])>(
     mut reader: impl AsyncRead + Unpin,
     mut writer: W,
-    mut ear: Ear<F>,
+    mut ear: LineRecorder<F>,
 ) {
     let mut chunk = vec![0; CHUNK];
     while let Ok(count @ 1..) = reader.read(&mut chunk).await {
@@ -160,15 +162,15 @@ async fn pass<W: AsyncWrite + Unpin, F: FnMut(&mut Take, &[u8])>(
 }
 
 /// Cuts what it hears into lines.
-struct Ear<F> {
+struct LineRecorder<F> {
     lines: LineBuffer,
-    take: Arc<Mutex<Take>>,
+    take: Arc<Mutex<ConnectionLog>>,
     tell: F,
 }
 
-impl<F: FnMut(&mut Take, &[u8])> Ear<F> {
-    fn new(take: &Arc<Mutex<Take>>, tell: F) -> Ear<F> {
-        Ear { lines: LineBuffer::new(LONGEST), take: Arc::clone(take), tell }
+impl<F: FnMut(&mut ConnectionLog, &[u8])> LineRecorder<F> {
+    fn new(take: &Arc<Mutex<ConnectionLog>>, tell: F) -> LineRecorder<F> {
+        LineRecorder { lines: LineBuffer::new(MAX_LINE_BYTES), take: Arc::clone(take), tell }
     }
 
     fn hear(&mut self, bytes: &[u8]) {

@@ -1,4 +1,4 @@
-//! Writes down the sessions of any number of servers at once.
+//! Records the sessions of any number of servers.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -6,59 +6,59 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mcp_model::{RawJson, Secret};
 
-use crate::connection_log::{Room, Take};
+use crate::connection_log::{ConnectionLog, SizeBudget};
 use crate::message::LISTEN;
 use crate::recording::{Exchange, Recording, ServerRecording};
-use crate::redact::Cleaner;
-use crate::transport::RecordedDial;
+use crate::redact::JsonRedactor;
+use crate::transport::RecordingDial;
 use mcp_transport::Dial;
 
-/// How many bytes a recording may have, about.
-const MOST: usize = 256 << 20;
+/// Approximate maximum size of a recording in bytes.
+const MAX_RECORDING_BYTES: usize = 256 << 20;
 
-/// Writes down what crosses the wires that it is put around. All clones write the same recording.
+/// A recorder. All clones write to the same recording.
 #[derive(Clone)]
 pub struct Recorder {
-    room: Arc<Room>,
+    room: Arc<SizeBudget>,
     servers: Arc<Mutex<Vec<Arc<Server>>>>,
 }
 
 /// The connections of one server.
 struct Server {
     name: String,
-    takes: Mutex<Vec<Arc<Mutex<Take>>>>,
+    takes: Mutex<Vec<Arc<Mutex<ConnectionLog>>>>,
 }
 
-/// One connection of a server, to be told what crosses it.
+/// Records one connection.
 #[derive(Clone)]
-pub(crate) struct Recorded {
+pub(crate) struct ConnectionRecorder {
     server: Arc<Server>,
-    cleaner: Arc<Cleaner>,
-    room: Arc<Room>,
+    cleaner: Arc<JsonRedactor>,
+    room: Arc<SizeBudget>,
 }
 
 impl Default for Recorder {
-    /// Nothing is recorded yet.
+    /// An empty recording.
     fn default() -> Recorder {
-        Recorder { room: Arc::new(Room::of(MOST)), servers: Arc::default() }
+        Recorder { room: Arc::new(SizeBudget::of(MAX_RECORDING_BYTES)), servers: Arc::default() }
     }
 }
 
 impl Recorder {
-    /// The same place, its connections written down under this server's name. `secrets` are taken out of everything, and
-    /// are in general [`endpoint_secrets`](crate::endpoint_secrets) and what else the server was given.
+    /// Wraps `dial`; its connections are recorded under this server's name. `secrets` are redacted everywhere; pass
+    /// [`endpoint_secrets`](crate::endpoint_secrets) and whatever else the server receives.
     pub fn wrap(&self, server: &str, dial: Arc<dyn Dial>, secrets: &[Secret]) -> Arc<dyn Dial> {
-        Arc::new(RecordedDial { dial, recorded: self.recorded(server, secrets) })
+        Arc::new(RecordingDial { dial, recorded: self.recorded(server, secrets) })
     }
 
-    /// What was recorded so far.
+    /// The recording so far.
     pub fn recording(&self) -> Recording {
         let servers = lock(&self.servers);
         let tapes = servers.iter().map(|it| Arc::new(it.tape())).collect();
         Recording { servers: tapes, omitted: self.room.left_out() }
     }
 
-    pub(crate) fn recorded(&self, server: &str, secrets: &[Secret]) -> Recorded {
+    pub(crate) fn recorded(&self, server: &str, secrets: &[Secret]) -> ConnectionRecorder {
         let mut servers = lock(&self.servers);
         let known = servers.iter().find(|it| it.name == server).map(Arc::clone);
         let server = known.unwrap_or_else(|| {
@@ -66,14 +66,19 @@ impl Recorder {
             servers.push(Arc::clone(&server));
             server
         });
-        Recorded { server, cleaner: Arc::new(Cleaner::new(secrets)), room: Arc::clone(&self.room) }
+        ConnectionRecorder {
+            server,
+            cleaner: Arc::new(JsonRedactor::new(secrets)),
+            room: Arc::clone(&self.room),
+        }
     }
 }
 
-impl Recorded {
-    /// A connection that begins.
-    pub(crate) fn begin(&self) -> Arc<Mutex<Take>> {
-        let take = Arc::new(Mutex::new(Take::new(Arc::clone(&self.cleaner), Arc::clone(&self.room))));
+impl ConnectionRecorder {
+    /// Starts a connection.
+    pub(crate) fn begin(&self) -> Arc<Mutex<ConnectionLog>> {
+        let take =
+            Arc::new(Mutex::new(ConnectionLog::new(Arc::clone(&self.cleaner), Arc::clone(&self.room))));
         lock(&self.server.takes).push(Arc::clone(&take));
         take
     }
@@ -87,7 +92,7 @@ impl Server {
             tape.version = take.version.or(tape.version);
             tape.exchanges.extend(take.exchanges.iter().cloned());
         }
-        // Streams are opened beside everything else; where they stand says nothing.
+        // Streams are opened concurrently, so their position has no meaning.
         let exchanges = tape.exchanges.into_iter().filter(|it| !is_mute(it));
         let (streams, others): (Vec<_>, Vec<_>) = exchanges.partition(|it| it.method == LISTEN);
         tape.exchanges = without_repetition(others.into_iter().chain(streams).collect());
@@ -95,10 +100,10 @@ impl Server {
     }
 }
 
-/// Without openings and lists that only say again what the same request was answered before: the last answer is played
-/// for as long as it is asked for.
+/// Removes handshakes and lists that only repeat the previous response to the same request: the last response is
+/// replayed as often as it is requested.
 fn without_repetition(exchanges: Vec<Exchange>) -> Vec<Exchange> {
-    // From the end: of a run of equal answers the first one stays, and `None` says that the run is over.
+    // From the end: of a run of equal responses the first one is kept; `None` marks the end of a run.
     let mut runs: HashMap<(&str, Option<&RawJson>), Option<usize>> = HashMap::new();
     let mut dropped = HashSet::new();
     for (at, it) in exchanges.iter().enumerate().rev().filter(|(_, it)| opens(&it.method)) {
@@ -124,13 +129,13 @@ fn opens(method: &str) -> bool {
     matches!(method, "initialize" | "server/discover" | "ping" | LISTEN) || method.ends_with("/list")
 }
 
-/// Is it a stream on which nothing was heard?
+/// Whether it is a stream without messages.
 fn is_mute(exchange: &Exchange) -> bool {
     exchange.method == LISTEN && exchange.before_response.is_empty() && exchange.response.is_none()
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // Whatever panics in the middle of a change leaves a recording that says less.
+    // A panic in the middle of a change leaves an incomplete recording.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -139,7 +144,7 @@ mod tests {
     use super::*;
     use crate::RecordedResponse;
 
-    /// Each is `method answer`; what stays.
+    /// Exchanges as `method response`, and those that are kept.
     #[track_caller]
     fn check(exchanges: &str, want: &str) {
         let one = |it: &str| {
@@ -161,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_last_answer_stands_for_is_left_out() {
+    fn repeated_responses_are_omitted() {
         check("ping 1|a/list 1|ping 1|a/list 1|ping 1", "ping 1|a/list 1");
         check("a/list 1|a/list 2|a/list 2", "a/list 1|a/list 2");
         check("a/list 1|a/list 1|a/list 2", "a/list 1|a/list 1|a/list 2");

@@ -1,63 +1,62 @@
-//! A recording as a value: servers, and what was asked and answered.
+//! The data of a recording.
 
 use std::sync::Arc;
 
 use mcp_model::{ProtocolVersion, RawJson};
 
-/// Sessions with some servers, in the order in which they were first reached.
+/// ConnectionRecorder sessions of several servers, in the order of their first connection.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recording {
     pub(crate) servers: Vec<Arc<ServerRecording>>,
     pub(crate) omitted: usize,
 }
 
-/// Everything that was recorded of one server, all its connections one after the other.
+/// The recording of one server; its connections follow each other.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServerRecording {
     /// The server's name in the configuration.
     pub server: String,
-    /// The version that was spoken last; `None` where none was settled.
+    /// The last negotiated version; `None` if there was none.
     pub version: Option<ProtocolVersion>,
-    /// What was asked, in its order.
+    /// The requests in order.
     pub exchanges: Vec<Exchange>,
 }
 
-/// One request of the client, and what came of it.
+/// A client request and its response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
     /// The method.
     pub method: String,
-    /// The parameters, canonical and without `_meta`; `None` where there are none, and for the requests that are found by
-    /// their method.
+    /// The canonical parameters without `_meta`; `None` if there are none, and for requests that are matched by method.
     pub params: Option<RawJson>,
-    /// What the server said while it answered.
+    /// Messages from the server before the response.
     pub before_response: Vec<ServerMessage>,
-    /// The answer; `None` where none came.
+    /// The response; `None` if there was none.
     pub response: Option<RecordedResponse>,
-    /// What the server said after that, before anything else was asked.
+    /// Messages from the server after the response and before the next request.
     pub after_response: Vec<ServerMessage>,
 }
 
-/// Something that a server said unasked.
+/// A message that a server sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerMessage {
     /// A notification.
     Notification {
         /// The method.
         method: String,
-        /// The parameters as they came, but for progress tokens and subscriptions, which are `0`.
+        /// The parameters as received, except progress tokens and subscription ids, which are `0`.
         params: Option<RawJson>,
     },
-    /// A request, which wants an answer.
+    /// A server request.
     Request {
         /// The method.
         method: String,
-        /// The parameters as they came.
+        /// The parameters as received.
         params: Option<RawJson>,
     },
 }
 
-/// An answer, as it came.
+/// A response as received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordedResponse {
     /// A result.
@@ -67,23 +66,23 @@ pub enum RecordedResponse {
 }
 
 impl Recording {
-    /// The servers.
+    /// The recorded servers.
     pub fn servers(&self) -> &[Arc<ServerRecording>] {
         &self.servers
     }
 
-    /// The server of this name.
+    /// The recording of the server with this name.
     pub fn server(&self, server: &str) -> Option<&Arc<ServerRecording>> {
         self.servers.iter().find(|it| it.server == server)
     }
 
-    /// How many messages the recording has no room for.
+    /// The number of messages that did not fit into the recording.
     pub fn omitted(&self) -> usize {
         self.omitted
     }
 }
 
-/// Requests that are found by their method alone: what they carry is who asks, or nothing.
+/// Whether requests of this method are matched by method only: their parameters only describe the client, or are empty.
 pub(crate) fn is_found_by_method(method: &str) -> bool {
     matches!(method, "initialize" | "server/discover" | "ping" | "logging/setLevel" | crate::message::LISTEN)
 }

@@ -4,11 +4,11 @@ use mcp_model::Secret;
 use mcp_transport::internal::{Redactor, map_json_strings};
 
 /// Takes these secrets out.
-pub(crate) struct Cleaner(Redactor);
+pub(crate) struct JsonRedactor(Redactor);
 
-impl Cleaner {
-    pub(crate) fn new(secrets: &[Secret]) -> Cleaner {
-        Cleaner(Redactor::new(secrets.iter()))
+impl JsonRedactor {
+    pub(crate) fn new(secrets: &[Secret]) -> JsonRedactor {
+        JsonRedactor(Redactor::new(secrets.iter()))
     }
 
     /// The JSON text on one line, each secret in a string as `***`, and a number that holds one as `0`.
@@ -31,7 +31,7 @@ mod tests {
     #[track_caller]
     fn check(json: &str, want: &str) {
         let secrets = [Secret::new("hunter2"), Secret::new("12345678"), Secret::new("über-geheim")];
-        assert_eq!(Cleaner::new(&secrets).clean(json), want);
+        assert_eq!(JsonRedactor::new(&secrets).clean(json), want);
     }
 
     #[test]

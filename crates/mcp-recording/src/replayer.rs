@@ -12,54 +12,54 @@ use crate::message::{self, LISTEN, Message, PROGRESS_TOKEN, SUBSCRIPTION};
 use crate::recording::{Exchange, RecordedResponse, ServerMessage, ServerRecording, is_found_by_method};
 use mcp_transport::internal::frame;
 
-/// How many requests may wait for a client's answer, or be open, at once.
-const MOST_OPEN: usize = 1024;
-/// What stands in place of a secret.
-const BLANK: &str = "***";
-/// How much of a request a message repeats, in bytes.
-const SHOWN: usize = 200;
+/// Maximum number of requests that wait for a client response, or are open, at once.
+const MAX_OPEN: usize = 1024;
+/// The replacement of a secret.
+const REDACTED: &str = "***";
+/// Maximum length in bytes of a request in an error message.
+const MAX_SHOWN_BYTES: usize = 200;
 
-/// Plays one tape to one client.
+/// Replays the recording of one server to one client.
 #[derive(Debug)]
 pub struct Replayer {
     tape: Arc<ServerRecording>,
-    /// Where each request stands on the tape.
+    /// The exchanges of each request.
     places: HashMap<Key, Vec<usize>>,
-    /// How often each was asked for.
+    /// How often each request was received.
     played: HashMap<Key, usize>,
-    /// What goes on when the client has answered what it was asked, by the id of that.
-    waiting: HashMap<String, Scene>,
-    /// The id of the last request for a stream that is open.
+    /// Exchanges that wait for a client's response, by the id of the server request.
+    waiting: HashMap<String, ActiveExchange>,
+    /// The id of the last open stream request.
     stream: Option<String>,
-    /// How often the client was asked something.
+    /// The number of server requests sent.
     asked: u64,
 }
 
 /// A message for the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayedMessage {
-    /// The JSON text of the id of the client's request that it belongs to; `None` where it belongs to none.
+    /// The JSON text of the id of the client request that it belongs to; `None` if it belongs to none.
     pub request_id: Option<String>,
     /// The message.
     pub message: Bytes,
-    /// It is the answer to that request: nothing more comes of it.
+    /// Whether it is the response to that request, after which nothing follows.
     pub is_response: bool,
 }
 
 type Key = (String, String);
 
-/// An exchange that is being played.
+/// An exchange in progress.
 #[derive(Debug)]
-struct Scene {
+struct ActiveExchange {
     at: usize,
-    /// How much of what was said is said already.
+    /// The number of messages already sent.
     said: usize,
     id: String,
     token: Option<String>,
 }
 
 impl Replayer {
-    /// Plays from the beginning.
+    /// Replays from the beginning.
     pub fn new(tape: Arc<ServerRecording>) -> Replayer {
         let mut places: HashMap<Key, Vec<usize>> = HashMap::new();
         for (at, it) in tape.exchanges.iter().enumerate() {
@@ -71,7 +71,7 @@ impl Replayer {
         Replayer { tape, places, played: HashMap::new(), waiting: HashMap::new(), stream: None, asked: 0 }
     }
 
-    /// Takes a frame of the client, and gives what the server says to it, in order.
+    /// Takes a frame from the client and returns the server's messages, in order.
     pub fn receive(&mut self, frame: &[u8]) -> Vec<ReplayedMessage> {
         let mut res = Vec::new();
         for it in message::read(frame) {
@@ -113,10 +113,10 @@ impl Replayer {
             self.stream = Some(id.clone());
         }
         let token = message::meta(params, PROGRESS_TOKEN).map(|it| it.get().to_owned());
-        self.play(Scene { at, said: 0, id, token }, to);
+        self.play(ActiveExchange { at, said: 0, id, token }, to);
     }
 
-    /// Where a request stands on the tape: as it is, or with something in place of each secret that was taken out.
+    /// Finds the exchanges of a request: exactly, or with any value in place of a redacted secret.
     fn find(&self, asked: &Key) -> Option<&Key> {
         let blanked = || {
             let fitting = self.places.iter().filter(|(key, _)| key.0 == asked.0 && fits(&key.1, &asked.1));
@@ -125,8 +125,8 @@ impl Replayer {
         self.places.get_key_value(asked).or_else(blanked).map(|(key, _)| key)
     }
 
-    /// Plays on until the client has to answer something, or all is said.
-    fn play(&mut self, mut scene: Scene, to: &mut Vec<ReplayedMessage>) {
+    /// Continues until the client must respond, or the exchange is complete.
+    fn play(&mut self, mut scene: ActiveExchange, to: &mut Vec<ReplayedMessage>) {
         let tape = Arc::clone(&self.tape);
         let exchange = &tape.exchanges[scene.at];
         while let Some(said) = exchange.before_response.get(scene.said) {
@@ -142,7 +142,7 @@ impl Replayer {
                 message: request(&id, method, params.as_ref()),
                 is_response: false,
             });
-            if self.waiting.len() < MOST_OPEN {
+            if self.waiting.len() < MAX_OPEN {
                 self.waiting.insert(id, scene);
             }
             return;
@@ -157,7 +157,7 @@ impl Replayer {
     }
 
     /// Something that the server says, with the numbers of this connection; `None` where nobody asked for it here.
-    fn notice(&self, said: &ServerMessage, scene: Option<&Scene>) -> Option<ReplayedMessage> {
+    fn notice(&self, said: &ServerMessage, scene: Option<&ActiveExchange>) -> Option<ReplayedMessage> {
         let (ServerMessage::Notification { method, params } | ServerMessage::Request { method, params }) =
             said;
         let raw = params.as_ref().and_then(|it| it.read::<&RawValue>().ok());
@@ -216,9 +216,9 @@ impl Replayer {
 
 /// Is `text` what was written down as `recorded`, with anything in place of each secret?
 fn fits(recorded: &str, text: &str) -> bool {
-    let Some((start, rest)) = recorded.split_once(BLANK) else { return recorded == text };
+    let Some((start, rest)) = recorded.split_once(REDACTED) else { return recorded == text };
     let Some(mut text) = text.strip_prefix(start) else { return false };
-    let mut parts = rest.split(BLANK).peekable();
+    let mut parts = rest.split(REDACTED).peekable();
     while let Some(part) = parts.next() {
         if parts.peek().is_none() {
             return text.ends_with(part);
@@ -242,10 +242,10 @@ fn key(method: &str, params: Option<&RawValue>) -> Key {
 }
 
 fn shown(text: &str) -> String {
-    if text.len() <= SHOWN {
+    if text.len() <= MAX_SHOWN_BYTES {
         return text.to_owned();
     }
-    let cut = (0..=SHOWN).rev().find(|it| text.is_char_boundary(*it)).unwrap_or_default();
+    let cut = (0..=MAX_SHOWN_BYTES).rev().find(|it| text.is_char_boundary(*it)).unwrap_or_default();
     format!("{}\u{2026}", &text[..cut])
 }
 

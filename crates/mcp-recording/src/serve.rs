@@ -1,4 +1,4 @@
-//! A tape on two streams, one message a line: what a child process that plays it does.
+//! Replays a recording on a pair of streams, one message per line, as a stdio server does.
 
 use std::io;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use crate::recording::ServerRecording;
 use crate::replayer::Replayer;
 use mcp_transport::internal::{Line, LineBuffer};
 
-/// The longest line that is read.
-const LONGEST: usize = 64 << 20;
+/// Maximum length of a line.
+const MAX_LINE_BYTES: usize = 64 << 20;
 
-/// Plays a tape to whoever writes to `reader`, until that ends. LineBuffer that are no messages are passed over. Fails when a
-/// stream does.
+/// Replays a recording to the client that writes to `reader`, until it ends. Invalid lines are skipped. Fails when a
+/// stream fails.
 pub async fn serve(
     tape: Arc<ServerRecording>,
     mut reader: impl AsyncRead + Unpin,
     mut writer: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
     let mut player = Replayer::new(tape);
-    let mut lines = LineBuffer::new(LONGEST);
+    let mut lines = LineBuffer::new(MAX_LINE_BYTES);
     loop {
         while let Some(line) = lines.next() {
             if let Line::Whole(line) = line {

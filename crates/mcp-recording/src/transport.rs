@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::connection_log::Take;
-use crate::recorder::{Recorded, lock};
+use crate::connection_log::ConnectionLog;
+use crate::recorder::{ConnectionRecorder, lock};
 use crate::recording::ServerRecording;
 use crate::replayer::Replayer;
 use mcp_transport::{
@@ -19,12 +19,12 @@ use mcp_transport::{Disconnect, DisconnectReason, RequestError};
 const BATCH: usize = 64;
 
 /// A place whose connections are written down.
-pub(crate) struct RecordedDial {
+pub(crate) struct RecordingDial {
     pub(crate) dial: Arc<dyn Dial>,
-    pub(crate) recorded: Recorded,
+    pub(crate) recorded: ConnectionRecorder,
 }
 
-impl Dial for RecordedDial {
+impl Dial for RecordingDial {
     fn dial(&self) -> Box<dyn Transport> {
         Box::new(RecordedWire { wire: self.dial.dial(), take: self.recorded.begin() })
     }
@@ -47,13 +47,13 @@ impl Dial for RecordedDial {
 
     fn fallback(&self, refusal: &RequestError) -> Option<Arc<dyn Dial>> {
         let dial = self.dial.fallback(refusal)?;
-        Some(Arc::new(RecordedDial { dial, recorded: self.recorded.clone() }))
+        Some(Arc::new(RecordingDial { dial, recorded: self.recorded.clone() }))
     }
 }
 
 struct RecordedWire {
     wire: Box<dyn Transport>,
-    take: Arc<Mutex<Take>>,
+    take: Arc<Mutex<ConnectionLog>>,
 }
 
 #[async_trait]
@@ -88,7 +88,7 @@ impl Transport for RecordedWire {
 /// Hears what the engine hears.
 struct Listening {
     inbox: Arc<dyn FrameSink>,
-    take: Arc<Mutex<Take>>,
+    take: Arc<Mutex<ConnectionLog>>,
 }
 
 impl FrameSink for Listening {

@@ -1,7 +1,4 @@
-//! The SDK's values and ours.
-//!
-//! Both sides are what the protocol's JSON says, so each conversion goes through it: a field that only one of them
-//! knows is kept where there is a place for it, and is never guessed.
+//! Conversions between rmcp's types and ours.
 
 use mcp_model::{Content, RawJson, RpcError, Tool, ToolResult};
 use rmcp::model;
@@ -9,13 +6,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-/// Why a value has no counterpart.
+/// Why a value cannot be converted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} cannot be said in the other's terms: {why}")]
 pub struct ConvertError {
     /// The value: `the tool`.
     what: &'static str,
-    /// What is wrong, without any of the value's own text.
+    /// The reason, without text of the value.
     why: String,
 }
 
@@ -24,12 +21,12 @@ fn through_json<T: DeserializeOwned>(what: &'static str, value: &impl Serialize)
     serde_json::from_str(&json).map_err(|error| ConvertError { what, why: error.to_string() })
 }
 
-/// A tool as the SDK has it. Members that the SDK does not know are lost.
+/// Converts a tool to rmcp. Members that rmcp does not know are lost.
 pub fn tool_to_rmcp(tool: &Tool) -> Result<model::Tool, ConvertError> {
     through_json("the tool", &tool.raw)
 }
 
-/// A tool as we have it. Fails where its name is empty, which the SDK lets through.
+/// Converts a tool from rmcp. Fails when its name is empty, which rmcp allows.
 pub fn tool_from_rmcp(tool: &model::Tool) -> Result<Tool, ConvertError> {
     const WHAT: &str = "the tool";
     let page = RawJson::from_value(&json!({ "tools": [tool] }));
@@ -40,15 +37,14 @@ pub fn tool_from_rmcp(tool: &model::Tool) -> Result<Tool, ConvertError> {
     page.items.pop().ok_or_else(|| ConvertError { what: WHAT, why: why() })
 }
 
-/// A block of content as we have it. What is of no kind that we know is kept as it is.
+/// Converts a content block from rmcp. Blocks of an unknown kind are kept as JSON.
 pub fn content_from_rmcp(content: &model::ContentBlock) -> Result<Content, ConvertError> {
     let wrapped: ToolResult = through_json("the content", &json!({ "content": [content] }))?;
     let one = wrapped.content.into_iter().next();
     one.ok_or(ConvertError { what: "the content", why: "it is nothing".to_owned() })
 }
 
-/// A block of content as the SDK has it. Fails for a kind that the SDK does not know, and for a binary block that says
-/// neither where it is from nor what it holds.
+/// Converts a content block to rmcp. Fails for a kind that rmcp does not know, and for invalid data.
 pub fn content_to_rmcp(content: &Content) -> Result<model::ContentBlock, ConvertError> {
     let what = "the content";
     let wire = match content {
@@ -79,9 +75,9 @@ pub fn content_to_rmcp(content: &Content) -> Result<model::ContentBlock, Convert
     through_json(what, &wire)
 }
 
-/// A result of a call as we have it.
+/// Converts a tool result from rmcp.
 pub fn result_from_rmcp(result: &model::CallToolResult) -> Result<ToolResult, ConvertError> {
-    // An explicit null is a structured result, too, and serde would take it for none.
+    // An explicit null is a structured result; serde would read it as absent.
     let mut res: ToolResult = through_json("the result", result)?;
     res.structured = match &result.structured_content {
         Some(value) => RawJson::from_value(value).ok(),
@@ -90,7 +86,7 @@ pub fn result_from_rmcp(result: &model::CallToolResult) -> Result<ToolResult, Co
     Ok(res)
 }
 
-/// A result of a call as the SDK has it. Fails where one of its blocks does.
+/// Converts a tool result to rmcp. Fails when one of its blocks fails.
 pub fn result_to_rmcp(result: &ToolResult) -> Result<model::CallToolResult, ConvertError> {
     let content: Result<Vec<_>, _> = result.content.iter().map(content_to_rmcp).collect();
     let mut wire = json!({ "content": content?, "isError": result.is_error });
@@ -102,13 +98,13 @@ pub fn result_to_rmcp(result: &ToolResult) -> Result<model::CallToolResult, Conv
     through_json("the result", &wire)
 }
 
-/// An error as we have it.
+/// Converts an error from rmcp.
 pub fn error_from_rmcp(error: &model::ErrorData) -> RpcError {
     let data = error.data.as_ref().and_then(|it| RawJson::from_value(it).ok());
     RpcError { code: i64::from(error.code.0), message: error.message.to_string(), data }
 }
 
-/// An error as the SDK has it. A number that does not fit into its 32 bits becomes JSON-RPC's "the peer failed".
+/// Converts an error to rmcp. A code outside of 32 bits becomes JSON-RPC's internal error.
 pub fn error_to_rmcp(error: &RpcError) -> model::ErrorData {
     let code = i32::try_from(error.code).map_or(model::ErrorCode::INTERNAL_ERROR, model::ErrorCode);
     let data = error.data.as_ref().and_then(|it| it.read().ok());
@@ -138,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn content_goes_both_ways() {
+    fn content_round_trips() {
         for same in [
             r#"{"type":"text","text":"a"}"#,
             r#"{"type":"image","data":"AA==","mimeType":"image/png"}"#,
@@ -156,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_go_both_ways_and_keep_what_both_know() {
+    fn tools_round_trip() {
         let json = r#"{"tools":[{"name":"a","description":"A.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}"#;
         let tool = mcp_model::read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().items.remove(0);
         let back = tool_from_rmcp(&tool_to_rmcp(&tool).unwrap()).unwrap();
@@ -166,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn results_and_errors_go_both_ways() {
+    fn results_and_errors_round_trip() {
         let wire = r#"{"content":[{"type":"text","text":"a"}],"structuredContent":{"x":[1]},"isError":true}"#;
         let ours: ToolResult = serde_json::from_str(wire).unwrap();
         assert_eq!(result_from_rmcp(&result_to_rmcp(&ours).unwrap()).unwrap(), ours);

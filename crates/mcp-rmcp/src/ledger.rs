@@ -1,9 +1,4 @@
-//! Which of the SDK's requests are on their way, and what is to be done when one comes back, breaks off or was never
-//! run: bookkeeping, no I/O.
-//!
-//! The SDK numbers its own requests, and the numbers go over the wire as they are. Only where a server has forgotten
-//! its session does the ledger ask something itself: it repeats the SDK's `initialize` under a number that the SDK
-//! cannot have given, and then sends again what the server did not run.
+//! Tracks the SDK's requests in flight and reopens a lost session. Pure.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,7 +8,7 @@ use mcp_model::{ProtocolVersion, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::server_requests::{Replied, ServerRequestGuard, Unasked};
+use crate::server_requests::{RequestRefusal, ServerRequests, ServerResponse};
 use mcp_transport::internal::frame;
 use mcp_transport::internal::scan::{Id, ScannedFrame, scan};
 use mcp_transport::{Disconnect, RequestError};
@@ -21,24 +16,24 @@ use mcp_transport::{
     Epoch, MessageHead, Outbound, OutboundMessage, RequestId, StreamError, StreamId, TargetName,
 };
 
-/// The first number the ledger gives itself; the SDK counts up from 0 in 32 bits.
+/// The first id of the ledger's own requests; the SDK counts up from 0 in 32 bits.
 const OWN_IDS: RequestId = 1 << 48;
 
-/// How often one request is sent again because the server had not run it.
+/// How often a request is sent again because the server did not run it.
 const MOST_REPEATS: u8 = 2;
 
-/// Something to do, in order.
+/// An action; actions are performed in order.
 #[derive(Debug)]
-pub(crate) enum Act {
-    /// Hand this to the wire.
+pub(crate) enum Action {
+    /// Send this to the server.
     Send(Outbound),
-    /// Hand this frame to the SDK: the answer to a request that waited, or something of the server's own.
+    /// Pass this frame to the SDK.
     Frame(Bytes),
-    /// End a request of the SDK's with an error.
+    /// Fail a request of the SDK.
     Fail(RequestId, RpcError),
 }
 
-/// Why a message of the SDK's cannot be sent.
+/// Why a message of the SDK cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unsendable {
     #[error("a request must have a whole number below 2^48 for its id")]
@@ -51,12 +46,12 @@ pub(crate) enum Unsendable {
 
 struct Waiting {
     message: OutboundMessage,
-    /// The version that the request names itself; any other is the session's.
+    /// The version named in the request; others use the session's version.
     named: Option<ProtocolVersion>,
     repeats: u8,
 }
 
-/// The messages of one connection.
+/// The requests of one connection.
 #[derive(Default)]
 pub(crate) struct Ledger {
     epoch: u32,
@@ -64,12 +59,12 @@ pub(crate) struct Ledger {
     waiting: BTreeMap<RequestId, Waiting>,
     opening: Option<Bytes>,
     opened: Option<Bytes>,
-    /// The ledger's own `initialize`, while a forgotten session is opened again.
+    /// The ledger's own `initialize` while the session is reopened.
     reopening: Option<RequestId>,
-    /// Requests to be sent when it is open.
+    /// Requests to send after that.
     held: Vec<RequestId>,
-    /// The server's requests that the SDK works on.
-    asked: ServerRequestGuard,
+    /// Server requests that the SDK is working on.
+    server_requests: ServerRequests,
     own_ids: RequestId,
     answered: bool,
     over: bool,
@@ -102,13 +97,13 @@ struct Meta {
 }
 
 impl Ledger {
-    /// Whether the server has answered anything yet.
+    /// Whether the server has responded to anything.
     pub(crate) fn answered(&self) -> bool {
         self.answered
     }
 
-    /// A message of the SDK's.
-    pub(crate) fn send(&mut self, body: Bytes) -> Result<Vec<Act>, Unsendable> {
+    /// A message from the SDK.
+    pub(crate) fn send(&mut self, body: Bytes) -> Result<Vec<Action>, Unsendable> {
         if self.over {
             return Err(Unsendable::Over);
         }
@@ -120,7 +115,7 @@ impl Ledger {
         let version = named.or(self.version);
         let Some(method) = sent.method else {
             // Nobody can tell whose it is without an id, and nobody asked under one that is not known.
-            let replied = sent.id.and_then(|id| self.asked.answered(id, &body));
+            let replied = sent.id.and_then(|id| self.server_requests.answered(id, &body));
             return Ok(replied.map(|it| reply(it, version)).into_iter().collect());
         };
         let method: Cow<'static, str> = Cow::Owned(method.into_owned());
@@ -129,7 +124,7 @@ impl Ledger {
                 && let Some(id) = params.request_id
             {
                 self.waiting.remove(&id);
-                return Ok(vec![Act::Send(Outbound::Cancel { id, notice: Some(body.clone()) })]);
+                return Ok(vec![Action::Send(Outbound::Cancel { id, notice: Some(body.clone()) })]);
             }
             if method == "notifications/initialized" {
                 self.opened = Some(body.clone());
@@ -148,17 +143,17 @@ impl Ledger {
             self.held.push(id);
             return Ok(Vec::new());
         }
-        Ok(vec![Act::Send(Outbound::Send(message))])
+        Ok(vec![Action::Send(Outbound::Send(message))])
     }
 
-    /// A frame of the server's.
-    pub(crate) fn frame(&mut self, lane: StreamId, frame: Bytes) -> Vec<Act> {
+    /// A frame from the server.
+    pub(crate) fn frame(&mut self, stream: StreamId, frame: Bytes) -> Vec<Action> {
         match scan(&frame) {
             ScannedFrame::Response { id: Id::Number(id), is_error, payload } => {
                 self.answer(id, is_error, payload, frame)
             }
-            // An error without an id is about the request whose lane it came by.
-            ScannedFrame::Response { id: Id::Absent, is_error, payload } => match lane {
+            // An error without an id belongs to the request of its stream.
+            ScannedFrame::Response { id: Id::Absent, is_error, payload } => match stream {
                 StreamId::Request(id, _) if is_error => {
                     let error = payload_of::<RpcError>(&frame, payload).unwrap_or_else(|| {
                         RpcError::new(code::INTERNAL_ERROR, "the server's error cannot be read")
@@ -168,28 +163,30 @@ impl Ledger {
                 StreamId::Request(..) | StreamId::Shared | StreamId::Notifications(_) => Vec::new(),
             },
             ScannedFrame::Response { id: Id::Foreign, .. } | ScannedFrame::Noise => Vec::new(),
-            ScannedFrame::Request { id, .. } => match self.asked.enter(lane.epoch(), &frame, id.clone()) {
-                Ok(frame) => vec![Act::Frame(frame)],
-                Err(Unasked::TooMany) => {
-                    let error = RpcError::new(code::INTERNAL_ERROR, "too many requests at once");
-                    let body = frame::answer(&String::from_utf8_lossy(&frame[id]), &Err(error));
-                    vec![reply(Replied { epoch: lane.epoch(), body }, self.version)]
+            ScannedFrame::Request { id, .. } => {
+                match self.server_requests.enter(stream.epoch(), &frame, id.clone()) {
+                    Ok(frame) => vec![Action::Frame(frame)],
+                    Err(RequestRefusal::TooMany) => {
+                        let error = RpcError::new(code::INTERNAL_ERROR, "too many requests at once");
+                        let body = frame::answer(&String::from_utf8_lossy(&frame[id]), &Err(error));
+                        vec![reply(ServerResponse { epoch: stream.epoch(), body }, self.version)]
+                    }
+                    Err(RequestRefusal::Id) => Vec::new(),
                 }
-                Err(Unasked::Id) => Vec::new(),
-            },
-            ScannedFrame::Notification { method, .. } if is_cancellation(&frame[method.clone()]) => {
-                self.asked.taken_back(lane.epoch(), &frame).map(Act::Frame).into_iter().collect()
             }
-            ScannedFrame::Notification { .. } => vec![Act::Frame(frame)],
+            ScannedFrame::Notification { method, .. } if is_cancellation(&frame[method.clone()]) => {
+                self.server_requests.cancel(stream.epoch(), &frame).map(Action::Frame).into_iter().collect()
+            }
+            ScannedFrame::Notification { .. } => vec![Action::Frame(frame)],
             ScannedFrame::Batch(items) => {
                 let items = items.into_iter().filter(|it| frame[it.clone()].first() == Some(&b'{'));
-                items.flat_map(|it| self.frame(lane, frame.slice(it))).collect()
+                items.flat_map(|it| self.frame(stream, frame.slice(it))).collect()
             }
         }
     }
 
-    /// A lane that ended without an answer.
-    pub(crate) fn lane_ended(&mut self, id: RequestId, why: StreamError) -> Vec<Act> {
+    /// A response stream failed.
+    pub(crate) fn stream_failed(&mut self, id: RequestId, why: StreamError) -> Vec<Action> {
         match why {
             StreamError::Lost(fault) => {
                 let message =
@@ -205,26 +202,26 @@ impl Ledger {
         }
     }
 
-    /// The connection is over.
-    pub(crate) fn ended(&mut self, ended: &Disconnect) -> Vec<Act> {
+    /// The connection has ended.
+    pub(crate) fn ended(&mut self, ended: &Disconnect) -> Vec<Action> {
         self.over = true;
         let message = format!("the server is no longer available: {ended}");
         self.fail_all(&RpcError::new(code::INTERNAL_ERROR, message))
     }
 
-    /// The server has not answered in time.
-    pub(crate) fn fail_all(&mut self, error: &RpcError) -> Vec<Act> {
+    /// The server has not responded in time.
+    pub(crate) fn fail_all(&mut self, error: &RpcError) -> Vec<Action> {
         self.held.clear();
         self.reopening = None;
-        std::mem::take(&mut self.waiting).into_keys().map(|id| Act::Fail(id, error.clone())).collect()
+        std::mem::take(&mut self.waiting).into_keys().map(|id| Action::Fail(id, error.clone())).collect()
     }
 
-    fn tell(&self, method: Cow<'static, str>, version: Option<ProtocolVersion>, body: Bytes) -> Act {
+    fn tell(&self, method: Cow<'static, str>, version: Option<ProtocolVersion>, body: Bytes) -> Action {
         let head = MessageHead::new(None, method, version);
-        Act::Send(Outbound::Send(OutboundMessage { epoch: Epoch(self.epoch), head, body }))
+        Action::Send(Outbound::Send(OutboundMessage { epoch: Epoch(self.epoch), head, body }))
     }
 
-    fn answer(&mut self, id: RequestId, is_error: bool, payload: usize, frame: Bytes) -> Vec<Act> {
+    fn answer(&mut self, id: RequestId, is_error: bool, payload: usize, frame: Bytes) -> Vec<Action> {
         if self.reopening == Some(id) {
             return self.reopened(is_error, &frame, payload);
         }
@@ -234,23 +231,23 @@ impl Ledger {
         if waiting.message.head.method == "initialize" && !is_error {
             self.version = negotiated(&frame, payload);
         }
-        vec![Act::Frame(frame)]
+        vec![Action::Frame(frame)]
     }
 
-    fn fail(&mut self, id: RequestId, error: RpcError) -> Vec<Act> {
+    fn fail(&mut self, id: RequestId, error: RpcError) -> Vec<Action> {
         if self.reopening == Some(id) {
             return self.not_reopened(&error);
         }
         match self.waiting.remove(&id) {
             Some(_) => {
                 self.answered = true;
-                vec![Act::Fail(id, error)]
+                vec![Action::Fail(id, error)]
             }
             None => Vec::new(),
         }
     }
 
-    fn not_executed(&mut self, id: RequestId, epoch: Epoch) -> Vec<Act> {
+    fn not_executed(&mut self, id: RequestId, epoch: Epoch) -> Vec<Action> {
         let Some(waiting) = self.waiting.get_mut(&id) else {
             return match self.reopening == Some(id) {
                 true => self.not_reopened(&RpcError::new(code::INTERNAL_ERROR, "it was forgotten at once")),
@@ -278,13 +275,13 @@ impl Ledger {
         match numbered(&opening, own) {
             Some(body) => {
                 let head = MessageHead::new(Some(own), "initialize".into(), None);
-                vec![Act::Send(Outbound::Send(OutboundMessage { epoch: Epoch(self.epoch), head, body }))]
+                vec![Action::Send(Outbound::Send(OutboundMessage { epoch: Epoch(self.epoch), head, body }))]
             }
             None => self.not_reopened(&RpcError::new(code::INTERNAL_ERROR, "its opening cannot be repeated")),
         }
     }
 
-    fn reopened(&mut self, is_error: bool, frame: &Bytes, payload: usize) -> Vec<Act> {
+    fn reopened(&mut self, is_error: bool, frame: &Bytes, payload: usize) -> Vec<Action> {
         if is_error {
             let error = payload_of::<RpcError>(frame, payload);
             return self.not_reopened(&error.unwrap_or_else(|| RpcError::new(code::INTERNAL_ERROR, "")));
@@ -297,7 +294,7 @@ impl Ledger {
         told.into_iter().chain(self.again(&held)).collect()
     }
 
-    fn not_reopened(&mut self, error: &RpcError) -> Vec<Act> {
+    fn not_reopened(&mut self, error: &RpcError) -> Vec<Action> {
         self.reopening = None;
         let message =
             format!("the server had forgotten the session, and it could not be opened again: {error}");
@@ -306,32 +303,32 @@ impl Ledger {
         held.into_iter().flat_map(|id| self.fail(id, error.clone())).collect()
     }
 
-    /// Sends requests once more, in the session that is open now.
-    fn again(&mut self, ids: &[RequestId]) -> Vec<Act> {
+    /// Sends requests again in the reopened session.
+    fn again(&mut self, ids: &[RequestId]) -> Vec<Action> {
         let mut res = Vec::new();
         for id in ids {
             if let Some(Waiting { message, named, repeats: _ }) = self.waiting.get_mut(id) {
                 message.epoch = Epoch(self.epoch);
                 message.head.version = named.or(self.version);
-                res.push(Act::Send(Outbound::Send(message.clone())));
+                res.push(Action::Send(Outbound::Send(message.clone())));
             }
         }
         res
     }
 }
 
-/// An answer of the SDK's on its way, in the session that asked.
-fn reply(Replied { epoch, body }: Replied, version: Option<ProtocolVersion>) -> Act {
+/// The SDK's response to a server request, sent to the session of that request.
+fn reply(ServerResponse { epoch, body }: ServerResponse, version: Option<ProtocolVersion>) -> Action {
     let head = MessageHead::new(None, Cow::Borrowed(""), version);
-    Act::Send(Outbound::Send(OutboundMessage { epoch, head, body }))
+    Action::Send(Outbound::Send(OutboundMessage { epoch, head, body }))
 }
 
-/// Is this the JSON text of the method that takes a request back?
+/// Whether this is the JSON text of the cancel notification's method.
 fn is_cancellation(method: &[u8]) -> bool {
     serde_json::from_slice::<Cow<'_, str>>(method).is_ok_and(|it| it == "notifications/cancelled")
 }
 
-/// What a refused request is told: the server's own error where it had one.
+/// The error for a refused request: the server's own if there is one.
 fn refusal(fault: RequestError) -> RpcError {
     match fault.error {
         Some(error) => error,
@@ -353,7 +350,7 @@ fn negotiated(frame: &[u8], payload: usize) -> Option<ProtocolVersion> {
     payload_of::<Opened>(frame, payload)?.version.parse().ok()
 }
 
-/// The same request under another number.
+/// The same request with another id.
 fn numbered(body: &[u8], id: RequestId) -> Option<Bytes> {
     let mut members: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(body).ok()?;
     members.insert("id".to_owned(), RawValue::from_string(id.to_string()).ok()?);

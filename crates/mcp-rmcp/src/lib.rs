@@ -1,8 +1,8 @@
-//! Our wires under the official SDK's client.
+//! The transports of mcp-transport under the client of rmcp, the official MCP SDK.
 //!
-//! An rmcp user keeps the SDK's types, handlers and peer, and gains what its own transports lack: wires that it does
-//! not have, a handshake that ends, and errors instead of requests that wait for ever when a server dies, answers what
-//! cannot be read, or forgets its session. What the SDK does above the transport stays as it is.
+//! A user of rmcp keeps the SDK's types, handlers and peer. The SDK gains transports that it lacks, a handshake with a
+//! timeout, and errors for requests that would otherwise wait forever when a server exits, sends an unreadable response
+//! or loses its session. The SDK's behavior above the transport is unchanged.
 
 mod convert;
 mod ledger;
@@ -26,7 +26,7 @@ pub use convert::{
     result_to_rmcp, tool_from_rmcp, tool_to_rmcp,
 };
 
-use ledger::{Act, Ledger};
+use ledger::{Action, Ledger};
 use mcp_transport::internal::OutboundSender;
 use mcp_transport::internal::frame;
 use mcp_transport::internal::scan::{Id, ScannedFrame, scan};
@@ -35,24 +35,25 @@ use mcp_transport::{
 };
 use mcp_transport::{Disconnect, DisconnectReason};
 
-/// How many messages of the server's own may wait for the SDK; more are dropped, and requests refused.
-const MOST_WAITING: usize = 1024;
+/// Maximum number of server messages queued for the SDK; further notifications are dropped and requests refused.
+const MAX_QUEUED_MESSAGES: usize = 1024;
 
-/// And how many bytes they may hold together.
-const MOST_WAITING_BYTES: usize = 64 << 20;
+/// Maximum total size of these messages.
+const MAX_QUEUED_MESSAGE_BYTES: usize = 64 << 20;
 
-/// How many bytes may wait to be sent.
-const MOST_QUEUED_BYTES: usize = 64 << 20;
+/// Maximum number of bytes queued for the server.
+const MAX_OUTBOUND_BYTES: usize = 64 << 20;
 
-/// How much longer than its grace a wire may take to end before it is cut off.
-const OVERTIME: Duration = Duration::from_millis(500);
+/// How much longer than its grace period a transport may take to close before it is aborted.
+const SHUTDOWN_MARGIN: Duration = Duration::from_millis(500);
 
-/// How a wire behaves under the SDK.
+/// Options of an [`RmcpTransport`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RmcpOptions {
-    /// How long the server may take for its first answer; 60 s unless set. A first `npx` downloads its package.
+    /// How long the server may take for its first response; 60 s by default, because a first `npx` downloads its
+    /// package.
     pub handshake: Duration,
-    /// How long a close may take before the connection is cut off; 2 s unless set.
+    /// How long closing may take before the connection is aborted; 2 s by default.
     pub grace: Duration,
 }
 
@@ -62,25 +63,25 @@ impl Default for RmcpOptions {
     }
 }
 
-/// Why the SDK cannot send a message.
+/// Why a message cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RmcpError {
-    /// The connection is over.
+    /// The connection has ended.
     #[error("the server is no longer available: {0}")]
     Closed(Arc<Disconnect>),
-    /// Too much waits already.
+    /// The outbound queue is full.
     #[error("the server does not read what is sent to it")]
     QueueFull,
-    /// It is no message that a wire can carry.
+    /// The message cannot be sent by a transport.
     #[error("the message cannot be sent: {0}")]
     InvalidMessage(String),
 }
 
-/// One of our wires as a transport of rmcp's client: `handler.serve(RmcpTransport::new(…)).await`.
+/// A transport for rmcp's client: `handler.serve(RmcpTransport::new(…)).await`.
 ///
-/// The connection begins when it is made, in a task of the Tokio runtime it is made in, and is cut off when it is
-/// dropped; [`close`](rmcp::transport::Transport::close), which the SDK calls, ends it politely.
+/// The connection starts in a task of the current Tokio runtime and is aborted when this is dropped.
+/// [`close`](rmcp::transport::Transport::close), which the SDK calls, closes it gracefully.
 ///
 /// ```no_run
 /// use mcp_model::{Endpoint, StdioEndpoint};
@@ -100,38 +101,38 @@ pub enum RmcpError {
 /// ```
 pub struct RmcpTransport {
     bridge: Arc<Bridge>,
-    received: mpsc::UnboundedReceiver<Given>,
+    received: mpsc::UnboundedReceiver<SdkInput>,
     stop: watch::Sender<Option<Instant>>,
     ended: watch::Receiver<Option<Arc<Disconnect>>>,
     task: AbortHandle,
     grace: Duration,
 }
 
-/// What the SDK is to be given.
-enum Given {
+/// Input for the SDK.
+enum SdkInput {
     Frame(Bytes),
     Failure(RequestId, RpcError),
-    /// Nothing more: the connection is over, and everything before was given.
+    /// The connection has ended, and all earlier input was passed on.
     Over,
 }
 
-/// Between a wire and the SDK.
+/// The bridge between a transport and the SDK.
 struct Bridge {
     ledger: Mutex<Ledger>,
     out: OutboundSender,
-    given: mpsc::UnboundedSender<Given>,
+    given: mpsc::UnboundedSender<SdkInput>,
     waiting: AtomicUsize,
     waiting_bytes: AtomicUsize,
     began: Notify,
 }
 
 impl RmcpTransport {
-    /// Begins a connection. Needs a Tokio runtime with time and I/O.
+    /// Starts a connection. Requires a Tokio runtime with time and I/O.
     pub fn new(dial: &dyn Dial, options: RmcpOptions) -> RmcpTransport {
         let (out, queue) = OutboundQueue::new();
         let (given, received) = mpsc::unbounded_channel();
         let (stop, stopped) = ShutdownSignal::new();
-        let (tell_end, ended) = watch::channel(None);
+        let (end_sender, ended) = watch::channel(None);
         let bridge = Arc::new(Bridge {
             ledger: Mutex::default(),
             out,
@@ -144,7 +145,7 @@ impl RmcpTransport {
         let link =
             Link { outbound: queue, inbound: Arc::clone(&bridge) as Arc<dyn FrameSink>, shutdown: stopped };
         let RmcpOptions { handshake, grace } = options;
-        let driver = Driver { bridge: Arc::clone(&bridge), tell_end };
+        let driver = Driver { bridge: Arc::clone(&bridge), end_sender };
         let asked = stop.clone();
         let driven = tokio::spawn(async move {
             let mut running = std::pin::pin!(transport.run(link));
@@ -154,7 +155,7 @@ impl RmcpTransport {
                 () = late => {
                     asked.send_replace(Some(Instant::now() + grace));
                     let cut = Disconnect::new(DisconnectReason::Stopped);
-                    tokio::time::timeout(grace + OVERTIME, &mut running).await.unwrap_or(cut)
+                    tokio::time::timeout(grace + SHUTDOWN_MARGIN, &mut running).await.unwrap_or(cut)
                 }
             };
             driver.tell(ended);
@@ -162,7 +163,7 @@ impl RmcpTransport {
         RmcpTransport { bridge, received, stop, ended, task: driven.abort_handle(), grace }
     }
 
-    /// Resolves when the connection is over, with why and what was seen of the server. It can be kept beside the
+    /// Resolves when the connection has ended, with the reason and evidence. The future is independent of the
     /// transport, which the SDK takes.
     pub fn disconnected(&self) -> impl Future<Output = Arc<Disconnect>> + Send + use<> {
         let mut ended = self.ended.clone();
@@ -189,13 +190,13 @@ impl rmcp::transport::Transport<RoleClient> for RmcpTransport {
         std::future::ready(sent)
     }
 
-    /// The next message for the SDK. Cancel-safe.
+    /// Returns the next message for the SDK. Cancel-safe.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
             let message = match self.received.recv().await? {
-                Given::Frame(frame) => self.bridge.read(&frame),
-                Given::Failure(id, error) => Some(failure(id, &error)),
-                Given::Over => return None,
+                SdkInput::Frame(frame) => self.bridge.read(&frame),
+                SdkInput::Failure(id, error) => Some(failure(id, &error)),
+                SdkInput::Over => return None,
             };
             if message.is_some() {
                 return message;
@@ -206,8 +207,8 @@ impl rmcp::transport::Transport<RoleClient> for RmcpTransport {
     async fn close(&mut self) -> Result<(), RmcpError> {
         let deadline = Instant::now() + self.grace;
         self.stop.send_replace(Some(deadline));
-        if tokio::time::timeout_at(deadline + OVERTIME, self.disconnected()).await.is_err() {
-            // Dropping the wire's future releases what it holds, by its contract.
+        if tokio::time::timeout_at(deadline + SHUTDOWN_MARGIN, self.disconnected()).await.is_err() {
+            // Dropping the transport's future releases everything, by its contract.
             self.task.abort();
         }
         Ok(())
@@ -225,11 +226,11 @@ impl Bridge {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Resolves when the server has had its time and has answered nothing; never, where it has. Whoever waits is told.
+    /// Resolves when the server has not responded in time, after its requests were failed; never if it responded.
     async fn late(&self, after: Duration) {
         self.began.notified().await;
         tokio::time::sleep(after).await;
-        let acts = {
+        let actions = {
             let mut ledger = self.ledger();
             match ledger.answered() {
                 true => None,
@@ -239,45 +240,46 @@ impl Bridge {
                 }
             }
         };
-        match acts {
-            Some(acts) => self.perform(acts),
+        match actions {
+            Some(actions) => self.perform(actions),
             None => std::future::pending().await,
         }
     }
 
     fn send(&self, item: &TxJsonRpcMessage<RoleClient>) -> Result<(), RmcpError> {
-        if self.out.queued_bytes() > MOST_QUEUED_BYTES {
+        if self.out.queued_bytes() > MAX_OUTBOUND_BYTES {
             return Err(RmcpError::QueueFull);
         }
         let body = serde_json::to_vec(item).map_err(|error| RmcpError::InvalidMessage(error.to_string()))?;
         let mut ledger = self.ledger();
-        let acts = ledger.send(body.into()).map_err(|error| RmcpError::InvalidMessage(error.to_string()))?;
-        // Under the lock, so that messages go out in the order in which they were entered.
-        self.perform(acts);
+        let actions =
+            ledger.send(body.into()).map_err(|error| RmcpError::InvalidMessage(error.to_string()))?;
+        // Under the lock, so that messages are sent in the order in which they were recorded.
+        self.perform(actions);
         self.began.notify_one();
         Ok(())
     }
 
-    fn perform(&self, acts: Vec<Act>) {
-        for act in acts {
+    fn perform(&self, actions: Vec<Action>) {
+        for act in actions {
             self.act(act);
         }
     }
 
-    /// Does one thing, and says what the frame was worth from which it comes.
-    fn act(&self, act: Act) -> MessageClass {
+    /// Performs one action; returns the class of the frame that caused it.
+    fn act(&self, act: Action) -> MessageClass {
         match act {
-            Act::Send(out) => self.out.send(out),
-            Act::Frame(frame) => return self.give(frame),
-            Act::Fail(id, error) => {
-                let _ = self.given.send(Given::Failure(id, error));
+            Action::Send(out) => self.out.send(out),
+            Action::Frame(frame) => return self.give(frame),
+            Action::Fail(id, error) => {
+                let _ = self.given.send(SdkInput::Failure(id, error));
             }
         }
         MessageClass::Solicited
     }
 
-    /// Hands a frame on. Answers always arrive, for their number is bounded by the requests; what the server says on
-    /// its own is bounded here.
+    /// Passes a frame to the SDK. Responses always pass, since their number is bounded by the requests; other messages
+    /// are bounded here.
     fn give(&self, frame: Bytes) -> MessageClass {
         let worth = match scan(&frame) {
             ScannedFrame::Request { id, .. } if !self.room_for(frame.len()) => {
@@ -294,14 +296,14 @@ impl Bridge {
                 MessageClass::Solicited
             }
         };
-        let _ = self.given.send(Given::Frame(frame));
+        let _ = self.given.send(SdkInput::Frame(frame));
         worth
     }
 
     fn room_for(&self, bytes: usize) -> bool {
         let messages = self.waiting.fetch_add(1, Ordering::Relaxed);
         let held = self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
-        if messages < MOST_WAITING && held + bytes <= MOST_WAITING_BYTES {
+        if messages < MAX_QUEUED_MESSAGES && held + bytes <= MAX_QUEUED_MESSAGE_BYTES {
             return true;
         }
         self.taken(bytes);
@@ -313,15 +315,15 @@ impl Bridge {
         self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Answers a request of the server's in the SDK's place.
+    /// Responds to a server request on behalf of the SDK.
     fn refuse(&self, id: &[u8], error: RpcError) {
         let answer = frame::answer(&String::from_utf8_lossy(id), &Err(error));
-        if let Ok(acts) = self.ledger().send(answer) {
-            self.perform(acts);
+        if let Ok(actions) = self.ledger().send(answer) {
+            self.perform(actions);
         }
     }
 
-    /// What the SDK makes of it. An answer that it cannot read ends its request all the same.
+    /// Parses a frame for the SDK. An unreadable response still ends its request.
     fn read(&self, frame: &Bytes) -> Option<RxJsonRpcMessage<RoleClient>> {
         let scanned = scan(frame);
         if matches!(scanned, ScannedFrame::Request { .. } | ScannedFrame::Notification { .. }) {
@@ -364,18 +366,19 @@ fn failure(id: RequestId, error: &RpcError) -> RxJsonRpcMessage<RoleClient> {
 }
 
 impl FrameSink for Bridge {
-    fn deliver(&self, lane: StreamId, frame: Bytes) -> MessageClass {
-        let acts = self.ledger().frame(lane, frame);
-        // What leads to nothing was nobody's.
-        acts.into_iter()
+    fn deliver(&self, stream: StreamId, frame: Bytes) -> MessageClass {
+        let actions = self.ledger().frame(stream, frame);
+        // A frame without an action was unsolicited.
+        actions
+            .into_iter()
             .map(|it| self.act(it))
             .reduce(MessageClass::combine)
             .unwrap_or(MessageClass::Unsolicited(1))
     }
 
     fn stream_failed(&self, id: RequestId, why: StreamError) {
-        let acts = self.ledger().lane_ended(id, why);
-        self.perform(acts);
+        let actions = self.ledger().stream_failed(id, why);
+        self.perform(actions);
     }
 
     fn noise(&self, bytes: usize) {
@@ -383,21 +386,21 @@ impl FrameSink for Bridge {
     }
 }
 
-/// Tells the end, also when the wire's task panics or is cut off.
+/// Reports the end of the connection, also when the transport's task panics or is aborted.
 struct Driver {
     bridge: Arc<Bridge>,
-    tell_end: watch::Sender<Option<Arc<Disconnect>>>,
+    end_sender: watch::Sender<Option<Arc<Disconnect>>>,
 }
 
 impl Driver {
     fn tell(&self, ended: Disconnect) {
-        if self.tell_end.borrow().is_some() {
+        if self.end_sender.borrow().is_some() {
             return;
         }
-        let acts = self.bridge.ledger().ended(&ended);
-        self.bridge.perform(acts);
-        self.tell_end.send_replace(Some(Arc::new(ended)));
-        let _ = self.bridge.given.send(Given::Over);
+        let actions = self.bridge.ledger().ended(&ended);
+        self.bridge.perform(actions);
+        self.end_sender.send_replace(Some(Arc::new(ended)));
+        let _ = self.bridge.given.send(SdkInput::Over);
     }
 }
 

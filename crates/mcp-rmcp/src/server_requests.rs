@@ -1,8 +1,4 @@
-//! The server's requests that the SDK works on, each with the session that it belongs to.
-//!
-//! Ids begin anew in each session of a connection, and the SDK knows a request by its id alone. So a request whose id is
-//! in use is given to the SDK under another one, and every answer goes out under the server's own id, in the session that
-//! asked: the answer to a question of a session that is forgotten must not become that to the next session's. Pure.
+//! Server requests that the SDK is working on, each with its session.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,49 +11,54 @@ use serde_json::value::RawValue;
 
 use mcp_transport::Epoch;
 
-/// How many requests of the server's the SDK may work on at once.
+/// Maximum number of server requests in progress.
 const MOST: usize = 1024;
 
-/// The longest id that is sent back, in bytes.
+/// Maximum length of a request id in bytes.
 const LONGEST_ID: usize = 1024;
 
-/// Requests that wait for the SDK's answer, by the JSON text of the id that it knows them by.
+/// Requests in progress, by the JSON text of the id that the SDK knows.
 #[derive(Default)]
-pub(crate) struct ServerRequestGuard {
+pub(crate) struct ServerRequests {
     open: HashMap<String, Theirs>,
     renamed: u64,
 }
 
 struct Theirs {
     epoch: Epoch,
-    /// The id's JSON text, as the server wrote it.
+    /// The id's JSON text as the server wrote it.
     id: Box<[u8]>,
 }
 
-/// Why a request is not given to the SDK.
+/// Why a request is not passed to the SDK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unasked {
-    /// Too many are being worked on.
+pub(crate) enum RequestRefusal {
+    /// Too many requests are in progress.
     TooMany,
-    /// Its id is longer than any that is sent back.
+    /// The id is too long.
     Id,
 }
 
-/// An answer of the SDK's, as it goes out.
-pub(crate) struct Replied {
+/// The SDK's response as sent to the server.
+pub(crate) struct ServerResponse {
     pub(crate) epoch: Epoch,
     pub(crate) body: Bytes,
 }
 
-impl ServerRequestGuard {
-    /// A request of the server's, whose id stands at `id`. Gives it as the SDK is to have it.
-    pub(crate) fn enter(&mut self, epoch: Epoch, frame: &Bytes, id: Range<usize>) -> Result<Bytes, Unasked> {
+impl ServerRequests {
+    /// Records a server request whose id is at `id`. Returns it as the SDK is to receive it.
+    pub(crate) fn enter(
+        &mut self,
+        epoch: Epoch,
+        frame: &Bytes,
+        id: Range<usize>,
+    ) -> Result<Bytes, RequestRefusal> {
         let text = &frame[id.clone()];
         if text.len() > LONGEST_ID {
-            return Err(Unasked::Id);
+            return Err(RequestRefusal::Id);
         }
         if self.open.len() >= MOST {
-            return Err(Unasked::TooMany);
+            return Err(RequestRefusal::TooMany);
         }
         let known = known_as(text).filter(|it| !self.open.contains_key(it));
         let known = known.unwrap_or_else(|| self.another());
@@ -69,9 +70,8 @@ impl ServerRequestGuard {
         Ok(given)
     }
 
-    /// The server takes a request of its own back: what the SDK is to be told, if it works on that one. No answer to it
-    /// goes out any more.
-    pub(crate) fn taken_back(&mut self, epoch: Epoch, frame: &[u8]) -> Option<Bytes> {
+    /// The server cancels its request. Returns the notification for the SDK if the request is in progress.
+    pub(crate) fn cancel(&mut self, epoch: Epoch, frame: &[u8]) -> Option<Bytes> {
         let Cancelled { params } = serde_json::from_slice(frame).ok()?;
         let named = params.request_id.get().as_bytes();
         let same =
@@ -85,18 +85,18 @@ impl ServerRequestGuard {
         Some(told.into())
     }
 
-    /// An answer of the SDK's under this id. `None` where nobody asked, or asks no more.
-    pub(crate) fn answered(&mut self, id: &RawValue, body: &Bytes) -> Option<Replied> {
+    /// The SDK's response under this id. `None` if no such request is in progress.
+    pub(crate) fn answered(&mut self, id: &RawValue, body: &Bytes) -> Option<ServerResponse> {
         let theirs = self.open.remove(&known_as(id.get().as_bytes())?)?;
         let text = id.get();
         if text.as_bytes() == &*theirs.id {
-            return Some(Replied { epoch: theirs.epoch, body: body.clone() });
+            return Some(ServerResponse { epoch: theirs.epoch, body: body.clone() });
         }
-        // The text is a part of the body.
+        // The text is a slice of the body.
         let start = (text.as_ptr() as usize).checked_sub(body.as_ptr() as usize)?;
         let (before, rest) = body.split_at_checked(start)?;
         let after = rest.get(text.len()..)?;
-        Some(Replied { epoch: theirs.epoch, body: [before, &theirs.id, after].concat().into() })
+        Some(ServerResponse { epoch: theirs.epoch, body: [before, &theirs.id, after].concat().into() })
     }
 
     fn another(&mut self) -> String {
@@ -124,7 +124,7 @@ struct TakenBack<'a> {
     reason: Option<Cow<'a, str>>,
 }
 
-/// The JSON text under which the SDK sends an id back: it has strings, and whole numbers of 64 bits.
+/// The JSON text of an id as rmcp sends it back: strings and integers.
 fn known_as(id: &[u8]) -> Option<String> {
     match serde_json::from_slice(id).ok()? {
         Value::Number(number) => number.as_i64().map(|it| it.to_string()),
@@ -138,16 +138,16 @@ mod tests {
     use super::*;
     use mcp_transport::internal::scan::{ScannedFrame, scan};
 
-    /// A request as the SDK gets it.
-    fn enter(asked: &mut ServerRequestGuard, epoch: u32, id: &str) -> Result<String, Unasked> {
+    /// The request as the SDK receives it.
+    fn enter(asked: &mut ServerRequests, epoch: u32, id: &str) -> Result<String, RequestRefusal> {
         let frame = Bytes::from(format!(r#"{{"id": {id} ,"method":"ping"}}"#));
         let ScannedFrame::Request { id, .. } = scan(&frame) else { panic!("it is a request") };
         let given = asked.enter(Epoch(epoch), &frame, id)?;
         Ok(String::from_utf8(given.to_vec()).unwrap())
     }
 
-    /// What goes out for an answer under this id, with its session.
-    fn answer(asked: &mut ServerRequestGuard, id: &str) -> Option<String> {
+    /// The response that is sent for this id, with its session.
+    fn answer(asked: &mut ServerRequests, id: &str) -> Option<String> {
         #[derive(Deserialize)]
         struct Answer<'a> {
             #[serde(borrow)]
@@ -155,13 +155,13 @@ mod tests {
         }
         let body = Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
         let Answer { id } = serde_json::from_slice(&body).unwrap();
-        let Replied { epoch, body } = asked.answered(id, &body)?;
+        let ServerResponse { epoch, body } = asked.answered(id, &body)?;
         Some(format!("@{} {}", epoch.0, String::from_utf8(body.to_vec()).unwrap()))
     }
 
     #[test]
-    fn an_answer_goes_to_the_session_that_asked_under_its_own_id() {
-        let asked = &mut ServerRequestGuard::default();
+    fn response_is_sent_to_the_session_of_its_request_with_its_id() {
+        let asked = &mut ServerRequests::default();
         assert_eq!(enter(asked, 0, "7").unwrap(), r#"{"id": 7 ,"method":"ping"}"#);
         assert_eq!(enter(asked, 1, "7").unwrap(), r#"{"id": "another-1" ,"method":"ping"}"#);
         assert_eq!(enter(asked, 1, "\"another-2\"").unwrap(), r#"{"id": "another-2" ,"method":"ping"}"#);
@@ -177,14 +177,14 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_sent_back_as_it_came() {
+    fn id_is_sent_back_unchanged() {
         for (id, known) in [
             (r#""\u0061""#, "\"a\""),
             ("1.0", "\"another-1\""),
             ("99999999999999999999", "\"another-1\""),
             ("{}", "\"another-1\""),
         ] {
-            let asked = &mut ServerRequestGuard::default();
+            let asked = &mut ServerRequests::default();
             enter(asked, 0, id).unwrap();
             let want = format!(r#"@0 {{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
             assert_eq!(answer(asked, known), Some(want));
@@ -192,13 +192,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_back_is_told_under_the_known_id_and_answered_no_more() {
-        let asked = &mut ServerRequestGuard::default();
+    fn cancelled_request_is_reported_once_and_gets_no_response() {
+        let asked = &mut ServerRequests::default();
         enter(asked, 0, "7").unwrap();
         enter(asked, 1, "7").unwrap();
         let mut back = |epoch, id: &str| {
             let frame = format!(r#"{{"method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#);
-            let told = asked.taken_back(Epoch(epoch), frame.as_bytes())?;
+            let told = asked.cancel(Epoch(epoch), frame.as_bytes())?;
             let told: Value = serde_json::from_slice(&told).unwrap();
             Some(told["params"]["requestId"].clone())
         };
@@ -211,14 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_requests_is_bounded() {
-        let asked = &mut ServerRequestGuard::default();
+    fn number_of_requests_is_bounded() {
+        let asked = &mut ServerRequests::default();
         let long = format!("\"{}\"", "x".repeat(LONGEST_ID));
-        assert_eq!(enter(asked, 0, &long), Err(Unasked::Id));
+        assert_eq!(enter(asked, 0, &long), Err(RequestRefusal::Id));
         for id in 0..MOST {
             enter(asked, 0, &id.to_string()).unwrap();
         }
-        assert_eq!(enter(asked, 0, "-1"), Err(Unasked::TooMany));
+        assert_eq!(enter(asked, 0, "-1"), Err(RequestRefusal::TooMany));
         answer(asked, "0").unwrap();
         assert!(enter(asked, 0, "-1").is_ok());
     }

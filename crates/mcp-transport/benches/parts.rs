@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use divan::counter::BytesCount;
 use divan::{AllocProfiler, Bencher, black_box};
-use mcp_transport::parts;
+use mcp_transport::internal::parts;
 use serde::de::IgnoredAny;
 
 #[global_allocator]

@@ -37,16 +37,12 @@
 
 mod dial;
 mod error;
-#[cfg(any(test, fuzzing))]
-#[doc(hidden)]
-pub mod fuzzing;
 #[cfg(feature = "http")]
 mod http;
+#[doc(hidden)]
+pub mod internal;
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 mod net;
-#[cfg(feature = "parts")]
-#[doc(hidden)]
-pub mod parts;
 mod redact;
 mod rpc;
 mod session;
@@ -63,7 +59,7 @@ pub use dial::secrets::endpoint_secrets;
 #[cfg(all(feature = "http", feature = "sse"))]
 pub use dial::sse_fallback::SseServerCache;
 pub use error::disconnect::{Disconnect, DisconnectReason, Evidence, RequestError, StartError};
-pub use error::{CallError, ConnectError};
+pub use error::{CallError, ConnectError, Expiry};
 #[cfg(any(feature = "http", feature = "sse"))]
 pub use net::authorization::{Authorization, Challenge, Remedy, Unauthorized};
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
@@ -73,7 +69,6 @@ pub use net::proxy_diagnosis::ProxyAddress;
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 pub use net::tls::Authorities;
 pub use redact::{json_secrets, secret_parts};
-pub use rpc::deadline::Expiry;
 pub use rpc::progress::{OnProgress, Progress};
 pub use session::{
     CallOptions, CallResponse, Caller, CallerId, ClientCapabilities, ClientInfo, CompletionArgument,
@@ -88,15 +83,3 @@ pub use transport::{
     Dial, Epoch, FrameSink, HandshakeMode, HeaderParam, Link, MessageClass, MessageHead, Outbound,
     OutboundMessage, OutboundQueue, RequestId, ShutdownSignal, StreamError, StreamId, TargetName, Transport,
 };
-
-/// Interfaces for mcp-oauth, mcp-recording and mcp-rmcp. Not part of the public API; may change in any release.
-#[doc(hidden)]
-pub mod internal {
-    #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
-    pub use crate::net::{loopback::is_loopback, tls};
-    pub use crate::redact::{Redactor, argument_secrets, map_json_strings};
-    pub use crate::rpc::{frame, scan};
-    #[cfg(feature = "stdio")]
-    pub use crate::stdio::{Line, LineBuffer};
-    pub use crate::transport::OutboundSender;
-}

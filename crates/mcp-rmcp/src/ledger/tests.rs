@@ -6,18 +6,18 @@ const OPENING: &str =
     r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
 const OPENED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
-fn said(acts: Vec<Act>) -> String {
-    let word = |act: Act| match act {
-        Act::Send(Outbound::Send(OutboundMessage { epoch, head, body: _ })) => {
+fn said(actions: Vec<Action>) -> String {
+    let word = |act: Action| match act {
+        Action::Send(Outbound::Send(OutboundMessage { epoch, head, body: _ })) => {
             let id = head.id.map_or_else(String::new, |it| format!("#{}", it & !OWN_IDS));
             let version = head.version.map_or("-", ProtocolVersion::as_str);
             format!("{}{id}@{} {version}", head.method, epoch.0)
         }
-        Act::Send(Outbound::Cancel { id, notice }) => format!("abandon #{id} {}", notice.is_some()),
-        Act::Frame(frame) => format!("frame {}", String::from_utf8_lossy(&frame)),
-        Act::Fail(id, error) => format!("fail #{id} {}", error.message),
+        Action::Send(Outbound::Cancel { id, notice }) => format!("abandon #{id} {}", notice.is_some()),
+        Action::Frame(frame) => format!("frame {}", String::from_utf8_lossy(&frame)),
+        Action::Fail(id, error) => format!("fail #{id} {}", error.message),
     };
-    acts.into_iter().map(word).collect::<Vec<_>>().join("; ")
+    actions.into_iter().map(word).collect::<Vec<_>>().join("; ")
 }
 
 fn lost(why: &str) -> StreamError {
@@ -57,25 +57,25 @@ fn a_cancelled_request_is_abandoned_and_its_end_is_nobodys() {
     let mut ledger = open();
     let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
     assert_eq!(said(ledger.send(cancel.into()).unwrap()), "abandon #1 true");
-    assert_eq!(said(ledger.lane_ended(1, lost("gone"))), "");
+    assert_eq!(said(ledger.stream_failed(1, lost("gone"))), "");
 }
 
 #[test]
 fn a_lost_answer_is_an_unknown_outcome_and_a_refusal_is_the_servers_word() {
     let mut ledger = open();
     let want = "fail #1 the answer was lost, and it is not known whether the request ran: reset";
-    assert_eq!(said(ledger.lane_ended(1, lost("reset"))), want);
+    assert_eq!(said(ledger.stream_failed(1, lost("reset"))), want);
     let error = Some(RpcError::new(-5, "bad"));
     let refused = StreamError::Refused(RequestError { status: Some(400), message: "400".to_owned(), error });
-    assert_eq!(said(ledger.lane_ended(2, refused)), "fail #2 bad");
+    assert_eq!(said(ledger.stream_failed(2, refused)), "fail #2 bad");
 }
 
 #[test]
 fn a_forgotten_session_is_opened_once_for_all_and_held_calls_follow() {
     let mut ledger = open();
     let forgotten = || StreamError::NotExecuted(Epoch(0));
-    assert_eq!(said(ledger.lane_ended(1, forgotten())), "initialize#0@1 -");
-    assert_eq!(said(ledger.lane_ended(2, forgotten())), "");
+    assert_eq!(said(ledger.stream_failed(1, forgotten())), "initialize#0@1 -");
+    assert_eq!(said(ledger.stream_failed(2, forgotten())), "");
     let third = r#"{"jsonrpc":"2.0","id":3,"method":"tools/list"}"#;
     assert_eq!(said(ledger.send(third.into()).unwrap()), "");
     let answer = format!(r#"{{"id":{OWN_IDS},"result":{{"protocolVersion":"2025-03-26"}}}}"#);
@@ -83,24 +83,24 @@ fn a_forgotten_session_is_opened_once_for_all_and_held_calls_follow() {
                 tools/call#2@1 2025-03-26; tools/list#3@1 2025-03-26";
     assert_eq!(said(ledger.frame(StreamId::Request(OWN_IDS, Epoch(0)), answer.into())), want);
     // One that learns of it late only has to be sent again; and again only so often.
-    assert_eq!(said(ledger.lane_ended(1, forgotten())), "tools/call#1@1 2025-03-26");
+    assert_eq!(said(ledger.stream_failed(1, forgotten())), "tools/call#1@1 2025-03-26");
     let want = "fail #1 the server has forgotten the session, and did not run the request";
-    assert_eq!(said(ledger.lane_ended(1, forgotten())), want);
+    assert_eq!(said(ledger.stream_failed(1, forgotten())), want);
 }
 
 #[test]
 fn a_session_that_cannot_be_opened_again_ends_all_that_waits_for_it() {
     let why = "the server had forgotten the session, and it could not be opened again: ";
     let mut ledger = open();
-    ledger.lane_ended(1, StreamError::NotExecuted(Epoch(0)));
-    ledger.lane_ended(2, StreamError::NotExecuted(Epoch(0)));
+    ledger.stream_failed(1, StreamError::NotExecuted(Epoch(0)));
+    ledger.stream_failed(2, StreamError::NotExecuted(Epoch(0)));
     let answer = format!(r#"{{"id":{OWN_IDS},"error":{{"code":-1,"message":"full"}}}}"#);
     let want = format!("fail #1 {why}full (code -1); fail #2 {why}full (code -1)");
     assert_eq!(said(ledger.frame(StreamId::Request(OWN_IDS, Epoch(0)), answer.into())), want);
 
     let mut ledger = open();
-    ledger.lane_ended(1, StreamError::NotExecuted(Epoch(0)));
-    assert!(said(ledger.lane_ended(OWN_IDS, lost("reset"))).starts_with("fail #1"));
+    ledger.stream_failed(1, StreamError::NotExecuted(Epoch(0)));
+    assert!(said(ledger.stream_failed(OWN_IDS, lost("reset"))).starts_with("fail #1"));
 }
 
 #[test]
@@ -124,9 +124,9 @@ fn numbers_that_the_wire_cannot_keep_apart_are_refused() {
 #[test]
 fn an_answer_goes_to_the_session_that_asked() {
     let mut ledger = open();
-    let ask = |ledger: &mut Ledger, lane| {
+    let ask = |ledger: &mut Ledger, stream| {
         let asked = r#"{"jsonrpc":"2.0","id":5,"method":"elicitation/create","params":{}}"#;
-        said(ledger.frame(lane, asked.into()))
+        said(ledger.frame(stream, asked.into()))
     };
     let answered = |ledger: &mut Ledger, id: &str| {
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
@@ -134,7 +134,7 @@ fn an_answer_goes_to_the_session_that_asked() {
     };
     assert!(ask(&mut ledger, StreamId::Request(1, Epoch(0))).contains(r#""id":5"#));
     // The session is forgotten while the SDK asks its user, and the next one asks under the same number.
-    ledger.lane_ended(1, StreamError::NotExecuted(Epoch(0)));
+    ledger.stream_failed(1, StreamError::NotExecuted(Epoch(0)));
     let opened = format!(r#"{{"id":{OWN_IDS},"result":{{"protocolVersion":"2025-03-26"}}}}"#);
     ledger.frame(StreamId::Request(OWN_IDS, Epoch(1)), opened.into());
     assert!(ask(&mut ledger, StreamId::Request(1, Epoch(1))).contains(r#""id":"another-1""#));

@@ -1,4 +1,4 @@
-//! The secrets in an endpoint.
+//! The secrets of an endpoint.
 
 use mcp_model::{Endpoint, Secret};
 

@@ -10,7 +10,6 @@ use std::time::Duration;
 use mcp_model::{ErrorKind, ProtocolVersion, RpcError, TransportKind, code};
 
 use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError, StartError};
-use crate::rpc::deadline::Expiry;
 
 /// Why a session could not be established.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -406,6 +405,16 @@ fn error_help(error: &RpcError) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Which deadline passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Expiry {
+    /// The whole call took longer than this.
+    Absolute(Duration),
+    /// No response and no progress for this long.
+    Idle(Duration),
 }
 
 /// The capabilities that a server requires.

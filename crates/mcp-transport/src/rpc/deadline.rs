@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::error::Expiry;
+
 /// The deadlines of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Deadline {
@@ -15,16 +17,6 @@ pub(crate) struct Deadline {
     paused_since: Option<Instant>,
     /// How much longer open server requests may pause the absolute deadline.
     max_pause: Duration,
-}
-
-/// Which deadline passed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Expiry {
-    /// The whole call took longer than this.
-    Absolute(Duration),
-    /// No response and no progress for this long.
-    Idle(Duration),
 }
 
 impl Deadline {

@@ -16,8 +16,9 @@ use mcp_model::{RawJson, RpcError, code};
 use tokio::sync::{Notify, SemaphorePermit, TryAcquireError, mpsc};
 use tokio::time::Instant;
 
+use crate::error::Expiry;
 use crate::error::disconnect::{Disconnect, RequestError};
-use crate::rpc::deadline::{Deadline, Expiry};
+use crate::rpc::deadline::Deadline;
 use crate::rpc::pending::{CallOutcome, PendingCalls};
 use crate::rpc::progress::{OnProgress, Progress};
 use crate::rpc::request_owner::{OwnerHint, RequestOwner};

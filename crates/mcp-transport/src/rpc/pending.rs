@@ -11,8 +11,9 @@ use bytes::Bytes;
 use slab::Slab;
 use tokio::time::Instant;
 
+use crate::error::Expiry;
 use crate::error::disconnect::Disconnect;
-use crate::rpc::deadline::{Deadline, Expiry};
+use crate::rpc::deadline::Deadline;
 use crate::rpc::progress::{OnProgress, Progress};
 use crate::rpc::request_owner::{OwnerHint, RecentCalls, RequestOwner, StreamOrdering};
 use crate::transport::{MAX_CALLS, RequestId, StreamError, StreamId};

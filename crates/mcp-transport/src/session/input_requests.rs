@@ -15,7 +15,7 @@ use super::request::{RawResponse, Request};
 use super::request_params::{self, MemberName, ObjectMembers};
 use super::{InputHandling, Session};
 use crate::error::CallError;
-use crate::rpc::deadline::Expiry;
+use crate::error::Expiry;
 use crate::rpc::frame;
 use crate::rpc::request_owner::RequestOwner;
 

@@ -14,7 +14,7 @@ use super::header_params::ToolHeaders;
 use super::request::{Params, Request};
 use super::{ListChangeCounts, Session};
 use crate::error::CallError;
-use crate::rpc::deadline::Expiry;
+use crate::error::Expiry;
 use crate::rpc::frame;
 use crate::session::{CallOptions, RetryPolicy};
 

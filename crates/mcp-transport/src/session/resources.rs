@@ -1,4 +1,4 @@
-//! Everything else that a session can ask: prompts, resources, completions, and whether the server is there.
+//! Prompts, resources, completions, subscriptions, log levels and pings.
 
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
@@ -14,33 +14,33 @@ use super::request::{Params, Request};
 use super::request_params::CallerParams;
 use super::{CallResponse, InputHandling, Session};
 use crate::error::CallError;
-use crate::rpc::deadline::Expiry;
+use crate::error::Expiry;
 use crate::rpc::frame;
 use crate::rpc::request_owner::RequestOwner;
 use crate::session::{CallOptions, RetryPolicy};
 use crate::transport::OutboundMessage;
 
-/// What a completion is wanted for.
+/// The prompt or resource template that a completion is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CompletionReference {
-    /// An argument of the prompt of this name.
+    /// An argument of the prompt with this name.
     Prompt(String),
     /// A variable of this URI template.
     ResourceTemplate(String),
 }
 
-/// The argument that is to be completed.
+/// The argument to complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompletionArgument {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What stands there already.
+    /// The value so far.
     pub value: String,
-    /// The arguments that are known, with their values.
+    /// The arguments that are already known, with their values.
     pub context: Vec<(String, String)>,
 }
 
-/// A resource that was asked for, and is asked for no extra_params unless the server agrees.
+/// Removes a subscription on drop, unless the server acknowledged it.
 struct SubscriptionGuard<'a>(&'a Session, &'a str);
 
 impl Drop for SubscriptionGuard<'_> {
@@ -50,7 +50,7 @@ impl Drop for SubscriptionGuard<'_> {
 }
 
 impl Session {
-    /// Fills a prompt in. `arguments` is a JSON object of strings. A lost answer is asked for again once.
+    /// Gets a prompt. `arguments` is a JSON object of strings. After a lost response the request is sent once more.
     pub async fn get_prompt(
         &self,
         name: &str,
@@ -63,7 +63,7 @@ impl Session {
         Ok(CallResponse { value, request_id })
     }
 
-    /// Fills a prompt in, and gives the result as it came, byte for byte.
+    /// Gets a prompt and returns the result byte for byte.
     pub async fn get_prompt_raw(
         &self,
         name: &str,
@@ -81,8 +81,8 @@ impl Session {
         Ok(CallResponse { value: answer.raw()?, request_id: answer.request_id })
     }
 
-    /// ResourceCache a resource. A lost answer is asked for again once. What the server allows to be used for a while is not
-    /// asked for again within that time, unless it says that the resource has changed.
+    /// Reads a resource. After a lost response the request is sent once more. A result is cached for the time that the
+    /// server allows, unless the server announces a change.
     pub async fn read_resource(&self, uri: &str, options: CallOptions) -> Result<ReadResult, CallError> {
         let changes = *self.connection.changes().borrow();
         let over = self.connection.engine().ended().is_some();
@@ -99,7 +99,7 @@ impl Session {
         Ok(result)
     }
 
-    /// ResourceCache a resource, and gives the result as it came, byte for byte. It is asked for each time.
+    /// Reads a resource and returns the result byte for byte, without using the cache.
     pub async fn read_resource_raw(
         &self,
         uri: &str,
@@ -110,7 +110,7 @@ impl Session {
         let request = Request::for_caller("resources/read", Params::Uri(uri), &options, &caller_params);
         match self.request_with_input(request).await {
             Ok(answer) => Ok(CallResponse { value: answer.raw()?, request_id: answer.request_id }),
-            // All that a read's parameters hold is the URI: what is wrong with them is that there is no such resource.
+            // The only parameter is the URI, so invalid parameters mean that the resource does not exist.
             Err(CallError::Rpc(error))
                 if matches!(error.code, code::RESOURCE_NOT_FOUND | code::INVALID_PARAMS) =>
             {
@@ -120,7 +120,7 @@ impl Session {
         }
     }
 
-    /// What an argument could be.
+    /// Completes an argument.
     pub async fn complete(
         &self,
         of: &CompletionReference,
@@ -131,7 +131,7 @@ impl Session {
         value.read().map_err(|it| CallError::InvalidResponse(it.to_string()))
     }
 
-    /// What an argument could be: the result as it came, byte for byte.
+    /// Completes an argument and returns the result byte for byte.
     pub async fn complete_raw(
         &self,
         of: &CompletionReference,
@@ -157,7 +157,7 @@ impl Session {
         Ok(CallResponse { value: answer.raw()?, request_id: answer.request_id })
     }
 
-    /// Asks whether the server is there. The modern era has no such question: there every call asks it.
+    /// Pings the server. The modern era has no ping.
     pub async fn ping(&self, options: CallOptions) -> Result<(), CallError> {
         self.only_in(Era::Legacy, "ping")?;
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
@@ -166,9 +166,9 @@ impl Session {
         Ok(())
     }
 
-    /// Wants to hear when a resource changes; the session's listener hears it
-    /// ([`Event::ResourceUpdated`](crate::session::Event)). A server that forgets the session, or stops telling, is asked for it
-    /// again. Resolves when the server has agreed.
+    /// Subscribes to changes of a resource; the session's listener receives
+    /// [`ServerEvent::ResourceUpdated`](crate::session::ServerEvent). The subscription is repeated when the server
+    /// loses the session or closes the notification stream. Resolves when the server has acknowledged it.
     pub async fn subscribe_resource(&self, uri: &str) -> Result<(), CallError> {
         match self.era() {
             Era::Legacy => {
@@ -192,12 +192,12 @@ impl Session {
                     return Ok(());
                 }
                 self.forget_subscription(uri);
-                Err(CallError::Unsupported("the server does not tell when this resource changes".to_owned()))
+                Err(CallError::Unsupported("the server does not send changes of this resource".to_owned()))
             }
         }
     }
 
-    /// Wants to hear it no longer.
+    /// Ends a subscription.
     pub async fn unsubscribe_resource(&self, uri: &str) -> Result<(), CallError> {
         match self.era() {
             Era::Legacy => {
@@ -211,8 +211,8 @@ impl Session {
         }
     }
 
-    /// Says from which level on the server's log messages are wanted. In the modern era each later request says it; a
-    /// legacy session that the server forgets is told again.
+    /// Sets the minimum level of log messages. In the modern era later requests carry it; in a reopened legacy session
+    /// it is set again.
     pub async fn set_log_level(&self, level: LogLevel) -> Result<(), CallError> {
         if !self.negotiated().server.capabilities.logging {
             return Err(CallError::Unsupported("the server sends no log messages".to_owned()));
@@ -233,7 +233,7 @@ impl Session {
         }
     }
 
-    /// Tells a server of the legacy era that the places in which it may work are others now. A modern one asks.
+    /// Notifies a legacy server that the roots have changed. A modern server asks for them.
     pub fn roots_changed(&self) {
         if self.era() == Era::Legacy && self.responder.can_handle(&RequestOwner::Session, "roots/list") {
             let method = "notifications/roots/list_changed";

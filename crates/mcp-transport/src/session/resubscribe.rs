@@ -1,7 +1,6 @@
-//! What a legacy session is told that has just been opened, also when it is opened again: which log messages are wanted, and
-//! of which resources changes.
+//! Sets the log level and the resource subscriptions in a new or reopened legacy session.
 //!
-//! That the server refuses it is no failure of the connection.
+//! A refusal by the server does not end the connection.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,17 +15,17 @@ use crate::rpc::frame;
 use crate::rpc::pending::CallOutcome;
 use crate::transport::{Epoch, MessageHead, OutboundMessage, StreamError};
 
-/// A session of the legacy era that was opened.
+/// A legacy session that was opened.
 pub(super) struct Resubscription {
     pub(super) engine: Arc<Engine>,
     pub(super) negotiated: Arc<Negotiated>,
     pub(super) epoch: Epoch,
-    /// How long an answer may take.
+    /// The timeout of each request.
     pub(super) limit: Duration,
 }
 
 impl Resubscription {
-    /// Asks for log messages from a level on.
+    /// Sets the log level.
     pub(super) async fn set_log_level(self, level: LogLevel) {
         if let Err(why) = self.send("logging/setLevel", &format!(r#""level":"{level}""#)).await {
             let server = &self.negotiated.server.name;
@@ -34,7 +33,8 @@ impl Resubscription {
         }
     }
 
-    /// Asks to be told when these resources change, as the session before was asked. What has changed meanwhile is unknown.
+    /// Subscribes to the same resources as the previous session. Changes in between are unknown, so each resource is
+    /// reported as changed.
     pub(super) async fn subscribe(self, resources: BTreeSet<String>, said: Option<OnSessionNotification>) {
         for uri in resources {
             match self.send("resources/subscribe", &format!(r#""uri":{}"#, frame::text(&uri))).await {
@@ -67,9 +67,9 @@ impl Resubscription {
             }
             CallOutcome::StreamFailed(
                 StreamError::Lost(_) | StreamError::NotExecuted(_) | StreamError::TooLarge(_),
-            ) => Err("the answer was lost".to_owned()),
+            ) => Err("the response was lost".to_owned()),
             CallOutcome::StreamFailed(StreamError::Refused(fault)) => Err(fault.message),
-            CallOutcome::Expired(_) => Err(format!("no answer within {} s", self.limit.as_secs_f64())),
+            CallOutcome::Expired(_) => Err(format!("no response within {} s", self.limit.as_secs_f64())),
         }
     }
 }

@@ -1,44 +1,44 @@
-//! What a server says about itself.
+//! A server's description of itself.
 
 use mcp_model::RawJson;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// A server as it introduced itself. Everything here is a claim.
+/// A server's description of itself. None of it is verified.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServerInfo {
-    /// Its own name; empty where it gave none. Not unique: the configuration's name is what identifies it.
+    /// Its own name; empty if missing. Not unique: a server is identified by its name in the configuration.
     pub name: String,
-    /// Its version.
+    /// The version.
     pub version: String,
-    /// How it wants to be used, for a model to read.
+    /// Instructions for a model.
     pub instructions: Option<String>,
-    /// What it can do.
+    /// The capabilities.
     pub capabilities: ServerCapabilities,
 }
 
-/// What a server can do, as far as it decides something here.
+/// The server's capabilities, as far as a session uses them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServerCapabilities {
-    /// It has tools.
+    /// Whether it has tools.
     pub tools: bool,
-    /// It has prompts.
+    /// Whether it has prompts.
     pub prompts: bool,
-    /// It has resources.
+    /// Whether it has resources.
     pub resources: bool,
-    /// It sends log messages.
+    /// Whether it sends log messages.
     pub logging: bool,
-    /// All of it, as it came.
+    /// The complete capabilities, unchanged.
     pub raw: Option<RawJson>,
 }
 
 impl ServerCapabilities {
-    /// A server that was never asked may have anything.
+    /// The capabilities of a server that was not asked: it may have anything.
     pub(crate) fn unknown() -> ServerCapabilities {
         ServerCapabilities { tools: true, prompts: true, resources: true, logging: false, raw: None }
     }
 
-    /// The lists whose changes the server tells.
+    /// The lists whose changes the server announces.
     pub(crate) fn list_changes_supported(&self) -> ListChangeSupport {
         #[derive(Deserialize, Default)]
         struct Wire {
@@ -85,7 +85,7 @@ impl ServerCapabilities {
     }
 }
 
-/// Which lists' changes a server tells.
+/// The lists whose changes a server announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ListChangeSupport {
     pub(crate) tools: bool,
@@ -94,7 +94,7 @@ pub(crate) struct ListChangeSupport {
 }
 
 impl ListChangeSupport {
-    /// All of them.
+    /// All lists.
     pub(crate) const ALL: ListChangeSupport =
         ListChangeSupport { tools: true, prompts: true, resources: true };
 

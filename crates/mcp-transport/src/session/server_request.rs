@@ -1,6 +1,6 @@
-//! What a server may ask of its host, typed, and the answers.
+//! Typed server requests and their results.
 //!
-//! The request's own bytes are kept beside what was read of them, so that whoever only hands it on loses nothing.
+//! Each request keeps its original bytes, so that a handler that forwards it loses nothing.
 
 use mcp_model::{RawJson, RpcError, code};
 use serde::{Deserialize, Serialize};
@@ -8,90 +8,90 @@ use serde_json::value::RawValue;
 
 use super::ElicitMode;
 
-/// What a server wants a model to say: `sampling/createMessage` (SK-18).
+/// A `sampling/createMessage` request (SK-18).
 #[derive(Debug, Clone, PartialEq)]
 pub struct SamplingRequest {
-    /// Names of models, or parts of such names, best first. Advice.
+    /// Model names or parts of names, best first. Advisory.
     pub hints: Vec<String>,
-    /// The most tokens to be said.
+    /// Maximum number of tokens.
     pub max_tokens: Option<u64>,
-    /// How freely.
+    /// The temperature.
     pub temperature: Option<f64>,
-    /// What the model is to be told first.
+    /// The system prompt.
     pub system_prompt: Option<String>,
-    /// Where to stop.
+    /// Sequences that end the output.
     pub stop_sequences: Vec<String>,
     /// The conversation so far: a JSON array of messages.
     pub messages: RawJson,
-    /// The whole parameters.
+    /// The complete parameters.
     pub raw: RawJson,
 }
 
-/// What the model said.
+/// The result of sampling.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SamplingResult {
-    /// Who says it: `assistant`.
+    /// The role: `assistant`.
     pub role: String,
-    /// A block of content, or an array of them.
+    /// A content block or an array of them.
     pub content: RawJson,
     /// The model that was used.
     pub model: String,
-    /// Why it stopped, for example `endTurn`.
+    /// The reason for stopping, for example `endTurn`.
     #[serde(rename = "stopReason", skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
 }
 
-/// What a server wants to know of the user: `elicitation/create`.
+/// An `elicitation/create` request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ElicitRequest {
-    /// What to say to the user. The server's text.
+    /// The text for the user, from the server.
     pub message: String,
-    /// How to ask.
+    /// The form or page.
     pub params: ElicitParams,
-    /// The whole parameters.
+    /// The complete parameters.
     pub raw: RawJson,
 }
 
-/// How a user is asked.
+/// The parameters of an elicitation, by mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ElicitParams {
-    /// With a form.
+    /// Form mode.
     Form {
-        /// JSON Schema of the answer: an object of plain values.
+        /// JSON Schema of the result: an object of primitive values.
         schema: RawJson,
     },
-    /// With a page of the server's own.
+    /// URL mode.
     Url {
-        /// Where it is. To be shown in full before it is opened.
+        /// The URL of the page. It must be shown in full before it is opened.
         url: String,
-        /// What the server calls this question.
+        /// The server's id of the elicitation.
         id: Option<String>,
     },
 }
 
-/// What the user said.
+/// The user's decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ElicitResult {
-    /// Yes; to a form with the values, an object.
+    /// Accepted; for a form with the values, an object.
     Accept(Option<RawJson>),
-    /// No.
+    /// Declined.
     Decline,
-    /// Nothing: the question was put away.
+    /// Dismissed without a decision.
     Cancel,
 }
 
-/// A place in which a server may work.
+/// A directory that a server may work in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Root {
     /// A `file://` URI.
     pub uri: String,
-    /// What to call it.
+    /// A display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
 impl SamplingResult {
-    /// A text that `model` said to its end.
+    /// A complete text by `model`.
     pub fn text(model: impl Into<String>, text: &str) -> SamplingResult {
         let block = serde_json::json!({"type": "text", "text": text});
         SamplingResult {
@@ -157,13 +157,13 @@ impl ElicitRequest {
             (Some("url"), _, Some(url)) => ElicitParams::Url { url, id: wire.elicitation_id },
             (mode, _, _) => {
                 let mode = mode.unwrap_or("form");
-                return Err(invalid(&format!("this is no question of the mode `{mode}`")));
+                return Err(invalid(&format!("these are not parameters of the mode `{mode}`")));
             }
         };
         Ok(ElicitRequest { message: wire.message, params: question, raw: raw.clone() })
     }
 
-    /// The way in which it wants the user to be asked.
+    /// The mode of the request.
     pub fn mode(&self) -> ElicitMode {
         match self.params {
             ElicitParams::Form { .. } => ElicitMode::Form,
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_a_form_or_a_page() {
+    fn elicitation_is_a_form_or_a_page() {
         let read = |text: &str| ElicitRequest::read(json(text)).map(|it| it.params).map_err(|it| it.message);
         let schema = json(r#"{"type":"object"}"#);
         let form = Ok(ElicitParams::Form { schema });
@@ -235,13 +235,13 @@ mod tests {
             read(r#"{"mode":"url","message":"m","url":"https://a.example","elicitationId":"7"}"#),
             Ok(url)
         );
-        let odd = Err("the parameters cannot be read: this is no question of the mode `url`".to_owned());
+        let odd = Err("the parameters cannot be read: these are not parameters of the mode `url`".to_owned());
         assert_eq!(read(r#"{"mode":"url","message":"m"}"#), odd);
         assert!(read(r#"{"requestedSchema":{}}"#).is_err());
     }
 
     #[test]
-    fn answers_have_their_words() {
+    fn results_have_the_expected_json() {
         let yes = ElicitResult::Accept(Some(json(r#"{"a":1}"#)));
         assert_eq!(yes.to_json().as_str(), r#"{"action":"accept","content":{"a":1}}"#);
         assert_eq!(ElicitResult::Accept(None).to_json().as_str(), r#"{"action":"accept"}"#);
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(ElicitResult::Cancel.to_json().as_str(), r#"{"action":"cancel"}"#);
         let said = RawJson::from_value(&SamplingResult::text("m", "hi")).unwrap();
         let want = r#"{"role":"assistant","content":{"text":"hi","type":"text"},"model":"m","stopReason":"endTurn"}"#;
-        // Which order a map of serde_json's keeps is a matter of its features.
+        // The key order of a serde_json map depends on its features.
         assert_eq!(
             said.read::<serde_json::Value>().unwrap(),
             serde_json::from_str::<serde_json::Value>(want).unwrap()

@@ -1,8 +1,8 @@
-//! NotificationRouter of changes in the modern era, where a server tells them only to those who asked.
+//! The notification stream of the modern era (`subscriptions/listen`).
 //!
-//! One long request, `subscriptions/listen`, is kept open for as long as the connection lives and there is something to
-//! hear. When it ends, what changed meanwhile is unknown: every list counts as changed, so that whoever follows them
-//! reads them again. When more is to be heard, the new request is on its way before the old one is given up.
+//! One long request is kept open while the connection lives and there is something to subscribe to. When it ends,
+//! changes may have been missed, so every list counts as changed. When a subscription is added, the new request is sent
+//! before the old one is cancelled.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -23,21 +23,21 @@ use crate::transport::{Epoch, MessageHead, OutboundMessage, RequestId, StreamErr
 
 const METHOD: &str = "subscriptions/listen";
 
-/// The pause before listening again: the first, and the longest.
+/// The first and the longest pause before the stream is reopened.
 const MIN_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
-/// What the server was asked to tell of single resources, and what it has agreed to.
+/// The resource subscriptions that were requested, and those that the server acknowledged.
 #[derive(Debug, Default)]
 pub(crate) struct SubscriptionAck {
     asked: (RequestId, BTreeSet<String>),
     agreed: (RequestId, BTreeSet<String>),
-    /// It does not do this at all.
+    /// The server does not support subscriptions.
     refused: bool,
 }
 
 impl SubscriptionAck {
-    /// ResourceCache the parameters of the server's agreement. False when there is nothing new in them.
+    /// Reads the parameters of an acknowledgement. Returns false if it is outdated or invalid.
     pub(crate) fn read(&mut self, params: Option<&RawJson>) -> bool {
         #[derive(Deserialize)]
         struct Params {
@@ -57,7 +57,7 @@ impl SubscriptionAck {
             resources: Option<BTreeSet<String>>,
         }
         let Some(Ok(Params { meta, notifications })) = params.map(RawJson::read) else { return false };
-        // Ids count up: an agreement to an earlier request says nothing any more.
+        // Ids increase, so an acknowledgement of an earlier request is outdated.
         if meta.id < self.agreed.0 {
             return false;
         }
@@ -65,7 +65,7 @@ impl SubscriptionAck {
         true
     }
 
-    /// Whether the server has agreed to tell of `uri`; `None` while it was not asked, or has not answered.
+    /// Whether the server acknowledged `uri`; `None` while it was not requested or the acknowledgement is pending.
     pub(crate) fn agreed(&self, uri: &str) -> Option<bool> {
         let asked = self.asked.1.contains(uri) && self.agreed.0 == self.asked.0;
         match () {
@@ -75,7 +75,7 @@ impl SubscriptionAck {
     }
 }
 
-/// What to listen for.
+/// The state of the notification stream.
 #[derive(Clone)]
 pub(crate) struct SubscriptionStream {
     pub(crate) engine: Arc<Engine>,
@@ -84,11 +84,11 @@ pub(crate) struct SubscriptionStream {
     pub(crate) changes: watch::Sender<ListChangeCounts>,
     pub(crate) resources: watch::Receiver<BTreeSet<String>>,
     pub(crate) acknowledged: watch::Sender<SubscriptionAck>,
-    /// Hears that a resource may have changed while nobody listened.
+    /// Receives the resources that may have changed while there was no stream.
     pub(crate) said: Option<OnSessionNotification>,
 }
 
-/// Listens until the connection is over, or the server says that it does not do this.
+/// Keeps the stream open until the connection ends or the server does not support it.
 pub(crate) async fn run(mut stream: SubscriptionStream) {
     let mut pause = MIN_PAUSE;
     loop {
@@ -101,7 +101,7 @@ pub(crate) async fn run(mut stream: SubscriptionStream) {
         match stream.listen().await {
             CallOutcome::Response { is_error: false, .. }
             | CallOutcome::StreamFailed(StreamError::Lost(_) | StreamError::TooLarge(_)) => {}
-            // A server that is away for a while comes back; one that knows nothing of this never will.
+            // A server that is temporarily unavailable may return; one without support will not.
             CallOutcome::StreamFailed(StreamError::Refused(fault)) if is_transient(fault.status) => {}
             CallOutcome::Closed(_) => return,
             CallOutcome::Response { is_error: true, .. }
@@ -111,7 +111,7 @@ pub(crate) async fn run(mut stream: SubscriptionStream) {
                 return;
             }
         }
-        // A stream that held for a while was no failure.
+        // A stream that was open for a while was not a failure.
         pause = if begun.elapsed() > MAX_PAUSE { MIN_PAUSE } else { (pause * 2).min(MAX_PAUSE) };
         tokio::time::sleep(pause).await;
         stream.changes.send_modify(|it| it.add(stream.list_changes_supported));
@@ -124,7 +124,7 @@ pub(crate) async fn run(mut stream: SubscriptionStream) {
 }
 
 impl SubscriptionStream {
-    /// Listens until the server ends it; begins anew whenever what is to be heard changes.
+    /// Runs until the server ends the stream; restarts it when the subscriptions change.
     async fn listen(&self) -> CallOutcome {
         let mut resources = self.resources.clone();
         let mut current = self.call(&mut resources);
@@ -142,7 +142,7 @@ impl SubscriptionStream {
                 return outcome;
             }
             let mut next = self.call(&mut resources);
-            // It is sent when it is looked at first; only then the former is given up.
+            // The new request is sent at its first poll; the old one is cancelled after that.
             let early = std::future::poll_fn(|context| Poll::Ready(next.as_mut().poll(context))).await;
             if let Poll::Ready(outcome) = early {
                 return outcome;
@@ -170,7 +170,7 @@ impl SubscriptionStream {
     }
 }
 
-/// May a refusal with this HTTP status be over by and by? Without a status nobody was there.
+/// Whether a refusal with this HTTP status may be temporary. Without a status the server was not reached.
 fn is_transient(status: Option<u16>) -> bool {
     status.is_none_or(|it| it == 429 || it >= 500)
 }

@@ -1,4 +1,4 @@
-//! One session for several callers: whose a question is, who hears what, and what goes through as bytes.
+//! One session for several callers: owners of server requests, events, and forwarding of bytes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

@@ -28,10 +28,10 @@
 mod cycles;
 mod drive;
 mod framing;
-mod lanes;
 mod process;
 mod road;
 mod script;
+mod streams;
 mod table;
 mod wires;
 

@@ -4,7 +4,7 @@ mod cancel;
 mod carried;
 mod eras;
 mod faults;
-mod mirror;
+mod header_params;
 pub(crate) mod peer;
 mod sessions;
 mod streams;

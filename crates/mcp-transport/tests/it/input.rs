@@ -1,4 +1,4 @@
-//! Results that ask for input before they are one.
+//! Results that require input.
 
 use std::sync::Arc;
 use std::time::Duration;

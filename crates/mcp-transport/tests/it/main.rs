@@ -1,7 +1,8 @@
-//! The crate as its users see it.
+//! Tests of the crate's public API.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
+mod cache;
 mod callers;
 #[cfg(all(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
 mod conformance;
@@ -11,10 +12,9 @@ mod http;
 #[cfg(all(feature = "http", feature = "websocket"))]
 mod http2;
 mod input;
-mod kept;
+mod known_era;
 mod memory;
 mod reads;
-mod remembered;
 mod replay;
 #[cfg(all(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
 mod rmcp;

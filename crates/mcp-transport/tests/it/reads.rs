@@ -1,4 +1,4 @@
-//! Prompts, resources, completions, subscriptions, and whether the server is there.
+//! Prompts, resources, completions, subscriptions and pings.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -180,7 +180,7 @@ async fn a_modern_server_is_subscribed_to_by_listening_for_more() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     session.subscribe_resource("a:1").await.unwrap();
     let error = session.subscribe_resource("b:1").await.unwrap_err();
-    assert_eq!(error.to_string(), "the server does not tell when this resource changes");
+    assert_eq!(error.to_string(), "the server does not send changes of this resource");
     session.subscribe_resource("a:1").await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     let tools = json!({"toolsListChanged": true});

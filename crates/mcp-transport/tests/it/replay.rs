@@ -1,4 +1,4 @@
-//! What is sent again when an answer is lost, and what is not.
+//! Which requests are sent again after a lost response.
 
 use mcp_model::RawJson;
 use mcp_transport::{

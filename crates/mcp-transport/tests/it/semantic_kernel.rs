@@ -1,6 +1,6 @@
-//! Defects of Semantic Kernel's MCP client that this crate does not share. Others are shown where their subject is:
-//! SK-10 (only the first page, section 7 number 7) in `session`, SK-11 (number 6) and SK-17 in `handlers`, SK-12
-//! (number 5) in `stdio`.
+//! Defects of Semantic Kernel's MCP client that this crate does not have. Others are tested with their subject: SK-10
+//! (only the first page, section 7 number 7) in `session`, SK-11 (number 6) and SK-17 in `handlers`, SK-12 (number 5)
+//! in `stdio`.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The stdio wire against real processes: small shell scripts that behave, and that do not.
+//! The stdio transport with real processes: shell scripts that behave well and badly.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -144,11 +144,11 @@ pub(super) const MODULES: &[Row] = &[
             "session",
             "net",
             "http",
-            "parts",
             "sse",
             "websocket",
             "stdio",
             "dial",
+            "internal",
         ],
     ),
     (

@@ -1,4 +1,4 @@
-//! The calls that a session is asked for, each as a future that ends with a word, and the answers to them.
+//! The calls of the test, each a future that resolves with a text, and the expected texts.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,23 +13,23 @@ use tokio::sync::Notify;
 
 use super::super::{CallOptions, RetryPolicy, Session};
 use crate::error::CallError;
-use crate::rpc::deadline::Expiry;
+use crate::error::Expiry;
 
-/// What is asked for.
+/// The kind of call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Tool,
     Raw,
     Ping,
     Read,
-    /// A list, which may have several pages.
+    /// A list, possibly with several pages.
     Prompts,
 }
 
 impl Kind {
     pub(super) const ALL: [Kind; 5] = [Kind::Tool, Kind::Raw, Kind::Ping, Kind::Read, Kind::Prompts];
 
-    /// Whether a server's questions may be about it.
+    /// Whether server requests may belong to it.
     pub(super) fn has_stake(self) -> bool {
         match self {
             Kind::Tool | Kind::Raw | Kind::Read => true,
@@ -37,7 +37,7 @@ impl Kind {
         }
     }
 
-    /// Whether a lost answer is asked for again.
+    /// Whether a lost response is repeated.
     pub(super) fn replays(self, replay: RetryPolicy) -> bool {
         match self {
             Kind::Tool | Kind::Raw | Kind::Ping => replay == RetryPolicy::Once,
@@ -45,7 +45,7 @@ impl Kind {
         }
     }
 
-    /// What is said of an answer that was lost for good.
+    /// The text for a lost response.
     pub(super) fn lost(self) -> &'static str {
         match self {
             Kind::Tool | Kind::Raw => "outcome unknown",
@@ -53,7 +53,7 @@ impl Kind {
         }
     }
 
-    /// What comes of a result that is a text and nothing else.
+    /// The text for a result that is only text.
     pub(super) fn odd(self) -> &'static str {
         match self {
             Kind::Raw | Kind::Ping => "odd",
@@ -62,7 +62,7 @@ impl Kind {
     }
 }
 
-/// How a call is made. Times are milliseconds.
+/// The options of a call. Times are in milliseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terms {
     pub(super) kind: Kind,
@@ -71,7 +71,7 @@ pub(super) struct Terms {
     pub(super) replay: RetryPolicy,
 }
 
-/// A result that is one for calls of every kind, with this text.
+/// A result with this text that is valid for every kind.
 pub(super) fn result(text: &str) -> Value {
     json!({
         "content": [{"type": "text", "text": text}],
@@ -81,10 +81,10 @@ pub(super) fn result(text: &str) -> Value {
     })
 }
 
-/// A call that is being made; resolves with its text, or with what went wrong.
+/// Starts a call; resolves with its text or its error.
 pub(super) type Making = Pin<Box<dyn Future<Output = String>>>;
 
-/// Makes a call. Its progress is counted.
+/// Starts a call and counts its progress.
 pub(super) fn make(session: &Arc<Session>, terms: Terms, progress: &Arc<AtomicUsize>) -> Making {
     let (session, heard) = (Arc::clone(session), Arc::clone(progress));
     let options = CallOptions {
@@ -96,7 +96,7 @@ pub(super) fn make(session: &Arc<Session>, terms: Terms, progress: &Arc<AtomicUs
         })),
         ..CallOptions::default()
     };
-    // Tokio's budget would end a poll before its time.
+    // Tokio's coop budget would end a poll early.
     Box::pin(tokio::task::unconstrained(async move {
         let outcome = match terms.kind {
             Kind::Tool => {
@@ -127,7 +127,7 @@ pub(super) fn make(session: &Arc<Session>, terms: Terms, progress: &Arc<AtomicUs
     }))
 }
 
-/// What a call is told whose deadline has passed.
+/// The text for an expired deadline.
 pub(super) fn timed_out(expiry: Expiry) -> String {
     format!("{expiry:?}")
 }
@@ -152,10 +152,10 @@ fn word(error: &CallError) -> String {
     }
 }
 
-/// Whether a call was woken. A call is polled only when it was: what is not woken is not heard.
+/// Whether a call was woken. Only woken calls are polled.
 pub(super) struct Flag {
     pub(super) woken: AtomicBool,
-    /// Any of the calls was.
+    /// Any call was woken.
     pub(super) any: Arc<Notify>,
 }
 

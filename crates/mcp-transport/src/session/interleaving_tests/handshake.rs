@@ -1,5 +1,4 @@
-//! Whatever happens while a session is opened: that ends in time, says what it came to, leaves nothing behind, and
-//! `initialize` is never cancelled.
+//! Interleaving tests of the handshake: connecting ends in time with the expected result and leaves nothing behind.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,24 +19,24 @@ use super::{config, on_a_paused_clock};
 use crate::error::disconnect::DisconnectReason;
 use crate::transport::{Dial, Outbound, RequestId, StreamId};
 
-/// Longer than a probe is waited for, so that there is time for both ways.
+/// Longer than the probe timeout, so that both eras are tried.
 const STARTUP: Duration = Duration::from_secs(20);
 
-/// How much longer the end of a connection may take that does not end: the parting, and the overtime.
+/// Additional time for a connection that does not close.
 const CLOSE_GRACE: Duration = Duration::from_millis(2_502);
 
-/// How a server may refuse.
+/// How a server refuses.
 const ERRORS: [i64; 4] =
     [code::METHOD_NOT_FOUND, code::UNSUPPORTED_PROTOCOL_VERSION, code::INTERNAL_ERROR, code::HEADER_MISMATCH];
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// The request that was sent last but so many is answered.
+    /// Responds to the request sent this many requests ago.
     Answer(usize, Reply),
-    /// So many milliseconds pass.
+    /// This number of milliseconds passes.
     Pass(u64),
     Leave(DisconnectReason),
-    /// Nobody wants the session any more.
+    /// The caller drops the future.
     GiveUp,
 }
 
@@ -46,7 +45,7 @@ enum Reply {
     Good,
     /// An error with this code.
     Error(i64),
-    /// Nothing that a server answers.
+    /// An invalid response.
     Odd,
 }
 
@@ -72,18 +71,18 @@ fn stories() -> impl Strategy<Value = (Eras, Option<Era>, Manners, Vec<Step>)> {
     )
 }
 
-/// What was heard of the connections that were made.
+/// The observed connections.
 struct Servers {
     dialled: mpsc::UnboundedReceiver<Peer>,
     peers: Vec<Peer>,
-    /// The requests: which connection's, its id, its method.
+    /// The requests: connection, id, method.
     asked: Vec<(usize, RequestId, String)>,
-    /// A good answer went out.
+    /// A valid response was sent.
     welcomed: bool,
 }
 
 impl Servers {
-    /// Hears what was sent: requests, and no notice that one is given up.
+    /// Reads what was sent; there must be no cancel notice.
     fn hear(&mut self) {
         self.peers.extend(std::iter::from_fn(|| self.dialled.try_recv().ok()));
         for (at, peer) in self.peers.iter_mut().enumerate() {
@@ -130,7 +129,7 @@ async fn tell((eras, remembered, manners, steps): (Eras, Option<Era>, Manners, V
     let waker = Waker::from(Arc::clone(&flag));
     let due = Instant::now() + STARTUP + CLOSE_GRACE;
     let mut outcome = None;
-    // In the end nothing more is said.
+    // At the end nothing more is sent.
     for step in [Step::Pass(0)].into_iter().chain(steps).chain([Step::Pass(25_000)]) {
         let mut until = Instant::now();
         match step {
@@ -169,7 +168,7 @@ async fn tell((eras, remembered, manners, steps): (Eras, Option<Era>, Manners, V
             assert!(servers.welcomed, "nobody has let it in");
             let over = session.connection.engine().ended().is_some();
             assert_eq!(state == SessionState::Connected, !over, "{state:?}");
-            // What was asked before is over, and nothing is asked after it.
+            // Earlier requests have ended, and no request follows.
             assert_eq!(session.connection.engine().in_flight(), (0, 0));
             drop(session);
         }

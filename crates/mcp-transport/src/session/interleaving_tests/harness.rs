@@ -1,7 +1,7 @@
-//! A session whose server is played by hand: what happens to it, and what is then to be true.
+//! A session with a scripted server, and the properties that must hold.
 //!
-//! Nothing runs between two events unless [`World::settle`] is awaited, so that what happens at once can be in any order.
-//! Each poll of a call is looked at: what it sends and how it ends is what the [model](super::model) says.
+//! No task runs between two events unless [`World::settle`] is awaited, so simultaneous events may come in any order.
+//! Each poll of a call is compared with the [model](super::model): what it sends and how it ends.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,10 +24,10 @@ use super::model::{Call, REQUEST, STARTUP, Stage, Told};
 use super::peer::{Hand, Manners, Peer};
 use crate::transport::{Dial, Epoch, MessageClass, Outbound, RequestId, StreamId};
 
-/// How much later than its deadline a call may end: the timer's own grain.
+/// Tolerance for deadlines: the resolution of the timer.
 const GRAIN: Duration = Duration::from_millis(2);
 
-/// A session and its server.
+/// A session with its scripted server.
 pub(super) struct World {
     pub(super) session: Arc<Session>,
     pub(super) peer: Peer,
@@ -35,53 +35,52 @@ pub(super) struct World {
     /// Every request that a call has sent, with its call.
     pub(super) requests: Vec<(RequestId, Epoch)>,
     any: Arc<Notify>,
-    /// The session's, as far as it was opened again.
+    /// The current epoch of the session.
     epoch: Epoch,
     pub(super) opening: Option<Reopening>,
-    /// When it could not be opened again.
+    /// When reopening failed.
     failed: Option<Instant>,
-    /// Something was done that ends the connection.
+    /// Whether an event ended the connection.
     pub(super) may_end: bool,
     pub(super) closed: bool,
-    /// Whoever closes, and when he is through at the latest.
+    /// The closing task, and the latest time at which it is done.
     closings: Vec<(Making, Arc<Flag>, Instant)>,
     texts: usize,
-    /// The requests of which the peer was told that they are given up, and those of which it was not, with what both should
-    /// be.
+    /// The requests with a cancel notice, and those cancelled without one, with the expected values.
     cancelled: [Vec<RequestId>; 2],
     let_go: [Vec<RequestId>; 2],
     pub(super) list_changes_supported: u64,
     pub(super) noise: u64,
     pub(super) questions: Vec<Question>,
-    /// How often each question was answered.
+    /// How often each server request was answered.
     answers: HashMap<String, usize>,
     held: Arc<QueuePermit>,
 }
 
-/// An `initialize` that opens the session again.
+/// An `initialize` that reopens the session.
 pub(super) struct Reopening {
     pub(super) request: RequestId,
     /// The call that needs it.
     call: usize,
     epoch: Epoch,
     due: Instant,
-    /// Whether it was answered, and well.
+    /// Whether it succeeded.
     pub(super) answer: Option<Result<(), ()>>,
 }
 
-/// A question of the server's.
+/// A server request.
 pub(super) struct Question {
     pub(super) id: String,
-    /// The way it came by, and by which it can be taken back.
+    /// Its stream, on which it can also be cancelled.
     pub(super) lane: StreamId,
-    /// The requests that it may be about.
+    /// The requests that it may belong to.
     pub(super) about: Vec<RequestId>,
     pub(super) is_open: bool,
-    /// How often it is to be answered; `None` where nobody is there any more.
+    /// The expected number of responses; `None` if there is no receiver.
     pub(super) answers: Option<usize>,
 }
 
-/// Answers a question when it may.
+/// A handler that responds when it is allowed to.
 #[derive(Default)]
 pub(super) struct QueuePermit(Mutex<HashMap<String, Arc<Notify>>>);
 
@@ -126,7 +125,7 @@ impl World {
         peer.inbox.deliver(StreamId::Shared, opened(id, era).to_string().into());
         let session = Arc::new(connecting.await.unwrap().unwrap());
         assert_eq!(peer.sent().len(), usize::from(era == Era::Legacy), "it is told that it is initialized");
-        // The timer counts whole milliseconds: from here on so does everything.
+        // The timer has a resolution of milliseconds, so time starts at a whole one.
         tokio::time::sleep(Duration::from_millis(1)).await;
         World {
             session,
@@ -151,7 +150,7 @@ impl World {
         }
     }
 
-    /// A text that nothing else has.
+    /// A unique text.
     pub(super) fn text(&mut self) -> String {
         self.texts += 1;
         format!("answer {}", self.texts)
@@ -163,17 +162,17 @@ impl World {
         self.calls.push(Call::new(making, terms, progress, &self.any));
     }
 
-    /// The peer says something. Whether anybody waited for it.
+    /// The server sends a frame. Returns whether it was solicited.
     pub(super) fn deliver(&self, lane: StreamId, message: &Value) -> bool {
         self.peer.inbox.deliver(lane, Bytes::from(message.to_string())) == MessageClass::Solicited
     }
 
-    /// The call whose request this is, while it waits.
+    /// The call with this request in flight.
     pub(super) fn waiting(&mut self, id: RequestId) -> Option<&mut Call> {
         self.calls.iter_mut().find(|it| it.waits().is_some_and(|it| it.request == id))
     }
 
-    /// A request is told something. Whether anybody waits for it.
+    /// A request gets an outcome. Returns whether it was in flight.
     pub(super) fn tell(&mut self, id: RequestId, told: Told) -> bool {
         let call = self.waiting(id);
         call.map(|it| it.tell(told)).is_some()
@@ -183,7 +182,7 @@ impl World {
         self.held.gate(question)
     }
 
-    /// Nobody waits for a call any more.
+    /// A call is dropped.
     pub(super) fn give_up(&mut self, at: usize) {
         self.drain(None);
         let call = &mut self.calls[at];
@@ -196,7 +195,7 @@ impl World {
         self.drain(None);
     }
 
-    /// A call opens the session no longer; where it did, it was in the middle of it.
+    /// A call no longer reopens the session, if it was doing so.
     fn leave_opening(&mut self, at: usize) {
         if let Some(opening) = self.opening.take_if(|it| it.call == at)
             && opening.answer.is_none()
@@ -205,7 +204,7 @@ impl World {
         }
     }
 
-    /// Somebody closes the session.
+    /// The session is closed.
     pub(super) fn close(&mut self, grace: u64) {
         let grace = Duration::from_millis(grace);
         let session = Arc::clone(&self.session);
@@ -216,7 +215,7 @@ impl World {
         self.may_end = true;
     }
 
-    /// Time passes, and everybody who is woken meanwhile runs at once.
+    /// Time passes; woken tasks run at once.
     pub(super) async fn pass(&mut self, millis: u64) {
         let until = Instant::now() + Duration::from_millis(millis);
         let any = Arc::clone(&self.any);
@@ -232,7 +231,7 @@ impl World {
         self.settle().await;
     }
 
-    /// Everybody runs who can, and then everything is as it should be.
+    /// Runs all ready tasks, then checks the properties.
     pub(super) async fn settle(&mut self) {
         let mut quiet = 0;
         while quiet < 4 {
@@ -244,7 +243,7 @@ impl World {
         self.check();
     }
 
-    /// Calls end whose deadline has passed, and all of them when the connection is over.
+    /// Ends calls whose deadline has passed, and all calls when the connection has ended.
     fn look(&mut self) {
         let is_over = !self.closed && self.session.connection.engine().ended().is_some();
         if is_over {
@@ -267,7 +266,7 @@ impl World {
         }
     }
 
-    /// Polls whoever was woken. Whether anybody was.
+    /// Polls woken calls. Returns whether there were any.
     fn poll_woken(&mut self) -> bool {
         let mut res = false;
         for at in 0..self.calls.len() {
@@ -287,7 +286,7 @@ impl World {
         res
     }
 
-    /// Polls a call, which does what the model says.
+    /// Polls a call and compares it with the model.
     fn poll(&mut self, at: usize) {
         self.drain(None);
         let call = &mut self.calls[at];
@@ -342,7 +341,7 @@ impl World {
                         self.failed = Some(Instant::now());
                     }
                 }
-                // The end of the connection tells it, too.
+                // The end of the connection ends it too.
                 if let Some(opening) = self.opening.as_mut().filter(|_| self.closed) {
                     opening.answer.get_or_insert(Err(()));
                 }
@@ -358,7 +357,7 @@ impl World {
         self.calls[at].making = None;
     }
 
-    /// Looks at what was sent. Requests are sent by a call's poll alone: gives the one that it sent.
+    /// Reads what was sent. Only polls of calls send requests; returns the request of this one.
     fn drain(&mut self, by: Option<usize>) -> Option<(RequestId, Epoch)> {
         let mut res = None;
         for out in self.peer.sent() {
@@ -382,7 +381,7 @@ impl World {
                         let opening = self.opening.take().expect("a session was opened");
                         assert_eq!((opening.call, opening.answer), (call, Some(Ok(()))));
                         self.epoch = opening.epoch;
-                        // It may be another server by now.
+                        // The server may have been replaced.
                         self.list_changes_supported += 1;
                     }
                     (Some(id), _, Some(_)) => {
@@ -403,7 +402,7 @@ impl World {
         res
     }
 
-    /// What is true whenever nobody has anything left to do.
+    /// The properties that hold when no task is ready.
     fn check(&self) {
         let mut in_flight = usize::from(self.opening.is_some());
         for call in &self.calls {
@@ -445,7 +444,7 @@ impl World {
         );
     }
 
-    /// Everybody has had his time, and the connection is over.
+    /// The properties that hold after the connection has ended.
     pub(super) fn check_end(&self) {
         assert!(self.closed && self.closings.is_empty());
         assert!(self.calls.iter().all(|it| matches!(it.stage, Stage::Over)));
@@ -453,7 +452,7 @@ impl World {
         assert!(self.peer.is_gone());
     }
 
-    /// The requests of waiting calls about which a question may be that comes by this lane.
+    /// The requests in flight that a server request on this stream may belong to.
     pub(super) fn about(&self, lane: StreamId) -> Vec<RequestId> {
         let is_meant = |call: &Call, id| match lane {
             StreamId::Request(own, _) => own == id,
@@ -468,7 +467,7 @@ fn is_late(word: &str) -> bool {
     word.starts_with("Absolute") || word.starts_with("Idle")
 }
 
-/// What a server says to the opening of a session.
+/// The server's response to the handshake.
 pub(super) fn opened(id: RequestId, era: Era) -> Value {
     let capabilities = json!({"tools": {}, "prompts": {}, "resources": {}});
     let result = match era {
@@ -480,7 +479,7 @@ pub(super) fn opened(id: RequestId, era: Era) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": result})
 }
 
-/// A call that says nothing of its own.
+/// A call without options.
 pub(super) fn plain(kind: Kind) -> Terms {
     Terms { kind, deadline: None, idle: None, replay: super::super::RetryPolicy::Never }
 }

@@ -1,8 +1,10 @@
-//! Whatever happens to a session in whatever order: each call ends once, by its deadline, with its own answer or with what
-//! came before that; nobody is answered who has closed, and nothing is left behind. A [model](model) that knows the events
-//! alone has the second opinion, after each of them.
+//! Interleaving tests of a session: random sequences of events against a [model](model).
 //!
-//! `PROPTEST_CASES` sets how many stories are told.
+//! Each call ends once, at the latest at its deadline, with its own response or with the event that came first. A
+//! request of a caller that is gone gets no response, and nothing is left over. The model sees the events only and is
+//! compared after each of them.
+//!
+//! `PROPTEST_CASES` sets the number of sequences.
 
 mod calls;
 mod handshake;
@@ -25,15 +27,15 @@ use harness::{Question, World, opened, plain};
 use model::{Stage, Told};
 use peer::Manners;
 
-/// How many stories are told where nothing else is said.
+/// Number of sequences by default.
 const CASES: u32 = 200;
 
-/// One of the requests that were ever sent.
+/// A choice among all requests that were sent.
 #[derive(Debug, Clone)]
 enum Pick {
-    /// One that waits.
+    /// A request in flight.
     Waiting(Index),
-    /// Any of them: one that is over, most of the time.
+    /// Any request; most have ended.
     Any(Index),
 }
 
@@ -41,56 +43,56 @@ enum Pick {
 enum Step {
     Begin(Terms),
     Answer(Pick, Reply),
-    /// Several answers in one frame.
+    /// Several responses in one frame.
     Batch(Vec<Pick>),
     Stray(Stray),
     LaneEnds(Pick, End),
     Progress(Pick),
     Announce,
     Ask(Asking, Option<Index>),
-    /// The handler answers a question.
+    /// A handler completes a server request.
     Allow(Index),
-    /// The server takes a question back.
+    /// The server cancels a request.
     TakeBack(Index),
-    /// The session is opened again, or is not.
+    /// Reopening the session succeeds or fails.
     Reopen(Result<(), ()>),
     GiveUp(Index),
-    /// So many milliseconds pass.
+    /// This number of milliseconds passes.
     Pass(u64),
     Leave(DisconnectReason),
-    /// With so many milliseconds of grace.
+    /// With this grace period in milliseconds.
     Close(u64),
 }
 
-/// How a request is answered.
+/// The kind of response.
 #[derive(Debug, Clone, Copy)]
 enum Reply {
     Result,
     Page,
     Error,
-    /// Nothing that any method answers.
+    /// Not a valid result of any method.
     Odd,
-    /// The id is written as a text.
+    /// The id is a string.
     Quoted,
-    /// An error without an id, on the request's own lane.
+    /// An error without an id on the request's own stream.
     Nameless,
 }
 
-/// What belongs to nothing.
+/// A message that matches no call.
 #[derive(Debug, Clone)]
 enum Stray {
-    /// An answer under this id.
+    /// A response with this id.
     Id(Value),
-    /// One under an id that had the place of this one before, or will have.
+    /// A response with an id that used the same slot before, or will use it.
     Neighbour(Pick),
-    /// An answer in a batch within a batch.
+    /// A response in a nested batch.
     Nested(Pick),
-    /// A result without an id on the lane of this one.
+    /// A result without an id on the stream of this request.
     Nameless(Pick),
     Noise,
 }
 
-/// How a lane ends.
+/// How a stream fails.
 #[derive(Debug, Clone, Copy)]
 enum End {
     Lost,
@@ -102,9 +104,9 @@ enum End {
 #[derive(Debug, Clone, Copy)]
 enum Asking {
     Ping,
-    /// Something that nobody answers.
+    /// A request without a handler.
     Unknown,
-    /// Something that takes its time.
+    /// A request that takes time.
     Person,
 }
 
@@ -119,7 +121,7 @@ fn stories() -> impl Strategy<Value = (Era, Manners, Vec<(Step, Haste)>)> {
     (era, manners, prop::collection::vec((steps(), haste), 0..100))
 }
 
-/// Whether the next thing happens before anybody could do something about this one.
+/// Whether the next event follows before any task runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Haste {
     None,
@@ -349,7 +351,7 @@ impl World {
         let (why, told) = match end {
             End::Lost => (StreamError::Lost(fault), Told::Lost),
             End::TooLarge => (StreamError::TooLarge(7), Told::TooLarge),
-            // There is nothing to forget in the modern era.
+            // The modern era has no session to lose.
             End::NotExecuted if is_legacy => (StreamError::NotExecuted(epoch), Told::NotExecuted),
             End::Refused | End::NotExecuted => (StreamError::Refused(fault), Told::Error(message)),
         };
@@ -368,7 +370,7 @@ impl World {
         };
         self.deliver(lane, &json!({"id": id, "method": method, "params": {"id": id}}));
         let about = match asking {
-            // It asks nobody.
+            // No handler is involved.
             Asking::Ping => Vec::new(),
             Asking::Unknown | Asking::Person => self.about(lane),
         };
@@ -384,7 +386,7 @@ impl World {
         self.questions.push(Question { id, lane, about, is_open, answers });
     }
 
-    /// A question is over, and was answered so often, unless it was over before.
+    /// A server request ended with this number of responses, unless it had ended before.
     async fn settle_question(&mut self, at: usize, answers: usize) {
         let closed = self.closed;
         let question = &mut self.questions[at];
@@ -411,7 +413,7 @@ async fn tell((era, manners, steps): (Era, Manners, Vec<(Step, Haste)>)) {
             world.settle().await;
         }
     }
-    // Whatever is still under way ends by its deadline, the server says nothing more, and the session takes leave.
+    // Everything still in progress ends by its deadline.
     world.pass(250).await;
     assert!(world.calls.iter().all(|it| matches!(it.stage, Stage::Over)), "each call has had its time");
     if !world.may_end {
@@ -426,7 +428,7 @@ async fn tell((era, manners, steps): (Era, Manners, Vec<(Step, Haste)>)) {
     assert_eq!(Arc::strong_count(&world.session), 1, "nobody has it any more");
 }
 
-/// How many stories are told.
+/// The number of sequences.
 fn config() -> ProptestConfig {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     match std::env::var_os("PROPTEST_CASES") {
@@ -435,7 +437,7 @@ fn config() -> ProptestConfig {
     }
 }
 
-/// Tells a story at no cost of time.
+/// Runs a sequence in paused time.
 fn on_a_paused_clock(story: impl Future<Output = ()>) {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
@@ -446,7 +448,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn whatever_the_order_each_call_ends_once_and_in_time_with_what_is_its_own(story in stories()) {
+    fn each_call_ends_once_in_time_with_its_own_outcome(story in stories()) {
         on_a_paused_clock(tell(story));
     }
 }

@@ -1,4 +1,4 @@
-//! What is to become of each call: a second opinion, made of the events alone.
+//! The model: the expected outcome of each call, derived from the events only.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,21 +8,21 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::calls::{Flag, Kind, Making, Terms, timed_out};
-use crate::rpc::deadline::Expiry;
+use crate::error::Expiry;
 use crate::transport::{Epoch, RequestId};
 
 /// What a request may take that says nothing else, and what a session may take to open. A list has the longer of both.
 pub(super) const REQUEST: Duration = Duration::from_millis(50);
 pub(super) const STARTUP: Duration = Duration::from_millis(60);
 
-/// One call.
+/// A call.
 pub(super) struct Call {
     pub(super) making: Option<Making>,
     pub(super) flag: Arc<Flag>,
     pub(super) terms: Terms,
-    /// When its request began; each page of a list is one.
+    /// When its current request started; each page of a list is one.
     pub(super) begun: Instant,
-    /// When a list is over, whichever page it is at.
+    /// The deadline of a whole list.
     pub(super) whole: Option<Instant>,
     pub(super) stage: Stage,
     pub(super) repeated: bool,
@@ -32,36 +32,36 @@ pub(super) struct Call {
     pub(super) want_progress: usize,
 }
 
-/// How far a call is, and what its next poll has to come to.
+/// The stage of a call, and the expected result of its next poll.
 #[derive(Debug, Clone)]
 pub(super) enum Stage {
-    /// It sends a request, or is told that there is nobody to send it to.
+    /// It sends a request, or ends because the connection is closed.
     Sends,
-    /// Nothing: its request is with the peer.
+    /// Pending: its request is in flight.
     Waits(Waits),
-    /// Its session is forgotten, and has to be opened again, by this call or by another.
+    /// The session was lost and must be reopened, by this call or another.
     Reopens { asked: Instant, epoch: Epoch },
-    /// It ends with one of these words; its last request was this, and due then.
+    /// It ends with one of these texts.
     Ends { words: Vec<String>, request: RequestId, due: Instant },
-    /// It has ended, or was given up.
+    /// It has ended or was dropped.
     Over,
 }
 
-/// A request that waits.
+/// A request in flight.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waits {
     pub(super) request: RequestId,
     pub(super) epoch: Epoch,
     pub(super) idle: Option<(Instant, Duration)>,
-    /// How many questions are open that may be about it: its silence does not count meanwhile.
+    /// Number of open server requests that may belong to it; they pause its idle deadline.
     pub(super) asked: usize,
 }
 
-/// What a request is told.
+/// The outcome of a request.
 #[derive(Debug, Clone)]
 pub(super) enum Told {
     Result(String),
-    /// A result behind which another page follows, where it is a list's.
+    /// A result followed by another page, for a list.
     Page(String),
     Error(String),
     Odd,
@@ -102,7 +102,7 @@ impl Call {
         }
     }
 
-    /// The time of one request of it.
+    /// The timeout of one request.
     fn limit(&self) -> Duration {
         match self.terms.kind {
             Kind::Prompts => REQUEST,
@@ -112,7 +112,7 @@ impl Call {
         }
     }
 
-    /// Its deadlines, as things are.
+    /// The current deadlines.
     fn deadlines(&self) -> Vec<(Instant, Expiry)> {
         let absolute = Some((self.begun + self.limit(), Expiry::Absolute(self.limit())));
         let whole = self.whole.map(|it| (it, Expiry::Absolute(STARTUP.max(REQUEST))));
@@ -120,12 +120,12 @@ impl Call {
         [absolute, whole, idle.map(|(at, limit)| (at, Expiry::Idle(limit)))].into_iter().flatten().collect()
     }
 
-    /// When the first of them passes.
+    /// The earliest deadline.
     pub(super) fn due(&self) -> Instant {
         self.deadlines().into_iter().map(|it| it.0).min().expect("each call has a deadline")
     }
 
-    /// What it may be told then: an absolute deadline stands before that of silence.
+    /// The possible expiries; the absolute deadline takes precedence.
     pub(super) fn expiries(&self) -> Vec<String> {
         let (due, deadlines) = (self.due(), self.deadlines());
         let first: Vec<Expiry> = deadlines.into_iter().filter(|it| it.0 == due).map(|it| it.1).collect();
@@ -134,7 +134,7 @@ impl Call {
         first.into_iter().filter(|it| !any_absolute || is_absolute(it)).map(timed_out).collect()
     }
 
-    /// It has sent a request.
+    /// Records the sent request.
     pub(super) fn sent(&mut self, request: RequestId, epoch: Epoch) {
         let idle = match self.terms.kind {
             Kind::Prompts => None,
@@ -144,14 +144,14 @@ impl Call {
         self.stage = Stage::Waits(Waits { request, epoch, idle, asked: 0 });
     }
 
-    /// Something was heard of it.
+    /// Records progress.
     pub(super) fn heard(&mut self) {
         if let Some((at, limit)) = self.waits_mut().and_then(|it| it.idle.as_mut()) {
             *at = Instant::now() + *limit;
         }
     }
 
-    /// Its request, which waits, is told this.
+    /// Records the outcome of the request in flight.
     pub(super) fn tell(&mut self, told: Told) {
         let Waits { request, epoch, .. } = *self.waits().expect("it waits");
         let due = self.due();
@@ -185,7 +185,7 @@ impl Call {
         };
     }
 
-    /// Its progress was told as often as it should have been.
+    /// Whether progress was reported as often as expected.
     pub(super) fn check_progress(&self) {
         assert_eq!(self.progress.load(Ordering::Relaxed), self.want_progress, "progress of {:?}", self.terms);
     }

@@ -1,5 +1,4 @@
-//! A connection without a peer: whoever tests says what arrives and when it ends, and takes what is sent from the queue itself, so
-//! that it is known what each poll of a call has sent.
+//! A scripted connection: the test decides what arrives and when it ends, and sees what is sent.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -12,29 +11,29 @@ use tokio::task::unconstrained;
 use crate::error::disconnect::{Disconnect, DisconnectReason};
 use crate::transport::{Dial, FrameSink, HandshakeMode, Link, Outbound, OutboundQueue, Transport};
 
-/// What a connection does when it is to end.
+/// How a connection reacts to a shutdown.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Manners {
     /// It ends at once.
     Polite,
-    /// It ends after so many milliseconds.
+    /// It ends after this number of milliseconds.
     Slow(u64),
-    /// It does not.
+    /// It does not end.
     Stubborn,
 }
 
-/// The other side of a connection.
+/// The test's side of a connection.
 pub(super) struct Peer {
     pub(super) inbox: Arc<dyn FrameSink>,
     pub(super) out: OutboundQueue,
     /// Ends the connection.
     pub(super) end: Option<oneshot::Sender<DisconnectReason>>,
-    /// Dies with the connection.
+    /// Dropped with the connection.
     alive: Weak<()>,
 }
 
 impl Peer {
-    /// Whether the connection is no more.
+    /// Whether the connection is gone.
     pub(super) fn is_gone(&self) -> bool {
         self.alive.strong_count() == 0
     }
@@ -45,7 +44,7 @@ impl Peer {
     }
 }
 
-/// Dials such wires, and hands their other sides over.
+/// Dials such connections and passes their other sides to the test.
 pub(super) struct Hand {
     pub(super) peers: mpsc::UnboundedSender<Peer>,
     pub(super) manners: Manners,

@@ -1,4 +1,4 @@
-//! What a test does with a peer, and the words for what comes of it.
+//! The actions of a test on a peer, and the names of their results.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

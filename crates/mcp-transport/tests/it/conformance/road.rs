@@ -1,5 +1,5 @@
-//! The way to a peer: every connection of every wire goes through here, so that a test can take its time with what is
-//! sent, see how much of it has left, and cut everything off at once.
+//! A relay in front of a peer: all connections pass through it, so a test can delay data, count bytes and cut
+//! connections.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The table: what a peer does, what is done with it, and what comes of that on each wire.
+//! The table: behavior of the peer, action of the test, result on each transport.
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! One peer behind four wires. What a peer does is said in [`Act`]s, which no wire is named in; here stands what each of
-//! them means on each wire.
+//! One scripted peer behind four transports: what each [`Act`] means on each of them.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -10,9 +9,9 @@ use serde_json::Value;
 use tokio::net::TcpSocket;
 
 use super::framing::{self, Ends};
-use super::lanes::{self, Form};
 use super::process;
 use super::road::{Pace, Road};
+use super::streams::{self, Form};
 use crate::{sse, websocket};
 
 /// A way to a server.
@@ -104,7 +103,7 @@ impl Peer {
             }
             Wire::Http | Wire::HttpJson => {
                 let form = if way.wire == Wire::Http { Form::Events } else { Form::Json };
-                let peer = lanes::start(form, manner, script).await;
+                let peer = streams::start(form, manner, script).await;
                 (port_of(&peer.url), Serving::Http { _it: peer })
             }
         };

@@ -1,4 +1,4 @@
-//! Requests that are carried by the task that makes them.
+//! Requests that are sent by the calling task.
 
 use std::sync::Arc;
 

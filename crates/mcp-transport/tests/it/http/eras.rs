@@ -1,4 +1,4 @@
-//! The handshake of either era, and what each message carries.
+//! The handshake of either era, and the contents of each message.
 
 use super::*;
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! The demo server, which is another implementation's word, under the official SDK's client: over all four wires and in
-//! both eras the same calls have the same results, and its questions find their way back.
+//! The demo server, another implementation, under the official SDK's client: over all four transports and in both eras
+//! the same calls have the same results, and its server requests are answered.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! The era of a server that was met before.
+//! Sessions with a known era.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The peer on Streamable HTTP, where each request has a response of its own: an event stream, which is open as long as
-//! the script has something to say on it, or one JSON document.
+//! The peer on Streamable HTTP, where each request has its own response: an event stream that is open while the script
+//! sends on it, or one JSON document.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

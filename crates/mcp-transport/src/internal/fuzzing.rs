@@ -1,7 +1,6 @@
-//! What must hold of any bytes that a peer sends, for the fuzz targets in `fuzz/`.
+//! Properties of the parsers of untrusted bytes, checked by the fuzz targets and, on their seeds, by the tests.
 //!
-//! No part of the crate's interface: it is there for the fuzzer (`cfg(fuzzing)`) and for the tests, which feed each
-//! function from its seeds. The models are written to be read, not to be fast: they are the second opinion.
+//! Not part of the public API. The models are written for clarity, not for speed.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::rpc::scan::{Id, ScannedFrame, scan};
 
-/// One frame, classified: where serde_json reads it, both say the same about it.
+/// One frame: serde_json and the scanner agree.
 pub fn scan_frame(bytes: &[u8]) {
     let scanned = scan(bytes);
     let within = |it: &std::ops::Range<usize>| assert!(bytes.get(it.clone()).is_some(), "{it:?} is outside");
@@ -26,12 +25,12 @@ pub fn scan_frame(bytes: &[u8]) {
     }
     let Ok(text) = str::from_utf8(bytes) else { return };
     if let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(text) {
-        let ScannedFrame::Batch(found) = scanned else { panic!("a list is a batch, not {scanned:?}") };
+        let ScannedFrame::Batch(found) = scanned else { panic!("an array is a batch, not {scanned:?}") };
         let found: Vec<&str> = found.into_iter().map(|it| &text[it]).collect();
         assert_eq!(found, items.iter().map(|it| it.get()).collect::<Vec<_>>());
         return;
     }
-    // A key that is written with escapes is another key to us: no peer writes ours so.
+    // The scanner does not decode escaped keys; no server writes them.
     if bytes.contains(&b'\\') || serde_json::from_str::<Value>(text).is_err() {
         return;
     }
@@ -67,18 +66,18 @@ pub fn scan_frame(bytes: &[u8]) {
         ScannedFrame::Noise => {
             assert!(get("method").is_none() && get("result").is_none() && error.is_none(), "{text}");
         }
-        ScannedFrame::Batch(_) => panic!("an object is no batch"),
+        ScannedFrame::Batch(_) => panic!("an object is not a batch"),
     }
 }
 
-/// The number that an id is, as it is or between quotes.
+/// The number of an id, with or without quotes.
 fn number(text: &str) -> Option<u64> {
     let digits = text.strip_prefix('"').and_then(|it| it.strip_suffix('"')).unwrap_or(text);
     let digits = Some(digits).filter(|it| it.bytes().all(|byte| byte.is_ascii_digit()));
     digits?.parse().ok()
 }
 
-/// The members of an object in their order, one that stands there twice as well.
+/// The members of an object in order, duplicates included.
 struct Members<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
@@ -103,7 +102,7 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
     }
 }
 
-/// Cuts the input into chunks: its first byte says how many cuts there are, as many after it where.
+/// Cuts the input into chunks: the first byte is the number of cuts, the next bytes are their positions.
 #[cfg(any(feature = "stdio", feature = "http", feature = "sse"))]
 fn chunks(bytes: &[u8]) -> (&[u8], Vec<&[u8]>) {
     let Some((count, rest)) = bytes.split_first() else { return (bytes, Vec::new()) };
@@ -114,7 +113,7 @@ fn chunks(bytes: &[u8]) -> (&[u8], Vec<&[u8]>) {
     (text, cuts.windows(2).map(|it| &text[it[0]..it[1]]).collect())
 }
 
-/// LineBuffer out of a pipe, however its bytes come, with a limit small enough to be met.
+/// Lines from a pipe, however its bytes come, with a limit small enough to be met.
 #[cfg(feature = "stdio")]
 pub fn stdio_lines(bytes: &[u8]) {
     use crate::stdio::{Line, LineBuffer};
@@ -158,7 +157,7 @@ pub fn stdio_lines(bytes: &[u8]) {
     }
 }
 
-/// An event stream, however its bytes come, against the standard's own words.
+/// An event stream in any chunks, compared with the standard's algorithm.
 #[cfg(any(feature = "http", feature = "sse"))]
 pub fn event_stream(bytes: &[u8]) {
     use bytes::Bytes;
@@ -166,7 +165,7 @@ pub fn event_stream(bytes: &[u8]) {
     use crate::net::event_stream::{Event, EventStream};
 
     let (text, chunks) = chunks(bytes);
-    // Roomy: nothing is let go of.
+    // A large limit: nothing is discarded.
     let mut stream = EventStream::new(1 << 20);
     let mut got = Vec::new();
     for chunk in &chunks {
@@ -185,7 +184,7 @@ pub fn event_stream(bytes: &[u8]) {
     let rest = stream.finish(|it| !it.is_empty());
     assert!(rest.is_none_or(|it| !it.is_empty()));
 
-    // Narrow: what is kept fits, whatever else is let go of.
+    // A small limit: what is kept fits.
     const LIMIT: usize = 16;
     let mut stream = EventStream::new(LIMIT);
     for chunk in chunks {
@@ -201,7 +200,7 @@ pub fn event_stream(bytes: &[u8]) {
     stream.finish(|_| true);
 }
 
-/// The events of a stream as the standard has them: type and data, those without an end left out.
+/// The events of a stream by the standard: type and data; an incomplete event is dropped.
 #[cfg(any(feature = "http", feature = "sse"))]
 fn model(text: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut lines = vec![Vec::new()];
@@ -216,7 +215,7 @@ fn model(text: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
             _ => lines.last_mut().expect("there is always a line").push(*byte),
         }
     }
-    // The last one has no end.
+    // The last line is incomplete.
     lines.pop();
     let (mut res, mut kind, mut data) = (Vec::new(), Vec::new(), Vec::<Vec<u8>>::new());
     for line in lines {
@@ -262,7 +261,7 @@ pub fn error_response(bytes: &[u8]) {
 }
 
 #[cfg(test)]
-#[path = "../../../fuzz/src/feed.rs"]
+#[path = "../../../../fuzz/src/feed.rs"]
 mod feed;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Steps on the way of a message, for this crate's own measurements (`benches/parts.rs`, feature `parts`).
+//! Single steps of processing a message, for `benches/parts.rs` (feature `parts`).
 //!
-//! No part of the crate's interface: it changes whenever a measurement does.
+//! Not part of the public API.
 
 use bytes::Bytes;
 
@@ -8,10 +8,10 @@ use crate::net::event_stream::{Event, EventStream};
 use crate::rpc::scan::{Id, ScannedFrame};
 use crate::stdio::{Line, LineBuffer};
 
-/// More than what is measured holds, in bytes.
+/// A limit that the measured messages do not reach, in bytes.
 const LIMIT: usize = 64 << 20;
 
-/// How many whole lines there are in what a pipe brings in such pieces.
+/// Counts the complete lines in chunks from a pipe.
 pub fn lines(pieces: &[Bytes]) -> usize {
     let mut lines = LineBuffer::new(LIMIT);
     let mut res = 0;
@@ -24,7 +24,7 @@ pub fn lines(pieces: &[Bytes]) -> usize {
     res
 }
 
-/// The number of the call that a frame answers.
+/// The id of the call that a frame responds to.
 pub fn answered(frame: &[u8]) -> Option<u64> {
     match crate::rpc::scan::scan(frame) {
         ScannedFrame::Response { id: Id::Number(id), .. } => Some(id),
@@ -36,7 +36,7 @@ pub fn answered(frame: &[u8]) -> Option<u64> {
     }
 }
 
-/// How many messages there are in an event stream that comes in such pieces.
+/// Counts the messages in chunks of an event stream.
 pub fn messages(pieces: &[Bytes]) -> usize {
     let mut stream = EventStream::new(LIMIT);
     let mut res = 0;

@@ -1,4 +1,4 @@
-//! Results that a server allows to be used for a while.
+//! Results are cached for the time that the server allows.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Arguments that a tool's schema wants to see as headers, and the errors of the era that has them.
+//! Tool arguments as headers, and the errors of the modern era about them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

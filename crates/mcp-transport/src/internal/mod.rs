@@ -1,0 +1,16 @@
+//! Interfaces for mcp-oauth, mcp-recording and mcp-rmcp, for the fuzz targets and for the benchmarks.
+//!
+//! Not part of the public API; may change in any release.
+
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
+#[cfg(feature = "parts")]
+pub mod parts;
+
+#[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
+pub use crate::net::{loopback::is_loopback, tls};
+pub use crate::redact::{Redactor, argument_secrets, map_json_strings};
+pub use crate::rpc::{frame, scan};
+#[cfg(feature = "stdio")]
+pub use crate::stdio::{Line, LineBuffer};
+pub use crate::transport::OutboundSender;
