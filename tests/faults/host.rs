@@ -7,8 +7,8 @@ use std::time::Duration;
 use mcp_config::ResolvedServer;
 use mcp_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer};
 use mcp_host::{
-    DesiredServers, Host, HostEvent, HostEventKind, HostOptions, HostSnapshot, RestartPolicy, ServerState,
-    ServerStatus, Supervision, ToolCall,
+    ConnectionOptions, DesiredServers, Host, HostEvent, HostEventKind, HostOptions, HostSnapshot,
+    ProcessOptions, RestartPolicy, ServerState, ServerStatus, Supervision, ToolCall,
 };
 use mcp_model::{
     Dialect, Discovery, Endpoint, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson, ServerId,
@@ -35,10 +35,13 @@ pub(crate) async fn run(faulty: &Faulty, cell: &Cell) -> String {
     let (row, way, patience) = (&cell.row, cell.way, cell.patience());
     let policy = RestartPolicy { initial_backoff: Duration::from_millis(100), ..RestartPolicy::default() };
     let host = Arc::new(Host::start(HostOptions {
-        eras: expectations::eras(way.era),
-        authorities: faulty.authorities(),
+        connections: ConnectionOptions {
+            eras: expectations::eras(way.era),
+            authorities: faulty.authorities(),
+            ..ConnectionOptions::default()
+        },
         supervision: Supervision::Restart(policy),
-        grace: Duration::from_millis(500),
+        processes: ProcessOptions { shutdown_grace: Duration::from_millis(500), ..ProcessOptions::default() },
         ..HostOptions::default()
     }));
     let mut events = host.events();

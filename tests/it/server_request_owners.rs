@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mcp_host::{DialogId, Host, HostOptions, LoadRequest, ToolCall, load};
+use mcp_host::{
+    ConnectionOptions, DialogId, Host, HostOptions, LoadRequest, ServerRequestOptions, ToolCall, load,
+};
 use mcp_model::{CallResult, Era, RawJson, RpcError, Sharing};
 use mcp_tests::binary;
 use mcp_transport::{
@@ -68,7 +70,14 @@ async fn host(file: &Path, eras: Eras, sharing: Sharing) -> Host {
     }
     let everything = json(r#"{"sampling":{},"elicitation":{"form":{}}}"#.to_owned());
     let declared = ClientCapabilities::new(everything);
-    let host = Host::start(HostOptions { eras, declared_capabilities: declared, ..HostOptions::default() });
+    let host = Host::start(HostOptions {
+        connections: ConnectionOptions { eras, ..ConnectionOptions::default() },
+        server_requests: ServerRequestOptions {
+            declared_capabilities: declared,
+            ..ServerRequestOptions::default()
+        },
+        ..HostOptions::default()
+    });
     host.apply(wanted).await;
     host.ready().await;
     host

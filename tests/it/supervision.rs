@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_host::{
-    DialogId, Host, HostEventKind, HostOptions, LoadRequest, RestartPolicy, Supervision, ToolCall, load,
+    DialogId, Host, HostEventKind, HostOptions, LoadRequest, ProcessOptions, RestartPolicy, Supervision,
+    ToolCall, load,
 };
 use mcp_model::{ErrorKind, RawJson, ServerId};
 use mcp_tests::{binary, eventually, lives};
@@ -97,7 +98,10 @@ async fn dm_074_dm_077_dm_080_each_dialog_leases_a_process() {
     let text = "version: 1\nservers:\n  demo:\n    transport: stdio\n    command: mcp-host\n    args: [demo-server]\n";
     std::fs::write(&file, text).unwrap();
     let own_executable = Some(binary().to_owned());
-    let host = Host::start(HostOptions { own_executable, ..HostOptions::default() });
+    let host = Host::start(HostOptions {
+        processes: ProcessOptions { own_executable, ..ProcessOptions::default() },
+        ..HostOptions::default()
+    });
     host.apply(load(&LoadRequest::new(file)).unwrap().desired).await;
     host.ready().await;
     assert!(host.snapshot().catalog.tool("echo").is_some());

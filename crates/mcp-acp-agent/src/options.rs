@@ -20,10 +20,10 @@ pub struct ConnectOptions {
     /// The servers that a session requires.
     pub required: RequiredServers,
     /// Options of the host: client info, supervision, and handlers. Sampling and elicitation need
-    /// [`HostOptions::handlers`]; without them servers see no such capability. With [`HostOptions::receipts`], the
+    /// [`HostOptions::server_requests`]; without them servers see no such capability. With [`HostOptions::processes`], the
     /// next session ends the processes of an agent that crashed.
     pub host: HostOptions,
-    /// Whether the session's folders are offered as roots. A roots handler in [`HostOptions::handlers`] takes
+    /// Whether the session's folders are offered as roots. A roots handler in [`HostOptions::server_requests`] takes
     /// precedence.
     pub folders: FoldersAsRoots,
     /// A dialer that replaces the default transports.

@@ -84,11 +84,11 @@ impl SessionMcp {
         let SessionServers { descriptions: described, wanted, over_acp: servers } =
             session_servers(&validated, &limits, possible);
         let seen = Arc::new(ConnectErrors::default());
-        if host.handlers.roots.is_none() && folders == FoldersAsRoots::Offered {
-            host.handlers.roots = Some(Arc::new(SessionRoots::of(&validated)));
+        if host.server_requests.handlers.roots.is_none() && folders == FoldersAsRoots::Offered {
+            host.server_requests.handlers.roots = Some(Arc::new(SessionRoots::of(&validated)));
         }
-        let (keeps, others) = (Arc::clone(&seen), host.on_connect_failure.take());
-        host.on_connect_failure = Some(Arc::new(move |it| {
+        let (keeps, others) = (Arc::clone(&seen), host.connections.on_connect_failure.take());
+        host.connections.on_connect_failure = Some(Arc::new(move |it| {
             keeps.insert(it.server.as_str(), RecordedConnectError::of(it));
             if let Some(others) = &others {
                 others(it);

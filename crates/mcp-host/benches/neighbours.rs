@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_host::{Host, HostOptions, LoadRequest, RestartPolicy, Supervision, ToolCall, load};
+use mcp_host::{Host, HostOptions, LoadRequest, ProcessOptions, RestartPolicy, Supervision, ToolCall, load};
 use mcp_model::{RawJson, ServerId};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -105,7 +105,10 @@ async fn measure(rounds: usize) -> Outcome<()> {
         ..RestartPolicy::default()
     };
     let host = Arc::new(Host::start(HostOptions {
-        own_executable: Some(std::env::current_exe()?),
+        processes: ProcessOptions {
+            own_executable: Some(std::env::current_exe()?),
+            ..ProcessOptions::default()
+        },
         supervision: Supervision::Restart(policy),
         ..HostOptions::default()
     }));

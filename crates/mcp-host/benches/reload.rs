@@ -12,7 +12,9 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use mcp_host::{FollowRequest, Host, HostOptions, HostSnapshot, LoadRequest, ServerState, load};
+use mcp_host::{
+    FollowRequest, Host, HostOptions, HostSnapshot, LoadRequest, ProcessOptions, ServerState, load,
+};
 
 const SERVERS: usize = 20;
 
@@ -46,7 +48,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn host() -> Result<Host, Box<dyn Error>> {
-    Ok(Host::start(HostOptions { own_executable: Some(std::env::current_exe()?), ..HostOptions::default() }))
+    Ok(Host::start(HostOptions {
+        processes: ProcessOptions {
+            own_executable: Some(std::env::current_exe()?),
+            ..ProcessOptions::default()
+        },
+        ..HostOptions::default()
+    }))
 }
 
 async fn measure(rounds: usize) -> Result<(), Box<dyn Error>> {

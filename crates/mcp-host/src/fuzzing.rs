@@ -1,11 +1,10 @@
-//! What must hold of any file that is kept, for the fuzz targets in `fuzz/`.
+//! Properties checked by the fuzz targets in `fuzz/`.
 //!
-//! No part of the crate's interface: it is there for the fuzzer (`cfg(fuzzing)`) and for the tests, which feed each
-//! function from its seeds.
+//! Not part of the public API: compiled for the fuzzer (`cfg(fuzzing)`) and for tests, which run them on the seeds.
 
 use crate::state::token_store;
 
-/// A file of a login: what is read is written as what reads back the same, and is not printed.
+/// A login file: parsing and writing round-trips, and the printed form contains no token.
 pub fn login(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let Some((saved, grant)) = token_store::parse(text) else { return };
@@ -25,7 +24,7 @@ mod tests {
     use super::feed::feed;
 
     #[test]
-    fn any_file_can_be_a_login() {
+    fn login_properties_hold_for_seeds() {
         feed("login", super::login);
     }
 }

@@ -1,14 +1,14 @@
-//! Configuration files in, a live catalog of MCP tools out.
+//! An MCP host: runs the servers of configuration files and publishes one catalog of their tools.
 //!
-//! [`load()`] reads a file and resolves its servers. A [`Host`] starts them beside each other, lists what they offer,
-//! publishes one catalog under names that can be trusted ([`HostSnapshot`]), keeps it current, and makes calls that end.
-//! One bad server never hides the others: it becomes a status and a problem, and the rest stand.
+//! [`load()`] reads a file and resolves its servers. A [`Host`] starts them concurrently, reads their lists, publishes
+//! snapshots with one catalog ([`HostSnapshot`]), and calls their tools. A failed server never hides the others: it
+//! becomes a status and a problem.
 //!
-//! A server that fails is started again ([`Supervision`]). One that is not shared belongs to a [`Dialog`], which gets an
-//! instance with its first call and gives it back when it is dropped. A turn of an agent keeps its generation
-//! ([`Host::pin`]), so that its model can call what it was shown.
+//! Failed servers are restarted ([`Supervision`]). A server that is not shared is leased to a [`Dialog`], which gets its
+//! own instance with its first call and releases it when it is dropped. A turn of an agent pins a generation
+//! ([`Host::pin`]), so that the model can call what it was shown.
 //!
-//! A host that is to go on with whatever its user saves follows the files ([`Host::follow`]) instead of loading them:
+//! [`Host::follow`] follows configuration files and applies every change:
 //!
 //! ```no_run
 //! use mcp_host::{FollowEvent, FollowRequest, Host, HostOptions, LoadRequest};
@@ -16,28 +16,28 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
 //! let host = Host::start(HostOptions::default());
-//! // The project's file counts before the user's own; neither has to be there yet.
+//! // The project's file precedes the user's; neither has to exist.
 //! let files = vec![LoadRequest::new(".minds/mcp.yaml"), LoadRequest::new("/home/me/.minds/mcp.yaml")];
-//! let mut following = host.follow(FollowRequest::new(files)).await;
+//! let mut updates = host.follow(FollowRequest::new(files)).await;
 //! host.ready().await;
-//! while let Some(event) = following.next().await {
+//! while let Some(event) = updates.next().await {
 //!     match event {
-//!         FollowEvent::Reloaded(reload) => println!("started anew: {:?}", reload.plan.changed),
+//!         FollowEvent::Reloaded(reload) => println!("restarted: {:?}", reload.plan.changed),
 //!         FollowEvent::Refused(file) => println!("{}", file.error),
 //!         other => println!("{other:?}"),
 //!     }
 //!     # break;
 //! }
-//! following.stop().await;
+//! updates.stop().await;
 //! host.shutdown().await;
 //! # }
 //! ```
 //!
-//! The feature `watch`, on by default, brings in the system's way of telling of changed files. Without it nothing else
-//! is missing, but changes are noticed by looking every two seconds; who only calls [`Host::apply`] needs neither.
+//! The feature `watch` (default) adds file notifications of the operating system. Without it, changes are found by polling
+//! every two seconds. [`Host::apply`] needs neither.
 //!
-//! Inside, one task owns the desired state. It is a pure state machine with a thin shell: starts, lists and ends come
-//! to it as events, each batch of them makes one new [`HostSnapshot`], and whoever holds an older one holds all of it.
+//! Internally one task owns the desired state: a pure state machine with an asynchronous shell. Starts, lists and
+//! disconnects are events; each batch of events publishes one immutable [`HostSnapshot`].
 //!
 //! ```no_run
 //! use mcp_host::{Host, HostOptions, LoadRequest, ToolCall, load};
@@ -45,7 +45,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // What is refused is never applied: it wants nothing, and would stop whatever runs.
+//! // A refused file must not be applied: it has no servers and would stop all.
 //! let desired = load(&LoadRequest::new("agent.yaml"))?.into_desired()?;
 //! let host = Host::start(HostOptions::default());
 //! host.apply(desired).await;
@@ -60,10 +60,10 @@
 //! # }
 //! ```
 //!
-//! # What it tells
+//! # State and events
 //!
-//! Everything that holds now is in [`HostSnapshot`], problems included; [`Host::subscribe`] wakes whoever waits for the
-//! next generation. What happens to servers comes as a stream of [`HostEvent`]s:
+//! The current state, problems included, is in [`HostSnapshot`]; [`Host::subscribe`] waits for the next generation. Events
+//! of servers are a stream of [`HostEvent`]s:
 //!
 //! ```no_run
 //! # #[tokio::main(flavor = "current_thread")]
@@ -77,13 +77,13 @@
 //!     tokio::select! {
 //!         event = events.recv() => match event {
 //!             Ok(event) => println!("{}: {:?}", event.server, event.kind),
-//!             // Who is slow misses the oldest, and is told how many. What holds is in the next generation.
+//!             // A slow receiver loses the oldest events. The current state is in the snapshot.
 //!             Err(RecvError::Lagged(missed)) => println!("{missed} events were missed"),
 //!             Err(RecvError::Closed) => break,
 //!         },
 //!         Ok(()) = generations.changed() => {
-//!             for it in &generations.borrow_and_update().problems {
-//!                 println!("{}: {}", it.problem.severity, it.problem.message);
+//!             for active in &generations.borrow_and_update().problems {
+//!                 println!("{}: {}", active.problem.severity, active.problem.message);
 //!             }
 //!         }
 //!     }
@@ -91,39 +91,34 @@
 //! # }
 //! ```
 //!
-//! Connections, lists and calls are `tracing` spans (`connect`, `list` and `call`, with `server`, `tool`, `outcome`,
-//! `duration` in seconds and `bytes`), and [`metrics`] lists what is counted. Neither holds arguments, results or
-//! secrets. The feature `otel` sends both to an OpenTelemetry collector.
+//! Connections, list requests and calls are `tracing` spans (`connect`, `list` and `call`, with `server`, `tool`,
+//! `outcome`, `duration` in seconds and `bytes`); [`metrics`] lists the metrics. Neither contains arguments, results or
+//! secrets. The feature `otel` exports both to an OpenTelemetry collector.
 //!
 //! # An agent
 //!
-//! A whole agent but for its model, which follows a script (`cargo run -p mcp-host --example agent`):
+//! A complete agent with a scripted model (`cargo run -p mcp-host --example agent`):
 //!
 #![doc = concat!("```no_run\n", include_str!("../examples/agent.rs"), "```")]
 #![forbid(unsafe_code)]
 
 mod calls;
 mod config;
-mod event;
-mod failure;
-#[cfg(test)]
-mod fixture;
+mod error;
 mod fs;
 #[cfg(all(feature = "oauth", any(test, fuzzing)))]
 #[doc(hidden)]
 pub mod fuzzing;
 mod host;
-pub mod metrics;
 mod notifications;
-#[cfg(feature = "otel")]
-pub mod otel;
 mod state;
 mod supervisor;
 mod telemetry;
 
 pub use calls::admin::AdminTools;
+pub use calls::dialog::Dialog;
 pub use calls::pin::PinnedGeneration;
-pub use calls::provider_refusal::ProviderFailureReport;
+pub use calls::provider_failure::ProviderFailureReport;
 pub use calls::spill::SpillPolicy;
 pub use calls::{RawResult, RequestError, RequestOptions, ToolCall};
 pub use config::approval::{Approval, ServerDefinitions};
@@ -136,12 +131,16 @@ pub use config::watch::{
     FilePresence, FollowEvent, FollowHandle, FollowLock, FollowRequest, RefusedFile, Reload, ReloadedFile,
     ShadowedServer, WatchMode,
 };
-pub use event::{HostEvent, HostEventKind, ReleaseReason};
-pub use failure::HostError;
-pub use host::{Host, HostOptions, TraceSource};
+pub use error::HostError;
+pub use host::Host;
+pub use host::options::{
+    CatalogOptions, ConnectionOptions, HostOptions, ProcessOptions, ServerRequestOptions, TelemetryOptions,
+};
 pub use mcp_registry::{ActiveProblem, NetworkFailure, Projection, Provider, ProviderFailure, RetryDecision};
 pub use notifications::stream::{NotificationStream, NotificationStreamItem, ServerNotification};
 pub use notifications::subscriptions::Subscription;
+pub use state::dialog_id::DialogId;
+pub use state::event::{HostEvent, HostEventKind, ReleaseReason};
 #[cfg(feature = "oauth")]
 pub use state::logins::{LoginHint, LoginOptions, Logins};
 pub use state::published::{HostSnapshot, ServerState, ServerStatus};
@@ -150,6 +149,9 @@ pub use state::server_info_cache::ServerDetails;
 pub use state::token_store::FileTokenStore;
 pub use supervisor::clock_jump::WallClock;
 pub use supervisor::connector::{ConnectFailure, Dialer, OnConnectFailure};
-pub use supervisor::dialog::{Dialog, DialogId, LeasePolicy, LeaseReceipt, Reminder, ReminderText};
+pub use supervisor::dialog::{LeasePolicy, LeaseReceipt, Reminder, ReminderText};
 pub use supervisor::machine::{ProbePolicy, RestartPolicy, Supervision};
-pub use telemetry::recording::recording_dialer;
+pub use supervisor::recording::recording_dialer;
+#[cfg(feature = "otel")]
+pub use telemetry::otel;
+pub use telemetry::{TraceSource, metrics};

@@ -73,7 +73,7 @@ impl Arguments {
             policy.leniency = Leniency { relative_commands: Tolerance::Warn, missing_lists: Tolerance::Warn };
         }
         let mut options = ConnectOptions::default();
-        options.host.receipts = receipts();
+        options.host.processes.receipts = receipts();
         options.limits.startup = Duration::from_millis(self.limit.max(1));
         if self.require_all {
             options.required = RequiredServers::All;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use mcp_host::{DesiredServers, FileTokenStore, Host, HostEventKind, HostOptions, ToolCall};
+use mcp_host::{
+    DesiredServers, FileTokenStore, Host, HostEventKind, HostOptions, TelemetryOptions, ToolCall,
+};
 use mcp_model::{Limits, RawJson, Secret};
 use mcp_oauth::{Grant, RegisteredClient, TokenStore};
 use mcp_tests::faults::{BACK, FORWARD, LATEST, RUNNING, Wire};
@@ -31,7 +33,10 @@ fn clock(off: &Arc<AtomicI64>) -> Arc<dyn Fn() -> SystemTime + Send + Sync> {
 async fn hd_117_a_clock_that_jumps_ends_nothing() {
     let faulty = Faulty::start();
     let off = Arc::new(AtomicI64::new(0));
-    let host = Host::start(HostOptions { wall_clock: clock(&off), ..HostOptions::default() });
+    let host = Host::start(HostOptions {
+        telemetry: TelemetryOptions { wall_clock: clock(&off), ..TelemetryOptions::default() },
+        ..HostOptions::default()
+    });
     let servers =
         vec![server("there", faulty.endpoint(Wire::Stdio, "clock", "start=well"), Limits::default())];
     host.apply(DesiredServers { servers, failed: Vec::new() }).await;

@@ -4,7 +4,9 @@ use std::fs::File;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_host::{DesiredServers, Host, HostOptions, RestartPolicy, ServerState, Supervision, ToolCall};
+use mcp_host::{
+    ConnectionOptions, DesiredServers, Host, HostOptions, RestartPolicy, ServerState, Supervision, ToolCall,
+};
 use mcp_model::{Limits, RawJson};
 use mcp_tests::faults::{NO_DESCRIPTOR, ONE_DESCRIPTOR, RUNNING, STARTING, STARTING_PROCESS, Wire};
 use mcp_tests::{Isolation, run_isolated_in};
@@ -29,7 +31,10 @@ fn hd_117_who_can_open_one_file_more_goes_on_with_what_it_has() {
             RestartPolicy { initial_backoff: Duration::from_millis(100), ..RestartPolicy::default() };
         let options = HostOptions {
             supervision: Supervision::Restart(policy),
-            authorities: faulty.authorities(),
+            connections: ConnectionOptions {
+                authorities: faulty.authorities(),
+                ..ConnectionOptions::default()
+            },
             ..HostOptions::default()
         };
         let host = Host::start(options);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use mcp_host::{DesiredServers, FileTokenStore, Host, HostOptions, SpillPolicy, ToolCall};
+use mcp_host::{DesiredServers, FileTokenStore, Host, HostOptions, ProcessOptions, SpillPolicy, ToolCall};
 use mcp_model::{Limits, RawJson, Secret};
 use mcp_oauth::{Grant, RegisteredClient, TokenStore};
 use mcp_tests::faults::{FULL, LOGINS, NO_FOLDER, RECEIPTS, RESULTS, Wire};
@@ -122,7 +122,10 @@ fn results(directory: &Path) -> String {
 
 /// A call to a server whose receipt has no room.
 fn receipts(directory: &Path) -> String {
-    let options = HostOptions { receipts: Some(directory.to_owned()), ..HostOptions::default() };
+    let options = HostOptions {
+        processes: ProcessOptions { receipts: Some(directory.to_owned()), ..ProcessOptions::default() },
+        ..HostOptions::default()
+    };
     let (result, left) = called(options, Limits::default(), "start=well", directory);
     assert_eq!((result.as_str(), left), ("hello", Vec::new()));
     "the server starts without; no part of a file is left".to_owned()

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp_host::{
-    Host, HostOptions, LoadRequest, LoginOptions, Logins, ServerState, Supervision, ToolCall, load,
+    ConnectionOptions, Host, HostOptions, LoadRequest, LoginOptions, Logins, ServerState, Supervision,
+    TelemetryOptions, ToolCall, load,
 };
 use mcp_model::{LogLevel, RawJson};
 use mcp_oauth::{LoopbackRedirect, MemoryTokenStore, TokenStore};
@@ -89,7 +90,10 @@ fn hd_sc5_no_level_of_our_log_has_a_secret() {
             }
             let options = HostOptions {
                 supervision: Supervision::Off,
-                log_level: Some(LogLevel::Debug),
+                telemetry: TelemetryOptions {
+                    log_level: Some(LogLevel::Debug),
+                    ..TelemetryOptions::default()
+                },
                 ..HostOptions::default()
             };
             let host = Host::start(options);
@@ -156,7 +160,10 @@ fn hd_sc5_no_level_of_our_log_has_a_token() {
         std::fs::write(&file, text).unwrap();
         let wanted = load(&LoadRequest::new(&file)).unwrap().desired;
         let (id, endpoint) = (wanted.servers[0].spec.id.clone(), wanted.servers[0].endpoint.clone());
-        let options = HostOptions { logins: Some(logins.clone()), ..HostOptions::default() };
+        let options = HostOptions {
+            connections: ConnectionOptions { logins: Some(logins.clone()), ..ConnectionOptions::default() },
+            ..HostOptions::default()
+        };
         let host = Host::start(options);
         host.apply(wanted).await;
         let mut published = host.subscribe();

@@ -37,7 +37,7 @@ impl Sampling for Says {
 /// What a server hears that asks the user, and the model.
 async fn heard(handlers: Handlers) -> [String; 2] {
     let mut options: ConnectOptions = options();
-    options.host.handlers = handlers;
+    options.host.server_requests.handlers = handlers;
     let session = SessionMcp::connect(validated(&entries(&["a"])), options).await.unwrap();
     let user = session.call(tool_call("a__ask", r#"{"question":"why?"}"#)).await;
     let model = session.call(tool_call("a__ask", r#"{"question":"why?","of":"model"}"#)).await;

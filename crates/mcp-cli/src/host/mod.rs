@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_host::{
-    Approval, DesiredServers, FileTokenStore, Host, HostOptions, LoginOptions, Logins, Supervision,
+    Approval, ConnectionOptions, DesiredServers, FileTokenStore, Host, HostOptions, LoginOptions, Logins,
+    ProcessOptions, Supervision, TelemetryOptions,
 };
 use mcp_model::LogLevel;
 use mcp_oauth::{RegisteredClient, UserAgent};
@@ -37,7 +38,8 @@ pub(crate) async fn with_servers(
     signals: &mut Signals,
     work: impl AsyncFnOnce(&Host) -> Exit,
 ) -> Exit {
-    let options = HostOptions { approval, ..options(supervision) };
+    let mut options = options(supervision);
+    options.catalog.approval = approval;
     with_host(Host::start(options), wanted, signals, work).await
 }
 
@@ -81,13 +83,18 @@ pub(crate) async fn stop(host: &Host, mut exit: Exit, signals: &mut Signals) -> 
 pub(crate) fn options(supervision: Supervision) -> HostOptions {
     HostOptions {
         client: client_info(),
-        receipts: receipts_folder(&|name| env::var_os(name)),
-        own_executable: env::current_exe().ok(),
-        grace: GRACE,
+        processes: ProcessOptions {
+            receipts: receipts_folder(&|name| env::var_os(name)),
+            own_executable: env::current_exe().ok(),
+            shutdown_grace: GRACE,
+        },
+        connections: ConnectionOptions { logins: logins(None, None), ..ConnectionOptions::default() },
         supervision,
         // With `--verbose`, servers are asked for their logs too.
-        log_level: tracing::enabled!(tracing::Level::INFO).then_some(LogLevel::Debug),
-        logins: logins(None, None),
+        telemetry: TelemetryOptions {
+            log_level: tracing::enabled!(tracing::Level::INFO).then_some(LogLevel::Debug),
+            ..TelemetryOptions::default()
+        },
         ..HostOptions::default()
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use mcp_config::ResolvedServer;
 use mcp_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer};
-use mcp_host::{DesiredServers, Dialer, Host, HostOptions};
+use mcp_host::{DesiredServers, Dialer, Host, HostOptions, ServerRequestOptions};
 use mcp_model::{
     Dialect, Discovery, Endpoint, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson, ServerId,
     ServerSpec, Sharing, StdioEndpoint, StdioSpec, TransportSpec, UrlEndpoint,
@@ -151,8 +151,16 @@ pub(crate) async fn host(site: &Arc<ServerActivity>, servers: Vec<ResolvedServer
     });
     let everything = r#"{"sampling":{},"elicitation":{},"roots":{}}"#;
     let declared = ClientCapabilities::new(RawJson::parse(everything.into()).unwrap());
-    let host =
-        Host::with_dialer(HostOptions { declared_capabilities: declared, ..HostOptions::default() }, dialer);
+    let host = Host::with_dialer(
+        HostOptions {
+            server_requests: ServerRequestOptions {
+                declared_capabilities: declared,
+                ..ServerRequestOptions::default()
+            },
+            ..HostOptions::default()
+        },
+        dialer,
+    );
     host.apply(DesiredServers { servers, failed: Vec::new() }).await;
     host.ready().await;
     Arc::new(host)

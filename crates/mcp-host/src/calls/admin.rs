@@ -1,4 +1,4 @@
-//! The host's own tools: with them a model gives back what its dialog has leased, and mends servers (DM-077).
+//! The host's own tools, with which a model releases leases and restarts or disables servers (DM-077).
 
 use std::sync::Arc;
 
@@ -6,23 +6,23 @@ use mcp_model::{ErrorKind, Exposure, NamePolicy, RawJson, ServerId, read_tools};
 use mcp_registry::{ServerEntry, ServerLists};
 use serde::Deserialize;
 
-use crate::failure::HostError;
+use crate::error::HostError;
 
-/// Whether a host shows tools of its own beside those of its servers.
+/// Whether the host adds its own tools to the catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AdminTools {
-    /// It does not.
+    /// It adds none.
     #[default]
     Disabled,
-    /// It shows the toolset `mcp_admin` with `mcp_release`, `mcp_restart` and `mcp_disable`, before all servers: none
-    /// takes their names.
+    /// It adds the toolset `mcp_admin` with `mcp_release`, `mcp_restart` and `mcp_disable` before all servers, so no
+    /// server can take these names.
     Enabled,
 }
 
-/// The toolset's name.
+/// The name of the toolset.
 pub(crate) const TOOLSET: &str = "mcp_admin";
 
-/// What is said of the tools. One argument each, the server.
+/// Names and descriptions. Each tool has one argument, the server.
 const TOOLS: [(&str, &str); 3] = [
     (
         "mcp_release",
@@ -38,16 +38,16 @@ const TOOLS: [(&str, &str); 3] = [
     ),
 ];
 
-/// What a model orders.
+/// A parsed call of one of the tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum AdminCommand {
     Release(ServerId),
     Restart(ServerId),
     Disable(ServerId),
 }
 
-/// The tools as a catalog takes them.
-pub(crate) fn entry() -> ServerEntry {
+/// The catalog entry of the toolset.
+pub(crate) fn catalog_entry() -> ServerEntry {
     let schema = serde_json::json!({
         "type": "object",
         "properties": { "serverId": { "type": "string", "description": "The server's name in the configuration." } },
@@ -60,19 +60,19 @@ pub(crate) fn entry() -> ServerEntry {
     let page = RawJson::from_value(&serde_json::json!({ "tools": tools })).expect("a list of tools is JSON");
     let tools = read_tools(&page).expect("these tools are well formed").into_shared();
     ServerEntry {
-        id: own_id(),
+        id: toolset_id(),
         exposure: Exposure::all(NamePolicy::Pass),
         lists: Arc::new(ServerLists { tools, ..ServerLists::default() }),
     }
 }
 
-/// The toolset's name as that of a server.
-pub(crate) fn own_id() -> ServerId {
+/// The name of the toolset as a server id.
+pub(crate) fn toolset_id() -> ServerId {
     ServerId::parse(TOOLSET).expect("it is a plain word")
 }
 
-/// Reads an order from a call whose arguments fit the tool's schema.
-pub(crate) fn read(tool: &str, arguments: &RawJson) -> Result<Order, HostError> {
+/// Parses a call whose arguments match the schema.
+pub(crate) fn parse(tool: &str, arguments: &RawJson) -> Result<AdminCommand, HostError> {
     #[derive(Deserialize)]
     struct Arguments {
         #[serde(rename = "serverId")]
@@ -83,17 +83,17 @@ pub(crate) fn read(tool: &str, arguments: &RawJson) -> Result<Order, HostError> 
         HostError::new(ErrorKind::Validation, message)
     };
     let Arguments { server_id } = arguments.read().map_err(|_| invalid())?;
-    // What is no id is no server's either.
+    // No server has an invalid id.
     let server = ServerId::parse(&server_id).map_err(|_| not_loaded(&server_id))?;
     match tool {
-        "mcp_release" => Ok(Order::Release(server)),
-        "mcp_restart" => Ok(Order::Restart(server)),
-        "mcp_disable" => Ok(Order::Disable(server)),
+        "mcp_release" => Ok(AdminCommand::Release(server)),
+        "mcp_restart" => Ok(AdminCommand::Restart(server)),
+        "mcp_disable" => Ok(AdminCommand::Disable(server)),
         other => Err(HostError::new(ErrorKind::ToolNotFound, format!("Tool '{other}' not found"))),
     }
 }
 
-/// There is no such server.
+/// The error for an unknown server.
 pub(crate) fn not_loaded(server: &str) -> HostError {
     let server: String = server.chars().filter(|it| !it.is_control()).take(ServerId::MAX_LEN).collect();
     HostError::new(ErrorKind::Tool, format!("MCP server '{server}' is not loaded"))
@@ -106,17 +106,17 @@ mod tests {
     #[track_caller]
     fn check(tool: &str, arguments: &str, want: &str) {
         let arguments = RawJson::parse(arguments.to_owned().into()).unwrap();
-        let got = match read(tool, &arguments) {
-            Ok(Order::Release(server)) => format!("release {server}"),
-            Ok(Order::Restart(server)) => format!("restart {server}"),
-            Ok(Order::Disable(server)) => format!("disable {server}"),
+        let got = match parse(tool, &arguments) {
+            Ok(AdminCommand::Release(server)) => format!("release {server}"),
+            Ok(AdminCommand::Restart(server)) => format!("restart {server}"),
+            Ok(AdminCommand::Disable(server)) => format!("disable {server}"),
             Err(failure) => failure.to_string(),
         };
         assert_eq!(got, want);
     }
 
     #[test]
-    fn dm_077_orders_name_a_server() {
+    fn dm_077_commands_name_a_server() {
         check("mcp_release", r#"{"serverId":"a"}"#, "release a");
         check("mcp_restart", r#"{"serverId":"a b"}"#, "restart a b");
         check("mcp_disable", r#"{"serverId":"a"}"#, "disable a");
@@ -129,8 +129,8 @@ mod tests {
     }
 
     #[test]
-    fn the_tools_are_those_that_are_read() {
-        let names: Vec<String> = entry().lists.tools.iter().map(|it| it.name.to_string()).collect();
+    fn all_listed_tools_are_parsed() {
+        let names: Vec<String> = catalog_entry().lists.tools.iter().map(|it| it.name.to_string()).collect();
         assert_eq!(names, ["mcp_release", "mcp_restart", "mcp_disable"]);
     }
 }

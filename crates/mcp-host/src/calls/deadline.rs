@@ -1,6 +1,6 @@
-//! By when something that is asked for must be over, of all that it takes: the lease's start, and the answer.
+//! The deadline of a call. It covers the start of a leased instance and the request.
 //!
-//! One moment counts for both, so that no part of it gets a deadline of its own.
+//! It is computed here only; the session receives the remaining time and enforces it.
 
 use std::time::Duration;
 
@@ -9,53 +9,58 @@ use mcp_model::ErrorKind;
 use mcp_transport::CallOptions;
 use tokio::time::Instant;
 
-use crate::failure::HostError;
-use crate::supervisor::connector::about;
-use crate::supervisor::machine::later;
+use crate::error::HostError;
+use crate::supervisor::connector::server_error;
+use crate::supervisor::machine::saturating_after;
 
-/// How much longer than its deadline a call may take in all. The session keeps the deadline itself and says more
-/// about it; this bound is for what it cannot see.
-const OVERTIME: Duration = Duration::from_secs(1);
+/// How much longer than its deadline a call may take. The session enforces the deadline and reports more; this limit
+/// is for what the session cannot see.
+const DEADLINE_MARGIN: Duration = Duration::from_secs(1);
 
-/// The bound around a call that its own deadline should have ended: what the caller may take for himself is not in that.
+/// The limit around a request that its deadline should have ended. Time spent in the caller's own handlers is added.
 pub(super) fn outer(deadline: Duration, options: &CallOptions) -> Duration {
     let patience = options.caller.as_ref().map_or(Duration::ZERO, |it| it.max_deadline_pause);
-    deadline.saturating_add(patience).saturating_add(OVERTIME)
+    deadline.saturating_add(patience).saturating_add(DEADLINE_MARGIN)
 }
 
-/// A deadline that its caller gave, if any, and when it began to run.
+/// The deadline of a call, if its caller set one.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Due {
-    begun: Instant,
+pub(super) struct CallDeadline {
+    started: Instant,
     given: Option<Duration>,
 }
 
-impl Due {
-    /// It begins to run at `begun`.
-    pub(super) fn begin(begun: Instant, given: Option<Duration>) -> Due {
-        Due { begun, given }
+impl CallDeadline {
+    /// Starts at `started`.
+    pub(super) fn begin(started: Instant, given: Option<Duration>) -> CallDeadline {
+        CallDeadline { started, given }
     }
 
-    /// What comes before the answer, or `None` when it is not there in time.
-    pub(super) async fn within<T>(self, future: impl Future<Output = T>) -> Option<T> {
+    /// Waits for a step before the request; `None` at the deadline.
+    pub(super) async fn wait<T>(self, future: impl Future<Output = T>) -> Option<T> {
         match self.given {
-            Some(given) => tokio::time::timeout_at(later(self.begun, given), future).await.ok(),
+            Some(given) => tokio::time::timeout_at(saturating_after(self.started, given), future).await.ok(),
             None => Some(future.await),
         }
     }
 
-    /// How long the answer may take, in whole milliseconds; `limit` where nobody gave a deadline.
-    pub(super) fn rest(self, limit: Duration) -> Duration {
+    /// The time left for the request, in whole milliseconds; `limit` without a deadline.
+    pub(super) fn remaining(self, limit: Duration) -> Duration {
         let Some(given) = self.given else { return limit };
         let spent =
-            Duration::from_millis(u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX));
+            Duration::from_millis(u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX));
         given.saturating_sub(spent)
     }
 
-    /// What is told when it was over before there was anybody to ask.
-    pub(super) fn missed(self, server: &ResolvedServer) -> HostError {
+    /// The error for a deadline that passed before the instance had started.
+    pub(super) fn exceeded(self, server: &ResolvedServer) -> HostError {
         let given = self.given.unwrap_or_default().as_secs_f64();
         let what = format!("no answer within {given} s: its instance for the caller was still being started");
-        about(server, ErrorKind::Timeout, what)
+        server_error(server, ErrorKind::Timeout, what)
     }
+}
+
+/// The error of a request without a response within `timeout`.
+pub(super) fn timeout_error(server: &ResolvedServer, timeout: Duration) -> HostError {
+    server_error(server, ErrorKind::Timeout, format!("no answer within {} s", timeout.as_secs_f64()))
 }

@@ -1,19 +1,20 @@
-//! A call from its name to its result. Whatever goes wrong becomes a result that says so.
+//! Tool calls, from the name to the result. Every error becomes a result.
 
 pub(crate) mod admin;
-mod ask;
-mod bound;
+mod admin_calls;
+mod call_result;
 pub(crate) mod deadline;
-mod find;
-mod outcome;
-mod own;
+pub(crate) mod dialog;
 pub(crate) mod pin;
-pub(crate) mod provider_refusal;
+pub(crate) mod provider_failure;
+mod requests;
 pub(crate) mod resource_lookup;
 pub(crate) mod result_format;
+mod result_limit;
+mod servers;
 pub(crate) mod spill;
 mod subscribe;
-mod tell;
+mod tool_lookup;
 
 use std::fmt;
 use std::pin::pin;
@@ -29,66 +30,71 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::calls::pin::PinnedGeneration;
-use crate::calls::spill::Spills;
-use crate::failure::HostError;
-use crate::failure::excerpt::excerpt;
-use crate::host::TraceSource;
-use crate::metrics::Meter;
-use crate::notifications::dialog_callers::Voices;
-use crate::notifications::log_levels::Levels;
-use crate::notifications::stream::Hub;
+use crate::calls::spill::SpillStore;
+use crate::error::HostError;
+use crate::error::excerpt::excerpt;
+use crate::notifications::dialog_callers::DialogCallers;
+use crate::notifications::log_levels::LogLevels;
+use crate::notifications::stream::NotificationRouter;
 use crate::notifications::subscriptions::Subscriptions;
-use crate::state::server_info_cache::Acquaintances;
+use crate::state::dialog_id::DialogId;
+use crate::state::server_info_cache::ServerInfoCache;
 use crate::supervisor::clock_jump::WallClock;
-use crate::supervisor::committer::{Command, Shared};
-use crate::supervisor::connector::{about, call_failure};
-use crate::supervisor::dialog::Ends;
-use crate::supervisor::dialog::{DialogId, ReminderText};
-use crate::supervisor::gate::Guard;
-use crate::supervisor::machine::{Answer, Event, LeaseTable, Place, Snapshot, ToolNote, Wanting, later};
+use crate::supervisor::committer::{Command, InstanceRef};
+use crate::supervisor::connector::call_error;
+use crate::supervisor::dialog::DialogEndCounter;
+use crate::supervisor::dialog::ReminderText;
+use crate::supervisor::gate::GateGuard;
+use crate::supervisor::machine::{
+    LeaseReply, LeaseRequest, LeaseTable, MachineEvent, RouteTarget, RoutingTable, ToolNote, saturating_after,
+};
+use crate::telemetry::TraceSource;
+use crate::telemetry::metrics::HostMetrics;
 use crate::telemetry::spans::CallRecord;
-pub use ask::RequestOptions;
-use deadline::{Due, outer};
-use find::{find, shown};
-use result_format::{Form, Trouble};
+use deadline::{CallDeadline, outer, timeout_error};
+pub use requests::RequestOptions;
+use result_format::ResultFormat;
 pub use result_format::{RawResult, RequestError};
+use tool_lookup::{display_name, find_tool};
 
-/// How often a call is looked up whose instance was retired between its look-up and its beginning.
-const TRIES: usize = 4;
+/// How often a call is routed again because its instance was retired in between.
+const MAX_ATTEMPTS: usize = 4;
 
-/// A call to be made.
+/// A tool call.
 #[derive(Clone)]
 pub struct ToolCall {
-    /// The tool's exposed name, or its original name where no other server has one of that name.
+    /// The tool's exposed name, or its original name if only one server has it.
     pub name: String,
     /// A JSON object.
     pub arguments: RawJson,
-    /// Hears the call's progress.
+    /// Receives progress notifications.
     pub progress: Option<OnProgress>,
-    /// The absolute deadline, which covers also the start of what is leased; that start goes on without the call. Where
-    /// `None`, a start has the server's `limits.startup`, and the call itself `limits.request`.
+    /// The deadline, counted from the call. It covers the start of a leased instance, which continues without the
+    /// call. `None`: a start has `limits.startup` and the request `limits.request`.
     pub deadline: Option<Duration>,
-    /// The server that is meant, where the name alone is not enough.
+    /// The server, if the name is not enough.
     pub server: Option<ServerId>,
-    /// The dialog that calls. What is not shared is leased to it; calls without a dialog share theirs.
+    /// The calling dialog, which leases instances of servers that are not shared. Calls without a dialog share
+    /// theirs.
     pub dialog: Option<DialogId>,
-    /// The trace that the call belongs to, which its server is told; where `None`, what
-    /// [`HostOptions::trace`](crate::host::HostOptions::trace) gives.
+    /// The trace context sent to the server. `None`: that of
+    /// [`TelemetryOptions::trace`](crate::TelemetryOptions::trace).
     pub trace: Option<TraceContext>,
-    /// Who answers what the server asks because of the call; where `None`, who speaks for the dialog
-    /// ([`Host::dialog_with`](crate::host::Host::dialog_with)), else the host's own handlers.
+    /// Answers server requests caused by the call. `None`: the dialog's caller
+    /// ([`Host::dialog_with`](crate::host::Host::dialog_with)), else the host's handlers.
     pub caller: Option<Arc<Caller>>,
-    /// The `_meta` that the caller gives, handed on but for what belongs to his own connection
+    /// The caller's `_meta`, forwarded without what belongs to its own connection
     /// ([`CallOptions::meta`](mcp_transport::CallOptions::meta)).
     pub meta: Option<RawJson>,
-    /// More members of the request's parameters, a JSON object, handed on.
+    /// Additional request parameters, a JSON object, forwarded.
     pub extra_params: Option<RawJson>,
-    /// What becomes of a result that asks for input; only [`Host::call_raw`](crate::host::Host::call_raw) can hand it on.
+    /// What happens with a result that requires input; only [`Host::call_raw`](crate::host::Host::call_raw) can
+    /// forward it.
     pub input: InputHandling,
 }
 
 impl ToolCall {
-    /// A call of `name` with nothing special about it.
+    /// A call of `name` with default options.
     pub fn new(name: impl Into<String>, arguments: RawJson) -> ToolCall {
         ToolCall {
             name: name.into(),
@@ -107,7 +113,7 @@ impl ToolCall {
 }
 
 impl fmt::Debug for ToolCall {
-    /// Without the arguments, which are a model's or a user's own words.
+    /// Without the arguments, which are private.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ToolCall {
             name,
@@ -135,114 +141,118 @@ impl fmt::Debug for ToolCall {
     }
 }
 
-/// Where calls are taken.
-pub(crate) struct Desk {
-    pub(crate) snapshot: watch::Receiver<Arc<Snapshot<Shared>>>,
-    pub(crate) leases: watch::Receiver<Arc<LeaseTable<Shared>>>,
+/// Routes calls to instances.
+pub(crate) struct CallRouter {
+    pub(crate) snapshot: watch::Receiver<Arc<RoutingTable<InstanceRef>>>,
+    pub(crate) leases: watch::Receiver<Arc<LeaseTable<InstanceRef>>>,
     pub(crate) validators: ValidatorCache,
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) reminder: ReminderText,
     pub(crate) idle: Option<Duration>,
     pub(crate) wall_clock: WallClock,
-    pub(crate) meter: Arc<Meter>,
-    pub(crate) spills: Spills,
-    pub(crate) ends: Ends,
+    pub(crate) metrics: Arc<HostMetrics>,
+    pub(crate) spills: SpillStore,
+    pub(crate) ends: DialogEndCounter,
     pub(crate) trace: Option<TraceSource>,
-    pub(crate) voices: Arc<Voices>,
-    pub(crate) hub: Arc<Hub>,
-    pub(crate) levels: Arc<Levels>,
+    pub(crate) callers: Arc<DialogCallers>,
+    pub(crate) notifications: Arc<NotificationRouter>,
+    pub(crate) log_levels: Arc<LogLevels>,
     pub(crate) subscriptions: Arc<Subscriptions>,
-    pub(crate) acquaintances: Arc<Acquaintances>,
+    pub(crate) server_info: Arc<ServerInfoCache>,
 }
 
-/// Which generation a call is of.
+/// The catalog version of a call.
 #[derive(Clone, Copy)]
-pub(crate) enum Sight<'a> {
-    /// The latest.
+pub(crate) enum CatalogVersion<'a> {
+    /// The latest generation.
     Latest,
-    /// One that is kept.
+    /// A pinned generation.
     Pinned(&'a PinnedGeneration),
 }
 
-/// What was found under a call's name.
-enum Found {
-    /// A server's tool.
-    Servers(Target),
-    /// One of the host's own.
-    Own(Arc<Tool>),
+/// The target of a tool name.
+enum ToolTarget {
+    /// A tool of a server.
+    Server(CallTarget),
+    /// A tool of the host.
+    Host(Arc<Tool>),
 }
 
-/// A tool of a server, and where its calls go.
+/// A tool of a server with the route of its calls.
 #[derive(Clone)]
-struct Target {
+struct CallTarget {
     server: Arc<ResolvedServer>,
-    place: Place<Shared>,
+    target: RouteTarget<InstanceRef>,
     tool: Arc<Tool>,
 }
 
-/// Where something is sent, and for whom.
+/// The server, route and dialog of a request.
 #[derive(Clone, Copy)]
-struct Seat<'a> {
+struct Destination<'a> {
     server: &'a ServerId,
-    place: &'a Place<Shared>,
+    target: &'a RouteTarget<InstanceRef>,
     dialog: Option<&'a DialogId>,
 }
 
-/// How a call ended.
-struct Ending<T> {
-    /// Whose tool it was, if it was found.
+/// The outcome of a call with what its result needs.
+struct CallOutcome<T> {
+    /// The server and tool, if found.
     tool: Option<(ServerId, String)>,
     budget: usize,
     duration: Duration,
-    outcome: Result<Done<T>, Trouble>,
+    outcome: Result<CallSuccess<T>, RequestError>,
 }
 
-/// What a call brought.
-struct Done<T> {
+/// A successful call.
+struct CallSuccess<T> {
     request_id: Option<RequestId>,
     value: T,
-    /// What is not as it should be.
+    /// Deviations from the output schema.
     warnings: Vec<String>,
 }
 
-/// Why a call has no instance to go to.
-enum Nowhere {
-    /// It was retired meanwhile: another look may show another one.
+/// Why a call has no instance.
+enum RouteError {
+    /// It was retired in between; another lookup may find its successor.
     Retired,
-    /// For this reason.
+    /// It is not available.
     Refused(HostError),
 }
 
-impl Desk {
-    /// Makes a call.
-    pub(crate) async fn call(&self, call: ToolCall, sight: Sight<'_>) -> CallResult {
-        let record = CallRecord::begin(&self.meter);
+impl CallRouter {
+    /// Calls a tool.
+    pub(crate) async fn call(&self, call: ToolCall, version: CatalogVersion<'_>) -> CallResult {
+        let record = CallRecord::begin(&self.metrics);
         let span = record.span();
-        // In its place, for it is large: what is put into something else is copied.
+        // Pinned in place, because moving a large future copies it.
         let work = pin!(async {
-            let ending = self.make(&call, sight, &record).await;
-            let result = self.result(&call, ending, &record).await;
+            let outcome = self.route_call(&call, version, &record).await;
+            let result = self.result(&call, outcome, &record).await;
             record.end(result.error.as_ref().map(|it| it.kind), result.metadata.duration);
             result
         });
         work.instrument(span).await
     }
 
-    /// Makes a call whose result is handed on as it is.
-    pub(crate) async fn call_raw(&self, call: ToolCall, sight: Sight<'_>) -> Result<RawResult, RequestError> {
-        let record = CallRecord::begin(&self.meter);
+    /// Calls a tool and returns the raw result.
+    pub(crate) async fn call_raw(
+        &self,
+        call: ToolCall,
+        version: CatalogVersion<'_>,
+    ) -> Result<RawResult, RequestError> {
+        let record = CallRecord::begin(&self.metrics);
         let span = record.span();
         let work = pin!(async {
-            let Ending { tool, budget: _, duration, outcome } =
-                self.make::<RawJson>(&call, sight, &record).await;
+            let CallOutcome { tool, budget: _, duration, outcome } =
+                self.route_call::<RawJson>(&call, version, &record).await;
             let server = tool.map(|it| it.0);
             let outcome = match (outcome, server) {
-                (Ok(Done { request_id, value, warnings: _ }), Some(server)) => {
-                    record.weighed(value.as_bytes().len());
+                (Ok(CallSuccess { request_id, value, warnings: _ }), Some(server)) => {
+                    record.record_bytes(value.as_bytes().len());
                     Ok(RawResult { result: value, server, request_id })
                 }
                 (Ok(_), None) => unreachable!("a result is some tool's"),
-                (Err(trouble), server) => Err(trouble.of(server)),
+                (Err(error), server) => Err(RequestError { server, ..error }),
             };
             record.end(outcome.as_ref().err().map(|it| it.error.kind), duration);
             outcome
@@ -250,170 +260,191 @@ impl Desk {
         work.instrument(span).await
     }
 
-    /// The latest generation.
-    pub(crate) fn latest(&self) -> Arc<Snapshot<Shared>> {
+    /// The latest routing table.
+    pub(crate) fn latest(&self) -> Arc<RoutingTable<InstanceRef>> {
         Arc::clone(&self.snapshot.borrow())
     }
 
-    /// The generation that is looked at.
-    fn seen(&self, sight: Sight<'_>) -> Arc<Snapshot<Shared>> {
-        match sight {
-            Sight::Latest => self.latest(),
-            Sight::Pinned(pinned) => Arc::clone(pinned.routing()),
+    /// The routing table of a version.
+    fn routing(&self, version: CatalogVersion<'_>) -> Arc<RoutingTable<InstanceRef>> {
+        match version {
+            CatalogVersion::Latest => self.latest(),
+            CatalogVersion::Pinned(pinned) => Arc::clone(pinned.routing()),
         }
     }
 
-    /// The trace that something belongs to: the one that its caller says, else the host's own.
-    fn traced(&self, said: Option<&TraceContext>) -> Option<TraceContext> {
-        said.cloned().or_else(|| self.trace.as_ref().and_then(|it| it()))
+    /// The trace of a request: its own, else the host's.
+    fn trace_for(&self, own: Option<&TraceContext>) -> Option<TraceContext> {
+        own.cloned().or_else(|| self.trace.as_ref().and_then(|it| it()))
     }
 
-    /// Who something is asked for: whoever its caller says, else who speaks for the dialog.
-    fn caller(&self, said: Option<&Arc<Caller>>, dialog: Option<&DialogId>) -> Option<Arc<Caller>> {
-        said.cloned().or_else(|| dialog.and_then(|it| self.voices.of(it)))
+    /// The caller of a request: its own, else the dialog's.
+    fn caller(&self, own: Option<&Arc<Caller>>, dialog: Option<&DialogId>) -> Option<Arc<Caller>> {
+        own.cloned().or_else(|| dialog.and_then(|it| self.callers.caller(it)))
     }
 
-    async fn make<T: Form>(&self, call: &ToolCall, sight: Sight<'_>, record: &CallRecord<'_>) -> Ending<T> {
-        let nowhere = |failure: HostError| {
+    async fn route_call<T: ResultFormat>(
+        &self,
+        call: &ToolCall,
+        version: CatalogVersion<'_>,
+        record: &CallRecord<'_>,
+    ) -> CallOutcome<T> {
+        let unrouted = |failure: HostError| {
             let duration = record.elapsed();
-            Ending { tool: None, budget: usize::MAX, duration, outcome: Err(failure.into()) }
+            CallOutcome { tool: None, budget: usize::MAX, duration, outcome: Err(failure.into()) }
         };
-        // Also of a pinned generation: that a dialog is stopped holds from the moment it is said (DM-066).
-        if let Some(failure) = call.dialog.as_ref().and_then(|it| self.stopped(it)) {
-            return nowhere(failure);
+        // Also for pinned generations: stopping a dialog takes effect at once (DM-066).
+        if let Some(failure) = call.dialog.as_ref().and_then(|it| self.stop_reason(it)) {
+            return unrouted(failure);
         }
-        // The clock is looked at when a call begins and when it ends, and more often only where it waits in between.
-        let due = Due::begin(record.begun(), call.deadline);
-        // A gate that is retired means that the server was replaced or stopped since the look-up, and that its
-        // successor, or its absence, was published before. So one more look-up is enough, but for a lease, which may
-        // be given back again and again.
-        for _ in 0..TRIES {
-            let snapshot = self.seen(sight);
-            let target = match target(&snapshot, call) {
-                Ok(Found::Servers(target)) => target,
-                // Boxed, as all that is rare: every call's future would be as large.
-                Ok(Found::Own(tool)) => return Box::pin(self.order(call, &tool, record)).await,
-                Err(failure) => return nowhere(failure),
+        // The clock is read at the start and the end of a call, and otherwise only after waiting.
+        let deadline = CallDeadline::begin(record.started(), call.deadline);
+        // A retired gate means that the server was replaced or stopped after the lookup, and that the new state is
+        // already published. One more lookup is enough, except for leases, which may be released repeatedly.
+        for _ in 0..MAX_ATTEMPTS {
+            let snapshot = self.routing(version);
+            let target = match resolve_tool(&snapshot, call) {
+                Ok(ToolTarget::Server(target)) => target,
+                // Boxed, because it is rare and would enlarge the future of every call.
+                Ok(ToolTarget::Host(tool)) => {
+                    return Box::pin(self.call_admin_tool(call, &tool, record)).await;
+                }
+                Err(failure) => return unrouted(failure),
             };
-            record.found(&target.server.spec.id, &target.tool.name);
-            let ended = |outcome, at: Instant| Ending {
+            record.set_tool(&target.server.spec.id, &target.tool.name);
+            let finished_at = |outcome, at: Instant| CallOutcome {
                 tool: Some((target.server.spec.id.clone(), target.tool.name.to_string())),
                 budget: target.server.spec.limits.result_bytes,
-                duration: at.saturating_duration_since(record.begun()),
+                duration: at.saturating_duration_since(record.started()),
                 outcome,
             };
-            let ending = |outcome| ended(outcome, Instant::now());
-            let seat =
-                Seat { server: &target.server.spec.id, place: &target.place, dialog: call.dialog.as_ref() };
-            let instance = match &target.place {
-                Place::Shared(instance) => Ok(Arc::clone(instance)),
-                Place::Leased(_) => match Box::pin(due.within(self.instance(seat, sight))).await {
-                    None => return ending(Err(due.missed(&target.server).into())),
-                    Some(found) => found,
-                },
+            let finished = |outcome| finished_at(outcome, Instant::now());
+            let destination = Destination {
+                server: &target.server.spec.id,
+                target: &target.target,
+                dialog: call.dialog.as_ref(),
+            };
+            let instance = match &target.target {
+                RouteTarget::Shared(instance) => Ok(Arc::clone(instance)),
+                RouteTarget::Leased(_) => {
+                    match Box::pin(deadline.wait(self.resolve_instance(destination, version))).await {
+                        None => return finished(Err(deadline.exceeded(&target.server).into())),
+                        Some(found) => found,
+                    }
+                }
             };
             let instance = match instance {
                 Ok(instance) => instance,
-                Err(Nowhere::Refused(failure)) => return ending(Err(failure.into())),
-                Err(Nowhere::Retired) => match sight {
-                    Sight::Latest => continue,
-                    Sight::Pinned(_) => return ending(Err(replaced(call, &target).into())),
+                Err(RouteError::Refused(failure)) => return finished(Err(failure.into())),
+                Err(RouteError::Retired) => match version {
+                    CatalogVersion::Latest => continue,
+                    CatalogVersion::Pinned(_) => return finished(Err(replaced(call, &target).into())),
                 },
             };
-            let Some(guard) = enter(&instance, sight) else {
-                match (sight, &target.place) {
-                    // A lease that was given back in this moment.
-                    (Sight::Latest, _) | (Sight::Pinned(_), Place::Leased(_)) => continue,
-                    (Sight::Pinned(_), Place::Shared(_)) => {
-                        return ending(Err(replaced(call, &target).into()));
+            let Some(guard) = enter_gate(&instance, version) else {
+                match (version, &target.target) {
+                    // The lease was released in this moment.
+                    (CatalogVersion::Latest, _) | (CatalogVersion::Pinned(_), RouteTarget::Leased(_)) => {
+                        continue;
+                    }
+                    (CatalogVersion::Pinned(_), RouteTarget::Shared(_)) => {
+                        return finished(Err(replaced(call, &target).into()));
                     }
                 }
             };
-            let now = match &target.place {
-                Place::Shared(_) => record.begun(),
-                Place::Leased(_) => Instant::now(),
+            let now = match &target.target {
+                RouteTarget::Shared(_) => record.started(),
+                RouteTarget::Leased(_) => Instant::now(),
             };
             instance.touch(now);
-            let outcome = self.send(call, &target, &instance, (due, now)).await;
+            let outcome = self.send(call, &target, &instance, (deadline, now)).await;
             let now = Instant::now();
             instance.touch(now);
             drop(guard);
-            return ended(outcome, now);
+            return finished_at(outcome, now);
         }
-        let message = format!("Tool '{}' is not available: its server is being replaced", shown(&call.name));
-        nowhere(HostError::new(ErrorKind::Connection, message))
+        let message =
+            format!("Tool '{}' is not available: its server is being replaced", display_name(&call.name));
+        unrouted(HostError::new(ErrorKind::Connection, message))
     }
 
-    /// The instance that something goes to.
-    async fn instance(&self, seat: Seat<'_>, sight: Sight<'_>) -> Result<Shared, Nowhere> {
-        let Seat { server, place, dialog } = seat;
-        let base = match place {
-            Place::Shared(instance) => return Ok(Arc::clone(instance)),
-            Place::Leased(base) => *base,
+    /// The instance for a request.
+    async fn resolve_instance(
+        &self,
+        destination: Destination<'_>,
+        version: CatalogVersion<'_>,
+    ) -> Result<InstanceRef, RouteError> {
+        let Destination { server, target, dialog } = destination;
+        let base = match target {
+            RouteTarget::Shared(instance) => return Ok(Arc::clone(instance)),
+            RouteTarget::Leased(base) => *base,
         };
         let server = server.clone();
-        let dialog = dialog.cloned().unwrap_or_else(DialogId::none);
-        match sight {
-            Sight::Latest => self.leased(Wanting { dialog, server, base }).await,
-            Sight::Pinned(pinned) => {
-                let kept = pinned.leased(&dialog, &server);
+        let dialog = dialog.cloned().unwrap_or_else(DialogId::anonymous);
+        match version {
+            CatalogVersion::Latest => self.lease_instance(LeaseRequest { dialog, server, base }).await,
+            CatalogVersion::Pinned(pinned) => {
+                let kept = pinned.leased_instance(&dialog, &server);
                 if let Some(kept) = kept.as_ref().filter(|it| it.gate.is_open() && !it.is_over()) {
                     return Ok(Arc::clone(kept));
                 }
-                // Given back or lost: another one of the same start is as good. Where that start was replaced, what is
-                // kept takes the turn's calls while it drains.
-                let wanting = Wanting { dialog: dialog.clone(), server: server.clone(), base };
-                match self.leased(wanting).await {
+                // The lease was released or lost: another one on the same base replaces it. If the base was replaced,
+                // the pinned instance takes calls while it drains.
+                let request = LeaseRequest { dialog: dialog.clone(), server: server.clone(), base };
+                match self.lease_instance(request).await {
                     Ok(instance) => {
-                        pinned.keep(&dialog, &server, &instance);
+                        pinned.pin_leased(&dialog, &server, &instance);
                         Ok(instance)
                     }
-                    Err(Nowhere::Retired) => kept.filter(|it| it.takes_pinned()).ok_or(Nowhere::Retired),
-                    Err(Nowhere::Refused(failure)) => Err(Nowhere::Refused(failure)),
+                    Err(RouteError::Retired) => {
+                        kept.filter(|it| it.takes_pinned()).ok_or(RouteError::Retired)
+                    }
+                    Err(RouteError::Refused(failure)) => Err(RouteError::Refused(failure)),
                 }
             }
         }
     }
 
-    /// The dialog's own instance: the one that it has, else a new one.
-    async fn leased(&self, wanting: Wanting) -> Result<Shared, Nowhere> {
-        let key = (wanting.dialog.clone(), wanting.server.clone());
+    /// The dialog's instance, started if needed.
+    async fn lease_instance(&self, request: LeaseRequest) -> Result<InstanceRef, RouteError> {
+        let key = (request.dialog.clone(), request.server.clone());
         if let Some(held) = self.leases.borrow().held.get(&key)
-            && held.base == wanting.base
+            && held.base == request.base
             && held.instance.gate.is_open()
         {
             return Ok(Arc::clone(&held.instance));
         }
         let (answer, taken) = oneshot::channel();
-        let shut_down = || Nowhere::Refused(HostError::new(ErrorKind::Connection, "the host was shut down"));
-        let asked = self.ends.so_far();
-        self.commands.send(Command::Lease(wanting, asked, answer)).await.map_err(|_| shut_down())?;
+        let shut_down =
+            || RouteError::Refused(HostError::new(ErrorKind::Connection, "the host was shut down"));
+        let ends_seen = self.ends.current();
+        self.commands.send(Command::Lease(request, ends_seen, answer)).await.map_err(|_| shut_down())?;
         match taken.await {
-            Ok(Answer::Granted(instance)) => Ok(instance),
-            Ok(Answer::Refused(failure)) => Err(Nowhere::Refused(failure)),
-            Ok(Answer::Again | Answer::Released | Answer::NotHeld) => Err(Nowhere::Retired),
+            Ok(LeaseReply::Granted(instance)) => Ok(instance),
+            Ok(LeaseReply::Refused(failure)) => Err(RouteError::Refused(failure)),
+            Ok(LeaseReply::Stale | LeaseReply::Released | LeaseReply::NotHeld) => Err(RouteError::Retired),
             Err(_) => Err(shut_down()),
         }
     }
 
-    async fn send<T: Form>(
+    async fn send<T: ResultFormat>(
         &self,
         call: &ToolCall,
-        target: &Target,
-        instance: &Shared,
-        (due, now): (Due, Instant),
-    ) -> Result<Done<T>, Trouble> {
-        let Target { server, place: _, tool } = target;
+        target: &CallTarget,
+        instance: &InstanceRef,
+        (deadline, now): (CallDeadline, Instant),
+    ) -> Result<CallSuccess<T>, RequestError> {
+        let CallTarget { server, target: _, tool } = target;
         self.validate(call, &server.spec.id, tool)?;
         let limits = &server.spec.limits;
-        let deadline = due.rest(limits.request);
+        let deadline = deadline.remaining(limits.request);
         let replay = if tool.hints.is_repeatable() { RetryPolicy::Once } else { RetryPolicy::Never };
         let options = CallOptions {
             timeout: Some(deadline),
             idle_timeout: limits.idle,
             retry: replay,
             progress: call.progress.clone(),
-            trace: self.traced(call.trace.as_ref()),
+            trace: self.trace_for(call.trace.as_ref()),
             caller: self.caller(call.caller.as_ref(), call.dialog.as_ref()),
             meta: call.meta.clone(),
             extra_params: call.extra_params.clone(),
@@ -421,28 +452,25 @@ impl Desk {
         };
         let outer = outer(deadline, &options);
         let answer = pin!(T::fetch(&instance.session, &tool.name, &call.arguments, options));
-        match tokio::time::timeout_at(later(now, outer), answer).await {
+        match tokio::time::timeout_at(saturating_after(now, outer), answer).await {
             Ok(Ok(answer)) => {
-                let warnings = answer.value.judge(self, &server.spec.id, tool);
-                Ok(Done { request_id: Some(answer.request_id), value: answer.value, warnings })
+                let warnings = answer.value.check_output(self, &server.spec.id, tool);
+                Ok(CallSuccess { request_id: Some(answer.request_id), value: answer.value, warnings })
             }
             Ok(Err(error @ CallError::Closed(_))) if replay == RetryPolicy::Never => {
-                let mut res = call_failure(server, &error);
+                let mut res = call_error(server, &error);
                 res.message.push_str("; it is not known whether the call ran");
                 Err(res.into())
             }
-            Ok(Err(error)) => Err(Trouble::new(call_failure(server, &error), &error)),
-            Err(_) => {
-                let what = format!("no answer within {} s", deadline.as_secs_f64());
-                Err(about(server, ErrorKind::Timeout, what).into())
-            }
+            Ok(Err(error)) => Err(RequestError::new(call_error(server, &error), &error)),
+            Err(_) => Err(timeout_error(server, deadline).into()),
         }
     }
 
-    /// Checks the arguments against the tool's schema, before anything is sent.
+    /// Validates the arguments against the tool's schema before sending.
     fn validate(&self, call: &ToolCall, server: &ServerId, tool: &Tool) -> Result<(), HostError> {
         let invalid = |what: &str| {
-            let message = format!("Invalid arguments for tool '{}': {what}", shown(&call.name));
+            let message = format!("Invalid arguments for tool '{}': {what}", display_name(&call.name));
             HostError::new(ErrorKind::Validation, message)
         };
         if !call.arguments.is_object() {
@@ -452,7 +480,7 @@ impl Desk {
             Ok(ValidationOutcome::Valid) => {}
             Ok(ValidationOutcome::Unvalidated(reason)) => {
                 tracing::debug!(reason, "arguments are passed on unchecked");
-                self.note(server, tool, ToolNote::ArgumentsUnchecked, Some(excerpt(reason)));
+                self.report_note(server, tool, ToolNote::ArgumentsUnchecked, Some(excerpt(reason)));
             }
             Err(errors) => return Err(invalid(&excerpt(errors.to_string().replace('\n', "; ")))),
         }
@@ -460,40 +488,43 @@ impl Desk {
     }
 }
 
-impl Desk {
-    /// Tells what was found out about a tool; `None` where it is no longer so.
-    fn note(&self, server: &ServerId, tool: &Tool, note: ToolNote, reason: Option<String>) {
+impl CallRouter {
+    /// Reports a finding about a tool; `None` withdraws it.
+    fn report_note(&self, server: &ServerId, tool: &Tool, note: ToolNote, reason: Option<String>) {
         let (server, tool) = (server.clone(), tool.name.to_string());
-        // A full queue only means that the problem is shown after another call.
-        let _ = self.commands.try_send(Command::Found(Event::Noted { server, tool, note, reason }));
+        // If the queue is full, a later call reports it.
+        let _ =
+            self.commands.try_send(Command::Found(MachineEvent::ToolNoted { server, tool, note, reason }));
     }
 }
 
-/// What the call means in this generation.
-fn target(snapshot: &Snapshot<Shared>, call: &ToolCall) -> Result<Found, HostError> {
-    let (tool, route) = find(snapshot, &call.name, call.server.as_ref())?;
+/// Finds the tool of a call.
+fn resolve_tool(snapshot: &RoutingTable<InstanceRef>, call: &ToolCall) -> Result<ToolTarget, HostError> {
+    let (tool, route) = find_tool(snapshot, &call.name, call.server.as_ref())?;
     let tool = tool.tool.clone();
     Ok(match route {
-        Some(route) => {
-            Found::Servers(Target { server: Arc::clone(&route.server), place: route.place.clone(), tool })
-        }
-        None => Found::Own(tool),
+        Some(route) => ToolTarget::Server(CallTarget {
+            server: Arc::clone(&route.server),
+            target: route.target.clone(),
+            tool,
+        }),
+        None => ToolTarget::Host(tool),
     })
 }
 
-fn enter<'a>(instance: &'a Shared, sight: Sight<'_>) -> Option<Guard<'a>> {
-    match sight {
-        Sight::Latest => instance.gate.begin(),
-        Sight::Pinned(_) => instance.gate.begin_pinned(),
+fn enter_gate<'a>(instance: &'a InstanceRef, version: CatalogVersion<'_>) -> Option<GateGuard<'a>> {
+    match version {
+        CatalogVersion::Latest => instance.gate.enter(),
+        CatalogVersion::Pinned(_) => instance.gate.enter_pinned(),
     }
 }
 
-/// What a pinned call is told that comes too late.
-fn replaced(call: &ToolCall, target: &Target) -> HostError {
+/// The error of a pinned call whose instance is gone.
+fn replaced(call: &ToolCall, target: &CallTarget) -> HostError {
     let message = format!(
         "Replaced: server '{}' was replaced or stopped after this generation; tool '{}' of it is no longer there",
         target.server.spec.id,
-        shown(&call.name)
+        display_name(&call.name)
     );
     HostError::new(ErrorKind::Connection, message)
 }

@@ -1,7 +1,7 @@
-//! A generation that somebody keeps for a while: names, schemas and routes as they were.
+//! A pinned generation: names, schemas and routes remain as they were.
 //!
-//! What is pinned may be retired meanwhile. Then it still takes the pinned calls, at most for the host's grace, and
-//! after that they are told so: no call is ever sent to another instance because that has a tool of the same name.
+//! A pinned instance may be retired. It then accepts pinned calls for the host's grace period; later calls fail. A
+//! call is never sent to another instance because that has a tool of the same name.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,114 +9,115 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mcp_model::{CallResult, PromptResult, RawJson, ReadResult, ServerId};
 
-use crate::calls::{Desk, Sight};
+use crate::calls::{CallRouter, CatalogVersion};
 use crate::calls::{RequestOptions, ToolCall};
-use crate::failure::HostError;
+use crate::error::HostError;
+use crate::state::dialog_id::DialogId;
 use crate::state::published::HostSnapshot;
-use crate::supervisor::committer::Shared;
-use crate::supervisor::dialog::Course;
-use crate::supervisor::dialog::DialogId;
-use crate::supervisor::machine::{Place, Snapshot};
+use crate::supervisor::committer::InstanceRef;
+use crate::supervisor::dialog::DialogLifetime;
+use crate::supervisor::machine::{RouteTarget, RoutingTable};
 
-/// How often a generation is taken anew whose servers were retired while it was taken.
-const TRIES: usize = 8;
+/// How often pinning is repeated because instances were retired meanwhile.
+const MAX_ATTEMPTS: usize = 8;
 
-/// A generation for a turn of an agent: what its model was shown is what it can call. Dropping it lets go of what was
-/// retired meanwhile, so it is to be dropped when the turn is over.
+/// A pinned generation for one turn of an agent: the model can call what it was shown. Drop it at the end of the
+/// turn, because it keeps retired instances.
 pub struct PinnedGeneration {
-    desk: Arc<Desk>,
-    /// Whose turn it is: a dialog that is not over before this.
-    course: Option<Arc<Course>>,
-    snapshot: Arc<Snapshot<Shared>>,
-    /// What is shared is pinned from the beginning.
-    _shared: Vec<Pin>,
-    /// What is leased, from its first call on.
-    leased: Mutex<HashMap<(DialogId, ServerId), Pin>>,
+    router: Arc<CallRouter>,
+    /// Keeps the dialog alive until the turn ends.
+    lifetime: Option<Arc<DialogLifetime>>,
+    snapshot: Arc<RoutingTable<InstanceRef>>,
+    /// Shared instances, pinned from the beginning.
+    _shared: Vec<InstancePin>,
+    /// Leased instances, pinned with their first call.
+    leased: Mutex<HashMap<(DialogId, ServerId), InstancePin>>,
 }
 
-/// An instance that is counted on.
-struct Pin(Shared);
+/// A pinned instance.
+struct InstancePin(InstanceRef);
 
-impl Drop for Pin {
+impl Drop for InstancePin {
     fn drop(&mut self) {
         self.0.gate.unpin();
     }
 }
 
-impl Pin {
-    fn new(instance: &Shared) -> Option<Pin> {
-        instance.gate.pin().then(|| Pin(Arc::clone(instance)))
+impl InstancePin {
+    fn new(instance: &InstanceRef) -> Option<InstancePin> {
+        instance.gate.pin().then(|| InstancePin(Arc::clone(instance)))
     }
 }
 
 impl PinnedGeneration {
-    /// Takes the latest generation.
-    pub(crate) fn new(desk: &Arc<Desk>, course: Option<Arc<Course>>) -> PinnedGeneration {
-        let mut snapshot = desk.latest();
+    /// Pins the latest generation.
+    pub(crate) fn new(router: &Arc<CallRouter>, lifetime: Option<Arc<DialogLifetime>>) -> PinnedGeneration {
+        let mut snapshot = router.latest();
         let mut shared = Vec::new();
-        for _ in 0..TRIES {
-            shared = instances(&snapshot).filter_map(Pin::new).collect();
+        for _ in 0..MAX_ATTEMPTS {
+            shared = instances(&snapshot).filter_map(InstancePin::new).collect();
             if shared.len() == instances(&snapshot).count() {
                 break;
             }
-            // Somebody was retired since, and his successor, or his absence, was published before.
-            snapshot = desk.latest();
+            // An instance was retired in between; its replacement is already published.
+            snapshot = router.latest();
         }
-        let desk = Arc::clone(desk);
-        PinnedGeneration { desk, course, snapshot, _shared: shared, leased: Mutex::default() }
+        let router = Arc::clone(router);
+        PinnedGeneration { router, lifetime, snapshot, _shared: shared, leased: Mutex::default() }
     }
 
-    /// The generation.
+    /// The snapshot of the generation.
     pub fn snapshot(&self) -> &Arc<HostSnapshot> {
         &self.snapshot.published
     }
 
-    /// Calls a tool of this generation, as [`Host::call`](crate::host::Host::call) does of the latest. One whose server was
-    /// replaced or stopped since, and given the host's grace, fails with a message that begins with `Replaced`. In a
-    /// dialog's turn ([`Dialog::pin`](crate::supervisor::dialog::Dialog::pin)) it is a call of that dialog unless it names another one.
+    /// Calls a tool of this generation, like [`Host::call`](crate::host::Host::call). If the server was replaced or
+    /// stopped and the grace period has passed, the error message begins with `Replaced`. In a dialog's turn
+    /// ([`Dialog::pin`](crate::calls::dialog::Dialog::pin)) the call belongs to that dialog unless it names
+    /// another.
     pub async fn call(&self, call: ToolCall) -> CallResult {
         let dialog = call.dialog.or_else(|| self.dialog());
-        self.desk.call(ToolCall { dialog, ..call }, Sight::Pinned(self)).await
+        self.router.call(ToolCall { dialog, ..call }, CatalogVersion::Pinned(self)).await
     }
 
-    /// Fills a prompt in, as [`Host::get_prompt`](crate::host::Host::get_prompt) does, for this generation.
+    /// Renders a prompt of this generation, like [`Host::get_prompt`](crate::host::Host::get_prompt).
     pub async fn get_prompt(
         &self,
         name: &str,
         arguments: &RawJson,
-        asking: RequestOptions,
+        options: RequestOptions,
     ) -> Result<PromptResult, HostError> {
-        let dialog = asking.dialog.or_else(|| self.dialog());
-        let asking = RequestOptions { dialog, ..asking };
-        self.desk.get_prompt(name, arguments, asking, Sight::Pinned(self)).await
+        let dialog = options.dialog.or_else(|| self.dialog());
+        let options = RequestOptions { dialog, ..options };
+        self.router.get_prompt(name, arguments, options, CatalogVersion::Pinned(self)).await
     }
 
-    /// Reads a resource, as [`Host::read_resource`](crate::host::Host::read_resource) does, for this generation.
-    pub async fn read_resource(&self, uri: &str, asking: RequestOptions) -> Result<ReadResult, HostError> {
-        let dialog = asking.dialog.or_else(|| self.dialog());
-        let asking = RequestOptions { dialog, ..asking };
-        self.desk.read_resource(uri, asking, Sight::Pinned(self)).await
+    /// Reads a resource of this generation, like [`Host::read_resource`](crate::host::Host::read_resource).
+    pub async fn read_resource(&self, uri: &str, options: RequestOptions) -> Result<ReadResult, HostError> {
+        let dialog = options.dialog.or_else(|| self.dialog());
+        let options = RequestOptions { dialog, ..options };
+        self.router.read_resource(uri, options, CatalogVersion::Pinned(self)).await
     }
 
     fn dialog(&self) -> Option<DialogId> {
-        self.course.as_ref().map(|it| it.id.clone())
+        self.lifetime.as_ref().map(|it| it.id.clone())
     }
 
-    pub(crate) fn routing(&self) -> &Arc<Snapshot<Shared>> {
+    pub(crate) fn routing(&self) -> &Arc<RoutingTable<InstanceRef>> {
         &self.snapshot
     }
 
-    /// The instance that the dialog's calls went to before.
-    pub(crate) fn leased(&self, dialog: &DialogId, server: &ServerId) -> Option<Shared> {
+    /// The pinned leased instance of a dialog.
+    pub(crate) fn leased_instance(&self, dialog: &DialogId, server: &ServerId) -> Option<InstanceRef> {
         let leased = self.leased.lock().unwrap_or_else(PoisonError::into_inner);
         leased.get(&(dialog.clone(), server.clone())).map(|it| Arc::clone(&it.0))
     }
 
-    /// The instance that the dialog's calls go to from now on.
-    pub(crate) fn keep(&self, dialog: &DialogId, server: &ServerId, instance: &Shared) {
-        if let Some(pin) = Pin::new(instance) {
+    /// Pins a leased instance for later calls of the dialog.
+    pub(crate) fn pin_leased(&self, dialog: &DialogId, server: &ServerId, instance: &InstanceRef) {
+        if let Some(pin) = InstancePin::new(instance) {
             let mut leased = self.leased.lock().unwrap_or_else(PoisonError::into_inner);
-            // What was there before was given back, or lost.
+            // An earlier one was released or lost.
             leased.insert((dialog.clone(), server.clone()), pin);
         }
     }
@@ -130,9 +131,9 @@ impl fmt::Debug for PinnedGeneration {
     }
 }
 
-fn instances(snapshot: &Snapshot<Shared>) -> impl Iterator<Item = &Shared> {
-    snapshot.routes.values().filter_map(|it| match &it.place {
-        Place::Shared(instance) => Some(instance),
-        Place::Leased(_) => None,
+fn instances(snapshot: &RoutingTable<InstanceRef>) -> impl Iterator<Item = &InstanceRef> {
+    snapshot.routes.values().filter_map(|it| match &it.target {
+        RouteTarget::Shared(instance) => Some(instance),
+        RouteTarget::Leased(_) => None,
     })
 }

@@ -1,31 +1,31 @@
-//! As what a caller wants the result of a call: read and judged, or as the bytes that its server sent.
+//! The forms of a call's result: parsed and checked, or raw.
 
 use mcp_model::{Content, RawJson, RpcError, ServerId, Tool, ToolResult};
 use mcp_transport::{CallError, CallOptions, CallResponse, RequestId, Session};
 use serde_json::json;
 
-use super::Desk;
-use crate::failure::HostError;
+use super::CallRouter;
+use crate::error::HostError;
 
 /// A result as its server sent it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawResult {
-    /// The `result` member, byte for byte: neither cut nor judged.
+    /// The bytes of the `result` member, neither cut nor checked.
     pub result: RawJson,
-    /// Whose it is.
+    /// The server.
     pub server: ServerId,
-    /// The request that brought it; `None` for the host's own tools.
+    /// The request id; `None` for the host's own tools.
     pub request_id: Option<RequestId>,
 }
 
-/// Why there is no result, for those who hand it on.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestError {
-    /// In words, with its kind.
+    /// The message with its kind.
     pub error: HostError,
-    /// The server's own JSON-RPC error, where it answered with one: as it came, but for secrets.
+    /// The server's JSON-RPC error, if it sent one, with secrets redacted.
     pub rpc: Option<Box<RpcError>>,
-    /// The server, where it came to one.
+    /// The server, if one was found.
     pub server: Option<ServerId>,
 }
 
@@ -37,37 +37,30 @@ impl std::fmt::Display for RequestError {
 
 impl std::error::Error for RequestError {}
 
-/// Why something brought nothing.
-pub(super) struct Trouble {
-    pub(super) failure: HostError,
-    pub(super) rpc: Option<Box<RpcError>>,
-}
-
-impl From<HostError> for Trouble {
-    fn from(failure: HostError) -> Trouble {
-        Trouble { failure, rpc: None }
+impl From<HostError> for RequestError {
+    fn from(error: HostError) -> RequestError {
+        RequestError { error, rpc: None, server: None }
     }
 }
 
-impl Trouble {
-    /// What `error` is in words, and as the server's own error where it is one.
-    pub(super) fn new(failure: HostError, error: &CallError) -> Trouble {
-        let rpc = match error {
-            CallError::Rpc(error) | CallError::ResourceNotFound(error) => Some(error),
+impl RequestError {
+    /// An error with the JSON-RPC error that the server sent, if any.
+    pub(super) fn new(error: HostError, cause: &CallError) -> RequestError {
+        let rpc = match cause {
+            CallError::Rpc(rpc) | CallError::ResourceNotFound(rpc) => Some(rpc),
             CallError::Refused(fault) => fault.error.as_ref(),
             _ => None,
         };
-        Trouble { failure, rpc: rpc.cloned().map(Box::new) }
+        RequestError { error, rpc: rpc.cloned().map(Box::new), server: None }
     }
 
-    pub(super) fn of(self, server: Option<ServerId>) -> RequestError {
-        let Trouble { failure, rpc } = self;
-        RequestError { error: failure, rpc, server }
+    pub(super) fn on(self, server: &ServerId) -> RequestError {
+        RequestError { server: Some(server.clone()), ..self }
     }
 }
 
-/// What a call's result is taken as.
-pub(super) trait Form: Sized {
+/// The form of a result.
+pub(super) trait ResultFormat: Sized {
     /// Calls a tool.
     async fn fetch(
         session: &Session,
@@ -76,14 +69,14 @@ pub(super) trait Form: Sized {
         options: CallOptions,
     ) -> Result<CallResponse<Self>, CallError>;
 
-    /// The answer of one of the host's own tools.
-    fn own(text: String) -> Self;
+    /// The result of one of the host's own tools.
+    fn from_text(text: String) -> Self;
 
-    /// What is not as the tool promises, in words.
-    fn judge(&self, desk: &Desk, server: &ServerId, tool: &Tool) -> Vec<String>;
+    /// Warnings about deviations from the output schema.
+    fn check_output(&self, router: &CallRouter, server: &ServerId, tool: &Tool) -> Vec<String>;
 }
 
-impl Form for ToolResult {
+impl ResultFormat for ToolResult {
     async fn fetch(
         session: &Session,
         tool: &str,
@@ -93,16 +86,16 @@ impl Form for ToolResult {
         session.call_tool(tool, arguments, options).await
     }
 
-    fn own(text: String) -> ToolResult {
+    fn from_text(text: String) -> ToolResult {
         ToolResult { content: vec![Content::Text(text)], structured: None, is_error: false }
     }
 
-    fn judge(&self, desk: &Desk, server: &ServerId, tool: &Tool) -> Vec<String> {
-        desk.judge(server, tool, self)
+    fn check_output(&self, router: &CallRouter, server: &ServerId, tool: &Tool) -> Vec<String> {
+        router.check_output(server, tool, self)
     }
 }
 
-impl Form for RawJson {
+impl ResultFormat for RawJson {
     async fn fetch(
         session: &Session,
         tool: &str,
@@ -112,12 +105,12 @@ impl Form for RawJson {
         session.call_tool_raw(tool, arguments, options).await
     }
 
-    fn own(text: String) -> RawJson {
+    fn from_text(text: String) -> RawJson {
         let result = json!({"content": [{"type": "text", "text": text}]});
         RawJson::from_value(&result).expect("its keys are strings")
     }
 
-    fn judge(&self, _: &Desk, _: &ServerId, _: &Tool) -> Vec<String> {
+    fn check_output(&self, _: &CallRouter, _: &ServerId, _: &Tool) -> Vec<String> {
         Vec::new()
     }
 }

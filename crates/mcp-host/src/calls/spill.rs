@@ -1,12 +1,11 @@
-//! Where results go that are too large for their caller: files that only this user can read, under names that nobody
-//! can guess, in a folder of the host's own that goes with it.
+//! Private files for results above their limit, in a folder of the host that is removed with it.
 //!
-//! What is where is known under a lock, and the disk is worked on beside it: a disk that does not answer costs a result
-//! its [`PATIENCE`] and then its rest, and nobody else anything; and only so many pieces of work may hang with it. What
-//! cannot be written is not lost: its caller gets it cut. A result's own files never make room for each other.
+//! The index is behind a lock; the disk is used outside of it. A disk that does not answer costs a result its
+//! [`IO_TIMEOUT`] and its overflow, and delays nothing else; the number of stalled writes is limited. A part that
+//! cannot be written is cut. The files of one result never evict each other.
 
 mod disk;
-mod whole;
+mod part;
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,30 +17,29 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::fs::blocking_pool::{Bench, End};
-use disk::{Disk, Local};
-pub(crate) use whole::Whole;
+use crate::fs::blocking_pool::{BlockingPool, TaskOutcome};
+use disk::{Disk, LocalDisk};
+pub(crate) use part::SpillPart;
 
-/// How long a disk may take for one result, or for the end of a host.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The time limit of the disk for one result, and for the shutdown.
+const IO_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many results are written at once, and so how many may hang.
-const MOST: usize = 8;
+/// The maximum number of concurrent writes, which is also the maximum of stalled ones.
+const MAX_CONCURRENT_WRITES: usize = 8;
 
-/// Where results go that are too large for their caller, and how much of them is kept.
+/// Where overflow of results is stored, and how much of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpillPolicy {
-    /// The folder in which each host makes one of its own, with its first such result. It is made if it is not there.
-    /// One in which others may put something else in the place of ours, or in its own, is not used. Folders that are left
-    /// there by a host that was killed are removed when the next one starts.
+    /// The folder in which each host creates its own subfolder with its first overflow. It is created if missing. A
+    /// folder in which other users could replace ours is refused. Subfolders of killed hosts are removed at the next
+    /// start.
     pub directory: PathBuf,
-    /// How many bytes all files of the host may have together. Those that were written first make room; what is larger
-    /// by itself is cut.
+    /// The maximum size of all files of the host. The oldest files are removed first; a larger part is cut.
     pub max_bytes: u64,
 }
 
 impl SpillPolicy {
-    /// Files in `directory`, of 256 MiB together.
+    /// Files in `directory`, limited to 256 MiB.
     pub fn in_directory(directory: impl Into<PathBuf>) -> SpillPolicy {
         SpillPolicy { directory: directory.into(), max_bytes: 256 << 20 }
     }
@@ -50,129 +48,129 @@ impl SpillPolicy {
 /// Why a part was not written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SpillError {
-    /// It has more bytes than may be kept.
+    /// It exceeds the limit.
     #[error("it has {bytes} bytes, and the files of this host may have {most} together")]
     TooLarge { bytes: u64, most: u64 },
-    /// There is no room beside what is being written, the other files of its result among it.
+    /// The running writes leave too little room.
     #[error("it has {bytes} bytes, and beside what is being written there is room for {left}")]
     NoRoom { bytes: u64, left: u64 },
-    /// The host keeps no files, or no more.
+    /// The host writes no files, or no longer.
     #[error("the host keeps no results")]
     Off,
-    /// It could not be done.
+    /// The operation failed.
     #[error("{}: {source}", .path.display())]
     Io { path: PathBuf, source: io::Error },
-    /// It takes too long, or too much hangs already.
-    #[error("{}: the disk did not answer within {} s", .path.display(), .patience.as_secs_f64())]
-    Slow { path: PathBuf, patience: Duration },
-    /// It failed in a way that is a defect.
+    /// The disk is too slow, or too many writes are stalled.
+    #[error("{}: the disk did not answer within {} s", .path.display(), .timeout.as_secs_f64())]
+    Slow { path: PathBuf, timeout: Duration },
+    /// The operation panicked.
     #[error("writing failed")]
     Failed,
 }
 
-/// The files of one host.
+/// The overflow files of one host.
 #[derive(Debug)]
-pub(crate) struct Spills {
-    files: Arc<Files>,
-    patience: Duration,
-    bench: Bench,
-    /// Held by work that is under way, also by such that nobody waits for any more.
+pub(crate) struct SpillStore {
+    files: Arc<SpillFiles>,
+    timeout: Duration,
+    pool: BlockingPool,
+    /// Held by each write until it ends, also after its timeout.
     room: Arc<Semaphore>,
 }
 
 #[derive(Debug)]
-struct Files {
-    state: Mutex<State>,
+struct SpillFiles {
+    state: Mutex<SpillState>,
     disk: Box<dyn Disk>,
-    /// Work was given up, and none has come to its end since.
-    hangs: AtomicBool,
+    /// A write timed out, and none has finished since.
+    stalled: AtomicBool,
 }
 
 #[derive(Debug)]
-struct State {
-    /// `None` where nothing is written, or nothing any more.
+struct SpillState {
+    /// `None`: no files are written, or no longer.
     policy: Option<SpillPolicy>,
-    /// Whoever writes in it holds it as well; the last one removes it.
+    /// Also held by each write; the last holder removes the folder.
     folder: Option<Arc<TempDir>>,
-    /// What is there, the oldest first.
-    kept: VecDeque<Kept>,
-    /// What is there has so many bytes, and what is being written.
+    /// The files, oldest first.
+    kept: VecDeque<SpillFile>,
+    /// The bytes of existing files and running writes.
     bytes: u64,
-    /// How many results have files, or had.
+    /// The number of results with files so far.
     results: u64,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct SpillFile {
     path: PathBuf,
     bytes: u64,
-    /// The result that it belongs to.
+    /// The result it belongs to.
     result: u64,
 }
 
-impl Spills {
-    /// No files yet; never any without a policy.
-    pub(crate) fn new(policy: Option<SpillPolicy>) -> Spills {
-        Spills::on(Box::new(Local), PATIENCE, policy)
+impl SpillStore {
+    /// Without a policy nothing is ever written.
+    pub(crate) fn new(policy: Option<SpillPolicy>) -> SpillStore {
+        SpillStore::on(Box::new(LocalDisk), IO_TIMEOUT, policy)
     }
 
-    fn on(disk: Box<dyn Disk>, patience: Duration, policy: Option<SpillPolicy>) -> Spills {
-        let state = State { policy, folder: None, kept: VecDeque::new(), bytes: 0, results: 0 };
-        Spills {
-            files: Arc::new(Files { state: Mutex::new(state), disk, hangs: AtomicBool::new(false) }),
-            patience,
-            // Room is made for results; an end and a beginning may hang beside them.
-            bench: Bench::new(patience, MOST + 2),
-            room: Arc::new(Semaphore::new(MOST)),
+    fn on(disk: Box<dyn Disk>, timeout: Duration, policy: Option<SpillPolicy>) -> SpillStore {
+        let state = SpillState { policy, folder: None, kept: VecDeque::new(), bytes: 0, results: 0 };
+        SpillStore {
+            files: Arc::new(SpillFiles { state: Mutex::new(state), disk, stalled: AtomicBool::new(false) }),
+            timeout,
+            // Two more than writes, for the cleanup at start and at shutdown.
+            pool: BlockingPool::new(timeout, MAX_CONCURRENT_WRITES + 2),
+            room: Arc::new(Semaphore::new(MAX_CONCURRENT_WRITES)),
         }
     }
 
-    /// Is anything written?
+    /// Whether files are written.
     pub(crate) fn is_on(&self) -> bool {
         self.files.state().policy.is_some()
     }
 
-    /// Removes what hosts have left that were killed. Returns at once, and is nothing that a host waits for.
-    pub(crate) fn tidy(&self) {
+    /// Removes folders of killed hosts in the background.
+    pub(crate) fn remove_stale(&self) {
         let Some(policy) = self.files.state().policy.clone() else { return };
-        drop(self.bench.begin(move || {
-            if let Err(error) = disk::tidy(&policy.directory) {
+        drop(self.pool.spawn(move || {
+            if let Err(error) = disk::remove_stale(&policy.directory) {
                 tracing::warn!(%error, "what an earlier host has left could not be removed");
             }
         }));
     }
 
-    /// Writes the parts of a result to files of their own, as far as possible. Waits for no disk longer than its
-    /// patience. Cancel-safe: what was begun goes on.
+    /// Writes each part to its own file, as far as possible, within the timeout. Cancel-safe: a started write
+    /// continues.
     pub(crate) async fn write(
         &self,
-        parts: Vec<Whole>,
+        parts: Vec<SpillPart>,
     ) -> Result<Vec<Result<PathBuf, SpillError>>, SpillError> {
-        let room = self.room().await?;
+        let room = self.permit().await?;
         let files = Arc::clone(&self.files);
         let work = move || {
             let written = files.write_all(&parts);
-            files.hangs.store(false, Ordering::Relaxed);
+            files.stalled.store(false, Ordering::Relaxed);
             drop(room);
             written
         };
-        match self.bench.begin(work).end().await {
-            Ok(End::Done(written)) => Ok(written),
-            Ok(End::GivenUp) => {
-                self.files.hangs.store(true, Ordering::Relaxed);
+        match self.pool.spawn(work).end().await {
+            Ok(TaskOutcome::Done(written)) => Ok(written),
+            Ok(TaskOutcome::TimedOut) => {
+                self.files.stalled.store(true, Ordering::Relaxed);
                 Err(self.slow())
             }
-            Ok(End::Failed) | Err(_) => Err(SpillError::Failed),
+            Ok(TaskOutcome::Failed) | Err(_) => Err(SpillError::Failed),
         }
     }
 
-    /// Waits until one more result may be written; not at all where what is under way hangs.
-    async fn room(&self) -> Result<OwnedSemaphorePermit, SpillError> {
+    /// Waits for a free write; fails at once while writes are stalled.
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, SpillError> {
         match Arc::clone(&self.room).try_acquire_owned() {
             Ok(room) => Ok(room),
-            Err(_) if self.files.hangs.load(Ordering::Relaxed) => Err(self.slow()),
+            Err(_) if self.files.stalled.load(Ordering::Relaxed) => Err(self.slow()),
             Err(_) => {
-                let room = tokio::time::timeout(self.patience, Arc::clone(&self.room).acquire_owned()).await;
+                let room = tokio::time::timeout(self.timeout, Arc::clone(&self.room).acquire_owned()).await;
                 Ok(room.map_err(|_| self.slow())?.expect("the semaphore is never closed"))
             }
         }
@@ -180,44 +178,44 @@ impl Spills {
 
     fn slow(&self) -> SpillError {
         let path = self.files.state().policy.as_ref().map(|it| it.directory.clone()).unwrap_or_default();
-        SpillError::Slow { path, patience: self.patience }
+        SpillError::Slow { path, timeout: self.timeout }
     }
 
-    /// Removes every file, and writes none from now on. Waits no longer than for one result.
+    /// Removes all files and writes no more. Waits at most the timeout.
     pub(crate) async fn close(&self) {
         if let Some(folder) = self.files.close() {
             let files = Arc::clone(&self.files);
-            // Fails only when the runtime goes, and the work goes on without it.
-            let _ = self.bench.begin(move || files.clear(folder)).end().await;
+            // Fails only at the end of the runtime; the operation continues.
+            let _ = self.pool.spawn(move || files.clear(folder)).end().await;
         }
     }
 
-    /// The same for those who cannot wait but by blocking.
+    /// The blocking variant of [`SpillStore::close`].
     pub(crate) fn close_blocking(&self) {
         if let Some(folder) = self.files.close() {
             let files = Arc::clone(&self.files);
             let (tell, told) = mpsc::channel();
             let clear = move || {
                 files.clear(folder);
-                // Nobody may wait any more.
+                // The receiver may be gone.
                 let _ = tell.send(());
             };
             if let Err(error) = std::thread::Builder::new().name("mcp-host-files".to_owned()).spawn(clear) {
                 tracing::warn!(%error, "no thread can be had to remove the folder of large results on");
             }
-            // At its end, or never told: in either case there is nothing more to wait for.
-            let _ = told.recv_timeout(self.patience);
+            // Finished or timed out; nothing else to wait for.
+            let _ = told.recv_timeout(self.timeout);
         }
     }
 }
 
-impl Files {
-    fn state(&self) -> MutexGuard<'_, State> {
-        // At worst a file that is there is not counted, and goes with the folder.
+impl SpillFiles {
+    fn state(&self) -> MutexGuard<'_, SpillState> {
+        // At worst a file is not counted; it is removed with the folder.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write_all(&self, parts: &[Whole]) -> Vec<Result<PathBuf, SpillError>> {
+    fn write_all(&self, parts: &[SpillPart]) -> Vec<Result<PathBuf, SpillError>> {
         let result = {
             let mut state = self.state();
             state.results += 1;
@@ -226,22 +224,22 @@ impl Files {
         parts.iter().map(|it| self.write(it, result)).collect()
     }
 
-    fn write(&self, whole: &Whole, result: u64) -> Result<PathBuf, SpillError> {
-        let (content, extension) = whole.file();
+    fn write(&self, whole: &SpillPart, result: u64) -> Result<PathBuf, SpillError> {
+        let (content, extension) = whole.content();
         let bytes = content.len() as u64;
         let old = self.state().reserve(bytes, result)?;
         old.iter().for_each(|it| self.disk.remove(it));
-        let written = self.put(&content, extension);
+        let written = self.write_file(&content, extension);
         let mut state = self.state();
         match written {
             Ok((path, folder)) if state.is_in(&folder) => {
-                state.kept.push_back(Kept { path: path.clone(), bytes, result });
+                state.kept.push_back(SpillFile { path: path.clone(), bytes, result });
                 Ok(path)
             }
             other => {
                 state.bytes -= bytes;
                 drop(state);
-                // Meanwhile the host was closed, or its folder given up. This may be the last to hold that.
+                // The host was closed, or the folder replaced. This may be the last holder.
                 other.and_then(|(path, _)| {
                     self.disk.remove(&path);
                     Err(SpillError::Off)
@@ -250,16 +248,16 @@ impl Files {
         }
     }
 
-    /// Writes a file, and says in which folder.
-    fn put(&self, content: &[u8], extension: &str) -> Result<(PathBuf, Arc<TempDir>), SpillError> {
+    /// Writes a file; returns its path and folder.
+    fn write_file(&self, content: &[u8], extension: &str) -> Result<(PathBuf, Arc<TempDir>), SpillError> {
         let put = |folder: Arc<TempDir>| match self.disk.write(folder.path(), content, extension) {
             Ok(path) => Ok((path, folder)),
             Err(source) => Err((source, folder)),
         };
         let outcome = match put(self.folder()?) {
-            // Somebody who tidies up has removed the folder: another one is made.
+            // The folder was removed by a cleanup job: create another.
             Err((source, folder)) if source.kind() == io::ErrorKind::NotFound => {
-                let lost = self.state().lose(&folder);
+                let lost = self.state().forget_folder(&folder);
                 drop(lost);
                 put(self.folder()?)
             }
@@ -268,7 +266,7 @@ impl Files {
         outcome.map_err(|(source, folder)| failed(folder.path())(source))
     }
 
-    /// The folder of this host, made if it is not there.
+    /// The folder of this host, created if missing.
     fn folder(&self) -> Result<Arc<TempDir>, SpillError> {
         let directory = {
             let state = self.state();
@@ -278,8 +276,8 @@ impl Files {
                 (Some(policy), None) => policy.directory.clone(),
             }
         };
-        // Others may do the same at once. What turns out to be of no use is removed when the lock is free again.
-        let made = Arc::new(self.disk.make(&directory).map_err(failed(&directory))?);
+        // Another thread may do the same; the loser is removed after the lock is released.
+        let made = Arc::new(self.disk.create_folder(&directory).map_err(failed(&directory))?);
         let mut state = self.state();
         match (&state.policy, &state.folder) {
             (None, _) => Err(SpillError::Off),
@@ -291,15 +289,15 @@ impl Files {
         }
     }
 
-    /// Writes nothing from now on. Gives what is to be removed.
+    /// Stops writing; returns the folder to remove.
     fn close(&self) -> Option<Arc<TempDir>> {
         let mut state = self.state();
         state.policy = None;
-        state.empty();
+        state.clear_entries();
         state.folder.take()
     }
 
-    /// Removes a folder, unless somebody still writes in it, who does so then.
+    /// Removes a folder, unless a write still holds it.
     fn clear(&self, folder: Arc<TempDir>) {
         if let Some(error) = Arc::into_inner(folder).and_then(|it| self.disk.clear(it).err()) {
             tracing::warn!(%error, "the folder of large results could not be removed");
@@ -307,8 +305,8 @@ impl Files {
     }
 }
 
-impl State {
-    /// Makes room for a file of so many bytes of this result. Gives the files that go for it.
+impl SpillState {
+    /// Reserves room for a file; returns the files to remove for it.
     fn reserve(&mut self, bytes: u64, result: u64) -> Result<Vec<PathBuf>, SpillError> {
         let Some(policy) = &self.policy else { return Err(SpillError::Off) };
         let most = policy.max_bytes;
@@ -336,17 +334,17 @@ impl State {
         self.folder.as_ref().is_some_and(|it| Arc::ptr_eq(it, folder))
     }
 
-    /// A folder is not there any more. Gives it, to be let go of without the lock.
-    fn lose(&mut self, folder: &Arc<TempDir>) -> Option<Arc<TempDir>> {
+    /// Forgets a folder that no longer exists; returns it to be dropped outside the lock.
+    fn forget_folder(&mut self, folder: &Arc<TempDir>) -> Option<Arc<TempDir>> {
         if !self.is_in(folder) {
             return None;
         }
-        self.empty();
+        self.clear_entries();
         self.folder.take()
     }
 
-    /// Nothing is there any more; what is being written is counted on.
-    fn empty(&mut self) {
+    /// Forgets all files; running writes remain counted.
+    fn clear_entries(&mut self) {
         self.bytes -= self.kept.drain(..).map(|it| it.bytes).sum::<u64>();
     }
 }

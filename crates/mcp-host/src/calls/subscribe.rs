@@ -1,71 +1,66 @@
-//! Wanting to hear when a resource changes: of the instance that a read of it would go to.
+//! Resource subscriptions, on the instance that a read would use.
 
 use mcp_model::ErrorKind;
 use tokio::time::Instant;
 
-use super::deadline::Due;
-use super::resource_lookup::{Found, Wish, look};
-use super::result_format::Trouble;
-use super::{Desk, Nowhere, Seat, Sight, TRIES, enter};
+use super::deadline::{CallDeadline, timeout_error};
+use super::resource_lookup::{FoundItem, LookupItem, find_item};
+use super::{CallRouter, CatalogVersion, Destination, MAX_ATTEMPTS, RouteError, enter_gate};
 use crate::calls::{RequestError, RequestOptions};
-use crate::failure::HostError;
-use crate::notifications::subscriptions::{Post, Subscription};
-use crate::supervisor::connector::{about, call_failure};
-use crate::supervisor::dialog::DialogId;
-use crate::supervisor::machine::Place;
+use crate::error::HostError;
+use crate::notifications::subscriptions::{InstanceKey, Subscription};
+use crate::state::dialog_id::DialogId;
+use crate::supervisor::connector::{call_error, server_error};
+use crate::supervisor::machine::RouteTarget;
 
-impl Desk {
-    /// Subscribes to a resource. Resolves when its server has agreed.
+impl CallRouter {
+    /// Subscribes to a resource and waits for the server's response.
     pub(crate) async fn subscribe(
         &self,
         uri: &str,
-        asking: RequestOptions,
+        options: RequestOptions,
     ) -> Result<Subscription, RequestError> {
-        let nowhere = |failure: HostError| Trouble::from(failure).of(None);
-        let dialog = asking.dialog.as_ref();
-        if let Some(failure) = dialog.and_then(|it| self.stopped(it)) {
-            return Err(nowhere(failure));
+        let unrouted = |failure: HostError| RequestError::from(failure);
+        let dialog = options.dialog.as_ref();
+        if let Some(failure) = dialog.and_then(|it| self.stop_reason(it)) {
+            return Err(unrouted(failure));
         }
-        let due = Due::begin(Instant::now(), asking.deadline);
-        for _ in 0..TRIES {
-            let found = look(&self.latest(), Wish::Resource(uri), asking.server.as_ref());
-            let Found { server, place, name } = found.map_err(nowhere)?;
+        let deadline = CallDeadline::begin(Instant::now(), options.deadline);
+        for _ in 0..MAX_ATTEMPTS {
+            let found = find_item(&self.latest(), LookupItem::Resource(uri), options.server.as_ref());
+            let FoundItem { server, target, name } = found.map_err(unrouted)?;
             let id = &server.spec.id;
-            let of_it = |failure: HostError| Trouble::from(failure).of(Some(id.clone()));
-            let seat = Seat { server: id, place: &place, dialog };
-            let instance = match due.within(self.instance(seat, Sight::Latest)).await {
-                None => return Err(of_it(due.missed(&server))),
-                Some(Ok(instance)) => instance,
-                Some(Err(Nowhere::Refused(failure))) => return Err(of_it(failure)),
-                Some(Err(Nowhere::Retired)) => continue,
+            let on_server = |failure: HostError| RequestError::from(failure).on(id);
+            let destination = Destination { server: id, target: &target, dialog };
+            let instance =
+                match deadline.wait(self.resolve_instance(destination, CatalogVersion::Latest)).await {
+                    None => return Err(on_server(deadline.exceeded(&server))),
+                    Some(Ok(instance)) => instance,
+                    Some(Err(RouteError::Refused(failure))) => return Err(on_server(failure)),
+                    Some(Err(RouteError::Retired)) => continue,
+                };
+            let Some(guard) = enter_gate(&instance, CatalogVersion::Latest) else { continue };
+            let own = match target {
+                RouteTarget::Shared(_) => None,
+                RouteTarget::Leased(_) => Some(dialog.cloned().unwrap_or_else(DialogId::anonymous)),
             };
-            let Some(guard) = enter(&instance, Sight::Latest) else { continue };
-            let own = match place {
-                Place::Shared(_) => None,
-                Place::Leased(_) => Some(dialog.cloned().unwrap_or_else(DialogId::none)),
-            };
-            // Wanted before it is asked for: an instance that takes this one's place meanwhile is asked, too.
-            let post = Post { server: id.clone(), dialog: own };
-            let Some(wanted) = self.subscriptions.want(post, &name) else {
+            // Added before the request, so that a successor of the instance subscribes as well.
+            let key = InstanceKey { server: id.clone(), dialog: own };
+            let Some(wanted) = self.subscriptions.add(key, &name) else {
                 let what = "too many resources are subscribed to already";
-                return Err(of_it(about(&server, ErrorKind::Connection, what)));
+                return Err(on_server(server_error(&server, ErrorKind::Connection, what)));
             };
-            let limit = due.rest(server.spec.limits.request);
+            let limit = deadline.remaining(server.spec.limits.request);
             let agreed = tokio::time::timeout(limit, instance.subscribe(&name)).await;
             drop(guard);
             return match agreed {
                 Ok(Ok(())) => Ok(wanted),
-                Ok(Err(error)) => {
-                    Err(Trouble::new(call_failure(&server, &error), &error).of(Some(id.clone())))
-                }
-                Err(_) => {
-                    let what = format!("no answer within {} s", limit.as_secs_f64());
-                    Err(of_it(about(&server, ErrorKind::Timeout, what)))
-                }
+                Ok(Err(error)) => Err(RequestError::new(call_error(&server, &error), &error).on(id)),
+                Err(_) => Err(on_server(timeout_error(&server, limit))),
             };
         }
         let message =
-            format!("{} is not available: its server is being replaced", Wish::Resource(uri).words());
-        Err(nowhere(HostError::new(ErrorKind::Connection, message)))
+            format!("{} is not available: its server is being replaced", LookupItem::Resource(uri).label());
+        Err(unrouted(HostError::new(ErrorKind::Connection, message)))
     }
 }

@@ -1,4 +1,4 @@
-//! What is approved of servers, and what is done about the rest; and what a server offers now, to be approved.
+//! Approval of server definitions by a lock file.
 
 use std::sync::Arc;
 
@@ -6,37 +6,37 @@ use mcp_model::ServerId;
 use mcp_registry::{Drift, DriftPolicy, ListKind, LockFile, ServerIdentity, ServerLists, ServerSnapshot};
 use mcp_transport::ServerInfo;
 
-/// A lock, and how strictly it is kept.
+/// The approved definitions, and how drift is treated.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Approval {
-    /// What was approved.
+    /// The approved definitions.
     pub lock: Arc<LockFile>,
-    /// What is done about everything else.
+    /// What happens with anything else.
     pub policy: DriftPolicy,
 }
 
-/// What a server offers, whether it is shown or not.
+/// The current definitions of a server, shown or hidden.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerDefinitions {
-    /// What would be approved, were it approved now.
+    /// What an approval would record now.
     pub observed: ServerSnapshot,
     /// Its lists.
     pub lists: Arc<ServerLists>,
-    /// The lists that were read; of the others nothing is known.
+    /// The lists that were read; the others are unknown.
     pub read_lists: Vec<ListKind>,
-    /// Its instructions, as they came.
+    /// Its instructions, unchanged.
     pub instructions: Option<String>,
 }
 
 impl Approval {
-    /// How a server differs from what was approved of it.
+    /// The drift of a server from its approved definitions.
     pub(crate) fn drift(&self, server: &ServerId, seen: &ServerSnapshot, read: &[ListKind]) -> Drift {
         Drift::compute(self.lock.server(server), seen, read, self.policy)
     }
 }
 
 impl ServerDefinitions {
-    /// What a session offers: what it says of itself, and those of its lists that were read.
+    /// The definitions of a session, from its server info and the lists that were read.
     pub fn of(info: &ServerInfo, lists: ServerLists, read: Vec<ListKind>) -> ServerDefinitions {
         let seen = ServerSnapshot::of(about(info), &lists);
         ServerDefinitions {
@@ -47,13 +47,13 @@ impl ServerDefinitions {
         }
     }
 
-    /// How it differs from what was approved of this server.
+    /// The drift from the approved definitions of this server.
     pub fn drift(&self, server: &ServerId, approval: &Approval) -> Drift {
         approval.drift(server, &self.observed, &self.read_lists)
     }
 }
 
-/// What a server says about itself, as far as it is approved.
+/// The identity of a server as it is approved.
 pub(crate) fn about(info: &ServerInfo) -> ServerIdentity {
     let text = |it: &str| Some(it.to_owned()).filter(|it| !it.is_empty());
     ServerIdentity::of(

@@ -1,24 +1,52 @@
-//! What a host is asked to run.
+//! The desired servers of a host.
 
 use mcp_config::ResolvedServer;
+use mcp_registry::{DesiredServer, Fingerprint, Problem};
+use tokio::sync::oneshot;
 
-use crate::failure::HostError;
+use crate::config::approval::Approval;
+use crate::error::HostError;
+use crate::telemetry::metrics::ReloadOutcome;
 
-/// The servers that should be there, in the order in which the catalog shows them.
+/// The servers to run, in the order of the catalog.
 #[derive(Debug, Clone, Default)]
 pub struct DesiredServers {
-    /// Servers to start, or to keep.
+    /// Servers to start or keep.
     pub servers: Vec<ResolvedServer>,
-    /// Entries whose configuration or environment is wrong. They are shown as statuses and problems and never started;
-    /// a server of the same name that runs already is kept as it is.
+    /// Invalid entries. They appear as statuses and problems and are not started; a running server with the same name
+    /// is kept.
     pub failed: Vec<FailedServer>,
 }
 
-/// An entry that cannot be started as it is written.
+/// An invalid entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedServer {
     /// Its name as written, which may be no [`ServerId`](mcp_model::ServerId).
     pub id: String,
-    /// What is wrong with it.
+    /// Why it is invalid.
     pub error: HostError,
+}
+
+/// An update from configuration files.
+pub(crate) struct ConfigUpdate {
+    /// The servers to run; `None`: unchanged.
+    pub(crate) desired: Option<Box<DesiredServers>>,
+    /// The approved definitions; `None`: unchanged.
+    pub(crate) approval: Option<Approval>,
+    /// All current problems of the files.
+    pub(crate) problems: Vec<Problem>,
+    /// The outcome of a reload, if there was one.
+    pub(crate) outcome: Option<ReloadOutcome>,
+    /// Notified when the update is published.
+    pub(crate) published: oneshot::Sender<()>,
+}
+
+/// What a reload plan compares of a server.
+pub(crate) fn desired(server: &ResolvedServer) -> DesiredServer {
+    let ResolvedServer { spec, endpoint, config } = server;
+    DesiredServer {
+        id: spec.id.clone(),
+        runtime: Fingerprint::of_runtime(endpoint, config.as_ref(), &spec.discovery),
+        exposure: Fingerprint::of_exposure(&spec.exposure, &spec.limits, spec.sharing),
+    }
 }

@@ -1,9 +1,8 @@
-//! Files that are written beside their place, to be moved there in one step; and what is left of those whose writer was
-//! killed, which the next writer in the same folder takes away.
+//! Temporary files for atomic replacement, and removal of those that killed writers left behind.
 //!
-//! Invariant: only what carries our name, belongs to the same user, was not touched for long and is locked by nobody is
-//! taken away. Whoever writes holds his file locked, which the system undoes when he is gone; where files cannot be locked
-//! nothing is taken away.
+//! Invariant: a file is removed only if it has our name pattern, belongs to the same user, is old, and nobody holds
+//! its lock. A writer locks its file; the system releases the lock when the process ends. Where files cannot be
+//! locked, none is removed.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -16,64 +15,64 @@ use tempfile::{Builder, NamedTempFile};
 const PREFIX: &str = ".mcp-host-";
 const SUFFIX: &str = ".tmp";
 
-/// How many characters of chance stand between the two.
-const CHANCE: usize = 6;
+/// The number of random characters in a name.
+const RANDOM_CHARS: usize = 6;
 
-/// Nobody writes for so long. It stands beside the lock: a file is there a moment before it is locked.
-const OLD: Duration = Duration::from_secs(60 * 60);
+/// The minimum age of a stale file. A new file exists for a moment before it is locked.
+const STALE_AFTER: Duration = Duration::from_secs(60 * 60);
 
-/// How many names of a folder are looked at.
-const MOST_NAMES: usize = 4096;
+/// The maximum number of entries checked in a folder.
+const MAX_ENTRIES: usize = 4096;
 
-/// A new file in `folder`, for its owner alone, which is gone unless it takes another one's place. Blocks.
-pub(crate) fn beside(folder: &Path) -> io::Result<NamedTempFile> {
-    let res = Builder::new().prefix(PREFIX).suffix(SUFFIX).rand_bytes(CHANCE).tempfile_in(folder)?;
-    // Where it cannot be locked nobody takes it away either.
+/// Creates a private temporary file in `folder`, which is removed unless it is persisted. Blocks.
+pub(crate) fn create_temp(folder: &Path) -> io::Result<NamedTempFile> {
+    let res = Builder::new().prefix(PREFIX).suffix(SUFFIX).rand_bytes(RANDOM_CHARS).tempfile_in(folder)?;
+    // A file that cannot be locked is never removed as stale.
     let _ = FileExt::try_lock(res.as_file());
     if let Ok(own) = res.as_file().metadata() {
-        tidy(folder, &own, SystemTime::now());
+        remove_stale(folder, &own, SystemTime::now());
     }
     Ok(res)
 }
 
-/// Takes away what those have left who were killed while they wrote.
-fn tidy(folder: &Path, own: &Metadata, now: SystemTime) {
+/// Removes files of killed writers.
+fn remove_stale(folder: &Path, own: &Metadata, now: SystemTime) {
     let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.take(MOST_NAMES).flatten() {
+    for entry in entries.take(MAX_ENTRIES).flatten() {
         if entry.file_name().to_str().is_some_and(is_ours) {
-            // Somebody else may have done it, or may not let us.
-            let _ = take_away(&entry.path(), own, now);
+            // Another process may have removed it, or we may lack the permission.
+            let _ = remove_if_stale(&entry.path(), own, now);
         }
     }
 }
 
-/// Is it a name that we give?
+/// Whether the name has our pattern.
 fn is_ours(name: &str) -> bool {
     let chance = name.strip_prefix(PREFIX).and_then(|it| it.strip_suffix(SUFFIX));
-    chance.is_some_and(|it| it.len() == CHANCE && it.bytes().all(|it| it.is_ascii_alphanumeric()))
+    chance.is_some_and(|it| it.len() == RANDOM_CHARS && it.bytes().all(|it| it.is_ascii_alphanumeric()))
 }
 
-/// Takes a file away that nobody writes any more.
-fn take_away(path: &Path, own: &Metadata, now: SystemTime) -> io::Result<()> {
+/// Removes a file that has no writer.
+fn remove_if_stale(path: &Path, own: &Metadata, now: SystemTime) -> io::Result<()> {
     let seen = fs::symlink_metadata(path)?;
-    let is_old = now.duration_since(seen.modified()?).is_ok_and(|it| it >= OLD);
+    let is_old = now.duration_since(seen.modified()?).is_ok_and(|it| it >= STALE_AFTER);
     if !seen.is_file() || !is_old || !is_of_same_user(&seen, own) {
         return Ok(());
     }
     let file = File::open(path)?;
     match FileExt::try_lock(&file) {
         Ok(()) => {}
-        // Its writer lives, or nobody can tell.
+        // It has a writer, or locks do not work here.
         Err(TryLockError::WouldBlock | TryLockError::Error(_)) => return Ok(()),
     }
-    // What was locked is what lies there: its name may have been given away in between.
+    // The name may refer to another file by now.
     match is_same(&file.metadata()?, &seen) && is_same(&fs::symlink_metadata(path)?, &seen) {
         true => fs::remove_file(path),
         false => Ok(()),
     }
 }
 
-/// Are they of one user, on one disk, and is this its only name?
+/// Same user, same device, and no other hard link.
 #[cfg(unix)]
 fn is_of_same_user(one: &Metadata, own: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -86,7 +85,6 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// Nobody can tell.
 #[cfg(not(unix))]
 fn is_of_same_user(_: &Metadata, _: &Metadata) -> bool {
     false
@@ -110,32 +108,32 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_abandoned_is_taken_away() {
+    fn only_stale_files_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path();
-        drop(aged(path, ".mcp-host-aB3dE9.tmp", OLD));
+        drop(aged(path, ".mcp-host-aB3dE9.tmp", STALE_AFTER));
         let kept = [
-            // Somebody may be writing it.
+            // It may have a writer.
             (".mcp-host-young1.tmp", Duration::from_secs(60)),
-            // Names of others.
-            (".mcp-host-short.tmp", OLD),
-            (".mcp-host-aB3dE9.tmp2", OLD),
-            (".mcp-host-aB-dE9.tmp", OLD),
-            ("mcp-host-aB3dE9.tmp", OLD),
-            (".tmpaB3dE9", OLD),
+            // Names without our pattern.
+            (".mcp-host-short.tmp", STALE_AFTER),
+            (".mcp-host-aB3dE9.tmp2", STALE_AFTER),
+            (".mcp-host-aB-dE9.tmp", STALE_AFTER),
+            ("mcp-host-aB3dE9.tmp", STALE_AFTER),
+            (".tmpaB3dE9", STALE_AFTER),
         ];
         for (name, age) in kept {
             drop(aged(path, name, age));
         }
-        let writing = aged(path, ".mcp-host-writes.tmp", 24 * OLD);
+        let writing = aged(path, ".mcp-host-writes.tmp", 24 * STALE_AFTER);
         FileExt::try_lock(&writing).unwrap();
         fs::create_dir(path.join(".mcp-host-folder.tmp")).unwrap();
-        // A link leads to what is not ours to take away, and one file may have two names.
-        drop(aged(path, "precious", OLD));
+        // Links are not followed, and hard links are kept.
+        drop(aged(path, "precious", STALE_AFTER));
         symlink("precious", path.join(".mcp-host-alink1.tmp")).unwrap();
         fs::hard_link(path.join("precious"), path.join(".mcp-host-second.tmp")).unwrap();
 
-        drop(beside(path).unwrap());
+        drop(create_temp(path).unwrap());
         let mut left: Vec<String> =
             fs::read_dir(path).unwrap().map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
         left.sort();
@@ -145,34 +143,34 @@ mod tests {
         want.sort();
         assert_eq!(left, want);
 
-        // Its writer was killed: the system has unlocked it.
+        // A killed writer has lost its lock.
         drop(writing);
-        drop(beside(path).unwrap());
+        drop(create_temp(path).unwrap());
         assert!(!path.join(".mcp-host-writes.tmp").exists());
     }
 
     #[test]
-    fn what_somebody_else_owns_stays() {
+    fn files_of_other_users_are_kept() {
         use std::os::unix::fs::{MetadataExt, chown};
 
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(".mcp-host-aB3dE9.tmp");
-        drop(aged(folder.path(), ".mcp-host-aB3dE9.tmp", OLD));
+        drop(aged(folder.path(), ".mcp-host-aB3dE9.tmp", STALE_AFTER));
         let other = fs::metadata(&path).unwrap().uid() + 1;
-        // Only root can give a file away; for everybody else it is as if it were somebody else's that looks.
+        // Only root can change the owner.
         if chown(&path, Some(other), None).is_ok() {
-            drop(beside(folder.path()).unwrap());
+            drop(create_temp(folder.path()).unwrap());
             assert!(path.exists());
         }
     }
 
     #[test]
-    fn a_clock_that_was_put_back_takes_nothing_away() {
+    fn files_from_the_future_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let file = aged(folder.path(), ".mcp-host-aB3dE9.tmp", Duration::ZERO);
-        file.set_modified(SystemTime::now() + 24 * OLD).unwrap();
+        file.set_modified(SystemTime::now() + 24 * STALE_AFTER).unwrap();
         drop(file);
-        drop(beside(folder.path()).unwrap());
+        drop(create_temp(folder.path()).unwrap());
         assert!(folder.path().join(".mcp-host-aB3dE9.tmp").exists());
     }
 }

@@ -1,8 +1,8 @@
-//! Work on files that is not waited for longer than one can be expected to wait: a disk on another machine may never
-//! answer, and a pipe that has taken a file's place never ends.
+//! A pool for blocking file operations with a timeout and a limit.
 //!
-//! Such work cannot be ended. It stays on a thread of its own, on which nobody waits, neither whoever began it nor the
-//! runtime's end; and when as many as are bearable hang, no other is begun until one of them has come to its end.
+//! A network disk may never answer, and a pipe in place of a file may never end. Such an operation cannot be
+//! cancelled. It remains on its own thread, which neither the caller nor the runtime's shutdown waits for. At the
+//! limit no further operation starts.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
@@ -10,79 +10,81 @@ use std::time::Duration;
 
 use tokio::task::{JoinError, JoinHandle};
 
-/// How work ended.
+/// The outcome of an operation.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum End<T> {
-    /// It brought this.
+pub(crate) enum TaskOutcome<T> {
+    /// It returned.
     Done(T),
-    /// It panicked, or could not be begun.
+    /// It panicked, or no thread could be started.
     Failed,
-    /// It takes too long, or too much hangs already.
-    GivenUp,
+    /// It timed out, or the limit was reached.
+    TimedOut,
 }
 
-/// Where work is done.
+/// Runs blocking operations.
 #[derive(Debug)]
-pub(crate) struct Bench {
-    patience: Duration,
-    /// How many pieces of work may hang.
-    most: usize,
-    /// Everything that is at work holds this.
-    at_work: Arc<()>,
+pub(crate) struct BlockingPool {
+    timeout: Duration,
+    /// The maximum number of running operations.
+    max_running: usize,
+    /// Cloned by each running operation.
+    running: Arc<()>,
 }
 
-/// Work under way. Dropping it gives the work up.
-pub(crate) struct Work<T> {
-    waiting: JoinHandle<End<T>>,
-    _end: GiveUp<T>,
+/// A running operation. Dropping it stops waiting for it.
+pub(crate) struct BlockingTask<T> {
+    waiting: JoinHandle<TaskOutcome<T>>,
+    _end: CancelOnDrop<T>,
 }
 
 /// Ends the wait when it is dropped.
-struct GiveUp<T>(mpsc::Sender<End<T>>);
+struct CancelOnDrop<T>(mpsc::Sender<TaskOutcome<T>>);
 
-impl<T> Drop for GiveUp<T> {
+impl<T> Drop for CancelOnDrop<T> {
     fn drop(&mut self) {
-        // Nobody waits any more: all the better.
-        let _ = self.0.send(End::GivenUp);
+        // Fails if the wait has ended.
+        let _ = self.0.send(TaskOutcome::TimedOut);
     }
 }
 
-impl Bench {
-    /// Where work may take so long, and so many pieces of it may hang.
-    pub(crate) fn new(patience: Duration, most: usize) -> Bench {
-        Bench { patience, most, at_work: Arc::new(()) }
+impl BlockingPool {
+    /// A pool with this timeout and limit.
+    pub(crate) fn new(timeout: Duration, max_running: usize) -> BlockingPool {
+        BlockingPool { timeout, max_running, running: Arc::new(()) }
     }
 
-    /// Begins some work, which may block.
-    pub(crate) fn begin<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Work<T> {
+    /// Starts an operation.
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> BlockingTask<T> {
         let (tell, told) = mpsc::channel();
-        let end = GiveUp(tell.clone());
-        if Arc::strong_count(&self.at_work) > self.most {
-            // Nobody has the other end before this returns.
-            let _ = tell.send(End::GivenUp);
+        let end = CancelOnDrop(tell.clone());
+        if Arc::strong_count(&self.running) > self.max_running {
+            let _ = tell.send(TaskOutcome::TimedOut);
         } else {
-            let (mark, also) = (Arc::clone(&self.at_work), tell.clone());
+            let (mark, also) = (Arc::clone(&self.running), tell.clone());
             let work = move || {
-                let end = catch_unwind(AssertUnwindSafe(work)).map_or(End::Failed, End::Done);
+                let end = catch_unwind(AssertUnwindSafe(work)).map_or(TaskOutcome::Failed, TaskOutcome::Done);
                 drop(mark);
-                // Whoever began it may have given it up.
+                // The caller may have stopped waiting.
                 let _ = tell.send(end);
             };
             if let Err(error) = std::thread::Builder::new().name("mcp-host-files".to_owned()).spawn(work) {
                 tracing::error!(%error, "no thread can be had to work on files");
-                let _ = also.send(End::Failed);
+                let _ = also.send(TaskOutcome::Failed);
             }
         }
-        let patience = self.patience;
+        let timeout = self.timeout;
         let waiting =
-            tokio::task::spawn_blocking(move || told.recv_timeout(patience).unwrap_or(End::GivenUp));
-        Work { waiting, _end: end }
+            tokio::task::spawn_blocking(move || told.recv_timeout(timeout).unwrap_or(TaskOutcome::TimedOut));
+        BlockingTask { waiting, _end: end }
     }
 }
 
-impl<T> Work<T> {
-    /// Its end. Cancel-safe.
-    pub(crate) async fn end(&mut self) -> Result<End<T>, JoinError> {
+impl<T> BlockingTask<T> {
+    /// Waits for the outcome. Cancel-safe.
+    pub(crate) async fn end(&mut self) -> Result<TaskOutcome<T>, JoinError> {
         (&mut self.waiting).await
     }
 }
@@ -92,13 +94,13 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_hangs_is_given_up_and_too_much_of_it_is_not_begun() {
-        let patient = Bench::new(Duration::from_secs(600), 4);
-        assert_eq!(patient.begin(|| 1).end().await.unwrap(), End::Done(1));
+    async fn stalled_operations_time_out_and_are_limited() {
+        let patient = BlockingPool::new(Duration::from_secs(600), 4);
+        assert_eq!(patient.spawn(|| 1).end().await.unwrap(), TaskOutcome::Done(1));
         let fails = || -> i32 { panic!("this is the defect") };
-        assert_eq!(patient.begin(fails).end().await.unwrap(), End::Failed);
+        assert_eq!(patient.spawn(fails).end().await.unwrap(), TaskOutcome::Failed);
 
-        let bench = Bench::new(Duration::from_millis(1), 4);
+        let pool = BlockingPool::new(Duration::from_millis(1), 4);
         let (release, hangs) = mpsc::channel::<()>();
         let hangs = Arc::new(std::sync::Mutex::new(hangs));
         let hang = || {
@@ -106,29 +108,29 @@ mod tests {
             move || hangs.lock().unwrap().recv().is_ok()
         };
         for _ in 0..4 {
-            assert_eq!(bench.begin(hang()).end().await.unwrap(), End::GivenUp);
+            assert_eq!(pool.spawn(hang()).end().await.unwrap(), TaskOutcome::TimedOut);
         }
         let begun = Arc::new(std::sync::atomic::AtomicBool::new(false));
         let also = Arc::clone(&begun);
-        let mut one_more = bench.begin(move || also.store(true, std::sync::atomic::Ordering::SeqCst));
-        assert_eq!(one_more.end().await.unwrap(), End::GivenUp);
+        let mut one_more = pool.spawn(move || also.store(true, std::sync::atomic::Ordering::SeqCst));
+        assert_eq!(one_more.end().await.unwrap(), TaskOutcome::TimedOut);
         drop(release);
-        while Arc::strong_count(&bench.at_work) > 1 {
+        while Arc::strong_count(&pool.running) > 1 {
             tokio::task::yield_now().await;
         }
         assert!(!begun.load(std::sync::atomic::Ordering::SeqCst));
-        let bench = Bench { patience: Duration::from_secs(600), ..bench };
-        assert_eq!(bench.begin(|| 2).end().await.unwrap(), End::Done(2));
+        let pool = BlockingPool { timeout: Duration::from_secs(600), ..pool };
+        assert_eq!(pool.spawn(|| 2).end().await.unwrap(), TaskOutcome::Done(2));
     }
 
     #[test]
-    fn the_runtimes_end_waits_for_nothing_that_hangs() {
+    fn runtime_shutdown_does_not_wait_for_stalled_operations() {
         let (release, hangs) = mpsc::channel::<()>();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let bench = Bench::new(Duration::from_secs(600), 4);
-        drop(runtime.block_on(async { bench.begin(move || hangs.recv().is_ok()) }));
+        let pool = BlockingPool::new(Duration::from_secs(600), 4);
+        drop(runtime.block_on(async { pool.spawn(move || hangs.recv().is_ok()) }));
         drop(runtime);
-        // Only now could it come to its end.
+        // The operation can end only now.
         drop(release);
     }
 }

@@ -1,4 +1,4 @@
-//! File work: atomic writes and a bounded pool for blocking operations.
+//! File operations: atomic writes and a bounded pool for blocking operations.
 
 pub(crate) mod atomic_write;
 pub(crate) mod blocking_pool;

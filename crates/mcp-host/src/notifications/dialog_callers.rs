@@ -1,4 +1,4 @@
-//! Who speaks for a dialog: whoever its host has said, for as long as the dialog goes on.
+//! Registry of the callers that answer server requests of each dialog.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,51 +6,55 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use mcp_transport::{Caller, Handlers};
 
-use crate::supervisor::dialog::DialogId;
+use crate::state::dialog_id::DialogId;
 
-/// The callers of all dialogs that have one.
+/// The registered caller of each dialog.
 #[derive(Default)]
-pub(crate) struct Voices(RwLock<HashMap<DialogId, Arc<Caller>>>);
+pub(crate) struct DialogCallers(RwLock<HashMap<DialogId, Arc<Caller>>>);
 
-/// That somebody speaks for a dialog. Dropped when that is over.
-pub(crate) struct Voice {
-    voices: Arc<Voices>,
+/// The registration of a dialog's caller. Dropping it removes the caller.
+pub(crate) struct CallerRegistration {
+    callers: Arc<DialogCallers>,
     dialog: DialogId,
     caller: Arc<Caller>,
 }
 
-impl Voices {
-    /// `caller` speaks for `dialog` from now on.
-    pub(crate) fn raise(self: &Arc<Voices>, dialog: DialogId, caller: Arc<Caller>) -> Voice {
-        let mut voices = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        voices.insert(dialog.clone(), Arc::clone(&caller));
-        Voice { voices: Arc::clone(self), dialog, caller }
+impl DialogCallers {
+    /// Registers `caller` for `dialog`, replacing an earlier one.
+    pub(crate) fn register(
+        self: &Arc<DialogCallers>,
+        dialog: DialogId,
+        caller: Arc<Caller>,
+    ) -> CallerRegistration {
+        let mut callers = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        callers.insert(dialog.clone(), Arc::clone(&caller));
+        CallerRegistration { callers: Arc::clone(self), dialog, caller }
     }
 
-    /// Who speaks for `dialog`.
-    pub(crate) fn of(&self, dialog: &DialogId) -> Option<Arc<Caller>> {
-        let voices = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        voices.get(dialog).cloned()
+    /// The registered caller of `dialog`.
+    pub(crate) fn caller(&self, dialog: &DialogId) -> Option<Arc<Caller>> {
+        let callers = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        callers.get(dialog).cloned()
     }
 }
 
-impl Drop for Voice {
+impl Drop for CallerRegistration {
     fn drop(&mut self) {
-        let mut voices = self.voices.0.write().unwrap_or_else(PoisonError::into_inner);
-        // Somebody else may speak for a dialog of the same name by now.
-        if voices.get(&self.dialog).is_some_and(|it| Arc::ptr_eq(it, &self.caller)) {
-            voices.remove(&self.dialog);
+        let mut callers = self.callers.0.write().unwrap_or_else(PoisonError::into_inner);
+        // A dialog with the same name may have registered another caller since.
+        if callers.get(&self.dialog).is_some_and(|it| Arc::ptr_eq(it, &self.caller)) {
+            callers.remove(&self.dialog);
         }
     }
 }
 
-impl fmt::Debug for Voice {
+impl fmt::Debug for CallerRegistration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Voice").field("dialog", &self.dialog).finish_non_exhaustive()
+        f.debug_struct("CallerRegistration").field("dialog", &self.dialog).finish_non_exhaustive()
     }
 }
 
-/// A dialog's handlers, and where it has none, the host's. What is said on its own is heard by the host.
+/// Handlers of a dialog, completed by the host's. Notifications always go to the host's listener.
 pub(crate) fn joined(own: &Handlers, host: &Handlers) -> Handlers {
     let Handlers { sampling, elicitation, roots, listener: _, raw_requests: questions } = own.clone();
     Handlers {

@@ -1,41 +1,41 @@
-//! From which level on log messages are wanted of which server.
+//! Minimum log levels requested from servers.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
 use mcp_model::{LogLevel, ServerId};
 
-/// The levels that were asked for. One that was asked of a single server holds until one is asked of all.
+/// The requested levels. A level for one server holds until a level for all servers is set.
 #[derive(Debug, Default)]
-pub(crate) struct Levels(RwLock<Asked>);
+pub(crate) struct LogLevels(RwLock<LevelTable>);
 
 #[derive(Debug, Default)]
-struct Asked {
+struct LevelTable {
     all: Option<LogLevel>,
     single: HashMap<ServerId, LogLevel>,
 }
 
-impl Levels {
-    /// This level of all of them.
-    pub(crate) fn new(all: Option<LogLevel>) -> Levels {
-        Levels(RwLock::new(Asked { all, single: HashMap::new() }))
+impl LogLevels {
+    /// One level for all servers.
+    pub(crate) fn new(all: Option<LogLevel>) -> LogLevels {
+        LogLevels(RwLock::new(LevelTable { all, single: HashMap::new() }))
     }
 
-    /// The level that is wanted of a server.
-    pub(crate) fn of(&self, server: &ServerId) -> Option<LogLevel> {
-        let asked = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        asked.single.get(server).copied().or(asked.all)
+    /// The requested level of a server.
+    pub(crate) fn level(&self, server: &ServerId) -> Option<LogLevel> {
+        let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        table.single.get(server).copied().or(table.all)
     }
 
-    /// Wants this level of all.
-    pub(crate) fn want(&self, level: LogLevel) {
-        let mut asked = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        *asked = Asked { all: Some(level), single: HashMap::new() };
+    /// Sets the level of all servers and removes single ones.
+    pub(crate) fn set_all(&self, level: LogLevel) {
+        let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        *table = LevelTable { all: Some(level), single: HashMap::new() };
     }
 
-    /// Wants this level of one that is known.
-    pub(crate) fn want_of(&self, server: ServerId, level: LogLevel) {
-        let mut asked = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        asked.single.insert(server, level);
+    /// Sets the level of one server.
+    pub(crate) fn set_server(&self, server: ServerId, level: LogLevel) {
+        let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        table.single.insert(server, level);
     }
 }

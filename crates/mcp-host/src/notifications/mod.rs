@@ -1,4 +1,4 @@
-//! Notifications from servers on their way to subscribers.
+//! Distribution of server notifications to subscribers.
 
 pub(crate) mod dialog_callers;
 pub(crate) mod log_levels;

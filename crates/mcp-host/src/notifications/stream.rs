@@ -1,7 +1,7 @@
-//! What servers say on their own, on its way to whoever wants to hear it.
+//! Streams of server notifications.
 //!
-//! Each who listens has a queue, bounded in messages and in bytes. Who is slow loses the oldest and is told how many; nobody
-//! holds up a server, or another listener.
+//! Each stream has a queue, bounded in notifications and bytes. A slow reader loses the oldest and receives their
+//! number. It delays no server and no other reader.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,107 +11,108 @@ use mcp_model::{RawJson, ServerId};
 use mcp_transport::{CallerId, ServerEvent};
 use tokio::sync::Notify;
 
-use crate::supervisor::dialog::DialogId;
+use crate::state::dialog_id::DialogId;
 
-/// How many messages wait for one listener.
-const MOST: usize = 1024;
+/// The maximum number of notifications in one queue.
+const MAX_QUEUED_NOTIFICATIONS: usize = 1024;
 
-/// And how many bytes of them.
-const MOST_BYTES: usize = 8 << 20;
+/// The maximum size of one queue, in bytes.
+const MAX_QUEUED_BYTES: usize = 8 << 20;
 
-/// Something that a server says on its own. Texts are the server's, and may hold anything.
+/// A notification from a server. Its text is untrusted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerNotification {
     /// The server.
     pub server: ServerId,
-    /// The dialog whose instance says it; `None` for one that is shared.
+    /// The dialog of the instance; `None` for a shared instance.
     pub dialog: Option<DialogId>,
-    /// Whose call it is about, where that is known. Then [`Caller::hears`](mcp_transport::Caller::hears) of that call was
-    /// told already.
+    /// The call that caused it, if known. [`Caller::hears`](mcp_transport::Caller::hears) of that call has received
+    /// it already.
     pub owner: Option<CallerId>,
-    /// What it says: [`Event::Log`], [`Event::ResourceUpdated`] or [`Event::Notification`].
+    /// The content: [`Event::Log`], [`Event::ResourceUpdated`] or [`Event::Notification`].
     pub event: ServerEvent,
 }
 
-/// What a [`NotificationStream`] brings.
+/// An item of a [`NotificationStream`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum NotificationStreamItem {
-    /// A server said something.
+    /// A notification.
     Notification(Arc<ServerNotification>),
-    /// So much was said before the next that comes, and is lost, for nobody took it.
+    /// The number of notifications that were dropped before the next item because the reader was slow.
     Lagged(u64),
 }
 
-/// Hears what servers say on their own, from when it was asked for.
-pub struct NotificationStream(Arc<Queue>);
+/// Receives the notifications of all servers from its creation on.
+pub struct NotificationStream(Arc<NotificationQueue>);
 
-/// Where it comes from.
+/// Sends notifications to all streams.
 #[derive(Default)]
-pub(crate) struct Hub(Mutex<Listeners>);
+pub(crate) struct NotificationRouter(Mutex<Listeners>);
 
 #[derive(Default)]
 struct Listeners {
-    queues: Vec<Weak<Queue>>,
-    is_over: bool,
+    queues: Vec<Weak<NotificationQueue>>,
+    is_closed: bool,
 }
 
 #[derive(Default)]
-struct Queue {
-    waiting: Mutex<Waiting>,
+struct NotificationQueue {
+    state: Mutex<QueueState>,
     changed: Notify,
 }
 
 #[derive(Default)]
-struct Waiting {
-    said: VecDeque<(usize, Arc<ServerNotification>)>,
+struct QueueState {
+    notifications: VecDeque<(usize, Arc<ServerNotification>)>,
     bytes: usize,
-    missed: u64,
-    is_over: bool,
+    dropped: u64,
+    is_closed: bool,
 }
 
-impl Hub {
-    /// Somebody listens from now on.
-    pub(crate) fn hear(&self) -> NotificationStream {
-        let queue = Arc::new(Queue::default());
+impl NotificationRouter {
+    /// Creates a stream of the notifications from now on.
+    pub(crate) fn subscribe(&self) -> NotificationStream {
+        let queue = Arc::new(NotificationQueue::default());
         let mut listeners = lock(&self.0);
-        lock(&queue.waiting).is_over = listeners.is_over;
+        lock(&queue.state).is_closed = listeners.is_closed;
         listeners.queues.retain(|it| it.strong_count() > 0);
         listeners.queues.push(Arc::downgrade(&queue));
         NotificationStream(queue)
     }
 
-    /// A server says something.
-    pub(crate) fn say(&self, said: impl FnOnce() -> ServerNotification) {
-        let queues: Vec<Arc<Queue>> = lock(&self.0).queues.iter().filter_map(Weak::upgrade).collect();
+    /// Sends a notification to all streams.
+    pub(crate) fn publish(&self, notifications: impl FnOnce() -> ServerNotification) {
+        let queues: Vec<Arc<NotificationQueue>> =
+            lock(&self.0).queues.iter().filter_map(Weak::upgrade).collect();
         if queues.is_empty() {
             return;
         }
-        let said = Arc::new(said());
-        let bytes = weight(&said.event);
+        let notifications = Arc::new(notifications());
+        let bytes = event_bytes(&notifications.event);
         for queue in queues {
-            lock(&queue.waiting).push(bytes, &said);
+            lock(&queue.state).push(bytes, &notifications);
             queue.changed.notify_one();
         }
     }
 
-    /// Nobody says anything any more.
-    pub(crate) fn end(&self) {
+    /// Ends all streams after their queued items.
+    pub(crate) fn close(&self) {
         let mut listeners = lock(&self.0);
-        listeners.is_over = true;
+        listeners.is_closed = true;
         for queue in listeners.queues.iter().filter_map(Weak::upgrade) {
-            lock(&queue.waiting).is_over = true;
+            lock(&queue.state).is_closed = true;
             queue.changed.notify_one();
         }
     }
 }
 
 impl NotificationStream {
-    /// The next of what was said; `None` when the host is gone and all of it was heard. Cancel-safe.
+    /// The next item; `None` after the host has ended and the queue is empty. Cancel-safe.
     pub async fn next(&mut self) -> Option<NotificationStreamItem> {
         loop {
-            // There is one who waits, and a notice that comes before he does is kept for him.
+            // The only reader. A notification before it waits is stored as a permit.
             let changed = self.0.changed.notified();
-            let next = lock(&self.0.waiting).next();
+            let next = lock(&self.0.state).next();
             match next {
                 Ok(next) => return next,
                 Err(Nothing) => changed.await,
@@ -122,48 +123,49 @@ impl NotificationStream {
 
 impl fmt::Debug for NotificationStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hearing").field("waiting", &lock(&self.0.waiting).said.len()).finish()
+        f.debug_struct("Hearing").field("state", &lock(&self.0.state).notifications.len()).finish()
     }
 }
 
-/// There is nothing to be heard just now.
 struct Nothing;
 
-impl Waiting {
-    fn push(&mut self, bytes: usize, said: &Arc<ServerNotification>) {
-        while self.said.len() >= MOST || (!self.said.is_empty() && self.bytes + bytes > MOST_BYTES) {
-            let Some((bytes, _)) = self.said.pop_front() else { break };
+impl QueueState {
+    fn push(&mut self, bytes: usize, notifications: &Arc<ServerNotification>) {
+        while self.notifications.len() >= MAX_QUEUED_NOTIFICATIONS
+            || (!self.notifications.is_empty() && self.bytes + bytes > MAX_QUEUED_BYTES)
+        {
+            let Some((bytes, _)) = self.notifications.pop_front() else { break };
             self.bytes -= bytes;
-            self.missed += 1;
+            self.dropped += 1;
         }
         self.bytes += bytes;
-        self.said.push_back((bytes, Arc::clone(said)));
+        self.notifications.push_back((bytes, Arc::clone(notifications)));
     }
 
     fn next(&mut self) -> Result<Option<NotificationStreamItem>, Nothing> {
-        if self.missed > 0 {
-            return Ok(Some(NotificationStreamItem::Lagged(std::mem::take(&mut self.missed))));
+        if self.dropped > 0 {
+            return Ok(Some(NotificationStreamItem::Lagged(std::mem::take(&mut self.dropped))));
         }
-        match self.said.pop_front() {
-            Some((bytes, said)) => {
+        match self.notifications.pop_front() {
+            Some((bytes, notifications)) => {
                 self.bytes -= bytes;
-                Ok(Some(NotificationStreamItem::Notification(said)))
+                Ok(Some(NotificationStreamItem::Notification(notifications)))
             }
-            None if self.is_over => Ok(None),
+            None if self.is_closed => Ok(None),
             None => Err(Nothing),
         }
     }
 }
 
-/// How much memory it keeps, about.
-fn weight(event: &ServerEvent) -> usize {
+/// The approximate memory of an event.
+fn event_bytes(event: &ServerEvent) -> usize {
     let json = |it: Option<&RawJson>| it.map_or(0, |it| it.as_bytes().len());
     match event {
         ServerEvent::Log(message) => json(Some(&message.raw)) + json(message.data.as_ref()),
         ServerEvent::ResourceUpdated { uri } => uri.len(),
         ServerEvent::Notification { method, params } => method.len() + json(params.as_ref()),
         ServerEvent::ProtocolError(what) => what.len(),
-        // What else there is or will be is small, or not told here.
+        // Other events are small or not published here.
         _ => 0,
     }
 }
@@ -177,7 +179,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    fn said(number: usize, size: usize) -> ServerNotification {
+    fn notifications(number: usize, size: usize) -> ServerNotification {
         let event = ServerEvent::ResourceUpdated { uri: format!("{number}:{}", "x".repeat(size)) };
         ServerNotification { server: ServerId::parse("a").unwrap(), dialog: None, owner: None, event }
     }
@@ -185,8 +187,8 @@ mod tests {
     fn words(heard: Option<NotificationStreamItem>) -> String {
         match heard {
             None => "over".to_owned(),
-            Some(NotificationStreamItem::Lagged(many)) => format!("missed {many}"),
-            Some(NotificationStreamItem::Notification(said)) => match &said.event {
+            Some(NotificationStreamItem::Lagged(many)) => format!("dropped {many}"),
+            Some(NotificationStreamItem::Notification(notifications)) => match &notifications.event {
                 ServerEvent::ResourceUpdated { uri } => uri.split(':').next().unwrap().to_owned(),
                 other => panic!("{other:?}"),
             },
@@ -194,25 +196,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_is_slow_loses_the_oldest_and_is_told_how_many() {
-        let hub = Hub::default();
-        let (mut slow, mut other) = (hub.hear(), hub.hear());
-        (0..MOST + 10).for_each(|it| hub.say(|| said(it, 1)));
-        assert_eq!(words(slow.next().await), "missed 10");
+    async fn slow_reader_loses_oldest_and_receives_count() {
+        let hub = NotificationRouter::default();
+        let (mut slow, mut other) = (hub.subscribe(), hub.subscribe());
+        (0..MAX_QUEUED_NOTIFICATIONS + 10).for_each(|it| hub.publish(|| notifications(it, 1)));
+        assert_eq!(words(slow.next().await), "dropped 10");
         assert_eq!(words(slow.next().await), "10");
-        (0..20).for_each(|it| hub.say(|| said(it, 1 << 20)));
-        assert!(lock(&slow.0.waiting).bytes <= MOST_BYTES);
-        assert!(words(slow.next().await).starts_with("missed "));
-        assert!(words(other.next().await).starts_with("missed "));
-        hub.say(|| said(7, MOST_BYTES * 2));
-        assert!(words(slow.next().await).starts_with("missed "));
+        (0..20).for_each(|it| hub.publish(|| notifications(it, 1 << 20)));
+        assert!(lock(&slow.0.state).bytes <= MAX_QUEUED_BYTES);
+        assert!(words(slow.next().await).starts_with("dropped "));
+        assert!(words(other.next().await).starts_with("dropped "));
+        hub.publish(|| notifications(7, MAX_QUEUED_BYTES * 2));
+        assert!(words(slow.next().await).starts_with("dropped "));
         assert_eq!(words(slow.next().await), "7", "one that is too large alone is heard alone");
     }
 
     #[tokio::test]
-    async fn it_ends_with_its_host_after_all_was_heard() {
-        let hub = Arc::new(Hub::default());
-        let mut hearing = hub.hear();
+    async fn stream_ends_with_host_after_queued_items() {
+        let hub = Arc::new(NotificationRouter::default());
+        let mut hearing = hub.subscribe();
         let later = Arc::clone(&hub);
         let task = tokio::spawn(async move {
             let mut res = Vec::new();
@@ -225,11 +227,11 @@ mod tests {
             }
         });
         tokio::task::yield_now().await;
-        later.say(|| said(1, 0));
+        later.publish(|| notifications(1, 0));
         tokio::task::yield_now().await;
-        later.say(|| said(2, 0));
-        later.end();
+        later.publish(|| notifications(2, 0));
+        later.close();
         assert_eq!(task.await.unwrap(), "1 2 over");
-        assert_eq!(words(hub.hear().next().await), "over");
+        assert_eq!(words(hub.subscribe().next().await), "over");
     }
 }

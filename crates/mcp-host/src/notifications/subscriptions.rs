@@ -1,7 +1,8 @@
-//! Which resources somebody wants to hear about, of which server, and on which instance of it.
+//! Table of resource subscriptions by instance.
 //!
-//! What is wanted outlives an instance: the next one is asked for the same. Whoever wants a resource counts, and the last
-//! who goes ends it. The table decides nothing about connections; whoever has one compares it with what he has asked for.
+//! Subscriptions outlive an instance: its successor subscribes to the same resources. They are counted by URI; the
+//! last one removed ends the subscription. The table sends nothing: an instance compares it with its own
+//! subscriptions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -10,19 +11,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mcp_model::ServerId;
 use tokio::sync::Notify;
 
-use crate::supervisor::dialog::DialogId;
+use crate::state::dialog_id::DialogId;
 
-/// How many resources may be subscribed to at once, over all servers and dialogs.
-const MOST: usize = 10_000;
+/// The maximum number of subscribed resources of all servers and dialogs.
+const MAX_SUBSCRIPTIONS: usize = 10_000;
 
-/// An instance, whichever runs as it: the shared one of a server, or a dialog's own.
+/// Identifies an instance independently of restarts: the shared one of a server, or that of one dialog.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Post {
+pub(crate) struct InstanceKey {
     pub(crate) server: ServerId,
     pub(crate) dialog: Option<DialogId>,
 }
 
-/// All that is wanted.
+/// All subscriptions.
 #[derive(Default)]
 pub(crate) struct Subscriptions {
     table: Mutex<Table>,
@@ -31,31 +32,31 @@ pub(crate) struct Subscriptions {
 
 #[derive(Default)]
 struct Table {
-    /// By instance and URI, how many want it.
-    wanted: HashMap<Post, BTreeMap<String, usize>>,
-    /// How many URIs that are.
+    /// The number of subscribers by instance and URI.
+    counts: HashMap<InstanceKey, BTreeMap<String, usize>>,
+    /// The number of URIs.
     count: usize,
-    /// Where something is not wanted any more.
-    left: HashSet<Post>,
+    /// Instances that have lost a subscription.
+    removed: HashSet<InstanceKey>,
 }
 
-/// That somebody wants to hear when a resource changes: dropping it ends that. What changes is heard by
+/// A subscription to changes of a resource; dropping it ends it. Changes arrive in
 /// [`Host::notifications`](crate::host::Host::notifications).
 pub struct Subscription {
     all: Arc<Subscriptions>,
-    post: Post,
+    key: InstanceKey,
     uri: String,
 }
 
 impl Subscription {
-    /// Whose resource it is.
+    /// The server of the resource.
     pub fn server(&self) -> &ServerId {
-        &self.post.server
+        &self.key.server
     }
 
-    /// The dialog whose instance tells of it; `None` where it is a shared one.
+    /// The dialog of the instance; `None` for a shared one.
     pub fn dialog(&self) -> Option<&DialogId> {
-        self.post.dialog.as_ref()
+        self.key.dialog.as_ref()
     }
 
     /// The resource.
@@ -66,17 +67,14 @@ impl Subscription {
 
 impl fmt::Debug for Subscription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Subscription")
-            .field("post", &self.post)
-            .field("uri", &self.uri)
-            .finish_non_exhaustive()
+        f.debug_struct("Subscription").field("key", &self.key).field("uri", &self.uri).finish_non_exhaustive()
     }
 }
 
 impl Drop for Subscription {
     fn drop(&mut self) {
         let mut table = self.all.lock();
-        let Some(uris) = table.wanted.get_mut(&self.post) else { return };
+        let Some(uris) = table.counts.get_mut(&self.key) else { return };
         let Some(count) = uris.get_mut(&self.uri) else { return };
         *count -= 1;
         if *count > 0 {
@@ -84,44 +82,44 @@ impl Drop for Subscription {
         }
         uris.remove(&self.uri);
         if uris.is_empty() {
-            table.wanted.remove(&self.post);
+            table.counts.remove(&self.key);
         }
         table.count -= 1;
-        table.left.insert(self.post.clone());
+        table.removed.insert(self.key.clone());
         drop(table);
         self.all.changed.notify_one();
     }
 }
 
 impl Subscriptions {
-    /// One more wants this. `None` where too much is wanted already.
-    pub(crate) fn want(self: &Arc<Subscriptions>, post: Post, uri: &str) -> Option<Subscription> {
+    /// Adds a subscriber. `None`: too many resources are subscribed to.
+    pub(crate) fn add(self: &Arc<Subscriptions>, key: InstanceKey, uri: &str) -> Option<Subscription> {
         let mut table = self.lock();
-        let is_full = table.count >= MOST;
-        match table.wanted.get_mut(&post).and_then(|it| it.get_mut(uri)) {
+        let is_full = table.count >= MAX_SUBSCRIPTIONS;
+        match table.counts.get_mut(&key).and_then(|it| it.get_mut(uri)) {
             Some(count) => *count += 1,
             None if is_full => return None,
             None => {
-                table.wanted.entry(post.clone()).or_default().insert(uri.to_owned(), 1);
+                table.counts.entry(key.clone()).or_default().insert(uri.to_owned(), 1);
                 table.count += 1;
             }
         }
         drop(table);
-        Some(Subscription { all: Arc::clone(self), post, uri: uri.to_owned() })
+        Some(Subscription { all: Arc::clone(self), key, uri: uri.to_owned() })
     }
 
-    /// What is wanted of an instance.
-    pub(crate) fn of(&self, post: &Post) -> BTreeSet<String> {
-        self.lock().wanted.get(post).map(|it| it.keys().cloned().collect()).unwrap_or_default()
+    /// The subscribed resources of an instance.
+    pub(crate) fn uris(&self, key: &InstanceKey) -> BTreeSet<String> {
+        self.lock().counts.get(key).map(|it| it.keys().cloned().collect()).unwrap_or_default()
     }
 
-    /// Resolves with the instances of which something is not wanted any more. Cancel-safe.
-    pub(crate) async fn left(&self) -> HashSet<Post> {
+    /// Waits for instances that have lost a subscription. Cancel-safe.
+    pub(crate) async fn take_removed(&self) -> HashSet<InstanceKey> {
         loop {
             let changed = self.changed.notified();
-            let left = std::mem::take(&mut self.lock().left);
-            if !left.is_empty() {
-                return left;
+            let removed = std::mem::take(&mut self.lock().removed);
+            if !removed.is_empty() {
+                return removed;
             }
             changed.await;
         }
@@ -138,31 +136,31 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_last_who_goes_ends_it() {
+    async fn last_subscriber_ends_subscription() {
         let all = Arc::new(Subscriptions::default());
-        let post = Post { server: ServerId::parse("a").unwrap(), dialog: None };
-        let other = Post { dialog: Some(DialogId::new("d")), ..post.clone() };
-        let (one, two) = (all.want(post.clone(), "x:1").unwrap(), all.want(post.clone(), "x:1").unwrap());
-        let third = all.want(other.clone(), "x:1").unwrap();
+        let key = InstanceKey { server: ServerId::parse("a").unwrap(), dialog: None };
+        let other = InstanceKey { dialog: Some(DialogId::new("d")), ..key.clone() };
+        let (one, two) = (all.add(key.clone(), "x:1").unwrap(), all.add(key.clone(), "x:1").unwrap());
+        let third = all.add(other.clone(), "x:1").unwrap();
         drop(one);
-        assert_eq!((all.of(&post).len(), all.of(&other).len()), (1, 1));
+        assert_eq!((all.uris(&key).len(), all.uris(&other).len()), (1, 1));
         drop(two);
-        assert_eq!((all.of(&post).len(), all.of(&other).len()), (0, 1));
-        assert_eq!(all.left().await, HashSet::from([post]));
+        assert_eq!((all.uris(&key).len(), all.uris(&other).len()), (0, 1));
+        assert_eq!(all.take_removed().await, HashSet::from([key]));
         drop(third);
-        assert_eq!(all.left().await, HashSet::from([other]));
+        assert_eq!(all.take_removed().await, HashSet::from([other]));
         assert_eq!(all.lock().count, 0);
     }
 
     #[test]
-    fn so_much_may_be_wanted_and_no_more() {
+    fn subscriptions_are_limited() {
         let all = Arc::new(Subscriptions::default());
-        let post = Post { server: ServerId::parse("a").unwrap(), dialog: None };
-        let want = |uri: usize| all.want(post.clone(), &uri.to_string());
-        let mut held: Vec<_> = (0..MOST).map(|it| want(it).unwrap()).collect();
-        assert!(want(MOST).is_none());
+        let key = InstanceKey { server: ServerId::parse("a").unwrap(), dialog: None };
+        let want = |uri: usize| all.add(key.clone(), &uri.to_string());
+        let mut held: Vec<_> = (0..MAX_SUBSCRIPTIONS).map(|it| want(it).unwrap()).collect();
+        assert!(want(MAX_SUBSCRIPTIONS).is_none());
         assert!(want(0).is_some(), "another one who wants the same");
         held.pop();
-        assert!(want(MOST).is_some());
+        assert!(want(MAX_SUBSCRIPTIONS).is_some());
     }
 }

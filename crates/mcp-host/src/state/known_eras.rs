@@ -1,29 +1,29 @@
-//! The era in which each server was met last, so that the next start costs no probe.
+//! Cache of the protocol era of each server, so that the next start needs no probe.
 //!
-//! What is known may be wrong: a session that finds it so tries everything else, and what it finds is learnt.
+//! An entry may be wrong: the session then tries the other eras, and the result replaces the entry.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mcp_model::{Era, ServerId};
 
-/// How many servers are remembered. A host has fewer; only one that is reloaded for ever with new names meets more.
-const MOST: usize = 4096;
+/// The maximum number of entries. Only endless reloads with new names reach it.
+const MAX_SERVERS: usize = 4096;
 
-/// What is known, by the server's id and its command or URL: under another command it is another server.
+/// Eras by server id and command or URL, because another command is another server.
 #[derive(Debug, Default)]
 pub(crate) struct KnownEras(Mutex<HashMap<(ServerId, String), Era>>);
 
 impl KnownEras {
-    /// The era of a server, where it was met before.
-    pub(crate) fn of(&self, id: &ServerId, label: &str) -> Option<Era> {
+    /// The last era of a server.
+    pub(crate) fn get(&self, id: &ServerId, label: &str) -> Option<Era> {
         self.lock().get(&(id.clone(), label.to_owned())).copied()
     }
 
-    /// A server was met in this era.
-    pub(crate) fn learn(&self, id: &ServerId, label: &str, era: Era) {
+    /// Stores the era of a server.
+    pub(crate) fn insert(&self, id: &ServerId, label: &str, era: Era) {
         let mut known = self.lock();
-        if known.len() >= MOST {
+        if known.len() >= MAX_SERVERS {
             known.clear();
         }
         known.insert((id.clone(), label.to_owned()), era);
@@ -40,15 +40,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_is_known_by_its_id_and_its_place() {
+    fn entries_are_keyed_by_id_and_label() {
         let known = KnownEras::default();
         let id = |text: &str| ServerId::parse(text).unwrap();
-        known.learn(&id("a"), "npx", Era::Legacy);
-        known.learn(&id("a"), "npx", Era::Modern);
-        assert_eq!(known.of(&id("a"), "npx"), Some(Era::Modern));
-        assert_eq!((known.of(&id("a"), "uvx"), known.of(&id("b"), "npx")), (None, None));
-        for number in 0..MOST {
-            known.learn(&id(&number.to_string()), "npx", Era::Legacy);
+        known.insert(&id("a"), "npx", Era::Legacy);
+        known.insert(&id("a"), "npx", Era::Modern);
+        assert_eq!(known.get(&id("a"), "npx"), Some(Era::Modern));
+        assert_eq!((known.get(&id("a"), "uvx"), known.get(&id("b"), "npx")), (None, None));
+        for number in 0..MAX_SERVERS {
+            known.insert(&id(&number.to_string()), "npx", Era::Legacy);
         }
         assert_eq!(known.lock().len(), 1);
     }

@@ -1,7 +1,7 @@
-//! How a host logs in to servers that want it: one authorization for each server, shared by all its connections.
+//! OAuth logins of a host: one authorization per server, shared by its connections.
 //!
-//! Who has the user agree is the embedding program's: a host without somebody to ask uses the logins there are, and says
-//! what to do where there is none.
+//! The embedding program asks the user. A host without a user agent uses existing logins, and reports what to do if
+//! there is none.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,45 +12,45 @@ use mcp_oauth::{OAuth, OAuthOptions, RegisteredClient, Revocation, TokenStore, U
 use mcp_transport::{Authorities, Authorization, Unauthorized};
 use url::Url;
 
-/// What a host needs to log in.
+/// Options for logins.
 #[derive(Clone)]
 pub struct LoginOptions {
-    /// Where grants are kept.
+    /// The store of grants.
     pub store: Arc<dyn TokenStore>,
-    /// Who asks the user to agree; `None` where nobody can be asked.
+    /// Asks the user for consent; `None` if there is no user.
     pub user: Option<Arc<dyn UserAgent>>,
-    /// What we are called where we register.
+    /// The client name for registration.
     pub client_name: String,
-    /// Where a document of ours describes us: an https URL with a path.
+    /// The client metadata document: an https URL with a path.
     pub client_metadata: Option<Url>,
     /// A client that was registered by hand, for every server.
     pub client: Option<RegisteredClient>,
-    /// What to do about a server that nobody has logged in to: `` run `mcp-host login weather` ``.
+    /// The help text for a server without a login: `` run `mcp-host login weather` ``.
     pub hint: LoginHint,
 }
 
-/// Says what to do about a server that nobody has logged in to.
+/// Returns the help text for a server without a login.
 pub type LoginHint = Arc<dyn Fn(&ServerId) -> String + Send + Sync>;
 
-/// The logins of a host. Clones are the same.
+/// The logins of a host. Clones share their state.
 #[derive(Clone)]
 pub struct Logins(Arc<Inner>);
 
 struct Inner {
     options: LoginOptions,
-    /// Those that some connection holds.
+    /// Authorizations that a connection holds.
     made: Mutex<HashMap<(ServerId, Url), Weak<OAuth>>>,
 }
 
 impl Logins {
-    /// Does nothing yet.
+    /// Creates logins; nothing is loaded yet.
     pub fn new(options: LoginOptions) -> Logins {
         Logins(Arc::new(Inner { options, made: Mutex::default() }))
     }
 
-    /// The authorization for a server, the same for all its connections. `None` where it is not reached over HTTP, or in
-    /// a way in which no token is sent: over plain HTTP tokens go to this machine only. `None` as well where its entry has
-    /// an `Authorization` header: that is its user's word on it.
+    /// The authorization of a server, shared by its connections. `None` in three cases: the server is not reached
+    /// over HTTP; it is reached over plain HTTP on another machine, where no token is sent; its entry has an
+    /// `Authorization` header, which takes precedence.
     pub fn authorization(
         &self,
         server: &ServerId,
@@ -60,8 +60,8 @@ impl Logins {
         self.of(server, endpoint, authorities).map(|it| it as Arc<dyn Authorization>)
     }
 
-    /// Ends the login to a server where it was given, which keeps its copy: [`TokenStore::remove`] forgets that. Says in
-    /// words why it could not be done.
+    /// Revokes the login at the authorization server. [`TokenStore::remove`] deletes the local copy. The error
+    /// message says why it failed.
     pub async fn revoke(
         &self,
         server: &ServerId,
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn all_connections_to_a_server_share_one() {
+    fn connections_of_a_server_share_one_authorization() {
         let (logins, authorities) = (logins(), Authorities::default());
         let endpoint = |url: &str| Endpoint::Http(UrlEndpoint::new(url.parse().unwrap()));
         let of = |id: &str, url: &str| {

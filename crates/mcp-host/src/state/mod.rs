@@ -1,5 +1,7 @@
-//! State that outlives one instance: what is published, known protocol eras, server info, logins.
+//! State that outlives an instance: snapshots and events, known eras, server info, logins.
 
+pub(crate) mod dialog_id;
+pub(crate) mod event;
 pub(crate) mod known_eras;
 #[cfg(feature = "oauth")]
 pub(crate) mod logins;

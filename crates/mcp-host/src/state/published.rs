@@ -1,7 +1,7 @@
-//! What the world sees of a host: one immutable value for each generation.
+//! The public state of a host: one immutable snapshot per generation.
 //!
-//! Serialised it is the JSON of the `tools` command. Nothing here is running: instances stand beside it in the
-//! [`Snapshot`](crate::supervisor::machine::Snapshot), which is committed together with it.
+//! Its serialization is the JSON of the `tools` command. Running instances are in the
+//! [`RoutingTable`](crate::supervisor::machine::RoutingTable), which is published together with it.
 
 use std::sync::Arc;
 
@@ -10,18 +10,18 @@ use mcp_registry::{ActiveProblem, Catalog, Projection, Provider, project};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use crate::failure::HostError;
+use crate::error::HostError;
 
-/// The state of a host at one moment, all parts of it from the same moment.
+/// The state of a host at one moment.
 #[derive(Debug, Clone)]
 pub struct HostSnapshot {
-    /// Grows by one with each publication; 0 is that of a host which was asked for nothing yet.
+    /// Grows by one with each publication; 0 before the first configuration.
     pub generation: u64,
-    /// Tools, prompts and resources of the servers that run.
+    /// Tools, prompts and resources of the running servers.
     pub catalog: Arc<Catalog>,
-    /// Every server, in the configuration's order, those that cannot be started last.
+    /// All servers in the order of the configuration; those with invalid entries last.
     pub servers: Vec<ServerStatus>,
-    /// What a user should know, derived from the state as it is now.
+    /// The current problems.
     pub problems: Vec<ActiveProblem>,
 }
 
@@ -32,33 +32,32 @@ impl HostSnapshot {
     }
 }
 
-/// One server's state.
+/// The status of one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerStatus {
     /// Its name as written.
     pub id: String,
-    /// Whether it can be used.
+    /// Its state.
     pub state: ServerState,
-    /// The era of its connection, while there is one.
+    /// The era of its connection, if it has one.
     pub era: Option<Era>,
-    /// What is wrong. A server that is [`ServerState::Ready`] has one when it could not be changed as was wanted and
-    /// goes on as it was.
+    /// What is wrong. A [`ServerState::Ready`] server has an error when a change failed and it runs as before.
     pub error: Option<HostError>,
 }
 
-/// Whether a server can be used.
+/// The state of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerState {
-    /// It is being started; tools of a former start may be there meanwhile.
+    /// It is starting. Tools of its previous instance may still be available.
     Starting,
-    /// It can be called.
+    /// It accepts calls.
     Ready,
-    /// It cannot be called: it could not be started, or was lost. It is tried again by itself, soon or just now.
+    /// It accepts no calls: the start failed or the connection was lost. A restart is scheduled or running.
     Restarting,
-    /// It cannot be called: it could not be started, was lost, or is written wrongly. It is not tried again by itself,
-    /// or has gone wrong so often in a row that it is left alone for long.
+    /// It accepts no calls: the start failed, the connection was lost, or its entry is invalid. No restart is
+    /// scheduled, or restarts are suspended after too many failures.
     Failed,
-    /// It cannot be called: it was switched off, until it is restarted or its entry is changed.
+    /// It accepts no calls: it is switched off until it is restarted or its entry changes.
     Disabled,
     /// The host has shut down.
     Stopped,
@@ -79,7 +78,7 @@ impl ServerState {
 }
 
 impl HostSnapshot {
-    /// What a host publishes before it is asked for anything.
+    /// The snapshot before the first configuration.
     pub(crate) fn nothing() -> HostSnapshot {
         HostSnapshot {
             generation: 0,
@@ -125,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_the_json_of_the_tools_command() {
+    fn serializes_as_json_of_tools_command() {
         let id = ServerId::parse("a").unwrap();
         let failure = HostError { kind: ErrorKind::Connection, message: "m".into(), help: Some("h".into()) };
         let published = HostSnapshot {

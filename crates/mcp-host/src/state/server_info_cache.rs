@@ -1,5 +1,5 @@
-//! What servers have said about themselves when they were met last. What is leased has no instance between its leases, and is
-//! known all the same.
+//! Cache of what servers report about themselves. A leased server has no instance between leases; its last report
+//! remains available.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
@@ -7,27 +7,27 @@ use std::sync::{PoisonError, RwLock};
 use mcp_model::{ServerId, Sharing};
 use mcp_transport::ServerInfo;
 
-/// What is known of a server beside its lists.
+/// Information about a server besides its lists.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerDetails {
-    /// Whether one instance is for all, or each dialog has its own.
+    /// Whether one instance is shared, or each dialog has its own.
     pub sharing: Sharing,
-    /// What it said about itself when it was connected last; `None` before that.
+    /// The server's report from its last connection; `None` before the first.
     pub info: Option<ServerInfo>,
 }
 
-/// All that were met; one for each name in the configuration.
+/// The last report by server.
 #[derive(Default)]
-pub(crate) struct Acquaintances(RwLock<HashMap<ServerId, ServerInfo>>);
+pub(crate) struct ServerInfoCache(RwLock<HashMap<ServerId, ServerInfo>>);
 
-impl Acquaintances {
-    /// A server was met.
-    pub(crate) fn met(&self, server: &ServerId, info: ServerInfo) {
+impl ServerInfoCache {
+    /// Stores the report of a server.
+    pub(crate) fn insert(&self, server: &ServerId, info: ServerInfo) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(server.clone(), info);
     }
 
-    /// What it said.
-    pub(crate) fn of(&self, server: &ServerId) -> Option<ServerInfo> {
+    /// The last report of a server.
+    pub(crate) fn get(&self, server: &ServerId) -> Option<ServerInfo> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(server).cloned()
     }
 }

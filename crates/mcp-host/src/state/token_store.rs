@@ -1,8 +1,7 @@
-//! Grants in a folder of the user's own: one file each, of mode 0600, named by what it is for.
+//! Store of OAuth grants in a private folder: one file of mode 0600 per grant.
 //!
-//! A file is written beside its place and moved there, so that who reads sees the old one or the new one. Names are
-//! hashes: a URL may hold a secret. Beside them lie empty files that are locked by who renews; the system unlocks them when
-//! he is gone, so that they stay where they are.
+//! Files are replaced atomically. Their names are hashes, because a URL may contain a secret. Empty lock files
+//! serialize renewals; the system releases them when their process ends, so they are never removed.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -14,20 +13,20 @@ use mcp_oauth::{Grant, RefreshLock, TokenStore, TokenStoreError};
 use serde_json::{Value, json};
 use url::Url;
 
-/// The most of a file that is read.
-const MOST_BYTES: u64 = 256 << 10;
+/// The maximum number of bytes read from a file.
+const MAX_FILE_BYTES: u64 = 256 << 10;
 
-/// How many files of a folder are looked at.
-const MOST_FILES: usize = 4096;
+/// The maximum number of files listed in a folder.
+const MAX_FILES: usize = 4096;
 
-/// Keeps grants in a folder.
+/// Stores grants in a folder.
 #[derive(Debug, Clone)]
 pub struct FileTokenStore {
     folder: PathBuf,
 }
 
 impl FileTokenStore {
-    /// Keeps them in this folder, which is made when there is something to keep.
+    /// Uses this folder, which is created with the first grant.
     pub fn new(folder: impl Into<PathBuf>) -> FileTokenStore {
         FileTokenStore { folder: folder.into() }
     }
@@ -36,7 +35,7 @@ impl FileTokenStore {
         self.folder.join(format!("{}-{}.json", short_hash(resource.as_str()), short_hash(issuer)))
     }
 
-    /// The files about a resource.
+    /// The files of a resource.
     fn files(&self, resource: &Url) -> Result<Vec<PathBuf>, TokenStoreError> {
         let listed = match fs::read_dir(&self.folder) {
             Ok(listed) => listed,
@@ -44,7 +43,7 @@ impl FileTokenStore {
             Err(error) => return Err(failed("read", &self.folder, &error)),
         };
         let start = format!("{}-", short_hash(resource.as_str()));
-        let names = listed.take(MOST_FILES).filter_map(Result::ok).map(|it| it.path());
+        let names = listed.take(MAX_FILES).filter_map(Result::ok).map(|it| it.path());
         let ours = names.filter(|it| {
             let name = it.file_name().map(|it| it.to_string_lossy()).unwrap_or_default();
             name.starts_with(&start) && name.ends_with(".json")
@@ -52,7 +51,7 @@ impl FileTokenStore {
         Ok(ours.collect())
     }
 
-    /// The file to lock, made where it is not there.
+    /// Opens the lock file, creating it if needed.
     fn lock(&self, resource: &Url) -> Result<File, TokenStoreError> {
         let path = self.folder.join(format!("{}.lock", short_hash(resource.as_str())));
         make_private(&self.folder).map_err(|it| failed("make", &self.folder, &it))?;
@@ -65,8 +64,8 @@ impl FileTokenStore {
 
     fn write(&self, path: &Path, text: &[u8]) -> io::Result<()> {
         make_private(&self.folder)?;
-        // Of mode 0600 from the beginning.
-        let mut file = crate::fs::atomic_write::beside(&self.folder)?;
+        // Mode 0600 from the beginning.
+        let mut file = crate::fs::atomic_write::create_temp(&self.folder)?;
         file.write_all(text)?;
         file.as_file().sync_all()?;
         file.persist(path).map_err(|it| it.error)?;
@@ -91,7 +90,7 @@ impl TokenStore for FileTokenStore {
     fn save(&self, grant: &Grant) -> Result<(), TokenStoreError> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_nanos());
         let now = u64::try_from(now).unwrap_or(u64::MAX);
-        // The clock may have been ahead when another one was kept: the later one is the later one all the same.
+        // The clock may have been ahead at an earlier save: the new entry must still be the latest.
         let files = self.files(&grant.resource).unwrap_or_default();
         let kept = files.iter().filter_map(|it| read(it).ok().flatten());
         let saved = kept.map(|(saved, _)| saved.saturating_add(1)).fold(now, u64::max);
@@ -123,7 +122,7 @@ impl TokenStore for FileTokenStore {
     }
 }
 
-/// When a file was saved, and its grant. One that is none is as good as not there: another login mends it.
+/// The time and grant of a file. An invalid file counts as absent: the next login replaces it.
 fn read(path: &Path) -> Result<Option<(u64, Grant)>, TokenStoreError> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -131,20 +130,20 @@ fn read(path: &Path) -> Result<Option<(u64, Grant)>, TokenStoreError> {
         Err(error) => return Err(failed("read", path, &error)),
     };
     let mut text = String::new();
-    if file.take(MOST_BYTES).read_to_string(&mut text).is_err() {
+    if file.take(MAX_FILE_BYTES).read_to_string(&mut text).is_err() {
         return Ok(None);
     }
     Ok(parse(&text))
 }
 
-/// The text of a file.
+/// Parses a file.
 pub(crate) fn parse(text: &str) -> Option<(u64, Grant)> {
     let value: Value = serde_json::from_str(text).unwrap_or_default();
     let (Some(1), Some(saved)) = (value["version"].as_u64(), value["saved"].as_u64()) else { return None };
     Grant::from_json(&value["grant"]).map(|it| (saved, it))
 }
 
-/// What is written.
+/// The text of a file.
 pub(crate) fn text(saved: u64, grant: &Grant) -> String {
     json!({"version": 1, "saved": saved, "grant": grant.to_json()}).to_string()
 }
@@ -185,9 +184,9 @@ mod tests {
     }
 
     #[test]
-    fn grants_are_kept_by_resource_and_issuer() {
-        let place = tempfile::tempdir().unwrap();
-        let store = FileTokenStore::new(place.path().join("logins"));
+    fn grants_are_stored_by_resource_and_issuer() {
+        let target = tempfile::tempdir().unwrap();
+        let store = FileTokenStore::new(target.path().join("logins"));
         let (a, b) = ("https://a.example/mcp", "https://b.example/mcp");
         let url = |it: &str| Url::parse(it).unwrap();
         assert_eq!(store.latest(&url(a)), Ok(None));
@@ -205,9 +204,9 @@ mod tests {
     }
 
     #[test]
-    fn one_at_a_time_has_the_turn_at_a_resource() {
-        let place = tempfile::tempdir().unwrap();
-        let [one, other] = [(); 2].map(|()| FileTokenStore::new(place.path().join("logins")));
+    fn one_process_at_a_time_holds_the_lock_of_a_resource() {
+        let target = tempfile::tempdir().unwrap();
+        let [one, other] = [(); 2].map(|()| FileTokenStore::new(target.path().join("logins")));
         let (a, b) =
             (Url::parse("https://a.example/mcp").unwrap(), Url::parse("https://b.example/mcp").unwrap());
         let turn = one.lock_refresh(&a).unwrap();
@@ -224,11 +223,11 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn nobody_else_can_read_them_and_no_name_tells() {
+    fn files_are_private_and_names_reveal_nothing() {
         use std::os::unix::fs::PermissionsExt;
 
-        let place = tempfile::tempdir().unwrap();
-        let folder = place.path().join("logins");
+        let target = tempfile::tempdir().unwrap();
+        let folder = target.path().join("logins");
         let store = FileTokenStore::new(&folder);
         store.save(&grant("https://a.example/mcp?key=secret", "one", "t1")).unwrap();
         let files: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path()).collect();
@@ -239,9 +238,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_grant_is_not_there() {
-        let place = tempfile::tempdir().unwrap();
-        let store = FileTokenStore::new(place.path());
+    fn invalid_files_count_as_absent() {
+        let target = tempfile::tempdir().unwrap();
+        let store = FileTokenStore::new(target.path());
         let url = Url::parse("https://a.example/mcp").unwrap();
         for text in [
             "",

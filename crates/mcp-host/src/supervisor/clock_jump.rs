@@ -1,47 +1,47 @@
-//! Notices that this machine has slept: only the wall's clock goes on meanwhile.
+//! Detects that the machine was suspended: only the wall clock advances meanwhile.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-use crate::supervisor::machine::slept;
+use crate::supervisor::machine::sleep_duration;
 
-/// How often the clocks are looked at when nothing else happens.
-const HEARTBEAT: Duration = Duration::from_secs(10);
+/// The maximum time between two checks.
+const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Where moments that people read come from, and sleeps of the machine are seen: usually [`SystemTime::now`].
+/// The source of timestamps for users, and of the detection of suspends: usually [`SystemTime::now`].
 pub type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
-/// Both clocks as they were last looked at.
-pub(crate) struct Clocks {
+/// Both clocks at the last check.
+pub(crate) struct ClockMonitor {
     wall: WallClock,
     last: (Instant, SystemTime),
 }
 
-impl Clocks {
-    /// Looks for the first time.
-    pub(crate) fn new(wall: WallClock) -> Clocks {
+impl ClockMonitor {
+    /// Starts with the current time.
+    pub(crate) fn new(wall: WallClock) -> ClockMonitor {
         let last = (Instant::now(), wall());
-        Clocks { wall, last }
+        ClockMonitor { wall, last }
     }
 
-    /// The wall's clock.
+    /// The wall clock.
     pub(crate) fn wall(&self) -> SystemTime {
         (self.wall)()
     }
 
-    /// When to look again at the latest.
-    pub(crate) fn next(&self) -> Instant {
-        self.last.0 + HEARTBEAT
+    /// The time of the next check.
+    pub(crate) fn next_check(&self) -> Instant {
+        self.last.0 + CHECK_INTERVAL
     }
 
-    /// Looks again: how long has the machine slept since?
-    pub(crate) fn look(&mut self) -> Option<Duration> {
+    /// Checks both clocks; returns how long the machine was suspended.
+    pub(crate) fn check(&mut self) -> Option<Duration> {
         let (instant, wall) = self.last;
         self.last = (Instant::now(), self.wall());
-        // A wall's clock that was put back is no sleep.
+        // A wall clock that was set back is not a suspend.
         let passed = self.last.1.duration_since(wall).unwrap_or_default();
-        slept(passed, self.last.0 - instant)
+        sleep_duration(passed, self.last.0 - instant)
     }
 }

@@ -1,243 +1,234 @@
-//! The one task that owns what is wanted and what runs.
+//! The committer: the task that owns the desired state and all running instances.
 //!
-//! It decides nothing: the machine does. This shell feeds it events in batches, publishes one snapshot for each batch,
-//! and only then carries out its actions. All tasks of a host are in its one `JoinSet`, so nothing outlives it.
+//! Decisions are made by the state machine. The committer feeds it events in batches, publishes one snapshot per
+//! batch, and then executes the actions. All tasks of a host are in its `JoinSet`, so none outlives it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 use mcp_model::{ErrorKind, ServerId};
-use mcp_registry::{Problem, ViewFilter};
+use mcp_registry::ViewFilter;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
 use crate::config::approval::Approval;
-use crate::config::desired::DesiredServers;
-use crate::event::{HostEvent, HostEventKind};
-use crate::failure::HostError;
-use crate::metrics::{Leased, Reload};
-use crate::notifications::subscriptions::Post;
-use crate::supervisor::clock_jump::Clocks;
-use crate::supervisor::connector::{Connector, Wish};
+use crate::config::desired::{ConfigUpdate, DesiredServers};
+use crate::error::HostError;
+use crate::notifications::subscriptions::InstanceKey;
+use crate::state::dialog_id::DialogId;
+use crate::state::event::{HostEvent, HostEventKind};
+use crate::supervisor::clock_jump::ClockMonitor;
+use crate::supervisor::connector::{Connector, ListSource};
 use crate::supervisor::dialog::DialogEnd;
-use crate::supervisor::dialog::DialogId;
-use crate::supervisor::follow::follow;
+use crate::supervisor::event_batcher::EventBatcher;
 use crate::supervisor::instance::Instance;
+use crate::supervisor::instance_watch::watch;
 use crate::supervisor::machine::{
-    Action, Answer, Event, Machine, News, Settings, Ticket, Waiter, Wanting, later,
+    LeaseReply, LeaseRequest, Machine, MachineAction, MachineEvent, MachineNews, MachineSettings,
+    StartTicket, WaiterId, saturating_after,
 };
-use crate::supervisor::pending::Pending;
-use crate::supervisor::publishers::Outlets;
+use crate::supervisor::publishers::Publishers;
+use crate::telemetry::metrics::{LeaseGauge, ReloadOutcome};
 
-/// What a running server is to the machine.
-pub(crate) type Shared = Arc<Instance>;
+/// The instance type of the state machine.
+pub(crate) type InstanceRef = Arc<Instance>;
 
-/// Something the host asks of its committer.
+/// A command from the host to the committer.
 pub(crate) enum Command {
-    /// Run these servers; answers when that is published.
+    /// Runs these servers; replies when published.
     Apply(Box<DesiredServers>, oneshot::Sender<()>),
-    /// Run these servers if they are given, and know what is wrong with where they come from; answers when both is
-    /// published.
-    Adopt {
-        /// What to run; as before where `None`.
-        wanted: Option<Box<DesiredServers>>,
-        /// What is approved of servers; as before where `None`.
-        approval: Option<Approval>,
-        /// Everything that is wrong with the files.
-        problems: Vec<Problem>,
-        /// What became of what the files said anew, if they did.
-        outcome: Option<Reload>,
-        /// The answer.
-        answer: oneshot::Sender<()>,
-    },
-    /// A call found something out that does not wait for an answer.
-    Found(Event<Shared>),
-    /// A dialog is stopped, or may go on; answers when that is published.
-    Dialog(Event<Shared>, oneshot::Sender<()>),
-    /// These views of the catalog are in use; answers when that is published.
+    /// An event without a reply.
+    Found(MachineEvent<InstanceRef>),
+    /// An event about a dialog; replies when published.
+    Dialog(MachineEvent<InstanceRef>, oneshot::Sender<()>),
+    /// Sets the views in use; replies when published.
     Views(Vec<ViewFilter>, oneshot::Sender<()>),
-    /// This is approved of servers; answers when that is published.
+    /// Sets the approved definitions; replies when published.
     Approve(Option<Approval>, oneshot::Sender<()>),
-    /// A call of a dialog needs an instance.
-    Lease(Wanting, u64, oneshot::Sender<Answer<Shared>>),
-    /// A dialog gives an instance back; answers when it is closed.
-    Release(DialogId, ServerId, oneshot::Sender<Answer<Shared>>),
-    /// Start this server anew; answers when that is published.
+    /// Requests a leased instance.
+    Lease(LeaseRequest, u64, oneshot::Sender<LeaseReply<InstanceRef>>),
+    /// Releases a lease; replies when its instance is closed.
+    Release(DialogId, ServerId, oneshot::Sender<LeaseReply<InstanceRef>>),
+    /// Restarts a server; replies when published.
     Restart(ServerId, oneshot::Sender<()>),
-    /// Let this server run no more; answers when that is published.
+    /// Disables a server; replies when published.
     Disable(ServerId, oneshot::Sender<()>),
-    /// End everything, then yourself.
+    /// Shuts down.
     Shutdown,
 }
 
-/// The task's state.
+/// The state of the task.
 pub(crate) struct Committer {
-    machine: Machine<Shared>,
+    machine: Machine<InstanceRef>,
     connector: Arc<Connector>,
-    outlets: Outlets,
-    clocks: Clocks,
+    publishers: Publishers,
+    clocks: ClockMonitor,
     grace: Duration,
-    tasks: JoinSet<Option<Event<Shared>>>,
-    jobs: HashMap<Id, (Job, AbortHandle)>,
-    /// Who waits for an answer about a lease.
-    waiters: HashMap<Waiter, oneshot::Sender<Answer<Shared>>>,
-    last_waiter: Waiter,
-    /// How many leases there are, as was last told.
-    held: Leased,
-    /// Everything that was started and is still known to somebody.
+    tasks: JoinSet<Option<MachineEvent<InstanceRef>>>,
+    tasks_by_id: HashMap<Id, (TaskKind, AbortHandle)>,
+    /// The pending replies about leases.
+    waiters: HashMap<WaiterId, oneshot::Sender<LeaseReply<InstanceRef>>>,
+    last_waiter: WaiterId,
+    /// The published number of leases.
+    held: LeaseGauge,
+    /// All started instances that still exist.
     instances: Vec<Weak<Instance>>,
-    /// When everything that runs is over, once that is known.
+    /// The deadline of the shutdown, once it is known.
     end: watch::Sender<Option<Instant>>,
 }
 
-/// What comes to a committer from outside.
-pub(crate) struct Inputs {
+/// The input channels.
+pub(crate) struct CommitterInputs {
     pub(crate) commands: mpsc::Receiver<Command>,
     pub(crate) over: mpsc::UnboundedReceiver<DialogEnd>,
+    pub(crate) config_updates: mpsc::Receiver<ConfigUpdate>,
 }
 
-/// One round of work.
+/// The events and replies of one round.
 #[derive(Default)]
 struct Batch {
-    events: Vec<Event<Shared>>,
+    events: Vec<MachineEvent<InstanceRef>>,
     answers: Vec<oneshot::Sender<()>>,
 }
 
-/// What a task is for.
-enum Job {
-    Start(Ticket),
-    Follow(Ticket),
-    Probe(Ticket),
+/// The purpose of a task.
+enum TaskKind {
+    Start(StartTicket),
+    Follow(StartTicket),
+    Probe(StartTicket),
     Settle,
-    Retire(Option<Waiter>),
+    Retire(Option<WaiterId>),
 }
 
 impl Committer {
     pub(crate) fn new(
-        settings: Settings,
+        settings: MachineSettings,
         connector: Arc<Connector>,
-        outlets: Outlets,
-        clocks: Clocks,
+        publishers: Publishers,
+        clocks: ClockMonitor,
         grace: Duration,
     ) -> Committer {
         let machine = Machine::new(settings);
         Committer {
             machine,
             connector,
-            outlets,
+            publishers,
             clocks,
             grace,
             tasks: JoinSet::new(),
-            jobs: HashMap::new(),
+            tasks_by_id: HashMap::new(),
             waiters: HashMap::new(),
             last_waiter: 0,
-            held: Leased::default(),
+            held: LeaseGauge::default(),
             instances: Vec::new(),
             end: watch::Sender::new(None),
         }
     }
 
-    /// Works until it is told to shut down and everything has ended, or the host is gone.
-    pub(crate) async fn run(mut self, inputs: Inputs) {
-        let Inputs { mut commands, mut over } = inputs;
+    /// Runs until a shutdown is complete or the host is dropped.
+    pub(crate) async fn run(mut self, inputs: CommitterInputs) {
+        let CommitterInputs { mut commands, mut over, mut config_updates } = inputs;
         self.reap().await;
-        let (mut closing, mut pending) = (false, Pending::new());
+        let (mut closing, mut batcher) = (false, EventBatcher::new());
         let subscriptions = Arc::clone(&self.connector.subscriptions);
         loop {
             let mut batch = Batch::default();
             let mut ends = Vec::new();
-            // Where something is due, that is so soon that the clocks can wait.
-            let clocks = self.clocks.next();
+            // A pending batch is due so soon that the clock check can wait.
+            let clocks = self.clocks.next_check();
             let next = self.machine.next_wake().map_or(clocks, |it| it.min(clocks));
-            let wake = pending.due().unwrap_or(next);
+            let wake = batcher.due().unwrap_or(next);
             tokio::select! {
                 command = commands.recv() => match command {
-                    Some(command) => self.take(command, &mut batch),
-                    // The host was dropped: whatever runs is dropped with this task.
+                    Some(command) => self.accept_command(command, &mut batch),
+                    // The host was dropped: this task drops everything.
                     None => return,
                 },
+                Some(update) = config_updates.recv() => self.accept_update(update, &mut batch),
                 Some(dialog) = over.recv() => ends.push(dialog),
-                posts = subscriptions.left() => self.leave(&posts),
-                Some(joined) = self.tasks.join_next_with_id() => batch.events.extend(self.joined(joined)),
+                keys = subscriptions.take_removed() => self.sync_subscriptions(&keys),
+                Some(joined) = self.tasks.join_next_with_id() => batch.events.extend(self.task_finished(joined)),
                 () = tokio::time::sleep_until(wake) => {}
             }
-            // Whatever has happened meanwhile belongs to the same publication. The ends of dialogs that found no room
-            // among the commands are looked at first, and come after what was queued before them.
+            // Everything that has arrived is published together. Dialog ends from the overflow channel are received
+            // first and handled after the commands queued before them.
             while let Ok(dialog) = over.try_recv() {
                 ends.push(dialog);
             }
             while let Ok(command) = commands.try_recv() {
-                self.take(command, &mut batch);
+                self.accept_command(command, &mut batch);
             }
-            batch.events.extend(ends.into_iter().map(Event::DialogOver));
+            batch.events.extend(ends.into_iter().map(MachineEvent::DialogEnded));
             while let Some(joined) = self.tasks.try_join_next_with_id() {
-                batch.events.extend(self.joined(joined));
+                batch.events.extend(self.task_finished(joined));
             }
             let Batch { events, answers } = batch;
-            pending.extend(events);
+            batcher.extend(events);
             let now = Instant::now();
-            let is_starting = self.jobs.values().any(|it| matches!(it.0, Job::Start(_)));
-            if is_starting && pending.waits(|it| self.machine.lessee(it).is_some(), now) {
+            let is_starting = self.tasks_by_id.values().any(|it| matches!(it.0, TaskKind::Start(_)));
+            if is_starting && batcher.should_wait(|it| self.machine.lessee(it).is_some(), now) {
                 continue;
             }
-            let mut events = pending.take(now);
-            events.extend(self.clocks.look().map(Event::Woke).into_iter().chain([Event::Tick]));
+            let mut events = batcher.take(now);
+            events.extend(
+                self.clocks.check().map(MachineEvent::ClockJumped).into_iter().chain([MachineEvent::Tick]),
+            );
             let mut started_now = Vec::new();
             for event in &events {
-                if let Event::Ready(_, started) = event {
+                if let MachineEvent::Ready(_, started) = event {
                     self.instances.retain(|it| it.strong_count() > 0);
                     self.instances.push(Arc::downgrade(&started.instance));
                     started_now.push(Arc::clone(&started.instance));
                 }
-                if let Event::Config(wanted) = event {
-                    self.outlets.wanted(wanted);
+                if let MachineEvent::Configure(wanted) = event {
+                    self.publishers.set_desired(wanted);
                 }
-                closing |= matches!(event, Event::Close);
+                closing |= matches!(event, MachineEvent::Close);
             }
             let actions: Vec<_> = events.into_iter().flat_map(|it| self.machine.handle(it, now)).collect();
             self.publish();
             for action in actions {
-                self.carry_out(action);
+                self.execute(action);
             }
             for instance in started_now {
-                self.settle(instance);
+                self.apply_settings(instance);
             }
             for answer in answers {
-                // Whoever asked may have stopped waiting.
+                // The receiver may have stopped waiting.
                 let _ = answer.send(());
             }
             if closing {
-                self.outlets.end_asked();
-                return self.wind_up().await;
+                self.publishers.expect_shutdown();
+                return self.shut_down().await;
             }
         }
     }
 
-    /// Has an instance that was started do what is wanted of it beside calls.
-    fn settle(&mut self, instance: Shared) {
+    /// Sends log levels and subscriptions to a new instance.
+    fn apply_settings(&mut self, instance: InstanceRef) {
         let connector = Arc::clone(&self.connector);
-        self.spawn(Job::Settle, async move {
-            connector.settle(&instance).await;
+        self.spawn(TaskKind::Settle, async move {
+            connector.apply_settings(&instance).await;
             None
         });
     }
 
-    /// Has those that run at these posts tell no more of what nobody wants any more.
-    fn leave(&mut self, posts: &HashSet<Post>) {
+    /// Removes ended subscriptions from the instances with these keys.
+    fn sync_subscriptions(&mut self, keys: &HashSet<InstanceKey>) {
         let running = self.instances.iter().filter_map(Weak::upgrade);
-        let meant: Vec<Shared> = running.filter(|it| posts.contains(&it.post())).collect();
+        let meant: Vec<InstanceRef> = running.filter(|it| keys.contains(&it.key())).collect();
         for instance in meant.into_iter().filter(|it| !it.is_over()) {
             let connector = Arc::clone(&self.connector);
-            self.spawn(Job::Settle, async move {
-                instance.follow_subscriptions(&connector.subscriptions).await;
+            self.spawn(TaskKind::Settle, async move {
+                instance.sync_subscriptions(&connector.subscriptions).await;
                 None
             });
         }
     }
 
-    /// Ends what hosts that died have left behind.
+    /// Ends processes that killed hosts left behind.
     async fn reap(&self) {
         let Some(receipts) = self.connector.receipts.clone() else { return };
         match tokio::task::spawn_blocking(move || receipts.reap()).await {
@@ -261,16 +252,16 @@ impl Committer {
             self.publish_snapshot(at);
         }
         if let Some(table) = self.machine.lease_table() {
-            self.held.are(table.held.len());
-            self.outlets.lease(table);
+            self.held.set(table.held.len());
+            self.publishers.publish_leases(table);
         }
-        // Told after it is published, so that who hears of it finds it.
-        for News { server, what } in self.machine.take_news() {
+        // Sent after publication, so that a receiver finds the new state.
+        for MachineNews { server, what } in self.machine.take_news() {
             tracing::debug!(server, ?what, "it happened");
             if matches!(what, HostEventKind::Starting { failures } if failures > 0) {
-                self.connector.meter.restarted(&server);
+                self.connector.metrics.record_restart(&server);
             }
-            self.outlets.tell(HostEvent { at, server, kind: what });
+            self.publishers.send_event(HostEvent { at, server, kind: what });
         }
     }
 
@@ -282,68 +273,68 @@ impl Committer {
             tools = published.catalog.tools().len(),
             "published"
         );
-        self.connector.meter.published(published.generation);
-        self.outlets.publish(snapshot);
+        self.connector.metrics.set_generation(published.generation);
+        self.publishers.publish(snapshot);
     }
 
-    fn carry_out(&mut self, action: Action<Shared>) {
+    fn execute(&mut self, action: MachineAction<InstanceRef>) {
         match action {
-            Action::Start(ticket, server) => {
+            MachineAction::Start(ticket, server) => {
                 let connector = Arc::clone(&self.connector);
-                let job = Job::Start(ticket.clone());
-                self.spawn(job, async move {
-                    Some(match connector.connect(&server, Wish::Read, None).await {
-                        Ok(started) => Event::Ready(ticket, started),
-                        Err(failure) => Event::Failed(ticket, failure),
+                let kind = TaskKind::Start(ticket.clone());
+                self.spawn(kind, async move {
+                    Some(match connector.connect(&server, ListSource::Read, None).await {
+                        Ok(started) => MachineEvent::Ready(ticket, started),
+                        Err(failure) => MachineEvent::StartFailed(ticket, failure),
                     })
                 });
             }
-            Action::Open(ticket, server, lists) => {
+            MachineAction::StartLeased(ticket, server, lists) => {
                 let connector = Arc::clone(&self.connector);
-                let job = Job::Start(ticket.clone());
+                let kind = TaskKind::Start(ticket.clone());
                 let dialog = self.machine.lessee(&ticket);
-                self.spawn(job, async move {
-                    Some(match connector.connect(&server, Wish::Known(lists), dialog).await {
-                        Ok(started) => Event::Ready(ticket, started),
-                        Err(failure) => Event::Failed(ticket, failure),
+                self.spawn(kind, async move {
+                    Some(match connector.connect(&server, ListSource::Known(lists), dialog).await {
+                        Ok(started) => MachineEvent::Ready(ticket, started),
+                        Err(failure) => MachineEvent::StartFailed(ticket, failure),
                     })
                 });
             }
-            Action::Answer(waiter, answer) => self.answer(waiter, answer),
-            Action::Look(ticket, instance) => {
-                let event = Event::Seen(ticket, instance.unused());
+            MachineAction::Reply(waiter, answer) => self.answer(waiter, answer),
+            MachineAction::CheckIdle(ticket, instance) => {
+                let event = MachineEvent::IdleChecked(ticket, instance.idle_since());
                 let actions = self.machine.handle(event, Instant::now());
                 self.publish();
                 for action in actions {
-                    self.carry_out(action);
+                    self.execute(action);
                 }
             }
-            Action::Abort(ticket) => {
-                for (job, handle) in self.jobs.values() {
-                    if matches!(job, Job::Start(it) if *it == ticket) {
+            MachineAction::Abort(ticket) => {
+                for (kind, handle) in self.tasks_by_id.values() {
+                    if matches!(kind, TaskKind::Start(it) if *it == ticket) {
                         handle.abort();
                     }
                 }
             }
-            Action::Follow { ticket, instance, listed } => {
-                let job = Job::Follow(ticket.clone());
-                let meter = Arc::clone(&self.connector.meter);
-                self.spawn(job, async move { Some(follow(ticket, &instance, listed, &meter).await) });
+            MachineAction::Watch { ticket, instance, listed } => {
+                let kind = TaskKind::Follow(ticket.clone());
+                let metrics = Arc::clone(&self.connector.metrics);
+                self.spawn(kind, async move { Some(watch(ticket, &instance, listed, &metrics).await) });
             }
-            Action::Limit(instance, server) => instance.limit(server),
-            Action::Probe { ticket, instance, within } => {
-                self.spawn(Job::Probe(ticket.clone()), async move {
-                    Some(match instance.probe(within).await {
-                        Ok(()) => Event::Alive(ticket),
-                        Err(failure) => Event::Died(ticket, failure),
+            MachineAction::SetLimits(instance, server) => instance.set_limits(server),
+            MachineAction::Probe { ticket, instance, within } => {
+                self.spawn(TaskKind::Probe(ticket.clone()), async move {
+                    Some(match instance.ping(within).await {
+                        Ok(()) => MachineEvent::ProbeSucceeded(ticket),
+                        Err(failure) => MachineEvent::Disconnected(ticket, failure),
                     })
                 });
             }
-            Action::Retire { instance, drain, waiter } => {
-                // At once, not when the task comes to run: a call that still holds the old snapshot is refused.
-                instance.shut(drain);
+            MachineAction::Retire { instance, drain, waiter } => {
+                // Immediately, not when the task first runs: a call with the old routing table must be refused.
+                instance.close_gate(drain);
                 let (grace, end) = (self.grace, self.end.subscribe());
-                self.spawn(Job::Retire(waiter), async move {
+                self.spawn(TaskKind::Retire(waiter), async move {
                     instance.drain_and_close(drain, grace, end).await;
                     None
                 });
@@ -351,54 +342,52 @@ impl Committer {
         }
     }
 
-    fn spawn(&mut self, job: Job, task: impl Future<Output = Option<Event<Shared>>> + Send + 'static) {
-        // Boxed, for it is large, and what is spawned is copied eight times on its way.
+    fn spawn(
+        &mut self,
+        kind: TaskKind,
+        task: impl Future<Output = Option<MachineEvent<InstanceRef>>> + Send + 'static,
+    ) {
+        // Boxed, because a spawned future is moved several times.
         let handle = self.tasks.spawn(Box::pin(task));
-        self.jobs.insert(handle.id(), (job, handle));
+        self.tasks_by_id.insert(handle.id(), (kind, handle));
     }
 
-    fn joined(&mut self, joined: Result<(Id, Option<Event<Shared>>), JoinError>) -> Option<Event<Shared>> {
+    fn task_finished(
+        &mut self,
+        joined: Result<(Id, Option<MachineEvent<InstanceRef>>), JoinError>,
+    ) -> Option<MachineEvent<InstanceRef>> {
         let error = match joined {
             Ok((id, event)) => {
-                if let Some((Job::Retire(Some(waiter)), _)) = self.jobs.remove(&id) {
-                    self.answer(waiter, Answer::Released);
+                if let Some((TaskKind::Retire(Some(waiter)), _)) = self.tasks_by_id.remove(&id) {
+                    self.answer(waiter, LeaseReply::Released);
                 }
                 return event;
             }
             Err(error) => error,
         };
-        let (job, _) = self.jobs.remove(&error.id())?;
+        let (kind, _) = self.tasks_by_id.remove(&error.id())?;
         if error.is_cancelled() {
             return None;
         }
         tracing::error!(%error, "a task of the host failed");
-        let failure = |ticket: &Ticket| {
+        let failure = |ticket: &StartTicket| {
             let message = format!("server '{}': a defect of this host ended its task", ticket.server);
             HostError::new(ErrorKind::Connection, message)
         };
-        match job {
-            Job::Start(ticket) => Some(Event::Failed(ticket.clone(), failure(&ticket))),
-            Job::Follow(ticket) => Some(Event::Died(ticket.clone(), failure(&ticket))),
-            Job::Probe(ticket) => Some(Event::Alive(ticket)),
-            Job::Settle | Job::Retire(_) => None,
+        match kind {
+            TaskKind::Start(ticket) => Some(MachineEvent::StartFailed(ticket.clone(), failure(&ticket))),
+            TaskKind::Follow(ticket) => Some(MachineEvent::Disconnected(ticket.clone(), failure(&ticket))),
+            TaskKind::Probe(ticket) => Some(MachineEvent::ProbeSucceeded(ticket)),
+            TaskKind::Settle | TaskKind::Retire(_) => None,
         }
     }
 
-    fn take(&mut self, command: Command, batch: &mut Batch) {
+    fn accept_command(&mut self, command: Command, batch: &mut Batch) {
         let Batch { events, answers } = batch;
         match command {
             Command::Apply(wanted, answer) => {
-                self.connector.meter.reloaded(Reload::Taken);
-                events.push(Event::Config(*wanted));
-                answers.push(answer);
-            }
-            Command::Adopt { wanted, approval, problems, outcome, answer } => {
-                if let Some(outcome) = outcome {
-                    self.connector.meter.reloaded(outcome);
-                }
-                events.push(Event::Source(problems));
-                events.extend(approval.map(|it| Event::Approved(Some(it))));
-                events.extend(wanted.map(|it| Event::Config(*it)));
+                self.connector.metrics.record_reload(ReloadOutcome::Taken);
+                events.push(MachineEvent::Configure(*wanted));
                 answers.push(answer);
             }
             Command::Found(event) => events.push(event),
@@ -407,80 +396,93 @@ impl Committer {
                 answers.push(answer);
             }
             Command::Views(views, answer) => {
-                events.push(Event::Views(views));
+                events.push(MachineEvent::SetViews(views));
                 answers.push(answer);
             }
             Command::Approve(approval, answer) => {
-                events.push(Event::Approved(approval));
+                events.push(MachineEvent::SetApproval(approval));
                 answers.push(answer);
             }
-            Command::Lease(wanting, asked, answer) => {
-                events.push(Event::Lease(wanting, asked, self.waits(answer)));
+            Command::Lease(wanting, ends_seen, answer) => {
+                events.push(MachineEvent::Lease(wanting, ends_seen, self.register_waiter(answer)));
             }
             Command::Release(dialog, server, answer) => {
-                events.push(Event::Release(dialog, server, self.waits(answer)));
+                events.push(MachineEvent::Release(dialog, server, self.register_waiter(answer)));
             }
             Command::Restart(server, answer) => {
-                events.push(Event::Restart(server));
+                events.push(MachineEvent::Restart(server));
                 answers.push(answer);
             }
             Command::Disable(server, answer) => {
-                events.push(Event::Disable(server));
+                events.push(MachineEvent::Disable(server));
                 answers.push(answer);
             }
-            Command::Shutdown => events.push(Event::Close),
+            Command::Shutdown => events.push(MachineEvent::Close),
         }
     }
 
-    fn waits(&mut self, answer: oneshot::Sender<Answer<Shared>>) -> Waiter {
+    fn accept_update(&mut self, update: ConfigUpdate, batch: &mut Batch) {
+        let ConfigUpdate { desired, approval, problems, outcome, published } = update;
+        if let Some(outcome) = outcome {
+            self.connector.metrics.record_reload(outcome);
+        }
+        batch.events.push(MachineEvent::SourceProblems(problems));
+        batch.events.extend(approval.map(|it| MachineEvent::SetApproval(Some(it))));
+        batch.events.extend(desired.map(|it| MachineEvent::Configure(*it)));
+        batch.answers.push(published);
+    }
+
+    fn register_waiter(&mut self, answer: oneshot::Sender<LeaseReply<InstanceRef>>) -> WaiterId {
         self.last_waiter += 1;
         self.waiters.insert(self.last_waiter, answer);
         self.last_waiter
     }
 
-    fn answer(&mut self, waiter: Waiter, answer: Answer<Shared>) {
+    fn answer(&mut self, waiter: WaiterId, answer: LeaseReply<InstanceRef>) {
         if let Some(sender) = self.waiters.remove(&waiter) {
-            // Whoever asked may have stopped waiting.
+            // The receiver may have stopped waiting.
             let _ = sender.send(answer);
         }
     }
 
-    /// Waits for what is being closed; everything else is given up.
-    async fn wind_up(mut self) {
-        self.end.send_replace(Some(later(Instant::now(), self.grace)));
-        for (job, handle) in self.jobs.values() {
-            match job {
-                Job::Start(_) | Job::Follow(_) | Job::Probe(_) | Job::Settle => handle.abort(),
-                Job::Retire(_) => {}
+    /// Waits for closing instances; aborts all other tasks.
+    async fn shut_down(mut self) {
+        self.end.send_replace(Some(saturating_after(Instant::now(), self.grace)));
+        for (kind, handle) in self.tasks_by_id.values() {
+            match kind {
+                TaskKind::Start(_) | TaskKind::Follow(_) | TaskKind::Probe(_) | TaskKind::Settle => {
+                    handle.abort()
+                }
+                TaskKind::Retire(_) => {}
             }
         }
         while let Some(joined) = self.tasks.join_next_with_id().await {
-            // A start may have finished in the moment it was given up: what it started is closed as well.
-            let event = self.joined(joined);
+            // A start may have finished before its abort: its instance is closed as well.
+            let event = self.task_finished(joined);
             let now = Instant::now();
             let actions: Vec<_> = event.into_iter().flat_map(|it| self.machine.handle(it, now)).collect();
             for action in actions {
-                self.carry_out(action);
+                self.execute(action);
             }
         }
-        self.connector.wires.ended().await;
+        self.connector.connections.closed().await;
     }
 }
 
 impl Drop for Committer {
-    /// Its host is gone, or has shut down. Whatever still runs ends now, whoever holds it: a dialog, or a turn.
+    /// The host was dropped or has shut down. Remaining instances end now, even if a dialog or a turn holds them.
     fn drop(&mut self) {
-        self.connector.hub.end();
-        self.connector.wires.cut();
-        // A machine that has panicked is not asked again: the outlets have a word for that.
-        if !self.outlets.is_end_asked() && !std::thread::panicking() {
-            self.outlets.end_asked();
-            // What it would have done is done here, all at once.
-            let _ = self.machine.handle(Event::Close, Instant::now());
+        self.connector.notifications.close();
+        self.connector.connections.abort();
+        // After a panic the machine is not used; `Publishers` reports the failure.
+        if !self.publishers.is_shutdown_expected() && !std::thread::panicking() {
+            self.publishers.expect_shutdown();
+            // Performs the effects of a shutdown at once.
+            let _ = self.machine.handle(MachineEvent::Close, Instant::now());
             self.publish();
         }
         for instance in self.instances.drain(..).filter_map(|it| it.upgrade()) {
-            instance.cut();
+            instance.abort();
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Counts the connections of a host, so that its shutdown can say that none is left.
+//! Counts the connections of a host, so that shutdown can wait for all of them.
 //!
-//! A session that is dropped ends its connection, but nobody can wait for that: the wire's task is given up, and what
-//! it holds (a process) goes with it a moment later. So every wire counts itself while it runs.
+//! Dropping a session aborts its transport task, which ends a moment later together with its process. Therefore each
+//! transport counts itself while it runs.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,35 +13,35 @@ use tokio::sync::watch;
 
 use crate::supervisor::gate::Gate;
 
-/// How long a shutdown waits for connections that were given up.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a shutdown waits for aborted connections.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The connections of one host.
 #[derive(Clone, Default)]
-pub(crate) struct Wires(Arc<Place>);
+pub(crate) struct ConnectionCounter(Arc<CounterState>);
 
 #[derive(Default)]
-struct Place {
+struct CounterState {
     gate: Gate,
     cut: watch::Sender<bool>,
 }
 
-impl Wires {
-    /// The same place, with its connections counted.
-    pub(crate) fn counted(&self, dial: Arc<dyn Dial>) -> Arc<dyn Dial> {
-        Arc::new(CountedDial { dial, place: Arc::clone(&self.0) })
+impl ConnectionCounter {
+    /// A dial whose transports are counted.
+    pub(crate) fn wrap(&self, dial: Arc<dyn Dial>) -> Arc<dyn Dial> {
+        Arc::new(CountedDial { dial, state: Arc::clone(&self.0) })
     }
 
-    /// Lets no connection begin any more, and resolves when none is left.
-    pub(crate) async fn ended(&self) {
+    /// Refuses new connections and waits until none is left.
+    pub(crate) async fn closed(&self) {
         self.0.gate.seal();
-        if tokio::time::timeout(PATIENCE, self.0.gate.emptied()).await.is_err() {
+        if tokio::time::timeout(SHUTDOWN_TIMEOUT, self.0.gate.drained()).await.is_err() {
             tracing::error!("a connection does not end");
         }
     }
 
-    /// Gives up all connections, however many hold them, and lets none begin any more.
-    pub(crate) fn cut(&self) {
+    /// Aborts all connections and refuses new ones.
+    pub(crate) fn abort(&self) {
         self.0.gate.seal();
         self.0.cut.send_replace(true);
     }
@@ -49,12 +49,12 @@ impl Wires {
 
 struct CountedDial {
     dial: Arc<dyn Dial>,
-    place: Arc<Place>,
+    state: Arc<CounterState>,
 }
 
 impl Dial for CountedDial {
     fn dial(&self) -> Box<dyn Transport> {
-        Box::new(CountedWire { wire: self.dial.dial(), place: Arc::clone(&self.place) })
+        Box::new(CountedTransport { transport: self.dial.dial(), state: Arc::clone(&self.state) })
     }
 
     fn label(&self) -> String {
@@ -75,12 +75,12 @@ impl Dial for CountedDial {
 
     fn fallback(&self, refusal: &RequestError) -> Option<Arc<dyn Dial>> {
         let dial = self.dial.fallback(refusal)?;
-        Some(Arc::new(CountedDial { dial, place: Arc::clone(&self.place) }))
+        Some(Arc::new(CountedDial { dial, state: Arc::clone(&self.state) }))
     }
 
     fn diagnostic_probe(&self, refusal: &RequestError) -> Option<Arc<dyn Dial>> {
         let dial = self.dial.diagnostic_probe(refusal)?;
-        Some(Arc::new(CountedDial { dial, place: Arc::clone(&self.place) }))
+        Some(Arc::new(CountedDial { dial, state: Arc::clone(&self.state) }))
     }
 
     fn is_authorizing(&self) -> bool {
@@ -88,24 +88,23 @@ impl Dial for CountedDial {
     }
 }
 
-struct CountedWire {
-    wire: Box<dyn Transport>,
-    place: Arc<Place>,
+struct CountedTransport {
+    transport: Box<dyn Transport>,
+    state: Arc<CounterState>,
 }
 
-impl Transport for CountedWire {
+impl Transport for CountedTransport {
     fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Disconnect> + Send + 'a>>
     where
         Self: 'a,
     {
-        let CountedWire { wire, place } = *self;
+        let CountedTransport { transport, state } = *self;
         Box::pin(async move {
-            let mut cut = place.cut.subscribe();
-            let Some(guard) = place.gate.begin() else { return Disconnect::new(DisconnectReason::Stopped) };
-            // When this is dropped, the wire goes before the guard, for it was made after it. What it holds goes with
-            // it, by its contract.
+            let mut cut = state.cut.subscribe();
+            let Some(guard) = state.gate.enter() else { return Disconnect::new(DisconnectReason::Stopped) };
+            // On drop the transport is dropped before the guard, and releases what it holds.
             let ended = tokio::select! {
-                ended = wire.run(link) => ended,
+                ended = transport.run(link) => ended,
                 _ = cut.wait_for(|it| *it) => Disconnect::new(DisconnectReason::Stopped),
             };
             drop(guard);
@@ -121,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that never says anything.
+    /// A server that sends nothing.
     struct Silent;
 
     impl Transport for Silent {
@@ -156,18 +155,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn hd_fr024_a_connection_that_is_given_up_is_waited_for() {
-        let wires = Wires::default();
-        let start = || Session::connect(wires.counted(Arc::new(Silent)), SessionOptions::default());
+    async fn hd_fr024_shutdown_waits_for_aborted_connection() {
+        let connections = ConnectionCounter::default();
+        let start = || Session::connect(connections.wrap(Arc::new(Silent)), SessionOptions::default());
         let connecting = tokio::spawn(start());
         tokio::time::sleep(Duration::from_millis(1)).await;
-        let mut ended = Box::pin(wires.ended());
+        let mut ended = Box::pin(connections.closed());
         assert!(tokio::time::timeout(Duration::from_secs(1), &mut ended).await.is_err());
         connecting.abort();
         let begun = Instant::now();
         ended.await;
         assert_eq!(begun.elapsed(), Duration::ZERO);
-        // None begins any more.
+        // New connections are refused.
         let refused = start().await.map(|_| ()).unwrap_err();
         assert!(matches!(refused, ConnectError::Disconnected(it) if it.reason == DisconnectReason::Stopped));
     }

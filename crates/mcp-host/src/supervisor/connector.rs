@@ -1,4 +1,4 @@
-//! From a resolved server to a running one with its lists, or to a failure in words.
+//! Starts servers: from a resolved server to a running instance with its lists, or an error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,35 +16,35 @@ use tracing::Instrument;
 use tracing::field::Empty;
 
 use crate::config::approval::about as about_server;
-use crate::failure::HostError;
-use crate::failure::excerpt::excerpt;
-use crate::metrics::Meter;
-use crate::notifications::dialog_callers::{Voices, joined};
-use crate::notifications::log_levels::Levels;
-use crate::notifications::stream::{Hub, ServerNotification};
-use crate::notifications::subscriptions::{Post, Subscriptions};
+use crate::error::HostError;
+use crate::error::excerpt::excerpt;
+use crate::notifications::dialog_callers::{DialogCallers, joined};
+use crate::notifications::log_levels::LogLevels;
+use crate::notifications::stream::{NotificationRouter, ServerNotification};
+use crate::notifications::subscriptions::{InstanceKey, Subscriptions};
+use crate::state::dialog_id::DialogId;
 use crate::state::known_eras::KnownEras;
-use crate::state::server_info_cache::Acquaintances;
+use crate::state::server_info_cache::ServerInfoCache;
 use crate::supervisor::clock_jump::WallClock;
-use crate::supervisor::connection_count::Wires;
-use crate::supervisor::dialog::DialogId;
-use crate::supervisor::instance::{Instance, Parts};
-use crate::supervisor::lists::{Fresh, Listed};
-use crate::supervisor::machine::{Started, later, plural};
+use crate::supervisor::connection_count::ConnectionCounter;
+use crate::supervisor::instance::{Instance, InstanceParts};
+use crate::supervisor::lists::{ListSnapshot, ListUpdate};
+use crate::supervisor::machine::{StartedInstance, plural, saturating_after};
+use crate::telemetry::metrics::HostMetrics;
 use crate::telemetry::spans;
 
-/// Gives the wire for a server. The host's own is [`mcp_transport::dialer`]; a host with wires of its own, or a
-/// test, brings another.
+/// Creates the dial of a server. The default is [`mcp_transport::dialer`]; hosts with their own transports, and
+/// tests, pass another.
 pub type Dialer =
     Arc<dyn Fn(&ResolvedServer, &DialOptions) -> Result<Arc<dyn Dial>, ConnectError> + Send + Sync>;
 
-/// The command that stands for this very executable.
-const OWN_COMMAND: &str = "mcp-host";
+/// The command that is replaced by the host's own executable.
+const SELF_COMMAND: &str = "mcp-host";
 
-/// How long a server that is not wanted may take to end.
-const PARTING: Duration = Duration::from_millis(500);
+/// How long a server may take to close after a failed start.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// What every start of a host has in common.
+/// What all starts of a host have in common.
 pub(crate) struct Connector {
     pub(crate) client: ClientInfo,
     pub(crate) receipts: Option<ReceiptDirectory>,
@@ -52,63 +52,62 @@ pub(crate) struct Connector {
     pub(crate) authorities: Authorities,
     pub(crate) own_executable: Option<String>,
     pub(crate) handlers: Handlers,
-    /// What a legacy handshake of a shared instance declares.
+    /// The capabilities declared in a legacy handshake of a shared instance.
     pub(crate) declared: Option<ClientCapabilities>,
     /// The eras to try.
-    pub(crate) spoken: Eras,
-    pub(crate) voices: Arc<Voices>,
-    pub(crate) hub: Arc<Hub>,
-    pub(crate) levels: Arc<Levels>,
+    pub(crate) eras: Eras,
+    pub(crate) callers: Arc<DialogCallers>,
+    pub(crate) notifications: Arc<NotificationRouter>,
+    pub(crate) log_levels: Arc<LogLevels>,
     pub(crate) subscriptions: Arc<Subscriptions>,
-    pub(crate) acquaintances: Arc<Acquaintances>,
+    pub(crate) server_info: Arc<ServerInfoCache>,
     pub(crate) dialer: Dialer,
-    pub(crate) wires: Wires,
-    pub(crate) eras: KnownEras,
+    pub(crate) connections: ConnectionCounter,
+    pub(crate) known_eras: KnownEras,
     pub(crate) wall_clock: WallClock,
-    pub(crate) meter: Arc<Meter>,
-    pub(crate) not_connected: Option<OnConnectFailure>,
+    pub(crate) metrics: Arc<HostMetrics>,
+    pub(crate) on_connect_failure: Option<OnConnectFailure>,
     #[cfg(feature = "oauth")]
     pub(crate) logins: Option<crate::state::logins::Logins>,
 }
 
-/// A connection that did not come about, as it was seen.
+/// A failed connection.
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectFailure<'a> {
     /// The server.
     pub server: &'a ServerId,
-    /// What is published about it, a moment later.
+    /// The error that is published next.
     pub error: &'a HostError,
-    /// What it was made from. A server that was connected and whose tools could not be listed has none, and is not
-    /// told about here.
+    /// The cause. A server that connected but could not list its tools has none, and is not reported here.
     pub cause: &'a ConnectError,
 }
 
-/// Hears of connections that did not come about, before that is published. Must not wait.
+/// Called with each failed connection before it is published. Must not block.
 pub type OnConnectFailure = Arc<dyn Fn(ConnectFailure<'_>) + Send + Sync>;
 
-/// Which lists a start is to bring.
+/// The source of a new instance's lists.
 #[derive(Debug, Clone)]
-pub(crate) enum Wish {
-    /// Those that the server has.
+pub(crate) enum ListSource {
+    /// Read them from the server.
     Read,
-    /// These, which are known.
+    /// Use these.
     Known(Arc<ServerLists>),
 }
 
-/// The wires of mcp-transport.
-pub(crate) fn own_wires() -> Dialer {
+/// The dialer of mcp-transport.
+pub(crate) fn default_dialer() -> Dialer {
     Arc::new(|server, options| dialer(&server.endpoint, options))
 }
 
 impl Connector {
-    /// Starts or reaches the server and reads its lists, all within `limits.startup`. A failure leaves nothing
-    /// behind. Cancel-safe: dropping the future ends what was begun.
+    /// Starts or connects to the server and reads its lists within `limits.startup`. Nothing remains after a failure.
+    /// Dropping the future aborts the start.
     pub(crate) async fn connect(
         &self,
         server: &Arc<ResolvedServer>,
-        wish: Wish,
+        lists: ListSource,
         dialog: Option<DialogId>,
-    ) -> Result<Started<Arc<Instance>>, HostError> {
+    ) -> Result<StartedInstance<Arc<Instance>>, HostError> {
         let id = &server.spec.id;
         let span = tracing::info_span!(
             "connect",
@@ -119,11 +118,11 @@ impl Connector {
             era = Empty
         );
         async {
-            let record = spans::Record::begin();
-            let deadline = later(Instant::now(), server.spec.limits.startup);
-            let outcome = self.connect_within(server, wish, dialog, deadline).await;
+            let record = spans::SpanRecord::begin();
+            let deadline = saturating_after(Instant::now(), server.spec.limits.startup);
+            let outcome = self.connect_within(server, lists, dialog, deadline).await;
             let era = outcome.as_ref().map(|it| it.era);
-            spans::connected(&self.meter, id.as_str(), era, record);
+            spans::connected(&self.metrics, id.as_str(), era, record);
             outcome
         }
         .instrument(span)
@@ -133,18 +132,18 @@ impl Connector {
     async fn connect_within(
         &self,
         server: &Arc<ResolvedServer>,
-        wish: Wish,
+        lists: ListSource,
         dialog: Option<DialogId>,
         deadline: Instant,
-    ) -> Result<Started<Arc<Instance>>, HostError> {
+    ) -> Result<StartedInstance<Arc<Instance>>, HostError> {
         let ResolvedServer { spec, endpoint: _, config } = &**server;
         let label = server.endpoint.label();
-        let refused = |error: &ConnectError| {
-            let failure = connect_failure(spec.id.as_str(), &label, error);
-            if let Some(hears) = &self.not_connected {
-                hears(ConnectFailure { server: &spec.id, error: &failure, cause: error });
+        let connect_error = |cause: &ConnectError| {
+            let error = connect_error_of(spec.id.as_str(), &label, cause);
+            if let Some(notify) = &self.on_connect_failure {
+                notify(ConnectFailure { server: &spec.id, error: &error, cause });
             }
-            failure
+            error
         };
         let dial_options = DialOptions {
             limits: spec.limits.clone(),
@@ -159,110 +158,120 @@ impl Connector {
             extra_secrets: config.iter().cloned().collect(),
             ..DialOptions::default()
         };
-        let dial = (self.dialer)(&self.named(server), &dial_options).map_err(|it| refused(&it))?;
-        let level = self.levels.of(&spec.id);
-        let (handlers, declared) = self.answering(dialog.as_ref());
+        let dial = (self.dialer)(&self.with_own_executable(server), &dial_options)
+            .map_err(|it| connect_error(&it))?;
+        let level = self.log_levels.level(&spec.id);
+        let (handlers, declared) = self.handlers_for(dialog.as_ref());
         let options = SessionOptions {
             client: self.client.clone(),
             limits: spec.limits.clone(),
-            eras: self.spoken,
+            eras: self.eras,
             config: config.clone(),
             handlers,
             client_capabilities: declared,
-            on_notification: Some(self.said(spec.id.clone(), dialog.clone())),
+            on_notification: Some(self.notification_sink(spec.id.clone(), dialog.clone())),
             log_level: level,
-            known_era: self.eras.of(&spec.id, &label),
+            known_era: self.known_eras.get(&spec.id, &label),
             ..SessionOptions::default()
         };
-        let session = Session::connect(self.wires.counted(dial), options).await.map_err(|it| refused(&it))?;
-        let listed = match wish {
-            Wish::Read => self.list(&session, server, deadline).await,
-            Wish::Known(lists) => Ok(Listed { lists, ..Listed::nothing(heard(&session)) }),
+        let session =
+            Session::connect(self.connections.wrap(dial), options).await.map_err(|it| connect_error(&it))?;
+        let listed = match lists {
+            ListSource::Read => self.list(&session, server, deadline).await,
+            ListSource::Known(lists) => {
+                Ok(ListSnapshot { lists, ..ListSnapshot::empty(changes_to_reread(&session)) })
+            }
         };
         match listed {
             Ok(mut listed) => {
                 let era = session.era();
                 listed.about = about_server(&session.server());
-                self.acquaintances.met(&spec.id, session.server());
-                self.eras.learn(&spec.id, &label, era);
+                self.server_info.insert(&spec.id, session.server());
+                self.known_eras.insert(&spec.id, &label, era);
                 let (server, process) = (Arc::clone(server), dial_options.process);
-                let open = self.meter.opened(spec.id.as_str());
-                let made = (self.wall_clock)();
-                let parts = Parts { session, server, process, made, open, level, dialog };
-                Ok(Started { instance: Arc::new(Instance::new(parts)), era, listed })
+                let gauge = self.metrics.connection_opened(spec.id.as_str());
+                let created = (self.wall_clock)();
+                let parts =
+                    InstanceParts { session, server, process, created, gauge, current_level: level, dialog };
+                Ok(StartedInstance { instance: Arc::new(Instance::new(parts)), era, listed })
             }
-            Err(mut failure) => {
-                let ended = session.close(PARTING).await;
-                // What was seen of a server that keeps silent says more than its silence.
-                if failure.kind == ErrorKind::Timeout {
-                    failure.message.push_str(&excerpt(ended.evidence.to_string()));
+            Err(mut error) => {
+                let ended = session.close(CLOSE_TIMEOUT).await;
+                // Evidence explains a silent server better than the timeout.
+                if error.kind == ErrorKind::Timeout {
+                    error.message.push_str(&excerpt(ended.evidence.to_string()));
                 }
-                Err(failure)
+                Err(error)
             }
         }
     }
 
-    /// Who answers what an instance asks on its own, and what it is told of that. What a dialog has leased is its own
-    /// business; what is shared may be asked for by anybody's call.
-    fn answering(&self, dialog: Option<&DialogId>) -> (Handlers, Option<ClientCapabilities>) {
-        match dialog.and_then(|it| self.voices.of(it)) {
+    /// Handlers and capabilities for an instance. A leased instance uses those of its dialog; a shared one may serve
+    /// any caller.
+    fn handlers_for(&self, dialog: Option<&DialogId>) -> (Handlers, Option<ClientCapabilities>) {
+        match dialog.and_then(|it| self.callers.caller(it)) {
             Some(caller) => (joined(&caller.handlers, &self.handlers), caller.capabilities.clone()),
             None => (self.handlers.clone(), self.declared.clone()),
         }
     }
 
-    /// Where it goes what an instance says on its own.
-    fn said(&self, server: ServerId, dialog: Option<DialogId>) -> OnSessionNotification {
-        let hub = Arc::clone(&self.hub);
+    /// Publishes the notifications of an instance.
+    fn notification_sink(&self, server: ServerId, dialog: Option<DialogId>) -> OnSessionNotification {
+        let notifications = Arc::clone(&self.notifications);
         Arc::new(move |SessionNotification { event, caller: owner }| {
-            hub.say(|| ServerNotification { server: server.clone(), dialog: dialog.clone(), owner, event });
+            notifications.publish(|| ServerNotification {
+                server: server.clone(),
+                dialog: dialog.clone(),
+                owner,
+                event,
+            });
         })
     }
 
-    /// Tells an instance that has just been started what has come to be wanted of its server for longer than a call.
-    pub(crate) async fn settle(&self, instance: &Instance) {
-        if let Err(failure) = instance.follow_level(&self.levels).await {
-            tracing::warn!(%failure, "the log level was not set");
+    /// Sends the current log level and subscriptions to a new instance.
+    pub(crate) async fn apply_settings(&self, instance: &Instance) {
+        if let Err(error) = instance.apply_log_level(&self.log_levels).await {
+            tracing::warn!(%error, "the log level was not set");
         }
-        let Post { server, dialog } = instance.post();
-        for uri in instance.follow_subscriptions(&self.subscriptions).await {
-            // Nobody has told what changed while there was no instance.
+        let InstanceKey { server, dialog } = instance.key();
+        for uri in instance.sync_subscriptions(&self.subscriptions).await {
+            // Changes between two instances were not reported.
             let event = mcp_transport::ServerEvent::ResourceUpdated { uri };
             let (server, dialog) = (server.clone(), dialog.clone());
-            self.hub.say(|| ServerNotification { server, dialog, owner: None, event });
+            self.notifications.publish(|| ServerNotification { server, dialog, owner: None, event });
         }
     }
 
-    /// Reads the lists for the first time. A server whose tools cannot be listed cannot be used; prompts and resources
-    /// that cannot be listed are a problem, are tried again later, and cost nobody the tools.
+    /// Reads the lists for the first time. Without its tools a server cannot be used; prompts and resources that
+    /// cannot be listed are a problem and are retried.
     async fn list(
         &self,
         session: &Session,
         server: &ResolvedServer,
         deadline: Instant,
-    ) -> Result<Listed, HostError> {
-        let kinds = kinds(server);
-        // Looked at before the lists are read: what is announced meanwhile is read again.
+    ) -> Result<ListSnapshot, HostError> {
+        let kinds = enabled_lists(server);
+        // Taken before the lists are read: later changes cause another read.
         let seen = *session.list_changes().borrow();
-        // Boxed: all servers start at once, and each start would have the room of three lists from its beginning to its end.
-        let read = |kind| Box::pin(read_within(session, server, kind, deadline, &self.meter));
+        // Boxed, because all servers start at once and each start would hold three lists on its future.
+        let read = |kind| Box::pin(read_within(session, server, kind, deadline, &self.metrics));
         let (tools, prompts, resources) = tokio::join!(
-            maybe(kinds.contains(&ListKind::Tool).then(|| read(ListKind::Tool))),
-            maybe(kinds.contains(&ListKind::Prompt).then(|| read(ListKind::Prompt))),
-            maybe(kinds.contains(&ListKind::Resource).then(|| read(ListKind::Resource))),
+            join_optional(kinds.contains(&ListKind::Tool).then(|| read(ListKind::Tool))),
+            join_optional(kinds.contains(&ListKind::Prompt).then(|| read(ListKind::Prompt))),
+            join_optional(kinds.contains(&ListKind::Resource).then(|| read(ListKind::Resource))),
         );
-        if let Some(Fresh::Failed(ListKind::Tool, failure)) = tools {
-            return Err(failure);
+        if let Some(ListUpdate::Failed(ListKind::Tool, error)) = tools {
+            return Err(error);
         }
         let read = [tools, prompts, resources].into_iter().flatten();
-        Ok(read.fold(Listed::nothing(seen), Listed::with).after(&kinds, Instant::now()))
+        Ok(read.fold(ListSnapshot::empty(seen), ListSnapshot::updated).finish_read(&kinds, Instant::now()))
     }
 
-    /// The server with this executable in place of the name that stands for it.
-    fn named(&self, server: &ResolvedServer) -> ResolvedServer {
+    /// Replaces the command `mcp-host` by the own executable.
+    fn with_own_executable(&self, server: &ResolvedServer) -> ResolvedServer {
         let mut res = server.clone();
         if let (Endpoint::Stdio(endpoint), Some(own)) = (&mut res.endpoint, &self.own_executable)
-            && endpoint.command == OWN_COMMAND
+            && endpoint.command == SELF_COMMAND
         {
             endpoint.command.clone_from(own);
         }
@@ -270,9 +279,9 @@ impl Connector {
     }
 }
 
-/// What a server whose lists are not read now has announced so far. One of the modern era tells its changes only once
-/// it is listened to, a moment after the first call may begin: its lists are read again beside that, to miss none.
-fn heard(session: &Session) -> ListChangeCounts {
+/// The changes that a server with known lists has announced. A modern server reports changes only once its stream is
+/// open, after the first call may start: its lists are read again in the background so that none is missed.
+fn changes_to_reread(session: &Session) -> ListChangeCounts {
     let now = *session.list_changes().borrow();
     let before = |it: u64| it.wrapping_sub(1);
     match session.era() {
@@ -285,15 +294,15 @@ fn heard(session: &Session) -> ListChangeCounts {
     }
 }
 
-async fn maybe<T>(future: Option<impl Future<Output = T>>) -> Option<T> {
+async fn join_optional<T>(future: Option<impl Future<Output = T>>) -> Option<T> {
     match future {
         Some(future) => Some(future.await),
         None => None,
     }
 }
 
-/// Which lists are read of a server (HD-029, HD-030).
-pub(crate) fn kinds(server: &ResolvedServer) -> Vec<ListKind> {
+/// The lists read from a server (HD-029, HD-030).
+pub(crate) fn enabled_lists(server: &ResolvedServer) -> Vec<ListKind> {
     let discovery = server.spec.discovery;
     let all = [
         (ListKind::Tool, discovery.tools),
@@ -303,14 +312,14 @@ pub(crate) fn kinds(server: &ResolvedServer) -> Vec<ListKind> {
     all.into_iter().filter(|(_, wanted)| *wanted).map(|(kind, _)| kind).collect()
 }
 
-/// Reads one list, at the latest until `deadline`.
+/// Reads one list until `deadline`.
 pub(crate) async fn read_within(
     session: &Session,
     server: &ResolvedServer,
     kind: ListKind,
     deadline: Instant,
-    meter: &Meter,
-) -> Fresh {
+    metrics: &HostMetrics,
+) -> ListUpdate {
     let span = tracing::info_span!(
         "list",
         server = %server.spec.id,
@@ -321,27 +330,27 @@ pub(crate) async fn read_within(
         bytes = Empty
     );
     async {
-        let (record, begun) = (spans::Record::begin(), Instant::now());
+        let (record, begun) = (spans::SpanRecord::begin(), Instant::now());
         let fresh = match tokio::time::timeout_at(deadline, read(session, kind)).await {
             Ok(Ok(fresh)) => fresh,
-            Ok(Err(error)) => Fresh::Failed(kind, call_failure(server, &error)),
-            Err(_) => Fresh::Failed(kind, list_timeout(server, kind, begun.elapsed())),
+            Ok(Err(error)) => ListUpdate::Failed(kind, call_error(server, &error)),
+            Err(_) => ListUpdate::Failed(kind, list_timeout(server, kind, begun.elapsed())),
         };
-        spans::listed(meter, server.spec.id.as_str(), &fresh, record);
+        spans::listed(metrics, server.spec.id.as_str(), fresh.size(), record);
         fresh
     }
     .instrument(span)
     .await
 }
 
-async fn read(session: &Session, kind: ListKind) -> Result<Fresh, CallError> {
+async fn read(session: &Session, kind: ListKind) -> Result<ListUpdate, CallError> {
     Ok(match kind {
-        ListKind::Tool => Fresh::Tools(session.list_tools().await?),
-        ListKind::Prompt => Fresh::Prompts(session.list_prompts().await?),
+        ListKind::Tool => ListUpdate::Tools(session.list_tools().await?),
+        ListKind::Prompt => ListUpdate::Prompts(session.list_prompts().await?),
         ListKind::Resource => {
             let (resources, templates) =
                 tokio::join!(session.list_resources(), session.list_resource_templates());
-            // A server that refuses to tell its templates has resources all the same.
+            // A server may have resources but no templates.
             let templates = match templates {
                 Err(CallError::Rpc(error)) => {
                     tracing::debug!(%error, "no resource templates");
@@ -349,24 +358,28 @@ async fn read(session: &Session, kind: ListKind) -> Result<Fresh, CallError> {
                 }
                 other => other?,
             };
-            Fresh::Resources(resources?, templates)
+            ListUpdate::Resources(resources?, templates)
         }
     })
 }
 
-/// Why there is no session, for its user (HD-116, HD-FR021): names the server and its command or URL.
-fn connect_failure(id: &str, label: &str, error: &ConnectError) -> HostError {
+/// The error of a failed connection (HD-116, HD-FR021), with the server's name and command or URL.
+fn connect_error_of(id: &str, label: &str, error: &ConnectError) -> HostError {
     let message = format!("server '{id}' ({label}): {}", excerpt(error.to_string()));
     HostError { kind: error.kind(), message, help: error.help() }
 }
 
-/// Why a request brought nothing, for its user.
-pub(crate) fn call_failure(server: &ResolvedServer, error: &CallError) -> HostError {
-    HostError { help: error.help(), ..about(server, error.kind(), error) }
+/// The error of a failed request.
+pub(crate) fn call_error(server: &ResolvedServer, error: &CallError) -> HostError {
+    HostError { help: error.help(), ..server_error(server, error.kind(), error) }
 }
 
-/// A failure of `server`, named as every message names it. What the server said of it has bounds.
-pub(crate) fn about(server: &ResolvedServer, kind: ErrorKind, what: impl std::fmt::Display) -> HostError {
+/// An error with the server's name and label. Text from the server is shortened.
+pub(crate) fn server_error(
+    server: &ResolvedServer,
+    kind: ErrorKind,
+    what: impl std::fmt::Display,
+) -> HostError {
     let what = excerpt(what.to_string());
     HostError::new(kind, format!("server '{}' ({}): {what}", server.spec.id, server.endpoint.label()))
 }
@@ -376,5 +389,5 @@ fn list_timeout(server: &ResolvedServer, kind: ListKind, after: Duration) -> Hos
     let help =
         format!("raise its start-up limit of {} s if the server is merely slow", startup.as_secs_f64());
     let what = format!("it did not list its {} within {:.1} s", plural(kind), after.as_secs_f64());
-    HostError { help: Some(help), ..about(server, ErrorKind::Timeout, what) }
+    HostError { help: Some(help), ..server_error(server, ErrorKind::Timeout, what) }
 }

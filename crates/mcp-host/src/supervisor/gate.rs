@@ -1,99 +1,98 @@
-//! The gate of an instance: who is inside, who counts on it, and whether anybody may still come in.
+//! The gate of an instance: counts running calls and pins, and refuses new calls.
 //!
-//! All of it is one atomic number, so that no call can slip in between "closed" and "nobody is inside". Retiring a gate
-//! turns away whoever looks for the latest; who has pinned it may still come in, until it is sealed.
+//! The state is one atomic number, so that no call can enter between "closed" and "drained". A retired gate accepts
+//! only pinned calls; a sealed gate accepts none.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Notify;
 
-/// Set once, when only who has pinned the gate may come in any more.
+/// Only pinned calls may enter.
 const RETIRED: u64 = 1 << 63;
 
-/// Set once, when nobody may come in any more.
+/// No call may enter.
 const SEALED: u64 = 1 << 62;
 
-/// One pin. The bits below it count who is inside.
+/// One pin. The bits below count entered calls.
 const PIN: u64 = 1 << 31;
 
 /// Counts calls and pins, and refuses new ones.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     state: AtomicU64,
-    emptied: Notify,
+    drained: Notify,
 }
 
-/// Somebody inside; leaves when dropped.
+/// An entered call; leaves on drop.
 #[derive(Debug)]
-pub(crate) struct Guard<'a>(&'a Gate);
+pub(crate) struct GateGuard<'a>(&'a Gate);
 
 impl Gate {
-    /// Comes in; `None` when the gate is retired.
-    pub(crate) fn begin(&self) -> Option<Guard<'_>> {
-        self.add(1, RETIRED | SEALED).then(|| Guard(self))
+    /// Enters; `None` if the gate is retired.
+    pub(crate) fn enter(&self) -> Option<GateGuard<'_>> {
+        self.add(1, RETIRED | SEALED).then(|| GateGuard(self))
     }
 
-    /// Comes in although the gate may be retired, for somebody who has pinned it; `None` when it is sealed.
-    pub(crate) fn begin_pinned(&self) -> Option<Guard<'_>> {
-        self.add(1, SEALED).then(|| Guard(self))
+    /// Enters for a pinned call, also if the gate is retired; `None` if it is sealed.
+    pub(crate) fn enter_pinned(&self) -> Option<GateGuard<'_>> {
+        self.add(1, SEALED).then(|| GateGuard(self))
     }
 
-    /// Counts on the gate, until [`Gate::unpin`]; false when it is retired.
+    /// Pins the gate until [`Gate::unpin`]; false if it is retired.
     pub(crate) fn pin(&self) -> bool {
         self.add(PIN, RETIRED | SEALED)
     }
 
-    /// Takes one pin back.
+    /// Removes one pin.
     pub(crate) fn unpin(&self) {
-        self.take(PIN);
+        self.subtract(PIN);
     }
 
-    /// Lets in nobody but who has pinned the gate. Those inside stay until they leave.
+    /// Refuses all but pinned calls. Running calls continue.
     pub(crate) fn retire(&self) {
         self.state.fetch_or(RETIRED, Ordering::AcqRel);
-        self.emptied.notify_waiters();
+        self.drained.notify_waiters();
     }
 
-    /// Lets nobody in any more.
+    /// Refuses all calls.
     pub(crate) fn seal(&self) {
         self.state.fetch_or(RETIRED | SEALED, Ordering::AcqRel);
-        self.emptied.notify_waiters();
+        self.drained.notify_waiters();
     }
 
-    /// May anybody come in?
+    /// Whether calls may enter.
     pub(crate) fn is_open(&self) -> bool {
         self.state.load(Ordering::Acquire) & RETIRED == 0
     }
 
-    /// Is anybody inside?
+    /// Whether calls are running.
     pub(crate) fn is_busy(&self) -> bool {
         self.state.load(Ordering::Acquire) & (PIN - 1) != 0
     }
 
-    /// Is anybody inside, or has anybody pinned it?
-    pub(crate) fn is_counted_on(&self) -> bool {
+    /// Whether calls are running or pins exist.
+    pub(crate) fn is_in_use(&self) -> bool {
         self.state.load(Ordering::Acquire) & !(RETIRED | SEALED) != 0
     }
 
-    /// Is nobody let in any more?
+    /// Whether all calls are refused.
     pub(crate) fn is_sealed(&self) -> bool {
         self.state.load(Ordering::Acquire) & SEALED != 0
     }
 
-    /// Resolves when a retired gate has nobody inside and is pinned by nobody, or a sealed one has nobody inside.
-    /// Cancel-safe.
-    pub(crate) async fn emptied(&self) {
+    /// Waits until a retired gate has no calls and pins, or a sealed one has no calls. Cancel-safe.
+    pub(crate) async fn drained(&self) {
         loop {
-            let mut emptied = std::pin::pin!(self.emptied.notified());
-            // Enabled before looking, so that a leave between the look and the wait is not missed.
-            emptied.as_mut().enable();
+            let mut drained = std::pin::pin!(self.drained.notified());
+            // Enabled before the check, so that no change in between is missed.
+            drained.as_mut().enable();
             let state = self.state.load(Ordering::Acquire);
             let inside = state & !(RETIRED | SEALED);
             let counted = if state & SEALED == 0 { inside } else { inside & (PIN - 1) };
             if state & RETIRED != 0 && counted == 0 {
                 return;
             }
-            emptied.await;
+            drained.await;
         }
     }
 
@@ -102,17 +101,17 @@ impl Gate {
         self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, enter).is_ok()
     }
 
-    fn take(&self, what: u64) {
+    fn subtract(&self, what: u64) {
         let before = self.state.fetch_sub(what, Ordering::AcqRel);
         if before & RETIRED != 0 {
-            self.emptied.notify_waiters();
+            self.drained.notify_waiters();
         }
     }
 }
 
-impl Drop for Guard<'_> {
+impl Drop for GateGuard<'_> {
     fn drop(&mut self) {
-        self.0.take(1);
+        self.0.subtract(1);
     }
 }
 
@@ -124,22 +123,22 @@ mod tests {
 
     use super::*;
 
-    /// Takes steps and tells what each brought: `in` and `pinned-in` (comes in, or is refused), `out` (the first inside
-    /// leaves), `pin`, `unpin`, `retire`, `seal`, and `wait` (is everybody out?).
+    /// Steps: `in` and `pinned-in` (enter or refused), `out` (the first leaves), `pin`, `unpin`, `retire`, `seal`,
+    /// `wait` (is it drained?).
     #[track_caller]
     fn check(steps: &str, want: &str) {
         let gate = Gate::default();
         let mut inside = Vec::new();
-        let mut wait = Box::pin(gate.emptied());
+        let mut wait = Box::pin(gate.drained());
         let mut context = Context::from_waker(Waker::noop());
         let mut seen = Vec::new();
         for step in steps.split_whitespace() {
             match step {
-                "in" => match gate.begin() {
+                "in" => match gate.enter() {
                     Some(guard) => inside.push(guard),
                     None => seen.push("refused"),
                 },
-                "pinned-in" => match gate.begin_pinned() {
+                "pinned-in" => match gate.enter_pinned() {
                     Some(guard) => inside.push(guard),
                     None => seen.push("refused"),
                 },
@@ -162,17 +161,17 @@ mod tests {
     use std::future::Future;
 
     #[test]
-    fn dm_104_nobody_comes_in_after_it_is_retired_and_those_inside_are_waited_for() {
+    fn dm_104_retired_gate_refuses_calls_and_waits_for_running_ones() {
         check("in wait retire in wait out wait", "waits refused waits empty");
         check("retire wait in", "empty refused");
         check("in in retire out wait out wait", "waits empty");
-        // An open gate that is empty is not what is waited for.
+        // An open gate never counts as drained.
         check("in out wait in retire out wait", "waits empty");
         check("retire retire wait", "empty");
     }
 
     #[test]
-    fn dm_096_who_has_pinned_it_may_come_in_until_it_is_sealed() {
+    fn dm_096_pinned_calls_enter_until_sealed() {
         check("pin retire wait pinned-in in wait out wait unpin wait", "waits refused waits waits empty");
         check("pin retire seal wait pinned-in pin", "empty refused refused");
         check("pin pinned-in retire seal wait out wait", "waits empty");
@@ -180,11 +179,11 @@ mod tests {
         check("pin unpin retire wait", "empty");
     }
 
-    /// One who calls, one who calls by what he has pinned, and who retires and then seals the gate, each in his own order.
+    /// Two callers, one of them pinned, and a task that retires and seals the gate.
     const HANDS: [&[&str]; 4] =
         [&["in", "out"], &["in", "out"], &["pin", "pinned-in", "out", "unpin"], &["retire", "seal"]];
 
-    /// Wakes by noting it.
+    /// A waker that sets a flag.
     struct Woken(std::sync::atomic::AtomicBool);
 
     impl std::task::Wake for Woken {
@@ -193,21 +192,21 @@ mod tests {
         }
     }
 
-    /// Does the hands' steps in this order. Who waits for the end looks only when he was woken.
+    /// Runs the steps in this order. The waiter polls only after a wake-up.
     fn play(order: &[usize]) {
         let gate = Gate::default();
         let woken = Arc::new(Woken(true.into()));
         let waker = Waker::from(Arc::clone(&woken));
-        let mut wait = Box::pin(gate.emptied());
+        let mut wait = Box::pin(gate.drained());
         let (mut next, mut pinned, mut is_empty) = ([0; HANDS.len()], false, false);
-        let mut inside: [Option<Guard<'_>>; HANDS.len()] = Default::default();
+        let mut inside: [Option<GateGuard<'_>>; HANDS.len()] = Default::default();
         let (mut retired, mut sealed) = (false, false);
         for hand in order {
             let step = HANDS[*hand][next[*hand]];
             next[*hand] += 1;
             match step {
                 "in" => {
-                    inside[*hand] = gate.begin();
+                    inside[*hand] = gate.enter();
                     assert_eq!(inside[*hand].is_some(), !retired, "{order:?}");
                 }
                 "pin" => {
@@ -215,7 +214,7 @@ mod tests {
                     assert_eq!(pinned, !retired, "{order:?}");
                 }
                 "pinned-in" if pinned => {
-                    inside[*hand] = gate.begin_pinned();
+                    inside[*hand] = gate.enter_pinned();
                     assert_eq!(inside[*hand].is_some(), !sealed, "{order:?}");
                 }
                 "out" => inside[*hand] = None,
@@ -237,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn dm_104_the_deadline_in_mid_call_and_every_other_order() {
+    fn dm_104_every_interleaving_drains() {
         let mut orders = vec![Vec::new()];
         for _ in 0..HANDS.iter().map(|it| it.len()).sum() {
             let longer = orders.iter().flat_map(|order: &Vec<usize>| {
@@ -246,20 +245,20 @@ mod tests {
             });
             orders = longer.collect();
         }
-        // 10! orders of all steps, less those in which a hand's own are in disorder.
+        // 10! orders, without those that reorder the steps of one actor.
         assert_eq!(orders.len(), 3_628_800 / (2 * 2 * 24 * 2));
         orders.iter().for_each(|it| play(it));
     }
 
     #[test]
-    fn dm_104_in_a_crowd_nobody_is_inside_once_it_is_empty() {
+    fn dm_104_drained_gate_has_no_calls_under_contention() {
         for _ in 0..50 {
             let gate = Arc::new(Gate::default());
             let inside = Arc::new(AtomicUsize::new(0));
             std::thread::scope(|scope| {
                 for _ in 0..4 {
                     scope.spawn(|| {
-                        while let Some(guard) = gate.begin() {
+                        while let Some(guard) = gate.enter() {
                             inside.fetch_add(1, Ordering::SeqCst);
                             std::thread::yield_now();
                             inside.fetch_sub(1, Ordering::SeqCst);
@@ -269,7 +268,7 @@ mod tests {
                 }
                 gate.retire();
                 let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-                runtime.block_on(gate.emptied());
+                runtime.block_on(gate.drained());
                 assert_eq!(inside.load(Ordering::SeqCst), 0);
             });
         }

@@ -1,4 +1,4 @@
-//! One running connection of a server: its session, and the gate before it.
+//! A running instance: its session and its gate.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,122 +11,133 @@ use mcp_transport::{CallError, CallOptions, ProcessIdCell, Session, SessionState
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::failure::HostError;
-use crate::metrics::Open;
-use crate::notifications::log_levels::Levels;
-use crate::notifications::subscriptions::{Post, Subscriptions};
-use crate::supervisor::connector::call_failure;
-use crate::supervisor::dialog::DialogId;
+use crate::error::HostError;
+use crate::notifications::log_levels::LogLevels;
+use crate::notifications::subscriptions::{InstanceKey, Subscriptions};
+use crate::state::dialog_id::DialogId;
+use crate::supervisor::connector::call_error;
 use crate::supervisor::gate::Gate;
-use crate::supervisor::machine::{Drain, later};
+use crate::supervisor::machine::{DrainMode, saturating_after};
+use crate::telemetry::metrics::ConnectionGauge;
 
-/// However long calls took to drain, a server gets this long to end by itself.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// The minimum time a server gets to close.
+const MIN_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A connection that calls go through.
+/// A connection with its calls.
 pub(crate) struct Instance {
-    /// Who is inside.
+    /// Counts calls and pins.
     pub(crate) gate: Gate,
-    /// The connection.
+    /// The session.
     pub(crate) session: Session,
-    /// What it is an instance of, with the limits it has now.
+    /// The server with its current limits.
     server: RwLock<Arc<ResolvedServer>>,
-    /// When it was made, on both clocks.
-    made: (Instant, SystemTime),
-    /// When a call last began or ended, in milliseconds after that; 0 before the first.
-    used: AtomicU64,
+    /// The creation time, on both clocks.
+    created: (Instant, SystemTime),
+    /// Milliseconds from creation to the start or end of the last call; 0 before the first.
+    last_used_ms: AtomicU64,
     process: ProcessIdCell,
-    /// Counted as long as the connection is open.
-    open: Mutex<Option<Open>>,
-    /// From which level on its log messages were asked for. Held while another one is asked for.
-    level: tokio::sync::Mutex<Option<LogLevel>>,
-    /// The dialog that it is leased by.
+    /// Counts the open connection.
+    gauge: Mutex<Option<ConnectionGauge>>,
+    /// The log level last sent. The lock is held while another is sent.
+    current_level: tokio::sync::Mutex<Option<LogLevel>>,
+    /// The dialog that leases it.
     dialog: Option<DialogId>,
-    /// The resources that it was asked to tell of, likewise held.
+    /// The subscribed resources. The lock is held while they change.
     subscribed: tokio::sync::Mutex<BTreeSet<String>>,
 }
 
-/// What a connection is made of.
-pub(crate) struct Parts {
+/// The parts of an instance.
+pub(crate) struct InstanceParts {
     pub(crate) session: Session,
     pub(crate) server: Arc<ResolvedServer>,
     pub(crate) process: ProcessIdCell,
-    pub(crate) made: SystemTime,
-    pub(crate) open: Open,
-    pub(crate) level: Option<LogLevel>,
+    pub(crate) created: SystemTime,
+    pub(crate) gauge: ConnectionGauge,
+    pub(crate) current_level: Option<LogLevel>,
     pub(crate) dialog: Option<DialogId>,
 }
 
 impl Instance {
-    /// A connection that nobody uses yet.
-    pub(crate) fn new(parts: Parts) -> Instance {
-        let Parts { session, server, process, made, open, level, dialog } = parts;
-        let made = (Instant::now(), made);
-        let (gate, used) = (Gate::default(), AtomicU64::new(0));
-        let open = Mutex::new(Some(open));
-        let level = tokio::sync::Mutex::new(level);
+    /// Creates an instance without calls.
+    pub(crate) fn new(parts: InstanceParts) -> Instance {
+        let InstanceParts { session, server, process, created, gauge, current_level, dialog } = parts;
+        let created = (Instant::now(), created);
+        let (gate, last_used_ms) = (Gate::default(), AtomicU64::new(0));
+        let gauge = Mutex::new(Some(gauge));
+        let current_level = tokio::sync::Mutex::new(current_level);
         let (server, subscribed) = (RwLock::new(server), tokio::sync::Mutex::default());
-        Instance { gate, session, server, made, used, process, open, level, dialog, subscribed }
+        Instance {
+            gate,
+            session,
+            server,
+            created,
+            last_used_ms,
+            process,
+            gauge,
+            current_level,
+            dialog,
+            subscribed,
+        }
     }
 
-    /// A call begins or ends at `now`.
+    /// Records the start or end of a call.
     pub(crate) fn touch(&self, now: Instant) {
-        let after = now.saturating_duration_since(self.made.0).as_millis().max(1);
-        self.used.fetch_max(u64::try_from(after).unwrap_or(u64::MAX), Ordering::Relaxed);
+        let after = now.saturating_duration_since(self.created.0).as_millis().max(1);
+        self.last_used_ms.fetch_max(u64::try_from(after).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Since when nobody uses it; `None` while somebody does, or a turn counts on it.
-    pub(crate) fn unused(&self) -> Option<Instant> {
-        (!self.gate.is_counted_on()).then(|| self.made.0 + self.last_call().unwrap_or_default())
+    /// The idle time's start; `None` while calls run or pins exist.
+    pub(crate) fn idle_since(&self) -> Option<Instant> {
+        (!self.gate.is_in_use()).then(|| self.created.0 + self.last_used().unwrap_or_default())
     }
 
-    /// When a call last began or ended, counted from when it was made.
-    pub(crate) fn last_call(&self) -> Option<Duration> {
-        Some(self.used.load(Ordering::Relaxed)).filter(|it| *it != 0).map(Duration::from_millis)
+    /// The time from creation to the last call.
+    pub(crate) fn last_used(&self) -> Option<Duration> {
+        Some(self.last_used_ms.load(Ordering::Relaxed)).filter(|it| *it != 0).map(Duration::from_millis)
     }
 
-    /// When it was made.
+    /// The creation time.
     pub(crate) fn started(&self) -> SystemTime {
-        self.made.1
+        self.created.1
     }
 
-    /// Its process.
+    /// The process id.
     pub(crate) fn pid(&self) -> Option<u32> {
         self.process.id()
     }
 
-    /// What it is an instance of.
+    /// The server.
     pub(crate) fn server(&self) -> Arc<ResolvedServer> {
         Arc::clone(&self.server.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Keeps the limits of `server` from now on.
-    pub(crate) fn limit(&self, server: Arc<ResolvedServer>) {
+    /// Applies the limits of `server`.
+    pub(crate) fn set_limits(&self, server: Arc<ResolvedServer>) {
         self.session.set_limits(server.spec.limits.clone());
         *self.server.write().unwrap_or_else(PoisonError::into_inner) = server;
     }
 
-    /// Asks for log messages from the level on that is wanted of it now, if it sends any and was asked for another one.
-    pub(crate) async fn follow_level(&self, levels: &Levels) -> Result<(), HostError> {
+    /// Sends the requested log level if the server supports logging and the level differs.
+    pub(crate) async fn apply_log_level(&self, log_levels: &LogLevels) -> Result<(), HostError> {
         let server = self.server();
-        let mut level = self.level.lock().await;
-        // Looked at behind the lock: of two who ask, the later one asks for what was wanted last.
-        let wanted = levels.of(&server.spec.id);
-        let Some(wanted) = wanted.filter(|it| *level != Some(*it)) else { return Ok(()) };
+        let mut current_level = self.current_level.lock().await;
+        // Read under the lock: of two concurrent calls, the later one sends the latest level.
+        let wanted = log_levels.level(&server.spec.id);
+        let Some(wanted) = wanted.filter(|it| *current_level != Some(*it)) else { return Ok(()) };
         if self.session.server().capabilities.logging {
             let asked = self.session.set_log_level(wanted).await;
-            asked.map_err(|it| call_failure(&server, &it))?;
+            asked.map_err(|it| call_error(&server, &it))?;
         }
-        *level = Some(wanted);
+        *current_level = Some(wanted);
         Ok(())
     }
 
-    /// What it is an instance for.
-    pub(crate) fn post(&self) -> Post {
-        Post { server: self.server().spec.id.clone(), dialog: self.dialog.clone() }
+    /// Its key for subscriptions.
+    pub(crate) fn key(&self) -> InstanceKey {
+        InstanceKey { server: self.server().spec.id.clone(), dialog: self.dialog.clone() }
     }
 
-    /// Subscribes to a resource, unless it has.
+    /// Subscribes to a resource unless it is subscribed already.
     pub(crate) async fn subscribe(&self, uri: &str) -> Result<(), CallError> {
         let mut subscribed = self.subscribed.lock().await;
         if !subscribed.contains(uri) {
@@ -136,12 +147,11 @@ impl Instance {
         Ok(())
     }
 
-    /// Subscribes to what is wanted of it and to nothing else. Gives what it has begun to tell of, which may have changed
-    /// since it was last told.
-    pub(crate) async fn follow_subscriptions(&self, all: &Subscriptions) -> Vec<String> {
+    /// Subscribes to exactly the requested resources. Returns the new ones, which may have changed meanwhile.
+    pub(crate) async fn sync_subscriptions(&self, all: &Subscriptions) -> Vec<String> {
         let mut subscribed = self.subscribed.lock().await;
-        // Looked at behind the lock, as levels are.
-        let wanted = all.of(&self.post());
+        // Read under the lock, like levels.
+        let wanted = all.uris(&self.key());
         let mut res = Vec::new();
         for uri in wanted.difference(&subscribed.clone()) {
             match self.session.subscribe_resource(uri).await {
@@ -161,9 +171,9 @@ impl Instance {
         res
     }
 
-    /// Asks twice whether it lives, and gives the second failure. Whoever is busy with a call is not asked: many a
-    /// server answers nothing meanwhile. An answer of any kind is a sign of life.
-    pub(crate) async fn probe(&self, within: Duration) -> Result<(), HostError> {
+    /// Pings twice and returns the second error. A busy instance is not pinged, because many servers do not answer
+    /// during a call. Any response counts.
+    pub(crate) async fn ping(&self, within: Duration) -> Result<(), HostError> {
         let options = || CallOptions { timeout: Some(within), ..CallOptions::default() };
         let mut last = Ok(());
         for _ in 0..2 {
@@ -174,7 +184,7 @@ impl Instance {
             last = match answer {
                 Err(CallError::Refused(fault)) if fault.status.is_some() => Ok(()),
                 Err(error) if error.kind().is_a(ErrorKind::Connection) => {
-                    Err(call_failure(&self.server(), &error))
+                    Err(call_error(&self.server(), &error))
                 }
                 Ok(_) | Err(_) => Ok(()),
             };
@@ -185,66 +195,65 @@ impl Instance {
         last
     }
 
-    /// Lets nobody in any more but who may still come in while it drains.
-    pub(crate) fn shut(&self, drain: Drain) {
+    /// Refuses calls according to `drain`.
+    pub(crate) fn close_gate(&self, drain: DrainMode) {
         match drain {
-            Drain::Swap => self.gate.retire(),
-            Drain::Shut | Drain::Release => self.gate.seal(),
+            DrainMode::CallsAndPins => self.gate.retire(),
+            DrainMode::Calls | DrainMode::CallsUnlimited => self.gate.seal(),
         }
     }
 
-    /// Waits until those inside are out, at most for `grace` unless they are to be waited for, then closes the
-    /// connection; what is still inside then is told so. It is shut by whoever decided this.
-    /// However long they may take, they have no longer than until `end` once that is told.
+    /// Waits for running calls according to `drain`, then closes the connection. The gate is closed already. The wait
+    /// ends at `end` once that is set.
     pub(crate) async fn drain_and_close(
         &self,
-        drain: Drain,
+        drain: DrainMode,
         grace: Duration,
         mut end: watch::Receiver<Option<Instant>>,
     ) {
-        let deadline = later(Instant::now(), grace);
+        let deadline = saturating_after(Instant::now(), grace);
         match drain {
-            // Running out of time is one of the two ways this ends; either way the connection is closed.
-            Drain::Swap | Drain::Shut => {
-                let _ = tokio::time::timeout_at(deadline, self.gate.emptied()).await;
+            // Closed in both cases, drained or timed out.
+            DrainMode::CallsAndPins | DrainMode::Calls => {
+                let _ = tokio::time::timeout_at(deadline, self.gate.drained()).await;
             }
-            Drain::Release => {
+            DrainMode::CallsUnlimited => {
                 let ended = async {
                     match end.wait_for(Option::is_some).await.map(|it| *it) {
                         Ok(Some(at)) => tokio::time::sleep_until(at).await,
-                        // Without a committer nobody ends this but whoever drops it.
+                        // Without a committer only a drop ends this.
                         Ok(None) | Err(_) => std::future::pending().await,
                     }
                 };
                 tokio::select! {
-                    () = self.gate.emptied() => {}
+                    () = self.gate.drained() => {}
                     () = ended => {}
                 }
             }
         }
         self.gate.seal();
         let left = deadline.saturating_duration_since(Instant::now());
-        self.session.close(left.max(FAREWELL)).await;
-        self.count_out();
+        self.session.close(left.max(MIN_CLOSE_TIMEOUT)).await;
+        self.release_gauge();
     }
 
-    /// Can a call that has pinned it still go to it?
+    /// Whether pinned calls are accepted.
     pub(crate) fn takes_pinned(&self) -> bool {
         !self.gate.is_sealed() && !self.is_over()
     }
 
-    /// Is its connection over?
+    /// Whether the connection has ended.
     pub(crate) fn is_over(&self) -> bool {
         matches!(*self.session.state().borrow(), SessionState::Disconnected | SessionState::Error(_))
     }
 
-    /// Nobody comes in any more, and it is no longer counted: its host is gone, and its wire was cut.
-    pub(crate) fn cut(&self) {
+    /// Refuses calls and stops counting the connection: the host is gone and its transports were aborted.
+    pub(crate) fn abort(&self) {
         self.gate.seal();
-        self.count_out();
+        self.release_gauge();
     }
 
-    fn count_out(&self) {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+    fn release_gauge(&self) {
+        self.gauge.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }

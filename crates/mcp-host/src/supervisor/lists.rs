@@ -1,4 +1,4 @@
-//! One server's lists as they were last read, and what could not be read of them.
+//! The lists of one server as last read, with failed reads.
 
 use std::sync::Arc;
 
@@ -7,73 +7,73 @@ use mcp_registry::{ListKind, RejectedItem, ServerIdentity, ServerLists};
 use mcp_transport::ListChangeCounts;
 use tokio::time::Instant;
 
-use crate::failure::HostError;
-use crate::failure::excerpt::excerpt;
-use crate::supervisor::list_pacing::Pace;
+use crate::error::HostError;
+use crate::error::excerpt::excerpt;
+use crate::supervisor::list_pacing::ListPacing;
 
-/// What a server offers, as far as it is known.
+/// The known lists of a server.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Listed {
+pub(crate) struct ListSnapshot {
     /// The lists.
     pub(crate) lists: Arc<ServerLists>,
-    /// Lists that could not be read: what stands in `lists` for them is what was there before.
+    /// Lists that could not be read; `lists` has their previous content.
     pub(crate) notes: Vec<(ListKind, HostError)>,
-    /// The server's announcements that these lists already know of.
+    /// The announced changes that these lists include.
     pub(crate) seen: ListChangeCounts,
     /// When they may be read again.
-    pub(crate) pace: Pace,
-    /// What the server says about itself.
+    pub(crate) pacing: ListPacing,
+    /// The identity that the server reports.
     pub(crate) about: ServerIdentity,
 }
 
-impl Listed {
-    /// The lists of a server that was not read yet.
-    pub(crate) fn nothing(seen: ListChangeCounts) -> Listed {
-        Listed {
+impl ListSnapshot {
+    /// Before the first read.
+    pub(crate) fn empty(seen: ListChangeCounts) -> ListSnapshot {
+        ListSnapshot {
             lists: Arc::default(),
             notes: Vec::new(),
             seen,
-            pace: Pace::new(),
+            pacing: ListPacing::new(),
             about: ServerIdentity::default(),
         }
     }
 
-    /// The same, after a reading of `kinds` that was over at `now`: what could not be read is tried again.
-    pub(crate) fn after(mut self, kinds: &[ListKind], now: Instant) -> Listed {
+    /// Updates the retry schedule after a read of `kinds` that ended at `now`.
+    pub(crate) fn finish_read(mut self, kinds: &[ListKind], now: Instant) -> ListSnapshot {
         if self.notes.is_empty() {
-            self.pace = self.pace.recovered();
-        } else if self.unread().iter().any(|it| kinds.contains(it)) {
-            self.pace = self.pace.failed(now);
+            self.pacing = self.pacing.read_succeeded();
+        } else if self.failed_lists().iter().any(|it| kinds.contains(it)) {
+            self.pacing = self.pacing.read_failed(now);
         }
         self
     }
 
     /// The lists that could not be read.
-    pub(crate) fn unread(&self) -> Vec<ListKind> {
+    pub(crate) fn failed_lists(&self) -> Vec<ListKind> {
         self.notes.iter().map(|(kind, _)| *kind).collect()
     }
 
-    /// The same, with one list replaced by what was read of it now.
-    pub(crate) fn with(mut self, fresh: Fresh) -> Listed {
+    /// Replaces one list.
+    pub(crate) fn updated(mut self, fresh: ListUpdate) -> ListSnapshot {
         let kind = fresh.kind();
         self.notes.retain(|(it, _)| *it != kind);
         let lists = Arc::make_mut(&mut self.lists);
         let rejected = match fresh {
-            Fresh::Failed(kind, failure) => {
+            ListUpdate::Failed(kind, failure) => {
                 self.notes.push((kind, failure));
                 return self;
             }
-            Fresh::Tools(listing) => {
-                lists.tools = shared(listing.items);
+            ListUpdate::Tools(listing) => {
+                lists.tools = into_arcs(listing.items);
                 listing.rejected
             }
-            Fresh::Prompts(listing) => {
-                lists.prompts = shared(listing.items);
+            ListUpdate::Prompts(listing) => {
+                lists.prompts = into_arcs(listing.items);
                 listing.rejected
             }
-            Fresh::Resources(listing, templates) => {
-                lists.resources = shared(listing.items);
-                lists.templates = shared(templates.items);
+            ListUpdate::Resources(listing, templates) => {
+                lists.resources = into_arcs(listing.items);
+                lists.templates = into_arcs(templates.items);
                 listing.rejected.into_iter().chain(templates.rejected).collect()
             }
         };
@@ -86,14 +86,14 @@ impl Listed {
     }
 }
 
-/// One list as it was read just now.
+/// One list that was just read.
 #[derive(Debug)]
-pub(crate) enum Fresh {
-    /// The tools.
+pub(crate) enum ListUpdate {
+    /// Tools.
     Tools(mcp_transport::Listing<mcp_model::Tool>),
-    /// The prompts.
+    /// Prompts.
     Prompts(mcp_transport::Listing<mcp_model::Prompt>),
-    /// The resources and their templates, which one notification announces.
+    /// Resources and templates, which share one notification.
     Resources(
         mcp_transport::Listing<mcp_model::Resource>,
         mcp_transport::Listing<mcp_model::ResourceTemplate>,
@@ -102,35 +102,36 @@ pub(crate) enum Fresh {
     Failed(ListKind, HostError),
 }
 
-impl Fresh {
-    /// How many items it has, and how many bytes they take.
-    pub(crate) fn size(&self) -> (usize, usize) {
+impl ListUpdate {
+    /// The number and size of its items, or the error.
+    pub(crate) fn size(&self) -> Result<(usize, usize), &HostError> {
         fn sum<'a>(items: impl Iterator<Item = &'a mcp_model::RawJson>) -> (usize, usize) {
             items.fold((0, 0), |(count, bytes), it| (count + 1, bytes + it.as_bytes().len()))
         }
-        match self {
-            Fresh::Tools(listing) => sum(listing.items.iter().map(|it| &it.raw)),
-            Fresh::Prompts(listing) => sum(listing.items.iter().map(|it| &it.raw)),
-            Fresh::Resources(listing, templates) => {
+        let items = match self {
+            ListUpdate::Tools(listing) => sum(listing.items.iter().map(|it| &it.raw)),
+            ListUpdate::Prompts(listing) => sum(listing.items.iter().map(|it| &it.raw)),
+            ListUpdate::Resources(listing, templates) => {
                 let templates = templates.items.iter().map(|it| &it.raw);
                 sum(listing.items.iter().map(|it| &it.raw).chain(templates))
             }
-            Fresh::Failed(..) => (0, 0),
-        }
+            ListUpdate::Failed(_, error) => return Err(error),
+        };
+        Ok(items)
     }
 
     fn kind(&self) -> ListKind {
         match self {
-            Fresh::Tools(_) => ListKind::Tool,
-            Fresh::Prompts(_) => ListKind::Prompt,
-            Fresh::Resources(..) => ListKind::Resource,
-            Fresh::Failed(kind, _) => *kind,
+            ListUpdate::Tools(_) => ListKind::Tool,
+            ListUpdate::Prompts(_) => ListKind::Prompt,
+            ListUpdate::Resources(..) => ListKind::Resource,
+            ListUpdate::Failed(kind, _) => *kind,
         }
     }
 }
 
-/// Which lists a server has announced anew since `seen`.
-pub(crate) fn changed(seen: ListChangeCounts, now: ListChangeCounts) -> Vec<ListKind> {
+/// The lists announced as changed since `seen`.
+pub(crate) fn changed_lists(seen: ListChangeCounts, now: ListChangeCounts) -> Vec<ListKind> {
     let all = [
         (ListKind::Tool, seen.tools != now.tools),
         (ListKind::Prompt, seen.prompts != now.prompts),
@@ -139,8 +140,7 @@ pub(crate) fn changed(seen: ListChangeCounts, now: ListChangeCounts) -> Vec<List
     all.into_iter().filter(|(_, changed)| *changed).map(|(kind, _)| kind).collect()
 }
 
-/// For generations to share.
-fn shared<T>(items: Vec<T>) -> Vec<Arc<T>> {
+fn into_arcs<T>(items: Vec<T>) -> Vec<Arc<T>> {
     items.into_iter().map(Arc::new).collect()
 }
 
@@ -151,7 +151,7 @@ mod tests {
 
     use super::*;
 
-    fn tools(names: &str, rejected: &str) -> Fresh {
+    fn tools(names: &str, rejected: &str) -> ListUpdate {
         let items: Vec<String> = names
             .split_whitespace()
             .map(|it| format!(r#"{{"name":"{it}","inputSchema":{{"type":"object"}}}}"#))
@@ -161,17 +161,17 @@ mod tests {
             .split_whitespace()
             .map(|it| InvalidItem { name: Some(it.to_owned()), reason: "odd".to_owned() })
             .collect();
-        Fresh::Tools(Listing {
+        ListUpdate::Tools(Listing {
             items: read_tools(&page).unwrap().items,
             rejected,
             freshness: Freshness::default(),
         })
     }
 
-    fn prompts(name: &str) -> Fresh {
+    fn prompts(name: &str) -> ListUpdate {
         let page = RawJson::parse(format!(r#"{{"prompts":[{{"name":"{name}"}}]}}"#).into()).unwrap();
         let rejected = vec![InvalidItem { name: Some("p!".to_owned()), reason: "odd".to_owned() }];
-        Fresh::Prompts(Listing {
+        ListUpdate::Prompts(Listing {
             items: read_prompts(&page).unwrap().items,
             rejected,
             freshness: Freshness::default(),
@@ -179,8 +179,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(steps: Vec<Fresh>, want: &str) {
-        let listed = steps.into_iter().fold(Listed::nothing(ListChangeCounts::default()), Listed::with);
+    fn check(steps: Vec<ListUpdate>, want: &str) {
+        let listed =
+            steps.into_iter().fold(ListSnapshot::empty(ListChangeCounts::default()), ListSnapshot::updated);
         let ServerLists { tools, prompts, resources: _, templates: _, rejected } = &*listed.lists;
         let words = tools.iter().map(|it| it.name.to_string());
         let words = words.chain(prompts.iter().map(|it| format!("p:{}", it.name)));
@@ -190,8 +191,8 @@ mod tests {
     }
 
     #[test]
-    fn hd_115_a_new_list_takes_the_old_ones_place_and_a_failed_one_does_not() {
-        let failed = || Fresh::Failed(ListKind::Tool, HostError::new(ErrorKind::Timeout, "late"));
+    fn hd_115_new_list_replaces_old_one_unless_it_failed() {
+        let failed = || ListUpdate::Failed(ListKind::Tool, HostError::new(ErrorKind::Timeout, "late"));
         check(vec![tools("a b", "x"), tools("c", "")], "c");
         check(vec![tools("a", "x"), prompts("p"), tools("b", "y")], "b p:p -p! -y");
         check(vec![tools("a", ""), failed()], "a !tool");
@@ -199,9 +200,9 @@ mod tests {
     }
 
     #[test]
-    fn hd_115_only_what_was_announced_is_read_again() {
+    fn hd_115_only_announced_lists_are_read_again() {
         let now = ListChangeCounts { tools: 2, prompts: 0, resources: 1 };
-        assert_eq!(changed(ListChangeCounts::default(), now), [ListKind::Tool, ListKind::Resource]);
-        assert_eq!(changed(now, now), []);
+        assert_eq!(changed_lists(ListChangeCounts::default(), now), [ListKind::Tool, ListKind::Resource]);
+        assert_eq!(changed_lists(now, now), []);
     }
 }

@@ -1,7 +1,7 @@
-//! Where snapshots go: first to where calls look, then to the world, so that what the world sees can be called.
+//! Publishes routing tables and snapshots. The routing table comes first, so that everything visible can be called.
 //!
-//! The last one is sent from here when the committer itself fails. Whoever waits for a host, or asks it for a tool,
-//! must not take a host without a committer for one that has nothing to do.
+//! If the committer panics, a last snapshot is published here: callers must not mistake a failed host for one without
+//! servers.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -10,55 +10,55 @@ use mcp_model::ErrorKind;
 use mcp_registry::{Catalog, Problem};
 use tokio::sync::{broadcast, watch};
 
-use crate::ActiveProblem;
 use crate::config::desired::{DesiredServers, FailedServer};
-use crate::event::HostEvent;
-use crate::failure::HostError;
+use crate::error::HostError;
+use crate::state::event::HostEvent;
 use crate::state::published::{HostSnapshot, ServerState, ServerStatus};
-use crate::supervisor::committer::Shared;
-use crate::supervisor::machine::{LeaseTable, Snapshot};
+use crate::supervisor::committer::InstanceRef;
+use crate::supervisor::machine::{LeaseTable, RoutingTable};
+use mcp_registry::ActiveProblem;
 
-/// What is said of a host without a committer.
-const FAULT: &str = "the host itself has failed; this is a defect in mcp-host";
+/// The message of a failed host.
+const HOST_FAILED: &str = "the host itself has failed; this is a defect in mcp-host";
 
-/// The senders, and what is needed for a last word.
-pub(crate) struct Outlets {
+/// The channels, with the statuses for a failed host.
+pub(crate) struct Publishers {
     to: Arc<Senders>,
-    /// What is to be told of each server that is wanted, should the committer fail.
-    last_word: Vec<FailedServer>,
-    end: End,
+    /// The statuses to publish if the committer fails.
+    failed_statuses: Vec<FailedServer>,
+    shutdown: Shutdown,
 }
 
-/// Where everything is sent. The host has them as well, for the case that there is no committer any more.
+/// The channels. The host holds them too, for the case that the committer is gone.
 pub(crate) struct Senders {
-    pub(crate) snapshot: watch::Sender<Arc<Snapshot<Shared>>>,
+    pub(crate) snapshot: watch::Sender<Arc<RoutingTable<InstanceRef>>>,
     pub(crate) published: watch::Sender<Arc<HostSnapshot>>,
-    pub(crate) leases: watch::Sender<Arc<LeaseTable<Shared>>>,
+    pub(crate) leases: watch::Sender<Arc<LeaseTable<InstanceRef>>>,
     pub(crate) events: broadcast::Sender<HostEvent>,
 }
 
 impl Senders {
-    /// Senders through which nothing went yet.
+    /// Channels with empty content.
     pub(crate) fn new(events: usize) -> Senders {
         let nothing = Arc::new(HostSnapshot::nothing());
         Senders {
-            snapshot: watch::Sender::new(Arc::new(Snapshot::nothing(&nothing))),
+            snapshot: watch::Sender::new(Arc::new(RoutingTable::nothing(&nothing))),
             published: watch::Sender::new(nothing),
             leases: watch::Sender::new(Arc::new(LeaseTable::empty())),
             events: broadcast::Sender::new(events),
         }
     }
 
-    fn publish(&self, snapshot: Snapshot<Shared>) {
+    fn publish(&self, snapshot: RoutingTable<InstanceRef>) {
         let published = Arc::clone(&snapshot.published);
         self.snapshot.send_replace(Arc::new(snapshot));
         self.published.send_replace(published);
     }
 
-    /// What is wanted of a host that has failed fails, too. Nothing, of one that has not.
-    pub(crate) fn publish_failed(&self, wanted: &DesiredServers) {
+    /// After a failure of the host: publishes failed statuses for these servers. Otherwise nothing.
+    pub(crate) fn publish_failed(&self, desired: &DesiredServers) {
         if self.snapshot.borrow().fault.is_some() {
-            self.publish_fault(last_word(wanted), SystemTime::now());
+            self.publish_fault(failed_statuses(desired), SystemTime::now());
         }
     }
 
@@ -69,80 +69,80 @@ impl Senders {
             era: None,
             error: Some(failure),
         });
-        let problem = Problem::workspace_config_error(FAULT);
+        let problem = Problem::workspace_config_error(HOST_FAILED);
         let published = Arc::new(HostSnapshot {
             generation: self.published.borrow().generation + 1,
             catalog: Arc::new(Catalog::empty()),
             servers: servers.collect(),
             problems: vec![ActiveProblem { problem, since }],
         });
-        self.publish(Snapshot { fault: Some(fault()), ..Snapshot::nothing(&published) });
+        self.publish(RoutingTable { fault: Some(host_failed_error()), ..RoutingTable::nothing(&published) });
     }
 }
 
-/// What is to be told of each server that is wanted, should the host fail.
-fn last_word(wanted: &DesiredServers) -> Vec<FailedServer> {
-    let servers = wanted.servers.iter();
-    let servers = servers.map(|it| FailedServer { id: it.spec.id.to_string(), error: fault() });
-    servers.chain(wanted.failed.iter().cloned()).collect()
+/// The statuses of these servers on a failed host.
+fn failed_statuses(desired: &DesiredServers) -> Vec<FailedServer> {
+    let servers = desired.servers.iter();
+    let servers = servers.map(|it| FailedServer { id: it.spec.id.to_string(), error: host_failed_error() });
+    servers.chain(desired.failed.iter().cloned()).collect()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    Unasked,
-    Asked,
+enum Shutdown {
+    Unexpected,
+    Expected,
 }
 
-impl Outlets {
-    /// Outlets through which nothing went yet.
-    pub(crate) fn new(to: Arc<Senders>) -> Outlets {
-        Outlets { to, last_word: Vec::new(), end: End::Unasked }
+impl Publishers {
+    /// Publishers without statuses.
+    pub(crate) fn new(to: Arc<Senders>) -> Publishers {
+        Publishers { to, failed_statuses: Vec::new(), shutdown: Shutdown::Unexpected }
     }
 
-    /// These servers are going to be wanted.
-    pub(crate) fn wanted(&mut self, wanted: &DesiredServers) {
-        self.last_word = last_word(wanted);
+    /// Sets the servers that a failure would report.
+    pub(crate) fn set_desired(&mut self, desired: &DesiredServers) {
+        self.failed_statuses = failed_statuses(desired);
     }
 
-    /// The committer was asked to end: that it does so is no failure.
-    pub(crate) fn end_asked(&mut self) {
-        self.end = End::Asked;
+    /// The committer will end without a failure.
+    pub(crate) fn expect_shutdown(&mut self) {
+        self.shutdown = Shutdown::Expected;
     }
 
-    /// Was it?
-    pub(crate) fn is_end_asked(&self) -> bool {
-        self.end == End::Asked
+    /// Whether its end is expected.
+    pub(crate) fn is_shutdown_expected(&self) -> bool {
+        self.shutdown == Shutdown::Expected
     }
 
-    /// Tells something to whoever listens.
-    pub(crate) fn tell(&self, event: HostEvent) {
-        // Nobody listens: nobody misses it.
+    /// Sends an event.
+    pub(crate) fn send_event(&self, event: HostEvent) {
+        // There may be no receivers.
         let _ = self.to.events.send(event);
     }
 
-    /// Sends a snapshot.
-    pub(crate) fn publish(&self, snapshot: Snapshot<Shared>) {
+    /// Publishes a routing table with its snapshot.
+    pub(crate) fn publish(&self, snapshot: RoutingTable<InstanceRef>) {
         self.to.publish(snapshot);
     }
 
-    /// Sends what is leased now.
-    pub(crate) fn lease(&self, table: LeaseTable<Shared>) {
+    /// Publishes the leases.
+    pub(crate) fn publish_leases(&self, table: LeaseTable<InstanceRef>) {
         self.to.leases.send_replace(Arc::new(table));
     }
 }
 
-impl Drop for Outlets {
+impl Drop for Publishers {
     fn drop(&mut self) {
-        // Without a panic the task is dropped because its host or its runtime is, and has said so.
-        if self.end == End::Asked || !std::thread::panicking() {
+        // Without a panic the task was dropped with its host or runtime.
+        if self.shutdown == Shutdown::Expected || !std::thread::panicking() {
             return;
         }
-        tracing::error!("{FAULT}");
+        tracing::error!("{HOST_FAILED}");
         self.to.leases.send_replace(Arc::new(LeaseTable::empty()));
-        self.to.publish_fault(std::mem::take(&mut self.last_word), SystemTime::now());
+        self.to.publish_fault(std::mem::take(&mut self.failed_statuses), SystemTime::now());
     }
 }
 
-fn fault() -> HostError {
-    HostError::new(ErrorKind::Connection, FAULT)
+fn host_failed_error() -> HostError {
+    HostError::new(ErrorKind::Connection, HOST_FAILED)
 }

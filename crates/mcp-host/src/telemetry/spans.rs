@@ -1,4 +1,4 @@
-//! What is told of connections, lists and calls by tracing: one span for each, with what became of it.
+//! Tracing spans of connections, list requests, calls and other requests.
 //!
 //! | span | fields |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | `call` | `server`, `tool`, `outcome`, `duration`, `bytes` |
 //! | `ask` | `method`, `server`, `outcome`, `duration` |
 //!
-//! `outcome` is `success`, a kind of failure, or `cancelled`; `duration` is in seconds; `bytes` is what the answer held
-//! before anything of it was left out. No span and no event says what an argument or a result held.
+//! `outcome` is `success`, an error kind, or `cancelled`; `duration` is in seconds; `bytes` is the size of the result
+//! before it was cut. Spans and events contain neither arguments nor results.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -18,59 +18,58 @@ use tokio::time::Instant;
 use tracing::Span;
 use tracing::field::Empty;
 
-use crate::failure::HostError;
-use crate::metrics::{Meter, Operation, SUCCESS};
-use crate::supervisor::lists::Fresh;
+use crate::error::HostError;
+use crate::telemetry::metrics::{HostMetrics, Operation, SUCCESS};
 
-/// What became of something that was not waited for to its end.
+/// The outcome of an operation whose future was dropped.
 const CANCELLED: &str = "cancelled";
 
-/// Says in the current span how something ended, also when it is not waited for to its end.
-pub(crate) struct Record {
+/// Records the outcome in the current span, also when it is dropped.
+pub(crate) struct SpanRecord {
     span: Span,
-    begun: Instant,
-    is_over: bool,
+    started: Instant,
+    is_finished: bool,
 }
 
-impl Record {
-    /// It begins, in its span.
-    pub(crate) fn begin() -> Record {
-        Record { span: Span::current(), begun: Instant::now(), is_over: false }
+impl SpanRecord {
+    /// Starts in the current span.
+    pub(crate) fn begin() -> SpanRecord {
+        SpanRecord { span: Span::current(), started: Instant::now(), is_finished: false }
     }
 
-    /// It has ended like this; gives how long it took.
+    /// Records the outcome; returns the duration.
     pub(crate) fn end(mut self, outcome: &'static str) -> Duration {
-        self.is_over = true;
-        self.tell(outcome)
+        self.is_finished = true;
+        self.finish(outcome)
     }
 
-    fn tell(&self, outcome: &'static str) -> Duration {
-        let duration = self.begun.elapsed();
+    fn finish(&self, outcome: &'static str) -> Duration {
+        let duration = self.started.elapsed();
         self.span.record("outcome", outcome).record("duration", duration.as_secs_f64());
         duration
     }
 }
 
-impl Drop for Record {
+impl Drop for SpanRecord {
     fn drop(&mut self) {
-        if !self.is_over {
-            self.tell(CANCELLED);
+        if !self.is_finished {
+            self.finish(CANCELLED);
         }
     }
 }
 
-/// Tells how a call ended, also when its caller stops waiting.
+/// Records the outcome of a call, also when it is dropped.
 pub(crate) struct CallRecord<'a> {
-    meter: &'a Meter,
+    metrics: &'a HostMetrics,
     span: Span,
-    begun: Instant,
+    started: Instant,
     server: OnceLock<ServerId>,
-    is_over: bool,
+    is_finished: bool,
 }
 
 impl<'a> CallRecord<'a> {
-    /// A call begins.
-    pub(crate) fn begin(meter: &'a Meter) -> CallRecord<'a> {
+    /// Starts with a new span.
+    pub(crate) fn begin(metrics: &'a HostMetrics) -> CallRecord<'a> {
         let span = tracing::info_span!(
             "call",
             server = Empty,
@@ -79,52 +78,52 @@ impl<'a> CallRecord<'a> {
             duration = Empty,
             bytes = Empty
         );
-        CallRecord { meter, span, begun: Instant::now(), server: OnceLock::new(), is_over: false }
+        CallRecord { metrics, span, started: Instant::now(), server: OnceLock::new(), is_finished: false }
     }
 
-    /// The span that the call is made in.
+    /// The span of the call.
     pub(crate) fn span(&self) -> Span {
         self.span.clone()
     }
 
-    /// When it began.
-    pub(crate) fn begun(&self) -> Instant {
-        self.begun
+    /// The start time.
+    pub(crate) fn started(&self) -> Instant {
+        self.started
     }
 
-    /// How long it has taken so far.
+    /// The time since the start.
     pub(crate) fn elapsed(&self) -> Duration {
-        self.begun.elapsed()
+        self.started.elapsed()
     }
 
-    /// It is this tool that is called.
-    pub(crate) fn found(&self, server: &ServerId, tool: &str) {
-        // A call that is looked up again means the same server.
+    /// Sets the called tool.
+    pub(crate) fn set_tool(&self, server: &ServerId, tool: &str) {
+        // A repeated lookup finds the same server.
         if self.server.set(server.clone()).is_ok() {
             self.span.record("server", server.as_str()).record("tool", tool);
         }
     }
 
-    /// The answer held so many bytes.
-    pub(crate) fn weighed(&self, bytes: usize) {
+    /// Records the size of the result.
+    pub(crate) fn record_bytes(&self, bytes: usize) {
         self.span.record("bytes", bytes);
     }
 
-    /// It has ended, with a failure of this kind if it has failed.
+    /// Records the outcome: success, or an error of this kind.
     pub(crate) fn end(mut self, failed: Option<ErrorKind>, duration: Duration) {
-        self.is_over = true;
+        self.is_finished = true;
         if let Some(kind) = failed {
-            self.meter.failed(Operation::Call, self.server(), kind);
+            self.metrics.record_failure(Operation::Call, self.server(), kind);
         }
-        self.tell(failed.map_or(SUCCESS, ErrorKind::as_str), duration);
+        self.finish(failed.map_or(SUCCESS, ErrorKind::as_str), duration);
     }
 
     fn server(&self) -> Option<&str> {
         self.server.get().map(ServerId::as_str)
     }
 
-    fn tell(&self, outcome: &'static str, duration: Duration) {
-        self.meter.called(self.server(), outcome, duration, self.begun + duration);
+    fn finish(&self, outcome: &'static str, duration: Duration) {
+        self.metrics.record_call(self.server(), outcome, duration, self.started + duration);
         self.span.record("outcome", outcome).record("duration", duration.as_secs_f64());
         self.span.in_scope(|| tracing::info!(outcome, ?duration, "called"));
     }
@@ -132,18 +131,18 @@ impl<'a> CallRecord<'a> {
 
 impl Drop for CallRecord<'_> {
     fn drop(&mut self) {
-        if !self.is_over {
-            self.tell(CANCELLED, self.elapsed());
+        if !self.is_finished {
+            self.finish(CANCELLED, self.elapsed());
         }
     }
 }
 
-/// What a start has brought, in its span.
+/// Records the outcome of a start in its span.
 pub(crate) fn connected(
-    meter: &Meter,
+    metrics: &HostMetrics,
     server: &str,
     outcome: Result<mcp_model::Era, &HostError>,
-    record: Record,
+    record: SpanRecord,
 ) {
     match outcome {
         Ok(era) => {
@@ -151,30 +150,34 @@ pub(crate) fn connected(
             let duration = record.end("success");
             tracing::info!(outcome = "ready", era = era.as_str(), ?duration, "connected");
         }
-        // The reason names no secret, and a log is where it is looked for (DM-105).
+        // The reason contains no secret (DM-105).
         Err(failure) => {
             let outcome = failure.kind.as_str();
             let duration = record.end(outcome);
-            meter.failed(Operation::Connect, Some(server), failure.kind);
+            metrics.record_failure(Operation::Connect, Some(server), failure.kind);
             tracing::warn!(outcome, ?duration, reason = failure.message, "not connected");
         }
     }
 }
 
-/// What a list has brought, in its span.
-pub(crate) fn listed(meter: &Meter, server: &str, fresh: &Fresh, record: Record) {
-    match fresh {
-        Fresh::Tools(_) | Fresh::Prompts(_) | Fresh::Resources(..) => {
-            let (items, bytes) = fresh.size();
+/// Records the outcome of a list request in its span: the number and size of its items, or the error.
+pub(crate) fn listed(
+    metrics: &HostMetrics,
+    server: &str,
+    outcome: Result<(usize, usize), &HostError>,
+    record: SpanRecord,
+) {
+    match outcome {
+        Ok((items, bytes)) => {
             Span::current().record("items", items).record("bytes", bytes);
             let duration = record.end("success");
             tracing::debug!(outcome = "success", ?duration, "listed");
         }
-        Fresh::Failed(_, failure) => {
-            let outcome = failure.kind.as_str();
+        Err(error) => {
+            let outcome = error.kind.as_str();
             let duration = record.end(outcome);
-            meter.failed(Operation::List, Some(server), failure.kind);
-            tracing::warn!(outcome, ?duration, reason = failure.message, "not listed");
+            metrics.record_failure(Operation::List, Some(server), error.kind);
+            tracing::warn!(outcome, ?duration, reason = error.message, "not listed");
         }
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use mcp_config::ResolvedServer;
 use mcp_host::{
-    DesiredServers, Dialer, DialogId, Host, HostOptions, NotificationStream, NotificationStreamItem,
-    RequestOptions, Supervision, ToolCall,
+    ConnectionOptions, DesiredServers, Dialer, DialogId, Host, HostOptions, NotificationStream,
+    NotificationStreamItem, RequestOptions, ServerRequestOptions, Supervision, ToolCall,
 };
 use mcp_model::{Era, LogLevel, RawJson, RpcError, ServerId, Sharing};
 use mcp_transport::{
@@ -72,8 +72,11 @@ async fn demo(server: ResolvedServer, eras: Eras) -> Host {
     let dialer: Dialer = Arc::new(|_, _| Ok(Arc::new(DemoDial(Arc::default()))));
     let options = HostOptions {
         supervision: Supervision::Off,
-        declared_capabilities: everything(),
-        eras,
+        server_requests: ServerRequestOptions {
+            declared_capabilities: everything(),
+            ..ServerRequestOptions::default()
+        },
+        connections: ConnectionOptions { eras, ..ConnectionOptions::default() },
         ..HostOptions::default()
     };
     let host = Host::with_dialer(options, dialer);
@@ -145,7 +148,10 @@ async fn a_leased_instance_asks_its_dialog_between_calls_and_is_told_what_that_c
         &[("a", Peer::new(&["t"]))],
         HostOptions {
             supervision: Supervision::Off,
-            declared_capabilities: everything(),
+            server_requests: ServerRequestOptions {
+                declared_capabilities: everything(),
+                ..ServerRequestOptions::default()
+            },
             ..HostOptions::default()
         },
     );

@@ -2,7 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use mcp_host::{ConnectFailure, DesiredServers, Host, HostOptions, OnConnectFailure, Supervision};
+use mcp_host::{
+    ConnectFailure, ConnectionOptions, DesiredServers, Host, HostOptions, OnConnectFailure, ProcessOptions,
+    Supervision,
+};
 use mcp_model::{Endpoint, ErrorKind, StdioEndpoint};
 
 use crate::peer::{Beginning, Peer};
@@ -56,7 +59,10 @@ async fn hd_116_whoever_wants_it_hears_the_error_that_a_failure_is_made_from() {
         hears.lock().unwrap().push((server.to_string(), failure.clone(), error.kind()));
     });
     let options = HostOptions {
-        on_connect_failure: Some(not_connected),
+        connections: ConnectionOptions {
+            on_connect_failure: Some(not_connected),
+            ..ConnectionOptions::default()
+        },
         supervision: Supervision::Off,
         ..HostOptions::default()
     };
@@ -159,7 +165,10 @@ async fn hd_116_a_command_that_is_missing_is_named() {
 async fn the_command_mcp_host_is_this_executable() {
     // Any program that ends at once does: what matters is that it was found.
     let own_executable = Some("/bin/true".into());
-    let host = Host::start(HostOptions { own_executable, ..HostOptions::default() });
+    let host = Host::start(HostOptions {
+        processes: ProcessOptions { own_executable, ..ProcessOptions::default() },
+        ..HostOptions::default()
+    });
     let mut own = server("a");
     own.endpoint = Endpoint::Stdio(StdioEndpoint::new("mcp-host"));
     host.apply(DesiredServers { servers: vec![own], failed: Vec::new() }).await;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_host::{AdminTools, Dialog, DialogId, HostOptions, LeasePolicy, Supervision, ToolCall};
+use mcp_host::{
+    AdminTools, CatalogOptions, Dialog, DialogId, HostOptions, LeasePolicy, Supervision, ToolCall,
+};
 use mcp_model::{CallResult, RawJson, ServerId, Sharing};
 
 use crate::peer::{Beginning, Peer};
@@ -25,7 +27,10 @@ async fn world(peers: &[(&'static str, Arc<Peer>)], options: HostOptions) -> Wor
 }
 
 fn admin() -> HostOptions {
-    HostOptions { admin: AdminTools::Enabled, ..HostOptions::default() }
+    HostOptions {
+        catalog: CatalogOptions { admin_tools: AdminTools::Enabled, ..CatalogOptions::default() },
+        ..HostOptions::default()
+    }
 }
 
 async fn call(dialog: &Dialog, name: &str, arguments: &'static str) -> CallResult {

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp_host::{DesiredServers, DialogId, HostOptions, Supervision, ToolCall};
+use mcp_host::{DesiredServers, DialogId, HostOptions, Supervision, TelemetryOptions, ToolCall};
 use mcp_model::{RawJson, Sharing, TraceContext};
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use serde_json::json;
@@ -247,7 +247,7 @@ async fn everything_that_is_counted_is_documented_and_adds_up() {
         assert!(after.contains(&gone.to_owned()), "{gone}: {after:?}");
     }
     // Every name stands in the one page.
-    let page = include_str!("../../src/metrics.rs");
+    let page = include_str!("../../src/telemetry/metrics.rs");
     for line in &after {
         let name = line.split_once('{').unwrap().0;
         assert!(page.contains(&format!("\"mcp_host_{name}\"")), "{name}");
@@ -259,11 +259,25 @@ const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 #[tokio::test(start_paused = true)]
 async fn a_server_is_told_the_trace_of_a_call() {
     let peers = [("a", Peer::new(&["meta"]))];
-    let untraced = World::with(&peers, HostOptions { trace: None, ..HostOptions::default() }).started().await;
+    let untraced = World::with(
+        &peers,
+        HostOptions {
+            telemetry: TelemetryOptions { trace: None, ..TelemetryOptions::default() },
+            ..HostOptions::default()
+        },
+    )
+    .started()
+    .await;
     assert_eq!(told(&untraced.call("meta", "{}").await), "null");
     let state = Some("vendor=1");
     let source = Arc::new(move || TraceContext::parse(PARENT, state).ok());
-    let world = World::with(&peers, HostOptions { trace: Some(source), ..HostOptions::default() });
+    let world = World::with(
+        &peers,
+        HostOptions {
+            telemetry: TelemetryOptions { trace: Some(source), ..TelemetryOptions::default() },
+            ..HostOptions::default()
+        },
+    );
     let world = world.started().await;
     let want = json!({"traceparent": PARENT, "tracestate": "vendor=1"}).to_string();
     assert_eq!(told(&world.call("meta", "{}").await), want);

@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use mcp_demo::CustomTools;
 use mcp_host::{
-    DesiredServers, DialogId, Host, HostOptions, LoadRequest, ServerState, Supervision, ToolCall, load,
+    CatalogOptions, DesiredServers, DialogId, Host, HostOptions, LoadRequest, ServerState, Supervision,
+    ToolCall, load,
 };
 use mcp_model::{Endpoint, RawJson, ServerId};
 use mcp_registry::Builtins;
@@ -66,7 +67,11 @@ impl Replay {
         let sites: Arc<Mutex<HashMap<String, Arc<Site>>>> = Arc::default();
         let dialled = Arc::clone(&sites);
         let builtins = Builtins { tools: vec!["builtin_probe".into()], toolsets: vec!["builtin_ts".into()] };
-        let options = HostOptions { builtins, supervision: Supervision::Off, ..HostOptions::default() };
+        let options = HostOptions {
+            catalog: CatalogOptions { builtins, ..CatalogOptions::default() },
+            supervision: Supervision::Off,
+            ..HostOptions::default()
+        };
         let host = Host::with_dialer(
             options,
             Arc::new(move |server, _| {

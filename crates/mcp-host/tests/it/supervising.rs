@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use mcp_host::{HostEventKind, HostOptions, Supervision};
+use mcp_host::{HostEventKind, HostOptions, Supervision, TelemetryOptions};
 use tokio::time::Instant;
 
 use crate::peer::{Beginning, Peer};
@@ -104,7 +104,11 @@ async fn after_a_sleep_of_the_machine_servers_are_asked_whether_they_live() {
     let Supervision::Restart(mut policy) = supervision() else { panic!("it supervises") };
     policy.probe.interval = None;
     let supervision = Supervision::Restart(policy);
-    let options = HostOptions { supervision, wall_clock, ..HostOptions::default() };
+    let options = HostOptions {
+        supervision,
+        telemetry: TelemetryOptions { wall_clock, ..TelemetryOptions::default() },
+        ..HostOptions::default()
+    };
     let world = World::with(&[("a", Peer::new(&["t"]))], options).started().await;
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(world.peer("a").count("ping"), 0);

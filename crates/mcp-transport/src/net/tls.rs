@@ -163,7 +163,7 @@ impl Trouble {
             Trouble::Unknown => {
                 "if the server is yours or your company's, name a PEM file with the authority that issued its certificate in \
                  the environment variable SSL_CERT_FILE (it stands in for the system's authorities), or have the system \
-                 trust it; a program gives it to `HostOptions::authorities`"
+                 trust it; a program gives it to `ConnectionOptions::authorities`"
             }
             Trouble::Name => {
                 "write the name that the certificate is for into the URL, or have one issued for the URL's"

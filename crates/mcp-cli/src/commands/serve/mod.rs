@@ -98,15 +98,15 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     let lock = lock_to_watch(context, &path);
     let request = LoadRequest { path, dialect, profile, env_file: context.env_file.clone() };
     let mut options = host::options(Supervision::default());
-    options.approval = approval;
-    options.admin = if args.admin { AdminTools::Enabled } else { AdminTools::Disabled };
-    options.eras = match args.era {
+    options.catalog.approval = approval;
+    options.catalog.admin_tools = if args.admin { AdminTools::Enabled } else { AdminTools::Disabled };
+    options.connections.eras = match args.era {
         None => Eras::Both,
         Some(EraName::Legacy) => Eras::Legacy,
         Some(EraName::Modern) => Eras::Modern,
     };
     // Servers learn the capabilities once, but clients come and go. A request that no client supports is refused then.
-    options.declared_capabilities =
+    options.server_requests.declared_capabilities =
         RawJson::parse(CAPABILITIES.into()).ok().and_then(ClientCapabilities::new);
     let host = Arc::new(Host::start(options));
     let (stop, stopped) = oneshot::channel::<()>();

@@ -15,8 +15,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mcp_host::{
-    FollowHandle, FollowRequest, Host, HostOptions, HostSnapshot, LoadRequest, ServerState, ServerStatus,
-    Supervision, recording_dialer,
+    FollowHandle, FollowRequest, Host, HostSnapshot, LoadRequest, ServerState, ServerStatus, Supervision,
+    recording_dialer,
 };
 use mcp_recording::Recorder;
 use tokio::sync::mpsc;
@@ -100,7 +100,8 @@ pub(crate) async fn run(context: &Context, args: ShellArgs, signals: &mut Signal
     let request = LoadRequest { path, dialect, profile, env_file: context.env_file.clone() };
     let request = FollowRequest { lock, ..FollowRequest::new(vec![request]) };
     let recorder = record.as_ref().map(|_| Recorder::default());
-    let options = HostOptions { approval, ..host::options(Supervision::default()) };
+    let mut options = host::options(Supervision::default());
+    options.catalog.approval = approval;
     let host = match &recorder {
         Some(recorder) => Host::with_dialer(options, recording_dialer(recorder)),
         None => Host::start(options),

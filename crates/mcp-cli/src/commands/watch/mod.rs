@@ -11,9 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host::{
-    DesiredServers, FollowHandle, FollowRequest, Host, HostOptions, HostSnapshot, LoadRequest, Supervision,
-};
+use mcp_host::{DesiredServers, FollowHandle, FollowRequest, Host, HostSnapshot, LoadRequest, Supervision};
 use tokio::time::Instant;
 
 use crate::args::{DialectOptions, Format, WatchArgs};
@@ -55,7 +53,8 @@ pub(crate) async fn run(context: &Context, args: WatchArgs, signals: &mut Signal
     let request = LoadRequest { path, dialect, profile, env_file: context.env_file.clone() };
     let request = FollowRequest { lock, ..FollowRequest::new(vec![request]) };
     if !plain && context.format == Format::Text && has_full_terminal() {
-        let options = HostOptions { approval, ..host::options(Supervision::default()) };
+        let mut options = host::options(Supervision::default());
+        options.catalog.approval = approval;
         let (options, logs) = screen::with_log_listener(options);
         return host::with_host(Host::start(options), DesiredServers::default(), signals, async |host| {
             screen::run(context, host, request, logs).await

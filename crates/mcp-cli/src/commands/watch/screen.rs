@@ -57,10 +57,10 @@ impl Listener for LogListener {
 }
 
 /// Adds a listener for the log messages of servers.
-pub(super) fn with_log_listener(options: HostOptions) -> (HostOptions, ServerLogs) {
+pub(super) fn with_log_listener(mut options: HostOptions) -> (HostOptions, ServerLogs) {
     let (sender, receiver) = mpsc::channel(QUEUE_CAPACITY);
-    let handlers = Handlers { listener: Some(Arc::new(LogListener(sender))), ..options.handlers };
-    (HostOptions { handlers, ..options }, ServerLogs(receiver))
+    options.server_requests.handlers.listener = Some(Arc::new(LogListener(sender)));
+    (options, ServerLogs(receiver))
 }
 
 /// The terminal in full-screen mode, and the thread that reads keys.

@@ -1,4 +1,4 @@
-//! Files of large results, each test in a folder of its own.
+//! Overflow files, each test in its own folder.
 
 use std::fs;
 
@@ -6,20 +6,20 @@ use mcp_model::{Content, RawJson};
 
 use super::*;
 
-fn spills(directory: &Path, most_bytes: u64) -> Spills {
-    Spills::new(Some(SpillPolicy { directory: directory.to_owned(), max_bytes: most_bytes }))
+fn spills(directory: &Path, most_bytes: u64) -> SpillStore {
+    SpillStore::new(Some(SpillPolicy { directory: directory.to_owned(), max_bytes: most_bytes }))
 }
 
-fn text(text: &str) -> Whole {
-    Whole::Text(text.to_owned())
+fn text(text: &str) -> SpillPart {
+    SpillPart::Text(text.to_owned())
 }
 
-/// The one part of a result.
-fn write(spills: &Spills, it: &str) -> Result<PathBuf, SpillError> {
+/// Writes one part.
+fn write(spills: &SpillStore, it: &str) -> Result<PathBuf, SpillError> {
     spills.files.write_all(&[text(it)]).remove(0)
 }
 
-/// What is in the folders of `directory`, by content.
+/// The contents of the files below `directory`.
 fn contents(directory: &Path) -> Vec<String> {
     let folders = fs::read_dir(directory).unwrap().map(|it| it.unwrap().path());
     let files = folders.flat_map(|it| fs::read_dir(it).unwrap()).map(|it| it.unwrap().path());
@@ -30,10 +30,10 @@ fn contents(directory: &Path) -> Vec<String> {
 
 #[cfg(unix)]
 #[test]
-fn hd_133_a_file_is_its_owners_alone_and_goes_with_the_host() {
+fn hd_133_files_are_private_and_removed_with_the_host() {
     use std::os::unix::fs::PermissionsExt;
-    let place = tempfile::tempdir().unwrap();
-    let directory = place.path().join("deep/results");
+    let target = tempfile::tempdir().unwrap();
+    let directory = target.path().join("deep/results");
     let spills = spills(&directory, 100);
     assert!(!directory.exists(), "nothing is made before it is needed");
     let path = write(&spills, "é").unwrap();
@@ -44,7 +44,7 @@ fn hd_133_a_file_is_its_owners_alone_and_goes_with_the_host() {
     assert!(path.is_absolute() && folder.parent() == Some(directory.as_path()));
     let other = write(&spills, "é").unwrap();
     assert_ne!(path, other);
-    // Long enough that nobody makes it first.
+    // Long enough to be unique.
     let name = path.file_name().unwrap().to_str().unwrap();
     assert!(name.len() == "result-.txt".len() + 16 && name.ends_with(".txt"), "{name}");
     spills.close_blocking();
@@ -54,12 +54,12 @@ fn hd_133_a_file_is_its_owners_alone_and_goes_with_the_host() {
 
 #[cfg(unix)]
 #[test]
-fn hd_133_a_folder_that_others_may_write_in_is_refused_and_a_link_is_looked_behind() {
+fn hd_133_shared_folder_is_refused_and_links_are_resolved() {
     use std::os::unix::fs::{PermissionsExt, symlink};
-    let place = tempfile::tempdir().unwrap();
-    let real = place.path().join("real");
+    let target = tempfile::tempdir().unwrap();
+    let real = target.path().join("real");
     fs::create_dir(&real).unwrap();
-    let link = place.path().join("link");
+    let link = target.path().join("link");
     symlink(&real, &link).unwrap();
     let mode = |it: u32| fs::set_permissions(&real, fs::Permissions::from_mode(it)).unwrap();
     let nested = real.join("nested");
@@ -68,7 +68,7 @@ fn hd_133_a_folder_that_others_may_write_in_is_refused_and_a_link_is_looked_behi
         mode(bits);
         let written = write(&spills(&link, 10), "a");
         assert_eq!(written.is_ok(), is_taken, "{bits:o}: {written:?}");
-        // Whoever may rename a folder may put another one in its place.
+        // A user that can rename a folder can replace it.
         assert_eq!(write(&spills(&nested, 10), "a").is_ok(), is_taken, "{bits:o}");
         if let Ok(path) = written {
             assert!(path.starts_with(real.canonicalize().unwrap()), "{}", path.display());
@@ -80,37 +80,37 @@ fn hd_133_a_folder_that_others_may_write_in_is_refused_and_a_link_is_looked_behi
     let want = format!("other users may replace what is in {} (its mode is 777)", real.display());
     assert!(error.ends_with(&want), "{error}");
     assert_eq!(fs::read_dir(&nested).unwrap().count(), 0, "nothing is left of what was refused");
-    // A link that leads nowhere is not followed to make something there.
-    let dangling = place.path().join("dangling");
-    symlink(place.path().join("elsewhere"), &dangling).unwrap();
+    // A dangling link is not followed.
+    let dangling = target.path().join("dangling");
+    symlink(target.path().join("elsewhere"), &dangling).unwrap();
     assert!(write(&spills(&dangling, 10), "a").is_err());
-    assert!(!place.path().join("elsewhere").exists());
+    assert!(!target.path().join("elsewhere").exists());
 }
 
 #[test]
-fn hd_133_the_oldest_make_room_and_what_is_too_large_is_refused() {
-    let place = tempfile::tempdir().unwrap();
-    let spills = spills(place.path(), 10);
+fn hd_133_oldest_files_are_evicted_and_large_parts_refused() {
+    let target = tempfile::tempdir().unwrap();
+    let spills = spills(target.path(), 10);
     for it in ["aaaa", "bbbb", "cc"] {
         write(&spills, it).unwrap();
     }
-    assert_eq!(contents(place.path()), ["aaaa", "bbbb", "cc"]);
+    assert_eq!(contents(target.path()), ["aaaa", "bbbb", "cc"]);
     write(&spills, "ddddd").unwrap();
-    assert_eq!(contents(place.path()), ["cc", "ddddd"]);
+    assert_eq!(contents(target.path()), ["cc", "ddddd"]);
     let error = write(&spills, "too long by far").unwrap_err();
     assert_eq!(error.to_string(), "it has 15 bytes, and the files of this host may have 10 together");
-    assert_eq!(contents(place.path()), ["cc", "ddddd"]);
+    assert_eq!(contents(target.path()), ["cc", "ddddd"]);
 }
 
 #[test]
-fn hd_133_a_folder_that_cannot_be_made_is_told_and_one_that_was_removed_is_made_again() {
-    let place = tempfile::tempdir().unwrap();
-    let file = place.path().join("file");
+fn hd_133_unusable_folder_is_reported_and_removed_folder_recreated() {
+    let target = tempfile::tempdir().unwrap();
+    let file = target.path().join("file");
     fs::write(&file, "").unwrap();
     let error = write(&spills(&file.join("x"), 10), "a").unwrap_err();
     assert!(error.to_string().starts_with(&format!("{}/x: ", file.display())), "{error}");
 
-    let directory = place.path().join("results");
+    let directory = target.path().join("results");
     let spills = spills(&directory, 10);
     write(&spills, "a").unwrap();
     fs::remove_dir_all(&directory).unwrap();
@@ -119,26 +119,26 @@ fn hd_133_a_folder_that_cannot_be_made_is_told_and_one_that_was_removed_is_made_
 }
 
 #[track_caller]
-fn check(whole: &Whole, want: (&[u8], &str)) {
-    let (bytes, extension) = whole.file();
+fn check(whole: &SpillPart, want: (&[u8], &str)) {
+    let (bytes, extension) = whole.content();
     assert_eq!((&*bytes, extension), want);
 }
 
 #[test]
-fn hd_133_a_file_holds_what_the_block_stands_for() {
+fn hd_133_file_contains_decoded_block() {
     let image = |data: &str, mime: &str| {
-        Whole::Block(Content::Image { data: data.to_owned(), mime_type: mime.to_owned() })
+        SpillPart::Block(Content::Image { data: data.to_owned(), mime_type: mime.to_owned() })
     };
     check(&text("a"), (b"a", "txt"));
     check(&image("AQID", "image/png"), (&[1, 2, 3], "png"));
     check(&image("AQID", "../../evil"), (&[1, 2, 3], "bin"));
     check(&image("AQ!", "image/png"), (b"AQ!", "base64"));
     let raw = || RawJson::parse("{\"a\":1}".into()).unwrap();
-    check(&Whole::Structured(raw()), (b"{\"a\":1}", "json"));
-    check(&Whole::Block(Content::Unknown(raw())), (b"{\"a\":1}", "json"));
+    check(&SpillPart::Structured(raw()), (b"{\"a\":1}", "json"));
+    check(&SpillPart::Block(Content::Unknown(raw())), (b"{\"a\":1}", "json"));
     let binary = |data: &str, text: Option<&str>| {
         let (data, text) = (data.to_owned(), text.map(str::to_owned));
-        Whole::Block(Content::Binary { data, mime_type: None, uri: None, text })
+        SpillPart::Block(Content::Binary { data, mime_type: None, uri: None, text })
     };
     check(&binary("AQID", Some("t")), (&[1, 2, 3], "bin"));
     check(&binary("", Some("t")), (b"t", "txt"));
@@ -146,81 +146,81 @@ fn hd_133_a_file_holds_what_the_block_stands_for() {
 }
 
 #[test]
-fn hd_133_files_of_one_result_make_no_room_for_each_other() {
-    let place = tempfile::tempdir().unwrap();
-    let spills = spills(place.path(), 10);
+fn hd_133_files_of_one_result_do_not_evict_each_other() {
+    let target = tempfile::tempdir().unwrap();
+    let spills = spills(target.path(), 10);
     write(&spills, "old").unwrap();
     let parts = ["aaaaaa", "bbbbbb", "cccc"].map(text);
     let written = spills.files.write_all(&parts);
     assert!(written[0].is_ok() && written[2].is_ok());
     let error = written[1].as_ref().unwrap_err().to_string();
     assert_eq!(error, "it has 6 bytes, and beside what is being written there is room for 4");
-    assert_eq!(contents(place.path()), ["aaaaaa", "cccc"]);
-    // The next result is another one.
+    assert_eq!(contents(target.path()), ["aaaaaa", "cccc"]);
+    // This is another result.
     write(&spills, "ddddd").unwrap();
-    assert_eq!(contents(place.path()), ["cccc", "ddddd"]);
+    assert_eq!(contents(target.path()), ["cccc", "ddddd"]);
 }
 
-/// A disk that does not answer while the other end of this is held.
+/// A disk that does not answer while the sender is held.
 #[derive(Debug)]
 struct Hanging(Mutex<mpsc::Receiver<()>>);
 
 impl Disk for Hanging {
-    fn make(&self, directory: &Path) -> io::Result<TempDir> {
-        Local.make(directory)
+    fn create_folder(&self, directory: &Path) -> io::Result<TempDir> {
+        LocalDisk.create_folder(directory)
     }
 
     fn write(&self, folder: &Path, bytes: &[u8], extension: &str) -> io::Result<PathBuf> {
         if bytes == b"hang" {
             let _ = self.0.lock().unwrap().recv();
         }
-        Local.write(folder, bytes, extension)
+        LocalDisk.write(folder, bytes, extension)
     }
 
     fn remove(&self, file: &Path) {
-        Local.remove(file);
+        LocalDisk.remove(file);
     }
 
     fn clear(&self, folder: TempDir) -> io::Result<()> {
-        Local.clear(folder)
+        LocalDisk.clear(folder)
     }
 }
 
-fn hanging(directory: &Path, patience: Duration) -> (Spills, mpsc::Sender<()>) {
-    let (release, hangs) = mpsc::channel();
+fn hanging(directory: &Path, timeout: Duration) -> (SpillStore, mpsc::Sender<()>) {
+    let (release, stalled) = mpsc::channel();
     let policy = SpillPolicy { directory: directory.to_owned(), max_bytes: 100 };
-    (Spills::on(Box::new(Hanging(Mutex::new(hangs))), patience, Some(policy)), release)
+    (SpillStore::on(Box::new(Hanging(Mutex::new(stalled))), timeout, Some(policy)), release)
 }
 
 #[tokio::test]
-async fn hd_133_a_disk_that_hangs_costs_its_patience_and_hangs_no_more_than_so_many() {
-    let place = tempfile::tempdir().unwrap();
-    let (spills, release) = hanging(place.path(), Duration::from_millis(20));
+async fn hd_133_stalled_disk_costs_its_timeout_and_stalls_are_limited() {
+    let target = tempfile::tempdir().unwrap();
+    let (spills, release) = hanging(target.path(), Duration::from_millis(20));
     let write = async |it: &str| spills.write(vec![text(it)]).await.map(|it| it.len());
-    for _ in 0..MOST {
+    for _ in 0..MAX_CONCURRENT_WRITES {
         let error = write("hang").await.unwrap_err().to_string();
-        let want = format!("{}: the disk did not answer within 0.02 s", place.path().display());
+        let want = format!("{}: the disk did not answer within 0.02 s", target.path().display());
         assert_eq!(error, want);
     }
     assert_eq!(spills.room.available_permits(), 0);
     assert!(matches!(write("more").await, Err(SpillError::Slow { .. })));
-    assert_eq!(contents(place.path()), [""; 0], "it was not begun");
+    assert_eq!(contents(target.path()), [""; 0], "it was not started");
     drop(release);
-    while spills.room.available_permits() < MOST {
+    while spills.room.available_permits() < MAX_CONCURRENT_WRITES {
         tokio::task::yield_now().await;
     }
-    let patience = Duration::from_secs(600);
-    let spills = Spills { patience, bench: Bench::new(patience, MOST), ..spills };
+    let timeout = Duration::from_secs(600);
+    let spills = SpillStore { timeout, pool: BlockingPool::new(timeout, MAX_CONCURRENT_WRITES), ..spills };
     assert_eq!(spills.write(vec![text("more")]).await.map(|it| it.len()).ok(), Some(1));
-    // What was given up was written all the same, and is counted.
-    assert_eq!(contents(place.path()).len(), MOST + 1);
-    assert_eq!(spills.files.state().bytes, 4 * (MOST as u64 + 1));
+    // The timed-out write finished and is counted.
+    assert_eq!(contents(target.path()).len(), MAX_CONCURRENT_WRITES + 1);
+    assert_eq!(spills.files.state().bytes, 4 * (MAX_CONCURRENT_WRITES as u64 + 1));
 }
 
 #[tokio::test]
-async fn hd_133_while_one_result_hangs_others_are_written_and_the_host_can_end() {
-    let place = tempfile::tempdir().unwrap();
-    let (spills, release) = hanging(place.path(), Duration::from_secs(600));
+async fn hd_133_stalled_write_delays_neither_others_nor_shutdown() {
+    let target = tempfile::tempdir().unwrap();
+    let (spills, release) = hanging(target.path(), Duration::from_secs(600));
     let mut hung = Box::pin(spills.write(vec![text("hang"), text("late")]));
     assert!(once(&mut hung).await.is_none());
     while spills.files.state().bytes == 0 {
@@ -231,15 +231,15 @@ async fn hd_133_while_one_result_hangs_others_are_written_and_the_host_can_end()
     assert!(spills.is_on());
     spills.close().await;
     assert!(!spills.is_on());
-    // What hung comes to its end later, leaves nothing, and is no file of anybody's.
+    // A stalled write that ends later leaves no file.
     drop(release);
     let written = hung.await.unwrap();
     assert!(matches!(written[..], [Err(SpillError::Off), Err(SpillError::Off)]), "{written:?}");
-    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(target.path()).unwrap().count(), 0);
     assert_eq!(spills.files.state().bytes, 0);
 }
 
-/// Polls it once.
+/// Polls once.
 async fn once<T>(it: &mut (impl Future<Output = T> + Unpin)) -> Option<T> {
     std::future::poll_fn(|context| {
         std::task::Poll::Ready(match std::pin::Pin::new(&mut *it).poll(context) {

@@ -1,4 +1,4 @@
-//! Where the values of variables come from: our own environment, and below it a file that the user names.
+//! Variables for configurations: the process environment, then an optional `.env` file.
 
 use std::collections::HashMap;
 
@@ -11,17 +11,17 @@ pub(super) struct Environment {
 }
 
 impl Environment {
-    /// Our own environment.
-    pub(super) fn own() -> Environment {
+    /// The process environment.
+    pub(super) fn process() -> Environment {
         Environment { file: HashMap::new() }
     }
 
-    /// Our own environment, and the variables of a `.env` file where it has none.
+    /// The process environment, completed by a `.env` file.
     pub(super) fn with_file(text: &str) -> Environment {
         Environment { file: parse_env_file(text).into_iter().collect() }
     }
 
-    /// The variable's value. One of ours that is no Unicode counts as absent.
+    /// The value of a variable. A value in the process environment that is not Unicode counts as absent.
     pub(super) fn variable(&self, name: &str) -> Option<String> {
         std::env::var(name).ok().or_else(|| self.file.get(name).map(|it| it.expose().to_owned()))
     }
@@ -37,12 +37,12 @@ mod tests {
     }
 
     #[test]
-    fn the_files_variables_lie_below_our_own() {
+    fn process_variables_precede_those_of_the_file() {
         check("MCP_HOST_TEST_A=1\nMCP_HOST_TEST_A = 2 \n", "MCP_HOST_TEST_A", Some("2"));
         check("\u{feff}MCP_HOST_TEST_A=x=y\r\n", "MCP_HOST_TEST_A", Some("x=y"));
         check("# MCP_HOST_TEST_A=1\n=2\nMCP_HOST_TEST_A\n", "MCP_HOST_TEST_A", None);
         let path = std::env::var("PATH").unwrap();
         check("PATH=other", "PATH", Some(&path));
-        assert_eq!(Environment::own().variable("MCP_HOST_TEST_A"), None);
+        assert_eq!(Environment::process().variable("MCP_HOST_TEST_A"), None);
     }
 }

@@ -1,38 +1,38 @@
-//! Reads files that a user names: bounded, as text.
+//! Reads text files with a size limit.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The largest file that is read: the largest configuration in use has a thousandth of it.
-const MOST: u64 = 8 << 20;
+/// The maximum file size, about a thousand times the largest known configuration.
+const MAX_FILE_BYTES: u64 = 8 << 20;
 
-/// Why a file gave no text.
+/// Why a file could not be read as text.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The system says no.
+    /// An I/O error.
     #[error("{}", io_text(.0))]
     Io(io::Error),
-    /// It is larger than any configuration.
-    #[error("it is larger than {} MiB", MOST >> 20)]
+    /// It exceeds the size limit.
+    #[error("it is larger than {} MiB", MAX_FILE_BYTES >> 20)]
     TooLarge,
-    /// It is no UTF-8.
+    /// It is not UTF-8.
     #[error("it is not UTF-8 text: line {line}{}", encoding(*.utf16))]
     NotText {
-        /// The first line, counted from 1, that is none.
+        /// The first invalid line, from 1.
         line: usize,
-        /// Does it begin as UTF-16 does?
+        /// Whether it begins like UTF-16.
         utf16: Utf16,
     },
 }
 
-/// The file's text.
+/// Reads a file as text.
 pub(crate) fn read_text(path: &Path) -> Result<String, FileError> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(FileError::Io)?;
-    file.take(MOST + 1).read_to_end(&mut bytes).map_err(FileError::Io)?;
-    if bytes.len() as u64 > MOST {
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(FileError::Io)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(FileError::TooLarge);
     }
     String::from_utf8(bytes).map_err(|it| {
@@ -43,12 +43,12 @@ pub(crate) fn read_text(path: &Path) -> Result<String, FileError> {
     })
 }
 
-/// Has a text the mark of UTF-16 at its beginning?
+/// Whether a text begins with the byte order mark of UTF-16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Utf16 {
-    /// It has.
+    /// It does.
     Likely,
-    /// It has not.
+    /// It does not.
     No,
 }
 
@@ -59,7 +59,7 @@ fn encoding(utf16: Utf16) -> &'static str {
     }
 }
 
-/// The system's reason without its number.
+/// The system's message without its error number.
 pub(super) fn io_text(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "it does not exist".to_owned(),
@@ -83,14 +83,14 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_as_text_and_within_bounds() {
+    fn files_are_read_as_text_with_a_size_limit() {
         check("é\n".as_bytes(), Ok("é\n"));
         check(
             b"a\nb\xff",
             Err("it is not UTF-8 text: line 2 has something else; save it as UTF-8, if it is a text"),
         );
         check(b"\xff\xfe{\0", Err("it is not UTF-8 text: line 1 has UTF-16; save it as UTF-8"));
-        check(&vec![b'a'; MOST as usize + 1], Err("it is larger than 8 MiB"));
+        check(&vec![b'a'; MAX_FILE_BYTES as usize + 1], Err("it is larger than 8 MiB"));
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(read_text(folder.path()).unwrap_err().to_string(), "it is a directory");
         assert_eq!(read_text(&folder.path().join("no")).unwrap_err().to_string(), "it does not exist");

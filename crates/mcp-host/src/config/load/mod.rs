@@ -1,9 +1,9 @@
-//! From a file to servers that can be started. All the reading of files and of the environment that a configuration
-//! needs happens here; what it means is mcp-config's business.
+//! Loads configuration files: from a path to resolved servers. All files and variables that a configuration needs are
+//! read here; mcp-config interprets them.
 
 mod environment;
 mod files;
-mod locked;
+mod lock_file;
 mod save;
 
 use std::fmt;
@@ -15,58 +15,58 @@ use mcp_config::{
 use mcp_model::{Dialect, ErrorKind, Severity};
 
 use crate::config::desired::{DesiredServers, FailedServer};
-use crate::failure::HostError;
+use crate::error::HostError;
 use environment::Environment;
 pub(crate) use files::read_text;
 pub use files::{FileError, Utf16};
-pub use locked::{LockFileError, lock_path, read_lock};
-pub(crate) use locked::{lock_text, parse_lock};
+pub use lock_file::{LockFileError, lock_path, read_lock};
+pub(crate) use lock_file::{lock_text, parse_lock};
 pub use save::{SaveError, create, create_new, replace, save};
 
-/// What to load.
+/// A configuration file to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadRequest {
-    /// The configuration file.
+    /// The file.
     pub path: PathBuf,
-    /// How it is written; found out where `None`.
+    /// The dialect; detected if `None`.
     pub dialect: Option<Dialect>,
-    /// The rules it is read by; the dialect's own where `None`.
+    /// The profile; the dialect's default if `None`.
     pub profile: Option<Profile>,
-    /// A `.env` file with variables for those that our own environment does not have.
+    /// A `.env` file for variables that the process environment does not have.
     pub env_file: Option<PathBuf>,
 }
 
 impl LoadRequest {
-    /// The file, with everything else found out.
+    /// The file, with everything else detected.
     pub fn new(path: impl Into<PathBuf>) -> LoadRequest {
         LoadRequest { path: path.into(), dialect: None, profile: None, env_file: None }
     }
 }
 
-/// A file as it was read.
+/// A loaded configuration file.
 #[derive(Clone)]
 pub struct LoadedConfig {
-    /// The file's name as it was asked for.
+    /// The path as requested.
     pub path: String,
-    /// Its text.
+    /// The text.
     pub text: String,
-    /// The rules it was read by.
+    /// The profile.
     pub profile: Profile,
-    /// What was read.
+    /// The parsed content.
     pub reading: Reading,
-    /// Everything there is to say, in the file's order: the reading's own, and variables that have no value.
+    /// All diagnostics in the order of the file, including unresolved variables.
     pub diagnostics: Vec<Diagnostic>,
-    /// Nothing of the file may be started. To be looked at before `wanted` is.
+    /// Whether nothing of the file may be started. Check it before using `desired`.
     pub refused: bool,
-    /// What a [`Host`](crate::host::Host) is to run.
+    /// The servers for a [`Host`](crate::host::Host).
     ///
-    /// Empty when the file is `refused`, and then not to be applied: wanting nothing stops every server. A host keeps
-    /// the last good configuration whole by not hearing of a refused one.
+    /// Empty if the file is `refused`. Do not apply it then, because that stops every server; the host keeps the last
+    /// valid configuration.
     pub desired: DesiredServers,
 }
 
 impl LoadedConfig {
-    /// What a [`Host`](crate::host::Host) is to run; an error where nothing of the file may be started.
+    /// The servers for a [`Host`](crate::host::Host); an error if the file is refused.
     pub fn into_desired(self) -> Result<DesiredServers, HostError> {
         match self.refused {
             true => Err(HostError::new(ErrorKind::Config, self.refusal())),
@@ -74,7 +74,7 @@ impl LoadedConfig {
         }
     }
 
-    /// Why nothing of the file is used, and where to begin with mending it.
+    /// The reason for a refused file, with the first error.
     pub(crate) fn refusal(&self) -> String {
         let errors: Vec<_> = self.diagnostics.iter().filter(|it| it.severity == Severity::Error).collect();
         let first =
@@ -85,9 +85,9 @@ impl LoadedConfig {
 }
 
 impl fmt::Debug for LoadedConfig {
-    /// Without the text, which may hold secrets.
+    /// Without the text, which may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let LoadedConfig { path, text, profile, reading, diagnostics, refused, desired: wanted } = self;
+        let LoadedConfig { path, text, profile, reading, diagnostics, refused, desired } = self;
         f.debug_struct("Loaded")
             .field("path", path)
             .field("text", &format_args!("{} bytes", text.len()))
@@ -95,34 +95,34 @@ impl fmt::Debug for LoadedConfig {
             .field("reading", reading)
             .field("diagnostics", diagnostics)
             .field("refused", refused)
-            .field("wanted", wanted)
+            .field("desired", desired)
             .finish()
     }
 }
 
-/// Why a file could not be read at all.
+/// Why a file could not be loaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The file itself.
+    /// The configuration file.
     #[error("cannot read {path}")]
     File {
         /// The file.
         path: String,
-        /// Why not.
+        /// The cause.
         #[source]
         source: FileError,
     },
-    /// The file given for variables.
+    /// The `.env` file.
     #[error("cannot read the environment file {path}")]
     EnvFile {
         /// The file.
         path: String,
-        /// Why not.
+        /// The cause.
         #[source]
         source: FileError,
     },
-    /// Neither name nor content tell how it is written.
+    /// The dialect cannot be detected from name and content.
     #[error(
         "{path}: no MCP configuration is recognised: it is named neither agent.yaml (HoloDeck) nor .minds/mcp.yaml \
          (Dominds) nor mcp.json (editors), and holds neither HoloDeck's `tools` nor Dominds' `version` and `servers`, \
@@ -132,7 +132,7 @@ pub enum LoadError {
         /// The file.
         path: String,
     },
-    /// The profile is another dialect's.
+    /// The profile belongs to another dialect.
     #[error("the profile {} is not one of the dialect {}", .profile.as_str(), .dialect.as_str())]
     ProfileMismatch {
         /// The profile.
@@ -143,18 +143,18 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// The kind of failure.
+    /// The kind of error.
     pub fn kind(&self) -> ErrorKind {
         ErrorKind::Config
     }
 }
 
-/// Reads a file and resolves its servers. Blocks while it reads.
+/// Reads a file and resolves its servers. Blocks.
 pub fn load(request: &LoadRequest) -> Result<LoadedConfig, LoadError> {
     load_through(request, &read_text)
 }
 
-/// The same, every file that it needs read by `read`: the configuration first, then those it refers to.
+/// The same with a function that reads the files: the configuration first, then those it refers to.
 pub(crate) fn load_through(
     request: &LoadRequest,
     read_text: &dyn Fn(&Path) -> Result<String, FileError>,
@@ -163,7 +163,7 @@ pub(crate) fn load_through(
     let shown = path.display().to_string();
     let text = read_text(path).map_err(|source| LoadError::File { path: shown.clone(), source })?;
     let environment = match env_file {
-        None => Environment::own(),
+        None => Environment::process(),
         Some(file) => {
             let text = read_text(file);
             let text =
@@ -177,14 +177,14 @@ pub(crate) fn load_through(
     let read_file = |file: &Path| read_text(file).map_err(|it| it.to_string());
     let directory = directory(path);
     let surroundings = ResolveContext { variable: &variable, directory: &directory, read_file: &read_file };
-    let (wanted, unresolved) = wanted(&reading, &surroundings);
+    let (desired, unresolved) = resolve_servers(&reading, &surroundings);
 
     let mut diagnostics = reading.diagnostics.clone();
     diagnostics.extend(unresolved.iter().map(|it| reading.diagnose(it)));
     diagnostics.sort_by_key(|it| it.span.start);
     let refused = reading.refused || (!unresolved.is_empty() && refuses_file(profile));
-    let wanted = if refused { DesiredServers::default() } else { wanted };
-    Ok(LoadedConfig { path: shown, text, profile, reading, diagnostics, refused, desired: wanted })
+    let desired = if refused { DesiredServers::default() } else { desired };
+    Ok(LoadedConfig { path: shown, text, profile, reading, diagnostics, refused, desired })
 }
 
 fn choose(
@@ -206,7 +206,7 @@ fn choose(
     }
 }
 
-/// Does a variable without a value cost the whole file (HD-134), or its server alone (DM-122)?
+/// Whether an unresolved variable refuses the whole file (HD-134) or only its server (DM-122).
 fn refuses_file(profile: Profile) -> bool {
     match profile.dialect() {
         Dialect::HoloDeck => true,
@@ -214,14 +214,17 @@ fn refuses_file(profile: Profile) -> bool {
     }
 }
 
-/// The folder that relative paths of the file start from.
+/// The base folder for relative paths of the file.
 fn directory(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     absolute.parent().map(Path::to_owned).unwrap_or_default()
 }
 
-/// Every accepted server resolved, every other one with its reason, and what could not be resolved.
-fn wanted(reading: &Reading, surroundings: &ResolveContext<'_>) -> (DesiredServers, Vec<ResolveError>) {
+/// Resolves all accepted servers; returns the failed entries and the unresolved variables.
+fn resolve_servers(
+    reading: &Reading,
+    surroundings: &ResolveContext<'_>,
+) -> (DesiredServers, Vec<ResolveError>) {
     let mut res = DesiredServers::default();
     let mut unresolved = Vec::new();
     for spec in &reading.servers {
@@ -253,7 +256,7 @@ fn wanted(reading: &Reading, surroundings: &ResolveContext<'_>) -> (DesiredServe
     (res, unresolved)
 }
 
-/// All of an entry's mistakes as one failure: the first gives its kind and its help.
+/// All errors of an entry as one, with the kind and help of the first.
 fn summary<'a>(
     name: &str,
     mistakes: impl Iterator<Item = (ErrorKind, &'a str, Option<&'a str>)>,

@@ -1,7 +1,7 @@
-//! Writes a file so that it is always whole: the old one, or the new one.
+//! Saves files atomically: readers see the old or the new text.
 //!
-//! The new text is written beside the file and takes its place in one step. Permissions and owner stay; a link stays a
-//! link. Other names of the same file (hard links) keep the old text, and extended attributes are not carried over.
+//! The text is written to a temporary file that replaces the original. Permissions and owner are kept, and links
+//! remain links. Hard links keep the old text, and extended attributes are lost.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Write};
@@ -10,37 +10,37 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 use super::files::{FileError, io_text, read_text};
-use crate::fs::atomic_write::beside;
+use crate::fs::atomic_write::create_temp;
 
-/// Why a file was not written. It is as it was.
+/// Why a file was not saved. It is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SaveError {
-    /// The system says no.
+    /// An I/O error.
     #[error("cannot write {path}: {}", io_text(.source))]
     Io {
         /// The file.
         path: String,
-        /// Why not.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// The file cannot be read any more.
+    /// The file cannot be read again.
     #[error("cannot read {path} again before it is written")]
     Unreadable {
         /// The file.
         path: String,
-        /// Why not.
+        /// The cause.
         #[source]
         source: FileError,
     },
-    /// Somebody else has changed it in the meantime.
+    /// Another process has changed it meanwhile.
     #[error("{path} has been changed by somebody else in the meantime")]
     Changed {
         /// The file.
         path: String,
     },
-    /// There is such a file already.
+    /// The file exists already.
     #[error("{path} exists already")]
     Exists {
         /// The file.
@@ -48,82 +48,82 @@ pub enum SaveError {
     },
 }
 
-/// Puts `after` in the place of a file's text, which is still `before`. Blocks.
+/// Replaces the text `before` of a file by `after`. Blocks.
 ///
-/// Between the last look at the file and the change of its text somebody else may write it; that is lost.
+/// A change by another process between the check and the replacement is lost.
 pub fn save(path: &Path, before: &str, after: &str) -> Result<(), SaveError> {
     let shown = path.display().to_string();
-    let refused = |source| SaveError::Io { path: shown.clone(), source };
-    // A link stays one: what it names is replaced.
-    let real = fs::canonicalize(path).map_err(refused)?;
-    let metadata = fs::metadata(&real).map_err(refused)?;
-    // A new name needs only the folder's permission; that the file may not be written is meant.
+    let io_error = |source| SaveError::Io { path: shown.clone(), source };
+    // A link remains; its target is replaced.
+    let real = fs::canonicalize(path).map_err(io_error)?;
+    let metadata = fs::metadata(&real).map_err(io_error)?;
+    // A rename only needs permission for the folder, but a read-only file is meant to stay.
     if metadata.permissions().readonly() {
-        return Err(refused(io::ErrorKind::PermissionDenied.into()));
+        return Err(io_error(io::ErrorKind::PermissionDenied.into()));
     }
-    let file = written(&real, after, metadata.permissions()).map_err(refused)?;
-    own_as(file.as_file(), &metadata).map_err(refused)?;
+    let file = write_temp(&real, after, metadata.permissions()).map_err(io_error)?;
+    copy_owner(file.as_file(), &metadata).map_err(io_error)?;
     let now = read_text(&real).map_err(|source| SaveError::Unreadable { path: shown.clone(), source })?;
     if now != before {
         return Err(SaveError::Changed { path: shown });
     }
-    file.persist(&real).map_err(|it| refused(it.error))?;
-    settle(&real);
+    file.persist(&real).map_err(|it| io_error(it.error))?;
+    sync_folder(&real);
     Ok(())
 }
 
-/// Writes a file that is not there yet, with the permissions of another one. Blocks.
+/// Creates a file with the permissions of another one. Blocks.
 pub fn create(path: &Path, text: &str, like: &Path) -> Result<(), SaveError> {
     let shown = path.display().to_string();
-    let refused = |source: io::Error| match source.kind() {
+    let io_error = |source: io::Error| match source.kind() {
         io::ErrorKind::AlreadyExists => SaveError::Exists { path: shown.clone() },
         _ => SaveError::Io { path: shown.clone(), source },
     };
-    let permissions = fs::metadata(like).map_err(refused)?.permissions();
-    let file = written(path, text, permissions).map_err(refused)?;
-    file.persist_noclobber(path).map_err(|it| refused(it.error))?;
-    settle(path);
+    let permissions = fs::metadata(like).map_err(io_error)?.permissions();
+    let file = write_temp(path, text, permissions).map_err(io_error)?;
+    file.persist_noclobber(path).map_err(|it| io_error(it.error))?;
+    sync_folder(path);
     Ok(())
 }
 
-/// Writes a file that is not there yet, for its owner alone, and the folder that it is in. Blocks.
+/// Creates a private file, and its folder if missing. Blocks.
 pub fn create_new(path: &Path, text: &str) -> Result<(), SaveError> {
     let shown = path.display().to_string();
-    let refused = |source: io::Error| match source.kind() {
+    let io_error = |source: io::Error| match source.kind() {
         io::ErrorKind::AlreadyExists => SaveError::Exists { path: shown.clone() },
         _ => SaveError::Io { path: shown.clone(), source },
     };
-    fs::create_dir_all(folder(path)).map_err(refused)?;
-    // Nobody else is to read what may hold secrets, as far as the system knows such words.
+    fs::create_dir_all(folder(path)).map_err(io_error)?;
+    // It may contain secrets.
     #[cfg(unix)]
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o600);
     #[cfg(not(unix))]
-    let permissions = fs::metadata(folder(path)).map_err(refused)?.permissions();
-    let file = written(path, text, permissions).map_err(refused)?;
-    file.persist_noclobber(path).map_err(|it| refused(it.error))?;
-    settle(path);
+    let permissions = fs::metadata(folder(path)).map_err(io_error)?.permissions();
+    let file = write_temp(path, text, permissions).map_err(io_error)?;
+    file.persist_noclobber(path).map_err(|it| io_error(it.error))?;
+    sync_folder(path);
     Ok(())
 }
 
-/// Writes a file, there or not, for its owner alone: whoever reads it meanwhile reads the old one, or the new one. Blocks.
+/// Writes a private file, new or existing; readers see the old or the new text. Blocks.
 pub fn replace(path: &Path, text: &str) -> Result<(), SaveError> {
     let shown = path.display().to_string();
-    let refused = |source| SaveError::Io { path: shown.clone(), source };
-    // A link stays one: what it names is replaced.
+    let io_error = |source| SaveError::Io { path: shown.clone(), source };
+    // A link remains; its target is replaced.
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     #[cfg(unix)]
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o600);
     #[cfg(not(unix))]
-    let permissions = fs::metadata(folder(&real)).map_err(refused)?.permissions();
-    let file = written(&real, text, permissions).map_err(refused)?;
-    file.persist(&real).map_err(|it| refused(it.error))?;
-    settle(&real);
+    let permissions = fs::metadata(folder(&real)).map_err(io_error)?.permissions();
+    let file = write_temp(&real, text, permissions).map_err(io_error)?;
+    file.persist(&real).map_err(|it| io_error(it.error))?;
+    sync_folder(&real);
     Ok(())
 }
 
-/// The text in a file of its own, which is gone unless it takes another one's place.
-fn written(path: &Path, text: &str, permissions: Permissions) -> io::Result<NamedTempFile> {
-    let mut res = beside(&folder(path))?;
+/// Writes the text to a temporary file, which is removed unless it is persisted.
+fn write_temp(path: &Path, text: &str, permissions: Permissions) -> io::Result<NamedTempFile> {
+    let mut res = create_temp(&folder(path))?;
     res.write_all(text.as_bytes())?;
     res.as_file().set_permissions(permissions)?;
     res.as_file().sync_all()?;
@@ -137,9 +137,9 @@ fn folder(path: &Path) -> PathBuf {
     }
 }
 
-/// Gives the file to whom the other one belongs, where that is somebody else.
+/// Copies the owner of another file.
 #[cfg(unix)]
-fn own_as(file: &File, other: &Metadata) -> io::Result<()> {
+fn copy_owner(file: &File, other: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, fchown};
 
     let own = file.metadata()?;
@@ -147,17 +147,17 @@ fn own_as(file: &File, other: &Metadata) -> io::Result<()> {
         return Ok(());
     }
     fchown(file, Some(other.uid()), Some(other.gid()))?;
-    // A change of the owner takes some permissions away.
+    // Changing the owner clears some permissions.
     file.set_permissions(other.permissions())
 }
 
 #[cfg(not(unix))]
-fn own_as(_: &File, _: &Metadata) -> io::Result<()> {
+fn copy_owner(_: &File, _: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the new name outlast a loss of power, where the system can.
-fn settle(path: &Path) {
+/// Makes the rename durable, if the system can.
+fn sync_folder(path: &Path) {
     if let Ok(folder) = File::open(folder(path)) {
         let _ = folder.sync_all();
     }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_replaced_with_its_permissions_and_through_its_link() {
+    fn save_keeps_permissions_and_links() {
         let folder = tempfile::tempdir().unwrap();
         let (path, link) = (folder.path().join("a.yaml"), folder.path().join("link"));
         fs::write(&path, "old").unwrap();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_in_place_is_its_owners_alone() {
+    fn replaced_file_is_private() {
         let folder = tempfile::tempdir().unwrap();
         let (path, link) = (folder.path().join("a"), folder.path().join("link"));
         for text in ["first", "second"] {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_wrote_stays() {
+    fn changes_of_other_processes_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.yaml");
         fs::write(&path, "theirs").unwrap();
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_may_not_be_written_is_not() {
+    fn read_only_file_is_not_written() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.yaml");
         fs::write(&path, "old").unwrap();
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_is_as_open_as_the_one_it_comes_from() {
+    fn new_file_has_permissions_of_its_source() {
         let folder = tempfile::tempdir().unwrap();
         let (path, new) = (folder.path().join("a.yaml"), folder.path().join("b.json"));
         fs::write(&path, "").unwrap();

@@ -1,76 +1,76 @@
-//! What whoever follows files is told.
+//! Events of followed configuration files.
 
 use std::fmt;
 
 use mcp_config::Diagnostic;
 use mcp_registry::ReloadPlan;
 
-use crate::failure::HostError;
+use crate::error::HostError;
 
-/// Something that happened to the files that are followed.
+/// An event of followed files.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum FollowEvent {
-    /// Other content was taken, and is published.
+    /// Changed content was applied and published.
     Reloaded(Reload),
-    /// The lock at this path says what is approved from now on, and that is published.
+    /// The lock file at this path was applied and published.
     Approved(String),
-    /// A file, or the lock, cannot be used as it is now (DM-121, HD-134). What it said before stays.
+    /// A file or the lock file cannot be used (DM-121, HD-134). Its previous content remains in effect.
     Refused(RefusedFile),
-    /// Changes are noticed in another way than until now.
+    /// The way of noticing changes has changed.
     WatchModeChanged(WatchMode),
-    /// So many events were not fetched in time and are gone.
+    /// The number of events lost because the receiver was slow.
     Lagged(u64),
 }
 
-/// What a reload brought.
+/// The result of a reload.
 #[derive(Debug, Clone)]
 pub struct Reload {
-    /// The files whose content is another one, in their order.
+    /// The changed files, in order.
     pub files: Vec<ReloadedFile>,
-    /// What becomes of each server. One whose entry is wrong now, and that goes on as it was, is among the unchanged.
+    /// What happens to each server. A server that keeps running because its entry is now invalid counts as unchanged.
     pub plan: ReloadPlan,
-    /// Entries that do not count because an earlier file has one of that name.
+    /// Entries hidden by an earlier file with the same name.
     pub shadowed: Vec<ShadowedServer>,
 }
 
-/// A file whose content was taken.
+/// A file whose content was applied.
 #[derive(Debug, Clone)]
 pub struct ReloadedFile {
-    /// Its name as it was asked for.
+    /// The path as requested.
     pub path: String,
-    /// Whether it is there.
+    /// Whether it exists.
     pub presence: FilePresence,
-    /// What is to be said about it, in its order; errors are of single servers.
+    /// Its diagnostics, in order; errors concern single servers.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Whether a file is there.
+/// Whether a file exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilePresence {
-    /// It is.
+    /// It exists.
     Present,
-    /// It is not, which means what an empty one would (DM-094).
+    /// It does not exist, which has the meaning of an empty file (DM-094).
     Absent,
 }
 
-/// A file that is not used as it is now.
+/// A file that cannot be used.
 #[derive(Debug, Clone)]
 pub struct RefusedFile {
-    /// Its name as it was asked for.
+    /// The path as requested.
     pub path: String,
-    /// Why not, in one sentence.
+    /// The reason.
     pub error: HostError,
-    /// Everything that is to be said about it; empty where it could not be read.
+    /// Its diagnostics; empty if it could not be read.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// An entry that does not count.
+/// A hidden entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShadowedServer {
     /// The server's name.
     pub server: String,
-    /// The file whose entry does not count.
+    /// The file of the hidden entry.
     pub file: String,
     /// The earlier file whose entry counts.
     pub by: String,
@@ -86,8 +86,8 @@ impl fmt::Display for ShadowedServer {
 /// How changes are noticed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchMode {
-    /// The system tells of them; besides, the files are looked at now and then.
+    /// By notifications of the operating system, and by polling in addition.
     System,
-    /// Only by looking at the files now and then, for this reason; `None` where the feature `watch` is switched off.
+    /// By polling only, with the reason; `None` without the feature `watch`.
     PollOnly(Option<String>),
 }

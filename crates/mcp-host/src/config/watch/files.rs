@@ -1,9 +1,8 @@
-//! Several files and what is wanted by all of them: looks in, a configuration and news out. Nothing here waits or
-//! asks the time.
+//! Combines several followed files: readings in, a configuration and events out. Pure: no I/O, no clock.
 //!
-//! Each file keeps what it last said that could be used. One that is refused (DM-121; for HoloDeck any error) goes on
-//! saying that; so does one that has suddenly nothing in it, until it has had nothing for a while: an editor that
-//! empties a file before it writes it must not stop every server.
+//! Each file keeps its last usable content. It remains in effect when the file is refused (DM-121; for HoloDeck after
+//! any error), and when the file suddenly becomes empty, until it has been empty for a while: an editor that
+//! truncates a file before writing it must not stop all servers.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,106 +13,105 @@ use mcp_model::{Dialect, ErrorKind};
 use mcp_registry::{DesiredServer, Problem, ReloadPlan};
 use tokio::time::Instant;
 
-use super::approved::{FollowLock, LockLook, LockNews, Locked};
 use super::event::{FilePresence, FollowEvent, RefusedFile, Reload, ReloadedFile, ShadowedServer};
-use super::look::{Content, Look, Sources, is_absent};
-use super::merge::{Good, merge};
+use super::lock::{FollowLock, FollowedLock, LockReading, LockUpdate};
+use super::merge::{UsableConfig, merge};
+use super::snapshot::{Content, FileSnapshot, SourceContents, is_absent};
 use crate::config::desired::DesiredServers;
+use crate::config::desired::desired;
 use crate::config::load::{LoadError, LoadRequest, LoadedConfig};
-use crate::failure::HostError;
-use crate::supervisor::machine::desired;
+use crate::error::HostError;
 
-/// All files that are followed.
-pub(crate) struct Files {
-    files: Vec<File>,
-    /// How long a file may have nothing in it before that is believed.
+/// All followed files.
+pub(crate) struct FollowedFiles {
+    files: Vec<FollowedFile>,
+    /// How long a file must be empty or missing before that takes effect.
     settle: Duration,
-    /// What was wanted last, as a plan compares it.
+    /// The last desired servers, for the reload plan.
     desired: Vec<DesiredServer>,
-    /// What of it does not count.
+    /// Hidden entries.
     shadowed: Vec<ShadowedServer>,
-    /// What is approved of the servers.
-    lock: Option<Locked>,
+    /// The followed lock file.
+    lock: Option<FollowedLock>,
 }
 
-/// Everything to look at, and what was seen there when it was judged last.
-pub(crate) struct Asked {
-    /// The files.
-    pub(crate) files: Vec<(LoadRequest, Option<Sources>)>,
-    /// The lock.
+/// What to read, with the content last seen.
+pub(crate) struct ReadRequest {
+    /// The configuration files.
+    pub(crate) files: Vec<(LoadRequest, Option<SourceContents>)>,
+    /// The lock file.
     pub(crate) lock: Option<(PathBuf, Option<Content>)>,
 }
 
-/// One file.
-struct File {
+/// One followed file.
+struct FollowedFile {
     request: LoadRequest,
     path: String,
-    /// What was judged last.
-    seen: Option<Sources>,
-    /// Something that was there is not, which is not believed yet.
-    doubt: Option<Doubt>,
-    /// What it said last that could be used.
-    good: Option<Good>,
-    /// Why it is not used as it is.
+    /// The content last judged.
+    seen: Option<SourceContents>,
+    /// Content that disappeared and may come back.
+    removal: Option<PendingRemoval>,
+    /// The last usable content.
+    good: Option<UsableConfig>,
+    /// Why the current content is not used.
     refusal: Option<HostError>,
 }
 
-/// Something has vanished.
+/// Disappeared content.
 #[derive(Debug, Clone, Copy)]
-struct Doubt {
-    /// Since when every look has found it so.
+struct PendingRemoval {
+    /// The first read without it.
     first: Instant,
-    /// Since when it may have been so without a break: between two looks it may have come and gone again, which is
-    /// heard of.
-    since: Instant,
+    /// Since when it is known to be missing continuously: a reported change may mean that it was back in between.
+    hint: Instant,
 }
 
-impl Doubt {
-    /// When it is believed. What is heard of without end may concern other files.
+impl PendingRemoval {
+    /// When the removal takes effect. Endless reports may concern other files.
     fn end(self, settle: Duration) -> Instant {
-        (self.since + settle).min(self.first + settle * MOST_PATIENCE)
+        (self.hint + settle).min(self.first + settle * MAX_SETTLE_RESETS)
     }
 }
 
-/// How often a doubt may begin anew because something was heard.
-const MOST_PATIENCE: u32 = 8;
+/// How often reported changes may extend the wait.
+const MAX_SETTLE_RESETS: u32 = 8;
 
-/// Whether anything was heard of the files since the last look.
+/// Whether a change was reported since the last read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Since {
-    /// Something was.
+pub(crate) enum ChangeHint {
+    /// Reported.
     Told,
-    /// Nothing was, which means little where nothing is listened to.
+    /// Not reported; this means little without a watch.
     Silent,
 }
 
-/// What looks led to.
+/// The result of a read.
 #[derive(Debug, Default)]
-pub(crate) struct Judgement {
-    /// The configuration, where it is to be applied.
+pub(crate) struct FilesUpdate {
+    /// The configuration, if it must be applied.
     pub(crate) wanted: Option<DesiredServers>,
-    /// What happened.
+    /// The events.
     pub(crate) events: Vec<FollowEvent>,
-    /// When to look again, because something is not believed yet.
-    pub(crate) again: Option<Instant>,
+    /// When to read again because of a pending removal.
+    pub(crate) recheck_at: Option<Instant>,
 }
 
-/// What became of one file.
-enum Verdict {
+/// The outcome of one file.
+enum FileOutcome {
     Same,
     Doubted,
     Taken(ReloadedFile),
     Refused(RefusedFile),
 }
 
-impl Files {
-    /// Files that were not looked at yet, in the order of their precedence.
-    pub(crate) fn new(requests: Vec<LoadRequest>, settle: Duration) -> Files {
+impl FollowedFiles {
+    /// Files that were not read yet, in order of precedence.
+    pub(crate) fn new(requests: Vec<LoadRequest>, settle: Duration) -> FollowedFiles {
         let file = |request: LoadRequest| {
             let path = request.path.display().to_string();
-            File { request, path, seen: None, doubt: None, good: None, refusal: None }
+            FollowedFile { request, path, seen: None, removal: None, good: None, refusal: None }
         };
-        Files {
+        FollowedFiles {
             files: requests.into_iter().map(file).collect(),
             settle,
             desired: Vec::new(),
@@ -122,42 +120,47 @@ impl Files {
         }
     }
 
-    /// With this lock beside them.
-    pub(crate) fn locked(self, lock: Option<FollowLock>) -> Files {
-        Files { lock: lock.map(Locked::new), ..self }
+    /// Adds a lock file.
+    pub(crate) fn with_lock(self, lock: Option<FollowLock>) -> FollowedFiles {
+        FollowedFiles { lock: lock.map(FollowedLock::new), ..self }
     }
 
-    /// What to look at.
-    pub(crate) fn asked(&self) -> Asked {
-        Asked {
+    /// What to read.
+    pub(crate) fn read_request(&self) -> ReadRequest {
+        ReadRequest {
             files: self.files.iter().map(|it| (it.request.clone(), it.seen.clone())).collect(),
-            lock: self.lock.as_ref().map(Locked::request),
+            lock: self.lock.as_ref().map(FollowedLock::request),
         }
     }
 
-    /// Takes a look at the lock, `None` where it is as it was when it was judged last.
-    pub(crate) fn judge_lock(&mut self, look: Option<LockLook>) -> LockNews {
+    /// Handles a reading of the lock file; `None` if unchanged.
+    pub(crate) fn update_lock(&mut self, look: Option<LockReading>) -> LockUpdate {
         match (&mut self.lock, look) {
-            (Some(lock), Some(look)) => lock.judge(look),
-            (Some(_), None) | (None, _) => LockNews::default(),
+            (Some(lock), Some(look)) => lock.update(look),
+            (Some(_), None) | (None, _) => LockUpdate::default(),
         }
     }
 
-    /// Takes a look at each file, `None` where it is as it was when it was judged last.
-    pub(crate) fn judge(&mut self, looks: Vec<Option<Look>>, since: Since, now: Instant) -> Judgement {
-        let mut res = Judgement::default();
+    /// Handles a reading of each file; `None` if unchanged.
+    pub(crate) fn update(
+        &mut self,
+        looks: Vec<Option<FileSnapshot>>,
+        hint: ChangeHint,
+        now: Instant,
+    ) -> FilesUpdate {
+        let mut res = FilesUpdate::default();
         let mut read = Vec::new();
         for (file, look) in self.files.iter_mut().zip(looks) {
-            if let (Since::Told, Some(doubt)) = (since, &mut file.doubt) {
-                doubt.since = now;
+            if let (ChangeHint::Told, Some(removal)) = (hint, &mut file.removal) {
+                removal.hint = now;
             }
-            match file.judge(look, now, self.settle) {
-                Verdict::Same | Verdict::Doubted => {}
-                Verdict::Taken(taken) => read.push(taken),
-                Verdict::Refused(refused) => res.events.push(FollowEvent::Refused(refused)),
+            match file.update(look, now, self.settle) {
+                FileOutcome::Same | FileOutcome::Doubted => {}
+                FileOutcome::Taken(taken) => read.push(taken),
+                FileOutcome::Refused(refused) => res.events.push(FollowEvent::Refused(refused)),
             }
         }
-        res.again = self.files.iter().filter_map(|it| it.doubt).map(|it| it.end(self.settle)).min();
+        res.recheck_at = self.files.iter().filter_map(|it| it.removal).map(|it| it.end(self.settle)).min();
         if !read.is_empty() {
             let good = self.files.iter().filter_map(|it| Some((it.path.as_str(), it.good.as_ref()?)));
             let (wanted, shadowed) = merge(good);
@@ -169,20 +172,20 @@ impl Files {
         res
     }
 
-    /// What there is to say about the files as they are, where they could be read; else `unread` says why not.
+    /// The problems of the files; `unread` says why they cannot be read now.
     pub(crate) fn problems(&self, unread: Option<&str>) -> Vec<Problem> {
         let refused = self.files.iter().filter_map(|it| Some(it.refusal.as_ref()?.message.clone()));
         let unread = unread.map(|why| {
             let paths: Vec<&str> = self.files.iter().map(|it| it.path.as_str()).collect();
             format!("{} cannot be read now: {why}; what was read before stays", paths.join(", "))
         });
-        let lock = self.lock.as_ref().and_then(Locked::refusal).map(|it| it.message.clone());
+        let lock = self.lock.as_ref().and_then(FollowedLock::refusal).map(|it| it.message.clone());
         let messages: Vec<String> = refused.chain(lock).chain(unread).collect();
         let error = (!messages.is_empty()).then(|| Problem::workspace_config_error(messages.join("; ")));
         error.into_iter().chain(self.shadowing()).collect()
     }
 
-    /// A warning for each server of which an entry does not count.
+    /// A warning for each server with hidden entries.
     fn shadowing(&self) -> impl Iterator<Item = Problem> {
         let mut servers: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for it in &self.shadowed {
@@ -191,7 +194,7 @@ impl Files {
         servers.into_iter().map(|(server, messages)| Problem::server_shadowed(server, messages.join("; ")))
     }
 
-    /// The steps to `wanted`. An entry that is wrong now leaves its server as it is (DM-105).
+    /// The reload plan for `wanted`. An invalid entry leaves its server unchanged (DM-105).
     fn plan(&mut self, wanted: &DesiredServers) -> ReloadPlan {
         let mut new: Vec<DesiredServer> = wanted.servers.iter().map(desired).collect();
         let is_wrong = |it: &&DesiredServer| wanted.failed.iter().any(|failed| failed.id == it.id.as_str());
@@ -203,28 +206,28 @@ impl Files {
     }
 }
 
-impl File {
-    fn judge(&mut self, look: Option<Look>, now: Instant, settle: Duration) -> Verdict {
+impl FollowedFile {
+    fn update(&mut self, look: Option<FileSnapshot>, now: Instant, settle: Duration) -> FileOutcome {
         let changed = look.filter(|it| self.seen.as_ref() != Some(&it.sources));
-        let Some(Look { sources, outcome }) = changed else {
-            self.doubt = None;
-            return Verdict::Same;
+        let Some(FileSnapshot { sources, outcome }) = changed else {
+            self.removal = None;
+            return FileOutcome::Same;
         };
         if self.seen.as_ref().is_some_and(|seen| has_vanished(seen, &sources)) {
-            let doubt = *self.doubt.get_or_insert(Doubt { first: now, since: now });
-            if now < doubt.end(settle) {
-                return Verdict::Doubted;
+            let removal = *self.removal.get_or_insert(PendingRemoval { first: now, hint: now });
+            if now < removal.end(settle) {
+                return FileOutcome::Doubted;
             }
         }
-        self.doubt = None;
+        self.removal = None;
         self.seen = Some(sources);
         match outcome {
             Ok(loaded) if loaded.refused => self.refuse(loaded.refusal(), loaded.diagnostics),
             Ok(loaded) => self.take(loaded),
             Err(LoadError::File { source, .. }) if is_absent(&source) && self.may_be_absent() => {
-                self.good = Some(Good { profile: self.profile(), ..Good::default() });
+                self.good = Some(UsableConfig { profile: self.profile(), ..UsableConfig::default() });
                 self.refusal = None;
-                Verdict::Taken(ReloadedFile {
+                FileOutcome::Taken(ReloadedFile {
                     path: self.path.clone(),
                     presence: FilePresence::Absent,
                     diagnostics: Vec::new(),
@@ -234,30 +237,30 @@ impl File {
         }
     }
 
-    fn take(&mut self, loaded: LoadedConfig) -> Verdict {
+    fn take(&mut self, loaded: LoadedConfig) -> FileOutcome {
         let LoadedConfig { path, text: _, profile, reading, diagnostics, refused: _, desired: wanted } =
             loaded;
         let names = reading.entries.into_iter().map(|it| it.name).collect();
-        self.good = Some(Good { profile: Some(profile), names, wanted });
+        self.good = Some(UsableConfig { profile: Some(profile), names, wanted });
         self.refusal = None;
-        Verdict::Taken(ReloadedFile { path, presence: FilePresence::Present, diagnostics })
+        FileOutcome::Taken(ReloadedFile { path, presence: FilePresence::Present, diagnostics })
     }
 
-    fn refuse(&mut self, why: String, diagnostics: Vec<mcp_config::Diagnostic>) -> Verdict {
+    fn refuse(&mut self, why: String, diagnostics: Vec<mcp_config::Diagnostic>) -> FileOutcome {
         let kept = if self.good.is_some() { "; what it said before stays" } else { "" };
         let failure = HostError::new(ErrorKind::Config, format!("{why}{kept}"));
         self.refusal = Some(failure.clone());
-        Verdict::Refused(RefusedFile { path: self.path.clone(), error: failure, diagnostics })
+        FileOutcome::Refused(RefusedFile { path: self.path.clone(), error: failure, diagnostics })
     }
 
-    /// The rules that the file was read by, or would be.
+    /// The profile of the last read, or the expected one.
     fn profile(&self) -> Option<Profile> {
         let LoadRequest { path: _, dialect, profile, env_file: _ } = &self.request;
         let of_dialect = || dialect.or_else(|| detect(&self.path, "")).map(Profile::default_for);
         profile.or(self.good.as_ref().and_then(|it| it.profile)).or_else(of_dialect)
     }
 
-    /// Does a file that is not there mean what an empty one does? An agent without its file is no agent.
+    /// Whether a missing file counts as empty. An agent requires its file.
     fn may_be_absent(&self) -> bool {
         match self.profile().map(Profile::dialect) {
             Some(Dialect::Dominds | Dialect::McpJson) => true,
@@ -266,13 +269,13 @@ impl File {
     }
 }
 
-/// Is there nothing in a file that had something in it?
-fn has_vanished(before: &Sources, now: &Sources) -> bool {
-    let had_some = |path| before.get(path).is_some_and(|it| !it.is_nothing());
-    now.iter().any(|(path, content)| content.is_nothing() && had_some(path))
+/// Whether content has disappeared.
+fn has_vanished(before: &SourceContents, now: &SourceContents) -> bool {
+    let had_some = |path| before.get(path).is_some_and(|it| !it.is_empty());
+    now.iter().any(|(path, content)| content.is_empty() && had_some(path))
 }
 
-/// An error and its cause.
+/// An error with its cause.
 fn sentence(error: &LoadError) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),

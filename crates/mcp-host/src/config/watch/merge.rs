@@ -1,4 +1,4 @@
-//! Several files into one configuration: the entries of an earlier file count, and stand first.
+//! Merges several files into one configuration; earlier files take precedence.
 
 use std::collections::HashMap;
 
@@ -7,21 +7,21 @@ use mcp_config::Profile;
 use super::event::ShadowedServer;
 use crate::config::desired::DesiredServers;
 
-/// What a file said that could be used.
+/// The usable content of a file.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Good {
-    /// The rules that it was read by.
+pub(crate) struct UsableConfig {
+    /// Its profile.
     pub(crate) profile: Option<Profile>,
-    /// The names of all its entries. One that is wrong or switched off keeps its name: the server of another file
-    /// that happens to have it is not what the user of this one wants.
+    /// The names of all entries. An invalid or disabled entry keeps its name, because a server of another file with
+    /// the same name is not meant.
     pub(crate) names: Vec<String>,
-    /// What it wants.
+    /// Its servers.
     pub(crate) wanted: DesiredServers,
 }
 
-/// What all files want, and what does not count.
+/// Merges files; returns the servers and the hidden entries.
 pub(crate) fn merge<'a>(
-    files: impl Iterator<Item = (&'a str, &'a Good)>,
+    files: impl Iterator<Item = (&'a str, &'a UsableConfig)>,
 ) -> (DesiredServers, Vec<ShadowedServer>) {
     let mut res = DesiredServers::default();
     let mut shadowed = Vec::new();
@@ -38,7 +38,7 @@ pub(crate) fn merge<'a>(
         let DesiredServers { servers, failed } = &good.wanted;
         res.servers.extend(servers.iter().filter(|it| counts(it.spec.id.as_str())).cloned());
         res.failed.extend(failed.iter().filter(|it| counts(&it.id)).cloned());
-        // Only now: of two equal names in one file it is for others to complain.
+        // After the entries: duplicates within a file are reported elsewhere.
         for name in &good.names {
             owners.entry(name.clone()).or_insert(path);
         }
@@ -50,15 +50,15 @@ pub(crate) fn merge<'a>(
 mod tests {
     use super::*;
     use crate::config::desired::FailedServer;
-    use crate::failure::HostError;
-    use crate::fixture::server;
+    use crate::error::HostError;
+    use crate::supervisor::machine::tests::fixture::server;
     use mcp_model::ErrorKind;
 
-    /// Files as `a b! c-`: a server, an entry that is wrong, one that is switched off.
+    /// Files as `a b! c-`: a server, an invalid entry, a disabled one.
     #[track_caller]
     fn check(files: &[&str], want: &str) {
         let good = |text: &str| {
-            let mut res = Good::default();
+            let mut res = UsableConfig::default();
             for word in text.split_whitespace() {
                 let id = word.trim_end_matches(['!', '-']);
                 res.names.push(id.to_owned());
@@ -71,7 +71,7 @@ mod tests {
             }
             res
         };
-        let goods: Vec<(String, Good)> =
+        let goods: Vec<(String, UsableConfig)> =
             files.iter().enumerate().map(|(at, it)| (format!("f{at}"), good(it))).collect();
         let (wanted, shadowed) = merge(goods.iter().map(|(path, good)| (path.as_str(), good)));
         let words = wanted.servers.iter().map(|it| it.spec.id.to_string());
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_file_counts_and_stands_first() {
+    fn earlier_file_takes_precedence() {
         check(&[], "");
         check(&["a b"], "a b");
         check(&["b", "a"], "b a");
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_does_not_run_keeps_its_name() {
+    fn inactive_entry_keeps_its_name() {
         check(&["a!", "a"], "a! a:f1<f0");
         check(&["a-", "a b"], "b a:f1<f0");
         check(&["a", "a!"], "a a:f1<f0");

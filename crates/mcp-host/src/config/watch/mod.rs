@@ -1,61 +1,60 @@
-//! Follows configuration files: whatever a user saves is what runs, and what he breaks changes nothing.
+//! Follows configuration files: applies every saved change; a broken file changes nothing.
 //!
-//! A task of its own hears of changes from the system ([`ear`]) and looks at the files now and then besides. Events
-//! are gathered until it is quiet ([`debounce`]); then the files are read ([`look`]), judged and merged ([`files`],
-//! [`merge`]), and what they want is applied like anything else that a host is asked for. What decides is pure and
-//! knows neither disk nor clock; the content of the files decides, and never their times.
+//! A task receives changes from the operating system ([`watcher`]) and polls the files as well. Changes are debounced
+//! ([`debounce`]); then the files are read ([`snapshot`]), judged and merged ([`files`], [`merge`]), and applied.
+//! Decisions are pure and depend on content, never on modification times.
 
-mod approved;
 mod debounce;
-mod ear;
 mod event;
 mod files;
-mod look;
+mod lock;
 mod merge;
-mod places;
+mod snapshot;
 mod task;
+mod watch_plan;
+mod watcher;
 
 use std::time::Duration;
 
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+use crate::config::desired::ConfigUpdate;
 use crate::config::load::LoadRequest;
-use crate::supervisor::committer::Command;
 use task::Follower;
 
-pub use approved::FollowLock;
 pub use event::{FilePresence, FollowEvent, RefusedFile, Reload, ReloadedFile, ShadowedServer, WatchMode};
+pub use lock::FollowLock;
 
-/// How many events wait for whoever fetches them.
+/// The capacity of the event queue.
 const EVENTS: usize = 256;
 
-/// Which files to follow, and how closely.
+/// Which files to follow, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FollowRequest {
-    /// The files, the one that counts most first: of two entries with one name that of the earlier file is taken, and
-    /// servers stand in the order of the files. A file need not be there, nor its folder.
+    /// The files in order of precedence: of entries with the same name the first one counts, and servers are ordered
+    /// by file. Files and folders may be missing.
     pub files: Vec<LoadRequest>,
-    /// What is approved of their servers, as a lock says it, from when it is there on and whenever it changes; it is given
-    /// to the host as by [`Host::set_approval`](crate::host::Host::set_approval). One that cannot be used, or is gone, changes nothing, and is a problem until it
-    /// can.
+    /// The lock file whose approvals apply to their servers from when it exists, as by
+    /// [`Host::set_approval`](crate::host::Host::set_approval). A lock file that cannot be used or is gone changes
+    /// nothing and is published as a problem.
     pub lock: Option<FollowLock>,
-    /// How long it must be quiet before files are read (DM-093); brought within 100 to 500 ms.
+    /// How long files must be unchanged before they are read (DM-093); clamped to 100..=500 ms.
     pub debounce: Duration,
-    /// After which time they are read although it is not quiet; at least `debounce`.
+    /// The maximum delay of a read; at least `debounce`.
     pub max_delay: Duration,
-    /// How long a file that had something in it must have nothing in it, or be gone, before that is believed.
+    /// How long a file must be empty or missing before that takes effect.
     pub settle: Duration,
-    /// How often they are looked at without being told (DM-092); brought within 100 ms to 1 hour.
+    /// The polling interval (DM-092); clamped to 100 ms..=1 h.
     pub poll_interval: Duration,
-    /// How long reading them may take before it is given up, and tried again by the next look. Meanwhile what was read
-    /// before stays, and a problem says so.
+    /// How long a read may take. After a timeout the previous content remains in effect, a problem is published, and
+    /// the next poll tries again.
     pub read_timeout: Duration,
 }
 
 impl FollowRequest {
-    /// These files and no lock, read 200 ms after the last change but at the latest 1 s after the first; 1 s of patience with what
-    /// has vanished, a look every 2 s, 10 s for the disk to answer.
+    /// These files without a lock file: read 200 ms after the last change and at most 1 s after the first; 1 s until
+    /// a removal takes effect; polled every 2 s; a read timeout of 10 s.
     pub fn new(files: Vec<LoadRequest>) -> FollowRequest {
         FollowRequest {
             files,
@@ -69,8 +68,7 @@ impl FollowRequest {
     }
 }
 
-/// Files that are being followed; it ends when this is dropped. What runs then goes on, and nothing is said of the
-/// files any more.
+/// Followed files; dropping it stops following. Running servers continue, and the problems of the files are removed.
 #[derive(Debug)]
 pub struct FollowHandle {
     events: broadcast::Receiver<FollowEvent>,
@@ -79,20 +77,20 @@ pub struct FollowHandle {
 }
 
 impl FollowHandle {
-    /// Begins; returns when the files were read once, and what they want is published, or cannot be read for now.
-    pub(crate) async fn begin(request: FollowRequest, commands: mpsc::Sender<Command>) -> FollowHandle {
+    /// Starts following; returns when the first read is published or has timed out.
+    pub(crate) async fn begin(request: FollowRequest, updates: mpsc::Sender<ConfigUpdate>) -> FollowHandle {
         let (tell, events) = broadcast::channel(EVENTS);
         let (stop, stopped) = oneshot::channel();
         let (begun, first) = oneshot::channel();
-        let follower = Follower::new(request, commands, tell, ear::system_watch());
+        let follower = Follower::new(request, updates, tell, watcher::system_watch());
         let task = tokio::spawn(follower.run(stopped, begun));
         let res = FollowHandle { events, stop, task };
-        // It fails only for a host that was shut down, which follows nothing.
+        // Fails only if the host has shut down.
         let _ = first.await;
         res
     }
 
-    /// The next event; `None` once the host has shut down. The first ones tell of the first reading. Cancel-safe.
+    /// The next event; `None` after the host has shut down. The first events report the first read. Cancel-safe.
     pub async fn next(&mut self) -> Option<FollowEvent> {
         match self.events.recv().await {
             Ok(event) => Some(event),
@@ -101,10 +99,10 @@ impl FollowHandle {
         }
     }
 
-    /// Follows no longer, and returns when nothing of it is left. What runs goes on.
+    /// Stops following and waits for its end. Running servers continue.
     pub async fn stop(self) {
         let FollowHandle { events: _, stop, task } = self;
-        // It fails when the host was shut down already.
+        // Fails if the host has shut down already.
         let _ = stop.send(());
         if let Err(error) = task.await {
             tracing::error!(%error, "following files failed");

@@ -1,5 +1,5 @@
-//! The task that follows files. It decides nothing: it waits for whatever comes first, has the files read where that
-//! blocks nobody, and hands over what they want.
+//! The task that follows files: waits for changes and timers, reads the files in the blocking pool, and sends updates
+//! to the host.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,72 +12,73 @@ use tokio::task::JoinError;
 use tokio::time::Instant;
 
 use super::FollowRequest;
-use super::approved::{LockLook, LockNews, look_at_lock};
 use super::debounce::Debounce;
-use super::ear::{Ear, Heard, MakeWatch, Trust};
 use super::event::{FollowEvent, WatchMode};
-use super::files::{Asked, Files, Judgement, Since};
-use super::look::{Look, Sources, absolute, is_same, look};
+use super::files::{ChangeHint, FilesUpdate, FollowedFiles, ReadRequest};
+use super::lock::{LockReading, LockUpdate, read_lock_file};
+use super::snapshot::{FileSnapshot, SourceContents, absolute, is_unchanged, read_config};
+use super::watcher::{ChangeSignal, FolderWatcher, Trust, WatchFactory};
+use crate::config::approval::Approval;
+use crate::config::desired::{ConfigUpdate, DesiredServers};
 use crate::config::load::LoadRequest;
-use crate::fs::blocking_pool::{Bench, End, Work};
-use crate::metrics::Reload;
-use crate::supervisor::committer::Command;
+use crate::fs::blocking_pool::{BlockingPool, BlockingTask, TaskOutcome};
+use crate::telemetry::metrics::ReloadOutcome;
 
-/// How many readings may hang.
-const MOST_HANGING: usize = 4;
+/// The maximum number of stalled reads.
+const MAX_STALLED_READS: usize = 4;
 
-/// The task's state.
+/// The state of the task.
 pub(super) struct Follower {
-    files: Files,
-    commands: mpsc::Sender<Command>,
+    files: FollowedFiles,
+    updates: mpsc::Sender<ConfigUpdate>,
     events: broadcast::Sender<FollowEvent>,
-    make: Option<MakeWatch>,
-    heard: Arc<Heard>,
-    bench: Bench,
-    /// Not here while it is at work.
-    ear: Option<Ear>,
+    make: Option<WatchFactory>,
+    changes: Arc<ChangeSignal>,
+    pool: BlockingPool,
+    /// `None` while a read uses it.
+    watcher: Option<FolderWatcher>,
     debounce: Debounce,
-    /// When something that is not believed yet is looked at again.
-    again: Option<Instant>,
+    /// When to read again because of a pending removal.
+    recheck_at: Option<Instant>,
     poll: Duration,
     next_poll: Instant,
     trust: Trust,
-    /// What was heard before the files are read next.
-    since: Since,
+    /// Whether a change was reported since the last read.
+    hint: ChangeHint,
     watching: Option<WatchMode>,
-    /// What was last said of the files.
-    said: Vec<Problem>,
+    /// The problems last published.
+    published_problems: Vec<Problem>,
 }
 
-/// What the files are read for.
+/// The purpose of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Purpose {
-    /// Is anything new?
+enum ReadPurpose {
+    /// Check for changes.
     Poll,
-    /// To be judged.
-    Judge(Trust, Since),
+    /// Read and judge.
+    Judge(Trust, ChangeHint),
 }
 
-/// What came of it.
-struct Round {
-    ear: Ear,
-    purpose: Purpose,
-    news: News,
+/// The result of a read.
+struct ReadRound {
+    watcher: FolderWatcher,
+    purpose: ReadPurpose,
+    news: ReadOutcome,
 }
 
-enum News {
-    /// Nothing is new, or it is not looked at more closely yet.
+enum ReadOutcome {
+    /// Whether anything has changed.
     Changed(bool),
-    /// A look at each file that is not as it was.
-    Looks(Vec<Option<Look>>, Option<LockLook>, Since),
+    /// Readings of changed files.
+    Looks(Vec<Option<FileSnapshot>>, Option<LockReading>, ChangeHint),
 }
 
 impl Follower {
     pub(super) fn new(
         request: FollowRequest,
-        commands: mpsc::Sender<Command>,
+        updates: mpsc::Sender<ConfigUpdate>,
         events: broadcast::Sender<FollowEvent>,
-        make: Option<MakeWatch>,
+        make: Option<WatchFactory>,
     ) -> Follower {
         let FollowRequest {
             files,
@@ -89,176 +90,176 @@ impl Follower {
             read_timeout: patience,
         } = request;
         let debounce = debounce.clamp(Duration::from_millis(100), Duration::from_millis(500));
-        let heard = Arc::new(Heard::default());
+        let changes = Arc::new(ChangeSignal::default());
         Follower {
-            files: Files::new(files, settle).locked(lock),
-            commands,
+            files: FollowedFiles::new(files, settle).with_lock(lock),
+            updates,
             events,
-            ear: Some(Ear::new(make.clone(), Arc::clone(&heard))),
+            watcher: Some(FolderWatcher::new(make.clone(), Arc::clone(&changes))),
             make,
-            heard,
-            bench: Bench::new(patience, MOST_HANGING),
+            changes,
+            pool: BlockingPool::new(patience, MAX_STALLED_READS),
             debounce: Debounce::new(debounce, longest_wait),
-            again: None,
+            recheck_at: None,
             poll: poll.clamp(Duration::from_millis(100), Duration::from_secs(3600)),
             next_poll: Instant::now(),
             trust: Trust::Keep,
-            since: Since::Silent,
+            hint: ChangeHint::Silent,
             watching: None,
-            said: Vec::new(),
+            published_problems: Vec::new(),
         }
     }
 
-    /// Follows until it is told to stop, or its host shuts down. `begun` hears of the first reading.
+    /// Follows until stopped or the host shuts down. `begun` is notified after the first read.
     pub(super) async fn run(mut self, mut stopped: oneshot::Receiver<()>, begun: oneshot::Sender<()>) {
         let mut begun = Some(begun);
-        let mut job = Some(self.begin(Purpose::Judge(Trust::Keep, Since::Silent)));
+        let mut job = Some(self.begin(ReadPurpose::Judge(Trust::Keep, ChangeHint::Silent)));
         loop {
             let due = self.due();
             tokio::select! {
                 biased;
-                // Whoever has dropped the other end wants the same.
+                // A dropped sender stops as well.
                 _ = &mut stopped => break,
-                () = self.commands.closed() => return,
+                () = self.updates.closed() => return,
                 Some(joined) = finished(&mut job) => {
                     job = None;
                     self.take(joined).await;
-                    // Whoever waited for it may have stopped waiting.
+                    // The receiver may be gone.
                     begun.take().map(|it| it.send(()));
                 }
                 purpose = until(due), if job.is_none() => job = Some(self.begin(purpose)),
-                () = self.heard.news() => {
-                    self.since = Since::Told;
-                    self.debounce = self.debounce.heard(Instant::now());
+                () = self.changes.changed() => {
+                    self.hint = ChangeHint::Told;
+                    self.debounce = self.debounce.record(Instant::now());
                 }
             }
         }
-        // Nobody would take back what is said of the files now.
-        self.say((None, None), Vec::new(), None).await;
+        // Nothing would remove the problems later.
+        self.publish((None, None), Vec::new(), None).await;
     }
 
-    /// What is to be done next, and when.
-    fn due(&self) -> (Instant, Purpose) {
-        let judge = self.debounce.due().into_iter().chain(self.again).min();
+    /// The next read and its time.
+    fn due(&self) -> (Instant, ReadPurpose) {
+        let judge = self.debounce.due().into_iter().chain(self.recheck_at).min();
         match judge {
-            Some(at) if at <= self.next_poll => (at, Purpose::Judge(self.trust, self.since)),
-            Some(_) | None => (self.next_poll, Purpose::Poll),
+            Some(at) if at <= self.next_poll => (at, ReadPurpose::Judge(self.trust, self.hint)),
+            Some(_) | None => (self.next_poll, ReadPurpose::Poll),
         }
     }
 
-    /// Has the files read beside this task.
-    fn begin(&mut self, purpose: Purpose) -> Work<Round> {
+    /// Starts a read in the blocking pool.
+    fn begin(&mut self, purpose: ReadPurpose) -> BlockingTask<ReadRound> {
         match purpose {
-            Purpose::Poll => {}
-            Purpose::Judge(..) => {
-                self.since = Since::Silent;
-                self.debounce = self.debounce.taken();
-                self.again = None;
+            ReadPurpose::Poll => {}
+            ReadPurpose::Judge(..) => {
+                self.hint = ChangeHint::Silent;
+                self.debounce = self.debounce.reset();
+                self.recheck_at = None;
                 self.trust = Trust::Keep;
             }
         }
-        let ear = self.ear.take().unwrap_or_else(|| Ear::new(self.make.clone(), Arc::clone(&self.heard)));
-        let asked = self.files.asked();
-        self.bench.begin(move || read(ear, &asked, purpose))
+        let watcher = self
+            .watcher
+            .take()
+            .unwrap_or_else(|| FolderWatcher::new(self.make.clone(), Arc::clone(&self.changes)));
+        let request = self.files.read_request();
+        self.pool.spawn(move || read(watcher, &request, purpose))
     }
 
-    async fn take(&mut self, ended: Result<End<Round>, JoinError>) {
+    async fn take(&mut self, ended: Result<TaskOutcome<ReadRound>, JoinError>) {
         let now = Instant::now();
         self.next_poll = now + self.poll;
-        let Round { ear, purpose, news } = match ended {
-            Ok(End::Done(round)) => round,
-            // What was read last stays; the next look may be at something that can be read.
-            Ok(End::GivenUp) => return self.not_read("they do not answer").await,
-            Ok(End::Failed) => return self.not_read("a defect of this host ended it").await,
-            Err(error) => return self.not_read(&error.to_string()).await,
+        let ReadRound { watcher, purpose, news } = match ended {
+            Ok(TaskOutcome::Done(round)) => round,
+            // The previous content remains; the next read may succeed.
+            Ok(TaskOutcome::TimedOut) => return self.read_failed("they do not answer").await,
+            Ok(TaskOutcome::Failed) => return self.read_failed("a defect of this host ended it").await,
+            Err(error) => return self.read_failed(&error.to_string()).await,
         };
-        let watching = match (&self.make, ear.trouble()) {
+        let watching = match (&self.make, watcher.failure()) {
             (None, _) => WatchMode::PollOnly(None),
             (Some(_), None) => WatchMode::System,
             (Some(_), Some(why)) => WatchMode::PollOnly(Some(why.to_owned())),
         };
-        self.ear = Some(ear);
-        let (judgement, LockNews { approval, event }) = match news {
-            News::Looks(looks, lock, since) => {
-                (self.files.judge(looks, since, now), self.files.judge_lock(lock))
+        self.watcher = Some(watcher);
+        let (judgement, LockUpdate { approval, event }) = match news {
+            ReadOutcome::Looks(looks, lock, hint) => {
+                (self.files.update(looks, hint, now), self.files.update_lock(lock))
             }
-            News::Changed(changed) => {
+            ReadOutcome::Changed(changed) => {
                 if changed {
-                    // What was found without having been told of it was missed by the watches.
+                    // The watches missed a change that polling found.
                     self.trust = Trust::Renew;
-                    self.debounce = self.debounce.heard(now);
+                    self.debounce = self.debounce.record(now);
                 }
-                (Judgement { again: self.again, ..Judgement::default() }, LockNews::default())
+                (FilesUpdate { recheck_at: self.recheck_at, ..FilesUpdate::default() }, LockUpdate::default())
             }
         };
-        let Judgement { wanted, events, again } = judgement;
+        let FilesUpdate { wanted, events, recheck_at } = judgement;
         tracing::debug!(
             ?purpose,
             reload = wanted.is_some(),
-            doubted = again.is_some(),
+            doubted = recheck_at.is_some(),
             "looked at the files"
         );
-        self.again = again;
+        self.recheck_at = recheck_at;
         let problems = self.files.problems(None).into_iter().chain(unwatched(&watching)).collect();
         let refused = events.iter().any(|it| matches!(it, FollowEvent::Refused(_)));
         let outcome = match (&wanted, refused) {
-            (Some(_), _) => Some(Reload::Taken),
-            (None, true) => Some(Reload::Refused),
+            (Some(_), _) => Some(ReloadOutcome::Taken),
+            (None, true) => Some(ReloadOutcome::Refused),
             (None, false) => None,
         };
-        if outcome.is_some() || approval.is_some() || self.said != problems {
-            self.say((wanted, approval), problems, outcome).await;
+        if outcome.is_some() || approval.is_some() || self.published_problems != problems {
+            self.publish((wanted, approval), problems, outcome).await;
         }
         let changed = self.watching.as_ref() != Some(&watching);
         let news = changed.then(|| FollowEvent::WatchModeChanged(watching.clone()));
         self.watching = Some(watching);
         for event in news.into_iter().chain(events).chain(event) {
-            // Fails when nobody fetches them.
+            // There may be no receivers.
             let _ = self.events.send(event);
         }
     }
 
-    /// The files could not be read, which whoever waits for them is told. What still hangs there must not be heard when
-    /// it comes back.
-    async fn not_read(&mut self, why: &str) {
+    /// Publishes that the files could not be read. Reports of the stalled watch are ignored from now on.
+    async fn read_failed(&mut self, why: &str) {
         tracing::error!(why, "reading the files that are followed failed");
-        self.heard = Arc::new(Heard::default());
-        self.ear = None;
+        self.changes = Arc::new(ChangeSignal::default());
+        self.watcher = None;
         let watching = self.watching.as_ref().and_then(unwatched);
         let problems = self.files.problems(Some(why)).into_iter().chain(watching).collect();
-        if self.said != problems {
-            self.say((None, None), problems, Some(Reload::Unread)).await;
+        if self.published_problems != problems {
+            self.publish((None, None), problems, Some(ReloadOutcome::Unreadable)).await;
         }
     }
 
-    /// Tells the host what is wanted and what is approved from now on, if that is something else, what is wrong with the
-    /// files, and what became of what they said anew.
-    async fn say(
+    /// Sends an update to the host: new servers and approvals, problems, and the outcome of a reload.
+    async fn publish(
         &mut self,
-        (wanted, approval): (
-            Option<crate::config::desired::DesiredServers>,
-            Option<crate::config::approval::Approval>,
-        ),
+        (desired, approval): (Option<DesiredServers>, Option<Approval>),
         problems: Vec<Problem>,
-        outcome: Option<Reload>,
+        outcome: Option<ReloadOutcome>,
     ) {
-        self.said.clone_from(&problems);
-        let (answer, taken) = oneshot::channel();
-        let command = Command::Adopt { wanted: wanted.map(Box::new), approval, problems, outcome, answer };
-        if self.commands.send(command).await.is_ok() {
-            // No answer means that the host is gone, which the next wait finds out.
+        self.published_problems.clone_from(&problems);
+        let (published, taken) = oneshot::channel();
+        let update = ConfigUpdate { desired: desired.map(Box::new), approval, problems, outcome, published };
+        if self.updates.send(update).await.is_ok() {
+            // No reply means that the host is gone, which the next wait finds out.
             let _ = taken.await;
         }
     }
 }
 
-async fn until((at, purpose): (Instant, Purpose)) -> Purpose {
+async fn until((at, purpose): (Instant, ReadPurpose)) -> ReadPurpose {
     tokio::time::sleep_until(at).await;
     purpose
 }
 
-/// The end of the job; `None` at once where there is none.
-async fn finished(job: &mut Option<Work<Round>>) -> Option<Result<End<Round>, JoinError>> {
+/// The outcome of the task; `None` without one.
+async fn finished(
+    job: &mut Option<BlockingTask<ReadRound>>,
+) -> Option<Result<TaskOutcome<ReadRound>, JoinError>> {
     match job {
         Some(job) => Some(job.end().await),
         None => None,
@@ -272,49 +273,49 @@ fn unwatched(watching: &WatchMode) -> Option<Problem> {
     }
 }
 
-/// Listens, then reads, so that no change falls between the two. Blocks.
-fn read(mut ear: Ear, asked: &Asked, purpose: Purpose) -> Round {
-    let requests = asked.files.as_slice();
-    let is_news = |seen: &Option<Sources>| seen.as_ref().is_none_or(|it| !is_same(it));
-    let (trust, since) = match purpose {
-        Purpose::Poll => {
-            let is_new = requests.iter().any(|(_, seen)| is_news(seen)) || look_at(asked).is_some();
-            // An ear that does not hear is tried again.
-            if !is_new && ear.trouble().is_some() {
-                ear.attend(&paths(asked, &[]), Trust::Keep);
+/// Sets watches, then reads, so that no change is missed. Blocks.
+fn read(mut watcher: FolderWatcher, request: &ReadRequest, purpose: ReadPurpose) -> ReadRound {
+    let requests = request.files.as_slice();
+    let is_news = |seen: &Option<SourceContents>| seen.as_ref().is_none_or(|it| !is_unchanged(it));
+    let (trust, hint) = match purpose {
+        ReadPurpose::Poll => {
+            let is_new = requests.iter().any(|(_, seen)| is_news(seen)) || look_at(request).is_some();
+            // A failed watcher is retried.
+            if !is_new && watcher.failure().is_some() {
+                watcher.watch_paths(&paths(request, &[]), Trust::Keep);
             }
-            return Round { ear, purpose, news: News::Changed(is_new) };
+            return ReadRound { watcher, purpose, news: ReadOutcome::Changed(is_new) };
         }
-        Purpose::Judge(trust, since) => (trust, since),
+        ReadPurpose::Judge(trust, hint) => (trust, hint),
     };
-    let attended = paths(asked, &[]);
-    ear.attend(&attended, trust);
-    let looks = |requests: &[(LoadRequest, Option<Sources>)]| -> Vec<Option<Look>> {
-        requests.iter().map(|(request, seen)| is_news(seen).then(|| look(request))).collect()
+    let attended = paths(request, &[]);
+    watcher.watch_paths(&attended, trust);
+    let looks = |requests: &[(LoadRequest, Option<SourceContents>)]| -> Vec<Option<FileSnapshot>> {
+        requests.iter().map(|(request, seen)| is_news(seen).then(|| read_config(request))).collect()
     };
     let mut res = looks(requests);
-    let needed = paths(asked, &res);
+    let needed = paths(request, &res);
     if attended != needed {
-        ear.attend(&needed, Trust::Keep);
-        // A configuration may refer to files that nobody listened to while they were read.
+        watcher.watch_paths(&needed, Trust::Keep);
+        // Referenced files were not watched while they were read.
         if !attended.is_superset(&needed) {
             res = looks(requests);
         }
     }
-    Round { ear, purpose, news: News::Looks(res, look_at(asked), since) }
+    ReadRound { watcher, purpose, news: ReadOutcome::Looks(res, look_at(request), hint) }
 }
 
-/// Looks at the lock, where there is one to look at.
-fn look_at(asked: &Asked) -> Option<LockLook> {
-    let (path, seen) = asked.lock.as_ref()?;
-    look_at_lock(path, seen.as_ref())
+/// Reads the lock file, if one is followed.
+fn look_at(request: &ReadRequest) -> Option<LockReading> {
+    let (path, seen) = request.lock.as_ref()?;
+    read_lock_file(path, seen.as_ref())
 }
 
-/// Every file that matters, from the root on.
-fn paths(asked: &Asked, looks: &[Option<Look>]) -> BTreeSet<PathBuf> {
-    let requests = asked.files.as_slice();
+/// The absolute paths of all relevant files.
+fn paths(request: &ReadRequest, looks: &[Option<FileSnapshot>]) -> BTreeSet<PathBuf> {
+    let requests = request.files.as_slice();
     let named = requests.iter().flat_map(|(request, _)| [Some(&request.path), request.env_file.as_ref()]);
-    let named = named.flatten().chain(asked.lock.as_ref().map(|it| &it.0));
+    let named = named.flatten().chain(request.lock.as_ref().map(|it| &it.0));
     let mut res: BTreeSet<PathBuf> = named.map(|it| absolute(it)).collect();
     let seen = |at: usize| match looks.get(at) {
         Some(Some(look)) => Some(&look.sources),

@@ -1,8 +1,7 @@
-//! Instances that belong to one dialog each: who gets one, who waits for one, and when they are given back (DM-074 to
-//! DM-080).
+//! Leases: instances that belong to one dialog each (DM-074 to DM-080).
 //!
-//! A lease stands on the base of its server: the start that last read its lists. When that is replaced, what was
-//! leased on it goes, and whoever waited looks again.
+//! A lease has a base: the server's start that last read its lists. When the base is replaced, its leases end, and
+//! waiting calls look up the server again.
 
 mod backoff;
 
@@ -14,54 +13,54 @@ use mcp_model::{Era, ErrorKind, ServerId, Sharing};
 use mcp_registry::ServerLists;
 use tokio::time::Instant;
 
-use super::supervision::{later, next_probe};
-use super::{Action, Drain, Machine, News, Phase, Started, Ticket};
-use crate::event::{HostEventKind, ReleaseReason};
-use crate::failure::HostError;
+use super::supervision::{next_probe, saturating_after};
+use super::{DrainMode, Machine, MachineAction, MachineNews, Phase, StartTicket, StartedInstance};
+use crate::error::HostError;
+use crate::state::dialog_id::DialogId;
+use crate::state::event::{HostEventKind, ReleaseReason};
 use crate::supervisor::dialog::DialogEnd;
-use crate::supervisor::dialog::DialogId;
-use crate::supervisor::lists::Listed;
+use crate::supervisor::lists::ListSnapshot;
 
-pub(super) use backoff::Past;
+pub(super) use backoff::LeaseHistory;
 
-/// Somebody who waits for an answer.
-pub(crate) type Waiter = u64;
+/// Identifies a waiting call.
+pub(crate) type WaiterId = u64;
 
-/// What somebody who waited is told.
+/// The reply to a lease request or release.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Answer<I> {
-    /// Here is the instance.
+pub(crate) enum LeaseReply<I> {
+    /// The instance.
     Granted(I),
-    /// There is none.
+    /// No instance is available.
     Refused(HostError),
-    /// The server is another one by now.
-    Again,
-    /// What was leased is given back, and closed.
+    /// The server has changed: look it up again.
+    Stale,
+    /// The lease was released and its instance closed.
     Released,
-    /// Nothing was leased.
+    /// There was no lease.
     NotHeld,
 }
 
-/// What is leased now, for those who call.
+/// The published leases.
 #[derive(Debug, Clone)]
 pub(crate) struct LeaseTable<I> {
-    /// By dialog and server.
-    pub(crate) held: HashMap<(DialogId, ServerId), Held<I>>,
-    /// Who is to be reminded of which server, in the order of the first leases.
+    /// Leases by dialog and server.
+    pub(crate) held: HashMap<(DialogId, ServerId), ActiveLease<I>>,
+    /// Dialogs to remind of servers, in the order of the first leases.
     pub(crate) reminders: Vec<(DialogId, ServerId)>,
 }
 
-/// One lease.
+/// A published lease.
 #[derive(Debug, Clone)]
-pub(crate) struct Held<I> {
-    /// The start that it stands on.
+pub(crate) struct ActiveLease<I> {
+    /// The base.
     pub(crate) base: u64,
     /// The instance.
     pub(crate) instance: I,
 }
 
 impl<I> LeaseTable<I> {
-    /// That of a host without leases.
+    /// Without leases.
     pub(crate) fn empty() -> LeaseTable<I> {
         LeaseTable { held: HashMap::new(), reminders: Vec::new() }
     }
@@ -76,28 +75,28 @@ pub(super) struct Leases<I> {
 
 struct Lease<I> {
     dialog: DialogId,
-    /// How many dialogs had ended when it was last asked for: an end that was before that is not its dialog's.
-    asked: u64,
-    ticket: Ticket,
+    /// The number of ended dialogs at the last request. An earlier end belongs to another dialog with the same id.
+    ends_seen: u64,
+    ticket: StartTicket,
     base: u64,
     server: Arc<ResolvedServer>,
-    state: State<I>,
+    state: LeaseState<I>,
 }
 
-enum State<I> {
-    Starting(Vec<Waiter>),
-    Live(Live<I>),
+enum LeaseState<I> {
+    Starting(Vec<WaiterId>),
+    Running(RunningLease<I>),
 }
 
-struct Live<I> {
+struct RunningLease<I> {
     instance: I,
     era: Era,
     lists: Arc<ServerLists>,
-    /// Since when it runs.
+    /// The time of the start.
     since: Instant,
-    /// When it is next looked at whether it lies unused.
+    /// When it is next checked for idleness.
     look: Option<Instant>,
-    /// When it is next asked whether it lives.
+    /// When it is next probed.
     probe: Option<Instant>,
 }
 
@@ -110,97 +109,97 @@ impl<I> Leases<I> {
         self.live().flat_map(|it| [it.look, it.probe]).flatten()
     }
 
-    /// Is it a lease's start that is under way?
+    /// Whether a leased start is running.
     #[cfg(test)]
-    pub(super) fn is_starting(&self, ticket: &Ticket) -> bool {
-        self.held.iter().any(|it| it.ticket == *ticket && matches!(it.state, State::Starting(_)))
+    pub(super) fn is_starting(&self, ticket: &StartTicket) -> bool {
+        self.held.iter().any(|it| it.ticket == *ticket && matches!(it.state, LeaseState::Starting(_)))
     }
 
-    fn live(&self) -> impl Iterator<Item = &Live<I>> {
+    fn live(&self) -> impl Iterator<Item = &RunningLease<I>> {
         self.held.iter().filter_map(|it| match &it.state {
-            State::Live(live) => Some(live),
-            State::Starting(_) => None,
+            LeaseState::Running(live) => Some(live),
+            LeaseState::Starting(_) => None,
         })
     }
 
-    fn live_by(&mut self, ticket: &Ticket) -> Option<(&mut Live<I>, u64, &DialogId)> {
+    fn live_by(&mut self, ticket: &StartTicket) -> Option<(&mut RunningLease<I>, u64, &DialogId)> {
         let lease = self.held.iter_mut().find(|it| it.ticket == *ticket)?;
         match &mut lease.state {
-            State::Live(live) => Some((live, lease.base, &lease.dialog)),
-            State::Starting(_) => None,
+            LeaseState::Running(live) => Some((live, lease.base, &lease.dialog)),
+            LeaseState::Starting(_) => None,
         }
     }
 }
 
-/// Who wants an instance of what.
+/// A request for a leased instance.
 #[derive(Debug, Clone)]
-pub(crate) struct Wanting {
+pub(crate) struct LeaseRequest {
     /// The dialog.
     pub(crate) dialog: DialogId,
     /// The server.
     pub(crate) server: ServerId,
-    /// The start whose lists the caller has seen.
+    /// The base that the caller has seen.
     pub(crate) base: u64,
 }
 
 impl<I: Clone> Machine<I> {
-    /// The leases, if they have changed since this was last asked.
+    /// The leases, if they have changed since the last call.
     pub(crate) fn lease_table(&mut self) -> Option<LeaseTable<I>> {
         if !std::mem::take(&mut self.leases.changed) {
             return None;
         }
         let mut held = HashMap::new();
         for lease in &self.leases.held {
-            if let State::Live(Live { instance, .. }) = &lease.state {
+            if let LeaseState::Running(RunningLease { instance, .. }) = &lease.state {
                 let key = (lease.dialog.clone(), lease.ticket.server.clone());
-                held.insert(key, Held { base: lease.base, instance: instance.clone() });
+                held.insert(key, ActiveLease { base: lease.base, instance: instance.clone() });
             }
         }
         Some(LeaseTable { held, reminders: self.leases.reminders.clone() })
     }
 
-    /// Whose lease it is that a start is for.
-    pub(crate) fn lessee(&self, ticket: &Ticket) -> Option<DialogId> {
+    /// The dialog of a leased start.
+    pub(crate) fn lessee(&self, ticket: &StartTicket) -> Option<DialogId> {
         self.leases.held.iter().find(|it| it.ticket == *ticket).map(|it| it.dialog.clone())
     }
 
-    /// A call of a dialog needs an instance.
+    /// Requests an instance for a dialog.
     pub(super) fn lease(
         &mut self,
-        wanting: Wanting,
-        asked: u64,
-        waiter: Waiter,
+        wanting: LeaseRequest,
+        ends_seen: u64,
+        waiter: WaiterId,
         now: Instant,
-    ) -> Vec<Action<I>> {
-        let Wanting { dialog, server, base } = wanting;
+    ) -> Vec<MachineAction<I>> {
+        let LeaseRequest { dialog, server, base } = wanting;
         if self.phase == Phase::Closed {
-            return vec![Action::Answer(waiter, Answer::Refused(shut_down()))];
+            return vec![MachineAction::Reply(waiter, LeaseReply::Refused(shut_down()))];
         }
         let slot = self.slots.iter().find(|it| it.name == server.as_str());
-        let live = slot.and_then(|it| it.live.as_ref());
+        let live = slot.and_then(|it| it.running.as_ref());
         let live = live.filter(|it| it.ticket.number == base && it.instance.is_none());
         let Some((base_ticket, entry, lists)) =
             live.map(|it| (it.ticket.clone(), Arc::clone(&it.server), Arc::clone(&it.listed.lists)))
         else {
-            return vec![Action::Answer(waiter, Answer::Again)];
+            return vec![MachineAction::Reply(waiter, LeaseReply::Stale)];
         };
         let own = self.leases.held.iter_mut().find(|it| it.dialog == dialog && it.base == base);
         let own = own.map(|it| {
-            it.asked = it.asked.max(asked);
+            it.ends_seen = it.ends_seen.max(ends_seen);
             &mut it.state
         });
         match own {
-            Some(State::Live(live)) => {
-                return vec![Action::Answer(waiter, Answer::Granted(live.instance.clone()))];
+            Some(LeaseState::Running(live)) => {
+                return vec![MachineAction::Reply(waiter, LeaseReply::Granted(live.instance.clone()))];
             }
-            Some(State::Starting(waiting)) => {
+            Some(LeaseState::Starting(waiting)) => {
                 waiting.push(waiter);
                 return Vec::new();
             }
             None => {}
         }
         if let Some(failure) = self.lease_refusal(&server, &dialog, now) {
-            return vec![Action::Answer(waiter, Answer::Refused(failure))];
+            return vec![MachineAction::Reply(waiter, LeaseReply::Refused(failure))];
         }
         let most = self.settings.leases.max_leases;
         if self.leases.held.len() >= most {
@@ -208,74 +207,76 @@ impl<I: Clone> Machine<I> {
                 "server '{server}': {most} instances of servers are leased already; give one back (mcp_release), or \
                  end a dialog"
             );
-            return vec![Action::Answer(
+            return vec![MachineAction::Reply(
                 waiter,
-                Answer::Refused(HostError::new(ErrorKind::Connection, message)),
+                LeaseReply::Refused(HostError::new(ErrorKind::Connection, message)),
             )];
         }
         self.starts += 1;
         let server = entry;
-        let ticket = Ticket { number: self.starts, ..base_ticket };
+        let ticket = StartTicket { number: self.starts, ..base_ticket };
         self.leases.held.push(Lease {
             dialog,
-            asked,
+            ends_seen,
             ticket: ticket.clone(),
             base,
             server: Arc::clone(&server),
-            state: State::Starting(vec![waiter]),
+            state: LeaseState::Starting(vec![waiter]),
         });
-        vec![Action::Open(ticket, server, lists)]
+        vec![MachineAction::StartLeased(ticket, server, lists)]
     }
 
-    /// A start of a lease succeeded; without one that waits for it, `started` comes back.
+    /// A leased start succeeded. If no lease waits for it, `started` is returned.
     pub(super) fn lease_ready(
         &mut self,
-        ticket: &Ticket,
-        started: Started<I>,
+        ticket: &StartTicket,
+        started: StartedInstance<I>,
         now: Instant,
-    ) -> Result<Vec<Action<I>>, Box<Started<I>>> {
+    ) -> Result<Vec<MachineAction<I>>, Box<StartedInstance<I>>> {
         let idle = self.settings.leases.idle_timeout;
-        let waits = |it: &&mut Lease<I>| it.ticket == *ticket && matches!(it.state, State::Starting(_));
+        let waits = |it: &&mut Lease<I>| it.ticket == *ticket && matches!(it.state, LeaseState::Starting(_));
         let Some(lease) = self.leases.held.iter_mut().find(waits) else { return Err(Box::new(started)) };
-        let Started { instance, era, listed } = started;
-        let mut actions = vec![Action::Follow {
+        let StartedInstance { instance, era, listed } = started;
+        let mut actions = vec![MachineAction::Watch {
             ticket: ticket.clone(),
             instance: instance.clone(),
             listed: listed.clone(),
         }];
-        let live = Live {
+        let live = RunningLease {
             instance: instance.clone(),
             era,
             lists: listed.lists,
             since: now,
-            look: idle.map(|it| later(now, it)),
+            look: idle.map(|it| saturating_after(now, it)),
             probe: next_probe(&self.settings.supervision, &lease.server, now).filter(|_| era == Era::Legacy),
         };
-        let State::Starting(waiting) = std::mem::replace(&mut lease.state, State::Live(live)) else {
+        let LeaseState::Starting(waiting) = std::mem::replace(&mut lease.state, LeaseState::Running(live))
+        else {
             unreachable!("it was found by this")
         };
-        let answers = waiting.into_iter().map(|it| Action::Answer(it, Answer::Granted(instance.clone())));
+        let answers =
+            waiting.into_iter().map(|it| MachineAction::Reply(it, LeaseReply::Granted(instance.clone())));
         actions.extend(answers);
         let owner = (lease.dialog.clone(), ticket.server.clone());
-        self.lease_is_well(&owner.1, &owner.0, now);
+        self.lease_started(&owner.1, &owner.0, now);
         let leased = HostEventKind::Leased { dialog: owner.0.clone() };
-        self.news.push(News::new(ticket.server.as_str(), leased));
-        if owner.0 != DialogId::none() && !self.leases.reminders.contains(&owner) {
+        self.news.push(MachineNews::new(ticket.server.as_str(), leased));
+        if owner.0 != DialogId::anonymous() && !self.leases.reminders.contains(&owner) {
             self.leases.reminders.push(owner);
         }
         self.leases.changed = true;
         Ok(actions)
     }
 
-    /// A leased instance has read its lists again: they are those of its server.
-    pub(super) fn lease_lists(&mut self, ticket: Ticket, listed: Listed) -> Vec<Action<I>> {
+    /// A leased instance has read its lists, which apply to its server.
+    pub(super) fn lease_lists(&mut self, ticket: StartTicket, listed: ListSnapshot) -> Vec<MachineAction<I>> {
         let Some((live, base, _)) = self.leases.live_by(&ticket) else { return Vec::new() };
         let is_news = live.lists != listed.lists;
         live.lists = Arc::clone(&listed.lists);
         let instance = live.instance.clone();
-        let entry = self.slots.iter_mut().filter_map(|it| it.live.as_mut());
+        let entry = self.slots.iter_mut().filter_map(|it| it.running.as_mut());
         if let Some(entry) = entry.into_iter().find(|it| it.ticket.number == base) {
-            // What it says is as good as what the others have said; an old list of its own is no news.
+            // A changed list counts; an old list of this instance does not.
             let differs = entry.listed.lists != listed.lists && is_news || entry.listed.notes != listed.notes;
             if differs {
                 if entry.listed.lists.tools != listed.lists.tools {
@@ -283,139 +284,148 @@ impl<I: Clone> Machine<I> {
                 }
                 entry.listed.lists = Arc::clone(&listed.lists);
                 entry.listed.notes.clone_from(&listed.notes);
-                self.news.push(News::new(ticket.server.as_str(), HostEventKind::ListsChanged));
-                self.touch();
+                self.news.push(MachineNews::new(ticket.server.as_str(), HostEventKind::ListsChanged));
+                self.catalog_changed();
             }
         }
-        vec![Action::Follow { ticket, instance, listed }]
+        vec![MachineAction::Watch { ticket, instance, listed }]
     }
 
-    /// A leased instance was looked at: since when does nobody use it?
-    pub(super) fn lease_seen(
+    /// A leased instance was checked for idleness.
+    pub(super) fn lease_idle_checked(
         &mut self,
-        ticket: &Ticket,
+        ticket: &StartTicket,
         unused: Option<Instant>,
         now: Instant,
-    ) -> Vec<Action<I>> {
+    ) -> Vec<MachineAction<I>> {
         let Some(idle) = self.settings.leases.idle_timeout else { return Vec::new() };
         let Some((live, ..)) = self.leases.live_by(ticket) else { return Vec::new() };
-        let end = later(unused.unwrap_or(now), idle);
+        let end = saturating_after(unused.unwrap_or(now), idle);
         if end > now {
             live.look = Some(end);
             return Vec::new();
         }
-        self.end_leases(|it| it == ticket, Going::swapped(ReleaseReason::Idle))
+        self.end_leases(|it| it == ticket, LeaseEnd::swapped(ReleaseReason::Idle))
     }
 
-    /// A dialog gives back what it has leased of a server.
-    pub(super) fn release(&mut self, dialog: &DialogId, server: &ServerId, waiter: Waiter) -> Vec<Action<I>> {
+    /// Releases a dialog's lease of a server.
+    pub(super) fn release(
+        &mut self,
+        dialog: &DialogId,
+        server: &ServerId,
+        waiter: WaiterId,
+    ) -> Vec<MachineAction<I>> {
         self.leases.reminders.retain(|it| (&it.0, &it.1) != (dialog, server));
         self.leases.changed = true;
-        let own: Vec<Ticket> = self
+        let own: Vec<StartTicket> = self
             .leases
             .held
             .iter()
             .filter(|it| it.dialog == *dialog && it.ticket.server == *server)
             .map(|it| it.ticket.clone())
             .collect();
-        let going = Going {
-            drain: Drain::Release,
-            answer: Answer::Refused(released_meanwhile(server)),
+        let going = LeaseEnd {
+            drain: DrainMode::CallsUnlimited,
+            answer: LeaseReply::Refused(released_meanwhile(server)),
             reason: ReleaseReason::Requested,
         };
         let mut actions = self.end_leases(|it| own.contains(it), going);
         let retired = actions
             .iter_mut()
-            .find_map(|it| if let Action::Retire { waiter, .. } = it { Some(waiter) } else { None });
+            .find_map(|it| if let MachineAction::Retire { waiter, .. } = it { Some(waiter) } else { None });
         match (retired, own.is_empty()) {
-            // Told when the last call is over and it is closed.
+            // Replied when the last call has ended and the instance is closed.
             (Some(it), _) => *it = Some(waiter),
-            (None, false) => actions.push(Action::Answer(waiter, Answer::Released)),
-            (None, true) => actions.push(Action::Answer(waiter, Answer::NotHeld)),
+            (None, false) => actions.push(MachineAction::Reply(waiter, LeaseReply::Released)),
+            (None, true) => actions.push(MachineAction::Reply(waiter, LeaseReply::NotHeld)),
         }
         actions
     }
 
-    /// A dialog is over. What a later one of that name has asked for stays.
-    pub(super) fn dialog_over(&mut self, end: &DialogEnd) -> Vec<Action<I>> {
+    /// A dialog ended. Leases of a later dialog with the same id remain.
+    pub(super) fn dialog_over(&mut self, end: &DialogEnd) -> Vec<MachineAction<I>> {
         let alike = self.leases.held.iter().filter(|it| it.dialog == end.dialog);
-        let (own, later): (Vec<_>, Vec<_>) = alike.partition(|it| it.asked <= end.number);
-        let own: Vec<Ticket> = own.into_iter().map(|it| it.ticket.clone()).collect();
+        let (own, later): (Vec<_>, Vec<_>) = alike.partition(|it| it.ends_seen <= end.number);
+        let own: Vec<StartTicket> = own.into_iter().map(|it| it.ticket.clone()).collect();
         let later: Vec<ServerId> = later.into_iter().map(|it| it.ticket.server.clone()).collect();
         if later.is_empty() {
-            self.forget_falls(&end.dialog);
+            self.forget_crashes(&end.dialog);
         }
         self.leases.reminders.retain(|it| it.0 != end.dialog || later.contains(&it.1));
         self.leases.changed = true;
         let failure = HostError::new(ErrorKind::Connection, "the dialog is over");
-        let going = Going {
-            drain: Drain::Shut,
-            answer: Answer::Refused(failure),
+        let going = LeaseEnd {
+            drain: DrainMode::Calls,
+            answer: LeaseReply::Refused(failure),
             reason: ReleaseReason::DialogEnded,
         };
         self.end_leases(|it| own.contains(it), going)
     }
 
-    /// What was leased of a server on another base than `base` goes.
-    pub(super) fn rebase(&mut self, server: &ServerId, base: Option<u64>) -> Vec<Action<I>> {
+    /// Ends the leases of a server on any other base than `base`.
+    pub(super) fn end_outdated_leases(
+        &mut self,
+        server: &ServerId,
+        base: Option<u64>,
+    ) -> Vec<MachineAction<I>> {
         let old = self.leases.held.iter().filter(|it| it.ticket.server == *server && Some(it.base) != base);
-        let old: Vec<Ticket> = old.map(|it| it.ticket.clone()).collect();
-        self.end_leases(|it| old.contains(it), Going::swapped(ReleaseReason::ServerChanged))
+        let old: Vec<StartTicket> = old.map(|it| it.ticket.clone()).collect();
+        self.end_leases(|it| old.contains(it), LeaseEnd::swapped(ReleaseReason::ServerChanged))
     }
 
-    /// All leases end, for the host does.
-    pub(super) fn close_leases(&mut self) -> Vec<Action<I>> {
-        let going = Going {
-            drain: Drain::Shut,
-            answer: Answer::Refused(shut_down()),
+    /// Ends all leases at shutdown.
+    pub(super) fn close_leases(&mut self) -> Vec<MachineAction<I>> {
+        let going = LeaseEnd {
+            drain: DrainMode::Calls,
+            answer: LeaseReply::Refused(shut_down()),
             reason: ReleaseReason::HostShutdown,
         };
         self.leases.reminders.clear();
         self.end_leases(|_| true, going)
     }
 
-    /// Leased instances keep the limits that their server has now.
-    pub(super) fn limit_leases(&mut self) -> Vec<Action<I>> {
+    /// Applies changed limits to leased instances.
+    pub(super) fn limit_leases(&mut self) -> Vec<MachineAction<I>> {
         let mut actions = Vec::new();
         for lease in &mut self.leases.held {
-            let entry = self.slots.iter().filter_map(|it| it.live.as_ref());
+            let entry = self.slots.iter().filter_map(|it| it.running.as_ref());
             let Some(entry) = entry.into_iter().find(|it| it.ticket.number == lease.base) else { continue };
-            if let State::Live(live) = &lease.state
+            if let LeaseState::Running(live) = &lease.state
                 && lease.server.spec.limits != entry.server.spec.limits
             {
-                actions.push(Action::Limit(live.instance.clone(), Arc::clone(&entry.server)));
+                actions.push(MachineAction::SetLimits(live.instance.clone(), Arc::clone(&entry.server)));
             }
             lease.server = Arc::clone(&entry.server);
         }
         actions
     }
 
-    /// Does what is due at `now`.
-    pub(super) fn tick_leases(&mut self, now: Instant) -> Vec<Action<I>> {
-        let within = self.probe().map(|it| it.timeout);
+    /// Executes what is due at `now`.
+    pub(super) fn tick_leases(&mut self, now: Instant) -> Vec<MachineAction<I>> {
+        let within = self.ping().map(|it| it.timeout);
         let mut actions = Vec::new();
         for lease in &mut self.leases.held {
-            let (ticket, State::Live(live)) = (&lease.ticket, &mut lease.state) else { continue };
+            let (ticket, LeaseState::Running(live)) = (&lease.ticket, &mut lease.state) else { continue };
             if live.look.is_some_and(|it| it <= now) {
                 live.look = None;
-                actions.push(Action::Look(ticket.clone(), live.instance.clone()));
+                actions.push(MachineAction::CheckIdle(ticket.clone(), live.instance.clone()));
             }
             if let (Some(within), true) = (within, live.probe.is_some_and(|it| it <= now)) {
                 live.probe = None;
                 let (ticket, instance) = (ticket.clone(), live.instance.clone());
-                actions.push(Action::Probe { ticket, instance, within });
+                actions.push(MachineAction::Probe { ticket, instance, within });
             }
         }
         actions
     }
 
-    /// This machine has slept: all are asked.
-    pub(super) fn wake_leases(&mut self, now: Instant) -> Vec<Action<I>> {
-        if self.probe().is_none() {
+    /// After a suspend all leased instances are probed.
+    pub(super) fn wake_leases(&mut self, now: Instant) -> Vec<MachineAction<I>> {
+        if self.ping().is_none() {
             return Vec::new();
         }
         for lease in &mut self.leases.held {
-            if let State::Live(live) = &mut lease.state
+            if let LeaseState::Running(live) = &mut lease.state
                 && live.era == Era::Legacy
             {
                 live.probe = Some(now);
@@ -424,16 +434,20 @@ impl<I: Clone> Machine<I> {
         self.tick_leases(now)
     }
 
-    /// A leased instance lives.
-    pub(super) fn lease_alive(&mut self, ticket: &Ticket, now: Instant) {
+    /// A probe of a leased instance succeeded.
+    pub(super) fn lease_alive(&mut self, ticket: &StartTicket, now: Instant) {
         let Some(lease) = self.leases.held.iter_mut().find(|it| it.ticket == *ticket) else { return };
-        if let State::Live(live) = &mut lease.state {
+        if let LeaseState::Running(live) = &mut lease.state {
             let next = next_probe(&self.settings.supervision, &lease.server, now);
             live.probe = next.filter(|_| live.era == Era::Legacy);
         }
     }
 
-    fn end_leases(&mut self, which: impl Fn(&Ticket) -> bool, going: Going<I>) -> Vec<Action<I>> {
+    fn end_leases(
+        &mut self,
+        which: impl Fn(&StartTicket) -> bool,
+        going: LeaseEnd<I>,
+    ) -> Vec<MachineAction<I>> {
         let mut actions = Vec::new();
         let (gone, kept) =
             std::mem::take(&mut self.leases.held).into_iter().partition(|it| which(&it.ticket));
@@ -442,14 +456,15 @@ impl<I: Clone> Machine<I> {
         for Lease { dialog, ticket, state, .. } in gone {
             self.leases.changed = true;
             match state {
-                State::Starting(waiting) => {
-                    actions.push(Action::Abort(ticket));
-                    actions.extend(waiting.into_iter().map(|it| Action::Answer(it, going.answer.clone())));
+                LeaseState::Starting(waiting) => {
+                    actions.push(MachineAction::Abort(ticket));
+                    actions
+                        .extend(waiting.into_iter().map(|it| MachineAction::Reply(it, going.answer.clone())));
                 }
-                State::Live(live) => {
+                LeaseState::Running(live) => {
                     let what = HostEventKind::Released { dialog: dialog.clone(), reason: going.reason };
-                    self.news.push(News::new(ticket.server.as_str(), what));
-                    // A server that was lost comes back with the next call, and what is remembered of it stays.
+                    self.news.push(MachineNews::new(ticket.server.as_str(), what));
+                    // A lost server returns with the next call, so its reminder remains.
                     match going.reason {
                         ReleaseReason::Lost | ReleaseReason::ServerChanged => {}
                         ReleaseReason::Requested
@@ -459,7 +474,7 @@ impl<I: Clone> Machine<I> {
                             self.leases.reminders.retain(|it| *it != (dialog.clone(), ticket.server.clone()));
                         }
                     }
-                    actions.push(Action::retire(live.instance, going.drain));
+                    actions.push(MachineAction::retire(live.instance, going.drain));
                 }
             }
         }
@@ -468,20 +483,20 @@ impl<I: Clone> Machine<I> {
 }
 
 /// How leases end.
-struct Going<I> {
-    drain: Drain,
-    /// What those are told who wait for one that is being started.
-    answer: Answer<I>,
+struct LeaseEnd<I> {
+    drain: DrainMode,
+    /// The reply to calls that wait for the start.
+    answer: LeaseReply<I>,
     reason: ReleaseReason,
 }
 
-impl<I> Going<I> {
-    fn swapped(reason: ReleaseReason) -> Going<I> {
-        Going { drain: Drain::Swap, answer: Answer::Again, reason }
+impl<I> LeaseEnd<I> {
+    fn swapped(reason: ReleaseReason) -> LeaseEnd<I> {
+        LeaseEnd { drain: DrainMode::CallsAndPins, answer: LeaseReply::Stale, reason }
     }
 }
 
-/// Is each dialog to have an instance of its own?
+/// Whether each dialog gets its own instance.
 pub(super) fn is_leased(server: &ResolvedServer) -> bool {
     match server.spec.sharing {
         Sharing::Shared => false,

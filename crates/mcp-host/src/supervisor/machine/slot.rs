@@ -1,4 +1,4 @@
-//! The place of one server: what is wanted of it, whether that is being started, and what runs meanwhile.
+//! The slot of one server: its configuration, its start, and its running instance.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,242 +8,250 @@ use mcp_model::Era;
 use mcp_registry::{DesiredServer, ServerLists};
 use tokio::time::Instant;
 
-use super::lease::{Past, is_leased};
-use super::supervision::Trouble;
-use super::{Action, Drain, Ticket, ToolNote, desired};
-use crate::failure::HostError;
-use crate::supervisor::lists::Listed;
+use super::lease::{LeaseHistory, is_leased};
+use super::supervision::RestartState;
+use super::{DrainMode, MachineAction, StartTicket, ToolNote, desired};
+use crate::error::HostError;
+use crate::supervisor::lists::ListSnapshot;
 
-/// One server's place.
-pub(super) struct Slot<I> {
+/// The state of one server.
+pub(super) struct ServerSlot<I> {
     /// Its name as written.
     pub(super) name: String,
-    /// What the configuration says of it.
-    pub(super) wish: Wish,
-    /// What became of that.
-    pub(super) start: Start,
+    /// The configured server.
+    pub(super) config: SlotConfig,
+    /// The current start.
+    pub(super) start: StartState,
     /// Whether it may run.
-    pub(super) mode: Mode,
-    /// What it has been through, and when it is tried again.
-    pub(super) trouble: Trouble,
-    /// What instances that dialogs have of it have been through.
-    pub(super) past: Past,
-    /// What runs: an instance of what is wanted, or of what was wanted before.
-    pub(super) live: Option<Live<I>>,
-    /// What ran before it died: enough to tell a caller whose tool he asks for.
-    pub(super) last: Option<(Arc<ResolvedServer>, Arc<ServerLists>)>,
+    pub(super) mode: SlotMode,
+    /// Consecutive failures and the next restart.
+    pub(super) restarts: RestartState,
+    /// Failures of leased instances.
+    pub(super) lease_history: LeaseHistory,
+    /// The running instance, of the current or the previous configuration.
+    pub(super) running: Option<RunningServer<I>>,
+    /// What ran before it was lost, so that errors can name the server of a tool.
+    pub(super) last_run: Option<(Arc<ResolvedServer>, Arc<ServerLists>)>,
 }
 
-/// What the configuration says.
-pub(super) enum Wish {
-    /// Run this.
+/// The configuration of a slot.
+pub(super) enum SlotConfig {
+    /// A valid server.
     Server(Arc<ResolvedServer>, DesiredServer),
-    /// The entry is wrong.
-    Refused(HostError),
-    /// Nothing yet.
-    Nothing,
+    /// An invalid entry.
+    Invalid(HostError),
+    /// Not set yet.
+    Missing,
 }
 
 /// Whether a server may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum SlotMode {
     On,
-    /// Somebody has switched it off.
+    /// Switched off.
     Disabled,
 }
 
-/// What became of a wish.
-pub(super) enum Start {
-    /// It is being started.
+/// The state of a start.
+pub(super) enum StartState {
+    /// Starting.
     Pending {
         /// The start.
-        ticket: Ticket,
-        /// What is started.
+        ticket: StartTicket,
+        /// The server.
         server: Arc<ResolvedServer>,
-        /// Why it is tried again; `None` where it is tried for the first time.
+        /// The last failure; `None` for a first attempt.
         after: Option<HostError>,
     },
-    /// There is nothing to start: it runs, or cannot be run.
+    /// Nothing to start: it runs, or cannot run.
     Done,
-    /// It could not be started, or was lost.
+    /// The start failed, or the connection was lost.
     Failed(HostError),
 }
 
-/// A running instance.
-pub(super) struct Live<I> {
+/// A running server.
+pub(super) struct RunningServer<I> {
     /// Its start.
-    pub(super) ticket: Ticket,
-    /// What it is an instance of.
+    pub(super) ticket: StartTicket,
+    /// Its configuration.
     pub(super) server: Arc<ResolvedServer>,
-    /// The instance that all share; `None` where each dialog has its own.
+    /// The shared instance; `None` if each dialog has its own.
     pub(super) instance: Option<I>,
     pub(super) era: Era,
-    pub(super) listed: Listed,
-    /// Since when it runs.
+    pub(super) listed: ListSnapshot,
+    /// The time of the start.
     pub(super) since: Instant,
-    /// When it is next asked whether it lives; `None` while it is being asked, or is not asked at all.
+    /// The time of the next probe; `None` while one runs, or without probes.
     pub(super) probe: Option<Instant>,
-    /// What calls found out about its tools: by tool and note, and why.
+    /// Findings about tools, with reasons.
     pub(super) tool_notes: BTreeMap<(String, ToolNote), String>,
 }
 
-impl<I: Clone> Slot<I> {
-    /// A place of which nothing is wanted yet.
-    pub(super) fn new(name: &str) -> Slot<I> {
-        Slot {
+impl<I: Clone> ServerSlot<I> {
+    /// A slot without a configuration.
+    pub(super) fn new(name: &str) -> ServerSlot<I> {
+        ServerSlot {
             name: name.to_owned(),
-            wish: Wish::Nothing,
-            start: Start::Done,
-            mode: Mode::On,
-            trouble: Trouble::default(),
-            past: Past::default(),
-            live: None,
-            last: None,
+            config: SlotConfig::Missing,
+            start: StartState::Done,
+            mode: SlotMode::On,
+            restarts: RestartState::default(),
+            lease_history: LeaseHistory::default(),
+            running: None,
+            last_run: None,
         }
     }
 
-    /// The place of an entry that is wrong.
-    pub(super) fn refused(name: &str, failure: HostError) -> Slot<I> {
-        Slot { wish: Wish::Refused(failure), ..Slot::new(name) }
+    /// The slot of an invalid entry.
+    pub(super) fn refused(name: &str, failure: HostError) -> ServerSlot<I> {
+        ServerSlot { config: SlotConfig::Invalid(failure), ..ServerSlot::new(name) }
     }
 
-    /// What a new configuration is compared with: what is wanted, else what runs.
+    /// What a new configuration is compared with: the configured server, else the running one.
     pub(super) fn desired(&self) -> Option<DesiredServer> {
-        match &self.wish {
-            Wish::Server(_, desired) => Some(desired.clone()),
-            Wish::Refused(_) | Wish::Nothing => self.live.as_ref().map(|it| desired(&it.server)),
+        match &self.config {
+            SlotConfig::Server(_, desired) => Some(desired.clone()),
+            SlotConfig::Invalid(_) | SlotConfig::Missing => {
+                self.running.as_ref().map(|it| desired(&it.server))
+            }
         }
     }
 
-    /// The server that is wanted.
+    /// The configured server.
     pub(super) fn server(&self) -> Option<Arc<ResolvedServer>> {
-        match &self.wish {
-            Wish::Server(server, _) => Some(Arc::clone(server)),
-            Wish::Refused(_) | Wish::Nothing => None,
+        match &self.config {
+            SlotConfig::Server(server, _) => Some(Arc::clone(server)),
+            SlotConfig::Invalid(_) | SlotConfig::Missing => None,
         }
     }
 
-    pub(super) fn waits_for(&self, ticket: &Ticket) -> bool {
-        matches!(&self.start, Start::Pending { ticket: pending, .. } if pending == ticket)
+    pub(super) fn is_starting(&self, ticket: &StartTicket) -> bool {
+        matches!(&self.start, StartState::Pending { ticket: pending, .. } if pending == ticket)
     }
 
-    pub(super) fn runs_by(&self, ticket: &Ticket) -> bool {
-        self.live.as_ref().is_some_and(|it| it.ticket == *ticket)
+    pub(super) fn is_running(&self, ticket: &StartTicket) -> bool {
+        self.running.as_ref().is_some_and(|it| it.ticket == *ticket)
     }
 
-    pub(super) fn lives_by(&mut self, ticket: &Ticket) -> Option<&mut Live<I>> {
-        self.live.as_mut().filter(|it| it.ticket == *ticket)
+    pub(super) fn running_mut(&mut self, ticket: &StartTicket) -> Option<&mut RunningServer<I>> {
+        self.running.as_mut().filter(|it| it.ticket == *ticket)
     }
 
-    /// Wants `server` from now on. What runs stays where only names, filters or limits differ (DM-110), and else
-    /// until the new instance is ready (DM-101). A server that is not there is started again.
-    pub(super) fn wish(
+    /// Configures `server`. A running instance stays if only names, filters or limits differ (DM-110), and otherwise
+    /// until its successor is ready (DM-101). A server that is not running is started.
+    pub(super) fn config(
         &mut self,
         server: Arc<ResolvedServer>,
         desired: DesiredServer,
         starts: &mut u64,
-    ) -> Vec<Action<I>> {
+    ) -> Vec<MachineAction<I>> {
         let mut actions = Vec::new();
         let (id, runtime) = (desired.id.clone(), desired.runtime);
-        // A server that was switched off stays so until its entry is another one.
-        let same = matches!(&self.wish, Wish::Server(_, wished) if *wished == desired);
-        self.wish = Wish::Server(Arc::clone(&server), desired);
-        if self.mode == Mode::Disabled && same {
+        // A disabled server stays disabled until its entry changes.
+        let same = matches!(&self.config, SlotConfig::Server(_, wished) if *wished == desired);
+        self.config = SlotConfig::Server(Arc::clone(&server), desired);
+        if self.mode == SlotMode::Disabled && same {
             return actions;
         }
-        self.mode = Mode::On;
-        let is_same =
-            |it: &&mut Live<I>| it.ticket.runtime == runtime && is_leased(&it.server) == is_leased(&server);
-        if let Some(live) = self.live.as_mut().filter(is_same) {
+        self.mode = SlotMode::On;
+        let is_same = |it: &&mut RunningServer<I>| {
+            it.ticket.runtime == runtime && is_leased(&it.server) == is_leased(&server)
+        };
+        if let Some(running) = self.running.as_mut().filter(is_same) {
             if let Some(instance) =
-                live.instance.clone().filter(|_| live.server.spec.limits != server.spec.limits)
+                running.instance.clone().filter(|_| running.server.spec.limits != server.spec.limits)
             {
-                actions.push(Action::Limit(instance, Arc::clone(&server)));
+                actions.push(MachineAction::SetLimits(instance, Arc::clone(&server)));
             }
-            live.server = server;
+            running.server = server;
             actions.extend(self.abort());
             return actions;
         }
-        if matches!(&self.start, Start::Pending { ticket, .. } if ticket.runtime == runtime) {
+        if matches!(&self.start, StartState::Pending { ticket, .. } if ticket.runtime == runtime) {
             return actions;
         }
         actions.extend(self.abort());
-        self.trouble = Trouble::default();
-        self.past = Past::default();
+        self.restarts = RestartState::default();
+        self.lease_history = LeaseHistory::default();
         *starts += 1;
-        let ticket = Ticket { server: id, runtime, number: *starts };
+        let ticket = StartTicket { server: id, runtime, number: *starts };
         actions.push(self.begin(ticket, server, None));
         actions
     }
 
-    /// Past again what went wrong: what is wanted, else what last ran well.
-    pub(super) fn again(&mut self, starts: &mut u64) -> Option<Action<I>> {
-        let Start::Failed(failure) = &self.start else { return None };
-        let server = self.server().or_else(|| self.last.as_ref().map(|it| Arc::clone(&it.0)))?;
+    /// Restarts after a failure: the configured server, else the last one that ran.
+    pub(super) fn retry(&mut self, starts: &mut u64) -> Option<MachineAction<I>> {
+        let StartState::Failed(failure) = &self.start else { return None };
+        let server = self.server().or_else(|| self.last_run.as_ref().map(|it| Arc::clone(&it.0)))?;
         let DesiredServer { id, runtime, exposure: _ } = desired(&server);
         let failure = failure.clone();
-        self.trouble.tried();
+        self.restarts.clear_schedule();
         *starts += 1;
-        Some(self.begin(Ticket { server: id, runtime, number: *starts }, server, Some(failure)))
+        Some(self.begin(StartTicket { server: id, runtime, number: *starts }, server, Some(failure)))
     }
 
-    fn begin(&mut self, ticket: Ticket, server: Arc<ResolvedServer>, after: Option<HostError>) -> Action<I> {
-        self.start = Start::Pending { ticket: ticket.clone(), server: Arc::clone(&server), after };
-        Action::Start(ticket, server)
+    fn begin(
+        &mut self,
+        ticket: StartTicket,
+        server: Arc<ResolvedServer>,
+        after: Option<HostError>,
+    ) -> MachineAction<I> {
+        self.start = StartState::Pending { ticket: ticket.clone(), server: Arc::clone(&server), after };
+        MachineAction::Start(ticket, server)
     }
 
-    /// The entry is wrong from now on; what runs goes on.
-    pub(super) fn refuse(&mut self, failure: HostError) {
-        self.wish = Wish::Refused(failure);
+    /// Marks the entry invalid; a running instance stays.
+    pub(super) fn set_invalid(&mut self, failure: HostError) {
+        self.config = SlotConfig::Invalid(failure);
     }
 
-    /// Gives up a start that is under way, and forgets one that failed.
-    pub(super) fn abort(&mut self) -> Vec<Action<I>> {
-        self.trouble.tried();
-        match std::mem::replace(&mut self.start, Start::Done) {
-            Start::Pending { ticket, .. } => vec![Action::Abort(ticket)],
-            Start::Done | Start::Failed(_) => Vec::new(),
+    /// Aborts a start, or forgets a failed one.
+    pub(super) fn abort(&mut self) -> Vec<MachineAction<I>> {
+        self.restarts.clear_schedule();
+        match std::mem::replace(&mut self.start, StartState::Done) {
+            StartState::Pending { ticket, .. } => vec![MachineAction::Abort(ticket)],
+            StartState::Done | StartState::Failed(_) => Vec::new(),
         }
     }
 
-    /// What ran is gone, for the reason `failure`.
-    pub(super) fn lose(&mut self, failure: HostError) -> Vec<Action<I>> {
-        let Some(live) = self.live.take() else { return Vec::new() };
-        // Of a failed change and the later death of what stayed, the death is what a user sees; a start under way
-        // may still bring the server back.
+    /// Removes a lost instance.
+    pub(super) fn disconnect(&mut self, failure: HostError) -> Vec<MachineAction<I>> {
+        let Some(running) = self.running.take() else { return Vec::new() };
+        // The loss replaces the failure of an earlier change. A pending start may still succeed.
         match self.start {
-            Start::Pending { .. } => {}
-            Start::Done | Start::Failed(_) => self.start = Start::Failed(failure),
+            StartState::Pending { .. } => {}
+            StartState::Done | StartState::Failed(_) => self.start = StartState::Failed(failure),
         }
-        self.last = Some((live.server, live.listed.lists));
-        live.instance.map(|it| Action::retire(it, Drain::Swap)).into_iter().collect()
+        self.last_run = Some((running.server, running.listed.lists));
+        running.instance.map(|it| MachineAction::retire(it, DrainMode::CallsAndPins)).into_iter().collect()
     }
 
-    /// Starts it anew although nothing has changed; what runs stays until the new instance is ready.
-    pub(super) fn restart(&mut self, starts: &mut u64) -> Vec<Action<I>> {
-        let last = self.last.as_ref().map(|it| Arc::clone(&it.0));
-        let Some(server) = self.server().or(self.live.as_ref().map(|it| Arc::clone(&it.server))).or(last)
+    /// Restarts an unchanged server; the running instance stays until its successor is ready.
+    pub(super) fn restart(&mut self, starts: &mut u64) -> Vec<MachineAction<I>> {
+        let last_run = self.last_run.as_ref().map(|it| Arc::clone(&it.0));
+        let Some(server) =
+            self.server().or(self.running.as_ref().map(|it| Arc::clone(&it.server))).or(last_run)
         else {
             return Vec::new();
         };
         let mut actions = self.abort();
-        self.mode = Mode::On;
-        self.trouble = Trouble::default();
-        self.past = Past::default();
+        self.mode = SlotMode::On;
+        self.restarts = RestartState::default();
+        self.lease_history = LeaseHistory::default();
         let DesiredServer { id, runtime, exposure: _ } = desired(&server);
         *starts += 1;
-        actions.push(self.begin(Ticket { server: id, runtime, number: *starts }, server, None));
+        actions.push(self.begin(StartTicket { server: id, runtime, number: *starts }, server, None));
         actions
     }
 
-    /// Lets it run no more.
-    pub(super) fn disable(&mut self) -> Vec<Action<I>> {
+    /// Switches the server off.
+    pub(super) fn disable(&mut self) -> Vec<MachineAction<I>> {
         let mut actions = self.abort();
-        self.mode = Mode::Disabled;
-        self.past = Past::default();
-        if let Some(live) = self.live.take() {
-            self.last = Some((live.server, live.listed.lists));
-            actions.extend(live.instance.map(|it| Action::retire(it, Drain::Swap)));
+        self.mode = SlotMode::Disabled;
+        self.lease_history = LeaseHistory::default();
+        if let Some(running) = self.running.take() {
+            self.last_run = Some((running.server, running.listed.lists));
+            actions.extend(running.instance.map(|it| MachineAction::retire(it, DrainMode::CallsAndPins)));
         }
         actions
     }

@@ -1,10 +1,13 @@
-//! The life of servers as rows: what happens, what is done about it, and what is seen then.
+//! The state machine as tables: event, actions, resulting state.
+
+pub(crate) mod fixture;
+mod interleavings;
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use crate::fixture::Run;
+use crate::supervisor::machine::tests::fixture::Run;
 
-/// Rows of a step, what is done about it, and what is seen after it.
+/// Rows of an event, its actions, and the state after it.
 #[track_caller]
 fn check(rows: &[[&str; 3]]) {
     let mut run = Run::new();
@@ -14,7 +17,7 @@ fn check(rows: &[[&str; 3]]) {
 }
 
 #[test]
-fn dm_102_each_server_is_published_as_it_becomes_ready() {
+fn dm_102_each_server_is_published_when_ready() {
     check(&[
         ["want a=1.1 b=1.1", "start a=1, start b=2", "a:starting b:starting |"],
         ["ready 2", "follow 2", "a:starting b:ready=2 | b__t"],
@@ -23,7 +26,7 @@ fn dm_102_each_server_is_published_as_it_becomes_ready() {
 }
 
 #[test]
-fn hd_sc6_dm_120_one_bad_server_never_hides_the_others() {
+fn hd_sc6_dm_120_failed_server_does_not_hide_others() {
     check(&[
         ["want a=1.1 b=1.1 c!", "start a=1, start b=2", "a:starting b:starting c:failed! |"],
         ["fail 1", "", "a:failed! b:starting c:failed! |"],
@@ -33,11 +36,11 @@ fn hd_sc6_dm_120_one_bad_server_never_hides_the_others() {
 }
 
 #[test]
-fn dm_110_an_unchanged_server_keeps_its_session() {
+fn dm_110_unchanged_server_keeps_its_session() {
     check(&[
         ["want a=1.1 b=1.1", "start a=1, start b=2", "a:starting b:starting |"],
         ["ready 1", "follow 1", "a:ready=1 b:starting | a__t"],
-        // Both a running server and one that is being started.
+        // Both a running and a starting server.
         ["want b=1.1 a=1.1", "", "b:starting a:ready=1 | a__t"],
         ["ready 2", "follow 2", "b:ready=2 a:ready=1 | b__t a__t"],
         ["want a=1.1", "retire 2", "a:ready=1 | a__t"],
@@ -46,7 +49,7 @@ fn dm_110_an_unchanged_server_keeps_its_session() {
 }
 
 #[test]
-fn dm_110_a_change_of_names_restarts_nothing() {
+fn dm_110_changed_names_restart_nothing() {
     check(&[
         ["want a=1.1", "start a=1", "a:starting |"],
         ["want a=1.2", "", "a:starting |"],
@@ -56,25 +59,25 @@ fn dm_110_a_change_of_names_restarts_nothing() {
 }
 
 #[test]
-fn dm_101_a_changed_server_is_replaced_when_its_successor_is_ready() {
+fn dm_101_changed_server_is_replaced_when_successor_is_ready() {
     check(&[
         ["want a=1.1", "start a=1", "a:starting |"],
         ["ready 1", "follow 1", "a:ready=1 | a__t"],
         ["want a=2.2", "start a=2", "a:starting=1 | a__t"],
         ["ready 2 u", "follow 2, retire 1", "a:ready=2 | a__u-2"],
-        // The end of what was retired is no news.
+        // A retired instance that ends changes nothing.
         ["die 1", "", "a:ready=2 | a__u-2"],
     ]);
 }
 
 #[test]
-fn dm_105_what_cannot_be_changed_goes_on_with_its_old_names() {
+fn dm_105_failed_change_keeps_old_names() {
     check(&[
         ["want a=1.1", "start a=1", "a:starting |"],
         ["ready 1", "follow 1", "a:ready=1 | a__t"],
         ["want a=2.2", "start a=2", "a:starting=1 | a__t"],
         ["fail 2", "", "a:ready=1! | a__t"],
-        // Wanting it once more tries once more; taking it back needs no start.
+        // Applying again starts again; reverting needs no start.
         ["want a=2.2", "start a=3", "a:starting=1 | a__t"],
         ["want a=1.1", "abort 3", "a:ready=1 | a__t"],
         ["want a!", "", "a:ready=1! | a__t"],
@@ -87,7 +90,7 @@ fn dm_105_what_cannot_be_changed_goes_on_with_its_old_names() {
 }
 
 #[test]
-fn dm_105_the_old_instance_may_die_before_the_new_one_is_ready() {
+fn dm_105_old_instance_may_end_before_new_one_is_ready() {
     check(&[
         ["want a=1.1", "start a=1", "a:starting |"],
         ["ready 1", "follow 1", "a:ready=1 | a__t"],
@@ -98,7 +101,7 @@ fn dm_105_the_old_instance_may_die_before_the_new_one_is_ready() {
 }
 
 #[test]
-fn dm_101_a_start_whose_spec_has_changed_is_closed_and_not_published() {
+fn dm_101_outdated_start_is_closed_and_not_published() {
     check(&[
         ["want a=1.1", "start a=1", "a:starting |"],
         ["want a=2.1", "abort 1, start a=2", "a:starting |"],
@@ -111,7 +114,7 @@ fn dm_101_a_start_whose_spec_has_changed_is_closed_and_not_published() {
 }
 
 #[test]
-fn a_server_that_failed_is_tried_again_when_it_is_wanted_again() {
+fn failed_server_is_started_again_when_applied_again() {
     check(&[
         ["want a=1.1 b=1.1", "start a=1, start b=2", "a:starting b:starting |"],
         ["fail 1", "", "a:failed! b:starting |"],
@@ -120,7 +123,7 @@ fn a_server_that_failed_is_tried_again_when_it_is_wanted_again() {
 }
 
 #[test]
-fn hd_115_hd_083_new_lists_take_the_place_of_old_ones() {
+fn hd_115_hd_083_new_lists_replace_old_ones() {
     check(&[
         ["want a=1.1", "start a=1", "a:starting |"],
         ["ready 1", "follow 1", "a:ready=1 | a__t"],
@@ -130,7 +133,7 @@ fn hd_115_hd_083_new_lists_take_the_place_of_old_ones() {
 }
 
 #[test]
-fn hd_136_one_name_is_one_server_and_the_first_has_it() {
+fn hd_136_first_server_keeps_a_duplicate_name() {
     check(&[
         ["want a=1.1 a=2.1 b=1.1", "start a=1, start b=2", "a:starting a:failed! b:starting |"],
         ["ready 1", "follow 1", "a:ready=1 a:failed=1! b:starting | a__t"],
@@ -139,7 +142,7 @@ fn hd_136_one_name_is_one_server_and_the_first_has_it() {
 }
 
 #[test]
-fn dm_033_a_toolset_of_the_hosts_own_name_is_not_shown() {
+fn dm_033_server_with_toolset_name_of_host_is_hidden() {
     check(&[
         ["want own=1.1 a=1.1", "start own=1, start a=2", "own:starting a:starting |"],
         ["ready 1", "follow 1", "own:ready=1 a:starting |"],
@@ -148,7 +151,7 @@ fn dm_033_a_toolset_of_the_hosts_own_name_is_not_shown() {
 }
 
 #[test]
-fn a_closed_host_starts_nothing_more() {
+fn closed_host_starts_nothing() {
     check(&[
         ["want a=1.1 b=1.1", "start a=1, start b=2", "a:starting b:starting |"],
         ["ready 1", "follow 1", "a:ready=1 b:starting | a__t"],
@@ -159,7 +162,7 @@ fn a_closed_host_starts_nothing_more() {
     ]);
 }
 
-/// Does the steps, publishing after each, and tells the problems of the last publication.
+/// Runs the steps with a publication after each; returns the last problems.
 #[track_caller]
 fn problems(steps: &[&str], want: &[&str]) {
     let mut run = Run::new();
@@ -172,13 +175,13 @@ fn problems(steps: &[&str], want: &[&str]) {
     assert_eq!(got, want);
 }
 
-fn problem(it: &crate::ActiveProblem) -> String {
+fn problem(it: &mcp_registry::ActiveProblem) -> String {
     let since = it.since.duration_since(UNIX_EPOCH).unwrap().as_secs();
     format!("{since} {} {}: {}", it.problem.severity, it.problem.id, it.problem.message)
 }
 
 #[test]
-fn dm_122_dm_124_problems_are_those_of_now_and_know_since_when() {
+fn dm_122_dm_124_problems_are_current_and_keep_their_start() {
     problems(&["want a=1.1", "ready 1"], &[]);
     problems(
         &["want a=1.1 b!", "fail 1"],
@@ -197,7 +200,7 @@ fn dm_122_dm_124_problems_are_those_of_now_and_know_since_when() {
         &["want a=1.1", "ready 1", "lists 1 t,!late", "lists 1 t,!late"],
         &["3 warning mcp/server/a/server_error: its tools could not be listed: MCPTimeoutError: !late"],
     );
-    // Gone with its cause, and a new one when the cause comes back.
+    // A problem ends with its cause and returns with it.
     problems(&["want a=1.1", "fail 1", "want a=1.1"], &[]);
     problems(&["want a!", "want"], &[]);
     problems(
@@ -208,7 +211,7 @@ fn dm_122_dm_124_problems_are_those_of_now_and_know_since_when() {
 }
 
 #[test]
-fn a_schema_that_cannot_be_used_is_a_problem_until_the_tools_change() {
+fn unusable_schema_is_a_problem_until_tools_change() {
     let unchecked = "3 warning mcp/server/a/tool_unvalidated/t: arguments of tool `t` of server `a` are passed on \
                      unchecked: its schema is odd";
     problems(&["want a=1.1", "ready 1", "odd a t", "odd a t", "odd a gone", "odd b t"], &[unchecked]);
@@ -217,7 +220,7 @@ fn a_schema_that_cannot_be_used_is_a_problem_until_the_tools_change() {
 }
 
 #[test]
-fn a_result_that_breaks_its_promise_is_a_problem_until_one_keeps_it() {
+fn invalid_result_is_a_problem_until_a_valid_one() {
     let broken = "3 warning mcp/server/a/tool_result_invalid/t: tool `t` of server `a` does not keep its output \
                   schema: its schema is odd";
     problems(&["want a=1.1", "ready 1", "broken a t", "broken a t", "broken a gone"], &[broken]);
@@ -226,24 +229,24 @@ fn a_result_that_breaks_its_promise_is_a_problem_until_one_keeps_it() {
 }
 
 #[test]
-fn dm_066_dm_124_a_stopped_dialog_is_a_problem_until_it_goes_on_or_is_over() {
+fn dm_066_dm_124_stopped_dialog_is_a_problem_until_resumed_or_ended() {
     let stopped = "2 error llm/p/provider_rejected/d: provider `p` refused a request of dialog `d`: why";
     problems(&["want a=1.1", "stop d why", "stop d why", "resume e"], &[stopped]);
     problems(&["want a=1.1", "stop d why", "resume d"], &[]);
     problems(&["want a=1.1", "stop d why", "over d"], &[]);
-    // The end of an earlier dialog of that name.
+    // The end of an earlier dialog with the same id.
     problems(&["want a=1.1", "stop d why 1", "over d 0"], &[stopped]);
 }
 
 #[test]
-fn hd_133_that_results_cannot_be_written_is_a_problem_until_one_is() {
+fn hd_133_failed_spill_is_a_problem_until_one_succeeds() {
     let full = "2 warning mcp/spill_failed: large results are cut, for they cannot be written to files: full";
     problems(&["want a=1.1", "spilled full", "spilled full"], &[full]);
     problems(&["want a=1.1", "spilled full", "spilled"], &[]);
 }
 
 #[test]
-fn late_news_makes_no_new_generation() {
+fn late_events_create_no_generation() {
     let mut run = Run::new();
     run.step("want a=1.1");
     run.step("want a=2.1");
@@ -255,7 +258,7 @@ fn late_news_makes_no_new_generation() {
 }
 
 #[test]
-fn hd_115_lists_that_are_the_same_make_no_new_generation() {
+fn hd_115_unchanged_lists_create_no_generation() {
     let mut run = Run::new();
     for (step, want) in [
         ("want a=1.1", true),
@@ -270,7 +273,7 @@ fn hd_115_lists_that_are_the_same_make_no_new_generation() {
     ] {
         let actions = run.step(step);
         assert_eq!(run.machine.is_changed(), want, "{step}");
-        // It is listened to all the same.
+        // The instance is still watched.
         assert!(!step.starts_with("lists") || actions == "follow 1", "{step}");
         run.seen();
     }

@@ -9,7 +9,7 @@ use mcp_registry::ProblemKind;
 use super::*;
 use crate::config::load::FileError;
 use crate::config::load::load_through;
-use crate::config::watch::look::Content;
+use crate::config::watch::snapshot::Content;
 
 /// Of each file what it says: `a b=2 c!` are servers (with another revision, with a wrong entry), `?` is broken text,
 /// `-` is no file.
@@ -41,8 +41,8 @@ fn text(path: &str, words: &str) -> Option<String> {
     Some(res)
 }
 
-fn look(request: &LoadRequest, disk: &Disk<'_>) -> Look {
-    let sources = std::cell::RefCell::new(Sources::new());
+fn read_config(request: &LoadRequest, disk: &Disk<'_>) -> FileSnapshot {
+    let sources = std::cell::RefCell::new(SourceContents::new());
     let outcome = load_through(request, &|path: &Path| {
         let name = path.file_name().unwrap().to_str().unwrap();
         let words = disk.iter().find(|it| Path::new(it.0).file_name() == path.file_name());
@@ -55,7 +55,7 @@ fn look(request: &LoadRequest, disk: &Disk<'_>) -> Look {
         sources.borrow_mut().insert(PathBuf::from(name), content);
         text.ok_or_else(|| FileError::Io(io::ErrorKind::NotFound.into()))
     });
-    Look { sources: sources.into_inner(), outcome }
+    FileSnapshot { sources: sources.into_inner(), outcome }
 }
 
 /// At which millisecond, what changed until then, and what came of looking.
@@ -66,15 +66,15 @@ type Step<'a> = (u64, &'a [(&'a str, &'a str)], &'a str);
 fn check(paths: &[&str], steps: &[Step<'_>]) {
     let begun = Instant::now();
     let requests: Vec<LoadRequest> = paths.iter().map(LoadRequest::new).collect();
-    let mut files = Files::new(requests.clone(), Duration::from_secs(1));
+    let mut files = FollowedFiles::new(requests.clone(), Duration::from_secs(1));
     let mut disk = Disk::new();
     for (number, (at, changes, want)) in steps.iter().enumerate() {
         disk.extend(changes.iter().copied());
-        let looks = requests.iter().map(|it| Some(look(it, &disk))).collect();
-        let since = if changes.is_empty() { Since::Silent } else { Since::Told };
-        let judgement = files.judge(looks, since, begun + Duration::from_millis(*at));
+        let looks = requests.iter().map(|it| Some(read_config(it, &disk))).collect();
+        let hint = if changes.is_empty() { ChangeHint::Silent } else { ChangeHint::Told };
+        let judgement = files.update(looks, hint, begun + Duration::from_millis(*at));
         let mut words: Vec<String> = judgement.events.iter().map(shown).collect();
-        words.extend(judgement.again.map(|it| format!("again at {}", (it - begun).as_millis())));
+        words.extend(judgement.recheck_at.map(|it| format!("again at {}", (it - begun).as_millis())));
         if let Some(wanted) = &judgement.wanted {
             let servers = wanted.servers.iter().map(|it| it.spec.id.to_string());
             let failed = wanted.failed.iter().map(|it| format!("{}!", it.id));
@@ -92,8 +92,8 @@ fn check(paths: &[&str], steps: &[Step<'_>]) {
 fn shown(event: &FollowEvent) -> String {
     match event {
         FollowEvent::Reloaded(Reload { files, plan, shadowed }) => {
-            let absent = files.iter().filter(|it| it.presence == FilePresence::Absent);
-            let mut words: Vec<String> = absent.map(|it| format!("no {}", it.path)).collect();
+            let unavailable = files.iter().filter(|it| it.presence == FilePresence::Absent);
+            let mut words: Vec<String> = unavailable.map(|it| format!("no {}", it.path)).collect();
             let ReloadPlan { added, removed, changed, re_exposed, unchanged } = plan;
             let lists = [('+', added), ('-', removed), ('*', changed), ('~', re_exposed), ('=', unchanged)];
             words

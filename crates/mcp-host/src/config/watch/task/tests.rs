@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use super::*;
 use crate::config::watch::FollowLock;
-use crate::config::watch::ear::FolderWatch;
+use crate::config::watch::watcher::FolderWatch;
 
 /// Watches of folders, made by hand.
 #[derive(Default)]
@@ -19,7 +19,7 @@ struct Watches {
     broken: Option<&'static str>,
     watched: BTreeSet<PathBuf>,
     /// Whom to tell.
-    heard: Option<Arc<Heard>>,
+    changes: Option<Arc<ChangeSignal>>,
     /// The next folder to watch is on a disk that does not answer until this is dropped.
     hangs: Option<std::sync::mpsc::Receiver<()>>,
 }
@@ -43,58 +43,66 @@ impl FolderWatch for Watch {
 }
 
 /// A folder whose `.minds/mcp.yaml` is followed, and a host that writes down what it is asked for.
-struct Place {
+struct FollowedFolder {
     folder: TempDir,
     watches: Arc<Mutex<Watches>>,
-    asked: mpsc::UnboundedReceiver<String>,
+    updates: mpsc::UnboundedReceiver<String>,
     events: broadcast::Receiver<FollowEvent>,
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
     begun: Instant,
 }
 
-impl Place {
-    fn new(broken: Option<&'static str>, change: impl FnOnce(&mut FollowRequest)) -> Place {
+impl FollowedFolder {
+    fn new(broken: Option<&'static str>, change: impl FnOnce(&mut FollowRequest)) -> FollowedFolder {
         let folder = tempfile::tempdir().unwrap();
         let watches = Arc::new(Mutex::new(Watches { broken, ..Watches::default() }));
         let made = Arc::clone(&watches);
-        let make: MakeWatch = Arc::new(move |heard| {
+        let make: WatchFactory = Arc::new(move |changes| {
             let mut watches = made.lock().unwrap();
-            watches.heard = Some(heard);
+            watches.changes = Some(changes);
             watches.watched.clear();
             match watches.broken {
                 Some(why) => Err(why.to_owned()),
                 None => Ok(Box::new(Watch(Arc::clone(&made))) as Box<dyn FolderWatch>),
             }
         });
-        let (commands, mut taken) = mpsc::channel(8);
-        let (tell, asked) = mpsc::unbounded_channel();
+        let (updates, mut taken) = mpsc::channel(8);
+        let (tell, updated) = mpsc::unbounded_channel();
         tokio::spawn(async move {
-            while let Some(Command::Adopt { wanted, approval, problems, outcome, answer }) =
+            while let Some(ConfigUpdate { desired, approval, problems, outcome, published }) =
                 taken.recv().await
             {
-                let servers = wanted.map(|it| {
+                let servers = desired.map(|it| {
                     it.servers.iter().map(|it| it.spec.id.to_string()).collect::<Vec<_>>().join(" ")
                 });
                 let servers = servers.map_or("as before".to_owned(), |it| format!("[{it}]"));
                 let ids = problems.iter().map(|it| format!(" {}", it.id.trim_start_matches("mcp/")));
                 let outcome = match outcome {
-                    Some(Reload::Unread) => ", unread",
-                    Some(Reload::Refused) => ", refused",
-                    Some(Reload::Taken) | None => "",
+                    Some(ReloadOutcome::Unreadable) => ", unread",
+                    Some(ReloadOutcome::Refused) => ", refused",
+                    Some(ReloadOutcome::Taken) | None => "",
                 };
                 let approved = approval.map_or("", |_| ", approved");
                 tell.send(format!("{servers}{}{outcome}{approved}", ids.collect::<String>())).unwrap();
-                answer.send(()).unwrap();
+                published.send(()).unwrap();
             }
         });
         let mut request = FollowRequest::new(vec![LoadRequest::new(folder.path().join(".minds/mcp.yaml"))]);
         change(&mut request);
-        let (events, heard) = broadcast::channel(16);
+        let (events, received) = broadcast::channel(16);
         let (stop, stopped) = oneshot::channel();
-        let follower = Follower::new(request, commands, events, Some(make));
+        let follower = Follower::new(request, updates, events, Some(make));
         let task = tokio::spawn(follower.run(stopped, oneshot::channel().0));
-        Place { folder, watches, asked, events: heard, stop, task, begun: Instant::now() }
+        FollowedFolder {
+            folder,
+            watches,
+            updates: updated,
+            events: received,
+            stop,
+            task,
+            begun: Instant::now(),
+        }
     }
 
     /// Writes the file with these servers, and tells of it as a system does.
@@ -111,13 +119,13 @@ impl Place {
     /// Tells that something happened to this path, in the folder as the system names it.
     fn tell(&self, path: &str) {
         let path = self.folder.path().canonicalize().unwrap().join(path);
-        self.watches.lock().unwrap().heard.as_ref().unwrap().path(&path);
+        self.watches.lock().unwrap().changes.as_ref().unwrap().path_changed(&path);
     }
 
     /// The next thing that is asked for, and after how many milliseconds.
-    async fn asked(&mut self) -> (u128, String) {
-        let asked = self.asked.recv().await.unwrap();
-        (self.begun.elapsed().as_millis(), asked)
+    async fn next_update(&mut self) -> (u128, String) {
+        let request = self.updates.recv().await.unwrap();
+        (self.begun.elapsed().as_millis(), request)
     }
 
     /// How changes are noticed from now on.
@@ -141,131 +149,131 @@ impl Place {
 
 #[tokio::test(start_paused = true)]
 async fn dm_092_dm_093_what_is_heard_is_read_after_a_pause() {
-    let mut place = Place::new(None, |it| it.poll_interval = Duration::from_secs(600));
-    assert_eq!(place.asked().await, (0, "[]".to_owned()));
+    let mut target = FollowedFolder::new(None, |it| it.poll_interval = Duration::from_secs(600));
+    assert_eq!(target.next_update().await, (0, "[]".to_owned()));
     // There is no such folder yet.
-    place.check_watched(&[""]);
-    place.write("a");
-    place.tell(".minds");
-    assert_eq!(place.asked().await, (200, "[a]".to_owned()));
-    place.check_watched(&["", ".minds"]);
-    place.write("a b");
-    place.tell(".minds/mcp.yaml");
+    target.check_watched(&[""]);
+    target.write("a");
+    target.tell(".minds");
+    assert_eq!(target.next_update().await, (200, "[a]".to_owned()));
+    target.check_watched(&["", ".minds"]);
+    target.write("a b");
+    target.tell(".minds/mcp.yaml");
     tokio::time::sleep(Duration::from_millis(150)).await;
-    place.tell(".minds/mcp.yaml");
-    assert_eq!(place.asked().await, (550, "[a b]".to_owned()));
+    target.tell(".minds/mcp.yaml");
+    assert_eq!(target.next_update().await, (550, "[a b]".to_owned()));
     // What happens beside it wakes nobody: only the slow look finds this.
-    place.write("b");
-    place.tell(".minds/other.yaml");
-    assert_eq!(place.asked().await, (600_000 + 550 + 200, "[b]".to_owned()));
+    target.write("b");
+    target.tell(".minds/other.yaml");
+    assert_eq!(target.next_update().await, (600_000 + 550 + 200, "[b]".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn dm_092_without_watches_files_are_looked_at() {
-    let mut place = Place::new(Some("too many"), |_| {});
-    let (at, asked) = place.asked().await;
-    assert_eq!((at, asked.as_str()), (0, "[] workspace_unwatched"));
-    assert_eq!(place.watching().await, WatchMode::PollOnly(Some("too many".to_owned())));
-    place.write("a");
-    assert_eq!(place.asked().await, (2200, "[a] workspace_unwatched".to_owned()));
+    let mut target = FollowedFolder::new(Some("too many"), |_| {});
+    let (at, request) = target.next_update().await;
+    assert_eq!((at, request.as_str()), (0, "[] workspace_unwatched"));
+    assert_eq!(target.watching().await, WatchMode::PollOnly(Some("too many".to_owned())));
+    target.write("a");
+    assert_eq!(target.next_update().await, (2200, "[a] workspace_unwatched".to_owned()));
     // The next look tries again, and the problem is gone without anybody's doing.
-    place.watches.lock().unwrap().broken = None;
-    assert_eq!(place.asked().await, (4200, "as before".to_owned()));
-    assert_eq!(place.watching().await, WatchMode::System);
-    place.check_watched(&["", ".minds"]);
+    target.watches.lock().unwrap().broken = None;
+    assert_eq!(target.next_update().await, (4200, "as before".to_owned()));
+    assert_eq!(target.watching().await, WatchMode::System);
+    target.check_watched(&["", ".minds"]);
     // The same, when what worked is lost.
-    place.watches.lock().unwrap().broken = Some("gone");
-    place.watches.lock().unwrap().heard.as_ref().unwrap().lost("unmounted".to_owned());
-    assert_eq!(place.asked().await, (4400, "as before workspace_unwatched".to_owned()));
-    assert_eq!(place.watching().await, WatchMode::PollOnly(Some("gone".to_owned())));
+    target.watches.lock().unwrap().broken = Some("gone");
+    target.watches.lock().unwrap().changes.as_ref().unwrap().failed("unmounted".to_owned());
+    assert_eq!(target.next_update().await, (4400, "as before workspace_unwatched".to_owned()));
+    assert_eq!(target.watching().await, WatchMode::PollOnly(Some("gone".to_owned())));
 }
 
 #[tokio::test(start_paused = true)]
 async fn dm_092_watches_that_miss_something_are_set_anew() {
-    let mut place = Place::new(None, |_| {});
-    assert_eq!(place.asked().await.1, "[]");
-    place.write("a");
-    assert_eq!(place.asked().await, (2200, "[a]".to_owned()));
+    let mut target = FollowedFolder::new(None, |_| {});
+    assert_eq!(target.next_update().await.1, "[]");
+    target.write("a");
+    assert_eq!(target.next_update().await, (2200, "[a]".to_owned()));
     // As when a folder far above is exchanged: nothing is heard, and the watches are of folders that are gone.
-    place.watches.lock().unwrap().watched.clear();
-    place.write("b");
-    assert_eq!(place.asked().await.1, "[b]");
-    place.check_watched(&["", ".minds"]);
+    target.watches.lock().unwrap().watched.clear();
+    target.write("b");
+    assert_eq!(target.next_update().await.1, "[b]");
+    target.check_watched(&["", ".minds"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn dm_093_a_busy_file_is_read_in_the_end() {
-    let mut place = Place::new(None, |it| it.poll_interval = Duration::from_secs(600));
-    place.write("a");
-    assert_eq!(place.asked().await.1, "[a]");
-    place.write("b");
+    let mut target = FollowedFolder::new(None, |it| it.poll_interval = Duration::from_secs(600));
+    target.write("a");
+    assert_eq!(target.next_update().await.1, "[a]");
+    target.write("b");
     let begun = Instant::now();
-    while place.asked.is_empty() {
-        place.tell(".minds/mcp.yaml");
+    while target.updates.is_empty() {
+        target.tell(".minds/mcp.yaml");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    assert_eq!((place.asked().await.1.as_str(), begun.elapsed().as_millis()), ("[b]", 1050));
+    assert_eq!((target.next_update().await.1.as_str(), begun.elapsed().as_millis()), ("[b]", 1050));
 }
 
 #[tokio::test(start_paused = true)]
 async fn dm_124_when_it_stops_nothing_is_said_of_the_files_any_more() {
-    let mut place = Place::new(Some("too many"), |_| {});
-    assert_eq!(place.asked().await.1, "[] workspace_unwatched");
-    place.stop.send(()).unwrap();
-    place.task.await.unwrap();
-    assert_eq!(place.asked.recv().await.unwrap(), "as before");
-    assert_eq!(place.asked.recv().await, None);
+    let mut target = FollowedFolder::new(Some("too many"), |_| {});
+    assert_eq!(target.next_update().await.1, "[] workspace_unwatched");
+    target.stop.send(()).unwrap();
+    target.task.await.unwrap();
+    assert_eq!(target.updates.recv().await.unwrap(), "as before");
+    assert_eq!(target.updates.recv().await, None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_disk_that_does_not_answer_holds_up_nobody() {
-    let mut place = Place::new(None, |it| it.read_timeout = Duration::from_millis(100));
-    assert_eq!(place.asked().await.1, "[]");
+    let mut target = FollowedFolder::new(None, |it| it.read_timeout = Duration::from_millis(100));
+    assert_eq!(target.next_update().await.1, "[]");
     let (release, hangs) = std::sync::mpsc::channel();
-    place.watches.lock().unwrap().hangs = Some(hangs);
-    place.write("a");
-    place.tell(".minds");
-    assert_eq!(place.asked().await.1, "as before workspace_config_error, unread");
+    target.watches.lock().unwrap().hangs = Some(hangs);
+    target.write("a");
+    target.tell(".minds");
+    assert_eq!(target.next_update().await.1, "as before workspace_config_error, unread");
     // Another look finds it well again, and the problem is gone; the one that hangs changes nothing any more.
-    assert_eq!(place.asked().await.1, "as before");
-    assert_eq!(place.asked().await.1, "[a]");
+    assert_eq!(target.next_update().await.1, "as before");
+    assert_eq!(target.next_update().await.1, "[a]");
     drop(release);
-    place.write("b");
-    place.tell(".minds/mcp.yaml");
-    assert_eq!(place.asked().await.1, "[b]");
+    target.write("b");
+    target.tell(".minds/mcp.yaml");
+    assert_eq!(target.next_update().await.1, "[b]");
     // Nor is it waited for at the end, nor at the beginning.
     let (release, hangs) = std::sync::mpsc::channel();
-    place.watches.lock().unwrap().hangs = Some(hangs);
-    place.watches.lock().unwrap().heard.as_ref().unwrap().lost("unmounted".to_owned());
-    std::fs::remove_dir_all(place.folder.path().join(".minds")).unwrap();
-    assert_eq!(place.asked().await.1, "as before workspace_config_error, unread");
-    place.stop.send(()).unwrap();
-    place.task.await.unwrap();
+    target.watches.lock().unwrap().hangs = Some(hangs);
+    target.watches.lock().unwrap().changes.as_ref().unwrap().failed("unmounted".to_owned());
+    std::fs::remove_dir_all(target.folder.path().join(".minds")).unwrap();
+    assert_eq!(target.next_update().await.1, "as before workspace_config_error, unread");
+    target.stop.send(()).unwrap();
+    target.task.await.unwrap();
     drop(release);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lock_counts_as_it_is_saved_and_one_that_is_lost_goes_on_counting() {
-    let mut place = Place::new(None, |it| {
+    let mut target = FollowedFolder::new(None, |it| {
         it.poll_interval = Duration::from_secs(600);
         let path = crate::config::load::lock_path(&it.files[0].path);
         it.lock = Some(FollowLock { path, policy: mcp_registry::DriftPolicy::default() });
     });
-    assert_eq!(place.asked().await.1, "[]");
-    let lock = place.folder.path().join(".minds/mcp.lock");
+    assert_eq!(target.next_update().await.1, "[]");
+    let lock = target.folder.path().join(".minds/mcp.lock");
     let text = mcp_registry::LockFile::default().to_text();
-    place.write("a");
+    target.write("a");
     std::fs::write(&lock, &text).unwrap();
-    place.tell(".minds");
+    target.tell(".minds");
     // Both come together, so that nothing is shown in between.
-    assert_eq!(place.asked().await.1, "[a], approved");
+    assert_eq!(target.next_update().await.1, "[a], approved");
     std::fs::write(&lock, "{}").unwrap();
-    place.tell(".minds/mcp.lock");
-    assert_eq!(place.asked().await.1, "as before workspace_config_error");
+    target.tell(".minds/mcp.lock");
+    assert_eq!(target.next_update().await.1, "as before workspace_config_error");
     std::fs::remove_file(&lock).unwrap();
-    place.tell(".minds/mcp.lock");
-    assert_eq!(place.asked().await.1, "as before workspace_config_error");
+    target.tell(".minds/mcp.lock");
+    assert_eq!(target.next_update().await.1, "as before workspace_config_error");
     std::fs::write(&lock, &text).unwrap();
     // The slow look finds it, too.
-    assert_eq!(place.asked().await.1, "as before, approved");
+    assert_eq!(target.next_update().await.1, "as before, approved");
 }

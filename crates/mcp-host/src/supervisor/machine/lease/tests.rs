@@ -1,8 +1,8 @@
-//! Leases as rows: what happens, what is done about it, and what is leased then.
+//! Leases as tables: event, actions, resulting leases.
 
-use crate::fixture::Run;
+use crate::supervisor::machine::tests::fixture::Run;
 
-/// Rows of a step, what is done about it, and what is leased after it; `-` where that is as before.
+/// Rows of an event, its actions, and the leases after it; `-` if unchanged.
 #[track_caller]
 fn check(rows: &[[&str; 3]]) {
     let mut run = Run::supervised();
@@ -14,22 +14,22 @@ fn check(rows: &[[&str; 3]]) {
 }
 
 #[test]
-fn dm_080_who_lists_a_leased_server_is_closed_and_the_list_stays() {
+fn dm_080_listing_instance_of_leased_server_is_closed() {
     let mut run = Run::supervised();
     assert_eq!(run.step("want a=1.1-own"), "start a=1");
     assert_eq!(run.step("ready 1 t,u"), "shut 1");
     assert_eq!(run.seen(), "a:ready~1 | a__t a__u");
-    // Nobody is asked whether he lives, for nobody is there.
+    // Without an instance there is no probe.
     assert_eq!(run.machine.next_wake(), None);
 }
 
 #[test]
-fn dm_074_dm_075_each_dialog_gets_its_own_and_keeps_it() {
+fn dm_074_dm_075_each_dialog_gets_and_keeps_its_own() {
     check(&[
         ["want a=1.1-own", "start a=1", "-"],
         ["ready 1", "shut 1", "-"],
         ["lease d a 1", "open a=2", "-"],
-        // The first calls of a dialog share one start, whether or not who asked first still waits.
+        // The first calls of a dialog share one start, even if the first one stopped waiting.
         ["lease d a 1", "", "-"],
         ["lease e a 1", "open a=3", "-"],
         ["ready 2", "follow 2, 1 gets 2, 2 gets 2", "d/a=2 | d/a"],
@@ -39,20 +39,20 @@ fn dm_074_dm_075_each_dialog_gets_its_own_and_keeps_it() {
 }
 
 #[test]
-fn a_start_that_fails_is_told_to_all_who_wait_and_tried_anew_by_a_call_after_a_pause() {
+fn failed_start_is_reported_to_waiters_and_retried_by_later_call() {
     check(&[
         ["want a=1.1-own", "start a=1", "-"],
         ["ready 1", "shut 1", "-"],
         ["lease d a 1", "open a=2", "-"],
         ["lease d a 1", "", "-"],
         ["fail 2", "1 is refused, 2 is refused", "-"],
-        // Nothing is started meanwhile, for whomever.
+        // During the backoff nothing is started for any dialog.
         ["lease d a 1", "3 is refused", "-"],
         ["lease e a 1", "4 is refused", "-"],
         ["wait 2", "", "-"],
         ["lease d a 1", "open a=3", "-"],
         ["ready 2", "shut 2", "-"],
-        // One at a time tries whether it is well again; who has asked for it waits.
+        // One start at a time tests the server; its call waits.
         ["lease e a 1", "6 is refused", "-"],
         ["lease d a 1", "", "-"],
         ["ready 3", "follow 3, 5 gets 3, 7 gets 3", "d/a=3 | d/a"],
@@ -61,15 +61,15 @@ fn a_start_that_fails_is_told_to_all_who_wait_and_tried_anew_by_a_call_after_a_p
 }
 
 #[test]
-fn hd_084_pauses_grow_for_all_dialogs_together_and_end_with_a_restart() {
+fn hd_084_backoff_grows_for_all_dialogs_and_ends_with_restart() {
     let mut run = Run::supervised();
     for step in ["want a=1.1-own", "ready 1", "lease d a 1", "lease e a 1", "lease f a 1"] {
         run.step(step);
     }
-    // More than two are not leased at once here, and both fail for one reason: that is one setback.
+    // At most two are leased here; both fail for one reason, which is one failure.
     assert_eq!((run.step("fail 2").as_str(), run.step("fail 3").as_str()), ("1 is refused", "2 is refused"));
     assert_eq!(run.seen(), "a:ready~1 | a__t");
-    // Pauses of up to 2, 4 and 8 s, then of 100 s, each half of that at the least.
+    // Backoffs up to 2, 4 and 8 s, then 100 s, each at least half of that.
     let mut start = 4;
     for (too_early, enough) in [(0, 2), (1, 3), (3, 5), (49, 51)] {
         run.step(&format!("wait {too_early}"));
@@ -85,7 +85,7 @@ fn hd_084_pauses_grow_for_all_dialogs_together_and_end_with_a_restart() {
 }
 
 #[test]
-fn dm_124_that_a_dialog_could_not_have_an_instance_is_a_problem_until_one_can() {
+fn dm_124_failed_lease_is_a_problem_until_one_succeeds() {
     let mut run = Run::supervised();
     let problems = |run: &mut Run| -> Vec<String> {
         let snapshot = run.machine.snapshot(std::time::UNIX_EPOCH);
@@ -101,7 +101,7 @@ fn dm_124_that_a_dialog_could_not_have_an_instance_is_a_problem_until_one_can() 
     }
     assert!(run.machine.is_changed());
     assert!(problems(&mut run).is_empty());
-    // One that falls over soon is as good as one that does not come up; one that had lasted is not.
+    // A quick crash counts like a failed start; one after a long run does not.
     run.step("die 3");
     assert_eq!(problems(&mut run), [want.replace("no start", "lost")]);
     for step in ["wait 4", "lease d a 1", "ready 4", "wait 11", "die 4"] {
@@ -110,14 +110,14 @@ fn dm_124_that_a_dialog_could_not_have_an_instance_is_a_problem_until_one_can() 
     assert!(problems(&mut run).is_empty());
     assert_eq!(run.step("lease d a 1"), "open a=5");
     run.step("fail 5");
-    // Nor does it outlive its server, or another entry.
+    // It ends with its server or a changed entry.
     run.step("want a=2.1-own");
     run.step("ready 6");
     assert!(problems(&mut run).is_empty());
 }
 
 #[test]
-fn dm_077_a_lease_is_given_back() {
+fn dm_077_lease_is_released() {
     check(&[
         ["want a=1.1-own b=1.1", "start a=1, start b=2", "-"],
         ["ready 1", "shut 1", "-"],
@@ -128,16 +128,16 @@ fn dm_077_a_lease_is_given_back() {
         ["release d b", "3 held nothing", "d/a=3 | d/a"],
         ["release d a", "release 3 for 4", "|"],
         ["release d a", "5 held nothing", "|"],
-        // The next call gets another one, and is reminded again.
+        // The next call gets another instance and a new reminder.
         ["lease d a 1", "open a=4", "-"],
         ["ready 4", "follow 4, 6 gets 4", "d/a=4 | d/a"],
-        // The end of what was given back is no news.
+        // A released instance that ends changes nothing.
         ["die 3", "", "-"],
     ]);
 }
 
 #[test]
-fn dm_077_a_lease_is_given_back_while_it_is_being_started() {
+fn dm_077_lease_is_released_while_starting() {
     check(&[
         ["want a=1.1-own", "start a=1", "-"],
         ["ready 1", "shut 1", "-"],
@@ -150,7 +150,7 @@ fn dm_077_a_lease_is_given_back_while_it_is_being_started() {
 }
 
 #[test]
-fn what_a_dialog_has_goes_with_it() {
+fn leases_end_with_their_dialog() {
     check(&[
         ["want a=1.1-own b=1.1-own", "start a=1, start b=2", "-"],
         ["ready 1", "shut 1", "-"],
@@ -165,18 +165,18 @@ fn what_a_dialog_has_goes_with_it() {
 }
 
 #[test]
-fn an_end_that_comes_late_ends_nothing_of_a_later_dialog() {
+fn late_end_does_not_affect_later_dialog() {
     check(&[
         ["want a=1.1-own b=1.1-own", "start a=1, start b=2", "-"],
         ["ready 1", "shut 1", "-"],
         ["ready 2", "shut 2", "-"],
         ["lease d a 1 0", "open a=3", "-"],
         ["ready 3", "follow 3, 1 gets 3", "d/a=3 | d/a"],
-        // The dialog has ended, and its end found no room: a new one of that name is heard first.
+        // The end of the dialog is handled late: a new dialog with the same id is served first.
         ["lease d b 2 1", "open b=4", "-"],
         ["over d 0", "shut 3", "|"],
         ["ready 4", "follow 4, 2 gets 4", "d/b=4 | d/b"],
-        // Nor is what it began to wait for beside the former one's.
+        // Nor what it waits for together with the earlier one.
         ["lease d a 1 1", "open a=5", "-"],
         ["lease d a 1 2", "", "-"],
         ["over d 1", "shut 4", "|"],
@@ -186,7 +186,7 @@ fn an_end_that_comes_late_ends_nothing_of_a_later_dialog() {
 }
 
 #[test]
-fn no_more_are_leased_than_the_policy_says() {
+fn leases_are_limited() {
     check(&[
         ["want a=1.1-own", "start a=1", "-"],
         ["ready 1", "shut 1", "-"],
@@ -199,7 +199,7 @@ fn no_more_are_leased_than_the_policy_says() {
 }
 
 #[test]
-fn a_lease_that_lies_unused_ends() {
+fn idle_lease_ends() {
     check(&[
         ["want a=1.1-own", "start a=1", "-"],
         ["ready 1", "shut 1", "-"],
@@ -219,18 +219,18 @@ fn a_lease_that_lies_unused_ends() {
 }
 
 #[test]
-fn a_leased_server_that_dies_comes_back_with_a_call() {
+fn lost_lease_is_replaced_by_next_call() {
     check(&[
         ["want a=1.1-own", "start a=1", "-"],
         ["ready 1", "shut 1", "-"],
         ["lease d a 1", "open a=2", "-"],
         ["ready 2", "follow 2, 1 gets 2", "d/a=2 | d/a"],
-        // Who was reminded stays reminded, and is not reminded twice.
+        // The reminder remains and is not added twice.
         ["wait 10", "", "-"],
         ["die 2", "retire 2", "| d/a"],
         ["lease d a 1", "open a=3", "-"],
         ["ready 3", "follow 3, 2 gets 3", "d/a=3 | d/a"],
-        // One that falls over soon only after a pause.
+        // A quick crash requires a backoff.
         ["wait 9", "", "-"],
         ["die 3", "retire 3", "| d/a"],
         ["lease d a 1", "3 is refused", "-"],
@@ -240,7 +240,7 @@ fn a_leased_server_that_dies_comes_back_with_a_call() {
 }
 
 #[test]
-fn who_brings_his_own_instance_down_keeps_nobody_else_from_one() {
+fn crash_of_one_dialog_does_not_block_others() {
     check(&[
         ["want a=1.1-own", "start a=1", "-"],
         ["ready 1", "shut 1", "-"],
@@ -250,7 +250,7 @@ fn who_brings_his_own_instance_down_keeps_nobody_else_from_one() {
         ["lease d a 1", "2 is refused", "-"],
         ["lease e a 1", "open a=3", "-"],
         ["ready 3", "follow 3, 3 gets 3", "e/a=3 | d/a e/a"],
-        // His own pauses grow, whatever the others do.
+        // The backoff of a dialog grows independently of others.
         ["lease d a 1", "4 is refused", "-"],
         ["wait 2", "", "-"],
         ["lease d a 1", "open a=4", "-"],
@@ -258,21 +258,21 @@ fn who_brings_his_own_instance_down_keeps_nobody_else_from_one() {
         ["die 4", "retire 4", "e/a=3 | d/a e/a"],
         ["wait 2", "", "-"],
         ["lease d a 1", "6 is refused", "-"],
-        // With the dialog that is forgotten.
+        // Forgotten with the dialog.
         ["over d", "", "e/a=3 | e/a"],
         ["lease d a 1", "open a=5", "-"],
     ]);
 }
 
 #[test]
-fn dm_101_a_changed_server_takes_its_leases_with_it() {
+fn dm_101_changed_server_ends_its_leases() {
     check(&[
         ["want a=1.1-own", "start a=1", "-"],
         ["ready 1", "shut 1", "-"],
         ["lease d a 1", "open a=2", "-"],
         ["ready 2", "follow 2, 1 gets 2", "d/a=2 | d/a"],
         ["want a=2.1-own", "start a=3", "-"],
-        // Until the new one is ready, the old one serves; one that is being started then is given up.
+        // The old instance serves until the new one is ready; a start is then aborted.
         ["lease d a 1", "2 gets 2", "-"],
         ["lease e a 1", "open a=4", "-"],
         ["ready 3", "shut 3, retire 2, abort 4, 3 looks again", "| d/a"],
@@ -280,7 +280,7 @@ fn dm_101_a_changed_server_takes_its_leases_with_it() {
         ["lease d a 3", "open a=5", "-"],
         ["ready 4", "shut 4", "-"],
         ["ready 5", "follow 5, 5 gets 5", "d/a=5 | d/a"],
-        // Names and limits take nothing away.
+        // Changed names and limits end no lease.
         ["want a=2.2-own", "", "-"],
         ["want", "retire 5", "| d/a"],
         ["lease d a 3", "6 looks again", "-"],
@@ -288,7 +288,7 @@ fn dm_101_a_changed_server_takes_its_leases_with_it() {
 }
 
 #[test]
-fn dm_078_who_shares_and_who_does_not_may_change() {
+fn dm_078_sharing_may_change() {
     let mut run = Run::supervised();
     for (step, actions, seen) in [
         ("want a=1.1", "start a=1", "a:starting |"),
@@ -306,7 +306,7 @@ fn dm_078_who_shares_and_who_does_not_may_change() {
 }
 
 #[test]
-fn hd_115_what_a_leased_instance_lists_is_its_servers_one_entry() {
+fn hd_115_lists_of_leased_instance_apply_to_server() {
     let mut run = Run::supervised();
     for (step, actions, seen) in [
         ("want a=1.1-own", "start a=1", "a:starting |"),
@@ -322,7 +322,7 @@ fn hd_115_what_a_leased_instance_lists_is_its_servers_one_entry() {
 }
 
 #[test]
-fn a_server_is_switched_off_and_on_again() {
+fn server_is_disabled_and_enabled() {
     let mut run = Run::supervised();
     for (step, actions, seen) in [
         ("want a=1.1 b=1.1-own", "start a=1, start b=2", "a:starting b:starting |"),
@@ -331,14 +331,14 @@ fn a_server_is_switched_off_and_on_again() {
         ("lease d b 2", "open b=3", "a:ready=1 b:ready~2 | a__t b__t"),
         ("disable b", "abort 3, 1 looks again", "a:ready=1 b:disabled | a__t"),
         ("disable a", "retire 1", "a:disabled b:disabled |"),
-        // The same again does not switch it on; another entry does.
+        // The same entry does not enable it; a changed one does.
         ("want a=1.1 b=1.1-own", "", "a:disabled b:disabled |"),
         ("wait 1000", "", "a:disabled b:disabled |"),
         ("want a=1.2 b=1.1-own", "start a=4", "a:starting b:disabled |"),
         ("ready 4", "follow 4", "a:ready=4 b:disabled | a__t-2"),
         ("restart b", "start b=5", "a:ready=4 b:starting | a__t-2"),
         ("ready 5", "shut 5", "a:ready=4 b:ready~5 | a__t-2 b__t"),
-        // What runs goes on until its successor is ready.
+        // The old instance runs until its successor is ready.
         ("restart a", "start a=6", "a:starting=4 b:ready~5 | a__t-2 b__t"),
         ("restart a", "abort 6, start a=7", "a:starting=4 b:ready~5 | a__t-2 b__t"),
         ("ready 7", "follow 7, retire 4", "a:ready=7 b:ready~5 | a__t-2 b__t"),
@@ -349,7 +349,7 @@ fn a_server_is_switched_off_and_on_again() {
 }
 
 #[test]
-fn a_closed_host_leases_nothing() {
+fn closed_host_leases_nothing() {
     check(&[
         ["want a=1.1-own", "start a=1", "-"],
         ["ready 1", "shut 1", "-"],
@@ -365,7 +365,7 @@ fn a_closed_host_leases_nothing() {
 }
 
 #[test]
-fn everything_about_leases_is_told() {
+fn lease_events_are_published() {
     let mut run = Run::supervised();
     for (step, want) in [
         ("want a=1.1-own", "a starting 0"),
@@ -387,7 +387,7 @@ fn everything_about_leases_is_told() {
 }
 
 #[test]
-fn a_host_that_does_not_supervise_asks_nobody_after_a_sleep() {
+fn unsupervised_host_probes_nothing_after_suspend() {
     let mut run = Run::new();
     for step in ["want a=1.1-own", "ready 1", "lease d a 1", "ready 2"] {
         run.step(step);

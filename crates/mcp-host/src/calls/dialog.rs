@@ -1,0 +1,79 @@
+//! Handles on dialogs: callers with their own leases of servers that are not shared.
+
+use std::fmt;
+use std::sync::Arc;
+
+use mcp_model::{CallResult, PromptResult, RawJson, ReadResult};
+
+use crate::calls::pin::PinnedGeneration;
+use crate::calls::{CallRouter, CatalogVersion, RequestOptions, ToolCall};
+use crate::error::HostError;
+use crate::state::dialog_id::DialogId;
+use crate::supervisor::dialog::{DialogLifetime, Reminder};
+
+/// A running dialog. Dropping it and its [turns](Dialog::pin) releases its leases; running calls have the host's
+/// grace period. Use one value per dialog: the first one dropped releases all leases.
+pub struct Dialog {
+    pub(crate) router: Arc<CallRouter>,
+    pub(crate) lifetime: Arc<DialogLifetime>,
+}
+
+impl Dialog {
+    /// Its id.
+    pub fn id(&self) -> &DialogId {
+        &self.lifetime.id
+    }
+
+    fn dialog(&self) -> Option<DialogId> {
+        Some(self.id().clone())
+    }
+
+    /// Calls a tool for this dialog, like [`Host::call`](crate::host::Host::call).
+    pub async fn call(&self, call: ToolCall) -> CallResult {
+        self.router.call(ToolCall { dialog: self.dialog(), ..call }, CatalogVersion::Latest).await
+    }
+
+    /// Renders a prompt for this dialog, like [`Host::get_prompt`](crate::host::Host::get_prompt).
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: &RawJson,
+        options: RequestOptions,
+    ) -> Result<PromptResult, HostError> {
+        let options = RequestOptions { dialog: self.dialog(), ..options };
+        self.router.get_prompt(name, arguments, options, CatalogVersion::Latest).await
+    }
+
+    /// Reads a resource for this dialog, like [`Host::read_resource`](crate::host::Host::read_resource).
+    pub async fn read_resource(&self, uri: &str, options: RequestOptions) -> Result<ReadResult, HostError> {
+        let options = RequestOptions { dialog: self.dialog(), ..options };
+        self.router.read_resource(uri, options, CatalogVersion::Latest).await
+    }
+
+    /// Pins the latest generation for a turn of this dialog, like [`Host::pin`](crate::host::Host::pin). The turn's
+    /// calls belong to the dialog and keep it alive.
+    pub fn pin(&self) -> PinnedGeneration {
+        PinnedGeneration::new(&self.router, Some(Arc::clone(&self.lifetime)))
+    }
+
+    /// Why the dialog is stopped; check it before asking the model again. `None`: it is not.
+    pub fn stop_reason(&self) -> Option<HostError> {
+        self.router.stop_reason(self.id())
+    }
+
+    /// Resumes the dialog, like [`Host::resume`](crate::host::Host::resume).
+    pub async fn resume(&self) {
+        self.router.resume(self.id()).await;
+    }
+
+    /// The current reminders for the model: one per leased server, in the order of the first leases.
+    pub fn reminders(&self) -> Vec<Reminder> {
+        self.router.reminders(self.id())
+    }
+}
+
+impl fmt::Debug for Dialog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dialog").field("id", self.id()).finish_non_exhaustive()
+    }
+}

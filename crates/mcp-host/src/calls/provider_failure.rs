@@ -1,0 +1,78 @@
+//! Handling of failed requests to a language model: mcp-registry decides whether to retry or to stop the dialog.
+//!
+//! A request that is refused for its content (a tool's schema, a name) would be refused again. Its dialog is stopped
+//! and a problem is published until it is resumed (DM-066).
+
+use std::sync::Arc;
+
+use mcp_model::ErrorKind;
+use mcp_registry::{Problem, ProviderFailure, ProviderRejection, RetryDecision, retry_decision};
+use tokio::sync::oneshot;
+
+use crate::calls::CallRouter;
+use crate::error::HostError;
+use crate::state::dialog_id::DialogId;
+use crate::supervisor::committer::Command;
+use crate::supervisor::machine::MachineEvent;
+
+/// A failed request to a language model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderFailureReport {
+    /// The provider's name.
+    pub provider: String,
+    /// The dialog of the request.
+    pub dialog: DialogId,
+    /// What happened.
+    pub rejection: ProviderFailure,
+    /// The number of the attempt, from 1.
+    pub attempt: u32,
+    /// The exposed name of the tool concerned, if known.
+    pub tool: Option<String>,
+    /// The provider's message. It is shown to users, cut to 2,000 bytes, and must not contain secrets.
+    pub text: String,
+}
+
+impl CallRouter {
+    /// Decides about a failure, and stops the dialog if a retry would not help.
+    pub(crate) async fn report_provider_failure(&self, refusal: ProviderFailureReport) -> RetryDecision {
+        let ProviderFailureReport { provider, dialog, rejection, attempt, tool, text } = refusal;
+        let reaction = retry_decision(&rejection, attempt);
+        match reaction {
+            RetryDecision::Retry { after } => {
+                tracing::debug!(provider, %dialog, attempt, ?after, "tried again")
+            }
+            RetryDecision::Stop => {
+                let (tool, text) = (tool.as_deref(), text.as_str());
+                let rejection =
+                    ProviderRejection { provider: &provider, dialog: dialog.as_str(), tool, text };
+                let problem = Problem::provider_rejected(&rejection);
+                tracing::warn!(provider, %dialog, tool, attempt, problem = problem.message, "dialog stopped");
+                let ends_seen = self.ends.current();
+                self.send_and_wait(MachineEvent::StopDialog { dialog, problem, ends_seen }).await;
+            }
+        }
+        reaction
+    }
+
+    /// Why a dialog is stopped.
+    pub(crate) fn stop_reason(&self, dialog: &DialogId) -> Option<HostError> {
+        let stopped = Arc::clone(&self.snapshot.borrow().stopped);
+        let problem = &stopped.get(dialog)?.problem;
+        let message = format!("dialog '{dialog}' is stopped: {}", problem.message);
+        let help = Some("mend what was refused, then let the dialog go on".to_owned());
+        Some(HostError { kind: ErrorKind::Validation, message, help })
+    }
+
+    /// Resumes a dialog.
+    pub(crate) async fn resume(&self, dialog: &DialogId) {
+        self.send_and_wait(MachineEvent::ResumeDialog(dialog.clone())).await;
+    }
+
+    async fn send_and_wait(&self, event: MachineEvent<crate::supervisor::committer::InstanceRef>) {
+        let (answer, taken) = oneshot::channel();
+        if self.commands.send(Command::Dialog(event, answer)).await.is_ok() {
+            // No reply means that the host has shut down, which accepts no calls.
+            let _ = taken.await;
+        }
+    }
+}

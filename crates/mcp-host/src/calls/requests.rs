@@ -1,0 +1,324 @@
+//! Requests other than tool calls: prompts, resources, completions.
+//!
+//! They are routed like calls: to the shared instance or the dialog's leased one, in the requested generation. What a
+//! filter hides cannot be requested. A URI in no list can be read from a named server, because servers may create
+//! resources dynamically.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_config::ResolvedServer;
+use mcp_model::{Completion, ErrorKind, PromptResult, RawJson, ReadResult, ServerId, TraceContext};
+use mcp_registry::ExposedPrompt;
+use mcp_transport::{
+    CallError, CallOptions, CallResponse, Caller, CompletionArgument, CompletionReference, InputHandling,
+    OnProgress, RetryPolicy, Session,
+};
+use tokio::time::Instant;
+use tracing::Instrument;
+use tracing::field::Empty;
+
+use super::deadline::{CallDeadline, outer, timeout_error};
+use super::resource_lookup::{FoundItem, LookupItem, find_item, find_prompt};
+use super::result_format::{RawResult, RequestError};
+use super::tool_lookup::display_name;
+use super::{CallRouter, CatalogVersion, Destination, MAX_ATTEMPTS, RouteError, enter_gate};
+use crate::error::HostError;
+use crate::state::dialog_id::DialogId;
+use crate::supervisor::connector::call_error;
+use crate::supervisor::machine::RouteTarget;
+use crate::telemetry::spans::SpanRecord;
+
+/// Options of a request.
+#[derive(Clone, Default)]
+pub struct RequestOptions {
+    /// The server, if a name or URI is not enough.
+    pub server: Option<ServerId>,
+    /// The dialog, which leases instances of servers that are not shared. Requests without a dialog share theirs.
+    pub dialog: Option<DialogId>,
+    /// The deadline, which covers the start of a leased instance, as in
+    /// [`ToolCall::deadline`](crate::calls::ToolCall::deadline).
+    pub deadline: Option<Duration>,
+    /// Receives progress notifications.
+    pub progress: Option<OnProgress>,
+    /// The trace context, as in [`ToolCall::trace`](crate::calls::ToolCall::trace).
+    pub trace: Option<TraceContext>,
+    /// Answers server requests, as in [`ToolCall::caller`](crate::calls::ToolCall::caller).
+    pub caller: Option<Arc<Caller>>,
+    /// The caller's `_meta`, as in [`ToolCall::meta`](crate::calls::ToolCall::meta).
+    pub meta: Option<RawJson>,
+    /// Additional parameters, as in [`ToolCall::extra_params`](crate::calls::ToolCall::extra_params).
+    pub extra_params: Option<RawJson>,
+    /// What happens with a result that requires input; only raw requests can forward it.
+    pub input: InputHandling,
+}
+
+/// Sends a request in a session, with the server's own name of the item. Boxed, because the compiler cannot prove a
+/// borrowing future `Send`.
+type SendRequest<T> =
+    Arc<dyn for<'a> Fn(&'a Session, &'a str, CallOptions) -> RequestFuture<'a, T> + Send + Sync>;
+type RequestFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, CallError>> + Send + 'a>>;
+
+impl CallRouter {
+    /// Renders a prompt.
+    pub(crate) async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: &RawJson,
+        options: RequestOptions,
+        version: CatalogVersion<'_>,
+    ) -> Result<PromptResult, HostError> {
+        let given = arguments.clone();
+        let send: SendRequest<PromptResult> = Arc::new(move |session, name, options| {
+            let given = given.clone();
+            Box::pin(async move { session.get_prompt(name, &given, options).await.map(|it| it.value) })
+        });
+        self.prompt((name, arguments), options, version, send).await.map(|it| it.0).map_err(|it| it.error)
+    }
+
+    /// Renders a prompt and returns the raw result.
+    pub(crate) async fn get_prompt_raw(
+        &self,
+        name: &str,
+        arguments: &RawJson,
+        options: RequestOptions,
+        version: CatalogVersion<'_>,
+    ) -> Result<RawResult, RequestError> {
+        let given = arguments.clone();
+        let send: SendRequest<CallResponse<RawJson>> = Arc::new(move |session, name, options| {
+            let given = given.clone();
+            Box::pin(async move { session.get_prompt_raw(name, &given, options).await })
+        });
+        self.prompt((name, arguments), options, version, send).await.map(raw)
+    }
+
+    async fn prompt<T>(
+        &self,
+        (name, arguments): (&str, &RawJson),
+        options: RequestOptions,
+        version: CatalogVersion<'_>,
+        send: SendRequest<T>,
+    ) -> Result<(T, ServerId), RequestError> {
+        let snapshot = self.routing(version);
+        if let Ok(prompt) = find_prompt(&snapshot, name, options.server.as_ref()) {
+            let missing = |it: HostError| RequestError::from(it).on(&prompt.server);
+            check_required_arguments(prompt, arguments).map_err(missing)?;
+        }
+        self.traced("prompts/get", LookupItem::Prompt(name), options, version, send).await
+    }
+
+    /// Reads a resource.
+    pub(crate) async fn read_resource(
+        &self,
+        uri: &str,
+        options: RequestOptions,
+        version: CatalogVersion<'_>,
+    ) -> Result<ReadResult, HostError> {
+        let send: SendRequest<ReadResult> =
+            Arc::new(|session, uri, options| Box::pin(session.read_resource(uri, options)));
+        let read = self.traced("resources/read", LookupItem::Resource(uri), options, version, send).await;
+        read.map(|it| it.0).map_err(|it| it.error)
+    }
+
+    /// Reads a resource and returns the raw result.
+    pub(crate) async fn read_resource_raw(
+        &self,
+        uri: &str,
+        options: RequestOptions,
+        version: CatalogVersion<'_>,
+    ) -> Result<RawResult, RequestError> {
+        let send: SendRequest<CallResponse<RawJson>> =
+            Arc::new(|session, uri, options| Box::pin(session.read_resource_raw(uri, options)));
+        self.traced("resources/read", LookupItem::Resource(uri), options, version, send).await.map(raw)
+    }
+
+    /// Completes an argument.
+    pub(crate) async fn complete(
+        &self,
+        of: &CompletionReference,
+        argument: &CompletionArgument,
+        options: RequestOptions,
+        version: CatalogVersion<'_>,
+    ) -> Result<Completion, HostError> {
+        let known = (of.clone(), argument.clone());
+        let send: SendRequest<Completion> = Arc::new(move |session, name, options| {
+            let (of, argument) = known.clone();
+            Box::pin(async move { session.complete(&with_server_name(&of, name), &argument, options).await })
+        });
+        let completed = self.traced("completion/complete", completion_item(of), options, version, send).await;
+        completed.map(|it| it.0).map_err(|it| it.error)
+    }
+
+    /// Completes an argument and returns the raw result.
+    pub(crate) async fn complete_raw(
+        &self,
+        of: &CompletionReference,
+        argument: &CompletionArgument,
+        options: RequestOptions,
+        version: CatalogVersion<'_>,
+    ) -> Result<RawResult, RequestError> {
+        let known = (of.clone(), argument.clone());
+        let send: SendRequest<CallResponse<RawJson>> = Arc::new(move |session, name, options| {
+            let (of, argument) = known.clone();
+            Box::pin(
+                async move { session.complete_raw(&with_server_name(&of, name), &argument, options).await },
+            )
+        });
+        self.traced("completion/complete", completion_item(of), options, version, send).await.map(raw)
+    }
+
+    async fn traced<T>(
+        &self,
+        method: &'static str,
+        item: LookupItem<'_>,
+        options: RequestOptions,
+        version: CatalogVersion<'_>,
+        send: SendRequest<T>,
+    ) -> Result<(T, ServerId), RequestError> {
+        let span = tracing::info_span!("ask", method, server = Empty, outcome = Empty, duration = Empty);
+        async {
+            let record = SpanRecord::begin();
+            let res = self.route(item, &options, version, send).await;
+            let outcome = res.as_ref().err().map_or("success", |it| it.error.kind.as_str());
+            let duration = record.end(outcome);
+            tracing::info!(outcome, ?duration, "asked");
+            res
+        }
+        .instrument(span)
+        .await
+    }
+
+    async fn route<T>(
+        &self,
+        item: LookupItem<'_>,
+        options: &RequestOptions,
+        version: CatalogVersion<'_>,
+        send: SendRequest<T>,
+    ) -> Result<(T, ServerId), RequestError> {
+        let unrouted = |failure: HostError| RequestError::from(failure);
+        let dialog = options.dialog.as_ref();
+        if let Some(failure) = dialog.and_then(|it| self.stop_reason(it)) {
+            return Err(unrouted(failure));
+        }
+        let deadline = CallDeadline::begin(Instant::now(), options.deadline);
+        // As for calls: after a retired gate, another lookup finds the successor.
+        for _ in 0..MAX_ATTEMPTS {
+            let found = find_item(&self.routing(version), item, options.server.as_ref());
+            let FoundItem { server, target, name } = found.map_err(unrouted)?;
+            let id = &server.spec.id;
+            let on_server = |failure: HostError| RequestError::from(failure).on(id);
+            tracing::Span::current().record("server", id.as_str());
+            let destination = Destination { server: id, target: &target, dialog };
+            let instance = match deadline.wait(self.resolve_instance(destination, version)).await {
+                None => return Err(on_server(deadline.exceeded(&server))),
+                Some(Ok(instance)) => Some(instance),
+                Some(Err(RouteError::Refused(failure))) => return Err(on_server(failure)),
+                Some(Err(RouteError::Retired)) => None,
+            };
+            let guard = instance.as_ref().and_then(|it| enter_gate(it, version));
+            let (Some(instance), Some(guard)) = (&instance, guard) else {
+                match (version, &target, &instance) {
+                    // As for calls: the lease may have been released in this moment.
+                    (CatalogVersion::Latest, ..)
+                    | (CatalogVersion::Pinned(_), RouteTarget::Leased(_), Some(_)) => continue,
+                    (CatalogVersion::Pinned(_), RouteTarget::Shared(_), _)
+                    | (CatalogVersion::Pinned(_), RouteTarget::Leased(_), None) => {
+                        return Err(on_server(replaced(&server, item)));
+                    }
+                }
+            };
+            instance.touch(Instant::now());
+            let sent = |options| send(&instance.session, &name, options);
+            let outcome = self.send_request(options, &server, deadline, sent).await;
+            instance.touch(Instant::now());
+            drop(guard);
+            return match outcome {
+                Ok(value) => Ok((value, id.clone())),
+                Err(error) => Err(error.on(id)),
+            };
+        }
+        let message = format!("{} is not available: its server is being replaced", item.label());
+        Err(unrouted(HostError::new(ErrorKind::Connection, message)))
+    }
+
+    async fn send_request<T, S: Future<Output = Result<T, CallError>>>(
+        &self,
+        options: &RequestOptions,
+        server: &ResolvedServer,
+        deadline: CallDeadline,
+        send: impl FnOnce(CallOptions) -> S,
+    ) -> Result<T, RequestError> {
+        let limits = &server.spec.limits;
+        let deadline = deadline.remaining(limits.request);
+        let options = CallOptions {
+            timeout: Some(deadline),
+            idle_timeout: limits.idle,
+            retry: RetryPolicy::Once,
+            progress: options.progress.clone(),
+            trace: self.trace_for(options.trace.as_ref()),
+            caller: self.caller(options.caller.as_ref(), options.dialog.as_ref()),
+            meta: options.meta.clone(),
+            extra_params: options.extra_params.clone(),
+            input: options.input,
+        };
+        match tokio::time::timeout(outer(deadline, &options), send(options)).await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(RequestError::new(call_error(server, &error), &error)),
+            Err(_) => Err(timeout_error(server, deadline).into()),
+        }
+    }
+}
+
+fn raw((answer, server): (CallResponse<RawJson>, ServerId)) -> RawResult {
+    RawResult { result: answer.value, server, request_id: Some(answer.request_id) }
+}
+
+/// The catalog item of a completion.
+fn completion_item(of: &CompletionReference) -> LookupItem<'_> {
+    match of {
+        CompletionReference::Prompt(name) => LookupItem::Prompt(name),
+        CompletionReference::ResourceTemplate(uri) => LookupItem::Template(uri),
+    }
+}
+
+/// The same with the server's own name.
+fn with_server_name(of: &CompletionReference, name: &str) -> CompletionReference {
+    match of {
+        CompletionReference::Prompt(_) => CompletionReference::Prompt(name.to_owned()),
+        CompletionReference::ResourceTemplate(_) => CompletionReference::ResourceTemplate(name.to_owned()),
+    }
+}
+
+/// Checks that the required arguments of a prompt are present.
+fn check_required_arguments(prompt: &ExposedPrompt, arguments: &RawJson) -> Result<(), HostError> {
+    let given: serde_json::Map<String, serde_json::Value> = arguments.read().unwrap_or_default();
+    let missing: Vec<String> = prompt
+        .prompt
+        .arguments()
+        .into_iter()
+        .filter(|it| it.required && !given.contains_key(&it.name))
+        .map(|it| format!("'{}'", display_name(&it.name)))
+        .collect();
+    let name = prompt.name.as_str();
+    match missing.as_slice() {
+        [] => Ok(()),
+        [one] => {
+            Err(HostError::new(ErrorKind::Validation, format!("Prompt '{name}' needs the argument {one}")))
+        }
+        many => {
+            let message = format!("Prompt '{name}' needs the arguments {}", many.join(", "));
+            Err(HostError::new(ErrorKind::Validation, message))
+        }
+    }
+}
+
+/// The error of a pinned request whose instance is gone.
+fn replaced(server: &ResolvedServer, item: LookupItem<'_>) -> HostError {
+    let message = format!(
+        "Replaced: server '{}' was replaced or stopped after this generation; {} of it is no longer there",
+        server.spec.id,
+        item.label()
+    );
+    HostError::new(ErrorKind::Connection, message)
+}

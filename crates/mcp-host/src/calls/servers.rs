@@ -1,0 +1,85 @@
+//! Operations on running servers: details, definitions, log levels, roots.
+
+use std::sync::Arc;
+
+use mcp_model::ServerId;
+use mcp_registry::ServerSnapshot;
+use mcp_transport::ServerInfo;
+use tokio::task::JoinSet;
+
+use super::CallRouter;
+use crate::config::approval::ServerDefinitions;
+use crate::config::approval::about as about_server;
+use crate::error::HostError;
+use crate::state::dialog_id::DialogId;
+use crate::state::server_info_cache::ServerDetails;
+use crate::supervisor::committer::InstanceRef;
+use crate::supervisor::machine::{InstructionsAccess, Route, RouteTarget};
+
+impl CallRouter {
+    /// All running instances, shared and leased, of one server or of all.
+    fn running_instances(&self, server: Option<&ServerId>) -> Vec<(ServerId, InstanceRef)> {
+        let snapshot = self.latest();
+        let leases = Arc::clone(&self.leases.borrow());
+        let shared = snapshot.routes.iter().filter_map(|(id, route)| match &route.target {
+            RouteTarget::Shared(instance) => Some((id.clone(), InstanceRef::clone(instance))),
+            RouteTarget::Leased(_) => None,
+        });
+        let leased =
+            leases.held.iter().map(|((_, id), held)| (id.clone(), InstanceRef::clone(&held.instance)));
+        shared.chain(leased).filter(|it| server.is_none_or(|server| it.0 == *server)).collect()
+    }
+
+    /// Information about a running or leased server.
+    pub(crate) fn details(&self, server: &ServerId) -> Option<ServerDetails> {
+        let latest = self.latest();
+        let Route { server: running, about, instructions, .. } = latest.routes.get(server)?;
+        let mut info = self.server_info.get(server);
+        // A newer connection that is not published yet may have reported others.
+        let is_known = |it: &ServerInfo| about_server(it).instructions == about.instructions;
+        match instructions {
+            InstructionsAccess::Any => {}
+            InstructionsAccess::Known if info.as_ref().is_none_or(is_known) => {}
+            InstructionsAccess::Known | InstructionsAccess::Withheld => {
+                if let Some(info) = &mut info {
+                    info.instructions = None;
+                }
+            }
+        }
+        Some(ServerDetails { sharing: running.spec.sharing, info })
+    }
+
+    /// The current definitions of a running or leased server.
+    pub(crate) fn definitions(&self, server: &ServerId) -> Option<ServerDefinitions> {
+        let latest = self.latest();
+        let Route { about, lists, read, .. } = latest.routes.get(server)?;
+        let instructions = self.server_info.get(server).and_then(|it| it.instructions);
+        let seen = ServerSnapshot::of(about.clone(), lists);
+        Some(ServerDefinitions {
+            observed: seen,
+            lists: Arc::clone(lists),
+            read_lists: read.clone(),
+            instructions,
+        })
+    }
+
+    /// Sends the requested log levels to running instances, concurrently.
+    pub(crate) async fn apply_log_levels(
+        &self,
+        server: Option<&ServerId>,
+    ) -> Vec<(ServerId, Result<(), HostError>)> {
+        let mut ends_seen = JoinSet::new();
+        for (id, instance) in self.running_instances(server) {
+            let log_levels = Arc::clone(&self.log_levels);
+            ends_seen.spawn(async move { (id, instance.apply_log_level(&log_levels).await) });
+        }
+        ends_seen.join_all().await
+    }
+
+    /// Notifies the leased instances of a dialog that its roots changed.
+    pub(crate) fn roots_changed(&self, dialog: &DialogId) {
+        let leases = Arc::clone(&self.leases.borrow());
+        let own = leases.held.iter().filter(|((it, _), _)| it == dialog);
+        own.for_each(|(_, held)| held.instance.session.roots_changed());
+    }
+}

@@ -1,0 +1,55 @@
+//! A part of a result as a file: content and extension. Pure.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use mcp_model::{Content, RawJson};
+
+/// A part of a result above the limit.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum SpillPart {
+    Text(String),
+    Block(Content),
+    Structured(RawJson),
+}
+
+impl SpillPart {
+    /// The content and extension of the file.
+    pub(super) fn content(&self) -> (std::borrow::Cow<'_, [u8]>, &'static str) {
+        let (data, mime_type) = match self {
+            SpillPart::Text(text) | SpillPart::Block(Content::Text(text)) => {
+                return (text.as_bytes().into(), "txt");
+            }
+            SpillPart::Structured(raw) | SpillPart::Block(Content::Unknown(raw)) => {
+                return (raw.as_bytes().into(), "json");
+            }
+            SpillPart::Block(Content::Binary { data, text: Some(text), .. }) if data.is_empty() => {
+                return (text.as_bytes().into(), "txt");
+            }
+            SpillPart::Block(Content::Image { data, mime_type } | Content::Audio { data, mime_type }) => {
+                (data, Some(mime_type.as_str()))
+            }
+            SpillPart::Block(Content::Binary { data, mime_type, .. }) => (data, mime_type.as_deref()),
+        };
+        match STANDARD.decode(data) {
+            Ok(bytes) => (bytes.into(), extension(mime_type)),
+            Err(_) => (data.as_bytes().into(), "base64"),
+        }
+    }
+}
+
+/// The file extension of a MIME type; never taken from the server.
+fn extension(mime_type: Option<&str>) -> &'static str {
+    match mime_type {
+        Some("image/png") => "png",
+        Some("image/jpeg") => "jpg",
+        Some("image/gif") => "gif",
+        Some("image/webp") => "webp",
+        Some("audio/wav" | "audio/x-wav") => "wav",
+        Some("audio/mpeg") => "mp3",
+        Some("audio/ogg") => "ogg",
+        Some("application/pdf") => "pdf",
+        Some("application/zip") => "zip",
+        Some("text/plain") => "txt",
+        Some(_) | None => "bin",
+    }
+}

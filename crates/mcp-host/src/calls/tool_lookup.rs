@@ -1,0 +1,169 @@
+//! Lookup of a tool by name, with an error that explains why it is missing.
+
+use mcp_config::ResolvedServer;
+use mcp_model::{ErrorKind, Filter, Rules, ServerId};
+use mcp_registry::{
+    Catalog, CompiledRules, Decision, ExposedTool, ListKind, ServerLists, ToolLookup, decide,
+};
+
+use crate::error::HostError;
+use crate::state::published::ServerState;
+use crate::supervisor::machine::{Route, RoutingTable, UnavailableServer};
+
+/// The maximum number of characters of a name in a message.
+const MAX_NAME_CHARS: usize = 128;
+
+/// The tool called `name`, of `server` if given, and its route; tools of the host have none.
+pub(super) fn find_tool<'a, I>(
+    snapshot: &'a RoutingTable<I>,
+    name: &str,
+    server: Option<&ServerId>,
+) -> Result<(&'a ExposedTool, Option<&'a Route<I>>), HostError> {
+    if let Some(fault) = &snapshot.fault {
+        return Err(fault.clone());
+    }
+    let catalog = &snapshot.published.catalog;
+    let lookup = match server {
+        None => catalog.find(name),
+        Some(server) => find_on_server(catalog, name, server),
+    };
+    match lookup {
+        ToolLookup::Found(tool) => Ok((tool, snapshot.routes.get(&tool.server))),
+        ToolLookup::Ambiguous(tools) => Err(ambiguous(name, &tools)),
+        ToolLookup::Missing { nearest } => Err(missing(snapshot, name, server, nearest)),
+    }
+}
+
+/// A name for messages: without control characters, cut.
+pub(super) fn display_name(name: &str) -> String {
+    let mut res: String = name.chars().filter(|it| !it.is_control()).take(MAX_NAME_CHARS).collect();
+    if name.chars().count() > MAX_NAME_CHARS {
+        res.push('…');
+    }
+    res
+}
+
+fn find_on_server<'a>(catalog: &'a Catalog, name: &str, server: &ServerId) -> ToolLookup<'a> {
+    if let Some(tool) = catalog.tool(name).filter(|it| it.server == *server) {
+        return ToolLookup::Found(tool);
+    }
+    let mut own = catalog.tools().iter().filter(|it| it.server == *server);
+    match own.find(|it| &*it.tool.name == name) {
+        Some(tool) => ToolLookup::Found(tool),
+        None => match catalog.find(name) {
+            ToolLookup::Missing { nearest } => {
+                ToolLookup::Missing { nearest: nearest.filter(|it| it.server == *server) }
+            }
+            ToolLookup::Found(_) | ToolLookup::Ambiguous(_) => ToolLookup::Missing { nearest: None },
+        },
+    }
+}
+
+fn ambiguous(name: &str, tools: &[&ExposedTool]) -> HostError {
+    let mut names: Vec<String> = tools.iter().map(|it| format!("'{}'", it.name)).collect();
+    let last = names.pop().unwrap_or_default();
+    let message = format!("Tool '{}' is ambiguous: say {} or {last}", display_name(name), names.join(", "));
+    HostError::new(ErrorKind::ToolNotFound, message)
+}
+
+/// Explains why a tool is missing; the most certain reason first.
+fn missing<I>(
+    snapshot: &RoutingTable<I>,
+    name: &str,
+    server: Option<&ServerId>,
+    nearest: Option<&ExposedTool>,
+) -> HostError {
+    if snapshot.published.servers.iter().any(|it| it.state == ServerState::Stopped) {
+        return HostError::new(ErrorKind::Connection, "the host was shut down");
+    }
+    let meant = |id: &str| server.is_none_or(|it| it.as_str() == id);
+    let owner = |it: &&UnavailableServer| meant(&it.name) && (server.is_some() || may_own(it, name));
+    if let Some(unavailable) = snapshot.unavailable.iter().find(owner) {
+        return unavailable_error(unavailable, &format!("Tool '{}'", display_name(name)));
+    }
+    let not_found = |why: &str| {
+        HostError::new(ErrorKind::ToolNotFound, format!("Tool '{}' not found{why}", display_name(name)))
+    };
+    if let Some(server) = server.filter(|it| !snapshot.routes.contains_key(*it)) {
+        return not_found(&format!(": there is no server '{server}'"));
+    }
+    let unlisted =
+        snapshot.routes.iter().filter(|(id, it)| meant(id.as_str()) && !it.server.spec.discovery.tools);
+    let unlisted = unlisted.map(|(id, it)| (id, server.is_some() || has_prefix(&it.server, name)));
+    if let Some((id, _)) = unlisted.filter(|(_, owns)| *owns).min() {
+        return not_found(&format!(": the tools of server '{id}' are not loaded (load_tools is false)"));
+    }
+    let hidden = |it: &&Decision| meant(it.server.as_str()) && it.exposed.is_none() && it.original == name;
+    if let Some(decision) = snapshot.published.catalog.decisions(ListKind::Tool).find(hidden) {
+        return not_found(&format!(
+            ": server '{}' has it, but it is not shown: {}",
+            decision.server, decision.rule
+        ));
+    }
+    let mut hints = String::new();
+    let unavailable: Vec<String> =
+        snapshot.unavailable.iter().map(|it| format!("'{}'", display_name(&it.name))).collect();
+    if !unavailable.is_empty() {
+        hints.push_str(&format!("; servers that are not available: {}", unavailable.join(", ")));
+    }
+    if let Some(nearest) = nearest {
+        hints.push_str(&format!("; did you mean '{}'?", nearest.name));
+    }
+    not_found(&hints)
+}
+
+/// The error for an item (such as `Tool 'x'`) of a server that is not available.
+pub(super) fn unavailable_error(unavailable: &UnavailableServer, what: &str) -> HostError {
+    if unavailable.state == ServerState::Disabled {
+        let message = format!("{what} is not available: server '{}' was switched off", unavailable.name);
+        return HostError::new(ErrorKind::Connection, message);
+    }
+    let Some(failure) = &unavailable.failure else {
+        let message = format!("{what} is not available: server '{}' is being started", unavailable.name);
+        return HostError::new(ErrorKind::Connection, message);
+    };
+    let HostError { kind, message, help } = failure;
+    let again = match unavailable.state {
+        ServerState::Restarting => "; it is started again by itself",
+        ServerState::Starting
+        | ServerState::Ready
+        | ServerState::Failed
+        | ServerState::Disabled
+        | ServerState::Stopped => "",
+    };
+    let own_words = format!("server '{}'", unavailable.name);
+    let message = match message.starts_with(&own_words) {
+        true => format!("{what} is not available: {message}{again}"),
+        false => format!("{what} is not available: {own_words}: {message}{again}"),
+    };
+    HostError { kind: *kind, message, help: help.clone() }
+}
+
+/// Whether an unavailable server may have this tool, by its last lists, or by the prefix of its names.
+fn may_own(unavailable: &UnavailableServer, name: &str) -> bool {
+    let Some(server) = &unavailable.server else { return false };
+    unavailable.lists.as_ref().is_some_and(|it| lists_name(server, it, name)) || has_prefix(server, name)
+}
+
+fn lists_name(server: &ResolvedServer, lists: &ServerLists, name: &str) -> bool {
+    let decider = CompiledRules::new(&server.spec.id, &server.spec.exposure.tools);
+    lists.tools.iter().any(|tool| {
+        *tool.name == *name || decider.decide(&tool.name).exposed.is_some_and(|it| it.as_str() == name)
+    })
+}
+
+/// Whether `name` has the prefix and suffix of the server's names. They are found by applying its rules to a probe
+/// name.
+fn has_prefix(server: &ResolvedServer, name: &str) -> bool {
+    // A text that no prefix or suffix contains.
+    const PROBE: &str = "q7zq";
+    let Rules { filter: _, transforms, naming, limit } = server.spec.exposure.tools.clone();
+    let rules = Rules { filter: Filter::default(), transforms, naming, limit };
+    let Some(exposed) = decide(&server.spec.id, &rules, PROBE).exposed else { return false };
+    // A long name is cut at the end, so it shows no suffix.
+    let Some((prefix, suffix)) = exposed.as_str().rsplit_once(PROBE) else { return false };
+    !prefix.is_empty() && name.starts_with(prefix) && name.ends_with(suffix)
+}
+
+#[cfg(test)]
+mod tests;

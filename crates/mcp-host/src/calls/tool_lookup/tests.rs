@@ -1,0 +1,109 @@
+//! Tool lookup after steps of a state machine.
+
+use std::time::UNIX_EPOCH;
+
+use super::*;
+use crate::supervisor::machine::RouteTarget;
+use crate::supervisor::machine::tests::fixture::Run;
+
+/// Expects what `name` resolves to after `steps`: server and original name, or the error. `s/n` is `n` on server `s`.
+#[track_caller]
+fn check(steps: &[&str], name: &str, want: &str) {
+    let mut run = Run::new();
+    for step in steps {
+        run.step(step);
+    }
+    let snapshot = run.machine.snapshot(UNIX_EPOCH);
+    let (server, name) = match name.split_once('/') {
+        Some((server, name)) => (Some(ServerId::parse(server).unwrap()), name),
+        None => (None, name),
+    };
+    let got = match find_tool(&snapshot, name, server.as_ref()) {
+        Ok((tool, Some(Route { target: RouteTarget::Shared(instance), .. }))) => {
+            format!("{} {} by {instance}", tool.server, tool.tool.name)
+        }
+        Ok((tool, route)) => format!("{} {} by {route:?}", tool.server, tool.tool.name),
+        Err(failure) => failure.to_string(),
+    };
+    assert_eq!(got, want, "{name}");
+}
+
+const TWO: &[&str] = &["want a=1.1 b=1.1", "ready 1 read,list", "ready 2 read,write"];
+
+#[test]
+fn tool_is_found_by_exposed_name_or_unique_original_name() {
+    check(TWO, "a__read", "a read by 1");
+    check(TWO, "b__read", "b read by 2");
+    check(TWO, "write", "b write by 2");
+    check(TWO, "read", "MCPToolNotFoundError: Tool 'read' is ambiguous: say 'a__read' or 'b__read'");
+    check(TWO, "b/read", "b read by 2");
+    check(TWO, "a/a__read", "a read by 1");
+}
+
+#[test]
+fn hd_092_unknown_name_suggests_nearest() {
+    check(TWO, "b__writ", "MCPToolNotFoundError: Tool 'b__writ' not found; did you mean 'b__write'?");
+    check(TWO, "nothing_like_it", "MCPToolNotFoundError: Tool 'nothing_like_it' not found");
+    check(TWO, "a/write", "MCPToolNotFoundError: Tool 'write' not found");
+    check(TWO, "c/read", "MCPToolNotFoundError: Tool 'read' not found: there is no server 'c'");
+    let long = format!("x\n{}", "y".repeat(200));
+    check(TWO, &long, &format!("MCPToolNotFoundError: Tool 'x{}…' not found", "y".repeat(127)));
+}
+
+#[test]
+fn hd_117_tool_of_lost_server_names_the_reason() {
+    let lost: Vec<&str> = TWO.iter().copied().chain(["die 2"]).collect();
+    let gone = |name: &str| format!("MCPConnectionError: Tool '{name}' is not available: server 'b': lost");
+    check(&lost, "b__write", &gone("b__write"));
+    check(&lost, "write", &gone("write"));
+    check(&lost, "b/anything", &gone("anything"));
+    check(&lost, "a__read", "a read by 1");
+}
+
+#[test]
+fn hd_sc6_tool_of_failed_server_names_the_reason() {
+    let failed = &["want a=1.1 b=1.2 c!", "ready 1", "fail 2"];
+    check(failed, "b__x-2", "MCPConnectionError: Tool 'b__x-2' is not available: server 'b': no start");
+    check(
+        failed,
+        "else",
+        "MCPToolNotFoundError: Tool 'else' not found; servers that are not available: 'b', 'c'",
+    );
+    check(
+        failed,
+        "a__u",
+        "MCPToolNotFoundError: Tool 'a__u' not found; servers that are not available: 'b', 'c'; did you mean 'a__t'?",
+    );
+    check(failed, "c/x", "ConfigError: Tool 'x' is not available: server 'c': bad entry");
+    let starting = &["want a=1.1"];
+    check(starting, "a__x", "MCPConnectionError: Tool 'a__x' is not available: server 'a' is being started");
+}
+
+#[test]
+fn hd_029_tool_of_server_without_loaded_tools_says_so() {
+    let unloaded = &["want a=1.1-unloaded", "ready 1 -"];
+    let want = |name: &str| {
+        format!(
+            "MCPToolNotFoundError: Tool '{name}' not found: the tools of server 'a' are not loaded (load_tools is false)"
+        )
+    };
+    check(unloaded, "a__x", &want("a__x"));
+    check(unloaded, "a/x", &want("x"));
+}
+
+#[test]
+fn filtered_tool_names_the_rule() {
+    let filtered = &["want a=1.1-nowrite", "ready 1 read,write"];
+    let rule = "Tool 'write' not found: server 'a' has it, but it is not shown: ";
+    let mut run = Run::new();
+    for step in filtered {
+        run.step(step);
+    }
+    let failure = find_tool(&run.machine.snapshot(UNIX_EPOCH), "write", None).map(|_| ()).unwrap_err();
+    assert!(failure.message.starts_with(rule), "{failure}");
+}
+
+#[test]
+fn nothing_is_found_after_shutdown() {
+    check(&["want a=1.1", "ready 1", "close"], "a__t", "MCPConnectionError: the host was shut down");
+}

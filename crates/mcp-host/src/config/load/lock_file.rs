@@ -1,0 +1,107 @@
+//! Reads the lock file of a configuration.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use mcp_registry::{LockFile, LockParseError};
+
+use super::files::io_text;
+
+/// The file name; the lock file is in the folder of the configuration.
+const LOCK_FILE_NAME: &str = "mcp.lock";
+
+/// The maximum number of bytes read. A file of that size is refused.
+const MAX_LOCK_BYTES: u64 = (8 << 20) + 1;
+
+/// Why a lock file cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LockFileError {
+    /// An I/O error.
+    #[error("cannot read {path}: {}", io_text(.source))]
+    Io {
+        /// The file.
+        path: String,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// It is not UTF-8.
+    #[error("{path} is no UTF-8")]
+    NotUtf8 {
+        /// The file.
+        path: String,
+    },
+    /// It is not a lock file.
+    #[error("{path}: {error}")]
+    Invalid {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        error: LockParseError,
+    },
+}
+
+/// The lock file of a configuration file: `mcp.lock` in the same folder.
+pub fn lock_path(configuration: &Path) -> PathBuf {
+    configuration.with_file_name(LOCK_FILE_NAME)
+}
+
+/// Reads a lock file and its text; `None` if it does not exist. Blocks. An existing file that cannot be used is an
+/// error, because its author wanted a restriction.
+pub fn read_lock(path: &Path) -> Result<Option<(LockFile, String)>, LockFileError> {
+    let Some(text) = lock_text(path)? else { return Ok(None) };
+    Ok(Some((parse_lock(path, &text)?, text)))
+}
+
+/// Parses a lock file.
+pub(crate) fn parse_lock(path: &Path, text: &str) -> Result<LockFile, LockFileError> {
+    LockFile::parse(text).map_err(|error| LockFileError::Invalid { path: path.display().to_string(), error })
+}
+
+/// The text of a lock file; `None` if it does not exist. Blocks.
+pub(crate) fn lock_text(path: &Path) -> Result<Option<String>, LockFileError> {
+    let shown = || path.display().to_string();
+    let refused = |source| LockFileError::Io { path: shown(), source };
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => {}
+        // Reading a pipe could block forever.
+        Ok(_) => return Err(refused(io::Error::other("it is no file"))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(refused(error)),
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(refused)?;
+    file.take(MAX_LOCK_BYTES).read_to_end(&mut bytes).map_err(refused)?;
+    String::from_utf8(bytes).map(Some).map_err(|_| LockFileError::NotUtf8 { path: shown() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lock_file_is_in_folder_of_configuration() {
+        assert_eq!(lock_path(Path::new("a/.minds/mcp.yaml")), Path::new("a/.minds/mcp.lock"));
+        assert_eq!(lock_path(Path::new("agent.yaml")), Path::new("mcp.lock"));
+    }
+
+    #[test]
+    fn existing_lock_file_must_be_valid() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mcp.lock");
+        let read = || read_lock(&path).map_err(|it| it.to_string().replace(&path.display().to_string(), "F"));
+        assert_eq!(read(), Ok(None));
+        let text = LockFile::default().to_text();
+        fs::write(&path, &text).unwrap();
+        assert_eq!(read(), Ok(Some((LockFile::default(), text))));
+        fs::write(&path, "{}").unwrap();
+        assert_eq!(read(), Err("F: line 1, column 2: missing field `format`".to_owned()));
+        fs::write(&path, b"\xff").unwrap();
+        assert_eq!(read(), Err("F is no UTF-8".to_owned()));
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert_eq!(read(), Err("cannot read F: it is no file".to_owned()));
+    }
+}

@@ -1,0 +1,163 @@
+//! A followed lock file: readings in, approvals out. Pure, except for the read itself.
+//!
+//! Approvals remain in effect until a new lock file is read. A missing or unreadable lock file reveals nothing that
+//! was hidden before.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use mcp_model::ErrorKind;
+use mcp_registry::{DriftPolicy, LockFile};
+
+use super::event::{FollowEvent, RefusedFile};
+use super::snapshot::Content;
+use crate::config::approval::Approval;
+use crate::config::load::{lock_text, parse_lock};
+use crate::error::HostError;
+
+/// A lock file to follow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FollowLock {
+    /// The file. It need not be there: from when it is there on it counts.
+    pub path: PathBuf,
+    /// How drift is treated.
+    pub policy: DriftPolicy,
+}
+
+/// The state of the lock file.
+pub(super) struct FollowedLock {
+    request: FollowLock,
+    content: Option<Content>,
+    /// Whether a valid lock file was read.
+    counts: bool,
+    /// Why the current content is not used.
+    refusal: Option<HostError>,
+}
+
+/// A reading of a lock file.
+pub(super) struct LockReading {
+    content: Content,
+    lock: Result<Option<LockFile>, String>,
+}
+
+/// The result of a reading.
+#[derive(Default)]
+pub(super) struct LockUpdate {
+    /// The new approval.
+    pub(super) approval: Option<Approval>,
+    /// The event.
+    pub(super) event: Option<FollowEvent>,
+}
+
+/// Reads a lock file; `None` if it is unchanged. Blocks.
+pub(super) fn read_lock_file(path: &Path, seen: Option<&Content>) -> Option<LockReading> {
+    let text = lock_text(path);
+    let content = match &text {
+        Ok(None) => Content::Absent,
+        Ok(Some(text)) => Content::Text(blake3::hash(text.as_bytes())),
+        Err(error) => Content::Unreadable(error.to_string()),
+    };
+    if seen == Some(&content) {
+        return None;
+    }
+    let lock = text.and_then(|it| it.map(|it| parse_lock(path, &it)).transpose());
+    Some(LockReading { content, lock: lock.map_err(|it| it.to_string()) })
+}
+
+impl FollowedLock {
+    /// A lock file that was not read yet.
+    pub(super) fn new(request: FollowLock) -> FollowedLock {
+        FollowedLock { request, content: None, counts: false, refusal: None }
+    }
+
+    /// The path and the content last seen.
+    pub(super) fn request(&self) -> (PathBuf, Option<Content>) {
+        (self.request.path.clone(), self.content.clone())
+    }
+
+    /// Why the current content is not used.
+    pub(super) fn refusal(&self) -> Option<&HostError> {
+        self.refusal.as_ref()
+    }
+
+    /// Handles a reading.
+    pub(super) fn update(&mut self, look: LockReading) -> LockUpdate {
+        let LockReading { content, lock } = look;
+        self.content = Some(content);
+        let path = self.request.path.display().to_string();
+        match lock {
+            Ok(Some(lock)) => {
+                (self.counts, self.refusal) = (true, None);
+                let approval = Approval { lock: Arc::new(lock), policy: self.request.policy };
+                LockUpdate { approval: Some(approval), event: Some(FollowEvent::Approved(path)) }
+            }
+            // Nothing was approved yet, or an unusable file is gone.
+            Ok(None) if !self.counts => {
+                self.refusal = None;
+                LockUpdate::default()
+            }
+            Ok(None) => self.refuse(path.clone(), format!("{path} is gone")),
+            Err(why) => self.refuse(path, why),
+        }
+    }
+
+    fn refuse(&mut self, path: String, why: String) -> LockUpdate {
+        let failure = HostError::new(ErrorKind::Config, format!("{why}; what was approved before stays so"));
+        self.refusal = Some(failure.clone());
+        let refused = RefusedFile { path, error: failure, diagnostics: Vec::new() };
+        LockUpdate { approval: None, event: Some(FollowEvent::Refused(refused)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Writes these contents (`-` for no file); expects the results of following them.
+    #[track_caller]
+    fn check(texts: &[&str], want: &[&str]) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mcp.lock");
+        let mut locked = FollowedLock::new(FollowLock { path: path.clone(), policy: DriftPolicy::default() });
+        let mut got = Vec::new();
+        for text in texts {
+            match *text {
+                "-" => drop(fs::remove_file(&path)),
+                "lock" => fs::write(&path, LockFile::default().to_text()).unwrap(),
+                text => fs::write(&path, text).unwrap(),
+            }
+            let (path, content) = locked.request();
+            let news = read_lock_file(&path, content.as_ref()).map(|it| locked.update(it));
+            let news = news.map(|it| match it {
+                LockUpdate { approval: Some(_), event: Some(FollowEvent::Approved(_)) } => {
+                    "approved".to_owned()
+                }
+                LockUpdate { approval: None, event: Some(FollowEvent::Refused(file)) } => {
+                    let failure = file.error.message.replace(&path.display().to_string(), "F");
+                    assert_eq!(locked.refusal().map(|it| &it.message), Some(&file.error.message));
+                    failure
+                }
+                LockUpdate { approval: None, event: None } => "nothing".to_owned(),
+                LockUpdate { .. } => panic!("news that nobody is told of"),
+            });
+            assert!(news.as_deref() != Some("approved") || locked.refusal().is_none());
+            got.push(news.unwrap_or_else(|| "same".to_owned()));
+        }
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn approvals_remain_until_new_lock_file() {
+        let gone = "F is gone; what was approved before stays so";
+        let wrong = "F: line 1, column 2: missing field `format`; what was approved before stays so";
+        check(
+            &["-", "-", "lock", "lock", "-", "-", "lock"],
+            &["nothing", "same", "approved", "same", gone, "same", "approved"],
+        );
+        check(&["lock", "{}", "{}", "lock"], &["approved", wrong, "same", "approved"]);
+        // An unusable file may disappear.
+        check(&["-", "{}", "-", "lock"], &["nothing", wrong, "nothing", "approved"]);
+    }
+}

@@ -1,0 +1,162 @@
+//! Reads a configuration with all files that it depends on. Blocks; decides nothing.
+//!
+//! Content is remembered as a hash. A modification time would miss quick saves and report identical copies; the text
+//! may contain secrets.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::config::load::{FileError, LoadError, LoadRequest, LoadedConfig};
+use crate::config::load::{load_through, read_text};
+
+/// The content of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// The file does not exist.
+    Absent,
+    /// Only white space.
+    Empty,
+    /// The hash of a text.
+    Text(blake3::Hash),
+    /// It could not be read.
+    Unreadable(String),
+}
+
+impl Content {
+    /// Whether it has no content.
+    pub(crate) fn is_empty(&self) -> bool {
+        match self {
+            Content::Absent | Content::Empty => true,
+            Content::Text(_) | Content::Unreadable(_) => false,
+        }
+    }
+}
+
+/// The files that were read, by absolute path.
+pub(crate) type SourceContents = BTreeMap<PathBuf, Content>;
+
+/// A reading of a configuration.
+#[derive(Debug)]
+pub(crate) struct FileSnapshot {
+    /// The files that were read, including the configuration.
+    pub(crate) sources: SourceContents,
+    /// The loaded configuration.
+    pub(crate) outcome: Result<LoadedConfig, LoadError>,
+}
+
+/// Reads a configuration and the files that it refers to.
+pub(crate) fn read_config(request: &LoadRequest) -> FileSnapshot {
+    let sources = RefCell::new(SourceContents::new());
+    let outcome = load_through(request, &|path| {
+        let (content, text) = read(path);
+        sources.borrow_mut().insert(absolute(path), content);
+        text
+    });
+    FileSnapshot { sources: sources.into_inner(), outcome }
+}
+
+/// Whether these files are unchanged.
+pub(crate) fn is_unchanged(sources: &SourceContents) -> bool {
+    sources.iter().all(|(path, content)| read(path).0 == *content)
+}
+
+/// The absolute path; links and `..` remain.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn read(path: &Path) -> (Content, Result<String, FileError>) {
+    // Reading a pipe could block forever, or succeed only once.
+    let is_other = path.metadata().is_ok_and(|it| !it.is_file() && !it.is_dir());
+    let text = match is_other {
+        true => Err(FileError::Io(io::Error::other("it is no regular file, and only those can be followed"))),
+        false => read_text(path),
+    };
+    let content = match &text {
+        Ok(text) if text.trim().is_empty() => Content::Empty,
+        Ok(text) => Content::Text(blake3::hash(text.as_bytes())),
+        Err(error) if is_absent(error) => Content::Absent,
+        Err(error) => Content::Unreadable(error.to_string()),
+    };
+    (content, text)
+}
+
+/// Whether the file does not exist. A path through a file does not exist either.
+pub(crate) fn is_absent(error: &FileError) -> bool {
+    match error {
+        FileError::Io(error) => {
+            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+        }
+        FileError::TooLarge | FileError::NotText { .. } => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOLODECK: &str = "\
+name: a
+tools:
+  - {name: s, description: d, type: mcp, server: x, command: npx, envFile: s.env}
+  - {name: t, description: d, type: mcp, server: x, command: npx, envFile: sub/../s.env}
+";
+
+    /// Expects the files, with their content, that a reading of `agent.yaml` depends on.
+    #[track_caller]
+    fn check(files: &[(&str, &str)], want: &str) {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        let look = read_config(&LoadRequest::new(folder.path().join("agent.yaml")));
+        let words = look.sources.iter().map(|(path, content)| {
+            let content = match content {
+                Content::Absent => "absent",
+                Content::Empty => "empty",
+                Content::Text(_) => "text",
+                Content::Unreadable(_) => "unreadable",
+            };
+            format!("{}:{content}", path.strip_prefix(folder.path()).unwrap().display())
+        });
+        assert_eq!(words.collect::<Vec<_>>().join(" "), want);
+        assert!(is_unchanged(&look.sources));
+    }
+
+    #[test]
+    fn reading_knows_its_dependencies() {
+        check(&[], "agent.yaml:absent");
+        check(&[("agent.yaml", " \n")], "agent.yaml:empty");
+        let three = "agent.yaml:text s.env:absent sub/../s.env:absent";
+        check(&[("agent.yaml", HOLODECK)], three);
+        let found = "agent.yaml:text s.env:text sub/../s.env:absent";
+        check(&[("agent.yaml", HOLODECK), ("s.env", "A=1")], found);
+    }
+
+    #[test]
+    fn content_decides_not_modification_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, written) = (folder.path().join("agent.yaml"), folder.path().join("new"));
+        std::fs::write(&path, HOLODECK).unwrap();
+        let seen = read_config(&LoadRequest::new(&path)).sources;
+        std::fs::write(&written, HOLODECK).unwrap();
+        std::fs::rename(&written, &path).unwrap();
+        assert!(is_unchanged(&seen));
+        // The same length, within the resolution of the clock.
+        std::fs::write(&path, HOLODECK.replace("name: t", "name: u")).unwrap();
+        assert!(!is_unchanged(&seen));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn special_files_are_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("agent.yaml");
+        let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let look = read_config(&LoadRequest::new(&path));
+        assert!(matches!(&look.sources[&path], Content::Unreadable(why) if why.contains("no regular file")));
+        assert!(look.outcome.is_err());
+    }
+}

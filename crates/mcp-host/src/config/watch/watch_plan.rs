@@ -1,0 +1,180 @@
+//! Computes which folders to watch, and which names in them matter, so that every change of a path's content is
+//! noticed. Pure: the caller provides the file system.
+//!
+//! Folders are watched, not files, because a watch on a file is lost when another file replaces it. Every link on the
+//! path is followed, because a mounted folder is replaced by changing one link (`..data`). If the path does not
+//! exist, the last existing folder is watched for the missing name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+
+/// The maximum number of links on a path, against cycles.
+const MAX_LINKS: usize = 40;
+
+/// What exists at a path; links are not followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PathEntry {
+    /// Nothing, or not accessible.
+    Missing,
+    /// A link with this target.
+    Link(PathBuf),
+    /// Anything else.
+    There,
+}
+
+/// The folders and names to watch.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct WatchPlan {
+    /// The folders.
+    pub(crate) folders: BTreeMap<PathBuf, WatchNeed>,
+    /// The relevant paths: entries of these folders, and the folders themselves.
+    pub(crate) names: BTreeSet<PathBuf>,
+}
+
+/// How much a watch is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum WatchNeed {
+    /// It only reports that a subfolder was replaced, and the folder may be unreadable.
+    Helpful,
+    /// It reports ordinary edits.
+    Required,
+}
+
+impl WatchPlan {
+    /// Adds an absolute path; `look` returns what exists at a path.
+    pub(crate) fn add(&mut self, path: &Path, look: &dyn Fn(&Path) -> PathEntry) {
+        let mut folder = PathBuf::new();
+        // In reverse order.
+        let mut rest = components(path);
+        let mut links = 0;
+        while let Some(step) = rest.pop() {
+            let name = match step {
+                Step::Root(root) => {
+                    folder = root;
+                    continue;
+                }
+                Step::Up => {
+                    folder.pop();
+                    continue;
+                }
+                Step::Name(name) => name,
+            };
+            let full = folder.join(name);
+            let entry = look(&full);
+            let is_last = rest.is_empty();
+            match entry {
+                PathEntry::Link(target) if links < MAX_LINKS => {
+                    links += 1;
+                    self.add_watch(&folder, full);
+                    rest.extend(components(&target));
+                }
+                PathEntry::There if !is_last => folder = full,
+                PathEntry::There | PathEntry::Missing | PathEntry::Link(_) => {
+                    self.add_watch(&folder, full);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Watches `full` in `folder`, and the replacement of `folder`.
+    fn add_watch(&mut self, folder: &Path, full: PathBuf) {
+        self.names.insert(full);
+        self.names.insert(folder.to_owned());
+        self.folders.insert(folder.to_owned(), WatchNeed::Required);
+        if let Some(above) = folder.parent() {
+            self.folders.entry(above.to_owned()).or_insert(WatchNeed::Helpful);
+        }
+    }
+}
+
+enum Step {
+    Root(PathBuf),
+    Up,
+    Name(OsString),
+}
+
+/// The components of a path in reverse order.
+fn components(path: &Path) -> Vec<Step> {
+    let step = |it: Component<'_>| match it {
+        Component::Prefix(_) | Component::RootDir => Some(Step::Root(PathBuf::from(it.as_os_str()))),
+        Component::CurDir => None,
+        Component::ParentDir => Some(Step::Up),
+        Component::Normal(name) => Some(Step::Name(name.to_owned())),
+    };
+    let mut res: Vec<Step> = path.components().filter_map(step).collect();
+    res.reverse();
+    res
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file system as `a/ a/b a/l->b`.
+    fn disk(text: &str) -> impl Fn(&Path) -> PathEntry + '_ {
+        move |path| {
+            let path = path.to_str().unwrap();
+            for entry in text.split_whitespace() {
+                match entry.split_once("->") {
+                    Some((link, target)) if link == path => return PathEntry::Link(target.into()),
+                    None if entry.trim_end_matches('/') == path => return PathEntry::There,
+                    Some(_) | None => {}
+                }
+            }
+            PathEntry::Missing
+        }
+    }
+
+    /// Expects the folders (helpful ones in parentheses) and the other names.
+    #[track_caller]
+    fn check(text: &str, path: &str, want: &str) {
+        let mut plan = WatchPlan::default();
+        plan.add(Path::new(path), &disk(text));
+        let folders = plan.folders.iter().map(|(folder, need)| match need {
+            WatchNeed::Required => folder.display().to_string(),
+            WatchNeed::Helpful => format!("({})", folder.display()),
+        });
+        let names = plan.names.iter().filter(|it| !plan.folders.contains_key(*it));
+        let names = names.map(|it| it.display().to_string());
+        let (folders, names): (Vec<_>, Vec<_>) = (folders.collect(), names.collect());
+        assert_eq!(format!("{} | {}", folders.join(" "), names.join(" ")), want);
+    }
+
+    #[test]
+    fn dm_092_folder_of_file_is_watched() {
+        check(
+            "/p/ /p/.minds/ /p/.minds/mcp.yaml",
+            "/p/.minds/mcp.yaml",
+            "(/p) /p/.minds | /p/.minds/mcp.yaml",
+        );
+        check("/p/ /p/a.yaml", "/p/./x/../a.yaml", "(/) /p | /p/x");
+        check("/p/ /p/x/ /p/a.yaml", "/p/./x/../a.yaml", "(/) /p | /p/a.yaml");
+        check("/a.yaml", "/a.yaml", "/ | /a.yaml");
+    }
+
+    #[test]
+    fn dm_092_nearest_existing_folder_is_watched() {
+        check("/p/ /p/.minds/", "/p/.minds/mcp.yaml", "(/p) /p/.minds | /p/.minds/mcp.yaml");
+        check("/p/", "/p/.minds/mcp.yaml", "(/) /p | /p/.minds");
+        check("", "/p/.minds/mcp.yaml", "/ | /p");
+    }
+
+    #[test]
+    fn dm_092_every_link_on_the_path_is_watched() {
+        let mounted = "/c/ /c/..1/ /c/..1/m.yaml /c/..data->..1 /c/m.yaml->..data/m.yaml";
+        check(mounted, "/c/m.yaml", "(/) /c /c/..1 | /c/..1/m.yaml /c/..data /c/m.yaml");
+        let elsewhere = "/p/ /p/m.yaml->/q/n.yaml /q/ /q/n.yaml";
+        check(elsewhere, "/p/m.yaml", "(/) /p /q | /p/m.yaml /q/n.yaml");
+        let dangling = "/p/ /p/m.yaml->../q/n.yaml";
+        check(dangling, "/p/m.yaml", "/ /p | /p/m.yaml /q");
+        let folder = "/p->/real /real/ /real/m.yaml";
+        check(folder, "/p/m.yaml", "/ /real | /p /real/m.yaml");
+    }
+
+    #[test]
+    fn link_cycles_end() {
+        check("/a->/b /b->/a", "/a/x", "/ | /a /b");
+    }
+}

@@ -1,0 +1,235 @@
+//! Watches folders and reports changes of relevant paths.
+//!
+//! The kind of change does not matter, because the files are read anyway and their content decides. A failed watcher
+//! reports its error and is retried at the next read.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::watch_plan::{PathEntry, WatchNeed, WatchPlan};
+
+/// How often the watch plan is computed again because links changed while watches were set.
+const ATTEMPTS: usize = 4;
+
+/// Watches folders. May block.
+pub(crate) trait FolderWatch: Send {
+    /// Starts or restarts watching a folder, without subfolders.
+    fn watch(&mut self, folder: &Path) -> Result<(), String>;
+    /// Stops watching a folder; nothing if it is not watched.
+    fn unwatch(&mut self, folder: &Path);
+}
+
+/// Creates a watch that reports to the signal.
+pub(crate) type WatchFactory =
+    Arc<dyn Fn(Arc<ChangeSignal>) -> Result<Box<dyn FolderWatch>, String> + Send + Sync>;
+
+/// Changes reported from any thread.
+#[derive(Debug, Default)]
+pub(crate) struct ChangeSignal {
+    news: Notify,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The relevant paths.
+    names: BTreeSet<PathBuf>,
+    /// The relevant paths that changed.
+    changed: BTreeSet<PathBuf>,
+    /// Why the watch has failed.
+    failed: Option<String>,
+}
+
+/// Called by watches.
+#[cfg(any(feature = "watch", test))]
+impl ChangeSignal {
+    /// This path changed.
+    pub(crate) fn path_changed(&self, path: &Path) {
+        let mut state = self.state();
+        if state.names.contains(path) {
+            state.changed.insert(path.to_owned());
+            drop(state);
+            self.news.notify_one();
+        }
+    }
+
+    /// Something changed.
+    pub(crate) fn rescan(&self) {
+        self.news.notify_one();
+    }
+
+    /// The watch has failed.
+    pub(crate) fn failed(&self, why: String) {
+        self.state().failed = Some(why);
+        self.news.notify_one();
+    }
+}
+
+impl ChangeSignal {
+    /// Waits for a change since the last call. Cancel-safe.
+    pub(crate) async fn changed(&self) {
+        self.news.notified().await;
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        // The state is consistent after every change.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The current watches.
+pub(crate) struct FolderWatcher {
+    changes: Arc<ChangeSignal>,
+    /// `None`: there is no way of watching, which is not an error.
+    make: Option<WatchFactory>,
+    watch: Option<Box<dyn FolderWatch>>,
+    folders: BTreeSet<PathBuf>,
+    failure: Option<String>,
+}
+
+/// Whether existing watches are trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// Keep them.
+    Keep,
+    /// They have missed a change: set them again.
+    Renew,
+}
+
+impl FolderWatcher {
+    pub(crate) fn new(make: Option<WatchFactory>, changes: Arc<ChangeSignal>) -> FolderWatcher {
+        FolderWatcher { changes, make, watch: None, folders: BTreeSet::new(), failure: None }
+    }
+
+    /// Why some changes may be missed.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    /// Watches these absolute paths and no others. All changes after the return are reported. Blocks.
+    pub(crate) fn watch_paths(&mut self, paths: &BTreeSet<PathBuf>, trust: Trust) {
+        let Some(make) = &self.make else { return };
+        self.failure = None;
+        let State { names: _, changed, failed } = std::mem::take(&mut *self.changes.state());
+        if failed.is_some() {
+            self.watch = None;
+        }
+        // A changed folder may have been replaced, and its watch with it.
+        self.folders.retain(|it| trust == Trust::Keep && self.watch.is_some() && !changed.contains(it));
+        let watch = match &mut self.watch {
+            Some(watch) => watch,
+            None => match make(Arc::clone(&self.changes)) {
+                Ok(watch) => self.watch.insert(watch),
+                Err(why) => {
+                    self.failure = Some(why);
+                    return;
+                }
+            },
+        };
+        let mut plan = watch_plan(paths);
+        for _ in 0..ATTEMPTS {
+            // Before the folders, so that early reports are not filtered out.
+            self.changes.state().names.clone_from(&plan.names);
+            self.failure = None;
+            for (folder, need) in &plan.folders {
+                if self.folders.contains(folder) {
+                    continue;
+                }
+                match (watch.watch(folder), need) {
+                    (Ok(()), _) => {
+                        self.folders.insert(folder.clone());
+                    }
+                    (Err(why), WatchNeed::Required) => self.failure = Some(why),
+                    (Err(_), WatchNeed::Helpful) => {}
+                }
+            }
+            let now = self::watch_plan(paths);
+            if now == plan {
+                break;
+            }
+            plan = now;
+        }
+        self.folders.retain(|folder| {
+            let stays = plan.folders.contains_key(folder);
+            if !stays {
+                watch.unwatch(folder);
+            }
+            stays
+        });
+    }
+}
+
+fn watch_plan(paths: &BTreeSet<PathBuf>) -> WatchPlan {
+    let look = |path: &Path| match path.symlink_metadata() {
+        Ok(it) if it.is_symlink() => path.read_link().map_or(PathEntry::Missing, PathEntry::Link),
+        Ok(_) => PathEntry::There,
+        Err(_) => PathEntry::Missing,
+    };
+    let mut res = WatchPlan::default();
+    for path in paths {
+        res.add(path, &look);
+    }
+    res
+}
+
+/// The watch of the operating system, if compiled in.
+#[cfg(not(feature = "watch"))]
+pub(crate) fn system_watch() -> Option<WatchFactory> {
+    None
+}
+
+/// The watch of the operating system, if compiled in.
+#[cfg(feature = "watch")]
+pub(crate) fn system_watch() -> Option<WatchFactory> {
+    Some(Arc::new(|changes| Ok(Box::new(system::SystemWatch::new(changes)?))))
+}
+
+#[cfg(feature = "watch")]
+mod system {
+    use notify::event::{AccessKind, AccessMode};
+    use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+
+    use super::{Arc, ChangeSignal, FolderWatch, Path};
+
+    pub(super) struct SystemWatch(RecommendedWatcher);
+
+    impl SystemWatch {
+        pub(super) fn new(changes: Arc<ChangeSignal>) -> Result<SystemWatch, String> {
+            let tell = move |event: notify::Result<Event>| match event {
+                Ok(event) if event.need_rescan() => changes.rescan(),
+                Ok(event) if is_change(event.kind) => {
+                    event.paths.iter().for_each(|it| changes.path_changed(it))
+                }
+                Ok(_) => {}
+                Err(error) => changes.failed(error.to_string()),
+            };
+            notify::recommended_watcher(tell).map(SystemWatch).map_err(|it| it.to_string())
+        }
+    }
+
+    impl FolderWatch for SystemWatch {
+        fn watch(&mut self, folder: &Path) -> Result<(), String> {
+            self.0.watch(folder, RecursiveMode::NonRecursive).map_err(|it| it.to_string())
+        }
+
+        fn unwatch(&mut self, folder: &Path) {
+            // Fails for a removed folder, whose watch is gone.
+            let _ = self.0.unwatch(folder);
+        }
+    }
+
+    /// Reads do not count as changes; the end of a write does.
+    fn is_change(kind: EventKind) -> bool {
+        match kind {
+            EventKind::Access(kind) => kind == AccessKind::Close(AccessMode::Write),
+            EventKind::Any
+            | EventKind::Create(_)
+            | EventKind::Modify(_)
+            | EventKind::Remove(_)
+            | EventKind::Other => true,
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The error type of host operations.
+
+pub(crate) mod excerpt;
+
+use std::fmt;
+
+use mcp_model::{CallFailure, ErrorKind};
+use serde::Serialize;
+
+/// Why a server is not available or an operation failed. The message names the server and the operation, and contains
+/// no secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HostError {
+    /// The kind of error.
+    pub kind: ErrorKind,
+    /// What happened.
+    pub message: String,
+    /// What to do, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+}
+
+impl HostError {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> HostError {
+        HostError { kind, message: message.into(), help: None }
+    }
+
+    /// Appends the help to the message, because a call result has no field for it.
+    pub(crate) fn into_call_failure(self) -> CallFailure {
+        let HostError { kind, message, help } = self;
+        let message = match help {
+            Some(help) => format!("{message} ({help})"),
+            None => message,
+        };
+        CallFailure { kind, message }
+    }
+}
+
+impl fmt::Display for HostError {
+    /// `<kind>: <message>`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind, self.message)
+    }
+}
+
+impl std::error::Error for HostError {}

@@ -1,0 +1,42 @@
+//! Shortens texts from servers for messages.
+
+/// The maximum length of a server's text in a message, in bytes.
+pub(crate) const MAX_EXCERPT_BYTES: usize = 2000;
+
+/// Cuts the text at a character boundary if it is too long.
+pub(crate) fn excerpt(text: impl Into<String>) -> String {
+    let mut res = text.into();
+    if res.len() > MAX_EXCERPT_BYTES {
+        res.truncate(boundary(&res, MAX_EXCERPT_BYTES));
+        res.push('…');
+    }
+    res
+}
+
+/// The last character boundary at or before `at`.
+pub(crate) fn boundary(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|it| text.is_char_boundary(*it)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Repeats a character; expects the number of characters kept and the text after them.
+    #[track_caller]
+    fn check(character: &str, times: usize, want: (usize, &str)) {
+        let got = excerpt(character.repeat(times));
+        let rest = got.trim_start_matches(character);
+        assert_eq!(((got.len() - rest.len()) / character.len(), rest), want);
+    }
+
+    #[test]
+    fn long_text_is_cut_at_character_boundary() {
+        check("a", 0, (0, ""));
+        check("a", 2000, (2000, ""));
+        check("a", 2001, (2000, "…"));
+        check("é", 1000, (1000, ""));
+        check("é", 1001, (1000, "…"));
+        check("€", 667, (666, "…"));
+    }
+}

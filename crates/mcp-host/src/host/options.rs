@@ -1,0 +1,150 @@
+//! The options of a host, grouped by subject.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use mcp_model::LogLevel;
+use mcp_registry::Builtins;
+use mcp_transport::{Authorities, ClientCapabilities, ClientInfo, Eras, Handlers, SessionOptions};
+
+use crate::calls::admin::AdminTools;
+use crate::calls::spill::SpillPolicy;
+use crate::config::approval::Approval;
+use crate::supervisor::clock_jump::WallClock;
+use crate::supervisor::connector::OnConnectFailure;
+use crate::supervisor::dialog::{LeasePolicy, ReminderText, default_reminder};
+use crate::supervisor::machine::Supervision;
+use crate::telemetry::TraceSource;
+
+/// The options of a [`Host`](crate::host::Host).
+#[derive(Clone)]
+pub struct HostOptions {
+    /// The client name and version that servers receive; mcp-transport's unless set.
+    pub client: ClientInfo,
+    /// Child processes of the host.
+    pub processes: ProcessOptions,
+    /// Connections to servers.
+    pub connections: ConnectionOptions,
+    /// Server requests: sampling, elicitation, roots.
+    pub server_requests: ServerRequestOptions,
+    /// The published catalog.
+    pub catalog: CatalogOptions,
+    /// Restarts of failed servers; on unless set.
+    pub supervision: Supervision,
+    /// Leases of servers that are not shared.
+    pub leases: LeasePolicy,
+    /// The reminder text for a dialog that has leased a server.
+    pub reminder: ReminderText,
+    /// The folder for results above their server's limit (`limits.result_bytes`, 256 KiB unless set). The result is cut
+    /// either way; with a policy it names the file that has the rest. The files are removed with the host.
+    pub spill: Option<SpillPolicy>,
+    /// Logs, traces and the clock.
+    pub telemetry: TelemetryOptions,
+}
+
+/// Options for child processes.
+#[derive(Debug, Clone)]
+pub struct ProcessOptions {
+    /// The folder for process receipts. With it, the next host ends processes that a killed host left behind.
+    pub receipts: Option<PathBuf>,
+    /// The executable that replaces the command `mcp-host`. `None`: the command is looked up like any other.
+    pub own_executable: Option<PathBuf>,
+    /// The time that running calls get when their server is stopped or the host shuts down; 5 s unless set.
+    pub shutdown_grace: Duration,
+}
+
+/// Options for connections to servers.
+#[derive(Clone)]
+pub struct ConnectionOptions {
+    /// Certificate authorities that are trusted in addition to the system's.
+    pub authorities: Authorities,
+    /// The protocol eras to try; both unless set.
+    pub eras: Eras,
+    /// Called with each connection failure, for hosts that word it differently from [`HostError`](crate::error::HostError).
+    pub on_connect_failure: Option<OnConnectFailure>,
+    /// Logins to servers that require one. `None`: only the `Authorization` header of the configuration is sent.
+    #[cfg(feature = "oauth")]
+    pub logins: Option<crate::state::logins::Logins>,
+}
+
+/// Options for server requests.
+#[derive(Clone, Default)]
+pub struct ServerRequestOptions {
+    /// Answers server requests and receives notifications; none unless set.
+    pub handlers: Handlers,
+    /// The capabilities declared to shared servers, in a legacy handshake and when lists are read. `None`: those of
+    /// `handlers`. A server request that the current caller cannot answer is refused.
+    pub declared_capabilities: Option<ClientCapabilities>,
+}
+
+/// Options for the published catalog.
+#[derive(Debug, Clone, Default)]
+pub struct CatalogOptions {
+    /// Names that no server may take.
+    pub builtins: Builtins,
+    /// Whether the host adds its own tools; off unless set.
+    pub admin_tools: AdminTools,
+    /// The approved definitions ([`Host::set_approval`](crate::host::Host::set_approval)); `None` approves everything.
+    pub approval: Option<Approval>,
+}
+
+/// Options for logs, traces and the clock.
+#[derive(Clone)]
+pub struct TelemetryOptions {
+    /// The minimum level of log messages requested from servers, until
+    /// [`Host::set_log_level`](crate::host::Host::set_log_level). `None`: servers decide.
+    pub log_level: Option<LogLevel>,
+    /// The trace of calls that have none of their own. With the feature `otel` it is the current span's unless set.
+    pub trace: Option<TraceSource>,
+    /// The source of timestamps for users.
+    pub wall_clock: WallClock,
+}
+
+impl Default for HostOptions {
+    fn default() -> HostOptions {
+        HostOptions {
+            client: SessionOptions::default().client,
+            processes: ProcessOptions::default(),
+            connections: ConnectionOptions::default(),
+            server_requests: ServerRequestOptions::default(),
+            catalog: CatalogOptions::default(),
+            supervision: Supervision::default(),
+            leases: LeasePolicy::default(),
+            reminder: default_reminder(),
+            spill: None,
+            telemetry: TelemetryOptions::default(),
+        }
+    }
+}
+
+impl Default for ProcessOptions {
+    fn default() -> ProcessOptions {
+        ProcessOptions { receipts: None, own_executable: None, shutdown_grace: Duration::from_secs(5) }
+    }
+}
+
+impl Default for ConnectionOptions {
+    fn default() -> ConnectionOptions {
+        ConnectionOptions {
+            authorities: Authorities::default(),
+            eras: Eras::Both,
+            on_connect_failure: None,
+            #[cfg(feature = "oauth")]
+            logins: None,
+        }
+    }
+}
+
+impl Default for TelemetryOptions {
+    fn default() -> TelemetryOptions {
+        TelemetryOptions { log_level: None, trace: default_trace(), wall_clock: Arc::new(SystemTime::now) }
+    }
+}
+
+fn default_trace() -> Option<TraceSource> {
+    #[cfg(feature = "otel")]
+    return Some(Arc::new(crate::telemetry::otel::current_trace));
+    #[cfg(not(feature = "otel"))]
+    None
+}

@@ -1,0 +1,102 @@
+//! Functions for gateways: raw results, notifications, log levels, subscriptions.
+
+use mcp_model::{LogLevel, RawJson, ServerId};
+use mcp_transport::{CompletionArgument, CompletionReference};
+
+use super::Host;
+use crate::calls::{CatalogVersion, RawResult, RequestError, RequestOptions, ToolCall};
+use crate::config::approval::ServerDefinitions;
+use crate::error::HostError;
+use crate::notifications::stream::NotificationStream;
+use crate::notifications::subscriptions::Subscription;
+use crate::state::dialog_id::DialogId;
+use crate::state::server_info_cache::ServerDetails;
+
+impl Host {
+    /// Calls a tool like [`Host::call`] and returns the server's result uncut and unchecked. Arguments are validated.
+    pub async fn call_raw(&self, call: ToolCall) -> Result<RawResult, RequestError> {
+        self.router.call_raw(call, CatalogVersion::Latest).await
+    }
+
+    /// Renders a prompt like [`Host::get_prompt`] and returns the raw result.
+    pub async fn get_prompt_raw(
+        &self,
+        name: &str,
+        arguments: &RawJson,
+        options: RequestOptions,
+    ) -> Result<RawResult, RequestError> {
+        self.router.get_prompt_raw(name, arguments, options, CatalogVersion::Latest).await
+    }
+
+    /// Reads a resource like [`Host::read_resource`], without a cache, and returns the raw result.
+    pub async fn read_resource_raw(
+        &self,
+        uri: &str,
+        options: RequestOptions,
+    ) -> Result<RawResult, RequestError> {
+        self.router.read_resource_raw(uri, options, CatalogVersion::Latest).await
+    }
+
+    /// Completes an argument like [`Host::complete`] and returns the raw result.
+    pub async fn complete_raw(
+        &self,
+        of: &CompletionReference,
+        argument: &CompletionArgument,
+        options: RequestOptions,
+    ) -> Result<RawResult, RequestError> {
+        self.router.complete_raw(of, argument, options, CatalogVersion::Latest).await
+    }
+
+    /// Information about a server that accepts calls; otherwise `None`.
+    pub fn details(&self, server: &ServerId) -> Option<ServerDetails> {
+        self.router.details(server)
+    }
+
+    /// The current definitions of a server that accepts calls, shown or hidden; otherwise `None`.
+    pub fn definitions(&self, server: &ServerId) -> Option<ServerDefinitions> {
+        self.router.definitions(server)
+    }
+
+    /// All server notifications from now on: log messages, changed resources, other notifications. A slow reader
+    /// loses the oldest and receives their number.
+    pub fn notifications(&self) -> NotificationStream {
+        self.router.notifications.subscribe()
+    }
+
+    /// Sets the minimum log level of all servers, including those started later. Returns when running servers have
+    /// responded; failures are logged. Cancel-safe: servers may have been updated in part.
+    pub async fn set_log_level(&self, level: LogLevel) {
+        self.router.log_levels.set_all(level);
+        for (server, outcome) in self.router.apply_log_levels(None).await {
+            if let Err(failure) = outcome {
+                tracing::warn!(%server, %failure, "the log level was not set");
+            }
+        }
+    }
+
+    /// Sets the minimum log level of one server, until a level for all is set. Fails if the server is unknown or
+    /// refuses.
+    pub async fn set_server_log_level(&self, server: &ServerId, level: LogLevel) -> Result<(), HostError> {
+        self.router.require_server(server)?;
+        self.router.log_levels.set_server(server.clone(), level);
+        self.router.apply_log_levels(Some(server)).await.into_iter().try_for_each(|it| it.1)
+    }
+
+    /// Subscribes to a resource: of the server in `options`, else of the one that a read would use; of a leased
+    /// server, on the dialog's instance. Changes arrive in [`Host::notifications`] until the result is dropped. Equal
+    /// subscriptions share one request. A new instance subscribes again, and its resources count as changed. Returns
+    /// when the server has accepted.
+    pub async fn subscribe_resource(
+        &self,
+        uri: &str,
+        options: RequestOptions,
+    ) -> Result<Subscription, RequestError> {
+        self.router.subscribe(uri, options).await
+    }
+
+    /// Notifies the leased servers of a dialog that its roots changed: legacy servers that support it. Modern servers
+    /// request roots each time.
+    pub fn roots_changed(&self, dialog: &DialogId) {
+        self.router.roots_changed(dialog);
+    }
+}

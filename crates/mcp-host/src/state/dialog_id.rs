@@ -1,0 +1,31 @@
+//! Identifiers of dialogs.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Identifies a dialog: a conversation, an agent, a task.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DialogId(Arc<str>);
+
+impl DialogId {
+    /// An id chosen by the host. The empty id belongs to calls without a dialog.
+    pub fn new(name: impl Into<Arc<str>>) -> DialogId {
+        DialogId(name.into())
+    }
+
+    /// The owner of leases of calls without a dialog.
+    pub(crate) fn anonymous() -> DialogId {
+        DialogId::new("")
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for DialogId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { f.write_str("(none)") } else { f.write_str(&self.0) }
+    }
+}

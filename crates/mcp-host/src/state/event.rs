@@ -1,0 +1,96 @@
+//! Events of servers, for logs and displays. The current state is in
+//! [`HostSnapshot`](crate::state::published::HostSnapshot).
+
+use std::time::{Duration, SystemTime};
+
+use mcp_model::Era;
+
+use crate::error::HostError;
+use crate::state::dialog_id::DialogId;
+
+/// An event of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostEvent {
+    /// The time.
+    pub at: SystemTime,
+    /// The server's name as written.
+    pub server: String,
+    /// What happened.
+    pub kind: HostEventKind,
+}
+
+/// The kinds of events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HostEventKind {
+    /// The server is starting.
+    Starting {
+        /// Consecutive failures; 0 after a configuration change or a restart command.
+        failures: u32,
+    },
+    /// The server accepts calls.
+    Ready {
+        /// The era of its connection.
+        era: Era,
+    },
+    /// The start failed.
+    StartFailed(HostError),
+    /// The connection was lost.
+    Lost(HostError),
+    /// A restart is scheduled.
+    RestartScheduled {
+        /// The delay.
+        after: Duration,
+        /// Consecutive failures.
+        failures: u32,
+    },
+    /// Restarts are suspended after too many consecutive failures. One more follows.
+    RestartSuspended {
+        /// The duration.
+        after: Duration,
+        /// Consecutive failures.
+        failures: u32,
+    },
+    /// A dialog has leased an instance.
+    Leased {
+        /// The dialog.
+        dialog: DialogId,
+    },
+    /// An instance for a dialog could not be started.
+    LeaseFailed {
+        /// The dialog.
+        dialog: DialogId,
+        /// The reason.
+        error: HostError,
+    },
+    /// A lease has ended.
+    Released {
+        /// The dialog.
+        dialog: DialogId,
+        /// The reason.
+        reason: ReleaseReason,
+    },
+    /// The server was switched off.
+    Disabled,
+    /// The lists of the server changed.
+    ListsChanged,
+    /// An instance accepts no more calls and closes after its running ones.
+    Retired,
+}
+
+/// Why a lease ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReleaseReason {
+    /// It was released on request.
+    Requested,
+    /// Its dialog ended.
+    DialogEnded,
+    /// It was idle for too long.
+    Idle,
+    /// Its server was changed, restarted, switched off or removed.
+    ServerChanged,
+    /// The connection was lost.
+    Lost,
+    /// The host shut down.
+    HostShutdown,
+}

@@ -1,0 +1,150 @@
+//! Batches events of the state machine before they are published.
+//!
+//! Servers that start together become ready one after the other, and building a catalog costs what all of them have.
+//! Therefore results of starts wait briefly for each other. The first one does not wait, nor the last one, nor any
+//! other event, nor the start of a lease, which a call waits for.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::supervisor::machine::{MachineEvent, StartTicket};
+
+/// The maximum time that results of starts are batched.
+const BATCH_WINDOW: Duration = Duration::from_millis(4);
+
+/// Events in order.
+pub(crate) struct EventBatcher<I> {
+    events: Vec<MachineEvent<I>>,
+    /// The last time that a result of a start was taken.
+    last: Option<Instant>,
+}
+
+impl<I> EventBatcher<I> {
+    /// Without events.
+    pub(crate) fn new() -> EventBatcher<I> {
+        EventBatcher { events: Vec::new(), last: None }
+    }
+
+    /// Adds events.
+    pub(crate) fn extend(&mut self, events: Vec<MachineEvent<I>>) {
+        self.events.extend(events);
+    }
+
+    /// Whether all events can wait for other starts.
+    pub(crate) fn should_wait(&self, is_leased: impl Fn(&StartTicket) -> bool, now: Instant) -> bool {
+        let start = |it: &MachineEvent<I>| start_ticket(it).is_some_and(|it| !is_leased(it));
+        self.due().is_some_and(|it| now < it) && self.events.iter().all(start)
+    }
+
+    /// When waiting ends; `None` without events or an earlier batch.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.last.filter(|_| !self.events.is_empty()).map(|it| it + BATCH_WINDOW)
+    }
+
+    /// Takes all events.
+    pub(crate) fn take(&mut self, now: Instant) -> Vec<MachineEvent<I>> {
+        if self.events.iter().any(|it| start_ticket(it).is_some()) {
+            self.last = Some(now);
+        }
+        std::mem::take(&mut self.events)
+    }
+}
+
+/// The start that this event is the result of.
+fn start_ticket<I>(event: &MachineEvent<I>) -> Option<&StartTicket> {
+    match event {
+        MachineEvent::Ready(ticket, _) | MachineEvent::StartFailed(ticket, _) => Some(ticket),
+        MachineEvent::Configure(_)
+        | MachineEvent::SourceProblems(_)
+        | MachineEvent::SetViews(_)
+        | MachineEvent::SetApproval(_)
+        | MachineEvent::ListsRead(..)
+        | MachineEvent::Disconnected(..)
+        | MachineEvent::ToolNoted { .. }
+        | MachineEvent::SpillResult(_)
+        | MachineEvent::StopDialog { .. }
+        | MachineEvent::ResumeDialog(_)
+        | MachineEvent::ProbeSucceeded(_)
+        | MachineEvent::ClockJumped(_)
+        | MachineEvent::Lease(..)
+        | MachineEvent::IdleChecked(..)
+        | MachineEvent::Release(..)
+        | MachineEvent::DialogEnded(_)
+        | MachineEvent::Restart(_)
+        | MachineEvent::Disable(_)
+        | MachineEvent::Tick
+        | MachineEvent::Close => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_model::ErrorKind;
+
+    use super::*;
+    use crate::config::desired::desired;
+    use crate::error::HostError;
+    use crate::supervisor::machine::tests::fixture::server;
+
+    fn ticket(number: u64) -> StartTicket {
+        let server = server("a=1.1");
+        StartTicket { server: server.spec.id.clone(), runtime: desired(&server).runtime, number }
+    }
+
+    /// Steps are `milliseconds:events`: `s` result of a start, `l` of a leased start, `t` another event. Expects the
+    /// number of events taken at each time.
+    #[track_caller]
+    fn check(happens: &str, want: &str) {
+        let begun = Instant::now();
+        let mut pending: EventBatcher<()> = EventBatcher::new();
+        let mut got = Vec::new();
+        for step in happens.split(' ') {
+            let (at, what) = step.split_once(':').unwrap();
+            let now = begun + Duration::from_millis(at.parse().unwrap());
+            let start = |number| {
+                MachineEvent::StartFailed(ticket(number), HostError::new(ErrorKind::Connection, "no"))
+            };
+            let event = |it| match it {
+                's' => start(1),
+                'l' => start(2),
+                't' => MachineEvent::Tick,
+                other => panic!("{other}"),
+            };
+            pending.extend(what.chars().map(event).collect());
+            if !pending.should_wait(|it| it.number == 2, now) {
+                got.push(format!("{at}:{}", pending.take(now).len()));
+            }
+        }
+        assert_eq!(got.join(" "), want, "{happens}");
+    }
+
+    #[test]
+    fn results_of_starts_are_batched() {
+        check("0:s 1:s 3:ss 4:s 5:s 9:", "0:1 4:4 9:1");
+        check("0:s 9:s 10:s 13:", "0:1 9:1 13:1");
+    }
+
+    #[test]
+    fn other_events_are_not_delayed() {
+        check("0:s 1:s 2:t 3:s 6:", "0:1 2:2 6:1");
+        check("0:s 1:s 2:l 3:t", "0:1 2:2 3:1");
+        check("0:t 1:s 2:", "0:1 1:1 2:0");
+    }
+
+    #[test]
+    fn waiting_events_have_a_due_time() {
+        let now = Instant::now();
+        let mut pending: EventBatcher<()> = EventBatcher::new();
+        pending.extend(vec![MachineEvent::Tick]);
+        assert_eq!(pending.due(), None);
+        pending.take(now);
+        assert_eq!(pending.due(), None);
+        let failed = || MachineEvent::StartFailed(ticket(1), HostError::new(ErrorKind::Connection, "no"));
+        pending.extend(vec![failed()]);
+        pending.take(now);
+        assert_eq!(pending.due(), None);
+        pending.extend(vec![failed()]);
+        assert_eq!(pending.due(), Some(now + BATCH_WINDOW));
+    }
+}

@@ -1,0 +1,122 @@
+//! Watches a running instance for changed lists and for its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_config::ResolvedServer;
+use mcp_model::ErrorKind;
+use mcp_registry::ListKind;
+use mcp_transport::{Disconnect, ListChangeCounts};
+use tokio::time::Instant;
+
+use crate::error::HostError;
+use crate::supervisor::connector::{enabled_lists, read_within, server_error};
+use crate::supervisor::instance::Instance;
+use crate::supervisor::lists::{ListSnapshot, changed_lists};
+use crate::supervisor::machine::{MachineEvent, StartTicket, saturating_after};
+use crate::telemetry::metrics::HostMetrics;
+
+/// How long a server must not announce changes before its lists are read.
+const QUIET: Duration = Duration::from_millis(100);
+
+/// The maximum wait for that.
+const MAX_WAIT: Duration = Duration::from_secs(1);
+
+/// Waits for the next changed lists or the end of the connection. Dropping it ends only the wait.
+pub(crate) async fn watch(
+    ticket: StartTicket,
+    instance: &Instance,
+    listed: ListSnapshot,
+    metrics: &HostMetrics,
+) -> MachineEvent<Arc<Instance>> {
+    tokio::select! {
+        biased;
+        ended = instance.session.closed() => {
+            tracing::warn!(server = %ticket.server, reason = %ended, "connection over");
+            MachineEvent::Disconnected(ticket, disconnect_error(&instance.server(), &ended))
+        }
+        listed = next_lists(instance, listed, metrics) => MachineEvent::ListsRead(ticket, listed),
+    }
+}
+
+/// Waits for an announcement or a due retry, then reads the affected lists.
+async fn next_lists(instance: &Instance, mut listed: ListSnapshot, metrics: &HostMetrics) -> ListSnapshot {
+    let (kinds, requested) = tokio::select! {
+        biased;
+        announced = wait_for_announcement(instance, &listed) => {
+            let ListAnnouncement { kinds, seen, requested } = announced;
+            listed.seen = seen;
+            (kinds, Some(requested))
+        }
+        () = wait_for_retry(&listed) => (listed.failed_lists(), None),
+    };
+    let server = &instance.server();
+    let deadline = saturating_after(Instant::now(), server.spec.limits.startup);
+    for kind in &kinds {
+        // Boxed, because it is rare and would enlarge the task of every server.
+        let read = Box::pin(read_within(&instance.session, server, *kind, deadline, metrics)).await;
+        listed = listed.updated(read);
+    }
+    let now = Instant::now();
+    if let Some(requested) = requested {
+        listed.pacing = listed.pacing.read_done(requested, now);
+    }
+    listed.finish_read(&kinds, now)
+}
+
+/// Announced lists that are enabled.
+struct ListAnnouncement {
+    kinds: Vec<ListKind>,
+    seen: ListChangeCounts,
+    requested: Instant,
+}
+
+/// Waits for an announcement and then for the delay since the last read.
+async fn wait_for_announcement(instance: &Instance, listed: &ListSnapshot) -> ListAnnouncement {
+    let shown = enabled_lists(&instance.server());
+    let anew =
+        |now| changed_lists(listed.seen, now).into_iter().filter(|it| shown.contains(it)).collect::<Vec<_>>();
+    let mut seen = listed.seen;
+    loop {
+        seen = wait_until_quiet(instance, seen).await;
+        // A disabled list may change without a read.
+        if anew(seen).is_empty() {
+            continue;
+        }
+        let requested = Instant::now();
+        tokio::time::sleep_until(listed.pacing.earliest_read(requested)).await;
+        // ListChangeCounts during the delay belong to the same read.
+        let seen = *instance.session.list_changes().borrow();
+        return ListAnnouncement { kinds: anew(seen), seen, requested };
+    }
+}
+
+/// Waits for the retry of failed lists; forever if there are none.
+async fn wait_for_retry(listed: &ListSnapshot) {
+    match listed.pacing.retry_at() {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for a change after `seen` and then for a quiet period, so that a burst costs one read.
+async fn wait_until_quiet(instance: &Instance, seen: ListChangeCounts) -> ListChangeCounts {
+    let mut changes = instance.session.list_changes();
+    if changes.wait_for(|it| *it != seen).await.is_err() {
+        // The end of the connection is reported elsewhere.
+        std::future::pending::<()>().await;
+    }
+    let deadline = Instant::now() + MAX_WAIT;
+    loop {
+        let quiet = deadline.min(Instant::now() + QUIET);
+        match tokio::time::timeout_at(quiet, changes.changed()).await {
+            Ok(Ok(())) if Instant::now() < deadline => {}
+            Ok(Err(_)) | Ok(Ok(())) | Err(_) => return *changes.borrow(),
+        }
+    }
+}
+
+/// The error of a lost connection (HD-117, HD-FR023).
+fn disconnect_error(server: &ResolvedServer, ended: &Disconnect) -> HostError {
+    server_error(server, ErrorKind::Connection, format!("the server is no longer available: {ended}"))
+}

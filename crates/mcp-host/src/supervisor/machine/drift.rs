@@ -1,0 +1,71 @@
+//! Drift of running servers from their approved definitions, cached per state of their lists.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use mcp_model::ServerId;
+use mcp_registry::{Drift, ListKind, ServerIdentity, ServerLists, ServerSnapshot};
+
+use super::routing::InstructionsAccess;
+use super::slot::RunningServer;
+use super::{Machine, MachineAction};
+use crate::config::approval::Approval;
+use crate::supervisor::connector::enabled_lists;
+
+/// The drift of one state.
+pub(super) struct CachedDrift {
+    lists: Arc<ServerLists>,
+    about: ServerIdentity,
+    read: Vec<ListKind>,
+    drift: Arc<Drift>,
+}
+
+impl<I> RunningServer<I> {
+    /// The lists that were read.
+    pub(super) fn read(&self) -> Vec<ListKind> {
+        let unread = self.listed.failed_lists();
+        enabled_lists(&self.server).into_iter().filter(|it| !unread.contains(it)).collect()
+    }
+}
+
+impl<I: Clone> Machine<I> {
+    /// Sets the approved definitions; `None` approves everything.
+    pub(super) fn approve(&mut self, approval: Option<Approval>) -> Vec<MachineAction<I>> {
+        if self.settings.approval != approval {
+            self.settings.approval = approval;
+            self.looked.clear();
+            self.catalog_changed();
+        }
+        Vec::new()
+    }
+
+    /// The drift of each running server.
+    pub(super) fn drifts(&mut self) -> BTreeMap<ServerId, Arc<Drift>> {
+        let Some(approval) = &self.settings.approval else { return BTreeMap::new() };
+        let mut looked = BTreeMap::new();
+        for running in self.slots.iter().filter_map(|it| it.running.as_ref()) {
+            let id = running.ticket.server.clone();
+            let (lists, about, read) = (&running.listed.lists, &running.listed.about, running.read());
+            let known = self
+                .looked
+                .remove(&id)
+                .filter(|it| Arc::ptr_eq(&it.lists, lists) && it.about == *about && it.read == read);
+            let known = known.unwrap_or_else(|| {
+                let drift = approval.drift(&id, &ServerSnapshot::of(about.clone(), lists), &read);
+                CachedDrift { lists: Arc::clone(lists), about: about.clone(), read, drift: Arc::new(drift) }
+            });
+            looked.insert(id, known);
+        }
+        self.looked = looked;
+        self.looked.iter().map(|(id, it)| (id.clone(), Arc::clone(&it.drift))).collect()
+    }
+
+    /// Which instructions of a server may be shown to models.
+    pub(super) fn instructions(&self, server: &ServerId) -> InstructionsAccess {
+        match (&self.settings.approval, self.looked.get(server)) {
+            (None, _) => InstructionsAccess::Any,
+            (Some(_), Some(it)) if it.drift.withholds_instructions() => InstructionsAccess::Withheld,
+            (Some(_), _) => InstructionsAccess::Known,
+        }
+    }
+}

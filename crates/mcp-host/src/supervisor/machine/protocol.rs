@@ -1,0 +1,219 @@
+//! Events, actions and settings of the state machine.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_config::ResolvedServer;
+use mcp_model::{Era, ServerId};
+use mcp_registry::{Builtins, Fingerprint, Problem, ServerEntry, ServerLists, ViewFilter};
+use tokio::time::Instant;
+
+use super::lease::{LeaseReply, LeaseRequest, WaiterId};
+use super::supervision::Supervision;
+use crate::config::approval::Approval;
+use crate::config::desired::DesiredServers;
+use crate::error::HostError;
+use crate::state::dialog_id::DialogId;
+use crate::state::event::HostEventKind;
+use crate::supervisor::dialog::DialogEnd;
+use crate::supervisor::dialog::LeasePolicy;
+use crate::supervisor::lists::ListSnapshot;
+
+/// Identifies one start of one server with its configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StartTicket {
+    /// The server.
+    pub(crate) server: ServerId,
+    /// The fingerprint of what its connection depends on.
+    pub(crate) runtime: Fingerprint,
+    /// Unique in this host.
+    pub(crate) number: u64,
+}
+
+/// An event for the state machine.
+#[derive(Debug)]
+pub(crate) enum MachineEvent<I> {
+    /// Run these servers.
+    Configure(DesiredServers),
+    /// All current problems of the configuration files.
+    SourceProblems(Vec<Problem>),
+    /// The views in use.
+    SetViews(Vec<ViewFilter>),
+    /// The approved definitions; `None` approves everything.
+    SetApproval(Option<Approval>),
+    /// A start succeeded.
+    Ready(StartTicket, StartedInstance<I>),
+    /// A start failed.
+    StartFailed(StartTicket, HostError),
+    /// The lists of a running server were read again.
+    ListsRead(StartTicket, ListSnapshot),
+    /// The connection of a running server ended.
+    Disconnected(StartTicket, HostError),
+    /// A call made or withdrew a finding about a tool.
+    ToolNoted {
+        /// The tool's server.
+        server: ServerId,
+        /// The tool's original name.
+        tool: String,
+        /// The finding.
+        note: ToolNote,
+        /// The reason; `None` withdraws it.
+        reason: Option<String>,
+    },
+    /// Overflow was written, or failed with this problem.
+    SpillResult(Option<Problem>),
+    /// Stop a dialog whose provider refused a request.
+    StopDialog {
+        /// The dialog.
+        dialog: DialogId,
+        /// The problem to publish.
+        problem: Problem,
+        /// The number of dialogs that had ended before.
+        ends_seen: u64,
+    },
+    /// Resume a stopped dialog.
+    ResumeDialog(DialogId),
+    /// A running server answered a probe.
+    ProbeSucceeded(StartTicket),
+    /// The machine was suspended for this time.
+    ClockJumped(Duration),
+    /// A call requests a leased instance, with the number of dialogs that had ended before.
+    Lease(LeaseRequest, u64, WaiterId),
+    /// A leased instance was checked; the start of its idle time, `None` while it is in use.
+    IdleChecked(StartTicket, Option<Instant>),
+    /// A dialog releases its lease of a server.
+    Release(DialogId, ServerId, WaiterId),
+    /// A dialog ended.
+    DialogEnded(DialogEnd),
+    /// Restart this server, also if it is disabled.
+    Restart(ServerId),
+    /// Disable this server.
+    Disable(ServerId),
+    /// Time has passed.
+    Tick,
+    /// Shut down.
+    Close,
+}
+
+/// A finding of a call about a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ToolNote {
+    /// Its arguments cannot be validated.
+    ArgumentsUnchecked,
+    /// Its structured results cannot be validated.
+    ResultsUnchecked,
+    /// Its last structured result did not match its schema.
+    ResultInvalid,
+}
+
+impl ToolNote {
+    pub(super) fn problem(self, server: &ServerId, tool: &str, reason: &str) -> Problem {
+        match self {
+            ToolNote::ArgumentsUnchecked => Problem::tool_unvalidated(server, tool, reason),
+            ToolNote::ResultsUnchecked => Problem::tool_result_unvalidated(server, tool, reason),
+            ToolNote::ResultInvalid => Problem::tool_result_invalid(server, tool, reason),
+        }
+    }
+}
+
+/// The result of a start.
+#[derive(Debug)]
+pub(crate) struct StartedInstance<I> {
+    /// The instance.
+    pub(crate) instance: I,
+    /// Its era.
+    pub(crate) era: Era,
+    /// Its lists.
+    pub(crate) listed: ListSnapshot,
+}
+
+/// An action to execute after the snapshot is published.
+#[derive(Debug, PartialEq)]
+pub(crate) enum MachineAction<I> {
+    /// Connect and read the lists.
+    Start(StartTicket, Arc<ResolvedServer>),
+    /// Abort this start.
+    Abort(StartTicket),
+    /// Wait for the instance's next changed lists, or its end.
+    Watch {
+        /// Its start.
+        ticket: StartTicket,
+        /// The instance.
+        instance: I,
+        /// Its current lists.
+        listed: ListSnapshot,
+    },
+    /// Apply the server's limits.
+    SetLimits(I, Arc<ResolvedServer>),
+    /// Probe the instance, unless it is busy.
+    Probe {
+        /// Its start.
+        ticket: StartTicket,
+        /// The instance.
+        instance: I,
+        /// How long a response may take.
+        within: Duration,
+    },
+    /// Connect for one dialog; the lists are known.
+    StartLeased(StartTicket, Arc<ResolvedServer>, Arc<ServerLists>),
+    /// Reply to a waiting call.
+    Reply(WaiterId, LeaseReply<I>),
+    /// Check the instance for idleness.
+    CheckIdle(StartTicket, I),
+    /// Refuse calls, wait for running ones, close.
+    Retire {
+        /// The instance.
+        instance: I,
+        /// What is waited for.
+        drain: DrainMode,
+        /// Who gets a reply when it is closed.
+        waiter: Option<WaiterId>,
+    },
+}
+
+/// What is waited for before an instance is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DrainMode {
+    /// Its calls and pins, for the host's grace period.
+    CallsAndPins,
+    /// Its calls, for the host's grace period.
+    Calls,
+    /// Its calls without a limit, because each has a deadline.
+    CallsUnlimited,
+}
+
+impl<I> MachineAction<I> {
+    pub(super) fn retire(instance: I, drain: DrainMode) -> MachineAction<I> {
+        MachineAction::Retire { instance, drain, waiter: None }
+    }
+}
+
+/// A host event without its time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MachineNews {
+    /// The server's name as written.
+    pub(crate) server: String,
+    /// What happened.
+    pub(crate) what: HostEventKind,
+}
+
+impl MachineNews {
+    pub(super) fn new(server: &str, what: HostEventKind) -> MachineNews {
+        MachineNews { server: server.to_owned(), what }
+    }
+}
+
+/// The settings of a state machine.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MachineSettings {
+    /// Names that no server may take.
+    pub(crate) builtins: Builtins,
+    /// How failed servers are restarted.
+    pub(crate) supervision: Supervision,
+    /// Limits for leases.
+    pub(crate) leases: LeasePolicy,
+    /// The host's own tools, which precede those of all servers.
+    pub(crate) own: Vec<ServerEntry>,
+    /// The approved definitions; `None` approves everything.
+    pub(crate) approval: Option<Approval>,
+}

@@ -1,0 +1,170 @@
+//! Restarts of failed servers and probes of running ones.
+
+use std::time::Duration;
+
+use mcp_model::Era;
+use tokio::time::Instant;
+
+use super::slot::{RunningServer, ServerSlot, StartState};
+use super::supervision::{Outage, ProbePolicy, RestartDecision, RestartPolicy, Supervision, next_probe};
+use super::{Machine, MachineAction, MachineNews, Phase, StartTicket};
+use crate::error::HostError;
+use crate::state::event::HostEventKind;
+
+impl<I: Clone> Machine<I> {
+    /// A start failed.
+    pub(super) fn start_failed(
+        &mut self,
+        ticket: &StartTicket,
+        failure: HostError,
+        now: Instant,
+    ) -> Vec<MachineAction<I>> {
+        let Some(slot) = self.slots.iter_mut().find(|it| it.is_starting(ticket)) else {
+            return self.lease_failed(ticket, failure, now);
+        };
+        let before = (slot.state(), slot.failure().cloned());
+        let down = Outage { kind: failure.kind, uptime: None };
+        self.news.push(MachineNews::new(&slot.name, HostEventKind::StartFailed(failure.clone())));
+        slot.start = StartState::Failed(failure);
+        self.news.extend(slot.schedule_restart(&self.settings.supervision, down, now));
+        // The same failure again is not published.
+        if before != (slot.state(), slot.failure().cloned()) {
+            self.changed = true;
+        }
+        Vec::new()
+    }
+
+    /// A connection was lost.
+    pub(super) fn disconnected(
+        &mut self,
+        ticket: &StartTicket,
+        failure: HostError,
+        now: Instant,
+    ) -> Vec<MachineAction<I>> {
+        let Some(slot) = self.slots.iter_mut().find(|it| it.is_running(ticket)) else {
+            return self.lease_died(ticket, failure, now);
+        };
+        let uptime = slot.running.as_ref().map(|it| now.saturating_duration_since(it.since));
+        let down = Outage { kind: failure.kind, uptime };
+        self.news.push(MachineNews::new(&slot.name, HostEventKind::Lost(failure.clone())));
+        let actions = slot.disconnect(failure);
+        match slot.start {
+            StartState::Failed(_) => {
+                self.news.extend(slot.schedule_restart(&self.settings.supervision, down, now));
+            }
+            StartState::Pending { .. } | StartState::Done => {}
+        }
+        self.catalog_changed();
+        actions
+    }
+
+    /// Executes what is due at `now`.
+    pub(super) fn tick(&mut self, now: Instant) -> Vec<MachineAction<I>> {
+        let mut actions = Vec::new();
+        if self.phase == Phase::Closed {
+            return actions;
+        }
+        let within = self.ping().map(|it| it.timeout);
+        for slot in &mut self.slots {
+            if slot.restarts.next_attempt().is_some_and(|it| it <= now) {
+                let failures = slot.restarts.failures();
+                let before = slot.state();
+                let again = slot.retry(&mut self.starts);
+                slot.restarts.clear_schedule();
+                self.changed |= before != slot.state();
+                if again.is_some() {
+                    self.news
+                        .push(MachineNews::new(&slot.name, HostEventKind::Starting { failures: failures }));
+                }
+                actions.extend(again);
+            }
+            let running = slot.running.as_mut().filter(|it| it.probe.is_some_and(|it| it <= now));
+            actions.extend(running.zip(within).and_then(|(running, within)| running.start_probe(within)));
+        }
+        actions.extend(self.tick_leases(now));
+        actions
+    }
+
+    /// The time of the next due action.
+    pub(crate) fn next_wake(&self) -> Option<Instant> {
+        let slots = self.slots.iter().filter(|_| self.phase == Phase::Open);
+        let slots = slots
+            .flat_map(|it| [it.restarts.next_attempt(), it.running.as_ref().and_then(|it| it.probe)])
+            .flatten();
+        slots.chain(self.leases.next_wake()).min()
+    }
+
+    /// The machine was suspended: servers may have gone without notice.
+    pub(super) fn clock_jumped(&mut self, slept: Duration, now: Instant) -> Vec<MachineAction<I>> {
+        tracing::info!(?slept, "this machine has slept; servers are asked whether they live");
+        let within = self.ping().map(|it| it.timeout);
+        let alive =
+            self.slots.iter_mut().filter_map(|it| it.running.as_mut()).filter(|it| it.can_be_probed());
+        let ends_seen =
+            alive.zip(within.into_iter().cycle()).filter_map(|(running, within)| running.start_probe(within));
+        let mut actions: Vec<_> = ends_seen.collect();
+        actions.extend(self.wake_leases(now));
+        actions
+    }
+
+    /// A probe succeeded.
+    pub(super) fn probe_succeeded(&mut self, ticket: &StartTicket, now: Instant) -> Vec<MachineAction<I>> {
+        if let Some(running) = self.slots.iter_mut().find_map(|it| it.running_mut(ticket)) {
+            let next = next_probe(&self.settings.supervision, &running.server, now);
+            running.probe = next.filter(|_| running.can_be_probed());
+        }
+        self.lease_alive(ticket, now);
+        Vec::new()
+    }
+
+    pub(super) fn ping(&self) -> Option<&ProbePolicy> {
+        match &self.settings.supervision {
+            Supervision::Off => None,
+            Supervision::Restart(RestartPolicy { probe, .. }) => Some(probe),
+        }
+    }
+}
+
+impl<I: Clone> RunningServer<I> {
+    /// Only legacy servers have `ping`, and only an instance can be probed.
+    pub(super) fn can_be_probed(&self) -> bool {
+        match self.era {
+            Era::Legacy => self.instance.is_some(),
+            Era::Modern => false,
+        }
+    }
+
+    fn start_probe(&mut self, within: Duration) -> Option<MachineAction<I>> {
+        self.probe = None;
+        Some(MachineAction::Probe { ticket: self.ticket.clone(), instance: self.instance.clone()?, within })
+    }
+}
+
+impl<I: Clone> ServerSlot<I> {
+    /// Schedules a restart, and mentions a long suspension in the error.
+    fn schedule_restart(
+        &mut self,
+        supervision: &Supervision,
+        down: Outage,
+        now: Instant,
+    ) -> Option<MachineNews> {
+        let Supervision::Restart(policy) = supervision else { return None };
+        let verdict = self.restarts.record_failure(policy, &self.name, down, now);
+        let failures = self.restarts.failures();
+        let what = match verdict {
+            RestartDecision::Retry(after) => HostEventKind::RestartScheduled { after, failures: failures },
+            RestartDecision::Suspend(after) => HostEventKind::RestartSuspended { after, failures: failures },
+            RestartDecision::GiveUp => return None,
+        };
+        if let (RestartDecision::Suspend(_), StartState::Failed(failure)) = (verdict, &mut self.start) {
+            failure.message.push_str(&format!(
+                "; it went wrong {failures} times in a row, and is left alone for up to {} s",
+                policy.cooldown.as_secs()
+            ));
+        }
+        Some(MachineNews::new(&self.name, what))
+    }
+}
+
+#[cfg(test)]
+mod tests;

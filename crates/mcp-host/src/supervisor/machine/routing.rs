@@ -1,0 +1,248 @@
+//! Snapshots of the state machine: statuses, catalog, problems and routes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use mcp_config::ResolvedServer;
+use mcp_model::{ServerId, Severity};
+use mcp_registry::{Catalog, ListKind, Problem, ProblemKind, ServerEntry, ServerIdentity, ServerLists};
+
+use super::slot::{ServerSlot, SlotConfig, SlotMode, StartState};
+use super::{DialogStop, Machine, Phase, plural};
+use crate::error::HostError;
+use crate::state::dialog_id::DialogId;
+use crate::state::published::{HostSnapshot, ServerState, ServerStatus};
+use mcp_registry::ActiveProblem;
+
+/// A published generation with the routes to its instances.
+#[derive(Debug, Clone)]
+pub(crate) struct RoutingTable<I> {
+    /// The public snapshot.
+    pub(crate) published: Arc<HostSnapshot>,
+    /// Routes of all servers in the catalog.
+    pub(crate) routes: ahash::HashMap<ServerId, Route<I>>,
+    /// Servers without a route, in order.
+    pub(crate) unavailable: Vec<UnavailableServer>,
+    /// The failure of the host itself: no calls are possible.
+    pub(crate) fault: Option<HostError>,
+    /// Stopped dialogs.
+    pub(crate) stopped: Arc<BTreeMap<DialogId, DialogStop>>,
+}
+
+/// The route of one server.
+#[derive(Debug, Clone)]
+pub(crate) struct Route<I> {
+    /// The running server.
+    pub(crate) server: Arc<ResolvedServer>,
+    /// The target of its calls.
+    pub(crate) target: RouteTarget<I>,
+    /// Its lists, unfiltered.
+    pub(crate) lists: Arc<ServerLists>,
+    /// Its reported identity.
+    pub(crate) about: ServerIdentity,
+    /// The lists that were read.
+    pub(crate) read: Vec<ListKind>,
+    /// Which of its instructions may be shown to models.
+    pub(crate) instructions: InstructionsAccess,
+}
+
+/// Which instructions of a server may be shown to models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InstructionsAccess {
+    /// All: nothing requires approval.
+    Any,
+    /// Those that belong to the identity in this snapshot.
+    Known,
+    /// None.
+    Withheld,
+}
+
+/// The target of a server's calls.
+#[derive(Debug, Clone)]
+pub(crate) enum RouteTarget<I> {
+    /// One shared instance.
+    Shared(I),
+    /// Instances per dialog, leased on this start.
+    Leased(u64),
+}
+
+/// A server without a route.
+#[derive(Debug, Clone)]
+pub(crate) struct UnavailableServer {
+    /// Its name as written.
+    pub(crate) name: String,
+    /// Its last running configuration, else the configured one, if known.
+    pub(crate) server: Option<Arc<ResolvedServer>>,
+    /// The lists of its last run.
+    pub(crate) lists: Option<Arc<ServerLists>>,
+    /// The failure; `None` while it is starting.
+    pub(crate) failure: Option<HostError>,
+    /// Its state.
+    pub(crate) state: ServerState,
+}
+
+impl<I> RoutingTable<I> {
+    /// The routing table for a snapshot without servers.
+    pub(crate) fn nothing(published: &Arc<HostSnapshot>) -> RoutingTable<I> {
+        RoutingTable {
+            published: Arc::clone(published),
+            routes: ahash::HashMap::default(),
+            unavailable: Vec::new(),
+            fault: None,
+            stopped: Arc::default(),
+        }
+    }
+}
+
+impl<I: Clone> Machine<I> {
+    /// Creates the next generation.
+    pub(crate) fn snapshot(&mut self, now: SystemTime) -> RoutingTable<I> {
+        self.generation += 1;
+        self.changed = false;
+        if std::mem::take(&mut self.stale) {
+            let drifts = self.drifts();
+            self.catalog = Arc::new(self.catalog.successor(&self.entries(), &drifts));
+        }
+        let catalog = Arc::clone(&self.catalog);
+        let servers = self.slots.iter().map(|it| self.status(it)).collect();
+        let problems = self.problems(&catalog, now);
+        let mut routes = ahash::HashMap::default();
+        let mut unavailable = Vec::new();
+        for slot in &self.slots {
+            match &slot.running {
+                Some(running) => {
+                    let target = match &running.instance {
+                        Some(instance) => RouteTarget::Shared(instance.clone()),
+                        None => RouteTarget::Leased(running.ticket.number),
+                    };
+                    let server = Arc::clone(&running.server);
+                    let lists = Arc::clone(&running.listed.lists);
+                    let (about, read) = (running.listed.about.clone(), running.read());
+                    let id = running.ticket.server.clone();
+                    let instructions = self.instructions(&id);
+                    routes.insert(id, Route { server, target, lists, about, read, instructions });
+                }
+                None => unavailable.push(slot.unavailable_error()),
+            }
+        }
+        let published = HostSnapshot { generation: self.generation, catalog, servers, problems };
+        let stopped = Arc::clone(&self.stopped);
+        RoutingTable { published: Arc::new(published), routes, unavailable, fault: None, stopped }
+    }
+
+    fn entries(&self) -> Vec<ServerEntry> {
+        let running = self.slots.iter().filter_map(|it| it.running.as_ref());
+        let running = running.map(|it| ServerEntry {
+            id: it.ticket.server.clone(),
+            exposure: it.server.spec.exposure.clone(),
+            lists: Arc::clone(&it.listed.lists),
+        });
+        self.settings.own.iter().cloned().chain(running).collect()
+    }
+
+    fn status(&self, slot: &ServerSlot<I>) -> ServerStatus {
+        let state = match self.phase {
+            Phase::Closed => ServerState::Stopped,
+            Phase::Open => slot.state(),
+        };
+        let era = slot.running.as_ref().map(|it| it.era);
+        ServerStatus { id: slot.name.clone(), state, era, error: slot.failure().cloned() }
+    }
+
+    /// All current problems; each keeps the time since when it exists (DM-124).
+    fn problems(&mut self, catalog: &Catalog, now: SystemTime) -> Vec<ActiveProblem> {
+        let own = self.source.iter().cloned().chain(self.slots.iter().flat_map(ServerSlot::problems));
+        let views = self.views.iter().flat_map(|it| catalog.view(it).problems);
+        let results = self.spilling.iter().chain(self.stopped.values().map(|it| &it.problem)).cloned();
+        let all = own.chain(catalog.problems().iter().cloned()).chain(views).chain(results);
+        self.problems = ActiveProblem::update(&self.problems, all, now);
+        self.problems.clone()
+    }
+}
+
+impl<I: Clone> ServerSlot<I> {
+    pub(super) fn state(&self) -> ServerState {
+        if self.mode == SlotMode::Disabled {
+            return ServerState::Disabled;
+        }
+        match (&self.start, &self.running) {
+            (StartState::Pending { after: None, .. }, _) => ServerState::Starting,
+            (
+                StartState::Pending { after: Some(_), .. } | StartState::Done | StartState::Failed(_),
+                Some(_),
+            ) => ServerState::Ready,
+            (StartState::Pending { after: Some(_), .. }, None) => ServerState::Restarting,
+            (StartState::Failed(_), None)
+                if self.restarts.next_attempt().is_some() && !self.restarts.is_suspended() =>
+            {
+                ServerState::Restarting
+            }
+            (StartState::Done | StartState::Failed(_), None) => ServerState::Failed,
+        }
+    }
+
+    /// Why the server does not run as configured.
+    pub(super) fn failure(&self) -> Option<&HostError> {
+        match (&self.start, &self.config) {
+            (StartState::Failed(failure), _)
+            | (StartState::Pending { after: Some(failure), .. }, _)
+            | (_, SlotConfig::Invalid(failure)) => Some(failure),
+            (
+                StartState::Pending { after: None, .. } | StartState::Done,
+                SlotConfig::Server(..) | SlotConfig::Missing,
+            ) => None,
+        }
+    }
+
+    fn unavailable_error(&self) -> UnavailableServer {
+        let last_run = self.last_run.as_ref();
+        UnavailableServer {
+            name: self.name.clone(),
+            server: last_run.map(|it| Arc::clone(&it.0)).or_else(|| self.server()),
+            lists: last_run.map(|it| Arc::clone(&it.1)),
+            failure: self.failure().cloned(),
+            state: self.state(),
+        }
+    }
+
+    fn problems(&self) -> Vec<Problem> {
+        let mut res: Vec<Problem> = self.server_error().into_iter().collect();
+        if let Some(running) = &self.running {
+            let notes = running.tool_notes.iter();
+            res.extend(
+                notes.map(|((tool, note), reason)| note.problem(&running.ticket.server, tool, reason)),
+            );
+        }
+        res
+    }
+
+    /// All errors of a server form one problem, because it has one id (DM-122).
+    fn server_error(&self) -> Option<Problem> {
+        let mut messages = Vec::new();
+        if let Some(failure) = self.failure() {
+            messages.push(match &self.running {
+                Some(_) => format!("{failure}; it goes on as it was configured before"),
+                None => failure.to_string(),
+            });
+        }
+        let had = self.lease_history.failure();
+        messages.extend(had.map(|it| format!("an instance of a dialog's own could not be had: {it}")));
+        let notes = self.running.iter().flat_map(|it| &it.listed.notes);
+        messages.extend(
+            notes.map(|(kind, failure)| format!("its {} could not be listed: {failure}", plural(*kind))),
+        );
+        if messages.is_empty() {
+            return None;
+        }
+        let severity = if self.running.is_some() { Severity::Warning } else { Severity::Error };
+        let message = messages.join("; ");
+        if let Ok(id) = ServerId::parse(&self.name) {
+            return Some(Problem::server_error(&id, severity, message));
+        }
+        // An invalid name is shown without control characters.
+        let name: String = self.name.chars().filter(|it| !it.is_control()).take(ServerId::MAX_LEN).collect();
+        let id = format!("mcp/server/{name}/server_error");
+        Some(Problem { id, kind: ProblemKind::ServerError, severity, server: None, tool: None, message })
+    }
+}

@@ -1,0 +1,55 @@
+//! Stopped dialogs: a provider refused a request that a retry cannot fix (DM-066).
+//!
+//! A dialog is stopped until it is resumed or ends. mcp-registry decides about the failure.
+
+use std::sync::Arc;
+
+use mcp_registry::Problem;
+
+use super::{Machine, MachineAction};
+use crate::state::dialog_id::DialogId;
+use crate::supervisor::dialog::DialogEnd;
+
+/// The maximum number of stopped dialogs. Beyond it the first by name is resumed.
+const MAX_STOPPED_DIALOGS: usize = 4096;
+
+/// Why a dialog is stopped.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct DialogStop {
+    /// The published problem.
+    pub(crate) problem: Problem,
+    /// The number of ended dialogs when it was stopped.
+    pub(super) ends_seen: u64,
+}
+
+impl<I: Clone> Machine<I> {
+    /// Stops a dialog; a new reason replaces the old one.
+    pub(super) fn stop(&mut self, dialog: DialogId, stop: DialogStop) -> Vec<MachineAction<I>> {
+        if self.stopped.get(&dialog) == Some(&stop) {
+            return Vec::new();
+        }
+        let stopped = Arc::make_mut(&mut self.stopped);
+        stopped.insert(dialog, stop);
+        if stopped.len() > MAX_STOPPED_DIALOGS {
+            stopped.pop_first();
+        }
+        self.changed = true;
+        Vec::new()
+    }
+
+    /// A dialog ended. A later dialog with the same id stays as it is.
+    pub(super) fn stopped_over(&mut self, end: &DialogEnd) {
+        if self.stopped.get(&end.dialog).is_some_and(|it| it.ends_seen <= end.number) {
+            self.resume(&end.dialog);
+        }
+    }
+
+    /// Resumes a dialog.
+    pub(super) fn resume(&mut self, dialog: &DialogId) -> Vec<MachineAction<I>> {
+        if self.stopped.contains_key(dialog) {
+            Arc::make_mut(&mut self.stopped).remove(dialog);
+            self.changed = true;
+        }
+        Vec::new()
+    }
+}

@@ -1,0 +1,301 @@
+//! A machine that is driven by words, for the tests of the machine and of what stands on its snapshots.
+
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use mcp_config::ResolvedServer;
+use mcp_model::{
+    Dialect, Discovery, Endpoint, Era, ErrorKind, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson,
+    ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, Transform, TransportSpec, read_tools,
+};
+use mcp_registry::{Builtins, ListKind, Problem, ProviderRejection, ServerLists};
+use mcp_transport::ListChangeCounts;
+use tokio::time::Instant;
+
+use crate::config::desired::{DesiredServers, FailedServer};
+use crate::error::HostError;
+use crate::state::dialog_id::DialogId;
+use crate::state::event::HostEventKind;
+use crate::supervisor::dialog::DialogEnd;
+use crate::supervisor::dialog::LeasePolicy;
+use crate::supervisor::lists::ListSnapshot;
+use crate::supervisor::machine::{
+    DrainMode, LeaseReply, LeaseRequest, Machine, MachineAction, MachineEvent, MachineSettings, RouteTarget,
+    StartTicket, StartedInstance, ToolNote, WaiterId,
+};
+use crate::supervisor::machine::{ProbePolicy, RestartPolicy, Supervision};
+
+/// `a=1.2`: server `a`, its connection as of revision 1, its names as of revision 2 (shown in every name). Behind that,
+/// `-unloaded` leaves its tools unlisted, `-nowrite` hides its tool `write`, `-brief`
+/// gives its calls a second, `-own` gives each dialog an instance of its own,
+/// `-bare` shows names as they are.
+pub(crate) fn server(text: &str) -> ResolvedServer {
+    let (id, revisions) = text.split_once('=').unwrap();
+    let (revisions, option) = revisions.split_once('-').unwrap_or((revisions, ""));
+    let (runtime, exposure) = revisions.split_once('.').unwrap();
+    let mut endpoint = StdioEndpoint::new("npx");
+    endpoint.args.push(runtime.into());
+    let mut shown = Exposure::all(NamePolicy::Qualify { class: NameClass::Strict });
+    if exposure != "1" {
+        shown.tools.transforms.push(Transform::Suffix(format!("-{exposure}")));
+    }
+    if option == "bare" {
+        shown.tools.naming = NamePolicy::Pass;
+    }
+    if option == "nowrite" {
+        shown.tools.filter.blacklist.push("write".to_owned());
+    }
+    let spec = ServerSpec {
+        id: ServerId::parse(id).unwrap(),
+        description: None,
+        origin: Origin { dialect: Dialect::HoloDeck, file: "f".into(), pointer: String::new(), span: 0..0 },
+        transport: TransportSpec::Stdio(StdioSpec {
+            command: "npx".into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            env_file: None,
+            inherit: endpoint.inherit,
+            cwd: None,
+            encoding: "utf-8".into(),
+        }),
+        limits: match option {
+            "brief" => Limits { request: Duration::from_secs(1), ..Limits::default() },
+            _ => Limits::default(),
+        },
+        discovery: Discovery { tools: option != "unloaded", ..Discovery::default() },
+        exposure: shown,
+        sharing: if option == "own" { Sharing::PerOwner } else { Sharing::Shared },
+        config: None,
+        metadata: Default::default(),
+    };
+    ResolvedServer { spec, endpoint: Endpoint::Stdio(endpoint), config: None }
+}
+
+/// `t,u,!v`: two tools, and a list that could not be read; `-` is nothing.
+pub(crate) fn listed(names: &str) -> ListSnapshot {
+    let tools = names.split(',').filter(|it| *it != "-" && !it.starts_with('!'));
+    let tools: Vec<String> =
+        tools.map(|it| format!(r#"{{"name":"{it}","inputSchema":{{"type":"object"}}}}"#)).collect();
+    let page = RawJson::parse(format!(r#"{{"tools":[{}]}}"#, tools.join(",")).into()).unwrap();
+    let lists = ServerLists { tools: read_tools(&page).unwrap().into_shared(), ..ServerLists::default() };
+    let notes = names.split(',').filter(|it| it.starts_with('!'));
+    let notes = notes.map(|it| (ListKind::Tool, HostError::new(ErrorKind::Timeout, it))).collect();
+    ListSnapshot { lists: Arc::new(lists), notes, ..ListSnapshot::empty(ListChangeCounts::default()) }
+}
+
+/// A machine with the tickets it has given out.
+pub(crate) struct Run {
+    pub(crate) machine: Machine<u64>,
+    tickets: Vec<StartTicket>,
+    seconds: u64,
+    now: Instant,
+    waiters: WaiterId,
+}
+
+impl Run {
+    /// One that leaves servers alone that failed.
+    pub(crate) fn new() -> Run {
+        Run::with(Supervision::Off)
+    }
+
+    /// One that tries servers again after 1 to 2 s, 2 to 4 s and so on, leaves them alone after four setbacks for 50 to
+    /// 100 s, forgets after 10 s, and asks every 30 s.
+    pub(crate) fn supervised() -> Run {
+        let seconds = Duration::from_secs;
+        Run::with(Supervision::Restart(RestartPolicy {
+            initial_backoff: seconds(2),
+            max_backoff: seconds(60),
+            stable_after: seconds(10),
+            max_failures: 4,
+            cooldown: seconds(100),
+            probe: ProbePolicy { interval: Some(seconds(30)), timeout: seconds(5) },
+            seed: 0,
+        }))
+    }
+
+    fn with(supervision: Supervision) -> Run {
+        let builtins = Builtins { tools: Vec::new(), toolsets: vec!["own".to_owned()] };
+        let leases = LeasePolicy { idle_timeout: Some(Duration::from_secs(20)), max_leases: 2 };
+        let machine =
+            Machine::new(MachineSettings { builtins, supervision, leases, ..MachineSettings::default() });
+        Run { machine, tickets: Vec::new(), seconds: 0, now: Instant::now(), waiters: 0 }
+    }
+
+    /// `want a=1.1 b!`, `ready 1 t,u`, `fail 1`, `lists 1 t`, `die 1`, `odd a t` (also `even`, `broken`, `whole`), `stop d why`, `resume d`,
+    /// `spilled` (or why not), `alive 1`, `woke`, `wait 3` (seconds),
+    /// `due` (waits until there is something to do), `lease d a 1` (dialog d wants a as
+    /// of start 1), `seen 2 5` (nobody uses it for 5 s; `busy`), `release d a`, `over d`, `restart a`, `disable a`,
+    /// `close`; other numbers are starts. `stop d why 1`, `lease d a 1 1` and `over d 1` say behind how many ends of dialogs
+    /// they stand.
+    fn event(&mut self, step: &str) -> MachineEvent<u64> {
+        let mut words = step.split_whitespace();
+        let verb = words.next().unwrap();
+        let words: Vec<&str> = words.collect();
+        let ticket = || self.tickets.iter().find(|it| it.number.to_string() == words[0]).unwrap().clone();
+        let number = |at: usize| words.get(at).map_or(0, |it| it.parse().unwrap());
+        let names = || words.get(1).copied().unwrap_or("t");
+        match verb {
+            "want" => {
+                let failed = words.iter().filter_map(|it| it.strip_suffix('!'));
+                let failure = HostError::new(ErrorKind::Config, "bad entry");
+                MachineEvent::Configure(DesiredServers {
+                    servers: words.iter().filter(|it| it.contains('=')).map(|it| server(it)).collect(),
+                    failed: failed.map(|id| FailedServer { id: id.into(), error: failure.clone() }).collect(),
+                })
+            }
+            "ready" => {
+                let ticket = ticket();
+                let instance = ticket.number;
+                MachineEvent::Ready(
+                    ticket,
+                    StartedInstance { instance, era: Era::Legacy, listed: listed(names()) },
+                )
+            }
+            "fail" => MachineEvent::StartFailed(ticket(), HostError::new(ErrorKind::Connection, "no start")),
+            "lists" => MachineEvent::ListsRead(ticket(), listed(names())),
+            "die" => MachineEvent::Disconnected(ticket(), HostError::new(ErrorKind::Connection, "lost")),
+            "odd" | "even" | "broken" | "whole" => MachineEvent::ToolNoted {
+                server: ServerId::parse(words[0]).unwrap(),
+                tool: words[1].into(),
+                note: match verb {
+                    "odd" | "even" => ToolNote::ArgumentsUnchecked,
+                    _ => ToolNote::ResultInvalid,
+                },
+                reason: matches!(verb, "odd" | "broken").then(|| "its schema is odd".into()),
+            },
+            "stop" => {
+                let (provider, tool) = ("p", None);
+                let rejection = ProviderRejection { provider, dialog: words[0], tool, text: words[1] };
+                let problem = Problem::provider_rejected(&rejection);
+                MachineEvent::StopDialog { dialog: DialogId::new(words[0]), problem, ends_seen: number(2) }
+            }
+            "resume" => MachineEvent::ResumeDialog(DialogId::new(words[0])),
+            "spilled" => MachineEvent::SpillResult(words.first().map(|it| Problem::spill_failed(it))),
+            "alive" => MachineEvent::ProbeSucceeded(ticket()),
+            "woke" => MachineEvent::ClockJumped(Duration::from_secs(3600)),
+            "wait" | "due" => MachineEvent::Tick,
+            "lease" => {
+                self.waiters += 1;
+                let (dialog, server) = (DialogId::new(words[0]), ServerId::parse(words[1]).unwrap());
+                let wanting = LeaseRequest { dialog, server, base: words[2].parse().unwrap() };
+                MachineEvent::Lease(wanting, number(3), self.waiters)
+            }
+            "seen" => {
+                let unused = words[1].parse().ok().map(|it| self.now - Duration::from_secs(it));
+                MachineEvent::IdleChecked(ticket(), unused)
+            }
+            "release" => {
+                self.waiters += 1;
+                MachineEvent::Release(
+                    DialogId::new(words[0]),
+                    ServerId::parse(words[1]).unwrap(),
+                    self.waiters,
+                )
+            }
+            "over" => {
+                MachineEvent::DialogEnded(DialogEnd { dialog: DialogId::new(words[0]), number: number(1) })
+            }
+            "restart" => MachineEvent::Restart(ServerId::parse(words[0]).unwrap()),
+            "disable" => MachineEvent::Disable(ServerId::parse(words[0]).unwrap()),
+            "close" => MachineEvent::Close,
+            other => panic!("no such step: {other}"),
+        }
+    }
+
+    pub(crate) fn step(&mut self, step: &str) -> String {
+        match step.split_once(' ') {
+            Some(("wait", seconds)) => self.now += Duration::from_secs(seconds.parse().unwrap()),
+            _ if step == "due" => self.now = self.machine.next_wake().expect("there is something to do"),
+            _ => {}
+        }
+        let event = self.event(step);
+        let actions = self.machine.handle(event, self.now);
+        let words = actions.into_iter().map(|action| match action {
+            MachineAction::Start(ticket, _) => {
+                self.tickets.push(ticket.clone());
+                format!("start {}={}", ticket.server, ticket.number)
+            }
+            MachineAction::Abort(ticket) => format!("abort {}", ticket.number),
+            MachineAction::Watch { instance, .. } => format!("follow {instance}"),
+            MachineAction::SetLimits(instance, _) => format!("limit {instance}"),
+            MachineAction::Probe { instance, .. } => format!("probe {instance}"),
+            MachineAction::StartLeased(ticket, ..) => {
+                self.tickets.push(ticket.clone());
+                format!("open {}={}", ticket.server, ticket.number)
+            }
+            MachineAction::Reply(waiter, answer) => match answer {
+                LeaseReply::Granted(instance) => format!("{waiter} gets {instance}"),
+                LeaseReply::Refused(_) => format!("{waiter} is refused"),
+                LeaseReply::Stale => format!("{waiter} looks again"),
+                LeaseReply::Released => format!("{waiter} has released"),
+                LeaseReply::NotHeld => format!("{waiter} held nothing"),
+            },
+            MachineAction::CheckIdle(_, instance) => format!("look {instance}"),
+            MachineAction::Retire { instance, drain, waiter } => {
+                let verb = match drain {
+                    DrainMode::CallsAndPins => "retire",
+                    DrainMode::Calls => "shut",
+                    DrainMode::CallsUnlimited => "release",
+                };
+                let waiter = waiter.map_or_else(String::new, |it| format!(" for {it}"));
+                format!("{verb} {instance}{waiter}")
+            }
+        });
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    /// What was told since this was last asked: `a starting 0, a ready`.
+    pub(crate) fn told(&mut self) -> String {
+        let words = self.machine.take_news().into_iter().map(|it| {
+            let what = match it.what {
+                HostEventKind::Starting { failures: setbacks } => format!("starting {setbacks}"),
+                HostEventKind::Ready { .. } => "ready".to_owned(),
+                HostEventKind::StartFailed(_) => "not started".to_owned(),
+                HostEventKind::Lost(_) => "lost".to_owned(),
+                HostEventKind::RestartScheduled { failures: setbacks, .. } => format!("again {setbacks}"),
+                HostEventKind::RestartSuspended { failures: setbacks, .. } => format!("alone {setbacks}"),
+                HostEventKind::Leased { dialog } => format!("leased to {dialog}"),
+                HostEventKind::LeaseFailed { dialog, .. } => format!("not leased to {dialog}"),
+                HostEventKind::Released { dialog, reason } => format!("released by {dialog} {reason:?}"),
+                HostEventKind::Disabled => "disabled".to_owned(),
+                HostEventKind::ListsChanged => "listed".to_owned(),
+                HostEventKind::Retired => "retired".to_owned(),
+            };
+            format!("{} {what}", it.server)
+        });
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    /// `d/a=3 | d/a`: what is leased, then who is reminded of what.
+    pub(crate) fn leased(&mut self) -> Option<String> {
+        let table = self.machine.lease_table()?;
+        let held =
+            table.held.iter().map(|((dialog, server), it)| format!("{dialog}/{server}={}", it.instance));
+        let mut held: Vec<_> = held.collect();
+        held.sort();
+        let reminders = table.reminders.iter().map(|(dialog, server)| format!("{dialog}/{server}"));
+        let reminders: Vec<_> = reminders.collect();
+        Some(format!("{} | {}", held.join(" "), reminders.join(" ")).trim().to_owned())
+    }
+
+    /// `a:ready=1 b:failed | a__t`: states with the instance that serves (or the start that dialogs' own ones stand
+    /// on, `~1`), then the tools.
+    pub(crate) fn seen(&mut self) -> String {
+        self.seconds += 1;
+        let snapshot = self.machine.snapshot(UNIX_EPOCH + Duration::from_secs(self.seconds));
+        let servers = snapshot.published.servers.iter().map(|it| {
+            let id = ServerId::parse(&it.id).ok();
+            let route = id.and_then(|id| snapshot.routes.get(&id));
+            let instance = route.map_or_else(String::new, |it| match &it.target {
+                RouteTarget::Shared(instance) => format!("={instance}"),
+                RouteTarget::Leased(base) => format!("~{base}"),
+            });
+            let mark = if it.error.is_some() { "!" } else { "" };
+            format!("{}:{}{instance}{mark}", it.id, it.state.as_str())
+        });
+        let servers = servers.collect::<Vec<_>>().join(" ");
+        let tools = snapshot.published.catalog.tools().iter().map(|it| it.name.to_string());
+        let tools = tools.collect::<Vec<_>>().join(" ");
+        format!("{servers} | {tools}").trim().to_owned()
+    }
+}

@@ -1,0 +1,322 @@
+//! Metrics of a host, through the [`metrics`](https://docs.rs/metrics) facade. Without a recorder they cost next to
+//! nothing.
+//!
+//! Labels contain no text of users, models or servers, except the server's name in the configuration. Their number is
+//! limited: `server` has at most [`MAX_SERVER_LABELS`] values per host, and later servers share [`OTHER_SERVERS`]; other
+//! labels have the values listed here. There is no label for the tool, because servers choose tool names: the span of the
+//! call has it.
+//!
+//! | name | kind, unit | labels | what it is |
+//! |---|---|---|---|
+//! | [`CALLS`] | counter | `server`, `outcome` | finished calls |
+//! | [`CALL_DURATION`] | histogram, seconds | `server`, `outcome` | duration of calls |
+//! | [`FAILURES`] | counter | `server`, `operation`, `kind` | failed operations |
+//! | [`RESTARTS`] | counter | `server` | restarts after a lost connection or a failed start |
+//! | [`INSTANCES`] | gauge | `server` | open connections |
+//! | [`LEASES`] | gauge | | current leases |
+//! | [`RELOADS`] | counter | `outcome` | reloads |
+//! | [`GENERATION`] | gauge | | the number of the last generation |
+//! | [`SPILLS`] | counter | `server` | parts of results that were written to a file |
+//! | [`CUT_RESULTS`] | counter | `server` | results that were cut, spilled or not |
+//!
+//! The `outcome` of a call is `success`, `cancelled` (its future was dropped), or the error kind as in
+//! [`ErrorKind::as_str`](mcp_model::ErrorKind::as_str). `operation` is `connect`, `list` or `call`; `kind` is an error
+//! kind. The `outcome` of a reload is `taken`, `refused`, or `unread` each time followed files begin not to respond. A call
+//! without a server has the server [`NO_SERVER`].
+//!
+//! Gauges of several hosts in one process are added up, except the generation, which is that of the last publication.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use metrics::{Counter, Histogram, SharedString, Unit, counter, gauge, histogram};
+use tokio::time::Instant;
+
+/// Finished calls, by `server` and `outcome`.
+pub const CALLS: &str = "mcp_host_calls_total";
+/// Duration of calls in seconds, by `server` and `outcome`.
+pub const CALL_DURATION: &str = "mcp_host_call_duration_seconds";
+/// Failed connections, list requests and calls, by `server`, `operation` and `kind`.
+pub const FAILURES: &str = "mcp_host_failures_total";
+/// Restarts after a lost connection or a failed start, by `server`.
+pub const RESTARTS: &str = "mcp_host_restarts_total";
+/// Open connections, by `server`.
+pub const INSTANCES: &str = "mcp_host_running_instances";
+/// Current leases.
+pub const LEASES: &str = "mcp_host_leases";
+/// Reloads, by `outcome`.
+pub const RELOADS: &str = "mcp_host_reloads_total";
+/// The number of the last generation.
+pub const GENERATION: &str = "mcp_host_generation";
+/// Parts of results that were written to a file, by `server`.
+pub const SPILLS: &str = "mcp_host_spills_total";
+/// Results that were cut, by `server`.
+pub const CUT_RESULTS: &str = "mcp_host_cut_results_total";
+
+/// The maximum number of values of the label `server` per host, without [`OTHER_SERVERS`] and [`NO_SERVER`].
+pub const MAX_SERVER_LABELS: usize = 256;
+/// The label `server` of servers beyond [`MAX_SERVER_LABELS`].
+pub const OTHER_SERVERS: &str = "(other)";
+/// The label `server` if there is no server.
+pub const NO_SERVER: &str = "(none)";
+
+/// Registers the units and descriptions with the recorder of this process. Call it once after the recorder is
+/// installed.
+pub fn describe() {
+    metrics::describe_counter!(CALLS, Unit::Count, "Calls that ended.");
+    metrics::describe_histogram!(CALL_DURATION, Unit::Seconds, "From a call to its end.");
+    metrics::describe_counter!(FAILURES, Unit::Count, "Connections, lists and calls that failed.");
+    let restarts = "Starts after a server was lost or did not come up.";
+    metrics::describe_counter!(RESTARTS, Unit::Count, restarts);
+    metrics::describe_gauge!(INSTANCES, Unit::Count, "Connections that are open.");
+    metrics::describe_gauge!(LEASES, Unit::Count, "Instances that dialogs hold.");
+    metrics::describe_counter!(RELOADS, Unit::Count, "Configurations that were applied, or refused.");
+    metrics::describe_gauge!(GENERATION, Unit::Count, "The number of the last generation.");
+    metrics::describe_counter!(SPILLS, Unit::Count, "Parts of results that were written to a file.");
+    let cut = "Results of which something was left out.";
+    metrics::describe_counter!(CUT_RESULTS, Unit::Count, cut);
+}
+
+/// Operations that can fail.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Operation {
+    Connect,
+    List,
+    Call,
+}
+
+impl Operation {
+    fn as_str(self) -> &'static str {
+        match self {
+            Operation::Connect => "connect",
+            Operation::List => "list",
+            Operation::Call => "call",
+        }
+    }
+}
+
+/// The outcome of a reload.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ReloadOutcome {
+    Taken,
+    Refused,
+    Unreadable,
+}
+
+/// The `outcome` of a successful call.
+pub(crate) const SUCCESS: &str = "success";
+
+/// How long cached counters are used before the recorder is asked again. The recorder may be replaced, or forget idle
+/// counters.
+const RECORDER_REFRESH: Duration = Duration::from_secs(1);
+
+/// The metrics of one host, with its known server names.
+#[derive(Debug, Default)]
+pub(crate) struct HostMetrics {
+    servers: Mutex<ahash::HashMap<Arc<str>, Option<SuccessCounters>>>,
+}
+
+/// Cached counters for the successful calls of a server.
+#[derive(Debug, Clone)]
+struct SuccessCounters {
+    calls: Counter,
+    durations: Histogram,
+    /// The address of the recorder that created them.
+    recorder: usize,
+    resolved_at: Instant,
+}
+
+impl SuccessCounters {
+    fn of(server: SharedString, now: Instant) -> SuccessCounters {
+        SuccessCounters {
+            calls: counter!(CALLS, "server" => server.clone(), "outcome" => SUCCESS),
+            durations: histogram!(CALL_DURATION, "server" => server, "outcome" => SUCCESS),
+            recorder: recorder(),
+            resolved_at: now,
+        }
+    }
+}
+
+/// The address of the current recorder.
+fn recorder() -> usize {
+    metrics::with_recorder(|it| std::ptr::from_ref(it).addr())
+}
+
+/// Counts an open connection until it is dropped.
+#[derive(Debug)]
+pub(crate) struct ConnectionGauge(SharedString);
+
+impl Drop for ConnectionGauge {
+    fn drop(&mut self) {
+        gauge!(INSTANCES, "server" => self.0.clone()).decrement(1.0);
+    }
+}
+
+/// Counts the leases of a host; dropping it subtracts them.
+#[derive(Debug, Default)]
+pub(crate) struct LeaseGauge(usize);
+
+impl LeaseGauge {
+    /// Sets the current number.
+    pub(crate) fn set(&mut self, now: usize) {
+        let before = std::mem::replace(&mut self.0, now);
+        match now.checked_sub(before) {
+            Some(more) => gauge!(LEASES).increment(more as f64),
+            None => gauge!(LEASES).decrement((before - now) as f64),
+        }
+    }
+}
+
+impl Drop for LeaseGauge {
+    fn drop(&mut self) {
+        if self.0 > 0 {
+            self.set(0);
+        }
+    }
+}
+
+impl HostMetrics {
+    /// Records the end of a call at `now`.
+    pub(crate) fn record_call(
+        &self,
+        server: Option<&str>,
+        outcome: &'static str,
+        duration: Duration,
+        now: Instant,
+    ) {
+        if outcome == SUCCESS
+            && let Some(server) = server
+        {
+            return self.record_success(server, duration, now);
+        }
+        let server = self.server_label(server);
+        counter!(CALLS, "server" => server.clone(), "outcome" => outcome).increment(1);
+        histogram!(CALL_DURATION, "server" => server, "outcome" => outcome).record(duration.as_secs_f64());
+    }
+
+    fn record_success(&self, server: &str, duration: Duration, now: Instant) {
+        let recorder = recorder();
+        let is_new = |it: &&SuccessCounters| {
+            it.recorder == recorder
+                && now.checked_duration_since(it.resolved_at).is_some_and(|it| it < RECORDER_REFRESH)
+        };
+        let known = self.servers().get(server).and_then(|it| it.as_ref().filter(is_new).cloned());
+        // The recorder runs outside the lock.
+        let counted = known.unwrap_or_else(|| {
+            let counted = SuccessCounters::of(self.server_label(Some(server)), now);
+            if let Some(target) = self.servers().get_mut(server) {
+                *target = Some(counted.clone());
+            }
+            counted
+        });
+        counted.calls.increment(1);
+        counted.durations.record(duration.as_secs_f64());
+    }
+
+    /// Records a failed operation.
+    pub(crate) fn record_failure(
+        &self,
+        operation: Operation,
+        server: Option<&str>,
+        kind: mcp_model::ErrorKind,
+    ) {
+        let (operation, kind) = (operation.as_str(), kind.as_str());
+        let server = self.server_label(server);
+        counter!(FAILURES, "server" => server, "operation" => operation, "kind" => kind).increment(1);
+    }
+
+    /// Records a restart.
+    pub(crate) fn record_restart(&self, server: &str) {
+        counter!(RESTARTS, "server" => self.server_label(Some(server))).increment(1);
+    }
+
+    /// Counts a connection as open until the result is dropped.
+    pub(crate) fn connection_opened(&self, server: &str) -> ConnectionGauge {
+        let server = self.server_label(Some(server));
+        gauge!(INSTANCES, "server" => server.clone()).increment(1.0);
+        ConnectionGauge(server)
+    }
+
+    /// Records a reload.
+    pub(crate) fn record_reload(&self, outcome: ReloadOutcome) {
+        let outcome = match outcome {
+            ReloadOutcome::Taken => "taken",
+            ReloadOutcome::Refused => "refused",
+            ReloadOutcome::Unreadable => "unread",
+        };
+        counter!(RELOADS, "outcome" => outcome).increment(1);
+    }
+
+    /// Records a publication.
+    pub(crate) fn set_generation(&self, generation: u64) {
+        gauge!(GENERATION).set(generation as f64);
+    }
+
+    /// Records a cut result with the number of parts written to files.
+    pub(crate) fn record_cut(&self, server: Option<&str>, spilled: usize) {
+        let server = self.server_label(server);
+        counter!(CUT_RESULTS, "server" => server.clone()).increment(1);
+        if spilled > 0 {
+            counter!(SPILLS, "server" => server).increment(spilled as u64);
+        }
+    }
+
+    fn server_label(&self, name: Option<&str>) -> SharedString {
+        let Some(name) = name else { return SharedString::const_str(NO_SERVER) };
+        let mut servers = self.servers();
+        if let Some((known, _)) = servers.get_key_value(name) {
+            return SharedString::from_shared(Arc::clone(known));
+        }
+        if servers.len() >= MAX_SERVER_LABELS {
+            return SharedString::const_str(OTHER_SERVERS);
+        }
+        let name: Arc<str> = name.into();
+        servers.insert(Arc::clone(&name), None);
+        SharedString::from_shared(name)
+    }
+
+    fn servers(&self) -> MutexGuard<'_, ahash::HashMap<Arc<str>, Option<SuccessCounters>>> {
+        // Every change under the lock is complete before anything can panic.
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metrics_util::debugging::{DebugValue, DebuggingRecorder};
+
+    use super::*;
+
+    #[test]
+    fn server_labels_are_limited() {
+        let metrics = HostMetrics::default();
+        for number in 0..MAX_SERVER_LABELS {
+            assert_eq!(&*metrics.server_label(Some(&number.to_string())), number.to_string());
+        }
+        assert_eq!(&*metrics.server_label(Some("late")), OTHER_SERVERS);
+        assert_eq!(&*metrics.server_label(Some("7")), "7");
+        assert_eq!(&*metrics.server_label(None), NO_SERVER);
+    }
+
+    #[test]
+    fn calls_are_counted_by_current_recorder() {
+        let metrics = HostMetrics::default();
+        let begun = Instant::now();
+        let call = |after: u64| {
+            metrics.record_call(
+                Some("a"),
+                SUCCESS,
+                Duration::from_secs(1),
+                begun + Duration::from_millis(after),
+            );
+        };
+        call(0);
+        for (recorder, calls) in [(DebuggingRecorder::new(), 3), (DebuggingRecorder::new(), 2)] {
+            metrics::with_local_recorder(&recorder, || (0..calls).for_each(|it| call(it * 700)));
+            let counted = recorder.snapshotter().snapshot().into_vec().into_iter();
+            let counted: Vec<_> =
+                counted.filter_map(|(key, _, _, it)| (key.key().name() == CALLS).then_some(it)).collect();
+            assert_eq!(counted, [DebugValue::Counter(calls)]);
+        }
+    }
+}

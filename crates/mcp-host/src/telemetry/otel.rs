@@ -1,0 +1,175 @@
+//! Export of traces and [`metrics`](crate::telemetry::metrics) to an OpenTelemetry collector, and propagation of the
+//! trace context to servers.
+//!
+//! Requires the feature `otel`. Nothing is installed implicitly: a program has one subscriber and one recorder, and it
+//! composes them itself.
+//!
+//! ```no_run
+//! use tracing_subscriber::layer::SubscriberExt;
+//! use tracing_subscriber::util::SubscriberInitExt;
+//!
+//! let export = mcp_host::otel::export(mcp_host::otel::Collector::for_service("my-agent"))?;
+//! tracing_subscriber::registry().with(export.layer()).init();
+//! metrics::set_global_recorder(export.recorder())?;
+//! mcp_host::metrics::describe();
+//! // … at the end of the program, outside of any task:
+//! export.shutdown();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! With the layer installed, a call's span is sent as `traceparent` and `tracestate` in the `_meta` of its request, unless
+//! [`ToolCall::trace`](crate::calls::ToolCall::trace) or [`TelemetryOptions::trace`](crate::TelemetryOptions::trace) is
+//! set. Baggage is not sent: it may contain anything, and servers are third parties.
+
+use mcp_model::TraceContext;
+use metrics_opentelemetry::{OpenTelemetryMetrics, OpenTelemetryRecorder};
+use opentelemetry::metrics::MeterProvider;
+use opentelemetry::trace::{SpanContext, TraceContextExt, TracerProvider};
+use opentelemetry_otlp::{ExporterBuildError, MetricExporter, SpanExporter, WithExportConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::metrics::SdkMeterProvider;
+use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
+use tracing::Subscriber;
+use tracing_opentelemetry::{OpenTelemetryLayer, OpenTelemetrySpanExt};
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::telemetry::metrics::CALL_DURATION;
+
+/// The instrumentation scope.
+const SCOPE: &str = "mcp-host";
+
+/// The histogram bounds of call durations, in seconds.
+const DURATIONS: [f64; 14] =
+    [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
+
+/// The collector of traces and metrics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collector {
+    /// The base URL of an OTLP/HTTP collector; `/v1/traces` and `/v1/metrics` are appended. `None`: the variables of
+    /// OpenTelemetry (`OTEL_EXPORTER_OTLP_ENDPOINT` …), else `http://localhost:4318`.
+    pub endpoint: Option<String>,
+    /// The `service.name`.
+    pub service: String,
+}
+
+impl Collector {
+    /// The collector of the environment, for this service.
+    pub fn for_service(service: impl Into<String>) -> Collector {
+        Collector { endpoint: None, service: service.into() }
+    }
+}
+
+/// Why the export could not be set up.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// The exporter rejected the configuration.
+    #[error(
+        "cannot export {what} to OpenTelemetry: look at the collector's address and OTEL_EXPORTER_OTLP_* variables"
+    )]
+    Exporter {
+        /// `traces` or `metrics`.
+        what: &'static str,
+        /// The cause.
+        #[source]
+        source: ExporterBuildError,
+    },
+}
+
+/// A running export. Dropping it sends pending data and blocks, like [`Export::shutdown`].
+#[derive(Debug)]
+pub struct Export {
+    traces: SdkTracerProvider,
+    metrics: SdkMeterProvider,
+}
+
+/// Sets up an export. It uses its own threads.
+///
+/// TLS uses `ring`, unless the program has installed another provider for `rustls`.
+pub fn export(collector: Collector) -> Result<Export, ExportError> {
+    // Fails if the program has installed one, which is then used.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let Collector { endpoint, service } = collector;
+    let resource = Resource::builder().with_service_name(service).build();
+    let failed = |what| move |source| ExportError::Exporter { what, source };
+    let target = |path: &str| endpoint.as_ref().map(|it| format!("{}{path}", it.trim_end_matches('/')));
+    let mut spans = SpanExporter::builder().with_http();
+    if let Some(target) = target("/v1/traces") {
+        spans = spans.with_endpoint(target);
+    }
+    let mut measurements = MetricExporter::builder().with_http();
+    if let Some(target) = target("/v1/metrics") {
+        measurements = measurements.with_endpoint(target);
+    }
+    let spans = spans.build().map_err(failed("traces"))?;
+    let measurements = measurements.build().map_err(failed("metrics"))?;
+    Ok(Export {
+        traces: SdkTracerProvider::builder()
+            .with_batch_exporter(spans)
+            .with_resource(resource.clone())
+            .build(),
+        metrics: SdkMeterProvider::builder()
+            .with_periodic_exporter(measurements)
+            .with_resource(resource)
+            .build(),
+    })
+}
+
+impl Export {
+    /// The layer for the program's `tracing` subscriber. It exports every span that it receives; filters are up to
+    /// the program.
+    pub fn layer<S>(&self) -> OpenTelemetryLayer<S, SdkTracer>
+    where
+        S: Subscriber + for<'span> LookupSpan<'span>,
+    {
+        tracing_opentelemetry::layer().with_tracer(self.traces.tracer(SCOPE))
+    }
+
+    /// The recorder for [`metrics`](crate::telemetry::metrics).
+    pub fn recorder(&self) -> OpenTelemetryRecorder {
+        let mut res = OpenTelemetryRecorder::new(OpenTelemetryMetrics::new(self.metrics.meter(SCOPE)));
+        res.set_histogram_bounds_mut([CALL_DURATION].into_iter(), &DURATIONS);
+        res
+    }
+
+    /// Sends pending data. Blocks until the collector has responded, so it must not run on a runtime thread.
+    pub fn flush(&self) {
+        let flushed = [self.traces.force_flush(), self.metrics.force_flush()];
+        for error in flushed.into_iter().filter_map(Result::err) {
+            tracing::warn!(%error, "OpenTelemetry: not everything could be sent");
+        }
+    }
+
+    /// Sends pending data and ends the export. Blocks likewise.
+    pub fn shutdown(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Export {
+    fn drop(&mut self) {
+        let ended = [self.traces.shutdown(), self.metrics.shutdown()];
+        for error in ended.into_iter().filter_map(Result::err) {
+            tracing::warn!(%error, "OpenTelemetry: not everything could be sent");
+        }
+    }
+}
+
+/// The current trace: of the current `tracing` span, else of OpenTelemetry's current context. `None` if neither is
+/// exported.
+pub fn current_trace() -> Option<TraceContext> {
+    let of_span = tracing::Span::current().context();
+    of(of_span.span().span_context()).or_else(|| of(opentelemetry::Context::current().span().span_context()))
+}
+
+fn of(span: &SpanContext) -> Option<TraceContext> {
+    if !span.is_valid() {
+        return None;
+    }
+    let (trace, own, flags) = (span.trace_id(), span.span_id(), span.trace_flags().to_u8());
+    let state = span.trace_state().header();
+    let parent = format!("00-{trace}-{own}-{flags:02x}");
+    let state = Some(state.as_str()).filter(|it| !it.is_empty());
+    // An invalid `tracestate` is dropped; `traceparent` remains.
+    TraceContext::parse(&parent, state).or_else(|_| TraceContext::parse(&parent, None)).ok()
+}
