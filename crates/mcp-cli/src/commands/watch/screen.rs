@@ -13,7 +13,7 @@ use futures_util::stream::FuturesUnordered;
 use mcp_config::Colour;
 use mcp_host::{FollowRequest, Host, HostOptions};
 use mcp_model::ServerId;
-use mcp_transport::{Handlers, Listener, ServerEvent};
+use mcp_transport::{Listener, ServerEvent};
 use ratatui::crossterm::event::{self, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
