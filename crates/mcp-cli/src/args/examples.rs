@@ -1,6 +1,7 @@
-//! The examples under each command's `--help`: lines that run as they stand, in a folder with a `.minds/mcp.yaml` whose
-//! server is the demo server, and a `request.json` with a request of ACP. A test runs them all. None is longer than a line
-//! of the help, which would be cut into two.
+//! The examples in the `--help` of each command.
+//!
+//! A test runs all of them, in a folder with a `.minds/mcp.yaml` whose server is the demo server, and a `request.json` with
+//! an ACP request. An example must fit into one line of the help.
 
 pub(crate) const CHECK: &str = "\
 Examples:

@@ -43,7 +43,7 @@ pub(crate) fn run(context: &Context, args: &CheckArgs, format: FormatName) -> Re
         (_, _, _) => String::new(),
     };
     let out = match format {
-        FormatName::Json => json::document(&Document { files: opened.iter().map(FileJson::new).collect() }),
+        FormatName::Json => json::document(&CheckJson { files: opened.iter().map(FileJson::new).collect() }),
         FormatName::Text => opened
             .iter()
             .map(|checked| text(checked, context.console.out_colour))
@@ -202,7 +202,7 @@ fn summary(counts: &Counts<'_>, colour: Colour) -> String {
 
 /// The JSON document of `check`.
 #[derive(Serialize)]
-struct Document<'a> {
+struct CheckJson<'a> {
     files: Vec<FileJson<'a>>,
 }
 
@@ -210,7 +210,7 @@ struct Document<'a> {
 struct FileJson<'a> {
     path: &'a str,
     dialect: Option<Dialect>,
-    servers: Vec<ServerJson<'a>>,
+    servers: Vec<CheckedServerJson<'a>>,
     diagnostics: Vec<DiagnosticJson<'a>>,
     /// Only with `--fix`, and only if something was fixed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -227,7 +227,7 @@ struct FixJson<'a> {
 }
 
 #[derive(Serialize)]
-struct ServerJson<'a> {
+struct CheckedServerJson<'a> {
     name: &'a str,
     transport: Option<TransportKind>,
     accepted: bool,
@@ -279,7 +279,7 @@ impl<'a> FileJson<'a> {
         match &checked.opened {
             Ok(file) => {
                 let LoadedConfig { path, profile, reading, diagnostics, .. } = &file.loaded;
-                let server = |entry: &'a ServerEntry| ServerJson {
+                let server = |entry: &'a ServerEntry| CheckedServerJson {
                     name: &entry.name,
                     transport: entry.transport,
                     accepted: file.accepts(entry),

@@ -23,7 +23,7 @@ use crate::runtime::exit::Exit;
 
 /// The JSON document of `convert`.
 #[derive(Serialize)]
-struct Document<'a> {
+struct ConvertJson<'a> {
     /// The target dialect.
     dialect: &'a str,
     /// The file that was written; null without `--output`.
@@ -77,7 +77,7 @@ pub(crate) fn run(context: &Context, args: &ConvertArgs) -> Report {
         |name: &str| losses.iter().any(|it| it.server == name && it.fallback == FieldFallback::ServerOmitted);
     let servers = source.loaded.reading.servers.iter().map(|it| it.id.as_str());
     let out = match (context.format, output) {
-        (Format::Json, _) => json::document(&Document {
+        (Format::Json, _) => json::document(&ConvertJson {
             dialect: target.as_str(),
             path: output.as_ref().map(|it| it.display().to_string()),
             text: output.is_none().then_some(text.as_str()),
@@ -113,7 +113,7 @@ fn disabled_servers(source: &ConfigFile) -> Vec<UnsupportedField> {
 fn failed(context: &Context, target: Profile, message: String, help: Option<&str>) -> Report {
     let mut report = context.console.failure(Exit::Failure, &sanitize::line(&message), help);
     if context.format == Format::Json {
-        report.out = json::document(&Document {
+        report.out = json::document(&ConvertJson {
             dialect: target.as_str(),
             path: None,
             text: None,

@@ -52,7 +52,7 @@ struct FoundFile {
 
 /// The JSON document of `import`.
 #[derive(Serialize)]
-struct Document<'a> {
+struct ImportJson<'a> {
     found: Vec<FileJson<'a>>,
     /// The file that servers were added to; null without `--into`.
     into: Option<String>,
@@ -196,7 +196,7 @@ fn selected_servers<'a>(source: &'a ConfigFile, only: &'a [String]) -> impl Iter
     servers.filter(|spec| only.is_empty() || only.iter().any(|name| name == spec.id.as_str()))
 }
 
-fn document<'a>(found: &'a [FoundFile], imported: Option<&'a ImportResult>) -> Document<'a> {
+fn document<'a>(found: &'a [FoundFile], imported: Option<&'a ImportResult>) -> ImportJson<'a> {
     let file_json = |file: &'a FoundFile| match &file.opened {
         Ok(source) => FileJson {
             owner: file.owner,
@@ -210,9 +210,9 @@ fn document<'a>(found: &'a [FoundFile], imported: Option<&'a ImportResult>) -> D
     };
     let found = found.iter().map(file_json).collect();
     match imported {
-        None => Document { found, into: None, added: &[], left: &[], losses: &[] },
+        None => ImportJson { found, into: None, added: &[], left: &[], losses: &[] },
         Some(ImportResult { path, before: _, after: _, added, skipped, losses, has_missing: _ }) => {
-            Document { found, into: Some(path.display().to_string()), added, left: skipped, losses }
+            ImportJson { found, into: Some(path.display().to_string()), added, left: skipped, losses }
         }
     }
 }

@@ -41,7 +41,7 @@ const MAX_LINE: u64 = 16 << 10;
 
 /// The JSON document of `login` and `logout`.
 #[derive(Debug, Serialize)]
-struct Document<'a> {
+struct LoginJson<'a> {
     server: &'a str,
     url: String,
     /// Whether a login is stored now.
@@ -115,7 +115,7 @@ async fn try_log_out(context: &Context, target: &LoginTarget) -> Result<Report, 
     let failed = |error: TokenStoreError| context.console.failure(Exit::Failure, &error.to_string(), None);
     let forgotten = store.remove(&server.url).map_err(failed)?;
     let revoked = revocation == Ok(Revocation::Revoked);
-    let document = Document { forgotten, revoked, ..document(&server, None) };
+    let document = LoginJson { forgotten, revoked, ..document(&server, None) };
     let name = sanitize::line(document.server);
     let text = match (forgotten, revoked) {
         (0, _) => format!("no login to `{name}` is stored\n"),
@@ -221,13 +221,13 @@ fn known_client(args: &LoginArgs) -> Result<Option<RegisteredClient>, String> {
     Ok(Some(RegisteredClient { id: id.clone(), secret, redirect_uri: None }))
 }
 
-fn document(server: &HttpServer, grant: Option<Grant>) -> Document<'_> {
+fn document(server: &HttpServer, grant: Option<Grant>) -> LoginJson<'_> {
     let authorized = grant.is_some();
     let (issuer, scopes, expires_at) = match grant {
         Some(grant) => (Some(grant.issuer), grant.scopes, grant.expires_at),
         None => (None, Vec::new(), None),
     };
-    Document {
+    LoginJson {
         server: server.server.spec.id.as_str(),
         url: server.server.endpoint.label(),
         authorized,
@@ -259,7 +259,7 @@ fn login_report(
         Err((kind, message)) => {
             let message = sanitize::line(&format!("server '{name}': {message}"));
             let error = Some(ErrorJson { kind: kind.as_str(), message: message.clone() });
-            let document = Document { error, ..document(server, None) };
+            let document = LoginJson { error, ..document(server, None) };
             let out = success(context, &document, String::new()).out;
             let help = format!("`mcp-host doctor --server {name}` tests it step by step");
             Report { out, ..context.console.failure(Exit::Unreachable, &message, Some(&help)) }
@@ -267,7 +267,7 @@ fn login_report(
     }
 }
 
-fn success(context: &Context, document: &Document<'_>, text: String) -> Report {
+fn success(context: &Context, document: &LoginJson<'_>, text: String) -> Report {
     Report::out(match context.format {
         Format::Json => json::document(document),
         Format::Text => text,

@@ -114,7 +114,7 @@ fn list(context: &Context, servers: &ServerArgs, target: ListTarget<'_>) -> Exit
     on_runtime(context.console, async |signals| list::run(context, servers, target, signals).await)
 }
 
-/// Runs an async command. The runtime, and everything that it started, is gone on return.
+/// Runs an async command. The runtime and everything that it started is dropped on return.
 fn on_runtime(console: Console, command: impl AsyncFnOnce(&mut Signals) -> Exit) -> Exit {
     let failed = |error: std::io::Error| {
         console.print(&console.failure(Exit::Failure, &format!("cannot start the runtime: {error}"), None))

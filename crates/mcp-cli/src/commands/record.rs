@@ -39,16 +39,16 @@ struct PlannedCall {
 
 /// The JSON document of `record`.
 #[derive(Serialize)]
-struct Document<'a> {
+struct RecordJson<'a> {
     out: String,
-    servers: Vec<ServerJson<'a>>,
+    servers: Vec<RecordedServerJson<'a>>,
     calls: &'a [CallResult],
     left_out: usize,
 }
 
 /// The recording of one server.
 #[derive(Serialize)]
-struct ServerJson<'a> {
+struct RecordedServerJson<'a> {
     name: &'a str,
     era: Option<&'static str>,
     requests: usize,
@@ -243,12 +243,12 @@ async fn save_with_document(
     if let Err(message) = save(out, recording).await {
         return context.fail(at_least_failure(exit), &message, None).await;
     }
-    let servers = recording.servers().iter().map(|tape| ServerJson {
+    let servers = recording.servers().iter().map(|tape| RecordedServerJson {
         name: &tape.server,
         era: tape.version.map(|version| version.era().as_str()),
         requests: tape.exchanges.len(),
     });
-    let document = Document {
+    let document = RecordJson {
         out: out.display().to_string(),
         servers: servers.collect(),
         calls,

@@ -2,8 +2,8 @@
 //! current folder and its parents.
 //!
 //! Another user could place a file in a parent folder to have its programs started. A file in a parent folder is
-//! therefore used only if nobody but the current user and root can change or replace it. The search ends at the home
-//! folder. The current folder itself is trusted.
+//! therefore used only if no other user than the current one and root can change or replace it. The search ends at the
+//! home folder. The current folder itself is trusted.
 
 use std::env;
 use std::fs;
@@ -32,7 +32,7 @@ pub(crate) const CONFIG_PATHS: [&str; 8] = [
 pub(crate) struct ConfigPath {
     /// The path.
     pub(crate) path: PathBuf,
-    /// Whether the path was found by search. Then the user is told about it.
+    /// Whether the path was found by search. Then a note with the path is printed.
     pub(crate) is_discovered: bool,
 }
 

@@ -111,7 +111,7 @@ async fn open_stream(Shared(sessions): Shared<Arc<Sessions>>, headers: HeaderMap
     let state = Arc::new(State::default());
     let demo = Demo::new(Arc::clone(&state), state, Arc::clone(&lifetime));
     let session = Session { incoming, outgoing, lifetime: Arc::clone(&lifetime) };
-    // The task ends with the session; nobody needs the result.
+    // The task ends with the session. Its result is not needed.
     tokio::spawn(async move { drop(serve(demo, Connection::new(session, lifetime)).await) });
     let stopping = Arc::clone(&sessions.lifetime);
     let events = stream::unfold(

@@ -29,7 +29,7 @@ use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signals, unless_signalled};
 
 /// The arguments of the call and the servers to start.
-struct Prepared {
+struct PreparedCall {
     arguments: CallArguments,
     wanted: DesiredServers,
     approval: Option<Approval>,
@@ -37,7 +37,7 @@ struct Prepared {
 
 /// Calls one tool of the configured servers.
 pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signals) -> Exit {
-    let Prepared { arguments, wanted, approval } =
+    let PreparedCall { arguments, wanted, approval } =
         match unless_signalled(signals, prepare(context, args)).await {
             Err(signal) => return Exit::Signal(signal),
             Ok(Err(exit)) => return exit,
@@ -63,7 +63,7 @@ pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signal
     .await
 }
 
-async fn prepare(context: &Context, args: &CallArgs) -> Result<Prepared, Exit> {
+async fn prepare(context: &Context, args: &CallArgs) -> Result<PreparedCall, Exit> {
     let words = args.arguments.clone();
     let arguments = match blocking(move || call_arguments::parse(&words)).await {
         Ok(arguments) => arguments,
@@ -89,7 +89,7 @@ async fn prepare(context: &Context, args: &CallArgs) -> Result<Prepared, Exit> {
             server.spec.limits.result_bytes = server.spec.limits.message_bytes;
         }
     }
-    Ok(Prepared { arguments, wanted, approval })
+    Ok(PreparedCall { arguments, wanted, approval })
 }
 
 /// Saves binary content if requested, and reports the file names.

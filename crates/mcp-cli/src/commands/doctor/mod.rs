@@ -104,7 +104,7 @@ impl Serialize for Step {
 
 /// `{"servers"}`.
 #[derive(Serialize)]
-struct Document<'a> {
+struct DoctorJson<'a> {
     servers: &'a [ServerReport],
 }
 
@@ -121,7 +121,7 @@ pub(crate) async fn run(context: &Context, servers: &ServerArgs, signals: &mut S
         Ok(reports) => reports,
     };
     let out = match context.format {
-        Format::Json => json::document(&Document { servers: &reports }),
+        Format::Json => json::document(&DoctorJson { servers: &reports }),
         Format::Text if reports.is_empty() => "no servers are configured\n".to_owned(),
         Format::Text => {
             let colour = context.console.out_colour;

@@ -42,7 +42,7 @@ struct Edit<'a> {
 
 /// The JSON document of a change.
 #[derive(Serialize, Default)]
-struct Document {
+struct EditJson {
     /// The file.
     path: String,
     /// The server.
@@ -125,7 +125,7 @@ fn edited(
         Format::Text => {
             text(&render_diff(&path, before, after, context.console.out_colour), &losses, edit, context)
         }
-        Format::Json => json::document(&Document {
+        Format::Json => json::document(&EditJson {
             server: edit.server.to_owned(),
             changed: edit.mode == EditMode::Write && after != before,
             diff: render_diff(&path, before, after, Colour::Never),
@@ -160,7 +160,7 @@ fn failed(context: &Context, edit: &Edit<'_>, path: String, error: String, help:
     let mut report = context.console.failure(Exit::Failure, &sanitize::line(&error), help);
     if context.format == Format::Json {
         let server = edit.server.to_owned();
-        report.out = json::document(&Document { path, server, error: Some(error), ..Document::default() });
+        report.out = json::document(&EditJson { path, server, error: Some(error), ..EditJson::default() });
     }
     report
 }

@@ -30,7 +30,7 @@ use lock_status::{LockStatus, lock_status};
 type Names = [(ListKind, Vec<String>); 3];
 
 /// The checked arguments.
-struct Prepared {
+struct PreparedExplain {
     config: ConfigFile,
     server: ServerId,
     names: Names,
@@ -64,7 +64,7 @@ pub(crate) async fn run(context: &Context, args: ExplainArgs, signals: &mut Sign
     .await
 }
 
-async fn prepare(context: &Context, args: ExplainArgs) -> Result<Prepared, Exit> {
+async fn prepare(context: &Context, args: ExplainArgs) -> Result<PreparedExplain, Exit> {
     let ExplainArgs { file, server, tool, prompt, resource, start: _ } = args;
     let file_error = async |error: FileError| {
         let FileError { path: _, message, help } = error;
@@ -86,12 +86,12 @@ async fn prepare(context: &Context, args: ExplainArgs) -> Result<Prepared, Exit>
         Err(error) => return Err(file_error(error).await),
     };
     let names = [(ListKind::Tool, tool), (ListKind::Prompt, prompt), (ListKind::Resource, resource)];
-    Ok(Prepared { config, server, names, approval })
+    Ok(PreparedExplain { config, server, names, approval })
 }
 
 /// Prints the explanation of each name.
-async fn print(context: &Context, prepared: &Prepared, offer: Option<&ServerDefinitions>) -> Exit {
-    let Prepared { config, server, names, approval } = prepared;
+async fn print(context: &Context, prepared: &PreparedExplain, offer: Option<&ServerDefinitions>) -> Exit {
+    let PreparedExplain { config, server, names, approval } = prepared;
     let spec = config.loaded.reading.servers.iter().find(|spec| spec.id == *server);
     let Exposure { tools, prompts, resources } = &spec.expect("find_server returns a valid server").exposure;
     let all_names = offer.filter(|_| names.iter().all(|(_, names)| names.is_empty())).map(offered_names);
@@ -113,7 +113,7 @@ async fn print(context: &Context, prepared: &Prepared, offer: Option<&ServerDefi
     let colour = context.console.out_colour;
     context
         .print(Report::out(match context.format {
-            Format::Json => json::document(&Document { decisions: &explanations }),
+            Format::Json => json::document(&ExplainJson { decisions: &explanations }),
             Format::Text if explanations.is_empty() => "the server offers nothing\n".to_owned(),
             Format::Text => {
                 let texts: Vec<String> = explanations.iter().map(|it| it.text(colour)).collect();
@@ -173,7 +173,7 @@ fn explain(list: ListKind, server: &ServerId, rules: &Rules, names: &[String]) -
 
 /// `{"decisions"}`.
 #[derive(Serialize)]
-struct Document<'a> {
+struct ExplainJson<'a> {
     decisions: &'a [Explanation],
 }
 

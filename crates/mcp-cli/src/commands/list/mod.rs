@@ -37,7 +37,7 @@ pub(crate) enum ListTarget<'a> {
 }
 
 /// The servers to start.
-struct Prepared {
+struct PreparedList {
     wanted: DesiredServers,
     path: PathBuf,
     approval: Option<Approval>,
@@ -50,7 +50,7 @@ pub(crate) async fn run(
     target: ListTarget<'_>,
     signals: &mut Signals,
 ) -> Exit {
-    let Prepared { wanted, path, approval } =
+    let PreparedList { wanted, path, approval } =
         match unless_signalled(signals, prepare(context, servers, target)).await {
             Err(signal) => return Exit::Signal(signal),
             Ok(Err(exit)) => return exit,
@@ -73,7 +73,11 @@ pub(crate) async fn run(
     .await
 }
 
-async fn prepare(context: &Context, servers: &ServerArgs, target: ListTarget<'_>) -> Result<Prepared, Exit> {
+async fn prepare(
+    context: &Context,
+    servers: &ServerArgs,
+    target: ListTarget<'_>,
+) -> Result<PreparedList, Exit> {
     let ServerArgs { file, server } = servers;
     let file = match context.open_and_report(file.as_deref().unwrap_or(Path::new(""))).await {
         Ok(file) => file,
@@ -93,7 +97,7 @@ async fn prepare(context: &Context, servers: &ServerArgs, target: ListTarget<'_>
             Err(message) => return Err(context.fail(Exit::Usage, &message, None).await),
         };
     }
-    Ok(Prepared { wanted, path, approval })
+    Ok(PreparedList { wanted, path, approval })
 }
 
 async fn refuse(context: &Context, target: ListTarget<'_>, refusal: &StartRefusal) -> Exit {

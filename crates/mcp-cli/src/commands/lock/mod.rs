@@ -24,7 +24,7 @@ use crate::render::status::server_lines_where;
 use crate::runtime::blocking;
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signals, unless_signalled};
-use report::{Document, ServerDrift};
+use report::{LockJson, ServerDrift};
 
 /// What to do with the lock file.
 enum LockAction {
@@ -39,7 +39,7 @@ enum LockAction {
 }
 
 /// The servers to start and the existing lock file.
-struct Prepared {
+struct PreparedLock {
     wanted: DesiredServers,
     configuration: PathBuf,
     path: PathBuf,
@@ -64,7 +64,7 @@ pub(crate) async fn run(context: &Context, args: LockArgs, signals: &mut Signals
     .await
 }
 
-async fn prepare(context: &Context, args: LockArgs) -> Result<Prepared, Exit> {
+async fn prepare(context: &Context, args: LockArgs) -> Result<PreparedLock, Exit> {
     let LockArgs { file, update, all, check } = args;
     let failed = async |message: &str, help: Option<&str>| {
         context.fail(Exit::Failure, &sanitize::line(message), help).await
@@ -102,12 +102,12 @@ async fn prepare(context: &Context, args: LockArgs) -> Result<Prepared, Exit> {
     } else {
         LockAction::Create
     };
-    Ok(Prepared { wanted: config.loaded.desired, configuration: config.path, path, lock, before, action })
+    Ok(PreparedLock { wanted: config.loaded.desired, configuration: config.path, path, lock, before, action })
 }
 
 /// Compares the servers with the lock file, writes it if requested, and prints the changes.
-async fn compare_and_write(context: &Context, host: &Host, prepared: Prepared) -> Exit {
-    let Prepared { wanted: _, configuration, path, lock: approved, before, action } = prepared;
+async fn compare_and_write(context: &Context, host: &Host, prepared: PreparedLock) -> Exit {
+    let PreparedLock { wanted: _, configuration, path, lock: approved, before, action } = prepared;
     let published = host.snapshot();
     let offers = offers(host, &published);
     let mut lock = approved.clone();
@@ -144,7 +144,7 @@ async fn compare_and_write(context: &Context, host: &Host, prepared: Prepared) -
     };
     let colour = context.console.out_colour;
     let out = match context.format {
-        Format::Json => json::document(&Document::new(&path, is_written, &drifts)),
+        Format::Json => json::document(&LockJson::new(&path, is_written, &drifts)),
         Format::Text => drifts.iter().map(|server| server.text(colour, is_written)).collect(),
     };
     let is_unreachable = |id: &str| drifts.iter().any(|drift| drift.server == id && drift.offer.is_none());

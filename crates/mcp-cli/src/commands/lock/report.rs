@@ -32,14 +32,14 @@ pub(super) struct ServerDrift<'a> {
 
 /// `{"lock", "written", "servers"}`.
 #[derive(Serialize)]
-pub(super) struct Document<'a> {
+pub(super) struct LockJson<'a> {
     lock: String,
     written: bool,
-    servers: Vec<ServerJson<'a>>,
+    servers: Vec<ServerDriftJson<'a>>,
 }
 
 #[derive(Serialize)]
-struct ServerJson<'a> {
+struct ServerDriftJson<'a> {
     name: &'a str,
     reached: bool,
     approved: bool,
@@ -57,10 +57,10 @@ struct ChangeJson {
     after: Option<String>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> LockJson<'a> {
     /// The JSON document.
-    pub(super) fn new(lock: &Path, written: bool, servers: &'a [ServerDrift<'a>]) -> Document<'a> {
-        Document {
+    pub(super) fn new(lock: &Path, written: bool, servers: &'a [ServerDrift<'a>]) -> LockJson<'a> {
+        LockJson {
             lock: lock.display().to_string(),
             written,
             servers: servers.iter().map(ServerDrift::json).collect(),
@@ -69,10 +69,10 @@ impl<'a> Document<'a> {
 }
 
 impl ServerDrift<'_> {
-    fn json(&self) -> ServerJson<'_> {
+    fn json(&self) -> ServerDriftJson<'_> {
         let drift = self.drift.as_ref();
         let changes = drift.map(Drift::items).unwrap_or_default();
-        ServerJson {
+        ServerDriftJson {
             name: &self.server,
             reached: self.offer.is_some(),
             approved: self.approved.is_some(),

@@ -139,7 +139,7 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
 }
 
 /// The checked arguments.
-struct Prepared {
+struct PreparedServe {
     scope: Scope,
     gateway_resources: Vec<GatewayResource>,
     idle: Duration,
@@ -152,7 +152,7 @@ enum Endpoint {
     Http(SocketAddr, HttpOptions, Option<HostMetrics>),
 }
 
-async fn prepare(args: &ServeArgs) -> Result<Prepared, ServeFailure> {
+async fn prepare(args: &ServeArgs) -> Result<PreparedServe, ServeFailure> {
     let server =
         match &args.only {
             Some(name) => Some(ServerId::parse(name).map_err(|error| ServeFailure {
@@ -175,7 +175,7 @@ async fn prepare(args: &ServeArgs) -> Result<Prepared, ServeFailure> {
             Endpoint::Http(address, HttpOptions { tokens, hosts, origins, tls, metrics }, host_metrics)
         }
     };
-    Ok(Prepared {
+    Ok(PreparedServe {
         scope: Scope { server, names, ..Scope::default() },
         gateway_resources: if args.admin { GatewayResource::ALL.to_vec() } else { Vec::new() },
         idle: Duration::from_secs(args.idle),
@@ -213,9 +213,9 @@ async fn serve(
     context: &Context,
     host: &Arc<Host>,
     following: FollowHandle,
-    (prepared, stopped): (Prepared, oneshot::Receiver<()>),
+    (prepared, stopped): (PreparedServe, oneshot::Receiver<()>),
 ) -> Result<(), ServeFailure> {
-    let Prepared { scope, gateway_resources, idle, endpoint } = prepared;
+    let PreparedServe { scope, gateway_resources, idle, endpoint } = prepared;
     if let Some(server) = &scope.server {
         let published = host.snapshot();
         let names: Vec<String> = published.servers.iter().map(|status| status.id.clone()).collect();
