@@ -1,8 +1,8 @@
-//! Clients and a server to measure with.
+//! Clients and a server for benchmarks.
 //!
-//! Every client is a program of its own with the same command line: `CLIENT --scenario S --transport T … -- SERVER
-//! ARGV…` does one thing many times and prints one line of JSON about it. What a scenario is stands in [`scenario`]
-//! once; a client only says how it connects, calls and lists, so that all of them do the same.
+//! Every client is a program with the same command line: `CLIENT --scenario S --transport T … -- SERVER ARGV…` repeats
+//! one operation and prints one line of JSON. [`scenario`] defines the scenarios; a client only implements connect,
+//! call and list.
 //!
 //! | scenario | what is done | what the line says |
 //! |---|---|---|
@@ -19,15 +19,15 @@
 
 #![forbid(unsafe_code)]
 
-pub mod answers;
-pub mod bare;
+pub mod bench_server;
+pub mod minimal_client;
 pub mod meter;
 pub mod options;
 pub mod scenario;
 
-/// Why something could not be measured.
+/// The reason why a measurement failed.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// What is echoed: 103 bytes.
+/// The echoed text: 103 bytes.
 pub const TEXT: &str = "The quick brown fox jumps over the lazy dog. \
                         The quick brown fox jumps over the lazy dog 0123456789.";

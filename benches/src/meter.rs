@@ -1,11 +1,11 @@
-//! What this process has used so far, and times in short. Linux's `/proc` is where it stands.
+//! Resource usage of this process from `/proc`, and summaries of times.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// Measures from its beginning on.
+/// A measurement from its start.
 #[derive(Debug)]
 pub struct Meter {
     begun: Instant,
@@ -13,19 +13,19 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Begins.
+    /// Starts a measurement.
     pub fn begin() -> Meter {
         Meter { begun: Instant::now(), processor_us: processor_us() }
     }
 
-    /// Writes into a line what so many calls took since then.
+    /// Adds the usage since the start to a line, for this many calls.
     pub fn end(&self, calls: usize, line: &mut Value) {
         line["cpu_us_per_call"] = json!((processor_us() - self.processor_us) / calls as f64);
         line["calls_per_s"] = json!(calls as f64 / self.begun.elapsed().as_secs_f64());
     }
 }
 
-/// Times as a line.
+/// A summary of times.
 pub fn summary(mut times: Vec<Duration>) -> Value {
     let first_ms = times.first().map_or(0.0, |it| it.as_secs_f64() * 1e3);
     times.sort_unstable();
@@ -36,7 +36,7 @@ pub fn summary(mut times: Vec<Duration>) -> Value {
     json!({ "p50_us": at(0.5), "p99_us": at(0.99), "n": times.len(), "first_ms": first_ms })
 }
 
-/// Processor time of this process so far, in microseconds.
+/// Processor time of this process, in microseconds.
 pub fn processor_us() -> f64 {
     let nanoseconds: u64 = tasks()
         .filter_map(|it| {
@@ -47,19 +47,19 @@ pub fn processor_us() -> f64 {
     nanoseconds as f64 / 1e3
 }
 
-/// How often threads of this process have gone to sleep by themselves so far: each time they woke up before.
+/// Voluntary context switches of this process, which are its wake-ups.
 pub fn wakeups() -> u64 {
     tasks()
         .filter_map(|it| field(&fs::read_to_string(it.join("status")).ok()?, "voluntary_ctxt_switches"))
         .sum()
 }
 
-/// A line of `/proc/self/status`, in KiB where it is a size.
+/// A field of `/proc/self/status`, in KiB if it is a size.
 pub fn status(name: &str) -> u64 {
     field(&fs::read_to_string("/proc/self/status").unwrap_or_default(), name).unwrap_or(0)
 }
 
-/// How many files this process has open.
+/// The number of open files.
 pub fn open_files() -> usize {
     fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }

@@ -1,22 +1,22 @@
-//! The command line that all clients share. What a client does not know it leaves alone.
+//! The common command line of all clients. Unknown options are ignored.
 
 use std::collections::BTreeMap;
 
-/// What a client is asked to do.
+/// The options of a client.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     named: BTreeMap<String, String>,
-    /// The command of the server, where the client starts it.
+    /// The command of the server, if the client starts it.
     pub server: Vec<String>,
 }
 
 impl Options {
-    /// Those of this process.
+    /// Parses the arguments of this process.
     pub fn read() -> Options {
         Options::of(std::env::args().skip(1))
     }
 
-    /// Those that stand here: `--name value` pairs, then `--` and the server's command.
+    /// Parses `--name value` pairs, then `--` and the server's command.
     pub fn of(arguments: impl Iterator<Item = String>) -> Options {
         let mut arguments = arguments;
         let mut named = BTreeMap::new();
@@ -29,12 +29,12 @@ impl Options {
         Options { named, server: arguments.collect() }
     }
 
-    /// The text given under a name.
+    /// The value of an option.
     pub fn text<'a>(&'a self, name: &str, default: &'a str) -> &'a str {
         self.named.get(name).map_or(default, String::as_str)
     }
 
-    /// The number given under a name.
+    /// The number of an option.
     pub fn number(&self, name: &str, default: usize) -> usize {
         self.named.get(name).and_then(|it| it.parse().ok()).unwrap_or(default)
     }
@@ -60,7 +60,7 @@ impl Options {
     }
 }
 
-/// The runtime that `--rt` names: `ct` for one thread, else Tokio's default.
+/// The runtime of `--rt`: `ct` for one thread, else Tokio's default.
 pub fn runtime(options: &Options) -> std::io::Result<tokio::runtime::Runtime> {
     match options.text("--rt", "mt") {
         "ct" => tokio::runtime::Builder::new_current_thread().enable_all().build(),

@@ -1,4 +1,4 @@
-//! What is measured, the same for every client.
+//! The scenarios, the same for every client.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -11,19 +11,19 @@ use crate::meter::{self, Meter, summary};
 use crate::options::Options;
 use crate::{Failure, TEXT};
 
-/// What is asked of a server.
+/// A tool call.
 #[derive(Debug, Clone, Copy)]
 pub enum Ask {
-    /// [`TEXT`], back again.
+    /// Returns [`TEXT`].
     Echo,
-    /// So many KiB of text.
+    /// Returns this many KiB of text.
     Big(usize),
-    /// An answer after so many milliseconds.
+    /// Responds after this many milliseconds.
     Sleep(usize),
 }
 
 impl Ask {
-    /// The tool's name.
+    /// The name of the tool.
     pub fn tool(self) -> &'static str {
         match self {
             Ask::Echo => "echo",
@@ -32,7 +32,7 @@ impl Ask {
         }
     }
 
-    /// Its arguments.
+    /// The arguments.
     pub fn arguments(self) -> Value {
         match self {
             Ask::Echo => json!({ "text": TEXT }),
@@ -42,28 +42,28 @@ impl Ask {
     }
 }
 
-/// One connection to one server, to be used by many callers at once.
+/// A connection to a server, usable by many callers.
 pub trait Client: Send + Sync + Sized + 'static {
-    /// What is kept of a list of tools.
+    /// The kept form of a list of tools.
     type List: Send + 'static;
 
     /// Connects.
     fn connect(options: &Options) -> impl Future<Output = Result<Self, Failure>> + Send;
 
-    /// Calls a tool; gives the bytes of text that the result has.
+    /// Calls a tool and returns the length of the result text.
     fn call(&self, ask: Ask) -> impl Future<Output = Result<usize, Failure>> + Send;
 
     /// Lists all tools.
     fn list(&self) -> impl Future<Output = Result<Self::List, Failure>> + Send;
 
-    /// How many tools a list has.
+    /// The number of tools in a list.
     fn count(list: &Self::List) -> usize;
 
     /// Closes the connection.
     fn close(self) -> impl Future<Output = ()> + Send;
 }
 
-/// Does what `--scenario` names, and gives the line about it.
+/// Runs the scenario and returns its JSON line.
 pub async fn run<C: Client>(options: &Options) -> Result<Value, Failure> {
     let mut line = match options.scenario() {
         "connect" => connect::<C>(options).await,
@@ -80,7 +80,7 @@ pub async fn run<C: Client>(options: &Options) -> Result<Value, Failure> {
     Ok(line)
 }
 
-/// Adds what every line says.
+/// Adds the common fields.
 pub fn finish(line: &mut Value) {
     line["hwm_kb"] = json!(meter::status("VmHWM"));
     if line.get("rss_kb").is_none() {
@@ -140,7 +140,7 @@ async fn many<C: Client>(client: &Arc<C>, callers: usize, count: usize) -> Resul
     Ok(res)
 }
 
-/// One echo, whose answer is looked at.
+/// One echo with a check of its result.
 pub async fn echo<C: Client>(client: &C) -> Result<(), Failure> {
     let got = client.call(Ask::Echo).await?;
     if got == TEXT.len() { Ok(()) } else { Err(format!("the echo has {got} bytes").into()) }
@@ -176,7 +176,7 @@ async fn list<C: Client>(options: &Options) -> Result<Value, Failure> {
         times.push(begun.elapsed());
         kept.get_or_insert(list);
     }
-    // What was only room for more may be given back by then.
+    // After the pause, unused memory may be returned.
     tokio::time::sleep(Duration::from_millis(options.number("--rest-ms", 0) as u64)).await;
     let after = meter::status("VmRSS");
     let mut line = summary(times);
@@ -186,7 +186,7 @@ async fn list<C: Client>(options: &Options) -> Result<Value, Failure> {
     Ok(line)
 }
 
-/// Servers at once, one after the other (`--mode seq`), or at once by a process that had them all before (`again`).
+/// Servers at once, in sequence (`--mode seq`), or at once in a process that knows them (`again`).
 async fn fleet<C: Client>(options: &Options) -> Result<Value, Failure> {
     if options.text("--mode", "par") == "again" {
         close(begin::<C>(options).await?).await;
@@ -203,18 +203,18 @@ async fn fleet<C: Client>(options: &Options) -> Result<Value, Failure> {
     Ok(line)
 }
 
-/// One of a fleet, with what it lists.
-struct Begun<C: Client> {
+/// A server of a fleet with its list.
+struct StartedServer<C: Client> {
     client: C,
     _list: C::List,
     at: Instant,
 }
 
-async fn begin<C: Client>(options: &Options) -> Result<Vec<Begun<C>>, Failure> {
+async fn begin<C: Client>(options: &Options) -> Result<Vec<StartedServer<C>>, Failure> {
     let one = |options: Options| async move {
         let client = C::connect(&options).await?;
         let list = client.list().await?;
-        Ok::<_, Failure>(Begun { client, _list: list, at: Instant::now() })
+        Ok::<_, Failure>(StartedServer { client, _list: list, at: Instant::now() })
     };
     let mut all = Vec::new();
     if options.text("--mode", "par") == "seq" {
@@ -230,16 +230,16 @@ async fn begin<C: Client>(options: &Options) -> Result<Vec<Begun<C>>, Failure> {
     Ok(all)
 }
 
-async fn close<C: Client>(all: Vec<Begun<C>>) {
+async fn close<C: Client>(all: Vec<StartedServer<C>>) {
     all.into_iter().map(|it| it.client.close()).collect::<JoinSet<_>>().join_all().await;
 }
 
-/// Until those that were there before do not share the processors with those that come.
+/// Waits until the processes of the previous run have ended.
 pub async fn pause() {
     tokio::time::sleep(Duration::from_millis(300)).await;
 }
 
-/// What a line says of servers that are all there; with `--idle-ms`, how often the process wakes up while nothing happens.
+/// The fields of a fleet; with `--idle-ms`, the wake-ups per second while idle.
 pub async fn fleet_line(options: &Options, (first, ready): (Duration, Duration)) -> Value {
     let mut line = json!({
         "first_tool_ms": first.as_secs_f64() * 1e3,
@@ -251,7 +251,7 @@ pub async fn fleet_line(options: &Options, (first, ready): (Duration, Duration))
     });
     let idle = Duration::from_millis(options.number("--idle-ms", 0) as u64);
     if !idle.is_zero() {
-        // What the start left to do is over by then.
+        // Work after the start is over by then.
         tokio::time::sleep(Duration::from_millis(500)).await;
         let before = meter::wakeups();
         tokio::time::sleep(idle).await;

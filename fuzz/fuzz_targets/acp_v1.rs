@@ -1,4 +1,4 @@
-//! Any text, read by the profile `acp-v1`.
+//! Parsing of any text with the profile `acp-v1`.
 
 #![no_main]
 

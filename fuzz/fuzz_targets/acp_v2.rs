@@ -1,4 +1,4 @@
-//! Any text, read by the profile `acp-v2`.
+//! Parsing of any text with the profile `acp-v2`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any two JSON values, and their hashes.
+//! Hashes of any two JSON values.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any text, read by the profile `dominds`.
+//! Parsing of any text with the profile `dominds`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any text, read as a `.env` file.
+//! Parsing of any text as a `.env` file.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any error response to a request over HTTP.
+//! Any error response to an HTTP request.
 
 #![no_main]
 

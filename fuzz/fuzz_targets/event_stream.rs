@@ -1,4 +1,4 @@
-//! Any bytes of an event stream, in any chunks.
+//! Parsing of any event stream, cut anywhere.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any body that a client of the gateway sends.
+//! Any body of a request to the gateway.
 
 #![no_main]
 

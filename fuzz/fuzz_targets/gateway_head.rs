@@ -1,4 +1,4 @@
-//! Any target and fields that a client of the gateway sends.
+//! Any target and headers of a request to the gateway.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any file of tokens.
+//! Parsing of any token file.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any text, read by the profile `holodeck`.
+//! Parsing of any text with the profile `holodeck`.
 
 #![no_main]
 

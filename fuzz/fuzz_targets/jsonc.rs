@@ -1,4 +1,4 @@
-//! Any text, read as JSON with comments and without.
+//! Parsing of any text as JSON with and without comments.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any text, read as a lock.
+//! Parsing of any text as a lock file.
 
 #![no_main]
 

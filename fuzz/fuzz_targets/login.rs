@@ -1,4 +1,4 @@
-//! Any text, read as the file of a login.
+//! Parsing of any text as a login file.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any text, read by the profile `mcp-json`.
+//! Parsing of any text with the profile `mcp-json`.
 
 #![no_main]
 

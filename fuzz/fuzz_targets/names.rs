@@ -1,4 +1,4 @@
-//! Any rules, and names that they decide on.
+//! Any rules, and names that they filter.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any text, read as a recording.
+//! Parsing of any text as a recording.
 
 #![no_main]
 

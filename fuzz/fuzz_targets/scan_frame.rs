@@ -1,4 +1,4 @@
-//! Any bytes, classified as a JSON-RPC frame.
+//! Classification of any bytes as a JSON-RPC frame.
 
 #![no_main]
 

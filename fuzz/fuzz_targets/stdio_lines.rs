@@ -1,4 +1,4 @@
-//! Any bytes out of a pipe, in any chunks.
+//! Any bytes of a pipe, cut anywhere.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any text, cut at its variables.
+//! Parsing of variables in any text.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any list of tools, shown, told to providers, and its schemas put to use.
+//! Any list of tools: names, projections to providers, and schema validation.
 
 #![no_main]
 

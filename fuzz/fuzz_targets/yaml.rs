@@ -1,4 +1,4 @@
-//! Any text, read as YAML.
+//! Parsing of any text as YAML.
 
 #![no_main]
 

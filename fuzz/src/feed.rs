@@ -1,18 +1,18 @@
-//! Feeds a fuzz target without a fuzzer, on any toolchain: its seeds, and mutations of them from a fixed number.
+//! Runs a fuzz target without a fuzzer on its seeds and on deterministic mutations of them.
 //!
-//! Each crate's tests take this file in by its path, so that `cargo test` alone proves that the targets hold. It needs
-//! nothing outside the standard library, and the same tree feeds the same bytes: what fails here fails everywhere.
+//! The tests of each crate include this file by path, so `cargo test` checks the targets on any toolchain. It uses the
+//! standard library only.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// How many mutations each target gets.
+/// The number of mutations for each target.
 const ROUNDS: usize = 400;
 
 /// The longest input, in bytes.
 const LONGEST: usize = 4096;
 
-/// What readers of text trip over.
+/// Text that is difficult for parsers.
 const ODD: &[&[u8]] = &[
     b"\"",
     b"\\",
@@ -52,8 +52,7 @@ const ODD: &[&[u8]] = &[
     b"\x1b[31m",
 ];
 
-/// Runs `holds` over the files of `fuzz/seeds/<target>` and over mutations of them; panics with the input that it
-/// panics for.
+/// Runs `holds` on the files of `fuzz/seeds/<target>` and on mutations of them. A panic includes the input.
 pub(crate) fn feed(target: &str, holds: fn(&[u8])) {
     let seeds = seeds(target);
     assert!(!seeds.is_empty(), "fuzz/seeds/{target} has no seeds");
@@ -87,7 +86,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
     paths.iter().map(|it| std::fs::read(it).expect("a seed can be read")).collect()
 }
 
-/// Numbers that look random, always the same ones (xorshift).
+/// Deterministic pseudo-random numbers (xorshift).
 struct Random(u64);
 
 impl Random {
@@ -106,7 +105,7 @@ impl Random {
         &of[self.below(of.len())]
     }
 
-    /// A range of so many bytes at most.
+    /// A range of at most this length.
     fn range(&mut self, length: usize) -> std::ops::Range<usize> {
         let start = self.below(length + 1);
         let end = start + self.below((length - start).min(64) + 1);

@@ -1,5 +1,4 @@
-//! A connection that is there as bytes, for targets that read one: what they understand must not depend on where the
-//! bytes were cut.
+//! A connection in memory that returns its bytes in pieces, because a reader must not depend on where they are cut.
 
 use std::future::Future;
 use std::io;
@@ -8,13 +7,13 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A stream that has everything, gives so much of it at once, and takes whatever is written.
+/// A stream with all bytes that returns at most this many at once and accepts every write.
 pub(crate) struct Pieces<'a> {
     pub(crate) rest: &'a [u8],
     pub(crate) length: usize,
 }
 
-/// What comes of reading streams that have everything: at once, or it panics.
+/// The result of a future that never waits; panics if it does.
 pub(crate) fn at_once<T>(reading: impl Future<Output = T>) -> T {
     match pin!(reading).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(res) => res,

@@ -1,4 +1,4 @@
-//! Time limits, and the words for what comes of a fault.
+//! Time limits, and descriptions of outcomes.
 
 use std::time::Duration;
 
@@ -6,46 +6,47 @@ use mcp_model::Limits;
 use mcp_tests::faults::{At, Era};
 use mcp_transport::{CallError, ConnectError, Disconnect, DisconnectReason, Eras};
 
-/// What is waited for in vain.
-const SHORT: Duration = Duration::from_millis(1500);
+/// The time limit of an outcome that is expected to time out.
+const TIMEOUT_LIMIT: Duration = Duration::from_millis(1500);
 
-/// What comes by itself, also on a machine that has much else to do.
+/// The time limit of other outcomes, for busy machines.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// After this it hangs: longer than all that is allowed in one cell.
-pub(crate) const HANGS: Duration = Duration::from_secs(150);
+/// The time limit of a whole cell.
+pub(crate) const CELL_LIMIT: Duration = Duration::from_secs(150);
 
-/// How long is waited, by what is expected: in a row only what would never come is not waited for.
+/// The time limits by expected outcome: only expected timeouts have short limits.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
-    /// For the beginning.
+pub(crate) struct TimeLimits {
+    /// For the start.
     pub(crate) start: Duration,
     /// For the faulty request.
     pub(crate) request: Duration,
-    /// For the next one.
+    /// For the next request.
     pub(crate) next: Duration,
 }
 
-impl Patience {
-    pub(crate) fn of(want: &str, at: At) -> Patience {
+impl TimeLimits {
+    pub(crate) fn of(want: &str, at: At) -> TimeLimits {
         let begins = matches!(at, At::Start | At::Open);
         let is_late =
             |it: &str| ["silent", "timed out", "MCPTimeoutError"].iter().any(|word| it.contains(word));
-        let time = |is_short: bool| if is_short { SHORT } else { LONG };
+        let time = |is_short: bool| if is_short { TIMEOUT_LIMIT } else { LONG };
         let (first, next) = want.split_once(" | ").unwrap_or((want, ""));
-        Patience {
+        TimeLimits {
             start: time(begins && is_late(first)),
             request: time(!begins && is_late(first)),
             next: time(is_late(next)),
         }
     }
 
-    /// How many things are waited for in vain.
-    pub(crate) fn in_vain(self) -> usize {
-        [self.start, self.request, self.next].into_iter().filter(|it| *it == SHORT).count()
+    /// The number of expected timeouts.
+    pub(crate) fn expected_timeouts(self) -> usize {
+        [self.start, self.request, self.next].into_iter().filter(|it| *it == TIMEOUT_LIMIT).count()
     }
 
-    /// The limits of the faulty server. Who does not read is given up by the wire after the call is: both go by one limit.
+    /// The limits of the faulty server. Call and write timeouts are equal, because the transport gives up a stalled
+    /// peer after the call.
     pub(crate) fn limits(self, request: Duration) -> Limits {
         Limits {
             request,
@@ -59,18 +60,18 @@ impl Patience {
     }
 }
 
-/// Is this what the table says?
+/// Whether the outcome matches the table.
 pub(crate) fn fits(want: &str, got: &str) -> bool {
     let (want, got): (Vec<&str>, Vec<&str>) = (want.split(" | ").collect(), got.split(" | ").collect());
     want.len() == got.len() && want.iter().zip(got).all(|(want, got)| is_one_of(want, got))
 }
 
-/// Is it one of those with `or` between them?
+/// Whether the outcome is one of those separated by `or`.
 pub(crate) fn is_one_of(want: &str, got: &str) -> bool {
     want.split(" or ").any(|it| it == got)
 }
 
-/// The era as a session is told.
+/// The era option of a session.
 pub(crate) fn eras(era: Era) -> Eras {
     match era {
         Era::Legacy => Eras::Legacy,
@@ -78,13 +79,13 @@ pub(crate) fn eras(era: Era) -> Eras {
     }
 }
 
-/// Text as it is shown.
+/// A text in short form.
 pub(crate) fn shown(text: &str) -> String {
     if text.len() > 60 { format!("{} bytes", text.len()) } else { text.to_owned() }
 }
 
-/// What a call has brought.
-pub(crate) fn told(outcome: Result<String, CallError>) -> String {
+/// The outcome of a call.
+pub(crate) fn outcome(outcome: Result<String, CallError>) -> String {
     match outcome {
         Ok(text) => shown(&text),
         Err(CallError::Closed(ended)) => format!("lost: {}", reason(&ended)),
@@ -102,9 +103,9 @@ pub(crate) fn told(outcome: Result<String, CallError>) -> String {
     }
 }
 
-/// Why there is no session.
+/// The reason reason a session failed.
 pub(crate) fn unconnected(error: &ConnectError) -> String {
-    let why = match error {
+    let reason = match error {
         ConnectError::Disconnected(ended) => reason(ended),
         ConnectError::TimedOut { .. } => "timed out".to_owned(),
         ConnectError::Silent { .. } => "silent".to_owned(),
@@ -113,7 +114,7 @@ pub(crate) fn unconnected(error: &ConnectError) -> String {
         ConnectError::InvalidResponse(_) => "unreadable".to_owned(),
         other => format!("{other:?}"),
     };
-    format!("no session: {why}")
+    format!("no session: {reason}")
 }
 
 fn reason(ended: &Disconnect) -> String {

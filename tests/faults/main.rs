@@ -1,10 +1,11 @@
-//! The fault matrix, cell by cell: what the table says is what happens, in time, to nobody else, and nothing is left.
+//! The fault matrix: each cell has the expected outcome in time, other servers are unaffected, and no resources are
+//! left.
 //!
-//! A test is a wire, in a process of its own; its cells, at all faces, run many beside each other, each with a server of
-//! its own and a neighbour that has to answer all the while.
+//! Each transport is one test in its own process. Its cells run in parallel, each with its own server and a healthy
+//! one.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-#![expect(clippy::print_stderr, reason = "what was proven is told to whoever asked for it")]
+#![expect(clippy::print_stderr, reason = "what was proven is outcome to whoever asked for it")]
 
 mod expectations;
 mod host;
@@ -13,15 +14,15 @@ mod peer;
 mod run;
 mod session;
 
-use mcp_tests::faults::Wire;
+use mcp_tests::faults::Transport;
 
-/// A test for each wire.
+/// A test for each transport.
 macro_rules! proves {
-    ($($name:ident: $wire:ident;)*) => {
+    ($($name:ident: $transport:ident;)*) => {
         $(
             #[test]
             fn $name() {
-                run::check(stringify!($name), Wire::$wire);
+                run::check(stringify!($name), Transport::$transport);
             }
         )*
     };

@@ -1,22 +1,22 @@
-//! The faulty server's process, and where each cell finds a server of its own in it.
+//! The process of the faulty server, and the endpoints of its cells.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use mcp_model::{Endpoint, Secret, StdioEndpoint, UrlEndpoint};
-use mcp_tests::faults::{At, Script, Step, Wire};
+use mcp_tests::faults::{At, Script, Step, Transport};
 use mcp_transport::Authorities;
 use serde_json::Value;
 
-/// Is in the environment of every process that a cell starts.
+/// The variable in every process that a cell starts.
 pub(crate) const MARK: &str = "MCP_TEST_FAULT";
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_faulty");
 
-/// So much memory, in KiB, is little.
+/// The memory limit of a small process, in KiB.
 const LITTLE_MEMORY: u32 = 400_000;
 
-/// The running program; it ends when dropped.
+/// The running program, killed on drop.
 pub(crate) struct Faulty {
     child: Child,
     ports: Value,
@@ -31,43 +31,43 @@ impl Faulty {
         Faulty { child, ports: serde_json::from_str(&line).unwrap() }
     }
 
-    /// Who is to be trusted besides the system's authorities.
+    /// The certificate authorities to trust.
     pub(crate) fn authorities(&self) -> Authorities {
         Authorities::from_pem(self.ports["authority"].as_str().unwrap().as_bytes()).unwrap()
     }
 
-    /// Where the server `key` is that follows this script.
-    pub(crate) fn endpoint(&self, wire: Wire, key: &str, script: &str) -> Endpoint {
+    /// The endpoint of the server `key` with this script.
+    pub(crate) fn endpoint(&self, transport: Transport, key: &str, script: &str) -> Endpoint {
         let parsed = Script::parse(script).unwrap();
-        if wire == Wire::Stdio {
+        if transport == Transport::Stdio {
             return Endpoint::Stdio(process(key, script, &parsed));
         }
         let (port, secure) = self.port(&parsed);
-        let (scheme, leaf) = match wire {
-            Wire::WebSocket => ("ws", "ws"),
-            Wire::Sse => ("http", "sse"),
-            Wire::Events => ("http", "mcp"),
-            Wire::Document => ("http", "json"),
-            Wire::Stdio => unreachable!("it has returned"),
+        let (scheme, leaf) = match transport {
+            Transport::WebSocket => ("ws", "ws"),
+            Transport::Sse => ("http", "sse"),
+            Transport::Events => ("http", "mcp"),
+            Transport::Document => ("http", "json"),
+            Transport::Stdio => unreachable!("it has returned"),
         };
         let secure = if secure { "s" } else { "" };
         let url = format!("{scheme}{secure}://127.0.0.1:{port}/{key}/{script}/{leaf}");
         let endpoint = UrlEndpoint::new(url.parse().unwrap());
-        match wire {
-            Wire::WebSocket => Endpoint::WebSocket(endpoint),
-            Wire::Sse => Endpoint::Sse(endpoint),
-            Wire::Events | Wire::Document | Wire::Stdio => Endpoint::Http(endpoint),
+        match transport {
+            Transport::WebSocket => Endpoint::WebSocket(endpoint),
+            Transport::Sse => Endpoint::Sse(endpoint),
+            Transport::Events | Transport::Document | Transport::Stdio => Endpoint::Http(endpoint),
         }
     }
 
-    /// The port where this happens, and whether TLS is spoken there.
+    /// The port for this script, and whether it uses TLS.
     fn port(&self, script: &Script) -> (u64, bool) {
         let port = |name: &str| self.ports[name].as_u64().unwrap();
         if script.at != At::Start {
             return (port("http"), false);
         }
         match script.steps[0] {
-            // Nobody listens there, on no machine that we know of.
+            // A port without a listener.
             Step::Nobody => (1, false),
             Step::Hush => (port("hush"), false),
             Step::Banner => (port("banner"), false),
@@ -90,12 +90,12 @@ impl Drop for Faulty {
     }
 }
 
-/// A process that follows the script.
+/// A process with this script.
 fn process(key: &str, script: &str, parsed: &Script) -> StdioEndpoint {
     if parsed.does(Step::Nobody) {
         return StdioEndpoint::new("no-such-program-anywhere");
     }
-    // What no program without `unsafe` can do to itself a shell does before it starts.
+    // A shell sets the memory limit, which would need `unsafe` here.
     let before = match () {
         () if parsed.does(Step::Stubborn) => "trap '' TERM; ".to_owned(),
         () if parsed.does(Step::Allocate) => format!("ulimit -v {LITTLE_MEMORY}; "),
@@ -112,12 +112,12 @@ fn process(key: &str, script: &str, parsed: &Script) -> StdioEndpoint {
     res
 }
 
-/// The mark of a cell's processes.
+/// The marker of a cell's processes.
 pub(crate) fn mark(key: &str) -> String {
     format!("{}-{key}-", std::process::id())
 }
 
-/// The processes with a mark that begins like this, whoever their parents are by now.
+/// The processes whose marker has this prefix, independent of their parents.
 pub(crate) fn marked(mark: &str) -> Vec<u32> {
     let mark = format!("{MARK}={mark}");
     let has = |pid: &u32| {

@@ -1,4 +1,4 @@
-//! All cells of a wire: many beside each other, for most of their time they wait, and after them a look at what is left.
+//! All cells of a transport in parallel, and a check for leftover resources.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -7,111 +7,115 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
-use mcp_tests::faults::{Era, Expectation, Face, Row, Script, Step, Way, Wire, rows};
+use mcp_tests::faults::{Api, Era, Expectation, FaultRow, Script, Step, Transport, Variant, rows};
 use mcp_tests::{Isolation, ProcessResources, run_isolated_in};
 use tokio::runtime::Handle;
 
-use crate::expectations::{HANGS, Patience, fits};
+use crate::expectations::{CELL_LIMIT, TimeLimits, fits};
 use crate::peer::{self, Faulty, MARK};
 use crate::{host, session};
 
-/// So many cells run beside each other.
+/// The number of parallel cells.
 const BESIDE: usize = 48;
 
-/// After so many is looked at what they have left behind, which wants that nothing runs.
+/// The number of cells between two checks for leftovers, for which nothing may run.
 const WAVE: usize = 144;
 
-/// What comes of a server that is well.
+/// The outcome of a healthy server.
 const WELL: &str = "hello | hello";
 
-/// Among so few whoever has left something behind is looked for.
+/// The number of cells that are repeated to find a leak.
 const FEW: usize = 6;
 
-/// How long what is over may need to be gone.
+/// The time in which resources must be released.
 const SETTLES: Duration = Duration::from_secs(30);
 
-/// One cell: a fault on a way at a face.
+/// A cell: a fault on a transport in an era at an API.
 pub(crate) struct Cell {
-    pub(crate) face: Face,
-    pub(crate) way: Way,
-    pub(crate) row: Row,
+    pub(crate) api: Api,
+    pub(crate) variant: Variant,
+    pub(crate) row: FaultRow,
     number: usize,
 }
 
 impl Cell {
-    /// A name that no other cell's server has.
+    /// A unique name for the server of the cell.
     pub(crate) fn key(&self, role: &str) -> String {
-        let era = match self.way.era {
+        let era = match self.variant.era {
             Era::Legacy => "legacy",
             Era::Modern => "modern",
         };
-        format!("{}-{:?}-{era}-{role}", self.number, self.face)
+        format!("{}-{:?}-{era}-{role}", self.number, self.api)
     }
 
-    /// What the table says of it.
+    /// The expected outcome.
     pub(crate) fn want(&self) -> &'static str {
-        self.row.want(self.way, self.face).unwrap_or_default()
+        self.row.want(self.variant, self.api).unwrap_or_default()
     }
 
-    /// What it says of the next request.
+    /// The expected outcome of the next request.
     pub(crate) fn next(&self) -> &'static str {
         self.want().split(" | ").nth(1).unwrap_or_default()
     }
 
-    pub(crate) fn patience(&self) -> Patience {
-        Patience::of(self.want(), self.row.script().at)
+    pub(crate) fn time_limits(&self) -> TimeLimits {
+        TimeLimits::of(self.want(), self.row.script().at)
     }
 
     async fn run(&self, faulty: &Faulty) -> String {
         let running = async {
-            match self.face {
-                Face::Session => session::run(faulty, self).await,
-                Face::Host | Face::Gateway => host::run(faulty, self).await,
+            match self.api {
+                Api::Session => session::run(faulty, self).await,
+                Api::Host | Api::Gateway => host::run(faulty, self).await,
             }
         };
-        tokio::time::timeout(HANGS, running).await.unwrap_or_else(|_| "it hangs".to_owned())
+        tokio::time::timeout(CELL_LIMIT, running).await.unwrap_or_else(|_| "it hangs".to_owned())
     }
 
     fn name(&self) -> String {
-        format!("{:?}, {:?}, {} ({})", self.face, self.way.era, self.row.fault, self.row.script)
+        format!("{:?}, {:?}, {} ({})", self.api, self.variant.era, self.row.fault, self.row.script)
     }
 }
 
-/// Runs every cell of a wire. `test` is the test's own name.
-pub(crate) fn check(test: &str, wire: Wire) {
-    // Many servers and their clients are many descriptors.
+/// Runs every cell of a transport. `test` is the name of the calling test.
+pub(crate) fn check(test: &str, transport: Transport) {
+    // Many servers need many descriptors.
     let more = "ulimit -n \"$(ulimit -Hn)\" 2>/dev/null; exec \"$0\" \"$@\"";
     if run_isolated_in(test, more, &[]) == Isolation::AlreadyRun {
         return;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(all(wire));
+    runtime.block_on(all(transport));
 }
 
-async fn all(wire: Wire) {
+async fn all(transport: Transport) {
     let faulty = Faulty::start();
-    // Whatever is made once in a process is made now.
-    for face in Face::ALL {
-        let want = Expectation { wires: &Wire::ALL, era: None, session: WELL, host: WELL, gateway: None };
-        let first = Row {
+    // Creates everything that exists once per process.
+    for api in Api::ALL {
+        let want =
+            Expectation { transports: &Transport::ALL, era: None, session: WELL, host: WELL, gateway: None };
+        let first = FaultRow {
             script: "start=well".to_owned(),
-            wants: vec![want],
-            absent: Vec::new(),
+            expectations: vec![want],
+            exclusions: Vec::new(),
             ..rows().remove(0)
         };
-        let first = Cell { face, way: Way { wire, era: Era::Legacy }, row: first, number: usize::MAX };
+        let first =
+            Cell { api, variant: Variant { transport, era: Era::Legacy }, row: first, number: usize::MAX };
         let warm = first.run(&faulty).await;
         assert_eq!(warm, WELL, "a server that is well");
     }
     let before = Left::settled().await;
 
-    let mut cells = cells(wire);
+    let mut cells = cells(transport);
     let (mut wrong, mut outcomes) = (Vec::new(), BTreeSet::new());
     for wave in cells.chunks_mut(WAVE) {
         let begun = Instant::now();
-        // Those that wait longest begin first, so that nobody is waited for run_isolated; whoever is not read any more is let go of
-        // by the system, after half a minute.
-        wave.sort_by_key(|it| Reverse((it.row.script().does(Step::Deaf), it.patience().in_vain())));
+        // The slowest cells first, so that they overlap with others. The system drops a connection that is not read
+        // after half a minute.
+        wave.sort_by_key(|it| {
+            Reverse((it.row.script().does(Step::Deaf), it.time_limits().expected_timeouts()))
+        });
         let run = async |cell: &Cell| {
             let begun = Instant::now();
             (cell.run(&faulty).await, begun.elapsed())
@@ -134,11 +138,11 @@ async fn all(wire: Wire) {
             eprintln!("a wave of {} took {ran:?}, and {:?} to be gone", wave.len(), begun.elapsed() - ran);
         }
     }
-    eprintln!("{} cells, {} outcomes: {}", cells.len(), outcomes.len(), wire.words());
-    assert!(wrong.is_empty(), "{}\n{}", wire.words(), wrong.join("\n"));
+    eprintln!("{} cells, {} outcomes: {}", cells.len(), outcomes.len(), transport.label());
+    assert!(wrong.is_empty(), "{}\n{}", transport.label(), wrong.join("\n"));
 }
 
-/// Something is left after these: runs them again, a few at a time, and names those that leave something again; else all.
+/// Repeats cells in small groups and names those with leftovers; without such a cell, names all.
 async fn suspects(wave: &[Cell], faulty: &Faulty) -> Vec<String> {
     let mut res = Vec::new();
     for few in wave.chunks(FEW) {
@@ -152,30 +156,30 @@ async fn suspects(wave: &[Cell], faulty: &Faulty) -> Vec<String> {
     if res.is_empty() { wave.iter().map(Cell::name).collect() } else { res }
 }
 
-/// Each so many-th cell is proven where the whole table is not asked for, another one on each wire and at each face: so
-/// every fault is, somewhere.
-const SHORT: usize = 3;
+/// Every n-th cell is tested without the full matrix, another one for each transport and API, so that every fault is
+/// tested somewhere.
+const TIMEOUT_LIMIT: usize = 3;
 
-fn cells(wire: Wire) -> Vec<Cell> {
+fn cells(transport: Transport) -> Vec<Cell> {
     let is_whole = std::env::var("MCP_TEST_FAULTS").is_ok_and(|it| it == "whole");
     let only = std::env::var("MCP_TEST_FAULT_ROWS").unwrap_or_default();
     let mut res = Vec::new();
-    for (face, era) in Face::ALL.into_iter().flat_map(|it| [(it, Era::Legacy), (it, Era::Modern)]) {
-        let way = Way { wire, era };
+    for (api, era) in Api::ALL.into_iter().flat_map(|it| [(it, Era::Legacy), (it, Era::Modern)]) {
+        let variant = Variant { transport, era };
         let rows = rows().into_iter().enumerate();
-        let rows = rows.filter(|(_, it)| it.is_proven(way, face) && it.script.contains(&only));
-        let turn = face as usize + wire as usize + era as usize;
-        let rows = rows.filter(|(number, _)| is_whole || (number + turn).is_multiple_of(SHORT));
-        res.extend(rows.map(|(number, row)| Cell { face, way, row, number }));
+        let rows = rows.filter(|(_, it)| it.is_tested(variant, api) && it.script.contains(&only));
+        let turn = api as usize + transport as usize + era as usize;
+        let rows = rows.filter(|(number, _)| is_whole || (number + turn).is_multiple_of(TIMEOUT_LIMIT));
+        res.extend(rows.map(|(number, row)| Cell { api, variant, row, number }));
     }
     res
 }
 
-/// What has left its process group is no process of ours any more: it is there, and it is ended here.
+/// A process that left its group is not ours any more: it is expected, and killed here.
 fn escaped(wave: &[Cell]) {
     for cell in wave.iter().filter(|it| Script::does(&it.row.script(), Step::Escape)) {
         let escaped = peer::marked(&peer::mark(&cell.key("faulty")));
-        if cell.way.wire == Wire::Stdio {
+        if cell.variant.transport == Transport::Stdio {
             assert!(!escaped.is_empty(), "else this row shows nothing");
         }
         for pid in escaped {
@@ -185,7 +189,7 @@ fn escaped(wave: &[Cell]) {
     }
 }
 
-/// What there is of a process that runs nothing.
+/// The resources of a process that runs no cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Left {
     holdings: ProcessResources,
@@ -203,7 +207,7 @@ impl Left {
         }
     }
 
-    /// Once no task runs any more.
+    /// After all tasks have ended.
     async fn settled() -> Left {
         let begun = tokio::time::Instant::now();
         while begun.elapsed() < SETTLES && (Left::now().tasks > 0 || Left::now().processes > 0) {
@@ -214,7 +218,7 @@ impl Left {
         res
     }
 
-    /// Waits until there is no more than this; else says what there is.
+    /// Waits until no more than this is left; else returns what is left.
     async fn is_back(self) -> Result<(), String> {
         let begun = tokio::time::Instant::now();
         loop {
@@ -234,14 +238,18 @@ impl Left {
     }
 }
 
-/// Notes what was seen, for whoever writes a new row.
+/// Prints the outcome, for new rows.
 fn observe(cell: &Cell, got: &str, took: Duration) {
     use std::io::Write;
     if let Some(path) = std::env::var_os("MCP_TEST_FAULT_NOTES") {
         let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
-        let Cell { face, way, row, number: _ } = cell;
+        let Cell { api, variant, row, number: _ } = cell;
         let seconds = took.as_secs_f64();
-        writeln!(file, "{}\t{face:?}\t{:?}\t{:?}\t{got}\t{seconds:.1}", row.script, way.wire, way.era)
-            .unwrap();
+        writeln!(
+            file,
+            "{}\t{api:?}\t{:?}\t{:?}\t{got}\t{seconds:.1}",
+            row.script, variant.transport, variant.era
+        )
+        .unwrap();
     }
 }

@@ -1,31 +1,31 @@
-//! A cell at the face of mcp-transport: a session of its own, and another one beside it.
+//! A cell at mcp-transport: the faulty session and a healthy one.
 
 use std::time::Duration;
 
 use mcp_model::{Limits, RawJson};
-use mcp_tests::faults::{At, Row, Step, Way};
+use mcp_tests::faults::{At, FaultRow, Step, Variant};
 use mcp_transport::{CallOptions, ConnectError, DialOptions, Session, SessionOptions, dialer};
 use serde_json::json;
 
-use crate::expectations::{self, LONG, told, unconnected};
+use crate::expectations::{self, LONG, outcome, unconnected};
 use crate::peer::Faulty;
 use crate::run::Cell;
 
-/// What comes of it: of the faulty request, and of the next one.
+/// The outcomes of the faulty request and of the next one.
 pub(crate) async fn run(faulty: &Faulty, cell: &Cell) -> String {
-    let (row, way) = (&cell.row, cell.way);
-    // The neighbour is there before, answers meanwhile, and is there afterwards.
+    let (row, variant) = (&cell.row, cell.variant);
+    // The healthy session responds before, during and after.
     let neighbour =
-        connect(faulty, way, &cell.key("neighbour"), "start=well", &Limits::default()).await.unwrap();
-    let patience = cell.patience();
-    // Where the call is what has little time, that is said with the call: other requests have as long as they need.
-    let limits = patience.limits(match row.script().at {
-        At::List if row.script().does(Step::Deaf) => 2 * patience.request,
-        At::List => patience.request,
+        connect(faulty, variant, &cell.key("neighbour"), "start=well", &Limits::default()).await.unwrap();
+    let time_limits = cell.time_limits();
+    // A call that is expected to time out has its own deadline; other requests use the limits.
+    let limits = time_limits.limits(match row.script().at {
+        At::List if row.script().does(Step::Deaf) => 2 * time_limits.request,
+        At::List => time_limits.request,
         At::Start | At::Open | At::Call | At::Hear | At::Close => LONG,
     });
     let key = cell.key("faulty");
-    let connecting = connect(faulty, way, &key, &row.script, &limits);
+    let connecting = connect(faulty, variant, &key, &row.script, &limits);
     let (connected, beside) = tokio::join!(connecting, call(&neighbour, "other", LONG));
     assert_eq!(beside, "hello", "the neighbour while it begins");
     let session = match connected {
@@ -39,15 +39,15 @@ pub(crate) async fn run(faulty: &Faulty, cell: &Cell) -> String {
     assert_eq!(beside, "hello", "the neighbour while it is listed");
     let mut said = match listed {
         Ok(_) => Vec::new(),
-        Err(error) => vec![format!("list: {}", told(Err(error)))],
+        Err(error) => vec![format!("list: {}", outcome(Err(error)))],
     };
     if said.is_empty() {
-        let first = first(&session, row, patience.request);
+        let first = first(&session, row, time_limits.request);
         let (first, beside) = tokio::join!(first, call(&neighbour, "other", LONG));
         assert_eq!(beside, "hello", "the neighbour while it is called");
         said.push(first);
     }
-    said.push(call(&session, "other", patience.next).await);
+    said.push(call(&session, "other", time_limits.next).await);
     close(session).await;
     assert_eq!(call(&neighbour, "other", LONG).await, "hello", "the neighbour afterwards");
     close(neighbour).await;
@@ -56,32 +56,32 @@ pub(crate) async fn run(faulty: &Faulty, cell: &Cell) -> String {
 
 async fn connect(
     faulty: &Faulty,
-    way: Way,
+    variant: Variant,
     key: &str,
     script: &str,
     limits: &Limits,
 ) -> Result<Session, ConnectError> {
-    let endpoint = faulty.endpoint(way.wire, key, script);
+    let endpoint = faulty.endpoint(variant.transport, key, script);
     let options =
         DialOptions { limits: limits.clone(), authorities: faulty.authorities(), ..DialOptions::default() };
     let dial = dialer(&endpoint, &options)?;
     let options = SessionOptions {
         limits: limits.clone(),
-        eras: expectations::eras(way.era),
+        eras: expectations::eras(variant.era),
         ..SessionOptions::default()
     };
     Session::connect(dial, options).await
 }
 
-/// The faulty call. One that is not read has to be larger than what fits into a pipe.
-async fn first(session: &Session, row: &Row, deadline: Duration) -> String {
+/// The faulty call. To fill the pipe of a peer that does not read, it is large.
+async fn first(session: &Session, row: &FaultRow, deadline: Duration) -> String {
     let arguments = arguments(row);
     let options = CallOptions { timeout: Some(deadline), ..CallOptions::default() };
-    told(session.call_tool("first", &arguments, options).await.map(|it| it.value.text()))
+    outcome(session.call_tool("first", &arguments, options).await.map(|it| it.value.text()))
 }
 
-/// What the faulty call has for arguments.
-pub(crate) fn arguments(row: &Row) -> RawJson {
+/// The arguments of the faulty call.
+pub(crate) fn arguments(row: &FaultRow) -> RawJson {
     match row.script().does(Step::Deaf) {
         true => RawJson::from_value(&json!({"text": "x".repeat(8 << 20)})).unwrap(),
         false => RawJson::empty_object(),
@@ -90,10 +90,10 @@ pub(crate) fn arguments(row: &Row) -> RawJson {
 
 async fn call(session: &Session, name: &str, deadline: Duration) -> String {
     let options = CallOptions { timeout: Some(deadline), ..CallOptions::default() };
-    told(session.call_tool(name, &RawJson::empty_object(), options).await.map(|it| it.value.text()))
+    outcome(session.call_tool(name, &RawJson::empty_object(), options).await.map(|it| it.value.text()))
 }
 
-/// Ends it, in little time: a server that does not want to end is ended.
+/// Closes the session with a short timeout, which kills the server if necessary.
 async fn close(session: Session) {
     session.close(Duration::from_millis(500)).await;
 }

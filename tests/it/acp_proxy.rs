@@ -64,7 +64,7 @@ fn acp_016_acp_039_the_proxy_rejects_what_the_official_sdk_accepts() {
                 scenario.step(method, json!({ "cwd": "/", "mcpServers": servers }));
             }
         }
-        // It takes them all, run_isolated; that is what the proxy is for.
+        // It takes them all, alone; that is what the proxy is for.
         let Some(run_isolated) = scenario.run(client, &trusting()) else { return };
         assert!(run_isolated.steps.iter().all(|it| it.get("result").is_some()), "{run_isolated:#?}");
 
@@ -106,7 +106,7 @@ impl Shell {
     }
 
     fn code(&mut self) -> Option<i32> {
-        // Whoever waits closes the input, which would be another reason to end.
+        // Waiting would close the input, which is another reason to exit.
         let _open = self.0.stdin.take();
         self.0.wait().unwrap().code()
     }
@@ -167,7 +167,7 @@ fn a_rejected_request_does_not_reach_a_busy_agent() {
 
 #[test]
 fn an_agent_that_writes_before_it_reads_does_not_block() {
-    // Once it has taken a byte of the prompt, the proxy is within the write of the rest, which no pipe holds.
+    // After the first byte of the prompt, the proxy blocks in the write of the rest, which exceeds the pipe.
     let mut shell = Shell::start(
         "read line; echo '{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"protocolVersion\":1}}'; \
          dd bs=1 count=1 of=/dev/null 2> /dev/null; \
@@ -231,10 +231,10 @@ fn the_agent_group_ends_with_the_proxy_and_its_code_is_returned() {
     );
     let pid = |name: &str| std::fs::read_to_string(file(name)).ok()?.trim().parse::<u32>().ok();
     for (signal, then, want) in [
-        // Ended by a signal, which the agent does not care for.
+        // The agent ignores the signal that ends the proxy.
         (Some("-TERM"), "trap '' INT; wait", Some(128 + 15)),
         (Some("-HUP"), "exec sleep 600", Some(128 + 1)),
-        // The agent ends by itself, at the end of its input, and leaves a child behind.
+        // The agent exits at the end of its input and leaves a child.
         (None, "cat > /dev/null; exit 7", Some(7)),
     ] {
         let mut shell = Shell::start(&format!("{script}{then}"));

@@ -19,14 +19,14 @@ async fn dm_091_dm_092_dm_110_every_way_of_saving_is_noticed() {
     let (a, b, c) = (server('a'), server('b'), server('c'));
     let path = place.path(File::Project);
     let folder = path.parent().unwrap().to_owned();
-    // The folder comes later.
+    // The folder is created later.
     place.save(File::Project, &[a]);
     place.runs(&[a]).await;
     let first = place.pids('a');
     place.save(File::Project, &[a, b]);
     place.runs(&[a, b]).await;
     let hash = place.host.snapshot().catalog.hash();
-    // Names and filters restart nobody.
+    // A change of names or filters restarts no server.
     let renamed = Server { names: 1, ..b };
     place.save(File::Project, &[a, renamed]);
     place.runs(&[a, renamed]).await;
@@ -35,12 +35,12 @@ async fn dm_091_dm_092_dm_110_every_way_of_saving_is_noticed() {
     place.save(File::Project, &[a, changed]);
     place.until("changed", |_| place.pids('b').len() == 2).await;
     place.runs(&[a, changed]).await;
-    // Renamed over.
+    // Replaced by a rename.
     place.rename_over(File::Project, &[a, c]);
     place.runs(&[a, c]).await;
     place.rename_over(File::Project, &[a]);
     place.runs(&[a]).await;
-    // Broken, and mended.
+    // Invalid, then repaired.
     std::fs::write(&path, "version: 1\nservers: {a\n").unwrap();
     let is_broken =
         |it: &HostSnapshot| it.problems.iter().any(|it| it.problem.id == "mcp/workspace_config_error");
@@ -48,13 +48,13 @@ async fn dm_091_dm_092_dm_110_every_way_of_saving_is_noticed() {
     assert!(place.call("a0_echo").await.success);
     place.save(File::Project, &[a, c]);
     place.runs(&[a, c]).await;
-    // Emptied, and written a moment later.
+    // Emptied, then written.
     std::fs::write(&path, "").unwrap();
     tokio::time::sleep(Duration::from_millis(250)).await;
     place.save(File::Project, &[a, b]);
     place.runs(&[a, b]).await;
     assert_eq!(place.host.snapshot().catalog.hash(), hash);
-    // A link that is turned, as a mounted folder is exchanged.
+    // A symlink with a new target, as in a mounted ConfigMap.
     for (version, servers) in [("..1", &[a][..]), ("..2", &[a, c]), ("..3", &[a, b])] {
         std::fs::create_dir(folder.join(version)).unwrap();
         std::fs::write(folder.join(version).join("mcp.yaml"), place.text(servers)).unwrap();
@@ -66,16 +66,16 @@ async fn dm_091_dm_092_dm_110_every_way_of_saving_is_noticed() {
         }
         place.runs(servers).await;
     }
-    // Until here nothing has touched it.
+    // No process was restarted until here.
     assert_eq!(place.pids('a'), first);
     assert!(lives(first[0]));
-    // Deleted with its folder, and made anew.
+    // Deleted with its folder, then created again.
     std::fs::remove_dir_all(&folder).unwrap();
     place.runs(&[]).await;
     place.save(File::Project, &[a, b]);
     place.runs(&[a, b]).await;
     assert_eq!(place.host.snapshot().catalog.hash(), hash);
-    // Deleted run_isolated, and made anew.
+    // Deleted alone, and made anew.
     std::fs::remove_file(&path).unwrap();
     place.runs(&[]).await;
     place.save(File::Project, &[b]);

@@ -43,7 +43,7 @@ fn dm_104_dm_106_dm_110_edits_fail_no_call() {
     }
     let edits = std::env::var("MCP_TEST_EDITS").ok().and_then(|it| it.parse().ok()).unwrap_or(EDITS);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    // What a process gets once and keeps: a thread that starts processes, the signal of their ends.
+    // Resources that a process creates once and keeps: the launcher thread and the SIGCHLD handler.
     runtime.block_on(async {
         let watched = WatchedHost::new(Duration::from_secs(2), SETTLE).await;
         watched.save(File::User, &[server('a')]);
@@ -63,7 +63,7 @@ fn dm_104_dm_106_dm_110_edits_fail_no_call() {
 /// The resources of the process once no task of the runtime is left.
 fn settled(runtime: &Runtime) -> ProcessResources {
     eventually("no task is left", || runtime.metrics().num_alive_tasks() == 0);
-    // What the system's watch held is given back by a thread of its own, a moment later.
+    // The file watch releases its resources in another thread, a moment later.
     let mut last = ProcessResources::now();
     eventually("nothing moves any more", || {
         std::thread::sleep(Duration::from_millis(500));
@@ -109,7 +109,7 @@ async fn run_edits(edits: usize) -> Vec<usize> {
 
     let ConfigEditor { watched, .. } = editor;
     assert_eq!(watched.host.snapshot().catalog.hash(), hash);
-    // Of `a` the first process is the only one; of `l` the one that listed, and one for each dialog.
+    // `a` had one process; `l` one for its lists and one for each dialog.
     assert_eq!((watched.pids('a').len(), watched.pids('l').len()), (1, 1 + DIALOGS));
     drop(called);
     watched.end().await;
@@ -184,7 +184,7 @@ const EVERY_EDIT: [Edit; 18] = [
 impl ConfigEditor {
     fn new(watched: WatchedHost) -> ConfigEditor {
         let leased = |name| Server { sharing: Sharing::Dialogs, ..server(name) };
-        // The user's own: nobody touches `a` and `l`; `b` and `m` are changed without end, but are always there.
+        // The user's file: `a` and `l` never change; `b` and `m` change but always exist.
         let servers = [server('a'), server('b'), leased('l'), leased('m'), server('c')];
         ConfigEditor {
             watched,
@@ -236,7 +236,7 @@ impl ConfigEditor {
         let one = COMERS[self.random.below(COMERS.len())];
         let other = COMERS[self.random.below(COMERS.len())];
         let any = [one, 'b', 'm'][self.random.below(3)];
-        // What is wrong for a moment may be so in either file.
+        // Either file may be invalid for a moment.
         let file = [File::Project, File::User][self.random.below(2)];
         let path = self.watched.path(file);
         match edit {
@@ -265,7 +265,7 @@ impl ConfigEditor {
                 }
             }
             Edit::Break => std::fs::write(&path, "version: 1\nservers: {a\n").unwrap(),
-            // Both are over before they are believed.
+            // Both changes are over before they are noticed.
             Edit::Empty => std::fs::write(&path, "").unwrap(),
             Edit::Vanish => std::fs::rename(&path, path.with_extension("away")).unwrap(),
             Edit::Delete => {
@@ -379,7 +379,7 @@ impl Caller {
                 made += 1;
             } else if !result.success {
                 self.absent.fetch_add(1, Ordering::Relaxed);
-                // Who is refused at once must not keep the others from their turn.
+                // An immediate rejection must not starve other callers.
                 tokio::task::yield_now().await;
             }
         }

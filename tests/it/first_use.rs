@@ -13,11 +13,11 @@ fn hd_sc1_from_an_empty_folder_to_a_call_and_a_conversion() {
     let Some(modules) = installed("MCP_HOST_NODE_MODULES") else { return };
     let folder = tempfile::tempdir().unwrap();
     let state = tempfile::tempdir().unwrap();
-    // What an earlier `npx` would have left in its cache.
+    // The cache of an earlier `npx`.
     symlink(&modules, folder.path().join("node_modules")).unwrap();
     let run = |line: &[&str]| -> ProgramOutput {
         let run = Run::new(folder.path(), state.path(), line);
-        // Nothing is asked of a registry: what is not there is an error, not a wait.
+        // The registry is not queried: a missing package is an error.
         run.env("npm_config_offline", "true").env("HOME", state.path()).finish()
     };
     let done = |line: &[&str]| -> ProgramOutput {

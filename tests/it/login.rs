@@ -55,7 +55,7 @@ impl Place {
     pub(crate) fn logins(&self) -> Vec<PathBuf> {
         let listed = std::fs::read_dir(self.folder.path().join("state/mcp-host/logins"));
         let files = listed.map(|it| it.map(|it| it.unwrap().path()).collect::<Vec<_>>()).unwrap_or_default();
-        // Beside them lies what is locked while one is renewed.
+        // Next to them is the lock file of a refresh.
         files.into_iter().filter(|it| it.extension().is_some_and(|it| it == "json")).collect()
     }
 }
@@ -75,7 +75,7 @@ fn ran(output: Output) -> ProgramOutput {
 
 /// A browser that follows redirects.
 pub(crate) fn browser() -> reqwest::Client {
-    // Fails where another test has done so before, which is as good.
+    // Fails if another test has installed one already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap()
 }

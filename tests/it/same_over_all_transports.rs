@@ -46,7 +46,7 @@ async fn query(variant: &ServerVariant, calls: Calls<'_>) -> ServerOutput {
         answers.push(match called {
             Ok(answer) => {
                 let ToolResult { content, structured, is_error } = answer.value;
-                // As a value: a server may write the same one in several variants.
+                // As a value, because a server may format it differently.
                 let structured = structured.map(|it| it.read::<Value>().unwrap());
                 format!("{content:?} {structured:?} {is_error}")
             }
@@ -293,7 +293,7 @@ async fn the_memory_server_is_the_same_over_all_transports() {
         env: vec![("MEMORY_FILE_PATH", folder.path().join(file))],
         ..node(&script, &[])
     };
-    // Each variant has a memory of its own, which is empty at first.
+    // Each variant has its own, empty memory.
     let (_servers, variants): (Vec<_>, Vec<_>) =
         WIRES.into_iter().map(|wire| memory(wire).by(&modules, wire)).unzip();
     check(
@@ -371,7 +371,7 @@ async fn the_time_server_is_the_same_over_all_transports_and_eras() {
     let (_servers, mut variants) = program.variants(&modules);
     variants.push(variant("stdio, as before", program.stdio(), Era::Legacy));
     variants.push(variant("stdio, as now", program.stdio(), Era::Modern));
-    // What it answers to these depends on no clock.
+    // These results do not depend on the clock.
     check(
         &variants,
         &[

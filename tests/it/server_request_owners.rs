@@ -92,7 +92,7 @@ async fn check(file: PathBuf) {
         let by =
             |caller: &Arc<Caller>, of| host.call(ToolCall { caller: Some(Arc::clone(caller)), ..ask(of) });
         assert_own_result(&by(&ann, "user").await, "ann", true);
-        // What comes beside the answers might still be about a call that was answered a moment ago.
+        // A late server request could belong to a call that has just ended.
         assert_own_result(&by(&bob, "model").await, "bob", eras == Eras::Modern);
         for of in ["user", "model", "user"] {
             let calls = tokio::join!(by(&ann, "user"), by(&bob, of), by(&ann, of), by(&bob, "model"));

@@ -158,7 +158,7 @@ async fn hd_fr027_hd_fr028_a_real_server_sends_requests_and_notifications() {
     let Some(modules) = installed("MCP_HOST_NODE_MODULES") else { return };
     let handlers = Arc::new(RecordingHandlers::default());
     let session = everything(&modules, &handlers).await;
-    // It offers these tools only to those who can answer, and says so when it has found out.
+    // The server has these tools only for capable clients, and notifies when it knows them.
     handlers.wait_for_event(|it| *it == ServerEvent::ToolsChanged).await;
     let said = text(&session, "trigger-sampling-request", r#"{"prompt":"hi","maxTokens":7}"#).await;
     assert!(said.contains("at most 7 tokens") && said.contains("test-model"), "{said}");

@@ -33,7 +33,7 @@ impl Random {
 }
 
 fn kill(child: &mut Child) {
-    // It may have ended by itself a moment ago.
+    // The process may have exited before.
     let _ = child.kill();
     child.wait().unwrap();
 }
@@ -70,7 +70,7 @@ fn a_killed_host_leaves_no_grandchild_after_the_next_start() {
         let folder = tempfile::tempdir().unwrap();
         configuration(folder.path(), 3);
         let mut host = Run::new(folder.path(), state.path(), &["watch", ".", "--plain"]).start();
-        // In half of the rounds the moment is counted from when the first process is there.
+        // In half of the rounds the delay begins with the first process.
         let within = match seed % 2 {
             0 => {
                 eventually("a server runs", || !pids(folder.path()).is_empty());
@@ -82,7 +82,7 @@ fn a_killed_host_leaves_no_grandchild_after_the_next_start() {
         kill(&mut host);
         seen.extend(pids(folder.path()).into_iter().map(|pid| (seed, pid)));
     }
-    // Whoever was about to write down who he is has done so, or is gone, by the time that another host has started.
+    // By the start of another host, each process has written its id or exited.
     let other = tempfile::tempdir().unwrap();
     configuration(other.path(), 1);
     let ran = Run::new(other.path(), state.path(), &["tools", "."]).finish();
@@ -174,14 +174,14 @@ fn a_file_of_a_killed_writer_is_old_or_new() {
                 .spawn()
                 .unwrap();
             eventually("it writes", || folder.path().join("written").exists());
-            // Spun, not slept: the moments are to lie close to each other.
+            // A busy loop, because the moments must be close together.
             let (begun, wait) = (Instant::now(), Duration::from_micros(moments.below(30_000)));
             while begun.elapsed() < wait {
                 std::hint::spin_loop();
             }
             kill(&mut writer);
             assert!(is_whole(what, folder.path()), "{what} is half, with seed {seed}");
-            // What it left behind goes with the next writer, once nobody can be writing it any more.
+            // The next writer removes the temporary file once its writer has exited.
             let unfinished = unfinished(folder.path());
             left += unfinished.len();
             for path in &unfinished {
@@ -232,7 +232,7 @@ fn a_killed_edit_leaves_the_old_or_the_new_configuration() {
     for seed in 1..=ROUNDS {
         let (wanted, _) = disable(seed, None);
         assert_ne!(wanted, before);
-        // Towards the end, for that is when it writes.
+        // Near the end, when the command writes.
         let micros = u64::try_from(took.as_micros()).unwrap();
         let wait = micros / 2 + Random(0x9e37_79b9 * seed).below(micros / 2 + 1);
         let (left, _) = disable(seed, Some(Duration::from_micros(wait)));

@@ -94,7 +94,7 @@ async fn dm_074_dm_077_dm_080_each_dialog_leases_a_process() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join(".minds")).unwrap();
     let file = folder.path().join(".minds/mcp.yaml");
-    // Leased is what is said of nothing else.
+    // Only an instance of a dialog is leased.
     let text = "version: 1\nservers:\n  demo:\n    transport: stdio\n    command: mcp-host\n    args: [demo-server]\n";
     std::fs::write(&file, text).unwrap();
     let own_executable = Some(binary().to_owned());

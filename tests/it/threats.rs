@@ -83,7 +83,7 @@ done"#;
         run(folder, arguments);
     }
     assert_eq!(followed.load(Ordering::SeqCst), 0);
-    // It would have been seen.
+    // A request would have been counted.
     drop(std::net::TcpStream::connect(url.trim_start_matches("http://").trim_end_matches("/x")).unwrap());
     mcp_tests::eventually("a connection is counted", || followed.load(Ordering::SeqCst) == 1);
 }

@@ -93,7 +93,7 @@ fn the_environment_proxy_opens_a_tunnel() {
     let file = holodeck(folder.path(), "websocket", "ws://mcp.example/ws").display().to_string();
     let run = Run::new(folder.path(), folder.path(), &["tools", &file, "--format", "json"]);
     let ran = run.env("HTTP_PROXY", &variable).env("NO_PROXY", "").finish();
-    // The demo server knows no `mcp.example`, and says so: it was reached.
+    // The demo server rejects `mcp.example`, so it was reached.
     let error = ran.json()["servers"][0]["error"].to_string();
     assert!(error.contains("HTTP 403") && error.contains("for this machine only"), "{ran:#?}");
     let head = asked.join().unwrap();
@@ -124,7 +124,7 @@ fn the_environment_socks_proxy_is_used_by_every_network_transport() {
         let run = Run::new(folder.path(), folder.path(), &["tools", &file, "--format", "json"]);
         let ran = run.env("ALL_PROXY", &variable).env("NO_PROXY", "").finish();
         let error = ran.json()["servers"][0]["error"].to_string();
-        // The demo server knows no `mcp.example`, and no TLS either: it was reached.
+        // The demo server rejects `mcp.example` and has no TLS, so it was reached.
         let want = if transport == "websocket" { "for this machine only" } else { "does not speak TLS" };
         assert!(error.contains(want), "{transport}: {ran:#?}");
         assert_eq!(names.recv().unwrap(), b"\x0bmcp.example\x00\x51", "{transport}");

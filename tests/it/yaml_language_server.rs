@@ -1,6 +1,6 @@
 //! The schemas in a real YAML language server.
 //!
-//! Each file begins with the schema line from the docs, so the file run_isolated selects its schema.
+//! Each file begins with the schema line from the docs, so the file alone selects its schema.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -60,7 +60,7 @@ impl Editor {
     fn diagnostics(&mut self) -> Vec<String> {
         let told = self.until(|it| it["method"] == "textDocument/publishDiagnostics");
         let lines = told["params"]["diagnostics"].as_array().expect("it is a list").iter().map(|it| {
-            // The first line is the schema's, and lines are counted from 0: the two cancel out.
+            // The schema line is added and lines count from 0, so the two cancel out.
             format!("{}: {}", it["range"]["start"]["line"], it["message"].as_str().unwrap_or_default())
         });
         lines.collect()

@@ -1,28 +1,27 @@
-//! What a process holds, and a process of its own for a test that counts it: beside other tests nobody can tell whose
-//! descriptor or child it is.
+//! Resources of a process, and isolation of tests that count them: other tests in the process would change the counts.
 
 use std::process::Command;
 
-/// Where a test that counts is to run.
+/// The role of this process in an isolated test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Isolation {
-    /// Here: this process runs nothing else.
+    /// This process runs only the test.
     Here,
-    /// It has run in a process of its own, and was well.
+    /// The test has passed in a child process.
     AlreadyRun,
 }
 
-/// Set in a process that runs one test run_isolated.
+/// The variable that marks a child process.
 const MARK: &str = "MCP_TEST_ALONE";
 
-/// Runs the test with this full name (`module::function`) in a process of its own, unless this is that process.
+/// Runs the test with this full name (`module::function`) in a child process, unless this is the child process.
 #[track_caller]
 pub fn run_isolated(test: &str) -> Isolation {
     run_isolated_in(test, "exec \"$0\" \"$@\"", &[])
 }
 
-/// The same, where a shell has this to do with the program and its arguments, `$0` and `$@`: limits, mounts. The process
-/// has these variables besides.
+/// The same with a shell script that starts the program and its arguments, `$0` and `$@`, for limits and mounts, and
+/// with additional variables.
 #[track_caller]
 pub fn run_isolated_in(test: &str, shell: &str, variables: &[(&str, String)]) -> Isolation {
     if std::env::var_os(MARK).is_some() {
@@ -41,38 +40,38 @@ pub fn run_isolated_in(test: &str, shell: &str, variables: &[(&str, String)]) ->
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     eprintln!("{stderr}");
     assert!(output.status.success(), "{test}: {}\n{stdout}", output.status);
-    // A name that no test has is no success.
+    // An unknown test name would succeed without a test.
     assert!(stdout.contains("1 passed"), "{test}: {stdout}");
     Isolation::AlreadyRun
 }
 
-/// What this process holds.
+/// The resources of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessResources {
-    /// Open files, sockets, pipes.
+    /// Open files, sockets and pipes.
     pub descriptors: usize,
-    /// Its children, those that are dead and were not waited for among them.
+    /// Child processes, including zombies.
     pub children: usize,
 }
 
 impl ProcessResources {
-    /// What it holds now.
+    /// The current resources.
     pub fn now() -> ProcessResources {
         let own = std::process::id().to_string();
         let processes = std::fs::read_dir("/proc").expect("the system tells of its processes").flatten();
         let parent = |entry: std::fs::DirEntry| {
             let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
-            // Behind the name, which may hold anything: the state, then the parent.
+            // After the name, which may contain anything: the state, then the parent.
             stat.rsplit_once(')')?.1.split_whitespace().nth(1).map(str::to_owned)
         };
         let children = processes.filter_map(parent).filter(|it| *it == own).count();
         let open = std::fs::read_dir("/proc/self/fd").expect("the system tells of this process");
-        // One of them is that of the reading.
+        // One of them belongs to this directory listing.
         ProcessResources { descriptors: open.count() - 1, children }
     }
 }
 
-/// The memory of this process that is in use, in KiB.
+/// The resident memory of this process, in KiB.
 pub fn resident_memory() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").expect("the system tells of this process");
     let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:")).expect("it has memory");

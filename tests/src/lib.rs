@@ -1,6 +1,6 @@
-//! What the tests of this package share: the real binary, run as a user runs it, and a look at what it leaves behind.
+//! Helpers of this package's tests: the real binary as a user runs it, and checks for leftover processes.
 //!
-//! Nothing here knows the crates: the binary is the one thing under test.
+//! The helpers do not use our crates.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
@@ -19,12 +19,12 @@ use serde_json::Value;
 
 pub use isolation::{Isolation, ProcessResources, resident_memory, run_isolated, run_isolated_in};
 
-/// The workspace's root.
+/// The root of the workspace.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package lies in the workspace")
 }
 
-/// A command line's words, as a shell splits them: blanks between them, quotes of both kinds around them or inside.
+/// Splits a command line like a shell: at whitespace, with quotes of both kinds.
 pub fn words(line: &str) -> Vec<String> {
     let mut res = Vec::new();
     let mut word: Option<String> = None;
@@ -45,14 +45,13 @@ pub fn words(line: &str) -> Vec<String> {
     res
 }
 
-/// The program, built if it is not.
+/// The path of `mcp-host`, built if necessary.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| built("mcp-cli", "mcp-host"))
 }
 
-/// A binary of a package, built if it is not: `cargo test -p mcp-tests` run_isolated builds no other package's. It is built in
-/// the profile that `MCP_TEST_PROFILE` names.
+/// Builds a binary of another package and returns its path. `MCP_TEST_PROFILE` names the profile.
 pub fn built(package: &str, binary: &str) -> PathBuf {
     let profile = std::env::var("MCP_TEST_PROFILE").ok();
     let output = Command::new(env!("CARGO"))
@@ -71,19 +70,19 @@ pub fn built(package: &str, binary: &str) -> PathBuf {
         .expect("cargo names the executable that it built")
 }
 
-/// What a run of the program brought.
+/// The output of a run of the program.
 #[derive(Debug)]
 pub struct ProgramOutput {
-    /// Its exit status; `None` when a signal ended it.
+    /// The exit code; `None` if a signal ended the process.
     pub code: Option<i32>,
-    /// Its standard output.
+    /// Standard output.
     pub stdout: String,
-    /// Its standard error.
+    /// Standard error.
     pub stderr: String,
 }
 
 impl ProgramOutput {
-    /// Standard output as the one JSON document that it has to be.
+    /// Standard output as one JSON document.
     #[track_caller]
     pub fn json(&self) -> Value {
         match serde_json::from_str(&self.stdout) {
@@ -93,32 +92,32 @@ impl ProgramOutput {
     }
 }
 
-/// A run of the program, in a state folder of its own.
+/// A run of the program with its own state folder.
 pub struct Run {
     command: Command,
 }
 
 impl Run {
-    /// The program with these arguments, in `directory`, its receipts in `state`.
+    /// The program with these arguments in `directory`, with its receipts in `state`.
     pub fn new(directory: &Path, state: &Path, arguments: &[&str]) -> Run {
         let mut command = Command::new(binary());
         command.args(arguments).current_dir(directory).env("XDG_STATE_HOME", state).stdin(Stdio::null());
         Run { command }
     }
 
-    /// With one more variable in its environment.
+    /// Adds an environment variable.
     pub fn env(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Run {
         self.command.env(name, value);
         self
     }
 
-    /// With this file as its standard input.
+    /// Sets the standard input.
     pub fn input(mut self, file: std::fs::File) -> Run {
         self.command.stdin(file);
         self
     }
 
-    /// With a person who may type: its standard input is a pipe.
+    /// Uses a pipe as standard input.
     pub fn typing(mut self) -> Run {
         self.command.stdin(Stdio::piped());
         self
@@ -131,19 +130,19 @@ impl Run {
         ProgramOutput { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
     }
 
-    /// Starts, and goes on beside the test.
+    /// Starts in the background.
     pub fn start(mut self) -> Child {
         self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
     }
 }
 
-/// Is there a process with this id that is no zombie?
+/// Whether a process with this id runs and is not a zombie.
 pub fn lives(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat"))
         .is_ok_and(|it| it.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z')))
 }
 
-/// Waits until `holds`, at most 20 seconds.
+/// Waits until the condition holds, with a time limit.
 #[track_caller]
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
@@ -153,10 +152,10 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// The folder an environment variable names, for tests that need something installed.
+/// The folder in an environment variable, for tests that need installed packages.
 ///
-/// `cargo xtask test` installs it and sets the variable. Without it the test says so and is skipped; in CI that is a
-/// failure.
+/// `cargo xtask test` installs them and sets the variable. Without it the test is skipped with a message; in CI it
+/// fails.
 pub fn installed(variable: &str) -> Option<PathBuf> {
     let found = std::env::var_os(variable).map(PathBuf::from).filter(|it| it.is_dir());
     if found.is_none() {
@@ -166,7 +165,7 @@ pub fn installed(variable: &str) -> Option<PathBuf> {
     found
 }
 
-/// Is there a program of this name? Without it a test says so and is skipped; in CI that is a failure.
+/// Whether a program with this name is installed. Without it the test is skipped with a message; in CI it fails.
 pub fn installed_program(name: &str) -> bool {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&paths).any(|it| it.join(name).is_file());

@@ -1,4 +1,4 @@
-//! The programs on the guide's pages for Rust authors, as doc tests: they compile, and run where they need no server.
+//! The programs of the library pages as doc tests.
 
 #[doc = include_str!("../../docs/library/mcp-model.md")]
 pub struct Model;

@@ -84,10 +84,10 @@ fn fault_matrix(mode: Mode) -> Result<(), Error> {
         "\n| faults | transports | eras | APIs | tested cells | excluded cells, with a reason | different outcomes | machine faults |\n\
          |---|---|---|---|---|---|---|---|\n| {} | {} | 2 | {} | {} | {} | {} | {} |\n\n",
         totals.faults,
-        faults::Wire::ALL.len(),
-        faults::Face::ALL.len(),
+        faults::Transport::ALL.len(),
+        faults::Api::ALL.len(),
         totals.cells,
-        totals.absent,
+        totals.exclusions,
         totals.outcomes,
         faults::machine().len()
     );

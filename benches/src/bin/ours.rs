@@ -1,8 +1,8 @@
-//! Our row: `ours [--api session|host] …`, an ordinary user of the public interface.
+//! Our clients: `ours [--api session|host] …` on the public interfaces.
 //!
-//! Deadlines, cancellation, callbacks and the watched state are all on. `session` is mcp-transport's `Session`; `host`
-//! goes the whole way, from a configuration file through `Host`: names, filters, validation, deadlines, records. A fleet
-//! is a host's business, so that scenario is always its.
+//! Deadlines, cancellation, callbacks and state snapshots are enabled. `session` is `Session` of mcp-transport; `host`
+//! is the whole path from a configuration file through `Host` with names, filters, validation and records. The `fleet`
+//! scenario always uses the host.
 
 #![expect(clippy::print_stdout, reason = "its one line of output is what it is for")]
 
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 fn main() -> Result<(), Failure> {
     let options = Options::read();
     let runtime = options::runtime(&options)?;
-    // In a task of its own, as a server of calls would be, not on the thread that blocks.
+    // In a task, as in a server, and not on the blocking thread.
     let line = runtime.block_on(async { tokio::spawn(async move { row(&options).await }).await })??;
     println!("{line}");
     Ok(())
@@ -50,7 +50,7 @@ impl Client for Connection {
         let answer = self.0.call_tool(ask.tool(), &arguments, CallOptions::default()).await?;
         match ask {
             Ask::Echo | Ask::Sleep(_) => Ok(answer.value.content.iter().map(Content::len).sum()),
-            // Held as a text, as whoever shows it would.
+            // As a string, as an application would keep it.
             Ask::Big(_) => Ok(answer.value.into_text().len()),
         }
     }
@@ -92,7 +92,7 @@ impl Client for OneServer {
 
     async fn connect(options: &Options) -> Result<Self, Failure> {
         let host = Host::start(HostOptions::default());
-        host.apply(wanted(options, 1)?).await;
+        host.apply(desired_servers(options, 1)?).await;
         ready(&host).await?;
         Ok(OneServer(host))
     }
@@ -120,8 +120,8 @@ impl Client for OneServer {
     }
 }
 
-/// What a file with so many servers says is wanted.
-fn wanted(options: &Options, count: usize) -> Result<DesiredServers, Failure> {
+/// The servers of a configuration file with this many entries.
+fn desired_servers(options: &Options, count: usize) -> Result<DesiredServers, Failure> {
     let mut text = "version: 1\nservers:\n".to_owned();
     for at in 0..count {
         let reach = match options.transport() {
@@ -132,7 +132,7 @@ fn wanted(options: &Options, count: usize) -> Result<DesiredServers, Failure> {
             "http" => format!("transport: streamable_http, url: {}", json!(options.url())),
             other => return Err(format!("there are no servers over {other:?} here").into()),
         };
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ =
             writeln!(text, "  s{at}: {{truely-stateless: true, {reach}, transform: [{{prefix: s{at}_}}]}}");
     }
@@ -152,14 +152,14 @@ async fn ready(host: &Host) -> Result<(), Failure> {
     }
 }
 
-/// Servers at once, one after the other, or at once in a host that has met them, all in one host.
+/// Servers in one host: at once, in sequence, or at once with known server information.
 async fn fleet(options: &Options) -> Result<Value, Failure> {
     let mut begun = Instant::now();
     let host = Host::start(HostOptions::default());
     let mut published = host.subscribe();
     let count = options.count();
     if options.text("--mode", "par") == "again" {
-        host.apply(wanted(options, count)?).await;
+        host.apply(desired_servers(options, count)?).await;
         ready(&host).await?;
         host.apply(DesiredServers::default()).await;
         published.wait_for(|it| it.catalog.tools().is_empty()).await?;
@@ -170,13 +170,13 @@ async fn fleet(options: &Options) -> Result<Value, Failure> {
     match options.text("--mode", "par") {
         "seq" => {
             for so_far in 1..=count {
-                host.apply(wanted(options, so_far)?).await;
+                host.apply(desired_servers(options, so_far)?).await;
                 ready(&host).await?;
                 first.get_or_insert_with(|| begun.elapsed());
             }
         }
         _ => {
-            host.apply(wanted(options, count)?).await;
+            host.apply(desired_servers(options, count)?).await;
             published.wait_for(|it| !it.catalog.tools().is_empty()).await?;
             first = Some(begun.elapsed());
             ready(&host).await?;

@@ -1,4 +1,4 @@
-//! The official SDK's row: rmcp used directly, as its documentation says.
+//! The official SDK: rmcp used as documented.
 
 #![expect(clippy::print_stdout, reason = "its one line of output is what it is for")]
 
@@ -33,7 +33,7 @@ impl Client for Sdk {
                 Ok(Sdk(().serve(TokioChildProcess::new(command)?).await?))
             }
             "http" => {
-                // Another connection of this process may have chosen it already.
+                // Another connection of this process may have installed it.
                 let _ = rustls::crypto::ring::default_provider().install_default();
                 let transport = StreamableHttpClientTransport::from_uri(options.url().to_owned());
                 Ok(Sdk(().serve(transport).await?))
@@ -62,7 +62,7 @@ impl Client for Sdk {
     }
 
     async fn close(self) {
-        // Whether it ended well changes nothing that is measured.
+        // The result of closing is not measured.
         let _ = self.0.cancel().await;
     }
 }

@@ -1,7 +1,6 @@
-//! The server that is measured against: `server [--mode stdio|http] [--tools N] [--page N] [--startup-ms N] [--reply
-//! json|sse]`.
+//! The benchmark server: `server [--mode stdio|http] [--tools N] [--page N] [--startup-ms N] [--reply json|sse]`.
 //!
-//! Over HTTP it listens on a port of loopback that the system chooses, and prints its URL.
+//! Over HTTP it listens on a free loopback port and prints its URL.
 
 #![expect(clippy::print_stdout, reason = "its URL is what whoever starts it waits for")]
 
@@ -10,12 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_benches::Failure;
-use mcp_benches::answers::{Answer, Answers};
+use mcp_benches::bench_server::{ResponseAction, BenchServer};
 use mcp_benches::options::Options;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// How a response is written.
+/// The kind of HTTP response.
 #[derive(Clone, Copy)]
 enum Reply {
     Json,
@@ -25,7 +24,7 @@ enum Reply {
 fn main() -> Result<(), Failure> {
     let options = Options::read();
     std::thread::sleep(Duration::from_millis(options.number("--startup-ms", 0) as u64));
-    let answers = Arc::new(Answers::new(options.number("--tools", 0), options.number("--page", 0)));
+    let answers = Arc::new(BenchServer::new(options.number("--tools", 0), options.number("--page", 0)));
     match options.text("--mode", "stdio") {
         "http" => {
             let reply = if options.text("--reply", "json") == "sse" { Reply::Stream } else { Reply::Json };
@@ -35,8 +34,8 @@ fn main() -> Result<(), Failure> {
     }
 }
 
-/// Many answers go out in one write as long as many questions came in one read.
-fn stdio(answers: &Answers) -> Result<(), Failure> {
+/// Responses to requests of one read are sent in one write.
+fn stdio(answers: &BenchServer) -> Result<(), Failure> {
     let mut input = std::io::BufReader::with_capacity(64 << 10, std::io::stdin().lock());
     let (mut line, mut out) = (Vec::new(), String::new());
     loop {
@@ -46,9 +45,9 @@ fn stdio(answers: &Answers) -> Result<(), Failure> {
         }
         let start = out.len();
         match answers.answer(&line, &mut out) {
-            Answer::Now => out.push('\n'),
-            Answer::Nothing => {}
-            Answer::After(milliseconds) => {
+            ResponseAction::Now => out.push('\n'),
+            ResponseAction::Nothing => {}
+            ResponseAction::After(milliseconds) => {
                 let late = format!("{}\n", out.split_off(start));
                 std::thread::spawn(move || {
                     std::thread::sleep(Duration::from_millis(milliseconds));
@@ -65,7 +64,7 @@ fn stdio(answers: &Answers) -> Result<(), Failure> {
     }
 }
 
-async fn http(answers: Arc<Answers>, reply: Reply) -> Result<(), Failure> {
+async fn http(answers: Arc<BenchServer>, reply: Reply) -> Result<(), Failure> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("http://{}/mcp", listener.local_addr()?);
     loop {
@@ -75,7 +74,7 @@ async fn http(answers: Arc<Answers>, reply: Reply) -> Result<(), Failure> {
     }
 }
 
-async fn connection(mut stream: TcpStream, answers: Arc<Answers>, reply: Reply) -> Result<(), Failure> {
+async fn connection(mut stream: TcpStream, answers: Arc<BenchServer>, reply: Reply) -> Result<(), Failure> {
     let mut buffer = Vec::with_capacity(16 << 10);
     let (mut body, mut out) = (String::new(), Vec::new());
     loop {
@@ -106,7 +105,7 @@ async fn connection(mut stream: TcpStream, answers: Arc<Answers>, reply: Reply) 
             false => None,
         };
         buffer.drain(..head + length);
-        if let Some(Answer::After(milliseconds)) = answer {
+        if let Some(ResponseAction::After(milliseconds)) = answer {
             tokio::time::sleep(Duration::from_millis(milliseconds)).await;
         }
         out.clear();
@@ -114,15 +113,15 @@ async fn connection(mut stream: TcpStream, answers: Arc<Answers>, reply: Reply) 
             (None, _) => {
                 out.extend_from_slice(b"HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n")
             }
-            (Some(Answer::Nothing), _) => {
+            (Some(ResponseAction::Nothing), _) => {
                 out.extend_from_slice(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n");
             }
-            (Some(Answer::Now | Answer::After(_)), Reply::Json) => write!(
+            (Some(ResponseAction::Now | ResponseAction::After(_)), Reply::Json) => write!(
                 out,
                 "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
                 body.len()
             )?,
-            (Some(Answer::Now | Answer::After(_)), Reply::Stream) => {
+            (Some(ResponseAction::Now | ResponseAction::After(_)), Reply::Stream) => {
                 let event = format!("event: message\ndata: {body}\n\n");
                 write!(
                     out,

@@ -1,10 +1,10 @@
-//! A browser whose user agrees at once: it asks for the login page, and is sent back from there.
+//! A browser that accepts a login: it opens the login page and returns the redirect.
 
 use async_trait::async_trait;
 use mcp_oauth::{Login, UserAgent};
 use url::Url;
 
-/// Follows no redirect: where it is sent is the answer.
+/// Redirects are not followed: the target is the result.
 pub(crate) struct Browser;
 
 struct Window(Url);
@@ -12,7 +12,7 @@ struct Window(Url);
 #[async_trait]
 impl UserAgent for Browser {
     async fn start_login(&self) -> Result<Box<dyn Login>, String> {
-        // Nobody listens there, nor has to.
+        // No server listens there.
         let redirect = Url::parse("http://localhost:3000/callback").map_err(|it| it.to_string())?;
         Ok(Box::new(Window(redirect)))
     }

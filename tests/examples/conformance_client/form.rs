@@ -1,9 +1,9 @@
-//! A form as a hurried user fills it in: what the schema proposes stays, what it demands gets the first thing that fits.
+//! Automatic answers to elicitation forms: defaults, and the first valid value for required properties.
 
 use serde_json::{Map, Value, json};
 
-/// Values for an object schema: each property's default; for those that are required and have none, something that the
-/// schema allows.
+/// Values for an object schema: each property's default; for required properties without one, a value that the schema
+/// allows.
 pub(crate) fn filled(schema: &Value) -> Value {
     let empty = Map::new();
     let properties = schema["properties"].as_object().unwrap_or(&empty);
@@ -21,7 +21,7 @@ pub(crate) fn filled(schema: &Value) -> Value {
     Value::Object(values.collect())
 }
 
-/// Something that a property allows.
+/// A value that a property allows.
 fn any(property: &Value) -> Value {
     if let Some(first) = property["enum"].get(0) {
         return first.clone();

@@ -1,7 +1,7 @@
-//! A client for the official conformance suite, made of nothing but what the crates offer everyone.
+//! A client for the official conformance suite, on public interfaces of the crates.
 //!
-//! The suite starts it once for each scenario, with the URL of a server that takes notes. It does what a host does:
-//! connects, reads the lists, uses what is there. It is told what to do differently only where a scenario's own words
+//! The suite starts it for each scenario with the URL of a server. It behaves like a host: it connects, reads the
+//! lists, and uses what is there. Only the context of a scenario changes this.
 //! say so, by its context; no crate below knows that it is judged.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the suite keeps what its client says")]
@@ -24,18 +24,18 @@ use serde_json::Value;
 use browser::Browser;
 use user::User;
 
-/// Where the suite's authorization servers take a client's description to be.
+/// The client metadata URL that the authorization servers of the suite accept.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 
-/// What the suite says about a run.
+/// The run as the suite describes it.
 pub(crate) struct Assignment {
-    /// The scenario's name.
+    /// The name of the scenario.
     pub(crate) scenario: String,
-    /// The revision that is judged.
+    /// The protocol revision.
     pub(crate) revision: String,
-    /// What belongs to it: an object, or `null`.
+    /// The context: an object, or `null`.
     pub(crate) context: Value,
-    /// Where the server is.
+    /// The URL of the server.
     pub(crate) url: String,
 }
 
@@ -59,7 +59,7 @@ async fn main() -> ExitCode {
         Ok(assignment) => run(&assignment).await,
         Err(error) => Err(error),
     };
-    // The last line, by which `cargo xtask conformance` knows that the client came to an end of its own.
+    // The last line, which `cargo xtask conformance` requires.
     match done {
         Ok(()) => {
             println!("outcome: done");
@@ -86,8 +86,8 @@ async fn run(assignment: &Assignment) -> Result<(), String> {
         listener: None,
         raw_requests: None,
     };
-    // What is asked in the wrong era counts against a client, and a server that is slow with forty others may well be
-    // asked in both. The older revisions are found by asking, as for any host.
+    // A request of the wrong era fails a scenario, and a slow server could be probed in both. Older revisions are
+    // detected like in any host.
     let eras = if assignment.revision == "2026-07-28" { Eras::Modern } else { Eras::Both };
     let options = SessionOptions { handlers, eras, ..SessionOptions::default() };
     let session = Session::connect(dial, options).await.map_err(|it| it.to_string())?;
@@ -97,7 +97,7 @@ async fn run(assignment: &Assignment) -> Result<(), String> {
     walked
 }
 
-/// How the client logs in, where a server wants that. A client that was registered by hand stands in the context.
+/// The login of the client. The context may have a registered client.
 fn login(assignment: &Assignment) -> OAuthOptions {
     let text = |key: &str| assignment.context[key].as_str();
     let by_hand = text("client_id").map(|id| RegisteredClient {

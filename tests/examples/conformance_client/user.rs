@@ -1,4 +1,4 @@
-//! Who answers the servers' questions: says yes to every form, has a model of one sentence and one root.
+//! Handlers for server requests: accepts every form, samples one sentence, and has one root.
 
 use async_trait::async_trait;
 use mcp_model::{RawJson, RpcError};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::form;
 
-/// Somebody in a hurry.
+/// The user.
 pub(crate) struct User;
 
 #[async_trait]

@@ -1,7 +1,7 @@
-//! What the client does with a server that it is connected to: reads everything there is, and uses it once.
+//! Everything that the client does on a connection: read all lists, and use each entry once.
 //!
-//! An error that the server answers is an answer, and some scenarios serve lists only: it is told, and the walk goes
-//! on. Anything else that goes wrong ends it.
+//! An error response is printed and does not stop the client, because some scenarios serve lists only. Other errors
+//! stop it.
 
 use mcp_model::{RawJson, Tool};
 use mcp_transport::{CallError, CallOptions, Session};
@@ -38,7 +38,7 @@ pub(crate) async fn walk(session: &Session, assignment: &Assignment) -> Result<(
     Ok(())
 }
 
-/// Which tools are called with what: as the context says, else each with what its schema proposes.
+/// The tools to call, with arguments from the context or from the schema.
 fn calls(tools: &[Tool], assignment: &Assignment) -> Result<Vec<(String, Value)>, String> {
     if let Some(given) = assignment.context["toolCalls"].as_array() {
         let call = |it: &Value| Some((it["name"].as_str()?.to_owned(), it["arguments"].clone()));
@@ -46,7 +46,7 @@ fn calls(tools: &[Tool], assignment: &Assignment) -> Result<Vec<(String, Value)>
     }
     let schema = |tool: &Tool| tool.input_schema.read::<Value>().map_err(|it| it.to_string());
     if assignment.scenario == "json-schema-2020-12-preservation" {
-        // Its server wants to be shown the schema that it gave.
+        // The server checks that the client has read its schema.
         let shown = tools.iter().find(|it| &*it.name == "json_schema_2020_12_tool").ok_or("no such tool")?;
         return Ok(vec![("json_schema_echo".to_owned(), json!({"schema": schema(shown)?}))]);
     }

@@ -1,5 +1,4 @@
-//! A wall's clock that jumps: what waits goes by another clock, and what is kept longer than a process by no order of
-//! moments run_isolated.
+//! A wall clock that jumps: timers use the monotonic clock, and stored data does not rely on the order of times.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,7 +9,7 @@ use mcp_host::{
 };
 use mcp_model::{Limits, RawJson, Secret};
 use mcp_oauth::{Grant, RegisteredClient, TokenStore};
-use mcp_tests::faults::{BACK, FORWARD, LATEST, RUNNING, Wire};
+use mcp_tests::faults::{BACK, FORWARD, LATEST, RUNNING, Transport};
 use serde_json::Value;
 
 use super::check;
@@ -19,7 +18,7 @@ use crate::peer::Faulty;
 
 const YEAR: i64 = 365 * 24 * 60 * 60;
 
-/// A clock that is so many seconds off.
+/// A clock with this offset in seconds.
 fn clock(off: &Arc<AtomicI64>) -> Arc<dyn Fn() -> SystemTime + Send + Sync> {
     let off = Arc::clone(off);
     Arc::new(move || {
@@ -38,13 +37,13 @@ async fn hd_117_a_clock_that_jumps_ends_nothing() {
         ..HostOptions::default()
     });
     let servers =
-        vec![server("there", faulty.endpoint(Wire::Stdio, "clock", "start=well"), Limits::default())];
+        vec![server("there", faulty.endpoint(Transport::Stdio, "clock", "start=well"), Limits::default())];
     host.apply(DesiredServers { servers, failed: Vec::new() }).await;
     host.ready().await;
     for (fault, seconds) in [(FORWARD, 10 * YEAR), (BACK, -10 * YEAR)] {
         let mut events = host.events();
         off.store(seconds, Ordering::SeqCst);
-        // Whatever happens next makes the host look at its clocks.
+        // Any event makes the host read its clocks.
         host.set_views(Vec::new()).await;
         for _ in 0..3 {
             let result = host.call(ToolCall::new("there__other", RawJson::empty_object())).await;
@@ -53,7 +52,7 @@ async fn hd_117_a_clock_that_jumps_ends_nothing() {
         let lost =
             std::iter::from_fn(|| events.try_recv().ok()).any(|it| matches!(it.kind, HostEventKind::Lost(_)));
         assert!(!lost);
-        check(fault, RUNNING, "it answers, and is not started again");
+        check(fault, RUNNING, "it responds and is not restarted");
     }
     host.shutdown().await;
 }
@@ -70,7 +69,7 @@ fn hd_117_the_login_that_was_kept_last_counts() {
         expires_at: None,
         scopes: Vec::new(),
     };
-    // So many years the clock was off when the first one was kept.
+    // The clock had this offset when the first login was stored.
     for (fault, years) in [(FORWARD, -10), (BACK, 10)] {
         let place = tempfile::tempdir().unwrap();
         let logins = FileTokenStore::new(place.path());
@@ -83,6 +82,6 @@ fn hd_117_the_login_that_was_kept_last_counts() {
         logins.save(&grant("two")).unwrap();
         let latest = logins.latest(&resource.parse().unwrap()).unwrap();
         assert_eq!(latest, Some(grant("two")), "{fault}");
-        check(fault, LATEST, "the one that was kept last");
+        check(fault, LATEST, "the one that was stored last");
     }
 }

@@ -1,4 +1,4 @@
-//! A process that may open hardly anything more.
+//! A process near its limit of file descriptors.
 
 use std::fs::File;
 use std::time::Duration;
@@ -8,15 +8,15 @@ use mcp_host::{
     ConnectionOptions, DesiredServers, Host, HostOptions, RestartPolicy, ServerState, Supervision, ToolCall,
 };
 use mcp_model::{Limits, RawJson};
-use mcp_tests::faults::{NO_DESCRIPTOR, ONE_DESCRIPTOR, RUNNING, STARTING, STARTING_PROCESS, Wire};
+use mcp_tests::faults::{NO_DESCRIPTOR, ONE_DESCRIPTOR, RUNNING, STARTING, STARTING_PROCESS, Transport};
 use mcp_tests::{Isolation, run_isolated_in};
 
 use super::check;
 use crate::host::server;
 use crate::peer::Faulty;
 
-/// What comes by itself, also on a machine that has much else to do.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The time limit, for busy machines.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
 fn hd_117_who_can_open_one_file_more_goes_on_with_what_it_has() {
@@ -38,14 +38,15 @@ fn hd_117_who_can_open_one_file_more_goes_on_with_what_it_has() {
             ..HostOptions::default()
         };
         let host = Host::start(options);
-        let one =
-            |name: &str, wire| server(name, faulty.endpoint(wire, name, "start=well"), Limits::default());
-        let there: Vec<_> = Wire::ALL
+        let one = |name: &str, transport| {
+            server(name, faulty.endpoint(transport, name, "start=well"), Limits::default())
+        };
+        let there: Vec<_> = Transport::ALL
             .into_iter()
             .enumerate()
             .map(|(number, it)| one(&format!("there{number}"), it))
             .collect();
-        let later: Vec<_> = Wire::ALL
+        let later: Vec<_> = Transport::ALL
             .into_iter()
             .enumerate()
             .map(|(number, it)| one(&format!("later{number}"), it))
@@ -60,19 +61,19 @@ fn hd_117_who_can_open_one_file_more_goes_on_with_what_it_has() {
         let fails = async |names: &[ResolvedServer]| {
             let servers = there.iter().chain(names).cloned().collect();
             host.apply(DesiredServers { servers, failed: Vec::new() }).await;
-            tokio::time::timeout(PATIENCE, host.ready()).await.expect("each start ends");
+            tokio::time::timeout(TIME_LIMIT, host.ready()).await.expect("each start ends");
             for status in host.snapshot().servers.iter().filter(|it| it.id.starts_with("later")) {
                 let failure = status.error.as_ref();
-                let told = failure.map(|it| format!("{}: {}", it.kind, it.message)).unwrap_or_default();
+                let outcome = failure.map(|it| format!("{}: {}", it.kind, it.message)).unwrap_or_default();
                 assert!(
-                    told.starts_with("MCPConnectionError: "),
-                    "{} is {}: {told}",
+                    outcome.starts_with("MCPConnectionError: "),
+                    "{} is {}: {outcome}",
                     status.id,
                     status.state.as_str()
                 );
             }
             for number in 0..there.len() {
-                let result = tokio::time::timeout(PATIENCE, call(&format!("there{number}__other"))).await;
+                let result = tokio::time::timeout(TIME_LIMIT, call(&format!("there{number}__other"))).await;
                 let result = result.expect("each call ends");
                 assert!(result.success, "{result:?}");
             }
@@ -80,22 +81,22 @@ fn hd_117_who_can_open_one_file_more_goes_on_with_what_it_has() {
         let take = || std::iter::from_fn(|| File::open("/dev/null").ok());
         let mut taken: Vec<File> = take().collect();
         drop(taken.pop());
-        // A process needs some, for its pipes.
+        // A process needs descriptors for its pipes.
         fails(&later[..1]).await;
-        check(ONE_DESCRIPTOR, RUNNING, "it answers");
+        check(ONE_DESCRIPTOR, RUNNING, "it responds");
         check(ONE_DESCRIPTOR, STARTING_PROCESS, "MCPConnectionError");
         taken.extend(take());
         fails(&later).await;
-        check(NO_DESCRIPTOR, RUNNING, "it answers");
+        check(NO_DESCRIPTOR, RUNNING, "it responds");
 
         drop(taken);
         let mut published = host.subscribe();
         let all = published.wait_for(|it| it.servers.iter().all(|it| it.state == ServerState::Ready));
-        tokio::time::timeout(PATIENCE, all).await.expect("they come back").unwrap();
+        tokio::time::timeout(TIME_LIMIT, all).await.expect("they come back").unwrap();
         for number in 0..later.len() {
             assert!(call(&format!("later{number}__other")).await.success);
         }
-        check(NO_DESCRIPTOR, STARTING, "MCPConnectionError; it is started again when there are more");
+        check(NO_DESCRIPTOR, STARTING, "MCPConnectionError; it is restarted when descriptors are free");
         host.shutdown().await;
     });
 }

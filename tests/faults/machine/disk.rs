@@ -1,4 +1,4 @@
-//! Files that cannot be written: on a disk that is full, and where no folder can be made.
+//! Files that cannot be written: full disks and folders that cannot be created.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,17 +7,17 @@ use std::process::Command;
 use mcp_host::{DesiredServers, FileTokenStore, Host, HostOptions, ProcessOptions, SpillPolicy, ToolCall};
 use mcp_model::{Limits, RawJson, Secret};
 use mcp_oauth::{Grant, RegisteredClient, TokenStore};
-use mcp_tests::faults::{FULL, LOGINS, NO_FOLDER, RECEIPTS, RESULTS, Wire};
+use mcp_tests::faults::{FULL, LOGINS, NO_FOLDER, RECEIPTS, RESULTS, Transport};
 use mcp_tests::{Isolation, run_isolated_in};
 
 use super::check;
 use crate::host::server;
 use crate::peer::Faulty;
 
-/// The folder on the disk that is full.
-const PLACE: &str = "MCP_TEST_PLACE";
+/// The variable with the folder on the full disk.
+const DISK_VARIABLE: &str = "MCP_TEST_PLACE";
 
-/// A disk of so few bytes, where this may be mounted; else no file can have more than none.
+/// A small tmpfs, if mounting is allowed; else a file size limit of 0.
 fn full_disk(place: &Path) -> String {
     let mount = format!("mount -t tmpfs -o size=64k none '{}'", place.display());
     let may = Command::new("unshare").args(["-rm", "sh", "-c", &mount]).output();
@@ -34,12 +34,12 @@ fn full_disk(place: &Path) -> String {
 fn hd_133_a_full_disk_affects_only_files_on_it() {
     let name = "machine::disk::hd_133_a_full_disk_affects_only_files_on_it";
     let folder = tempfile::tempdir().unwrap();
-    let variables = [(PLACE, folder.path().display().to_string())];
+    let variables = [(DISK_VARIABLE, folder.path().display().to_string())];
     if run_isolated_in(name, &full_disk(folder.path()), &variables) == Isolation::AlreadyRun {
         return;
     }
-    let place = PathBuf::from(std::env::var_os(PLACE).unwrap());
-    // Before it is full: a login, where there is room for it.
+    let place = PathBuf::from(std::env::var_os(DISK_VARIABLE).unwrap());
+    // A login is stored before the disk is full, if there is space.
     let logins = FileTokenStore::new(place.join("logins"));
     let kept = logins.save(&grant("before")).is_ok();
     fill(&place);
@@ -57,7 +57,7 @@ fn hd_133_a_full_disk_affects_only_files_on_it() {
     check(
         FULL,
         LOGINS,
-        "an error that names the file; the login before it is there; no part of a file is left",
+        "an error that names the file; the previous login is unchanged; no partial file is left",
     );
 }
 
@@ -67,7 +67,7 @@ fn hd_133_an_uncreatable_folder_affects_only_its_files() {
     if run_isolated_in(name, "exec \"$0\" \"$@\"", &[]) == Isolation::AlreadyRun {
         return;
     }
-    // A file where a folder would have to be: not even root makes one there.
+    // A file in place of the folder: not even root can create it.
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("file");
     fs::write(&place, "").unwrap();
@@ -78,7 +78,7 @@ fn hd_133_an_uncreatable_folder_affects_only_its_files() {
     check(NO_FOLDER, LOGINS, "an error that names the file");
 }
 
-/// Takes what is left of the disk.
+/// Fills the disk.
 fn fill(place: &Path) {
     use std::io::Write;
     let Ok(mut file) = fs::File::create(place.join("filler")) else { return };
@@ -97,7 +97,7 @@ fn grant(token: &str) -> Grant {
     }
 }
 
-/// All files there, those in its folders among them.
+/// All files below a folder.
 fn files(place: &Path) -> Vec<String> {
     let mut res = Vec::new();
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
@@ -109,7 +109,7 @@ fn files(place: &Path) -> Vec<String> {
     res
 }
 
-/// A call whose result has no room, with a folder for such results.
+/// A call with a result that does not fit on the disk.
 fn results(directory: &Path) -> String {
     let spill = SpillPolicy { directory: directory.to_owned(), max_bytes: 10 << 20 };
     let options = HostOptions { spill: Some(spill), ..HostOptions::default() };
@@ -117,10 +117,10 @@ fn results(directory: &Path) -> String {
     let (result, left) = called(options, limits, "call=huge:500000", directory);
     assert!(result.contains("left out") && result.len() < 2000, "{} bytes", result.len());
     assert_eq!(left, Vec::<String>::new());
-    "the result comes cut, and says so; no part of a file is left".to_owned()
+    "the result is truncated with a note; no partial file is left".to_owned()
 }
 
-/// A call to a server whose receipt has no room.
+/// A call to a server whose receipt cannot be written.
 fn receipts(directory: &Path) -> String {
     let options = HostOptions {
         processes: ProcessOptions { receipts: Some(directory.to_owned()), ..ProcessOptions::default() },
@@ -128,16 +128,16 @@ fn receipts(directory: &Path) -> String {
     };
     let (result, left) = called(options, Limits::default(), "start=well", directory);
     assert_eq!((result.as_str(), left), ("hello", Vec::new()));
-    "the server starts without; no part of a file is left".to_owned()
+    "the server starts without a receipt; no partial file is left".to_owned()
 }
 
-/// What a call of a server of this host brings, and what is in the folder while the host still lives.
+/// The result of a call, and the files in the folder while the host runs.
 fn called(options: HostOptions, limits: Limits, script: &str, directory: &Path) -> (String, Vec<String>) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let faulty = Faulty::start();
         let host = Host::start(options);
-        let servers = vec![server("faulty", faulty.endpoint(Wire::Stdio, "disk", script), limits)];
+        let servers = vec![server("faulty", faulty.endpoint(Transport::Stdio, "disk", script), limits)];
         host.apply(DesiredServers { servers, failed: Vec::new() }).await;
         host.ready().await;
         let result = host.call(ToolCall::new("faulty__first", RawJson::empty_object())).await;

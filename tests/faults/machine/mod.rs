@@ -1,4 +1,4 @@
-//! Faults of the machine. Each test is a process of its own, which a shell gives its limits.
+//! Faults of the machine. Each test is a process with limits that a shell sets.
 
 mod clock;
 mod descriptors;
@@ -7,7 +7,7 @@ mod program;
 
 use mcp_tests::faults::machine;
 
-/// Is this what the table says of this fault at this place?
+/// Asserts the expected outcome of the table.
 #[track_caller]
 fn check(fault: &str, place: &str, got: &str) {
     let row = machine().into_iter().find(|it| it.fault == fault && it.place == place);

@@ -1,5 +1,5 @@
-//! The program `mcp-host` itself where there is no room and where hardly anything can be opened: it says so, and does what can
-//! be done.
+//! The program `mcp-host` without disk space and with few file descriptors: it reports errors and does what is
+//! possible.
 
 use std::fs;
 use std::path::Path;
@@ -10,10 +10,10 @@ use mcp_tests::{ProgramOutput, binary};
 
 use super::check;
 
-/// The servers that are there where few of them can be.
+/// The number of servers, more than the limit of descriptors allows.
 const MANY: usize = 24;
 
-/// Runs the program in `folder`, after a shell has done this.
+/// Runs the program in `folder` after a shell script.
 fn run(folder: &Path, before: &str, arguments: &[&str]) -> ProgramOutput {
     let output = Command::new("sh")
         .args(["-c", &format!("{before}; exec \"$0\" \"$@\"")])
@@ -46,7 +46,7 @@ fn configuration(folder: &Path, servers: usize) -> String {
     text
 }
 
-/// What lies in the folder, and in the one of the configuration.
+/// The files in the folder and in the folder of the configuration.
 fn names(folder: &Path) -> Vec<String> {
     let folders = [folder.to_owned(), folder.join(".minds")];
     let entries = folders.iter().flat_map(|it| fs::read_dir(it).unwrap());
@@ -60,7 +60,7 @@ fn names(folder: &Path) -> Vec<String> {
 fn hd_133_the_program_runs_on_a_read_only_disk() {
     let folder = tempfile::tempdir().unwrap();
     let text = configuration(folder.path(), 2);
-    // No file can get longer than it is; the pipes of its output are none.
+    // A file size limit of 0; pipes are not affected.
     let run = |arguments: &[&str]| run(folder.path(), "trap '' XFSZ; ulimit -f 0", arguments);
     let called = run(&["call", ".", "s1_echo", "text=hello"]);
     assert_eq!((called.code, called.stdout.trim()), (Some(0), "hello"), "{called:#?}");
@@ -80,7 +80,7 @@ fn hd_133_the_program_runs_on_a_read_only_disk() {
     check(
         FULL,
         PROGRAM,
-        "calls are answered; what cannot be written is told with its name, and is as it was",
+        "calls are answered; what cannot be written is outcome with its name, and is as it was",
     );
 }
 
@@ -104,6 +104,6 @@ fn hd_117_the_program_starts_servers_within_the_descriptor_limit() {
     check(
         FEW_DESCRIPTORS,
         PROGRAM,
-        "those servers are ready that can be started; each of the others says why not",
+        "those servers are ready that can be started; each of the others says reason not",
     );
 }

@@ -89,7 +89,7 @@ fn acpx_10_a_setup_response_matches_its_effect() {
     for version in AcpVersion::ALL {
         let folder = tempfile::tempdir().unwrap();
         let mut wire = RawClient::start(version, &agent(&[]), folder.path());
-        // It does not leave when it is told to: its end takes longer than anything else here.
+        // It ignores the end of input, so its shutdown is the slowest part.
         let stubborn = |name: &str| {
             let demo = format!("trap \"\" TERM; {} demo-server; sleep 600", binary().display());
             servers::shell(version, name, &folder.path().join(name), &format!("/bin/sh -c '{demo}'"))
@@ -102,7 +102,7 @@ fn acpx_10_a_setup_response_matches_its_effect() {
             wire.request(&id, "session/resume", set(&session, json!([late.server(version, "new")])));
             late.is_started();
             late.open();
-            // More and more of it has happened when it is cancelled; the last time, all of it.
+            // The cancellation comes later each time; the last time, everything has happened.
             for _ in 0..round * 8 {
                 wire.asks("session/close", json!({ "sessionId": "nobody's" }));
             }
@@ -169,7 +169,7 @@ fn acpx_10_a_waiting_turn_uses_the_current_servers() {
             wire.prompt(&first, &session, r#"/old__sleep {"ms": 600000}"#);
             wire.update(&session, |it| it["status"] == "in_progress");
             wire.prompt(&waits, &session, "/tools");
-            // The turn that is under way ends, for its server does.
+            // The running prompt ends because its server ends.
             let answer = wire.asks(method, set(&session, json!([server("new")])));
             assert!(answer.get("result").is_some(), "{answer}");
             let tools = wire.said_until_end(&waits, &session);
@@ -223,7 +223,7 @@ fn hd_fr024_the_next_agent_ends_processes_of_a_killed_one() {
         wire.session(json!([servers::shell(version, "it", &of("child"), &script)]));
         let pid = |name: &str| std::fs::read_to_string(of(name)).unwrap().trim().parse::<u32>().unwrap();
         wire.kill();
-        // The server sees the end of its input; its child does not care.
+        // The server exits at the end of input; its child does not.
         eventually("the server has left", || !lives(pid("child")));
         assert!(lives(pid("grandchild")));
         let mut next = RawClient::start(version, &agent(&[]), folder.path());

@@ -180,7 +180,7 @@ pub(crate) fn assert_official(version: AcpVersion, wire: &[Value]) {
             (Some(method), None, None) if method == "mcp/message" => {
                 ("MessageMcpRequest", &message["params"])
             }
-            // An MCP call of ours that was given up.
+            // A cancelled MCP call of the agent.
             (Some(method), None, None) if method == "$/cancel_request" => {
                 ("CancelRequestNotification", &message["params"])
             }

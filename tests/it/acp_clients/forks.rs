@@ -17,7 +17,7 @@ fn acpx_10_a_fork_has_its_own_servers() {
         scenario.step("session/fork", json!({ "cwd": "/", "mcpServers": [server("new")] }));
         scenario.prompt(r#"/new__echo {"text": "forked"}"#).prompt("/tools");
         scenario.prompt_in(0, r#"/old__echo {"text": "still here"}"#).prompt_in(0, "/tools");
-        // The fork is closed; what was forked is not.
+        // The fork is closed, the original session is not.
         scenario.step("session/close", json!({})).until_gone(&folder.path().join("new"));
         scenario.prompt_in(0, r#"/old__echo {"text": "still"}"#);
         let Some(conversation) = scenario.run(client, &agent(&[])) else { return };

@@ -95,7 +95,7 @@ fn acp_021_a_cancelled_setup_leaves_no_process() {
             assert_eq!(conversation.steps[2]["error"]["code"], -32800, "{conversation:#?}");
             assert_eq!(conversation.said(), ["goes on"], "{conversation:#?}");
             assert_gone(&[&stalled, &folder.path().join("next")]);
-            // It may have been cancelled before it was started.
+            // The server may not have been started before the cancellation.
             assert!(!beside.exists() || !lives(pid(&beside)), "{conversation:#?}");
         }
     }
@@ -127,7 +127,7 @@ fn acp_021_a_stalled_server_ends_at_its_timeout() {
         let reported = &conversation.steps[1]["result"]["_meta"]["mcpServers"];
         assert_eq!(reported, &json!(states), "{conversation:#?}");
 
-        // Where every server is required, the first failure of the world is the answer.
+        // With only required servers, the first failure is the response.
         let mut scenario = Scenario::new(version);
         scenario.new_session(json!([set[1].clone(), set[2].clone()]));
         let Some(conversation) = scenario.run(client, &agent(&["--require-all"])) else { return };

@@ -12,7 +12,7 @@ use super::{agent, servers};
 type Row = (&'static str, &'static str);
 
 const V1: &[Row] = &[
-    // What the SDKs of the protocol themselves refuse, or drop.
+    // Entries that the SDKs reject or drop.
     (r#"{"name":"b","command":"/b","args":[]}"#, "env"),
     (r#"{"name":"b","command":"/b","env":[]}"#, "args"),
     (r#"{"type":"http","name":"b","url":"https://b.example"}"#, "headers"),
@@ -23,7 +23,7 @@ const V1: &[Row] = &[
     (r#"{"name":"b","command":"/b","args":[],"env":[{"name":"K"}]}"#, "env[0].value"),
     ("7", "*"),
     (r#""SECRET""#, "*"),
-    // What they take for something else.
+    // Entries that the SDKs change.
     (r#"{"type":"websocket","name":"b","command":"/b","args":["SECRET"],"env":[]}"#, "type"),
     (r#"{"type":"websocket","name":"b","url":"wss://b.example"}"#, "type"),
     (r#"{"type":"streamable_http","name":"b","url":"https://b.example","headers":[]}"#, "type"),
@@ -31,7 +31,7 @@ const V1: &[Row] = &[
     (r#"{"type":"http","name":"b","command":"/b","args":[],"env":[]}"#, "headers, url"),
     (r#"{"type":null,"name":"b","command":"/b","args":[],"env":[]}"#, "type"),
     (r#"{"type":"acp","name":"b","command":"/b","args":[],"env":[]}"#, "type, serverId"),
-    // What they pass on as it is.
+    // Entries that the SDKs pass on.
     (r#"{"type":"acp","name":"b","serverId":"SECRET"}"#, "type"),
     (r#"{"name":"b","command":"npx","args":[],"env":[]}"#, "command"),
     (r#"{"name":"b","command":"","args":[],"env":[]}"#, "command"),
@@ -52,12 +52,12 @@ const V1: &[Row] = &[
         r#"{"type":"sse","name":"b","url":"https://b.example","headers":[{"name":"K L","value":"SECRET"}]}"#,
         "headers[0].name",
     ),
-    // All that is wrong with one, at once.
+    // All errors of one entry.
     (
         r#"{"name":"","command":"npx","args":["SECRET\u0000"],"env":[{"name":"","value":"SECRET"}]}"#,
         "name, command, args[0], env[0].name",
     ),
-    // And what the protocol's own types take: null is an empty list, and `_meta` and keys of one's own may stand there.
+    // Valid entries: null is an empty list, and `_meta` and unknown keys are allowed.
     (r#"{"type":"stdio","name":"b","command":"/no/b","args":null,"env":null}"#, ""),
     (r#"{"name":"b","command":"/no/b","args":[],"env":[],"_meta":{"k":1},"_own":"SECRET"}"#, ""),
 ];

@@ -13,7 +13,7 @@ fn acpx_12_a_server_of_the_npm_client_is_called_through_the_connection() {
         let editor = json!({ "type": "acp", "name": "editor", "serverId": "server-1" });
         scenario.new_session(json!([editor]));
         scenario.prompt("/tools").prompt(r#"/editor__echo {"text": "through ACP"}"#).prompt("/editor__fail");
-        // One that the client does not have costs itself.
+        // An unknown server fails alone.
         let gone = json!({ "type": "acp", "name": "gone", "serverId": "server-2" });
         scenario.step("session/resume", json!({ "cwd": "/", "mcpServers": [gone, editor] }));
         scenario.prompt(r#"/editor__echo {"text": "again"}"#);

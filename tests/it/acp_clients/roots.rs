@@ -21,7 +21,7 @@ fn a_typescript_server_lists_the_roots_of_its_session() {
         let mut scenario = Scenario::new(version);
         let params = json!({ "cwd": desk, "additionalDirectories": [other], "mcpServers": set });
         scenario.step("session/new", params).prompt("/it__get-roots-list");
-        // Another session's are its own.
+        // Another session has its own roots.
         scenario.new_session(set).prompt("/it__get-roots-list");
         let Some(conversation) = scenario.run(client, &agent(&[])) else { return };
         let [first, second] = &conversation.said()[..] else { panic!("{conversation:#?}") };

@@ -56,7 +56,7 @@ const TABLE: [(ClientKind, &str); 14] = [
     (ClientKind::Python("auto"), NOW),
     (ClientKind::FastMcp("legacy"), BEFORE),
     (ClientKind::FastMcp("auto"), NOW),
-    // Once more, now that many have come and gone.
+    // Once more, after many other clients.
     (ClientKind::TypeScript(1), BEFORE),
 ];
 
@@ -211,7 +211,7 @@ fn every_client_lists_and_calls_over_every_transport() {
 
     let gateway = Gateway::start(folder.path(), &file.display().to_string(), &[]);
     let check = |(who, version): (ClientKind, &str)| {
-        // A process for each call: one by each wire is enough, each another one.
+        // Each call is a process: one for each transport, each with another call, is enough.
         let few = |(number, it)| (number % 5 == 0).then_some(it);
         let some: Vec<&(Value, Value)> = match who {
             ClientKind::Inspector(_) => all.iter().enumerate().filter_map(few).collect(),
@@ -236,7 +236,7 @@ fn every_client_lists_and_calls_over_every_transport() {
             assert_eq!(answer(got), *want, "{who:?}: {call}");
         }
     };
-    // A few at once, as they come.
+    // A few clients in parallel.
     for rows in TABLE.chunks(4) {
         std::thread::scope(|scope| {
             for row in rows {

@@ -28,7 +28,7 @@ fn killed_clients_leave_nothing_after_the_idle_time() {
         format!("version: 1\nservers:\n{}{}", server("all", "truely-stateless: true, "), server("own", ""));
     std::fs::write(&path, text).unwrap();
     let gateway = Gateway::start(folder.path(), &path.display().to_string(), &["--idle", IDLE]);
-    // The shared one is a process, for all; the other is one for whoever has a session, and was only asked what it has.
+    // The shared server is one process; the other one runs for each session, and once for its lists.
     let known = || gateway.metric(r#"mcp_host_server_state{server="own",state="ready"}"#) == 1;
     eventually("the servers are known", || known() && gateway.servers() == 1);
 

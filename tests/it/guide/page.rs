@@ -13,7 +13,7 @@ pub(crate) enum Block {
 
 /// The requirements of a block.
 pub(crate) enum Requirements {
-    /// The program run_isolated.
+    /// The program alone.
     Nothing,
     /// The npm packages of the tests.
     Npm,

@@ -99,7 +99,7 @@ fn converse(speaker: &mut AcpProgram, version: u64, servers: &Value) {
         ] {
             let prompt = json!([{"type": "text", "text": text}]);
             let answer = speaker.ask("session/prompt", json!({"sessionId": session, "prompt": prompt}));
-            // There the answer only says that the turn has begun.
+            // In version 2 the response only confirms the start of the prompt.
             if version == 2 && answer.get("result").is_some() {
                 speaker.until(|it| it["params"]["update"]["state"] == "idle");
             }

@@ -93,7 +93,7 @@ impl LeakFixture {
         let input = input.to_owned();
         let run = move || {
             let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-            // One that reads nothing may be gone already.
+            // A program that does not read may have exited.
             let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.as_bytes());
             ended(child)
         };

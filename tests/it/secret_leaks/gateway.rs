@@ -61,7 +61,7 @@ async fn hd_sc5_the_gateway_returns_no_secret() {
         {
             let params = format!(r#"{{"name":"{tool}","arguments":{{}},"_meta":{{"progressToken":7}}}}"#);
             let reply = ask("tools/call", &params);
-            // What a server says beside an answer goes to whose call it is.
+            // Other messages of a server go to the caller of the request.
             for method in ["notifications/message", "notifications/progress"] {
                 let is_it =
                     |it: &str| it.starts_with("data: ") && it.contains(&format!(r#""method":"{method}""#));
@@ -94,7 +94,7 @@ async fn hd_sc5_the_gateway_returns_no_secret() {
     });
     search.await.unwrap().end();
 
-    // A file of tokens that cannot be read says where, and not what.
+    // The error for an unreadable token file has its position but not its content.
     let mut search = Search::default();
     for text in [
         format!("{} nonsense", SecretLocation::GatewayToken.mark()),

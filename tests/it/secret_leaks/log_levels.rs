@@ -116,7 +116,7 @@ fn hd_sc5_no_level_of_our_log_has_a_secret() {
             }
             said
         };
-        // Beside each other: most of their time they wait for servers that are silent.
+        // In parallel, because they mostly wait for servers that do not respond.
         let said =
             futures_util::future::join_all(["agent.yaml", "mcp.json", ".minds/mcp.yaml"].map(heard_of)).await;
         let mut search = Search::default();
@@ -174,7 +174,7 @@ fn hd_sc5_no_level_of_our_log_has_a_token() {
         for _ in 0..2 {
             let call = ToolCall::new("guarded__echo", RawJson::parse("{}".into()).unwrap());
             said += &format!("{:#?}\n", host.call(call).await);
-            // The next one has to be renewed.
+            // The next login must be refreshed.
             authority.end_tokens();
         }
         said += &format!("{:#?} {store:?} {logins:?} ", host.snapshot());

@@ -33,7 +33,7 @@ async fn hd_sc5_a_login_prints_no_secret() {
         &["doctor", "--format", "json"],
     ] {
         ran.push(place.run(arguments).await);
-        // Each renews, which shows the old token and takes a new one.
+        // Each command refreshes, which sends the old token and receives a new one.
         place.authority.end_tokens();
     }
     ran.push(place.run(&["logout", "guarded", "-v"]).await);
@@ -59,7 +59,7 @@ async fn a_logout_revokes_the_login() {
     assert_eq!(place.authority.count("revoke"), 2, "the token for requests, and the one for renewals");
     assert!(place.authority.books().tokens.is_empty() && place.logins().is_empty());
 
-    // One that takes nothing back, and one that is not there: what is kept here goes all the same.
+    // A server without revocation and an unreachable one: the local login is deleted anyway.
     place.authority.books().revokes = false;
     place.log_in(&["login", "guarded", "--no-browser"]).await;
     let logout = place.run(&["logout", "guarded"]).await;

@@ -82,7 +82,7 @@ fn in_base64(secret: &str) -> [String; 3] {
     [0, 1, 2].map(|before| {
         let text = format!("{}{secret}", "x".repeat(before));
         let encoded = STANDARD.encode(&text);
-        // The first group may have bits of what stands before, the last one of what follows.
+        // The first group may contain bits of the preceding text, the last one bits of the following text.
         encoded[if before == 0 { 0 } else { 4 }..encoded.len() - 4].to_owned()
     })
 }

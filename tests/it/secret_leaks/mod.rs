@@ -81,7 +81,7 @@ async fn hd_sc5_no_command_that_starts_servers_shows_what_they_were_given() {
     let mut search = Search::default();
     let typed = "tools\npipe-ok__errs\nhttp-ok__errs\nhttp-ok__fine\npipe-ok__dies\n";
     let mut all = Vec::new();
-    // The dialect of the first one has no time limits, so that a server which never makes sense is waited for longest.
+    // The dialect of the first file has no timeouts, so it waits longest for a server without valid responses.
     for file in [".minds/mcp.yaml", "agent.yaml", "mcp.json", "request.json"] {
         let commands = rows(&[
             &["tools", file],
@@ -95,7 +95,7 @@ async fn hd_sc5_no_command_that_starts_servers_shows_what_they_were_given() {
             &["doctor", file],
             &["shell", file],
         ]);
-        // The log tells all that the words do, and JSON what programs read.
+        // The most verbose log, and JSON output.
         let ends: [&[&str]; 2] =
             [&["--verbose", "--env-file", "more.env"], &["--format", "json", "--env-file", "more.env"]];
         all.extend(with(&commands, &ends));

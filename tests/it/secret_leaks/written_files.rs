@@ -24,7 +24,7 @@ async fn hd_sc5_no_recording_has_an_echoed_secret() {
         search.ran("replay", &world.run(&["replay", "it.jsonl", "--format", format, "-v"], INITIALIZE).await);
     }
 
-    // Between a host and a server, where all that is known is what the program itself was given.
+    // Between a host and a server; the program knows only its own secrets.
     let server = world.path("bin/echoing").display().to_string();
     let mark = SecretLocation::Argument.mark();
     let input = format!(
@@ -33,7 +33,7 @@ async fn hd_sc5_no_recording_has_an_echoed_secret() {
     );
     let ran = world.run(&["record", "-o", "between.jsonl", "--", &server, "ok", "key", &mark], &input).await;
     assert!(ran.stdout.contains("protocolVersion"), "{ran:#?}");
-    // What passes through is the host's, byte for byte; what is told and what is kept is not.
+    // Forwarded bytes are unchanged; the log and the recording are redacted.
     search.look("record (standard error)", &own_output(&ran.stderr));
     search.look("the recording in between", &world.read("between.jsonl"));
     search.end();
@@ -85,7 +85,7 @@ async fn hd_sc5_long_running_commands_print_no_secret() {
         let out = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         std::thread::spawn(move || out.map(|it| sender.send(it)).all(|it| it.is_ok()));
         let mut seen = String::new();
-        // Until one is ready, and one has told in its own words why it is not; what does not come is missed below.
+        // Until one server is ready and one has reported its error. Missing output fails below.
         while !(seen.contains("ready") && seen.contains("***")) {
             let Ok(line) = lines.recv_timeout(Duration::from_secs(30)) else { break };
             seen += &format!("{line}\n");

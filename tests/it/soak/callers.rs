@@ -52,7 +52,7 @@ pub(super) async fn call_on(world: SoakState, mut random: Random) {
         let text = format!("{} {number} {}", server.name, random.below(usize::MAX >> 1));
         let how = call(&world, server, call_kind, &text).await;
         world.tally.count(who, how);
-        // A server that is not there refuses at once: the others are to have their turn.
+        // A missing server rejects at once; other tasks must run too.
         tokio::time::sleep(Duration::from_millis(random.below(20) as u64)).await;
     }
 }
@@ -75,7 +75,7 @@ async fn call(world: &SoakState, server: &Server, call_kind: CallKind, text: &st
     let result = match call_kind {
         CallKind::GiveUp(after) => match tokio::time::timeout(after, calling).await {
             Ok(result) => result,
-            // Dropped: nobody waits any more, and the server is told.
+            // The dropped call is cancelled at the server.
             Err(_) => return "cancelled".to_owned(),
         },
         CallKind::Echo | CallKind::Grow(_) | CallKind::Fail | CallKind::TooLong(_) => {
@@ -124,7 +124,7 @@ pub(super) async fn everybody_answers(world: &SoakState) {
             if how == "answered" {
                 break;
             }
-            // A wire that was cut may not have been noticed before this call.
+            // A broken connection may not have been noticed before this call.
             assert!(begun.elapsed() < PATIENCE, "{server:?}: {how}");
             tokio::time::sleep(Duration::from_millis(100)).await;
         }

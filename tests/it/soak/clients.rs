@@ -60,7 +60,7 @@ async fn vanish_in_a_call(world: &SoakState, random: &mut Random) {
     let tool = random.of(&world.field.of(Stability::Calm)).tool("sleep");
     let Some(mut stream) = call_by_hand(world, &tool, r#"{"ms":60000}"#).await else { return };
     let moment = Duration::from_millis(random.below(100) as u64);
-    // Whatever has come by then.
+    // Reads whatever has arrived.
     let _ = tokio::time::timeout(moment, stream.read_u8()).await;
     world.tally.count("client on a socket", "vanished in a call");
 }

@@ -30,14 +30,14 @@ async fn run_dialog(world: &SoakState, random: &mut Random, dialog: &Dialog) {
     let server = world.field.own();
     let mut known = ToolState::Absent;
     let mut crashes = 0;
-    // Where another dialog's process has crashed just now, a new one has to wait for a moment.
+    // If another dialog's process has just crashed, a new one waits for its backoff.
     served(dialog, &server.tool("echo")).await;
     for _ in 0..random.below(30) {
         if world.is_over() {
             return;
         }
         tokio::time::sleep(Duration::from_millis(random.below(300) as u64)).await;
-        // All use the same name: only the process can tell them apart.
+        // All dialogs use the same name, so only the process distinguishes them.
         let result = call(dialog, &server.tool("change_tools"), r#"{"name":"mine"}"#).await;
         assert!(result.success, "{:?}: {:?}", dialog.id(), result.error);
         let (expected, next) = match known {

@@ -24,7 +24,7 @@ pub(super) async fn edit(world: SoakState, mut random: Random) {
         for _ in 0..=random.below(3) {
             let server = *random.of(&world.field.of(Stability::Wild));
             server.edit();
-            // Mostly it is there all the time, as another one.
+            // Mostly it is never missing, but changes.
             if random.below(3) > 0 {
                 server.edit();
             }
@@ -51,7 +51,7 @@ pub(super) async fn crash(world: SoakState, mut random: Random) {
 pub(super) async fn kill(world: SoakState, mut random: Random) {
     while pause(&world, &mut random, 4000).await {
         world.field.kill();
-        // As long as it may take; whoever runs out of patience meanwhile is to say so.
+        // As long as necessary; callers report their own timeouts.
         pause(&world, &mut random, 1500).await;
         let field = std::sync::Arc::clone(&world.field);
         tokio::task::spawn_blocking(move || field.revive()).await.unwrap();

@@ -82,7 +82,7 @@ fn the_soak_loses_no_call_and_leaves_nothing() {
     let size = Size::of_this_run();
     eprintln!("{size:?}");
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    // What a process gets once and keeps: a thread that starts processes, the signal of their ends.
+    // Resources that a process creates once and keeps: the launcher thread and the SIGCHLD handler.
     let short = Size {
         lasting: Duration::from_secs(1),
         piped: 2,
@@ -198,7 +198,7 @@ async fn run_once(size: Size, course: RunPurpose) -> Vec<usize> {
     tokio::time::timeout(PATIENCE, ending).await.expect("whoever does something ends");
     eprintln!("{}", world.tally);
 
-    // The trouble is over: all are well again, by themselves, and everybody who was counted is gone.
+    // The disturbances are over: all servers recover, and all actors have ended.
     field.settle();
     field.runs(&host).await;
     callers::everybody_answers(&world).await;

@@ -7,7 +7,7 @@ pub(super) struct Random(u64);
 impl Random {
     pub(super) fn new(seed: u64) -> Random {
         let mut res = Random(0x9e37_79b9_7f4a_7c15 ^ seed.wrapping_mul(0xbf58_476d_1ce4_e5b9) | 1);
-        // Seeds that lie near each other are to have nothing in common.
+        // Similar seeds give unrelated sequences.
         for _ in 0..8 {
             res.next();
         }

@@ -102,7 +102,7 @@ impl Servers {
                 servers.push(Server::new(format!("{letter}{number}"), wire, nature(number), Sharing::ToAll));
             }
         }
-        // One is enough: each dialog makes it one more.
+        // One is enough, because each dialog adds an instance.
         servers.push(Server::new(
             "own".to_owned(),
             ServerTransport::Stdio,
@@ -245,7 +245,7 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // The one that was killed is gone already.
+        // The killed process has exited already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

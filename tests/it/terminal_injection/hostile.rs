@@ -125,7 +125,7 @@ impl HostileSources {
         let input = input.to_owned();
         let run = move || {
             let mut child = command.spawn().unwrap();
-            // One that reads nothing may be gone already.
+            // A program that does not read may have exited.
             let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.as_bytes());
             let output = child.wait_with_output().unwrap();
             let text = |it: Vec<u8>| String::from_utf8(it).unwrap();
@@ -160,7 +160,7 @@ async fn serve() -> u16 {
 
 fn answer(mode: &str) -> Vec<u8> {
     let rude = unescaped(RUDE);
-    // What may stand in a header: no control character of the first set.
+    // Allowed in a header: no C0 control character.
     let tame: String = rude.chars().filter(|it| *it >= ' ' && *it != '\u{7f}').collect();
     let (status, header, body) = match mode {
         "reason" => (format!("500 {tame}"), String::new(), String::new()),
@@ -175,7 +175,7 @@ fn answer(mode: &str) -> Vec<u8> {
             ("400 no".to_owned(), "Content-Type: application/json\r\n".to_owned(), error)
         }
         "location" => ("302 no".to_owned(), format!("Location: http://h.example/{tame}\r\n"), String::new()),
-        // What no header may hold.
+        // Not allowed in a header.
         "header" => ("200 ok".to_owned(), "Content-Type: text/\u{1b}[2J\u{202e}\r\n".to_owned(), rude),
         _ => ("404 no".to_owned(), String::new(), rude),
     };

@@ -34,7 +34,7 @@ fn ours(text: &str) -> Option<&str> {
     if let Some(behind) = text.strip_prefix("\r\n") {
         return Some(behind);
     }
-    // A line of progress begins anew, and its cursor is hidden meanwhile.
+    // A progress line is redrawn, and the cursor is hidden meanwhile.
     for whole in ["\r\u{1b}[2K", "\u{1b}[2K", "\u{1b}[?25l", "\u{1b}[?25h", "\u{1b}[1A", "\r\r\n"] {
         if let Some(behind) = text.strip_prefix(whole) {
             return Some(behind);
@@ -56,7 +56,7 @@ fn is_hidden(it: char) -> bool {
 #[track_caller]
 fn check(what: &str, text: &str) {
     assert_eq!(commands(text), "", "{what}: {text:?}");
-    // The texts of a tool's answer are what these are for, line by line; nowhere else does a stranger begin a line.
+    // The lines of a tool result are expected; elsewhere no foreign text begins a line.
     let is_answer = ["call ", "record ", "shell "].iter().any(|it| what.starts_with(it));
     let spoofed: Vec<&str> = text.lines().filter(|it| it.starts_with(SPOOF) && !is_answer).collect();
     assert!(spoofed.is_empty(), "{what}: {spoofed:?} in {text:?}");

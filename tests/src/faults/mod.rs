@@ -1,8 +1,7 @@
-//! The fault matrix: what can go wrong on the other side, on which wire, and what comes of it at each face of ours.
+//! The fault matrix: faults of a server, on each transport, with the expected outcome at each API.
 //!
-//! Invariant: every fault has for every way (a wire in an era) either what is expected, or the reason why it is none there.
-//! The test reads what is expected from here and the page of docs/ is made from here, so that neither can say anything
-//! else. Nothing here runs: it is a table.
+//! Invariant: every fault has an expectation for each transport and era, or a reason for its exclusion. Both the test
+//! and the page of docs/ are generated from this table.
 
 mod machine;
 mod page;
@@ -14,33 +13,33 @@ pub use page::{Totals, page, totals};
 pub use rows::rows;
 pub use script::{At, Script, ScriptError, Step};
 
-/// A wire, and over Streamable HTTP in which framing an answer comes.
+/// A transport; for Streamable HTTP with the kind of response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wire {
+pub enum Transport {
     /// A child process.
     Stdio,
     /// HTTP with server-sent events.
     Sse,
     /// WebSocket.
     WebSocket,
-    /// Streamable HTTP; an answer is an event stream.
+    /// Streamable HTTP with event streams as responses.
     Events,
-    /// Streamable HTTP; an answer is a JSON document.
+    /// Streamable HTTP with JSON responses.
     Document,
 }
 
-/// The era of the protocol.
+/// The protocol era.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Era {
     /// With `initialize`.
     Legacy,
-    /// Without.
+    /// Without `initialize`.
     Modern,
 }
 
-/// Where a fault is looked at.
+/// The API where the outcome is observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Face {
+pub enum Api {
     /// mcp-transport's `Session`.
     Session,
     /// mcp-host's `Host::call`.
@@ -49,147 +48,153 @@ pub enum Face {
     Gateway,
 }
 
-/// A wire in an era.
+/// A transport in an era.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Way {
-    /// The wire.
-    pub wire: Wire,
+pub struct Variant {
+    /// The transport.
+    pub transport: Transport,
     /// The era.
     pub era: Era,
 }
 
-/// What is expected on some wires.
+/// The expected outcome on some transports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expectation {
-    /// On which.
-    pub wires: &'static [Wire],
-    /// In which era; `None` in both.
+    /// The transports.
+    pub transports: &'static [Transport],
+    /// The era; `None` for both.
     pub era: Option<Era>,
-    /// What a session tells: `of the faulty request | of the next one`. Where either of two things may come first, both
-    /// stand there with `or` between them.
+    /// The outcome of a session: `of the faulty request | of the next request`. Two possible outcomes are separated by
+    /// `or`.
     pub session: &'static str,
-    /// What a call through the host tells, and what becomes of the server.
+    /// The outcome of a call through the host, and of the server.
     pub host: &'static str,
-    /// What a client of the gateway is told, where that is not the same.
+    /// The outcome of a gateway client, if it differs from the host.
     pub gateway: Option<&'static str>,
 }
 
-/// Why a fault is none on some wires.
+/// The reason reason a fault does not apply to some transports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exclusion {
-    /// On which.
-    pub wires: &'static [Wire],
-    /// Why.
-    pub why: &'static str,
+    /// The transports.
+    pub transports: &'static [Transport],
+    /// The reason.
+    pub reason: &'static str,
 }
 
-/// One fault.
+/// A fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
-    /// What kind of fault.
+pub struct FaultRow {
+    /// The group.
     pub group: Group,
-    /// The fault, in words.
+    /// The description.
     pub fault: String,
-    /// What the server does.
+    /// The script of the server.
     pub script: String,
-    /// What is expected.
-    pub wants: Vec<Expectation>,
-    /// Where it makes no sense.
-    pub absent: Vec<Exclusion>,
+    /// The expected outcomes.
+    pub expectations: Vec<Expectation>,
+    /// The transports without this fault.
+    pub exclusions: Vec<Exclusion>,
 }
 
-/// What kinds of faults there are.
+/// A group of faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
-    /// Before there is a session.
-    Beginning,
-    /// In the bytes of a message, or in their pace.
+    /// Faults before the session.
+    Start,
+    /// Faults in the bytes of a message or in their timing.
     Message,
-    /// In what messages say.
-    Meaning,
-    /// In statuses and redirects.
+    /// Faults in the content of messages.
+    Content,
+    /// Faults in HTTP statuses and redirects.
     Status,
-    /// In a process.
+    /// Faults of processes.
     Process,
 }
 
 impl Group {
-    /// All of them, in the order of the page.
-    pub const ALL: [Group; 5] =
-        [Group::Beginning, Group::Message, Group::Meaning, Group::Status, Group::Process];
+    /// All groups in the order of the page.
+    pub const ALL: [Group; 5] = [Group::Start, Group::Message, Group::Content, Group::Status, Group::Process];
 
     /// The heading.
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
-            Group::Beginning => "At the beginning",
-            Group::Message => "In the bytes of a message and their pace",
-            Group::Meaning => "In what messages say",
-            Group::Status => "In statuses and redirects",
+            Group::Start => "At the start",
+            Group::Message => "In the bytes and the timing of a message",
+            Group::Content => "In the content of messages",
+            Group::Status => "In HTTP statuses and redirects",
             Group::Process => "In a process",
         }
     }
 }
 
-impl Wire {
-    /// All of them.
-    pub const ALL: [Wire; 5] = [Wire::Stdio, Wire::Sse, Wire::WebSocket, Wire::Events, Wire::Document];
+impl Transport {
+    /// All transports.
+    pub const ALL: [Transport; 5] =
+        [Transport::Stdio, Transport::Sse, Transport::WebSocket, Transport::Events, Transport::Document];
 
-    /// Its name on the page.
-    pub fn words(self) -> &'static str {
+    /// The name on the page.
+    pub fn label(self) -> &'static str {
         match self {
-            Wire::Stdio => "stdio",
-            Wire::Sse => "SSE",
-            Wire::WebSocket => "WebSocket",
-            Wire::Events => "HTTP streams",
-            Wire::Document => "HTTP documents",
+            Transport::Stdio => "stdio",
+            Transport::Sse => "SSE",
+            Transport::WebSocket => "WebSocket",
+            Transport::Events => "HTTP streams",
+            Transport::Document => "HTTP JSON",
         }
     }
 }
 
-impl Face {
-    /// All of them.
-    pub const ALL: [Face; 3] = [Face::Session, Face::Host, Face::Gateway];
+impl Api {
+    /// All APIs.
+    pub const ALL: [Api; 3] = [Api::Session, Api::Host, Api::Gateway];
 }
 
-impl Way {
-    /// All of them.
-    pub fn all() -> impl Iterator<Item = Way> {
-        Wire::ALL.into_iter().flat_map(|wire| [Era::Legacy, Era::Modern].map(|era| Way { wire, era }))
+impl Variant {
+    /// All transports in all eras.
+    pub fn all() -> impl Iterator<Item = Variant> {
+        Transport::ALL
+            .into_iter()
+            .flat_map(|transport| [Era::Legacy, Era::Modern].map(|era| Variant { transport, era }))
     }
 }
 
-impl Row {
-    /// What is expected there at a face; `None` where it is no fault.
-    pub fn want(&self, way: Way, face: Face) -> Option<&'static str> {
-        if self.absent(way.wire).is_some() {
+impl FaultRow {
+    /// The expected outcome at an API; `None` if the fault does not apply.
+    pub fn want(&self, variant: Variant, api: Api) -> Option<&'static str> {
+        if self.exclusions(variant.transport).is_some() {
             return None;
         }
-        let fits = |it: &&Expectation| it.wires.contains(&way.wire) && it.era.is_none_or(|it| it == way.era);
-        let want = self.wants.iter().find(fits)?;
-        Some(match face {
-            Face::Session => want.session,
-            Face::Host => want.host,
-            Face::Gateway => want.gateway.unwrap_or(want.host),
+        let fits = |it: &&Expectation| {
+            it.transports.contains(&variant.transport) && it.era.is_none_or(|it| it == variant.era)
+        };
+        let want = self.expectations.iter().find(fits)?;
+        Some(match api {
+            Api::Session => want.session,
+            Api::Host => want.host,
+            Api::Gateway => want.gateway.unwrap_or(want.host),
         })
     }
 
-    /// Why it is no fault there.
-    pub fn absent(&self, wire: Wire) -> Option<&'static str> {
-        self.absent.iter().find(|it| it.wires.contains(&wire)).map(|it| it.why)
+    /// The reason reason the fault does not apply.
+    pub fn exclusions(&self, transport: Transport) -> Option<&'static str> {
+        self.exclusions.iter().find(|it| it.transports.contains(&transport)).map(|it| it.reason)
     }
 
-    /// Is there a cell? Where both eras come to the same, host and gateway are looked at in one of them.
-    pub fn is_proven(&self, way: Way, face: Face) -> bool {
-        let differs = self.wants.iter().any(|it| it.era.is_some() && it.wires.contains(&way.wire));
-        self.absent(way.wire).is_none() && (face == Face::Session || way.era == Era::Legacy || differs)
+    /// Whether the cell is tested. Host and gateway are tested in one era if both eras have the same outcome.
+    pub fn is_tested(&self, variant: Variant, api: Api) -> bool {
+        let differs =
+            self.expectations.iter().any(|it| it.era.is_some() && it.transports.contains(&variant.transport));
+        self.exclusions(variant.transport).is_none()
+            && (api == Api::Session || variant.era == Era::Legacy || differs)
     }
 
-    /// What the server does.
+    /// The parsed script.
     ///
     /// # Panics
     ///
-    /// When the table holds a script that is none, which a test of its own looks for.
+    /// If the script is invalid, which a test excludes.
     pub fn script(&self) -> Script {
-        Script::parse(&self.script).expect("the table holds scripts")
+        Script::parse(&self.script).expect("the scripts of the table are valid")
     }
 }

@@ -1,124 +1,125 @@
-//! What a faulty server is told to do, in one word of a URL or of a command line: `call=half+reset`.
+//! Scripts of the faulty server: the trigger and the steps, in one word of a URL or command line, such as
+//! `call=half+reset`.
 //!
-//! Invariant: a script says one moment and what is done at it; at every other moment the server is as it should be. The
-//! table writes scripts as text, so that what a row shows is what the server reads.
+//! Invariant: a script has one trigger; otherwise the server behaves correctly. The table contains scripts as text, so
+//! that a row shows what the server reads.
 
 use std::fmt;
 
-/// When the fault happens.
+/// The trigger of the fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At {
-    /// As soon as it is started, or connected to: before it has read anything.
+    /// The start of the process or connection, before anything is read.
     Start,
-    /// At the first request, which begins the session.
+    /// The first request, which starts the session.
     Open,
-    /// When its tools are listed.
+    /// The list of tools.
     List,
-    /// When the tool `first` is called.
+    /// A call of the tool `first`.
     Call,
-    /// On the stream that it may say something on by itself.
+    /// The stream for unsolicited messages.
     Hear,
-    /// When it is to end.
+    /// The shutdown.
     Close,
 }
 
-/// One thing that it does.
+/// One step of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Answers as it should.
+    /// A correct response.
     Well,
-    /// Says nothing more about this.
+    /// No response.
     Hush,
-    /// Sends the first half of the answer.
+    /// The first half of the response.
     Half,
-    /// Closes the connection in order; a process ends with 0.
+    /// A regular close of the connection; a process exits with 0.
     End,
-    /// Breaks the connection off (RST); a process kills itself.
+    /// A connection reset (RST); a process kills itself.
     Reset,
-    /// A process ends with this.
+    /// A process exits with this code.
     Exit(i32),
-    /// Answers a byte at a time, so many milliseconds apart.
+    /// The response byte by byte, with this many milliseconds in between.
     Drip(u64),
-    /// Sends messages that nobody has asked for, without end and as fast as it can.
+    /// Unsolicited messages without end, as fast as possible.
     Flood,
-    /// Sends one message that does not end.
+    /// One message without end.
     Endless,
-    /// Sends what keeps a connection alive, and no message, every ten milliseconds and without end.
+    /// Keep-alive data every ten milliseconds, without a message.
     Alive,
-    /// Answers in the framing of another protocol.
+    /// The response in the framing of another protocol.
     Misframed,
-    /// Greets as a server of another protocol does, and waits.
+    /// The greeting of another protocol, then silence.
     Banner,
-    /// Answers with a byte that is no UTF-8.
+    /// A response with a byte that is not UTF-8.
     Latin1,
-    /// Answers in UTF-16.
+    /// The response in UTF-16.
     Utf16,
-    /// Answers with a byte order mark before it.
+    /// The response after a byte order mark.
     Bom,
-    /// Answers under an id that nobody has given.
+    /// The response with an unknown id.
     WrongId,
-    /// Answers under the right id as a text.
+    /// The response with its id as a string.
     TextId,
-    /// Answers two times.
+    /// The response twice.
     Twice,
-    /// Sends answers to what was never asked, and only then the answer.
+    /// Unsolicited responses and requests before the response.
     Unasked,
-    /// Answers with an array in an array, so deep.
+    /// A response with nested arrays of this depth.
     Deep(usize),
-    /// Answers with a text of so many bytes.
+    /// A response with this many bytes.
     Huge(usize),
-    /// Answers with an error.
+    /// An error response.
     Error,
-    /// Answers with a page and a cursor, again and again; each cursor is new.
+    /// A list page with a new cursor, without end.
     Pages,
-    /// The same with one and the same cursor.
+    /// A list page with the same cursor, without end.
     SamePage,
-    /// Redirects to itself.
+    /// A redirect to itself.
     Round,
-    /// Redirects to another host.
+    /// A redirect to another host.
     Away,
-    /// Refuses with this status and an empty body.
+    /// This HTTP status with an empty body.
     Status(u16),
-    /// Refuses with this status and words.
+    /// This HTTP status with a text body.
     Spoken(u16),
-    /// Is gone, and another MCP server listens where it was.
+    /// Another MCP server takes over the port.
     Replaced,
-    /// Is gone, and a web server that knows nothing of MCP listens where it was.
+    /// A web server takes over the port.
     Website,
-    /// Reads no more.
+    /// No more data is read.
     Deaf,
-    /// Goes on when it is asked to end: its input is over, it gets SIGTERM.
+    /// The end of input and SIGTERM are ignored.
     Stubborn,
-    /// Starts a process of its own that holds its output, and ends.
+    /// A child process inherits the output, and the server exits.
     Orphan,
-    /// The same, where that process leaves its process group and its session.
+    /// The same with a child that leaves the process group and session.
     Escape,
-    /// Closes its standard output, and lives.
+    /// Standard output is closed, and the process runs on.
     CloseOutput,
-    /// Writes to its standard error without end.
+    /// Standard error is written without end.
     FillErrors,
-    /// Takes all memory that it can get.
+    /// All available memory is allocated.
     Allocate,
-    /// Speaks TLS with a certificate that it has issued itself.
+    /// TLS with a self-signed certificate.
     SelfSigned,
-    /// Speaks TLS with a certificate for another name.
+    /// TLS with a certificate for another name.
     WrongName,
-    /// Speaks TLS with a certificate of a past year.
+    /// TLS with an expired certificate.
     Expired,
-    /// Is where nobody is.
+    /// No server exists.
     Nobody,
 }
 
-/// What a faulty server does, and when.
+/// The trigger and the steps of a faulty server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
-    /// When.
+    /// The trigger.
     pub at: At,
-    /// What, in order.
+    /// The steps in order.
     pub steps: Vec<Step>,
 }
 
-/// A text that is no script.
+/// An invalid script.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ScriptError(String);
 
@@ -131,7 +132,7 @@ impl fmt::Display for ScriptError {
 impl std::error::Error for ScriptError {}
 
 impl Script {
-    /// Reads `<moment>=<step>+<step>...`; a step may have a number behind a colon.
+    /// Parses `<trigger>=<step>+<step>...`; a step may have a number after a colon.
     pub fn parse(text: &str) -> Result<Script, ScriptError> {
         let read = || {
             let (at, steps) = text.split_once('=')?;
@@ -141,7 +142,7 @@ impl Script {
         read().ok_or_else(|| ScriptError(text.to_owned()))
     }
 
-    /// Does it do this at any time?
+    /// Whether the script contains this step.
     pub fn does(&self, step: Step) -> bool {
         self.steps.contains(&step)
     }

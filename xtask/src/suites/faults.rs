@@ -6,7 +6,7 @@
 use std::io::{BufRead, BufReader, Write, stderr};
 use std::process::Stdio;
 
-use mcp_tests::faults::{self, Face, Wire};
+use mcp_tests::faults::{self, Api, Transport};
 
 use crate::cargo::{cargo, exit_code};
 use crate::error::Error;
@@ -73,12 +73,12 @@ impl CellCounts {
 
 impl std::fmt::Display for CellCounts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let faults::Totals { faults, outcomes, absent, cells: _ } = faults::totals();
-        let (wires, faces) = (Wire::ALL.len(), Face::ALL.len());
+        let faults::Totals { faults, outcomes, exclusions, cells: _ } = faults::totals();
+        let (transports, apis) = (Transport::ALL.len(), Api::ALL.len());
         write!(
             f,
-            "faults: {} cells run, of {faults} faults on {wires} transports in 2 eras at {faces} APIs, with {outcomes} outcomes \
-             ({absent} cells are excluded with a reason); {} machine faults",
+            "faults: {} cells run, of {faults} faults on {transports} transports in 2 eras at {apis} APIs, with {outcomes} outcomes \
+             ({exclusions} cells are excluded with a reason); {} machine faults",
             self.cells, self.rows
         )
     }

@@ -1,9 +1,9 @@
-//! The gateway before servers over stdio. Its client costs next to nothing: one connection, on which one request goes out
-//! again and again, and whose answers are all as long as the first.
+//! The gateway in front of stdio servers. The client is minimal: it repeats one request on one connection and expects
+//! responses of the same length.
 
 use std::sync::Arc;
 
-use mcp_benches::bare::{BOTH, INITIALIZE, INITIALIZED, JSON};
+use mcp_benches::minimal_client::{BOTH, INITIALIZE, INITIALIZED, JSON};
 use mcp_benches::{Failure, TEXT};
 use mcp_gateway::{Gateway, GatewayOptions, HttpOptions, HttpServer};
 use serde_json::json;
@@ -13,23 +13,23 @@ use tokio::sync::oneshot;
 
 use crate::started;
 
-/// What is asked for.
+/// The repeated request.
 #[derive(Clone, Copy)]
-pub(crate) enum Asked {
-    /// A call, in a session.
+pub(crate) enum GatewayRequest {
+    /// A call in a session.
     Call,
-    /// A call of the era without sessions.
+    /// A stateless call.
     ModernCall,
-    /// The list of all tools, in a session.
+    /// The list of all tools in a session.
     List,
 }
 
-/// Asks so many times.
-pub(crate) async fn asked(what: Asked, times: usize) -> Result<(), Failure> {
+/// Sends the request this many times.
+pub(crate) async fn run_requests(what: GatewayRequest, times: usize) -> Result<(), Failure> {
     let (servers, tools) = match what {
-        Asked::Call | Asked::ModernCall => (1, 0),
-        // With the three that each has, 230 tools.
-        Asked::List => (10, 20),
+        GatewayRequest::Call | GatewayRequest::ModernCall => (1, 0),
+        // 230 tools, with the three that each server has.
+        GatewayRequest::List => (10, 20),
     };
     let host = Arc::new(started(servers, tools).await?);
     let gateway = Gateway::new(Arc::clone(&host), GatewayOptions::default());
@@ -39,9 +39,9 @@ pub(crate) async fn asked(what: Asked, times: usize) -> Result<(), Failure> {
     let serving = tokio::spawn(server.serve(async { drop(stopped.await) }));
     let mut client = Client::connect(&address).await?;
     let (request, expected) = match what {
-        Asked::Call => (client.in_a_session(&call("")).await?, TEXT),
-        Asked::ModernCall => (modern(&address), TEXT),
-        Asked::List => (
+        GatewayRequest::Call => (client.in_a_session(&call("")).await?, TEXT),
+        GatewayRequest::ModernCall => (modern(&address), TEXT),
+        GatewayRequest::List => (
             client.in_a_session(r#"{"jsonrpc":"2.0","id":7,"method":"tools/list"}"#).await?,
             "s9_count_meeting_19",
         ),
@@ -61,7 +61,7 @@ pub(crate) async fn asked(what: Asked, times: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A call of `echo`; `meta` goes before what else its parameters are.
+/// A call of `echo`; `meta` precedes the other parameters.
 fn call(meta: &str) -> String {
     let text = json!(TEXT);
     format!(
@@ -87,11 +87,11 @@ fn request(address: &str, headers: &str, body: &str) -> Vec<u8> {
     format!("{head}{body}").into_bytes()
 }
 
-/// The one connection.
+/// The connection.
 struct Client {
     address: String,
     stream: TcpStream,
-    /// The last answer; its length is that of the first one.
+    /// The last response; all have the length of the first one.
     answer: Vec<u8>,
 }
 
@@ -102,7 +102,7 @@ impl Client {
         Ok(Client { address: address.to_owned(), stream, answer: Vec::new() })
     }
 
-    /// Opens a session; the request that says `body` in it.
+    /// Opens a session and returns the request with this body in it.
     async fn in_a_session(&mut self, body: &str) -> Result<Vec<u8>, Failure> {
         self.first(&request(&self.address, "", INITIALIZE)).await?;
         let head = String::from_utf8_lossy(&self.answer).to_lowercase();
@@ -113,7 +113,7 @@ impl Client {
         Ok(request(&self.address, &headers, body))
     }
 
-    /// Asks, and reads an answer of any length.
+    /// Sends a request and reads a response of any length.
     async fn first(&mut self, request: &[u8]) -> Result<(), Failure> {
         self.stream.write_all(request).await?;
         self.answer.clear();
@@ -125,7 +125,7 @@ impl Client {
         Ok(())
     }
 
-    /// Asks, and reads an answer as long as the last one.
+    /// Sends a request and reads a response as long as the last one.
     async fn again(&mut self, request: &[u8]) -> Result<(), Failure> {
         self.stream.write_all(request).await?;
         self.stream.read_exact(&mut self.answer).await?;
@@ -137,7 +137,7 @@ impl Client {
     }
 }
 
-/// How long a response is whose head is there.
+/// The length of a response, once its head has arrived.
 fn whole(response: &[u8]) -> Option<usize> {
     let text = std::str::from_utf8(response).ok()?;
     let head = text.find("\r\n\r\n")? + 4;

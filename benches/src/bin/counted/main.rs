@@ -1,10 +1,9 @@
-//! What is counted under callgrind: `counted CASE TIMES` does one thing so many times.
+//! Cases for callgrind: `counted CASE TIMES` repeats one operation.
 //!
-//! Whoever counts takes two numbers of times, and the difference is what the thing itself costs, without what comes
-//! before and after. `counted list` prints the cases, each with the two numbers. A case that needs a server starts it as
-//! a process of its own, which is not counted.
+//! The difference of two runs is the cost of the operation without start and end. `counted list` prints the cases with
+//! the two lengths. A server runs in its own process, which is not counted.
 
-#![expect(clippy::print_stdout, reason = "the list of cases is what is asked for")]
+#![expect(clippy::print_stdout, reason = "the list of cases is the output")]
 
 mod gateway;
 
@@ -14,10 +13,10 @@ use std::io::BufRead;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mcp_benches::bare::{Hyper, INITIALIZE, INITIALIZED, call_message, payload, text_of};
+use mcp_benches::minimal_client::{Hyper, INITIALIZE, INITIALIZED, call_message, payload, text_of};
 use mcp_benches::options::Options;
 use mcp_benches::scenario::Ask;
-use mcp_benches::{Failure, TEXT, answers::Answers};
+use mcp_benches::{Failure, TEXT, bench_server::BenchServer};
 use mcp_config::{Document, Profile};
 use mcp_host::{DesiredServers, Host, HostOptions, LoadRequest, ServerState, ToolCall, load};
 use mcp_model::{
@@ -28,9 +27,9 @@ use mcp_registry::{CompiledRules, ValidatorCache};
 use mcp_transport::{CallOptions, DialOptions, Session, SessionOptions, dialer};
 use serde_json::json;
 
-use gateway::{Asked, asked};
+use gateway::{GatewayRequest, asked};
 
-/// A thing to count, with the numbers of times it is done in the two runs.
+/// A case with the lengths of its two runs.
 struct Case {
     name: &'static str,
     few: usize,
@@ -48,9 +47,9 @@ const CASES: [Case; 17] = [
     Case { name: "http-session-sse", few: 500, many: 1500, run: |it| wait(session(Wire::HttpEvents, it)) },
     Case { name: "http-hyper-json", few: 500, many: 1500, run: |it| wait(bare(Wire::HttpJson, it)) },
     Case { name: "http-hyper-sse", few: 500, many: 1500, run: |it| wait(bare(Wire::HttpEvents, it)) },
-    Case { name: "gateway-call", few: 500, many: 1500, run: |it| wait(asked(Asked::Call, it)) },
-    Case { name: "gateway-call-2026", few: 500, many: 1500, run: |it| wait(asked(Asked::ModernCall, it)) },
-    Case { name: "gateway-list-230", few: 100, many: 300, run: |it| wait(asked(Asked::List, it)) },
+    Case { name: "gateway-call", few: 500, many: 1500, run: |it| wait(run_requests(GatewayRequest::Call, it)) },
+    Case { name: "gateway-call-2026", few: 500, many: 1500, run: |it| wait(run_requests(GatewayRequest::ModernCall, it)) },
+    Case { name: "gateway-list-230", few: 100, many: 300, run: |it| wait(run_requests(GatewayRequest::List, it)) },
     Case { name: "match-10000-names", few: 2, many: 6, run: matching },
     Case { name: "decide-10000-names", few: 2, many: 6, run: deciding },
     Case { name: "config-1000-servers-json", few: 1, many: 3, run: |it| reading(it, &json_file()) },
@@ -58,7 +57,7 @@ const CASES: [Case; 17] = [
     Case { name: "validate-cached", few: 1000, many: 3000, run: validating },
 ];
 
-/// The wires a session is counted on.
+/// The transport of a session.
 #[derive(Clone, Copy)]
 enum Wire {
     Stdio,
@@ -86,32 +85,32 @@ fn main() -> Result<(), Failure> {
     }
 }
 
-/// One thread: what is counted is the work, not where it is done.
+/// Runs on one thread, because only the work is counted.
 fn wait(what: impl Future<Output = Result<(), Failure>> + Send + 'static) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async { tokio::spawn(what).await })?
 }
 
-/// On two threads, as a host that is used by several would be.
+/// Runs on two threads, like a host with several users.
 fn swapping_together(servers: usize, times: usize) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async move { tokio::spawn(swapping(servers, times)).await })?
 }
 
-/// The server that stands beside this program.
+/// The server binary next to this program.
 fn server() -> Result<String, Failure> {
     let path = std::env::current_exe()?.with_file_name("server");
     Ok(path.to_str().ok_or("its path is no text")?.to_owned())
 }
 
-/// A server over HTTP, ended with this.
-struct Served {
+/// An HTTP server, killed on drop.
+struct HttpServer {
     child: Child,
     url: String,
 }
 
-impl Served {
-    fn start(reply: &str) -> Result<Served, Failure> {
+impl HttpServer {
+    fn start(reply: &str) -> Result<HttpServer, Failure> {
         let mut child = Command::new(server()?)
             .args(["--mode", "http", "--reply", reply])
             .stdout(Stdio::piped())
@@ -119,11 +118,11 @@ impl Served {
         let stdout = child.stdout.take().ok_or("it was asked for")?;
         let mut url = String::new();
         std::io::BufReader::new(stdout).read_line(&mut url)?;
-        Ok(Served { child, url: url.trim().to_owned() })
+        Ok(HttpServer { child, url: url.trim().to_owned() })
     }
 }
 
-impl Drop for Served {
+impl Drop for HttpServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -147,7 +146,7 @@ async fn session(wire: Wire, times: usize) -> Result<(), Failure> {
     let (session, _served) = match wire {
         Wire::Stdio => (over_stdio(&[]).await?, None),
         Wire::HttpJson | Wire::HttpEvents => {
-            let served = Served::start(if matches!(wire, Wire::HttpJson) { "json" } else { "sse" })?;
+            let served = HttpServer::start(if matches!(wire, Wire::HttpJson) { "json" } else { "sse" })?;
             (connected(&Endpoint::Http(UrlEndpoint::new(served.url.parse()?))).await?, Some(served))
         }
     };
@@ -158,9 +157,9 @@ async fn session(wire: Wire, times: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The same calls with hyper alone: what the sessions over HTTP are compared with.
+/// The same calls on hyper alone, for comparison.
 async fn bare(wire: Wire, times: usize) -> Result<(), Failure> {
-    let served = Served::start(if matches!(wire, Wire::HttpJson) { "json" } else { "sse" })?;
+    let served = HttpServer::start(if matches!(wire, Wire::HttpJson) { "json" } else { "sse" })?;
     let authority = served.url.strip_prefix("http://").and_then(|it| it.split('/').next());
     let authority = authority.ok_or("the URL is not of HTTP")?;
     let mut hyper = Hyper::connect(authority).await?;
@@ -223,8 +222,8 @@ async fn list(times: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// So many servers with so many tools beside the three, of which the first shows its own behind `first`.
-fn wanted(servers: usize, tools: usize, first: &str) -> Result<DesiredServers, Failure> {
+/// This many servers with this many additional tools; the first one has `first` as its prefix.
+fn desired_servers(servers: usize, tools: usize, first: &str) -> Result<DesiredServers, Failure> {
     let mut text = "version: 1\nservers:\n".to_owned();
     for at in 0..servers {
         let prefix = if at == 0 { first.to_owned() } else { format!("s{at}_") };
@@ -243,7 +242,7 @@ fn wanted(servers: usize, tools: usize, first: &str) -> Result<DesiredServers, F
 
 async fn started(servers: usize, tools: usize) -> Result<Host, Failure> {
     let host = Host::start(HostOptions::default());
-    host.apply(wanted(servers, tools, "s0_")?).await;
+    host.apply(desired_servers(servers, tools, "s0_")?).await;
     host.ready().await;
     match host.snapshot().servers.iter().all(|it| it.state == ServerState::Ready) {
         true => Ok(host),
@@ -262,10 +261,10 @@ async fn host(times: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints how long reloads of one of so many servers take, and how long calls of another one that go on meanwhile.
+/// Prints the time of reloads of one server and of concurrent calls of another one.
 async fn swapping(servers: usize, times: usize) -> Result<(), Failure> {
     let host = std::sync::Arc::new(started(servers, 20).await?);
-    let both = [wanted(servers, 20, "t0_")?, wanted(servers, 20, "s0_")?];
+    let both = [desired_servers(servers, 20, "t0_")?, desired_servers(servers, 20, "s0_")?];
     for reloads in [0, times] {
         let (over, mut is_over) = tokio::sync::oneshot::channel::<()>();
         let calling = {
@@ -273,7 +272,7 @@ async fn swapping(servers: usize, times: usize) -> Result<(), Failure> {
             tokio::spawn(async move {
                 let mut calls = Vec::new();
                 let begun = Instant::now();
-                // As long with reloads as without.
+                // The same time with and without reloads.
                 while is_over.try_recv().is_err() || calls.is_empty() {
                     let arguments = RawJson::from_value(&json!({ "text": TEXT }))?;
                     let begun = Instant::now();
@@ -315,7 +314,7 @@ async fn swapping(servers: usize, times: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints how often this process wakes up while servers are there and nothing happens.
+/// Prints the wake-ups of this process while its servers are idle.
 async fn idle(servers: usize, seconds: u64) -> Result<(), Failure> {
     let host = started(servers, 0).await?;
     let words = ["--n", &servers.to_string(), "--idle-ms", &(seconds * 1000).to_string()].map(str::to_owned);
@@ -330,7 +329,7 @@ fn names() -> Vec<String> {
     (0..10_000).map(|it| format!("area{}_resource{}_action{it}", it % 7, it % 113)).collect()
 }
 
-/// A hundred patterns of which few match, so that most names meet them all.
+/// A hundred patterns, few of which match, so that most names are tested against all.
 fn rules() -> Rules {
     let pattern = |it: usize| format!("area{}*_resource{it}_*{it}", it % 9);
     let filter =
@@ -381,7 +380,7 @@ fn json_file() -> (&'static str, String, Profile) {
 fn yaml_file() -> (&'static str, String, Profile) {
     let mut text = "version: 1\nservers:\n".to_owned();
     for at in 0..1000 {
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = writeln!(
             text,
             "  server-{at}:\n    transport: stdio\n    command: npx\n    args: ['-y', '@acme/server-{at}@1.2.3', --root, /srv/data/{at}]\n    env:\n      LOG_LEVEL: info\n    tools:\n      whitelist: ['get_*', 'list_*']\n      blacklist:\n        - '*_admin_*'\n    transform:\n      - prefix: s{at}_"
@@ -392,7 +391,7 @@ fn yaml_file() -> (&'static str, String, Profile) {
 
 fn validating(times: usize) -> Result<(), Failure> {
     let mut list = String::new();
-    Answers::new(100, 0).answer(br#"{"id":1,"method":"tools/list"}"#, &mut list);
+    BenchServer::new(100, 0).answer(br#"{"id":1,"method":"tools/list"}"#, &mut list);
     let list: serde_json::Value = serde_json::from_str(&list)?;
     let tools = read_tools(&RawJson::from_value(&list["result"])?)?.items;
     let schema = &tools[10].input_schema;

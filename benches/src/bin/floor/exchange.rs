@@ -1,10 +1,10 @@
-//! One POST for each call: by hand over a socket, or by an HTTP library alone.
+//! One POST per call: hand-written on a socket, or with an HTTP library alone.
 
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use mcp_benches::Failure;
-use mcp_benches::bare::{
+use mcp_benches::minimal_client::{
     BOTH, Hyper, INITIALIZE, INITIALIZED, JSON, Tool, call_message, list_message, page_of, payload, text_of,
 };
 use mcp_benches::options::Options;
@@ -14,12 +14,12 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Does what `--scenario` names.
+/// Runs the scenario.
 pub(crate) async fn run(options: &Options) -> Result<Value, Failure> {
     scenario::run::<Exchanges>(options).await
 }
 
-/// Connections that are kept, as many as were ever needed at once.
+/// Pooled connections, as many as were ever used at once.
 struct Exchanges {
     authority: String,
     url: String,
@@ -33,7 +33,7 @@ enum By {
 }
 
 impl Exchanges {
-    /// The payload of the response: the body, or its one event.
+    /// The message of the response: the body or its one event.
     async fn exchange(&self, message: String) -> Result<Bytes, Failure> {
         let body = match &self.by {
             By::Hand(kept) => {
@@ -75,7 +75,7 @@ fn give<T>(kept: &Mutex<Vec<T>>, it: T) {
     kept.lock().unwrap_or_else(PoisonError::into_inner).push(it);
 }
 
-/// Writes a request and reads its response: a length, or chunks.
+/// Writes a request and reads its response, with a length or in chunks.
 async fn by_hand(stream: &mut TcpStream, authority: &str, message: &str) -> Result<Bytes, Failure> {
     let request = format!(
         "POST /mcp HTTP/1.1\r\nhost: {authority}\r\ncontent-type: {JSON}\r\naccept: {BOTH}\r\ncontent-length: {}\r\n\r\n{message}",
@@ -132,7 +132,7 @@ impl Client for Exchanges {
         let by = match options.text("--by", "hand") {
             "hyper" => By::Hyper(Mutex::default()),
             "reqwest" => {
-                // Whether another one was there already changes nothing: no TLS is spoken.
+                // Another provider may be installed already; TLS is not used.
                 let _ = rustls::crypto::ring::default_provider().install_default();
                 By::Reqwest(reqwest::Client::builder().no_proxy().build()?)
             }

@@ -1,7 +1,7 @@
-//! The floor: what the same calls cost by hand, without anything that a client of MCP has to do besides.
+//! The floor: a hand-written client with the minimal work for the same calls.
 //!
-//! `floor --by hand|hyper|reqwest …`. Over stdio it is blocking pipes; over HTTP it is a hand-written exchange, or an
-//! HTTP library alone. No deadline, no cancellation, no notifications: it is a measure, and no product.
+//! `floor --by hand|hyper|reqwest …`. Over stdio it uses blocking pipes; over HTTP a hand-written exchange or an HTTP
+//! library alone. It has no deadlines, cancellation or notifications, so it is only a reference.
 
 #![expect(clippy::print_stdout, reason = "its one line of output is what it is for")]
 
@@ -15,7 +15,7 @@ fn main() -> Result<(), Failure> {
     let options = Options::read();
     let mut line = match options.transport() {
         "stdio" => pipe::run(&options)?,
-        // One thread: all that it does is to move bytes.
+        // One thread, because the client only moves bytes.
         "http" => tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?

@@ -1,10 +1,10 @@
-//! Blocking pipes: one write, one read, one typed parse that copies nothing.
+//! Blocking pipes: one write, one read, one typed parse without copies.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mcp_benches::bare::{INITIALIZE, INITIALIZED, Tool, call_message, list_message, page_of, text_of};
+use mcp_benches::minimal_client::{INITIALIZE, INITIALIZED, Tool, call_message, list_message, page_of, text_of};
 use mcp_benches::meter::{self, Meter, summary};
 use mcp_benches::options::Options;
 use mcp_benches::scenario::Ask;
@@ -27,8 +27,8 @@ impl Pipe {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()?;
-        let stdin = child.stdin.take().ok_or("it was asked for")?;
-        let stdout = child.stdout.take().ok_or("it was asked for")?;
+        let stdin = child.stdin.take().ok_or("the stream is not piped")?;
+        let stdout = child.stdout.take().ok_or("the stream is not piped")?;
         let mut res =
             Pipe { child, stdin, stdout: BufReader::with_capacity(64 << 10, stdout), line: Vec::new() };
         res.exchange(INITIALIZE)?;
@@ -77,7 +77,7 @@ impl Pipe {
     }
 }
 
-/// Does what `--scenario` names, as far as one blocking connection can.
+/// Runs the scenarios that one blocking connection supports.
 pub(crate) fn run(options: &Options) -> Result<Value, Failure> {
     let count = options.count();
     match options.scenario() {
@@ -132,7 +132,7 @@ pub(crate) fn run(options: &Options) -> Result<Value, Failure> {
     }
 }
 
-/// So many calls, with so many of them on their way.
+/// This many calls with a window of calls in flight.
 fn many(options: &Options, window: usize) -> Result<Value, Failure> {
     let mut pipe = Pipe::open(options)?;
     pipe.list()?;
@@ -143,7 +143,7 @@ fn many(options: &Options, window: usize) -> Result<Value, Failure> {
     let mut out = String::new();
     while got < total {
         out.clear();
-        // Whatever has come is answered by as many new calls, in one write.
+        // Each batch of responses is followed by as many new calls in one write.
         while sent < total && sent - got < window {
             begun[sent] = Instant::now();
             out.push_str(&call_message(sent, Ask::Echo));
@@ -173,7 +173,7 @@ fn many(options: &Options, window: usize) -> Result<Value, Failure> {
     Ok(line)
 }
 
-/// One echo and one large result on their way at any time, on the same pipe.
+/// One echo and one large result in flight at any time on one pipe.
 fn beside(options: &Options) -> Result<Value, Failure> {
     const LARGE: usize = 1;
     const ECHO: usize = 2;
@@ -202,7 +202,7 @@ fn beside(options: &Options) -> Result<Value, Failure> {
     Ok(line)
 }
 
-/// A thread for each start.
+/// One thread per server.
 fn fleet(options: &Options) -> Result<Value, Failure> {
     let begun = Instant::now();
     let one = || {

@@ -1,4 +1,4 @@
-//! One message in, everything that the script does about it.
+//! Execution of a script for one message.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,22 +11,22 @@ use crate::framing::{Framing, LAST_CHUNK};
 use crate::message;
 use crate::process;
 
-/// What comes after it.
+/// What to do after a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum After {
-    /// The next message.
+    /// Read the next message.
     Next,
-    /// Nothing on this connection: it stays as it is.
+    /// Keep the connection open without further messages.
     Hold,
-    /// This connection is over.
+    /// Close the connection.
     Gone,
-    /// The server is, and somebody else is in its place.
+    /// Another server takes over.
     Replaced,
-    /// No more is read.
+    /// Stop reading.
     Deaf,
 }
 
-/// What is done about a message.
+/// Handles a message.
 pub(crate) async fn act(
     script: &Script,
     message: &Value,
@@ -99,9 +99,9 @@ pub(crate) async fn act(
                 }
                 written
             }
-            // These are for wires that answer with a status, and were seen before.
+            // Statuses are handled before.
             Step::Status(_) | Step::Spoken(_) | Step::Round | Step::Away => true,
-            // And these for the beginning and the end.
+            // These belong to the start and the end.
             Step::Banner
             | Step::Stubborn
             | Step::SelfSigned
@@ -119,10 +119,10 @@ pub(crate) async fn act(
     After::Next
 }
 
-/// Sends what has no end, until nobody takes it.
+/// Sends data without end, until the peer stops reading.
 pub(crate) async fn go_on(step: Step, mut framing: Framing, connection: Arc<Connection>) {
     let (begin, piece, pause) = match step {
-        // Many at a time: it is to be fast, and not busy.
+        // Many messages per write, to be fast.
         Step::Flood => (framing.head(), framing.frame(&message::notice()).repeat(200), Duration::ZERO),
         Step::Endless => {
             let (begin, piece) = framing.endless();
@@ -133,7 +133,7 @@ pub(crate) async fn go_on(step: Step, mut framing: Framing, connection: Arc<Conn
     let mut goes_on = connection.write(&begin).await;
     while goes_on {
         goes_on = connection.write(&piece).await;
-        // Others are to have a turn.
+        // Lets other tasks run.
         match pause.is_zero() {
             true => tokio::task::yield_now().await,
             false => tokio::time::sleep(pause).await,

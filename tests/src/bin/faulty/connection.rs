@@ -1,4 +1,4 @@
-//! Where bytes go out: standard output or a socket, by whoever has something to say, and how it ends.
+//! The write half of a connection: standard output or a socket.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::{Mutex, Notify};
 
-/// What is written to.
+/// The destination of the bytes.
 pub(crate) enum Writer {
     Output(tokio::io::Stdout),
     Socket(OwnedWriteHalf),
 }
 
-/// One way out. Whoever reads the other direction waits for its end, too.
+/// A shared write half. The reader waits for its end with [`Connection::over`].
 pub(crate) struct Connection {
     writer: Mutex<Option<Writer>>,
     over: Notify,
@@ -23,12 +23,12 @@ impl Connection {
         Connection { writer: Mutex::new(Some(writer)), over: Notify::new() }
     }
 
-    /// Writes all of it; false when that is not possible any more.
+    /// Writes all bytes; returns false if the connection is closed.
     pub(crate) async fn write(&self, bytes: &[u8]) -> bool {
         self.drip(bytes, bytes.len().max(1), Duration::ZERO).await
     }
 
-    /// Writes so many bytes at a time, with pauses, and lets nobody in between.
+    /// Writes pieces of this size with pauses, without interleaving.
     pub(crate) async fn drip(&self, bytes: &[u8], piece: usize, pause: Duration) -> bool {
         let mut writer = self.writer.lock().await;
         for bytes in bytes.chunks(piece) {
@@ -50,7 +50,7 @@ impl Connection {
         true
     }
 
-    /// Closes it in order.
+    /// Closes the connection.
     pub(crate) async fn end(&self) {
         match self.writer.lock().await.take() {
             Some(Writer::Output(_)) => std::process::exit(0),
@@ -58,7 +58,7 @@ impl Connection {
         }
     }
 
-    /// Breaks it off.
+    /// Resets the connection.
     pub(crate) async fn reset(&self) {
         match self.writer.lock().await.take() {
             Some(Writer::Output(_)) => crate::process::kill_itself(),
@@ -70,7 +70,7 @@ impl Connection {
         }
     }
 
-    /// Resolves when it was ended from here.
+    /// Resolves when this side has ended the connection.
     pub(crate) async fn over(&self) {
         self.over.notified().await;
     }

@@ -1,20 +1,20 @@
-//! What a message looks like on each wire, and what is no message there.
+//! Framing of messages on each transport, correct and incorrect.
 
-/// How messages are framed.
+/// The framing of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// A line.
     Line,
-    /// An event of a stream that is open, in a chunk.
+    /// An event of an open stream, in a chunk.
     Event,
     /// A text frame.
     Frame,
     /// An event of the response to one request.
     ResponseEvent {
-        /// Is the head of the response out?
+        /// Whether the head of the response was sent.
         begun: bool,
     },
-    /// The one document of the response to one request.
+    /// The JSON response to one request.
     ResponseDocument,
 }
 
@@ -23,16 +23,16 @@ const EVENTS: &str =
 const ENDLESS: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-/// The end of a response in chunks.
+/// The end of a chunked response.
 pub(crate) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 impl Framing {
-    /// Has each request a response of its own?
+    /// Whether each request has its own HTTP response.
     pub(crate) fn has_own_response(self) -> bool {
         matches!(self, Framing::ResponseEvent { .. } | Framing::ResponseDocument)
     }
 
-    /// A message, framed.
+    /// Frames a message.
     pub(crate) fn frame(&mut self, payload: &[u8]) -> Vec<u8> {
         match self {
             Framing::Line => [payload, b"\n"].concat(),
@@ -49,7 +49,7 @@ impl Framing {
         }
     }
 
-    /// A message in UTF-16, where that concerns the framing as well.
+    /// Frames a message in UTF-16, including the framing where it applies.
     pub(crate) fn utf16(&mut self, payload: &[u8]) -> Vec<u8> {
         let wide = |text: &[u8]| -> Vec<u8> {
             let text = std::str::from_utf8(text).unwrap();
@@ -63,21 +63,21 @@ impl Framing {
         }
     }
 
-    /// A message as another protocol would frame it.
+    /// Frames a message like another protocol.
     pub(crate) fn misframed(&mut self, payload: &[u8]) -> Vec<u8> {
         match self {
             Framing::Line => {
                 [format!("Content-Length: {}\r\n\r\n", payload.len()).as_bytes(), payload].concat()
             }
             Framing::Event => chunk(&[payload, b"\n\n"].concat()),
-            // An opcode that no protocol has.
+            // A reserved opcode.
             Framing::Frame => frame(0x83, payload),
             Framing::ResponseEvent { .. } => [self.head(), chunk(&[payload, b"\n\n"].concat())].concat(),
             Framing::ResponseDocument => [ENDLESS.as_bytes(), b"no number\r\n", payload].concat(),
         }
     }
 
-    /// The beginning of a message that does not end, and a piece of it.
+    /// The start of a message without end, and a piece of it.
     pub(crate) fn endless(&mut self) -> (Vec<u8>, Vec<u8>) {
         let piece = vec![b'x'; 64 << 10];
         match self {
@@ -93,19 +93,19 @@ impl Framing {
         }
     }
 
-    /// What says that somebody is there, and nothing else.
+    /// Keep-alive data.
     pub(crate) fn alive(&mut self) -> Vec<u8> {
         match self {
             Framing::Line => b"\n".to_vec(),
             Framing::Event => chunk(b": \n\n"),
             Framing::Frame => frame(0x89, b""),
             Framing::ResponseEvent { .. } => [self.head(), chunk(b": \n\n")].concat(),
-            // Blanks before a document.
+            // Whitespace before a document.
             Framing::ResponseDocument => chunk(b" "),
         }
     }
 
-    /// The head of a response in chunks, where it is not out yet.
+    /// The head of a chunked response, if it was not sent yet.
     pub(crate) fn head(&mut self) -> Vec<u8> {
         match self {
             Framing::ResponseEvent { begun: begun @ false } => {
@@ -120,12 +120,12 @@ impl Framing {
     }
 }
 
-/// A part of a response of which nobody knows how long it will be.
+/// A chunk.
 pub(crate) fn chunk(bytes: &[u8]) -> Vec<u8> {
     [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
 }
 
-/// A frame of a server.
+/// A WebSocket frame of a server.
 pub(crate) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut res = vec![first];
     match payload.len() {

@@ -1,5 +1,5 @@
-//! Everything over HTTP: Streamable HTTP with event streams and with documents, HTTP with server-sent events, and the
-//! way into a WebSocket. One connection after another request; who speaks is said by the path.
+//! The HTTP side: Streamable HTTP with both kinds of responses, HTTP with server-sent events, and WebSocket upgrades.
+//! The path selects the server.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,11 +18,11 @@ use crate::framing::{Framing, chunk};
 use crate::message;
 use crate::websocket;
 
-/// All servers that this process is.
+/// All servers of this process.
 #[derive(Default)]
 pub(crate) struct Site(Mutex<HashMap<String, Arc<Server>>>);
 
-/// One of them.
+/// One server.
 pub(crate) struct Server {
     pub(crate) script: Script,
     replaced: AtomicBool,
@@ -46,13 +46,13 @@ impl Head {
 }
 
 impl Site {
-    /// Who is meant by `/<key>/<script>/<leaf>`, and the leaf.
+    /// The server of `/<key>/<script>/<leaf>`, and the leaf.
     fn find(&self, path: &str) -> Option<(Arc<Server>, String)> {
         let mut parts = path.trim_start_matches('/').splitn(3, '/');
         let (key, script, leaf) = (parts.next()?, parts.next()?, parts.next()?);
         let script = Script::parse(script).ok()?;
         let mut servers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // What is posted belongs to the stream of the same server.
+        // Posted messages belong to the stream of the same server.
         let place = if leaf.starts_with("messages") { "sse" } else { leaf };
         let server = servers.entry(format!("{key}/{place}")).or_insert_with(|| Arc::new(Server::new(script)));
         let server = Arc::clone(server);
@@ -76,7 +76,7 @@ impl Server {
         self.replaced.load(Ordering::SeqCst)
     }
 
-    /// Somebody else is in its place from now on.
+    /// Another server takes over from now on.
     pub(crate) async fn replace(&self) {
         self.replaced.store(true, Ordering::SeqCst);
         self.website.store(self.script.does(Step::Website), Ordering::SeqCst);
@@ -90,7 +90,7 @@ impl Server {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner).get(&number).cloned()
     }
 
-    /// What it says to a request at this moment instead of an answer.
+    /// The response that replaces the result at this trigger.
     fn refusal(&self, at: Option<At>, path: &str) -> Option<Vec<u8>> {
         if self.website.load(Ordering::SeqCst) {
             return Some(reply(404, "Content-Type: text/html\r\n", "<h1>Welcome</h1>"));
@@ -120,7 +120,7 @@ fn reply(status: u16, headers: &str, body: &str) -> Vec<u8> {
     format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n{headers}\r\n{body}", body.len()).into_bytes()
 }
 
-/// One connection, to its end.
+/// Serves one connection to its end.
 pub(crate) async fn serve(socket: TcpStream, site: Arc<Site>) {
     let (read, write) = socket.into_split();
     let connection = Arc::new(Connection::new(Writer::Socket(write)));
@@ -180,14 +180,14 @@ async fn said(connection: &Connection, bytes: &[u8]) -> After {
     if connection.write(bytes).await { After::Next } else { After::Gone }
 }
 
-/// Does who holds a connection still read it?
+/// Whether a held connection is still read.
 #[derive(Clone, Copy, PartialEq)]
 enum Reads {
     On,
     Not,
 }
 
-/// Keeps a connection until the other side has had enough of it.
+/// Holds a connection until the peer closes it.
 async fn hold(reader: &mut BufReader<OwnedReadHalf>, most: Duration, reads: Reads) {
     let mut rest = [0; 64];
     let waiting = async {
@@ -211,7 +211,7 @@ async fn lane(
     if let Some(refusal) = server.refusal(moment, &head.path) {
         return said(connection, &refusal).await;
     }
-    // Who is in another one's place knows none of its sessions.
+    // The other server does not know the sessions.
     let generation = if server.is_replaced() { "second" } else { "first" };
     let session = head.header("mcp-session-id");
     if !session.is_empty() && session != generation {
@@ -223,7 +223,7 @@ async fn lane(
             let headers = format!("Content-Type: application/json\r\nMcp-Session-Id: {generation}\r\n");
             said(connection, &reply(200, &headers, &answer.to_string())).await
         }
-        // What needs no answer is taken.
+        // Notifications and responses are accepted.
         None => said(connection, &reply(202, "", "")).await,
         Some(_) if moment == Some(At::Hear) && server.script.at == At::Hear => {
             listen(server, connection).await
@@ -232,7 +232,7 @@ async fn lane(
     }
 }
 
-/// A stream on which it could say something by itself.
+/// The stream for unsolicited messages.
 async fn listen(server: &Server, connection: &Arc<Connection>) -> After {
     let mut framing = Framing::ResponseEvent { begun: false };
     for step in &server.script.steps {
@@ -284,7 +284,7 @@ async fn stream(
     server.streams.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
 }
 
-/// A message for one of those streams.
+/// A message for one of these streams.
 async fn posted(head: &Head, message: &Value, server: &Server, connection: &Connection) -> After {
     if let Some(refusal) = server.refusal(message::moment(message), &head.path) {
         return said(connection, &refusal).await;
@@ -297,7 +297,7 @@ async fn posted(head: &Head, message: &Value, server: &Server, connection: &Conn
         return After::Gone;
     }
     match act(&server.script, message, Framing::Event, &stream, server.is_replaced()).await {
-        // The stream has ended, not this connection.
+        // The stream has ended, but not this connection.
         After::Gone | After::Next | After::Hold => After::Next,
         after => after,
     }

@@ -1,5 +1,4 @@
-//! All ports: one where HTTP is spoken, those where something else happens as soon as somebody connects, and those with
-//! TLS before the first.
+//! The ports: HTTP, connection faults, and TLS in front of HTTP.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::{http, secure};
 
-/// Serves until the standard input ends.
+/// Serves until standard input ends.
 #[expect(clippy::print_stdout, reason = "its ports are told to whoever started it")]
 pub(crate) async fn listen() {
     let (http_port, listener) = open().await;
@@ -43,7 +42,7 @@ pub(crate) async fn listen() {
             while let Ok((socket, _)) = listener.accept().await {
                 let acceptor = acceptor.clone();
                 tokio::spawn(async move {
-                    // Who does not trust us leaves here.
+                    // A client that rejects the certificate disconnects here.
                     let Ok(mut near) = acceptor.accept(socket).await else { return };
                     let mut far = TcpStream::connect(("127.0.0.1", http_port)).await.unwrap();
                     let _ = tokio::io::copy_bidirectional(&mut near, &mut far).await;
@@ -64,14 +63,14 @@ async fn open() -> (u16, TcpListener) {
     (listener.local_addr().unwrap().port(), listener)
 }
 
-/// A port where this is done with everybody who connects.
+/// A port that handles each connection with this function.
 async fn rude<F: Future<Output = ()> + Send + 'static>(
     about: impl Fn(TcpStream) -> F + Send + 'static,
 ) -> u16 {
     let (port, listener) = open().await;
     tokio::spawn(async move {
         while let Ok((socket, _)) = listener.accept().await {
-            // Longer than any client waits; a connection of the dead is not kept for ever.
+            // Longer than any client waits, so that no connection is held forever.
             tokio::spawn(tokio::time::timeout(Duration::from_secs(60), about(socket)));
         }
     });

@@ -1,9 +1,9 @@
-//! A server that does what a script says, on every wire: the other side of the fault matrix.
+//! A server that follows a script, on every transport: the peer of the fault matrix.
 //!
-//! `faulty stdio <script>` speaks on its standard streams. `faulty listen` prints one JSON line with its ports and serves
-//! until its standard input ends: each connection says in its path which script it is to be served by,
-//! `/<key>/<script>/<sse|messages|ws|mcp|json>`, so that one process is as many servers as there are keys. It knows none
-//! of our crates, so that it is a peer and not a mirror.
+//! `faulty stdio <script>` uses the standard streams. `faulty listen` prints a JSON line with its ports and serves
+//! until standard input ends. The path of a connection selects the script,
+//! `/<key>/<script>/<sse|messages|ws|mcp|json>`, so one process is as many servers as there are keys. It uses none of
+//! our crates.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a server that cannot go on has nobody to tell")]

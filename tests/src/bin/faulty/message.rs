@@ -1,12 +1,12 @@
-//! What a well-behaved server says to each request, and what a faulty one makes of it.
+//! Responses of a correct server, and their faulty forms.
 
 use mcp_tests::faults::{At, Script, Step};
 use serde_json::{Value, json};
 
-/// The answer as it should be; `None` for what needs none. `other` is whether another server has taken the place.
+/// The correct response; `None` for messages without one. `other` is whether another server has taken over.
 pub(crate) fn answer(script: &Script, message: &Value, replaced: bool) -> Option<Value> {
     message.get("id").filter(|_| message.get("method").is_some())?;
-    // Only who is to be heard says that it has something to tell.
+    // Only scripts with unsolicited messages declare list changes.
     let tools = if script.at == At::Hear { json!({"listChanged": true}) } else { json!({}) };
     Some(match message["method"].as_str()? {
         "initialize" => result(
@@ -40,7 +40,7 @@ pub(crate) fn answer(script: &Script, message: &Value, replaced: bool) -> Option
     })
 }
 
-/// When the script counts this request.
+/// The trigger of a request.
 pub(crate) fn moment(message: &Value) -> Option<At> {
     match (message["method"].as_str()?, message["params"]["name"].as_str()) {
         ("initialize" | "server/discover", _) => Some(At::Open),
@@ -51,7 +51,7 @@ pub(crate) fn moment(message: &Value) -> Option<At> {
     }
 }
 
-/// The messages that a step sends, as bytes; empty where it sends none, or none that is a message.
+/// The messages of a step; empty if it sends none.
 pub(crate) fn payloads(step: Step, message: &Value, well: &Value) -> Vec<Vec<u8>> {
     let bytes = |it: &Value| it.to_string().into_bytes();
     let under = |id: Value| {
@@ -116,7 +116,7 @@ pub(crate) fn payloads(step: Step, message: &Value, well: &Value) -> Vec<Vec<u8>
     }
 }
 
-/// Something that nobody has asked for.
+/// An unsolicited message.
 pub(crate) fn notice() -> Vec<u8> {
     json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "noise"}})
         .to_string()

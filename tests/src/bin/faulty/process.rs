@@ -1,4 +1,4 @@
-//! The server as a child process, and what only a process can do.
+//! The server as a child process, and faults of processes.
 
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::act::{After, act as answer};
 use crate::connection::{Connection, Writer};
 use crate::framing::Framing;
 
-/// Speaks on the standard streams until the input is over.
+/// Serves on the standard streams until the input ends.
 pub(crate) async fn run(script: Script) {
     let connection = Arc::new(Connection::new(Writer::Output(tokio::io::stdout())));
     if script.at == At::Start {
@@ -54,11 +54,11 @@ pub(crate) async fn run(script: Script) {
             }
         }
     }
-    // A thread that still reads would keep it.
+    // A reading thread would keep the process alive.
     std::process::exit(0);
 }
 
-/// What a process does that no connection can.
+/// Executes a step that only a process can do.
 pub(crate) async fn act(step: Step) {
     match step {
         Step::Exit(code) => std::process::exit(code),
@@ -68,12 +68,12 @@ pub(crate) async fn act(step: Step) {
         }
         Step::Escape => {
             let _escaped = Command::new("setsid").args(["sleep", "60"]).stdin(Stdio::null()).spawn().unwrap();
-            // It is to have left before this ends.
+            // The child must have left the group before this process exits.
             tokio::time::sleep(Duration::from_millis(200)).await;
             std::process::exit(0);
         }
         Step::CloseOutput => {
-            // The one way without `unsafe`: another program in this one's place, which has no output.
+            // Without `unsafe`: another program without output replaces this process.
             use std::os::unix::process::CommandExt;
             let _ = Command::new("sh").args(["-c", "exec sleep 60 >&-"]).exec();
         }
@@ -87,7 +87,7 @@ pub(crate) async fn act(step: Step) {
         Step::Allocate => {
             let mut taken = Vec::new();
             loop {
-                // Written to, so that the system has to give it.
+                // Touched memory must be provided by the system.
                 taken.push(vec![1_u8; 16 << 20]);
                 std::hint::black_box(&taken);
             }
@@ -96,7 +96,7 @@ pub(crate) async fn act(step: Step) {
     }
 }
 
-/// Ends as a process ends that the system kills.
+/// Ends like a process that the system kills.
 pub(crate) fn kill_itself() {
     let own = std::process::id().to_string();
     let _ = Command::new("kill").args(["-KILL", &own]).status();

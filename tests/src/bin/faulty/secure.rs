@@ -1,4 +1,4 @@
-//! Certificates that a client must not take, and one that it may.
+//! Valid and invalid certificates.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,7 +7,7 @@ use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::TlsAcceptor;
 
-/// An authority of our own.
+/// A certificate authority.
 struct Authority {
     pem: String,
     issuer: Issuer<'static, KeyPair>,
@@ -24,12 +24,12 @@ fn own() -> &'static Authority {
     })
 }
 
-/// The authority to trust.
+/// The PEM of the authority.
 pub(crate) fn authority() -> &'static str {
     &own().pem
 }
 
-/// What speaks TLS, by the name of its port.
+/// The TLS acceptors by the name of their port.
 pub(crate) fn acceptors() -> [(&'static str, TlsAcceptor); 4] {
     let params = |name: &str| CertificateParams::new(vec![name.to_owned()]).unwrap();
     let mut expired = params("127.0.0.1");

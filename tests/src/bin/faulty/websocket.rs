@@ -1,4 +1,4 @@
-//! A WebSocket by hand, for what a library would never let out: frames without an end, halves, codes that nobody has.
+//! A hand-written WebSocket server, for frames that a library does not send.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::connection::Connection;
 use crate::framing::{Framing, frame};
 use crate::http::{Head, Server};
 
-/// A frame as it was read.
+/// A received frame.
 struct Frame {
     last: bool,
     opcode: u8,
     payload: Vec<u8>,
 }
 
-/// Opens it, and serves it to its end.
+/// Accepts the upgrade and serves the connection.
 pub(crate) async fn serve(
     head: &Head,
     reader: &mut BufReader<OwnedReadHalf>,

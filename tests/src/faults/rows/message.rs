@@ -1,198 +1,206 @@
-//! Faults in the bytes of a message, and in their pace.
+//! Faults in the bytes and the timing of a message.
 
 use super::*;
 
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<FaultRow> {
     let row = |fault: &str, script: &str| row(Group::Message, fault, script);
     vec![
-        row("it does not answer", "call=hush").want_on(ALL, "timed out | hello", "MCPTimeoutError | hello"),
-        row("half an answer, then silence", "call=half+hush")
+        row("it does not respond", "call=hush").want_on(ALL, "timed out | hello", "MCPTimeoutError | hello"),
+        row("half a response, then nothing", "call=half+hush")
             .want_on(STDIO, "timed out | timed out", "MCPTimeoutError | hello")
             .want_on(
-                &[Wire::Sse, Wire::WebSocket],
+                &[Transport::Sse, Transport::WebSocket],
                 "timed out | lost: broken",
-                "MCPTimeoutError | hello | started again",
+                "MCPTimeoutError | hello | restarted",
             )
             .want_on(HTTP, "timed out | hello", "MCPTimeoutError | hello"),
-        row("half an answer, then it breaks off", "call=half+reset")
+        row("half a response, then a connection reset", "call=half+reset")
             .want_on(
-                &[Wire::Stdio, Wire::WebSocket],
+                &[Transport::Stdio, Transport::WebSocket],
                 "lost: closed | not sent: closed",
-                "MCPConnectionError | hello | started again",
+                "MCPConnectionError | hello | restarted",
             )
             .want_on(
-                &[Wire::Sse],
+                &[Transport::Sse],
                 "lost: broken | not sent: broken",
-                "MCPConnectionError | hello | started again",
+                "MCPConnectionError | hello | restarted",
             )
             .want_on(HTTP, "outcome unknown | hello", "MCPOutcomeUnknownError | hello"),
-        row("half an answer, then it closes", "call=half+end")
+        row("half a response, then it closes the connection", "call=half+end")
             .want_on(
-                &[Wire::Stdio, Wire::WebSocket],
+                &[Transport::Stdio, Transport::WebSocket],
                 "lost: closed | not sent: closed",
-                "MCPConnectionError | hello | started again",
+                "MCPConnectionError | hello | restarted",
             )
             .want_on(
-                &[Wire::Sse],
+                &[Transport::Sse],
                 "lost: broken | not sent: broken",
-                "MCPConnectionError | hello | started again",
+                "MCPConnectionError | hello | restarted",
             )
             .want_on(HTTP, "outcome unknown | hello", "MCPOutcomeUnknownError | hello"),
-        row("it breaks off in a call", "call=reset")
+        row("it resets the connection in a call", "call=reset")
             .want_on(
-                &[Wire::Stdio, Wire::WebSocket],
+                &[Transport::Stdio, Transport::WebSocket],
                 "lost: closed | not sent: closed",
-                "MCPConnectionError | hello | started again",
+                "MCPConnectionError | hello | restarted",
             )
             .want_on(
-                &[Wire::Sse],
+                &[Transport::Sse],
                 "lost: broken | not sent: broken",
-                "MCPConnectionError | hello | started again",
+                "MCPConnectionError | hello | restarted",
             )
             .want_on(HTTP, "outcome unknown | hello", "MCPOutcomeUnknownError | hello"),
-        row("it closes in a call", "call=end")
+        row("it closes the connection in a call", "call=end")
             .want_on(
-                &[Wire::Stdio, Wire::WebSocket],
+                &[Transport::Stdio, Transport::WebSocket],
                 "lost: closed | not sent: closed",
-                "MCPConnectionError | hello | started again",
+                "MCPConnectionError | hello | restarted",
             )
             .want_on(
-                &[Wire::Sse],
+                &[Transport::Sse],
                 "lost: broken | not sent: broken",
-                "MCPConnectionError | hello | started again",
+                "MCPConnectionError | hello | restarted",
             )
             .want_on(HTTP, "outcome unknown | hello", "MCPOutcomeUnknownError | hello"),
-        row("it answers a byte at a time, in time", "call=drip:1").want_on(
+        row("it responds byte by byte, in time", "call=drip:1").want_on(
             ALL,
             "hello | hello",
             "hello | hello",
         ),
-        row("it answers a byte at a time, too slowly", "call=drip:100").want_on(
+        row("it responds byte by byte, too slowly", "call=drip:100").want_on(
             ALL,
             "timed out | hello",
             "MCPTimeoutError | hello",
         ),
         row("it floods", "call=flood")
-            .want_on(&[Wire::Stdio, Wire::Events], "timed out | hello", "MCPTimeoutError | hello")
+            .want_on(&[Transport::Stdio, Transport::Events], "timed out | hello", "MCPTimeoutError | hello")
             .want_on(
-                &[Wire::Sse, Wire::WebSocket],
+                &[Transport::Sse, Transport::WebSocket],
                 "timed out | hello",
                 "MCPTimeoutError | hello or MCPTimeoutError",
             )
-            .absent_on(&[Wire::Document], "a document is one message: see the endless one"),
-        row("it floods, and answers all the same", "call=flood+well")
+            .absent_on(&[Transport::Document], "a JSON response is one message: see the endless one"),
+        row("it floods and responds", "call=flood+well")
             .want_on(ALL, "hello | hello", "hello | hello")
-            .absent_on(HTTP, "a response is over with its answer: see the one that floods"),
+            .absent_on(HTTP, "the HTTP response ends with the result: see the flood without one"),
         row("a message without end", "call=endless")
-            .want_on(
-                SHARED,
-                "lost: broken | not sent: broken",
-                "MCPConnectionError | hello | started again",
-            )
+            .want_on(SHARED, "lost: broken | not sent: broken", "MCPConnectionError | hello | restarted")
             .want_on(HTTP, "too large | hello", "MCPProtocolError | hello"),
-        row("it only keeps alive, and does not answer", "call=alive").want_on(
+        row("it sends only keep-alive data", "call=alive").want_on(
             ALL,
             "timed out | hello",
             "MCPTimeoutError | hello",
         ),
-        row("it answers in another framing", "call=misframed")
+        row("its response has another framing", "call=misframed")
             .want_on(STDIO, "timed out | timed out", "MCPTimeoutError | MCPTimeoutError")
-            .want_on(&[Wire::Sse], "timed out | hello", "MCPTimeoutError | hello")
+            .want_on(&[Transport::Sse], "timed out | hello", "MCPTimeoutError | hello")
             .want_on(
-                &[Wire::WebSocket],
+                &[Transport::WebSocket],
                 "lost: broken | not sent: broken",
-                "MCPConnectionError | hello | started again",
+                "MCPConnectionError | hello | restarted",
             )
             .want_on(HTTP, "outcome unknown | hello", "MCPOutcomeUnknownError | hello"),
-        row("a byte that is no UTF-8", "call=latin1")
+        row("a byte that is not UTF-8", "call=latin1")
             .want_on(
-                &[Wire::Stdio, Wire::Sse, Wire::Events, Wire::Document],
+                &[Transport::Stdio, Transport::Sse, Transport::Events, Transport::Document],
                 "unreadable | hello",
                 "MCPProtocolError | hello",
             )
             .want_on(
-                &[Wire::WebSocket],
+                &[Transport::WebSocket],
                 "lost: broken | not sent: broken",
-                "MCPConnectionError | hello | started again",
+                "MCPConnectionError | hello | restarted",
             ),
         row("UTF-16", "call=utf16")
             .want_on(STDIO, "timed out | timed out", "MCPTimeoutError | hello")
-            .want_on(&[Wire::Sse], "timed out | hello", "MCPTimeoutError | hello")
+            .want_on(&[Transport::Sse], "timed out | hello", "MCPTimeoutError | hello")
             .want_on(
-                &[Wire::WebSocket],
+                &[Transport::WebSocket],
                 "lost: broken | not sent: broken",
-                "MCPConnectionError | hello | started again",
+                "MCPConnectionError | hello | restarted",
             )
             .want_on(HTTP, "outcome unknown | hello", "MCPOutcomeUnknownError | hello"),
-        row("a byte order mark before the answer", "call=bom")
-            .want_on(&[Wire::Stdio, Wire::Sse], "timed out | hello", "MCPTimeoutError | hello")
-            .want_on(&[Wire::WebSocket, Wire::Document], "hello | hello", "hello | hello")
-            .want_on(&[Wire::Events], "outcome unknown | hello", "MCPOutcomeUnknownError | hello"),
+        row("a byte order mark before the response", "call=bom")
+            .want_on(&[Transport::Stdio, Transport::Sse], "timed out | hello", "MCPTimeoutError | hello")
+            .want_on(&[Transport::WebSocket, Transport::Document], "hello | hello", "hello | hello")
+            .want_on(&[Transport::Events], "outcome unknown | hello", "MCPOutcomeUnknownError | hello"),
         row("JSON as deep as allowed", "call=deep:100").want_on(ALL, "hello | hello", "hello | hello"),
         row("JSON a hundred thousand deep", "call=deep:100000").want_on(
             ALL,
             "hello | hello",
             "hello | hello",
         ),
-        row("an answer of half a megabyte", "call=huge:500000").want_on(
+        row("a response of half a megabyte", "call=huge:500000").want_on(
             ALL,
             "500000 bytes | hello",
             "500000 bytes | hello",
         ),
-        row("an answer over the limit", "call=huge:2000000")
+        row("a response over the limit", "call=huge:2000000")
             .want_on(
-                &[Wire::Stdio, Wire::Sse, Wire::Events, Wire::Document],
+                &[Transport::Stdio, Transport::Sse, Transport::Events, Transport::Document],
                 "too large | hello",
                 "MCPProtocolError | hello",
             )
             .want_on(
-                &[Wire::WebSocket],
+                &[Transport::WebSocket],
                 "lost: broken | not sent: broken",
-                "MCPConnectionError | hello | started again",
+                "MCPConnectionError | hello | restarted",
             ),
-        row("it reads no more", "list=well+deaf")
+        row("it stops reading", "list=well+deaf")
             .want_on(
-                &[Wire::Stdio, Wire::WebSocket],
+                &[Transport::Stdio, Transport::WebSocket],
                 "timed out | lost: stalled",
-                // A new connection takes what fits into a pipe, and is as deaf.
-                "MCPTimeoutError or MCPConnectionError | MCPConnectionError or MCPTimeoutError | started again",
+                // A new connection accepts as much as the pipe buffers, then stalls too.
+                "MCPTimeoutError or MCPConnectionError | MCPConnectionError or MCPTimeoutError | restarted",
             )
             .want_on(
-                &[Wire::Sse, Wire::Events, Wire::Document],
+                &[Transport::Sse, Transport::Events, Transport::Document],
                 "timed out | timed out",
                 "MCPTimeoutError | MCPTimeoutError",
             ),
-        row("it does not answer when it is listed", "list=hush").want_on(
+        row("it does not respond to a list request", "list=hush").want_on(
             ALL,
             "list: timed out | hello",
             "not started: MCPTimeoutError",
         ),
-        row("it breaks off in a list", "list=half+reset")
+        row("it resets the connection in a list", "list=half+reset")
             .want_on(
-                &[Wire::Stdio, Wire::WebSocket],
+                &[Transport::Stdio, Transport::WebSocket],
                 "list: lost: closed | not sent: closed",
                 "not started: MCPConnectionError",
             )
-            .want_on(&[Wire::Sse], "list: lost: broken | not sent: broken", "not started: MCPConnectionError")
-            .want_on(HTTP, "list: answer lost | hello", "not started: MCPConnectionError"),
-        row("it closes in a list", "list=end")
             .want_on(
-                &[Wire::Stdio, Wire::WebSocket],
+                &[Transport::Sse],
+                "list: lost: broken | not sent: broken",
+                "not started: MCPConnectionError",
+            )
+            .want_on(HTTP, "list: answer lost | hello", "not started: MCPConnectionError"),
+        row("it closes the connection in a list", "list=end")
+            .want_on(
+                &[Transport::Stdio, Transport::WebSocket],
                 "list: lost: closed | not sent: closed",
                 "not started: MCPConnectionError",
             )
-            .want_on(&[Wire::Sse], "list: lost: broken | not sent: broken", "not started: MCPConnectionError")
+            .want_on(
+                &[Transport::Sse],
+                "list: lost: broken | not sent: broken",
+                "not started: MCPConnectionError",
+            )
             .want_on(HTTP, "list: answer lost | hello", "not started: MCPConnectionError"),
-        row("its own stream only keeps alive", "hear=alive").want_on(ALL, "hello | hello", "hello | hello"),
-        row("its own stream floods", "hear=flood").want_on(ALL, "hello | hello", "hello | hello"),
-        row("its own stream ends again and again", "hear=end")
+        row("the notification stream has only keep-alive data", "hear=alive").want_on(
+            ALL,
+            "hello | hello",
+            "hello | hello",
+        ),
+        row("the notification stream floods", "hear=flood").want_on(ALL, "hello | hello", "hello | hello"),
+        row("the notification stream ends repeatedly", "hear=end")
             .want_on(ALL, "hello | hello", "hello | hello")
-            .absent_on(SHARED, "its own stream is the connection: see the one that closes in a call"),
-        row("its own stream breaks off again and again", "hear=reset")
+            .absent_on(SHARED, "the stream is the connection: see the close in a call"),
+        row("the notification stream is reset repeatedly", "hear=reset")
             .want_on(ALL, "hello | hello", "hello | hello")
-            .absent_on(SHARED, "its own stream is the connection: see the one that breaks off in a call"),
-        row("it does not answer when it is to end", "close=hush")
+            .absent_on(SHARED, "the stream is the connection: see the reset in a call"),
+        row("it does not respond to the shutdown", "close=hush")
             .want_on(ALL, "hello | hello", "hello | hello")
-            .absent_on(&[Wire::Sse], "nobody is asked: the stream is let go of"),
+            .absent_on(&[Transport::Sse], "no request is sent: the stream is closed"),
     ]
 }

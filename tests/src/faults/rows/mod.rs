@@ -1,57 +1,68 @@
-//! All rows.
+//! The rows of the table.
 
-mod beginning;
-mod meaning;
+mod content;
 mod message;
 mod process;
+mod start;
 mod status;
 
-use super::{Era, Exclusion, Expectation, Group, Row, Wire};
+use super::{Era, Exclusion, Expectation, FaultRow, Group, Transport};
 
-const ALL: &[Wire] = &Wire::ALL;
-const STDIO: &[Wire] = &[Wire::Stdio];
-const NETWORK: &[Wire] = &[Wire::Sse, Wire::WebSocket, Wire::Events, Wire::Document];
-const HTTP: &[Wire] = &[Wire::Events, Wire::Document];
-/// Those on which all messages share one stream.
-const SHARED: &[Wire] = &[Wire::Stdio, Wire::Sse, Wire::WebSocket];
+const ALL: &[Transport] = &Transport::ALL;
+const STDIO: &[Transport] = &[Transport::Stdio];
+const NETWORK: &[Transport] = &[Transport::Sse, Transport::WebSocket, Transport::Events, Transport::Document];
+const HTTP: &[Transport] = &[Transport::Events, Transport::Document];
+/// Transports with one stream for all messages.
+const SHARED: &[Transport] = &[Transport::Stdio, Transport::Sse, Transport::WebSocket];
 
-/// The whole table.
-pub fn rows() -> Vec<Row> {
-    [beginning::rows(), message::rows(), meaning::rows(), status::rows(), process::rows()]
+/// All rows.
+pub fn rows() -> Vec<FaultRow> {
+    [start::rows(), message::rows(), content::rows(), status::rows(), process::rows()]
         .into_iter()
         .flatten()
         .collect()
 }
 
-fn row(group: Group, fault: impl Into<String>, script: impl Into<String>) -> Row {
+fn row(group: Group, fault: impl Into<String>, script: impl Into<String>) -> FaultRow {
     let (fault, script) = (fault.into(), script.into());
-    Row { group, fault, script, wants: Vec::new(), absent: Vec::new() }
+    FaultRow { group, fault, script, expectations: Vec::new(), exclusions: Vec::new() }
 }
 
-impl Row {
-    /// What is expected on these wires in both eras.
-    fn want_on(mut self, wires: &'static [Wire], session: &'static str, host: &'static str) -> Row {
-        self.wants.push(Expectation { wires, era: None, session, host, gateway: None });
+impl FaultRow {
+    /// Adds the expected outcome on these transports in both eras.
+    fn want_on(
+        mut self,
+        transports: &'static [Transport],
+        session: &'static str,
+        host: &'static str,
+    ) -> FaultRow {
+        self.expectations.push(Expectation { transports, era: None, session, host, gateway: None });
         self
     }
 
-    /// What is expected on these wires in one era. It goes before what is expected in both.
-    fn want_in(mut self, era: Era, wires: &'static [Wire], session: &'static str, host: &'static str) -> Row {
-        self.wants.insert(0, Expectation { wires, era: Some(era), session, host, gateway: None });
+    /// Adds the expected outcome in one era, which precedes that of both eras.
+    fn want_in(
+        mut self,
+        era: Era,
+        transports: &'static [Transport],
+        session: &'static str,
+        host: &'static str,
+    ) -> FaultRow {
+        self.expectations.insert(0, Expectation { transports, era: Some(era), session, host, gateway: None });
         self
     }
 
-    /// What a client of the gateway is told, where that is not what the last expectation says of the host.
-    fn at_gateway(mut self, told: &'static str) -> Row {
-        if let Some(want) = self.wants.last_mut() {
+    /// Sets the outcome of a gateway client, if it differs from the host.
+    fn at_gateway(mut self, told: &'static str) -> FaultRow {
+        if let Some(want) = self.expectations.last_mut() {
             want.gateway = Some(told);
         }
         self
     }
 
-    /// Why it is no fault on these wires.
-    fn absent_on(mut self, wires: &'static [Wire], why: &'static str) -> Row {
-        self.absent.push(Exclusion { wires, why });
+    /// Excludes these transports, with the reason.
+    fn absent_on(mut self, transports: &'static [Transport], reason: &'static str) -> FaultRow {
+        self.exclusions.push(Exclusion { transports, reason });
         self
     }
 }

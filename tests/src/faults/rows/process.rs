@@ -1,10 +1,10 @@
-//! Faults that only a process can have.
+//! Faults of processes.
 
 use super::*;
 
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<FaultRow> {
     let row = |fault: &str, script: &str| {
-        row(Group::Process, fault, script).absent_on(NETWORK, "it is no process of ours")
+        row(Group::Process, fault, script).absent_on(NETWORK, "the server is not a child process")
     };
     vec![
         row("it exits before the handshake", "start=exit:3").want_on(
@@ -25,43 +25,43 @@ pub(super) fn rows() -> Vec<Row> {
         row("it exits in a call", "call=exit:3").want_on(
             ALL,
             "lost: closed | not sent: closed",
-            "MCPConnectionError | hello | started again",
+            "MCPConnectionError | hello | restarted",
         ),
-        row("it dies when it is to end", "close=reset").want_on(ALL, "hello | hello", "hello | hello"),
+        row("it crashes at the shutdown", "close=reset").want_on(ALL, "hello | hello", "hello | hello"),
         row("it ignores the end of its input and SIGTERM", "close=stubborn").want_on(
             ALL,
             "hello | hello",
             "hello | hello",
         ),
-        row("it ends, and a process of its own holds its output", "call=orphan").want_on(
+        row("it exits, and its child holds its output", "call=orphan").want_on(
             ALL,
             "lost: closed | not sent: closed",
-            "MCPConnectionError | hello | started again",
+            "MCPConnectionError | hello | restarted",
         ),
-        row("the same, and that has left its process group", "call=escape").want_on(
+        row("the same, and the child has left the process group", "call=escape").want_on(
             ALL,
             "lost: closed | not sent: closed",
-            "MCPConnectionError | hello | started again",
+            "MCPConnectionError | hello | restarted",
         ),
-        row("it closes its output and lives", "call=close-output").want_on(
+        row("it closes its output and runs on", "call=close-output").want_on(
             ALL,
             "lost: closed | not sent: closed",
-            "MCPConnectionError | hello | started again",
+            "MCPConnectionError | hello | restarted",
         ),
-        row("it fills its standard error, and answers", "call=fill-errors+well").want_on(
+        row("it fills its standard error and responds", "call=fill-errors+well").want_on(
             ALL,
             "hello | hello",
             "hello | hello",
         ),
-        row("it fills its standard error, and does not answer", "call=fill-errors+hush").want_on(
+        row("it fills its standard error and does not respond", "call=fill-errors+hush").want_on(
             ALL,
             "timed out | hello",
             "MCPTimeoutError | hello",
         ),
-        row("it has little memory, and takes all of it", "call=allocate").want_on(
+        row("it exhausts its memory", "call=allocate").want_on(
             ALL,
             "lost: closed | not sent: closed",
-            "MCPConnectionError | hello | started again",
+            "MCPConnectionError | hello | restarted",
         ),
     ]
 }

@@ -1,4 +1,4 @@
-//! What a call costs that does nothing which it does not need: the messages by hand, and hyper alone.
+//! Hand-written MCP messages, and a client on hyper alone.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -12,17 +12,17 @@ use tokio::net::TcpStream;
 use crate::Failure;
 use crate::scenario::Ask;
 
-/// The type of what is sent.
+/// The content type of requests.
 pub const JSON: &str = "application/json";
-/// The types of what is taken.
+/// The accepted content types.
 pub const BOTH: &str = "application/json, text/event-stream";
 
-/// The first message.
+/// The `initialize` request.
 pub const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"floor","version":"1"}}}"#;
-/// The last of the opening.
+/// The `initialized` notification.
 pub const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
-/// A call.
+/// A tool call.
 pub fn call_message(id: usize, ask: Ask) -> String {
     let (tool, arguments) = (ask.tool(), ask.arguments());
     format!(
@@ -55,7 +55,7 @@ struct Block<'a> {
     text: std::borrow::Cow<'a, str>,
 }
 
-/// What has to be kept of a tool.
+/// A tool as it is kept.
 #[derive(Deserialize)]
 pub struct Tool {
     #[serde(rename = "name")]
@@ -69,27 +69,27 @@ pub struct Tool {
 /// A page of tools.
 #[derive(Deserialize)]
 pub struct Page {
-    /// Its tools.
+    /// The tools.
     pub tools: Vec<Tool>,
-    /// Where the next page begins.
+    /// The cursor of the next page.
     #[serde(rename = "nextCursor")]
     pub next: Option<String>,
 }
 
-/// The id of an answer, and how many bytes of text it has.
+/// The id of a response and the length of its text.
 pub fn text_of(frame: &[u8]) -> Result<(usize, usize), Failure> {
     let Message { id, result } = serde_json::from_slice(frame)?;
     let CallResult { content } = serde_json::from_str(result.get())?;
     Ok((id, content.iter().map(|it| it.text.len()).sum()))
 }
 
-/// What the answer to a request for a page says.
+/// Parses a list response.
 pub fn page_of(frame: &[u8]) -> Result<Page, Failure> {
     let Message { id: _, result } = serde_json::from_slice(frame)?;
     Ok(serde_json::from_str(result.get())?)
 }
 
-/// A connection of hyper's own, with a task that drives it.
+/// A connection of hyper with its driver task.
 pub struct Hyper(SendRequest<Full<Bytes>>);
 
 impl Hyper {
@@ -102,7 +102,7 @@ impl Hyper {
         Ok(Hyper(sender))
     }
 
-    /// Posts a message; the body of the response.
+    /// Posts a message and returns the body of the response.
     pub async fn post(&mut self, authority: &str, message: String) -> Result<Bytes, Failure> {
         let Hyper(sender) = self;
         sender.ready().await?;
@@ -115,9 +115,9 @@ impl Hyper {
     }
 }
 
-/// The message in a body: the body itself, or its one event.
+/// The message in a body: the body itself or its one event.
 pub fn payload(body: &Bytes) -> Result<Bytes, Failure> {
-    // With one event for each response no more of an event stream's rules is needed here.
+    // With one event per response, no other rule of event streams is needed.
     let start = if body.starts_with(b"event:") {
         body.windows(6).position(|it| it == b"data: ").ok_or("an event without data")? + 6
     } else {

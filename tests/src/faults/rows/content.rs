@@ -1,28 +1,28 @@
-//! Faults in what messages say, and in who says them.
+//! Faults in the content of messages, and replaced servers.
 
 use super::*;
 
-pub(super) fn rows() -> Vec<Row> {
-    let row = |fault: &str, script: &str| row(Group::Meaning, fault, script);
+pub(super) fn rows() -> Vec<FaultRow> {
+    let row = |fault: &str, script: &str| row(Group::Content, fault, script);
     vec![
-        row("an answer under an id that nobody gave", "call=wrong-id")
+        row("a response with an unknown id", "call=wrong-id")
             .want_on(SHARED, "timed out | hello", "MCPTimeoutError | hello")
             .want_on(HTTP, "outcome unknown | hello", "MCPOutcomeUnknownError | hello"),
-        row("an answer under its id as a text", "call=text-id").want_on(
+        row("a response with its id as a string", "call=text-id").want_on(
             ALL,
             "hello | hello",
             "hello | hello",
         ),
-        row("two answers", "call=twice")
+        row("two responses", "call=twice")
             .want_on(ALL, "hello | hello", "hello | hello")
-            .absent_on(&[Wire::Document], "a document is one message"),
-        row("answers and questions that nobody asked for, then the answer", "call=unasked")
+            .absent_on(&[Transport::Document], "a JSON response is one message"),
+        row("unsolicited responses and requests, then the response", "call=unasked")
             .want_on(ALL, "hello | hello", "hello | hello")
-            .absent_on(&[Wire::Document], "a document is one message"),
-        row("an error", "call=error")
+            .absent_on(&[Transport::Document], "a JSON response is one message"),
+        row("an error response", "call=error")
             .want_on(ALL, "error -32000 | hello", "MCPProtocolError | hello")
             .at_gateway("error -32000 | hello"),
-        row("a list is answered with an error", "list=error").want_on(
+        row("an error response to a list request", "list=error").want_on(
             ALL,
             "list: error -32000 | hello",
             "not started: MCPProtocolError",
@@ -32,35 +32,35 @@ pub(super) fn rows() -> Vec<Row> {
             "list: too much | hello",
             "not started: MCPProtocolError",
         ),
-        row("the same page again and again", "list=same-page").want_on(
+        row("the same page without end", "list=same-page").want_on(
             ALL,
             "list: too much | hello",
             "not started: MCPProtocolError",
         ),
-        row("another server listens at its port", "call=replaced")
+        row("another MCP server listens on its port", "call=replaced")
             .want_on(
-                &[Wire::Sse],
+                &[Transport::Sse],
                 "lost: broken | not sent: broken",
-                "MCPConnectionError | MCPToolNotFoundError | started again",
+                "MCPConnectionError | MCPToolNotFoundError | restarted",
             )
             .want_on(
-                &[Wire::WebSocket],
+                &[Transport::WebSocket],
                 "lost: closed | not sent: closed",
-                "MCPConnectionError | MCPToolNotFoundError | started again",
+                "MCPConnectionError | MCPToolNotFoundError | restarted",
             )
             .want_on(HTTP, "outcome unknown | error -32602", "MCPOutcomeUnknownError | MCPProtocolError")
             .at_gateway("MCPOutcomeUnknownError | error -32602")
-            .absent_on(STDIO, "a pipe has one process at its end"),
-        row("a web server listens at its port", "call=website")
+            .absent_on(STDIO, "a pipe has one process"),
+        row("a web server listens on its port", "call=website")
             .want_on(
-                &[Wire::Sse],
+                &[Transport::Sse],
                 "lost: broken | not sent: broken",
-                "MCPConnectionError | MCPConnectionError | started again",
+                "MCPConnectionError | MCPConnectionError | restarted",
             )
             .want_on(
-                &[Wire::WebSocket],
+                &[Transport::WebSocket],
                 "lost: closed | not sent: closed",
-                "MCPConnectionError | MCPConnectionError | started again",
+                "MCPConnectionError | MCPConnectionError | restarted",
             )
             .want_in(
                 Era::Legacy,
@@ -74,6 +74,6 @@ pub(super) fn rows() -> Vec<Row> {
                 "outcome unknown | refused",
                 "MCPOutcomeUnknownError | MCPConnectionError",
             )
-            .absent_on(STDIO, "a pipe has one process at its end"),
+            .absent_on(STDIO, "a pipe has one process"),
     ]
 }

@@ -1,7 +1,7 @@
-//! What the server that is measured against answers: as little work as possible, so that a client's own cost shows.
+//! A minimal MCP server for benchmarks, so that the client's cost dominates.
 //!
-//! It reads a message with borrowed fields, writes the answer into a buffer, and knows three tools that do something:
-//! `echo`, `big` and `sleep`. All others that it lists answer `ok`.
+//! It parses with borrowed fields and writes responses into a buffer. The tools `echo`, `big` and `sleep` do
+//! something; all others return `ok`.
 
 use std::fmt::Write;
 
@@ -9,21 +9,21 @@ use mcp_model::code;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// What is to be done with a message.
+/// How to send a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
-    /// The answer stands in the buffer.
+pub enum ResponseAction {
+    /// The response is in the buffer.
     Now,
-    /// So does it, and is to be sent after so many milliseconds.
+    /// The response is in the buffer, and is sent after this many milliseconds.
     After(u64),
-    /// There is none.
+    /// There is no response.
     Nothing,
 }
 
-/// The server's tools.
+/// The tools of the server.
 #[derive(Debug)]
-pub struct Answers {
-    /// The pages of the list, without what surrounds them.
+pub struct BenchServer {
+    /// The pages of the list, without the envelope.
     pages: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ struct Call<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-/// The arguments of the three tools, of which each has one.
+/// The arguments of the three tools.
 #[derive(Deserialize)]
 struct Arguments<'a> {
     #[serde(borrow)]
@@ -59,9 +59,9 @@ struct Listing<'a> {
 
 const LINE: &str = "Thirty-two kinds of sheep graze on the hill, and none of them counts.\\n";
 
-impl Answers {
-    /// A server of three tools and so many others, which it lists in pages; `page` 0 is one page.
-    pub fn new(tools: usize, page: usize) -> Answers {
+impl BenchServer {
+    /// A server with the three tools and this many others, in pages of this size; `page` 0 means one page.
+    pub fn new(tools: usize, page: usize) -> BenchServer {
         let mut all = vec![
             described("echo", r#""text":{"type":"string"}"#, "text"),
             described("big", r#""kib":{"type":"integer"}"#, "kib"),
@@ -69,17 +69,17 @@ impl Answers {
         ];
         all.extend((0..tools).map(tool));
         let page = if page == 0 { all.len() } else { page };
-        Answers { pages: all.chunks(page).map(|it| it.join(",")).collect() }
+        BenchServer { pages: all.chunks(page).map(|it| it.join(",")).collect() }
     }
 
-    /// Writes the answer to one message.
-    pub fn answer(&self, message: &[u8], into: &mut String) -> Answer {
+    /// Writes the response to a message.
+    pub fn answer(&self, message: &[u8], into: &mut String) -> ResponseAction {
         let Ok(Message { id: Some(id), method: Some(method), params }) = serde_json::from_slice(message)
         else {
-            return Answer::Nothing;
+            return ResponseAction::Nothing;
         };
         let params = params.map_or("{}", RawValue::get);
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = write!(into, r#"{{"jsonrpc":"2.0","id":{}"#, id.get());
         let answer = match method {
             "tools/call" => call(params, into),
@@ -89,11 +89,11 @@ impl Answers {
                     into,
                     r#","result":{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{"listChanged":true}}}},"serverInfo":{{"name":"measured","version":"1"}}}}"#
                 );
-                Answer::Now
+                ResponseAction::Now
             }
             "ping" => {
                 into.push_str(r#","result":{}"#);
-                Answer::Now
+                ResponseAction::Now
             }
             _ => refuse(into, code::METHOD_NOT_FOUND, "there is no such method"),
         };
@@ -101,7 +101,7 @@ impl Answers {
         answer
     }
 
-    fn list(&self, params: &str, into: &mut String) -> Answer {
+    fn list(&self, params: &str, into: &mut String) -> ResponseAction {
         let cursor = serde_json::from_str::<Listing<'_>>(params).ok().and_then(|it| it.cursor);
         let at: usize = cursor.and_then(|it| it.parse().ok()).unwrap_or(0);
         let page = self.pages.get(at).map_or("", String::as_str);
@@ -110,11 +110,11 @@ impl Answers {
             let _ = write!(into, r#","nextCursor":"{}""#, at + 1);
         }
         into.push('}');
-        Answer::Now
+        ResponseAction::Now
     }
 }
 
-fn call(params: &str, into: &mut String) -> Answer {
+fn call(params: &str, into: &mut String) -> ResponseAction {
     let Ok(Call { name, arguments }) = serde_json::from_str(params) else {
         return refuse(into, code::INVALID_PARAMS, "a call has a name");
     };
@@ -123,7 +123,7 @@ fn call(params: &str, into: &mut String) -> Answer {
         return refuse(into, code::INVALID_PARAMS, "these arguments cannot be read");
     };
     into.push_str(r#","result":{"content":[{"type":"text","text":"#);
-    let mut answer = Answer::Now;
+    let mut answer = ResponseAction::Now;
     match (name, text, kib, ms) {
         ("echo", Some(text), ..) => into.push_str(text.get()),
         ("big", _, Some(kib), _) => {
@@ -135,7 +135,7 @@ fn call(params: &str, into: &mut String) -> Answer {
         }
         ("sleep", _, _, Some(ms)) => {
             into.push_str(r#""done""#);
-            answer = Answer::After(ms);
+            answer = ResponseAction::After(ms);
         }
         _ => into.push_str(r#""ok""#),
     }
@@ -143,9 +143,9 @@ fn call(params: &str, into: &mut String) -> Answer {
     answer
 }
 
-fn refuse(into: &mut String, code: i64, message: &str) -> Answer {
+fn refuse(into: &mut String, code: i64, message: &str) -> ResponseAction {
     let _ = write!(into, r#","error":{{"code":{code},"message":"{message}"}}"#);
-    Answer::Now
+    ResponseAction::Now
 }
 
 fn described(name: &str, properties: &str, required: &str) -> String {
@@ -158,7 +158,7 @@ const VERBS: [&str; 8] = ["read", "write", "find", "count", "move", "merge", "re
 const NOUNS: [&str; 9] =
     ["ticket", "folder", "meeting", "contract", "sample", "route", "sensor", "parcel", "ledger"];
 
-/// A tool of about 900 bytes, as the servers of large services list them.
+/// A tool definition of about 900 bytes, as large services have.
 fn tool(at: usize) -> String {
     let (verb, noun) = (VERBS[at % VERBS.len()], NOUNS[at / 7 % NOUNS.len()]);
     let mut properties = String::new();
@@ -189,7 +189,7 @@ mod tests {
     fn check(method: &str, params: &str, want: &str) {
         let message = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#);
         let mut text = String::new();
-        let answer = Answers::new(5, 4).answer(message.as_bytes(), &mut text);
+        let answer = BenchServer::new(5, 4).answer(message.as_bytes(), &mut text);
         let value: Value = serde_json::from_str(&text).unwrap();
         let said = value.pointer("/result/content/0/text").or(value.pointer("/result/nextCursor"));
         let said = said.and_then(Value::as_str).map(str::to_owned).unwrap_or_default();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn it_answers_what_it_is_asked() {
+    fn requests_get_responses() {
         check("tools/call", r#"{"name":"echo","arguments":{"text":"a\"b"}}"#, "Now a\"b");
         check("tools/call", r#"{"name":"sleep","arguments":{"ms":5}}"#, "After(5) done");
         check("tools/call", r#"{"name":"other"}"#, "Now ok");
@@ -205,6 +205,6 @@ mod tests {
         check("tools/list", r#"{"cursor":"1"}"#, "Now ");
         check("nothing", "{}", "Now ");
         let mut text = String::new();
-        assert_eq!(Answers::new(0, 0).answer(br#"{"method":"x"}"#, &mut text), Answer::Nothing);
+        assert_eq!(BenchServer::new(0, 0).answer(br#"{"method":"x"}"#, &mut text), ResponseAction::Nothing);
     }
 }
