@@ -20,8 +20,8 @@
 #![forbid(unsafe_code)]
 
 pub mod bench_server;
-pub mod minimal_client;
 pub mod meter;
+pub mod minimal_client;
 pub mod options;
 pub mod scenario;
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_benches::Failure;
-use mcp_benches::bench_server::{ResponseAction, BenchServer};
+use mcp_benches::bench_server::{BenchServer, ResponseAction};
 use mcp_benches::options::Options;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

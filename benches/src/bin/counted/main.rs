@@ -27,7 +27,7 @@ use mcp_registry::{CompiledRules, ValidatorCache};
 use mcp_transport::{CallOptions, DialOptions, Session, SessionOptions, dialer};
 use serde_json::json;
 
-use gateway::{GatewayRequest, asked};
+use gateway::{GatewayRequest, run_requests};
 
 /// A case with the lengths of its two runs.
 struct Case {
@@ -38,18 +38,53 @@ struct Case {
 }
 
 const CASES: [Case; 17] = [
-    Case { name: "stdio-session", few: 1000, many: 3000, run: |it| wait(session(Wire::Stdio, it)) },
+    Case { name: "stdio-session", few: 1000, many: 3000, run: |it| wait(session(CaseTransport::Stdio, it)) },
     Case { name: "stdio-host", few: 1000, many: 3000, run: |it| wait(host(it)) },
-    Case { name: "stdio-session-16", few: 1600, many: 4800, run: |it| wait(together(it)) },
+    Case { name: "stdio-session-16", few: 1600, many: 4800, run: |it| wait(concurrent_calls(it)) },
     Case { name: "stdio-session-1mib", few: 2, many: 8, run: |it| wait(big(it)) },
     Case { name: "stdio-session-1000-tools", few: 2, many: 6, run: |it| wait(list(it)) },
-    Case { name: "http-session-json", few: 500, many: 1500, run: |it| wait(session(Wire::HttpJson, it)) },
-    Case { name: "http-session-sse", few: 500, many: 1500, run: |it| wait(session(Wire::HttpEvents, it)) },
-    Case { name: "http-hyper-json", few: 500, many: 1500, run: |it| wait(bare(Wire::HttpJson, it)) },
-    Case { name: "http-hyper-sse", few: 500, many: 1500, run: |it| wait(bare(Wire::HttpEvents, it)) },
-    Case { name: "gateway-call", few: 500, many: 1500, run: |it| wait(run_requests(GatewayRequest::Call, it)) },
-    Case { name: "gateway-call-2026", few: 500, many: 1500, run: |it| wait(run_requests(GatewayRequest::ModernCall, it)) },
-    Case { name: "gateway-list-230", few: 100, many: 300, run: |it| wait(run_requests(GatewayRequest::List, it)) },
+    Case {
+        name: "http-session-json",
+        few: 500,
+        many: 1500,
+        run: |it| wait(session(CaseTransport::HttpJson, it)),
+    },
+    Case {
+        name: "http-session-sse",
+        few: 500,
+        many: 1500,
+        run: |it| wait(session(CaseTransport::HttpEvents, it)),
+    },
+    Case {
+        name: "http-hyper-json",
+        few: 500,
+        many: 1500,
+        run: |it| wait(hyper_calls(CaseTransport::HttpJson, it)),
+    },
+    Case {
+        name: "http-hyper-sse",
+        few: 500,
+        many: 1500,
+        run: |it| wait(hyper_calls(CaseTransport::HttpEvents, it)),
+    },
+    Case {
+        name: "gateway-call",
+        few: 500,
+        many: 1500,
+        run: |it| wait(run_requests(GatewayRequest::Call, it)),
+    },
+    Case {
+        name: "gateway-call-2026",
+        few: 500,
+        many: 1500,
+        run: |it| wait(run_requests(GatewayRequest::ModernCall, it)),
+    },
+    Case {
+        name: "gateway-list-230",
+        few: 100,
+        many: 300,
+        run: |it| wait(run_requests(GatewayRequest::List, it)),
+    },
     Case { name: "match-10000-names", few: 2, many: 6, run: matching },
     Case { name: "decide-10000-names", few: 2, many: 6, run: deciding },
     Case { name: "config-1000-servers-json", few: 1, many: 3, run: |it| reading(it, &json_file()) },
@@ -59,7 +94,7 @@ const CASES: [Case; 17] = [
 
 /// The transport of a session.
 #[derive(Clone, Copy)]
-enum Wire {
+enum CaseTransport {
     Stdio,
     HttpJson,
     HttpEvents,
@@ -142,12 +177,16 @@ async fn connected(endpoint: &Endpoint) -> Result<Session, Failure> {
     Ok(session)
 }
 
-async fn session(wire: Wire, times: usize) -> Result<(), Failure> {
-    let (session, _served) = match wire {
-        Wire::Stdio => (over_stdio(&[]).await?, None),
-        Wire::HttpJson | Wire::HttpEvents => {
-            let served = HttpServer::start(if matches!(wire, Wire::HttpJson) { "json" } else { "sse" })?;
-            (connected(&Endpoint::Http(UrlEndpoint::new(served.url.parse()?))).await?, Some(served))
+async fn session(transport: CaseTransport, times: usize) -> Result<(), Failure> {
+    let (session, _server_process) = match transport {
+        CaseTransport::Stdio => (over_stdio(&[]).await?, None),
+        CaseTransport::HttpJson | CaseTransport::HttpEvents => {
+            let server_process =
+                HttpServer::start(if matches!(transport, CaseTransport::HttpJson) { "json" } else { "sse" })?;
+            (
+                connected(&Endpoint::Http(UrlEndpoint::new(server_process.url.parse()?))).await?,
+                Some(server_process),
+            )
         }
     };
     for _ in 0..times {
@@ -158,9 +197,10 @@ async fn session(wire: Wire, times: usize) -> Result<(), Failure> {
 }
 
 /// The same calls on hyper alone, for comparison.
-async fn bare(wire: Wire, times: usize) -> Result<(), Failure> {
-    let served = HttpServer::start(if matches!(wire, Wire::HttpJson) { "json" } else { "sse" })?;
-    let authority = served.url.strip_prefix("http://").and_then(|it| it.split('/').next());
+async fn hyper_calls(transport: CaseTransport, times: usize) -> Result<(), Failure> {
+    let server_process =
+        HttpServer::start(if matches!(transport, CaseTransport::HttpJson) { "json" } else { "sse" })?;
+    let authority = server_process.url.strip_prefix("http://").and_then(|it| it.split('/').next());
     let authority = authority.ok_or("the URL is not of HTTP")?;
     let mut hyper = Hyper::connect(authority).await?;
     hyper.post(authority, INITIALIZE.to_owned()).await?;
@@ -182,7 +222,7 @@ fn same(bytes: usize) -> Result<(), Failure> {
     if bytes == TEXT.len() { Ok(()) } else { Err(format!("the echo has {bytes} bytes").into()) }
 }
 
-async fn together(times: usize) -> Result<(), Failure> {
+async fn concurrent_calls(times: usize) -> Result<(), Failure> {
     const CALLERS: usize = 16;
     let session = std::sync::Arc::new(over_stdio(&[]).await?);
     let mut callers = tokio::task::JoinSet::new();

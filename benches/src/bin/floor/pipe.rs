@@ -4,8 +4,10 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mcp_benches::minimal_client::{INITIALIZE, INITIALIZED, Tool, call_message, list_message, page_of, text_of};
 use mcp_benches::meter::{self, Meter, summary};
+use mcp_benches::minimal_client::{
+    INITIALIZE, INITIALIZED, Tool, call_message, list_message, page_of, text_of,
+};
 use mcp_benches::options::Options;
 use mcp_benches::scenario::Ask;
 use mcp_benches::{Failure, TEXT};
