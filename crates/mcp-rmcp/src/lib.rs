@@ -85,7 +85,8 @@ pub enum RmcpError {
 ///
 /// ```no_run
 /// use mcp_model::{Endpoint, StdioEndpoint};
-/// use mcp_transport::{DialOptions, RmcpOptions, RmcpTransport, dialer};
+/// use mcp_rmcp::{RmcpOptions, RmcpTransport};
+/// use mcp_transport::{DialOptions, dialer};
 /// use rmcp::ServiceExt;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
