@@ -32,12 +32,13 @@ pub(super) struct Ask {
     question: String,
     /// Who is to answer, the user unless given
     #[serde(default)]
-    of: Respondent,
+    of: Party,
 }
 
+// The party that replies. Not a doc comment: that would become a part of the schema.
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Respondent {
+enum Party {
     #[default]
     User,
     Model,
@@ -47,12 +48,12 @@ pub(super) async fn ask(call: &Call<'_>, arguments: Ask) -> Result<CallToolRespo
     let Ask { question, of } = arguments;
     let capabilities = call.context.client_capabilities().unwrap_or_default();
     let (is_supported, needed, capability) = match of {
-        Respondent::User => (
+        Party::User => (
             capabilities.elicitation.is_some(),
             ClientCapabilities::builder().enable_elicitation().build(),
             "elicitation",
         ),
-        Respondent::Model => (
+        Party::Model => (
             capabilities.sampling.is_some(),
             ClientCapabilities::builder().enable_sampling().build(),
             "sampling",
@@ -68,14 +69,10 @@ pub(super) async fn ask(call: &Call<'_>, arguments: Ask) -> Result<CallToolRespo
     }
 }
 
-async fn ask_by_request(
-    call: &Call<'_>,
-    question: String,
-    of: Respondent,
-) -> Result<CallToolResponse, ToolError> {
+async fn ask_by_request(call: &Call<'_>, question: String, of: Party) -> Result<CallToolResponse, ToolError> {
     let request = match of {
-        Respondent::User => ServerRequest::ElicitRequest(ElicitRequest::new(form(question)?)),
-        Respondent::Model => ServerRequest::CreateMessageRequest(CreateMessageRequest::new(prompt(question))),
+        Party::User => ServerRequest::ElicitRequest(ElicitRequest::new(form(question)?)),
+        Party::Model => ServerRequest::CreateMessageRequest(CreateMessageRequest::new(prompt(question))),
     };
     let reply = tokio::select! {
         biased;
@@ -90,11 +87,11 @@ async fn ask_by_request(
     }
 }
 
-fn ask_by_result(call: &Call<'_>, question: String, of: Respondent) -> Result<CallToolResponse, ToolError> {
+fn ask_by_result(call: &Call<'_>, question: String, of: Party) -> Result<CallToolResponse, ToolError> {
     let Some(replies) = &call.request.input_responses else {
         let request = match of {
-            Respondent::User => InputRequest::Elicitation(ElicitRequest::new(form(question)?)),
-            Respondent::Model => InputRequest::CreateMessage(CreateMessageRequest::new(prompt(question))),
+            Party::User => InputRequest::Elicitation(ElicitRequest::new(form(question)?)),
+            Party::Model => InputRequest::CreateMessage(CreateMessageRequest::new(prompt(question))),
         };
         let requests = InputRequests::from([(ANSWER.to_owned(), request)]);
         return Ok(InputRequiredResult::new(Some(requests), Some(REQUEST_STATE.to_owned())).into());
@@ -106,8 +103,8 @@ fn ask_by_result(call: &Call<'_>, question: String, of: Respondent) -> Result<Ca
         return Err(ErrorData::invalid_params("`inputResponses` lacks `answer`", None).into());
     };
     Ok(text(match of {
-        Respondent::User => user_reply_text(&parse_reply::<ElicitResult>(reply)?),
-        Respondent::Model => model_reply_text(&parse_reply::<CreateMessageResult>(reply)?),
+        Party::User => user_reply_text(&parse_reply::<ElicitResult>(reply)?),
+        Party::Model => model_reply_text(&parse_reply::<CreateMessageResult>(reply)?),
     }))
 }
 
