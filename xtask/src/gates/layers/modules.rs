@@ -43,10 +43,7 @@ pub(super) const MODULES: &[Row] = &[
         ],
     ),
     ("mcp-cli", &["runtime", "output", "args", "config", "host", "call_arguments", "render", "commands"]),
-    (
-        "mcp-config",
-        &["diagnostic", "syntax", "profile", "de", "dialect", "render", "resolve", "read", "edit"],
-    ),
+    (&["diagnostic", "syntax", "profile", "de", "dialect", "resolve", "read", "render", "edit"]),
     ("mcp-demo", &["lifetime", "state", "connection", "content", "tools", "server", "serve", "http"]),
     (
         "mcp-gateway",
