@@ -1,7 +1,7 @@
-//! What must hold of any text whatever, for the fuzz targets in `fuzz/`: a target only chooses the reader.
+//! Entry points of the fuzz targets in `fuzz/`, and the properties that they check.
 //!
-//! No part of the crate's interface: it is there for the fuzzer (`cfg(fuzzing)`) and for the tests, which feed each
-//! function from its seeds.
+//! Compiled for the fuzzer (`cfg(fuzzing)`) and for the tests, which run each function on its seeds. The functions:
+//! [`configuration`], [`env_file`], [`jsonc`], [`yaml`], [`template`].
 
 use mcp_model::{ConfigValue, TemplatePart};
 
@@ -19,7 +19,7 @@ use crate::syntax::template::Piece;
 use crate::syntax::template::VariableRule;
 use crate::syntax::{ChangedPointers, Content, Node, ParsedText, Syntax};
 
-/// Any text, read by a profile, and edited.
+/// Reads a text with a profile and edits it.
 pub fn configuration(profile: Profile, bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let document = Document { name: "fuzzed", text, profile };
@@ -38,7 +38,7 @@ pub fn configuration(profile: Profile, bytes: &[u8]) {
             server.origin.span
         );
     }
-    // A fix leaves a text that reads, and an edit refuses or leaves one that reads.
+    // A fixed or edited text can be read.
     if text.len() < 4096 && reading.diagnostics.len() < 50 {
         let fixed = fix_all(&document, Applicability::Suggested);
         read(&Document { text: &fixed.text, ..document });
@@ -52,13 +52,13 @@ pub fn configuration(profile: Profile, bytes: &[u8]) {
             }
         }
     }
-    // Reading has no memory: a second time the same comes out.
+    // Reading is deterministic.
     let again = read(&document);
     assert_eq!(reading.servers, again.servers);
     assert_eq!(reading.diagnostics.len(), again.diagnostics.len());
 }
 
-/// Any text, read as a `.env` file: every name is one, and stands there once.
+/// Reads a text as a `.env` file: names are valid and unique.
 pub fn env_file(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     for variables in [parse_env_file(text), parse_editor_env_file(text)] {
@@ -72,7 +72,7 @@ pub fn env_file(bytes: &[u8]) {
     assert_eq!(names.len(), plain.len());
 }
 
-/// Any text, read as JSON, with comments and without: serde_json has the last word about what is JSON and what it says.
+/// Reads a text as JSON, with and without comments, and compares with serde_json.
 pub fn jsonc(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let strict = syntax::parse_as(text, Syntax::Json);
@@ -88,7 +88,7 @@ pub fn jsonc(bytes: &[u8]) {
     }
     let want = serde_json::from_str::<serde_json::Value>(plain);
     let Ok(want) = want else {
-        // A number that no f64 holds is JSON all the same, and nesting is bounded there as it is here.
+        // A number that no f64 holds is still JSON, and serde_json bounds nesting too.
         serde_json::from_str::<serde::de::IgnoredAny>(plain).expect("what is taken for JSON is JSON");
         return;
     };
@@ -98,7 +98,7 @@ pub fn jsonc(bytes: &[u8]) {
     }
 }
 
-/// Any text, read as YAML.
+/// Reads a text as YAML.
 pub fn yaml(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let parsed = syntax::parse_as(text, Syntax::Yaml);
@@ -112,7 +112,7 @@ pub fn yaml(bytes: &[u8]) {
         (None, None) => assert!(!parsed.diagnostics.is_empty(), "nothing was read, and nobody was told"),
         _ => panic!("reading has a memory"),
     }
-    // What is written of it as JSON is read back by the other reader.
+    // The tree written as JSON can be read as JSON.
     if let Some(json) =
         parsed.root.as_ref().filter(|_| parsed.diagnostics.is_empty()).and_then(syntax::to_json)
         && json.len() < 64 << 10
@@ -122,7 +122,7 @@ pub fn yaml(bytes: &[u8]) {
     }
 }
 
-/// Any text with variables in it: the pieces are the text again, and what is put in is not looked at.
+/// Splits a text with variables: the pieces are the text, and replaced values are not parsed again.
 pub fn template(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     for rule in [
@@ -146,7 +146,7 @@ pub fn template(bytes: &[u8]) {
                     id
                 }
             };
-            // The pieces stand in the text, in their order, and only what belongs to a reference is between them.
+            // The pieces are in order, and only parts of references are between them.
             let start = word.as_ptr() as usize;
             let inside = (text.as_ptr() as usize..=text.as_ptr() as usize + text.len()).contains(&start);
             if inside {
@@ -192,10 +192,10 @@ fn written(piece: &Piece<'_>) -> String {
     }
 }
 
-/// Every place that is named is a part of the text, and a value stands within the one that holds it.
+/// Checks that every span is inside the text and inside its parent.
 fn well_placed(text: &str, parsed: &ParsedText) {
     for problem in &parsed.diagnostics {
-        // In the middle of a character it may be: who shows it goes back to the character's beginning.
+        // A span may split a character here; rendering clamps it.
         let span = &problem.span;
         assert!(span.start <= span.end && span.end <= text.len(), "{span:?} is no part of the text");
     }
@@ -234,7 +234,7 @@ fn below(text: &str, node: &Node) {
     }
 }
 
-/// A value without its numbers: how many digits are kept is not the same in both.
+/// A value without numbers, whose precision differs between the parsers.
 fn shape(value: &serde_json::Value) -> serde_json::Value {
     use serde_json::Value as Json;
     match value {

@@ -1,4 +1,4 @@
-//! How the deserializer hands out what collections and slots hold.
+//! Serde access types: how the deserializer passes items, members and fields to visitors.
 
 use serde::de::{
     DeserializeSeed, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
@@ -87,16 +87,16 @@ impl<'de> MapAccess<'de> for NameMapAccess<'_> {
     }
 }
 
-/// The fields of a struct: those that are there in the order of the file, then those that are not.
+/// The fields of a struct: first those in the file, in file order, then the missing ones.
 ///
-/// Serde is told a field by its number among those it knows, so that it need not compare names once more.
+/// Fields are identified to serde by index, which saves a second name comparison.
 pub(super) struct StructAccess<'a> {
     context: &'a ReadContext,
     at: Location,
     members: std::slice::Iter<'a, Member>,
     known: &'static [&'static str],
     all: &'a [Member],
-    /// The fields that have not come yet, one bit each.
+    /// The fields that were not seen yet, one bit each.
     missing: u64,
     current: Option<(Location, Option<&'a Node>)>,
 }
@@ -146,8 +146,8 @@ impl<'de> MapAccess<'de> for StructAccess<'_> {
     }
 }
 
-/// What the slot of a field that is there is told: its place and what was found there as three numbers, which come as
-/// keys, and the value. Where that cannot be read, it is reported here, and the slot is told no more than that.
+/// The content of a field as a serde map: location and presence as three integer keys, then the value. If the value
+/// cannot be read, the error is reported here and the visitor only learns that it failed.
 pub(super) struct FieldAccess<'a> {
     cursor: NodeDeserializer<'a>,
     encoded: [u64; 3],
@@ -185,7 +185,7 @@ impl<'de> MapAccess<'de> for FieldAccess<'_> {
     }
 }
 
-/// A value of an enum that is chosen by shape.
+/// The value of an enum that is selected by the shape of the node.
 pub(super) struct ShapeAccess<'a> {
     pub(super) cursor: NodeDeserializer<'a>,
     pub(super) shape: &'static str,

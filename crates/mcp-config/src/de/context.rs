@@ -1,4 +1,4 @@
-//! One pass over a file: its rules, and what it has found.
+//! The state of reading one file: its rules and the diagnostics so far.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -14,23 +14,23 @@ use crate::diagnostic::{RawDiagnostic, quoted};
 use crate::profile::policy::Policy;
 use crate::syntax::{Key, Member, Syntax, child, contains};
 
-/// The rules that a file is read by, and the problems found so far.
+/// The rules for a file, and the diagnostics reported so far.
 pub(crate) struct ReadContext {
     pub(crate) policy: &'static Policy,
     /// The path of the file, as shown to the user.
     pub(crate) file: String,
     diagnostics: RefCell<Vec<RawDiagnostic>>,
-    /// Where the errors among them are, so that each server of a file full of mistakes is not held against all of them.
-    /// `None` where that has to be gathered anew.
+    /// The pointers of the errors among them, so that looking for errors of one server does not scan all diagnostics.
+    /// `None` if the set must be rebuilt.
     errors: RefCell<Option<BTreeSet<String>>>,
-    /// How often what was probably meant was looked for.
+    /// The number of spelling suggestions that were looked up.
     guesses: Cell<usize>,
-    /// The steps to the places that were looked at.
+    /// The paths of all visited locations.
     pub(super) paths: PathTable,
 }
 
 impl ReadContext {
-    /// A pass that has found nothing yet.
+    /// A context without diagnostics.
     pub(crate) fn new(policy: &'static Policy, file: &str) -> ReadContext {
         ReadContext {
             policy,
@@ -42,7 +42,7 @@ impl ReadContext {
         }
     }
 
-    /// Writes a problem down.
+    /// Adds a diagnostic.
     pub(crate) fn report(&self, problem: RawDiagnostic) {
         if let (Severity::Error, Some(errors)) = (problem.severity, self.errors.borrow_mut().as_mut()) {
             errors.insert(problem.pointer.clone());
@@ -50,7 +50,7 @@ impl ReadContext {
         self.diagnostics.borrow_mut().push(problem);
     }
 
-    /// Writes down an error about the value at `at`.
+    /// Adds an error about the value at `at`.
     pub(crate) fn error(
         &self,
         code: Code,
@@ -61,7 +61,7 @@ impl ReadContext {
         self.report(RawDiagnostic::new(code, message, at.pointer(self), at.span()).help(help));
     }
 
-    /// Writes down a warning about the value at `at`.
+    /// Adds a warning about the value at `at`.
     pub(crate) fn warning(
         &self,
         code: Code,
@@ -72,12 +72,12 @@ impl ReadContext {
         self.report(RawDiagnostic::new(code, message, at.pointer(self), at.span()).help(help).warning());
     }
 
-    /// Writes down what is wrong with the value at `at`.
+    /// Adds a check error about the value at `at`.
     pub(crate) fn report_check(&self, at: &Location, complaint: CheckError) {
         self.error(complaint.code, at, complaint.message, complaint.help);
     }
 
-    /// Writes down why the value at `at` could not be read.
+    /// Adds the reason why the value at `at` could not be read.
     pub(crate) fn report_value_error(&self, fault: ValueError, at: &Location) {
         let pointer = at.pointer(self);
         let message = fault.message(self.policy.wording, &pointer);
@@ -86,7 +86,7 @@ impl ReadContext {
         self.report(problem.help(help).fix(fault.fix()));
     }
 
-    /// Makes errors so far into warnings, where `which` says so.
+    /// Turns the errors that `which` selects into warnings.
     pub(crate) fn downgrade(&self, which: impl Fn(&RawDiagnostic) -> bool) {
         for problem in self.diagnostics.borrow_mut().iter_mut().filter(|it| which(it)) {
             problem.severity = Severity::Warning;
@@ -94,7 +94,7 @@ impl ReadContext {
         self.errors.replace(None);
     }
 
-    /// Forgets what was found at a place and below, but for what spoils the file.
+    /// Removes the diagnostics at a location and below it, except those that reject the file.
     pub(crate) fn clear(&self, at: &Location) {
         let mut problems = self.diagnostics.borrow_mut();
         if problems.is_empty() {
@@ -105,7 +105,7 @@ impl ReadContext {
         self.errors.replace(None);
     }
 
-    /// Has an error been found at a place or below?
+    /// Returns whether an error was reported at a location or below it.
     pub(crate) fn has_error(&self, at: &Location) -> bool {
         let mut errors = self.errors.borrow_mut();
         let errors = errors.get_or_insert_with(|| {
@@ -118,17 +118,18 @@ impl ReadContext {
         }
         let pointer = at.pointer(self);
         let below = format!("{pointer}/");
-        // Whatever is below stands together, for all of it begins alike.
+        // The set is sorted, so all pointers below this one are adjacent.
         errors.contains(&pointer)
             || errors.range(below.clone()..).next().is_some_and(|it| it.starts_with(&below))
     }
 
-    /// Everything that was found.
+    /// All diagnostics.
     pub(crate) fn into_diagnostics(self) -> Vec<RawDiagnostic> {
         self.diagnostics.into_inner()
     }
 
-    /// What was probably meant by `word`. Guessing takes time: after the first thousand words of a file nobody is helped.
+    /// The candidate that `word` was probably meant to be. Only the first thousand words of a file get a suggestion, to
+    /// bound the cost.
     pub(crate) fn closest<'a>(
         &self,
         word: &str,
@@ -137,7 +138,7 @@ impl ReadContext {
         self.suggest(word, candidates).map(|it| it.0)
     }
 
-    /// The same, and how sure it is.
+    /// Like [`ReadContext::closest`], with the certainty of the suggestion.
     pub(crate) fn suggest<'a>(
         &self,
         word: &str,
@@ -148,7 +149,7 @@ impl ReadContext {
         if self.guesses.get() > MAX_GUESSES { None } else { suggest(word, candidates) }
     }
 
-    /// Writes down that a key is none of those that may stand in the mapping at `at`.
+    /// Reports an unknown key in the mapping at `at`.
     pub(super) fn unknown_key(&self, at: &Location, key: &Key, known: &[&'static str], there: &[Member]) {
         let withheld = self.policy.unsupported_keys;
         if self.policy.private_keys.iter().any(|it| key.text.starts_with(it)) {
@@ -158,7 +159,7 @@ impl ReadContext {
             .iter()
             .copied()
             .filter(|it| !withheld.contains(it) && !there.iter().any(|member| *member.key.text == **it));
-        // Each guess looks at what is there already, so nobody is helped in a crowd.
+        // A suggestion compares with all present keys, so large mappings get none.
         const MAX_MEMBERS: usize = 256;
         let mut meant = if there.len() > MAX_MEMBERS { None } else { self.suggest(&key.text, free) };
         let help = if known.contains(&&*key.text) {
@@ -184,7 +185,7 @@ impl ReadContext {
         );
     }
 
-    /// Writes down that a key of the map of names at `at` is no text.
+    /// Reports a key that is not a string in the map at `at`.
     pub(super) fn bad_key(&self, at: &Location, key: &Key) {
         let message = format!("the key '{}' must be text", quoted(&key.text));
         let pointer = child(&at.pointer(self), &key.text);

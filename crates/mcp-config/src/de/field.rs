@@ -1,4 +1,4 @@
-//! The wrapper around each field of a wire struct.
+//! The wrapper type for each field of a wire struct.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
 use crate::de::Location;
 
-/// A field, its place, and what was found there.
+/// A field with its location and state.
 #[derive(Debug)]
 pub(crate) struct WireField<T, P> {
     pub(crate) at: Location,
@@ -17,30 +17,30 @@ pub(crate) struct WireField<T, P> {
     presence: PhantomData<P>,
 }
 
-/// What was found in the place of a field.
+/// The state of a field in the file.
 #[derive(Debug)]
 pub(crate) enum FieldState<T> {
-    /// No such key. Already reported where the field is required.
+    /// The key is missing. If the field is required, this is already reported.
     Absent,
-    /// The key, and nothing behind it; only where the field may be null.
+    /// The key is present without a value. Only for fields that may be null.
     Null,
-    /// Something that could not be read; already reported.
+    /// The value could not be read; already reported.
     Invalid,
     /// The value.
     Value(T),
 }
 
-/// A field that must be there.
+/// A required field.
 pub(crate) type Field<T> = WireField<T, Required>;
-/// A field that must be there, whose absence whoever lowers it reports, in words of its own.
+/// A required field whose absence the lowering code reports, with a message of its own.
 pub(crate) type DeferredField<T> = WireField<T, Deferred>;
 /// A field that may be missing, but not null.
 pub(crate) type OptionalField<T> = WireField<T, Optional>;
-/// A field that may be missing, or null, which is the same.
+/// A field that may be missing or null, with the same meaning.
 pub(crate) type NullableField<T> = WireField<T, Nullable>;
 
 impl<T, P> WireField<T, P> {
-    /// The value, where there is a good one.
+    /// The value, if it is valid.
     pub(crate) fn value(&self) -> Option<&T> {
         match &self.state {
             FieldState::Value(value) => Some(value),
@@ -48,7 +48,7 @@ impl<T, P> WireField<T, P> {
         }
     }
 
-    /// The value, where there is a good one.
+    /// The value, if it is valid.
     pub(crate) fn take(self) -> Option<T> {
         match self.state {
             FieldState::Value(value) => Some(value),
@@ -56,12 +56,12 @@ impl<T, P> WireField<T, P> {
         }
     }
 
-    /// The slot of a key that is not there.
+    /// A field without a key.
     pub(crate) fn absent(at: Location) -> WireField<T, P> {
         WireField { at, state: FieldState::Absent, presence: PhantomData }
     }
 
-    /// Is anything there, good or bad?
+    /// Returns whether the field has a value, valid or not.
     pub(crate) fn is_given(&self) -> bool {
         match self.state {
             FieldState::Value(_) | FieldState::Invalid => true,
@@ -70,7 +70,7 @@ impl<T, P> WireField<T, P> {
     }
 }
 
-/// What a slot accepts.
+/// Whether a field may be missing or null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Presence {
     Required,
@@ -89,7 +89,7 @@ impl Presence {
         }
     }
 
-    /// The presence that a newtype of this name asks for. It is asked for each field of each server.
+    /// The presence that a newtype name stands for. Called for each field of each server, so it compares one byte only.
     pub(super) fn from_name(name: &str) -> Option<Presence> {
         match name.as_bytes() {
             [b'!', b'r', ..] => Some(Presence::Required),
@@ -101,7 +101,7 @@ impl Presence {
     }
 }
 
-/// A type that stands for a [`Presence`].
+/// A type-level [`Presence`].
 pub(crate) trait PresenceMarker {
     #[expect(private_interfaces, reason = "only this folder reads it")]
     const PRESENCE: Presence;
@@ -119,7 +119,7 @@ macro_rules! marker {
 }
 marker!(Required Deferred Optional Nullable);
 
-/// What [`crate::de::access::Slotted`] says was found.
+/// The presence codes of [`crate::de::access::FieldAccess`].
 pub(super) const NULL: u8 = 0;
 pub(super) const VALUE: u8 = 1;
 
@@ -138,7 +138,7 @@ impl<'de, T: Deserialize<'de>, P> Visitor<'de> for WireFieldVisitor<T, P> {
         f.write_str("a field of a wire struct")
     }
 
-    /// Nothing is there: all there is to say is where it is missing.
+    /// Receives the location of a missing field.
     fn visit_u128<E: Error>(self, place: u128) -> Result<Self::Value, E> {
         Ok(WireField::absent(Location::decode_missing(place)))
     }
@@ -150,15 +150,15 @@ impl<'de, T: Deserialize<'de>, P> Visitor<'de> for WireFieldVisitor<T, P> {
         let (at, found) = Location::decode([word(&mut map)?, word(&mut map)?, word(&mut map)?]);
         let got = match found {
             NULL => FieldState::Null,
-            // Why it could not be read is reported by whoever hands it out.
+            // The deserializer has already reported the reason.
             _ => map.next_value().map_or(FieldState::Invalid, FieldState::Value),
         };
         Ok(WireField { at, state: got, presence: PhantomData })
     }
 }
 
-/// Put into the schema of a field that may be missing; [`crate::dialect::schema::schema()`] takes it out again, together with the field's
-/// name in `required`.
+/// Marks an optional field in the generated schema. [`crate::dialect::schema::schema()`] removes it, and the field's
+/// name from `required`.
 pub(crate) const OPTIONAL_MARK: &str = "x-optional";
 
 impl<T: JsonSchema, P: PresenceMarker> JsonSchema for WireField<T, P> {

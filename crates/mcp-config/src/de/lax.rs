@@ -1,14 +1,14 @@
-//! What pydantic's lax mode makes of a scalar, for the profile of what HoloDeck 0.7 accepts (HD-025 to HD-031).
+//! Conversions of pydantic's lax mode, for the profile `holodeck-0.7` (HD-025 to HD-031).
 //!
-//! A text that says a number or a truth value is one, and a truth value is a number. It also reads what YAML 1.1 had for
-//! truth values (`yes`, `off`), which are texts in YAML 1.2. Nothing else is made of anything: null is no number.
+//! A string that spells a number or a boolean is converted, and a boolean is a number. `yes` and `off` are booleans, as
+//! in YAML 1.1. Null is never converted.
 
 use crate::syntax::Content;
 
 const TRUE: [&str; 6] = ["1", "on", "t", "true", "y", "yes"];
 const FALSE: [&str; 6] = ["0", "off", "f", "false", "n", "no"];
 
-/// A truth value.
+/// Reads a boolean.
 pub(super) fn boolean(content: &Content) -> Option<bool> {
     let among = |words: &[&str], text: &str| words.iter().any(|it| it.eq_ignore_ascii_case(text));
     match content {
@@ -31,7 +31,7 @@ pub(super) fn boolean(content: &Content) -> Option<bool> {
     }
 }
 
-/// A number that is not written as one.
+/// Reads a number that is not a YAML number.
 pub(super) fn number(content: &Content) -> Option<f64> {
     match content {
         Content::Bool(value) => Some(f64::from(u8::from(*value))),
@@ -47,7 +47,7 @@ pub(super) fn number(content: &Content) -> Option<f64> {
     }
 }
 
-/// A whole number that is not written as one; `60.0` says 60, and `6e1` says nothing.
+/// Reads an integer that is not a YAML integer. `60.0` is 60; `6e1` is not an integer.
 pub(super) fn integer(content: &Content) -> Option<i64> {
     match content {
         Content::Bool(value) => Some(i64::from(*value)),
@@ -71,7 +71,7 @@ pub(super) fn integer(content: &Content) -> Option<i64> {
     }
 }
 
-/// A number's text without blanks around it and without the single `_` that may stand between digits.
+/// The text of a number without surrounding blanks and without single `_` between digits.
 fn number_text(text: &str) -> Option<String> {
     let text = text.trim();
     let odd = text.starts_with('_') || text.ends_with('_') || text.contains("__");

@@ -1,8 +1,7 @@
-//! Where values stand: cheap to carry along with every value, and spelled out only where somebody asks.
+//! Locations of values, cheap enough to create for every value.
 //!
-//! A file has ten thousand values and, mostly, nothing wrong with any of them. So a place is a few numbers, and the
-//! pointer to it a number too: that of a step, which knows the step above it. A pointer is made of them when a complaint
-//! needs one.
+//! A location is a few integers. It refers to a path as a node in a [`PathTable`], which knows its parent. A JSON
+//! pointer is only built for a diagnostic.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -11,18 +10,18 @@ use std::rc::Rc;
 use crate::de::ReadContext;
 use crate::syntax::{Member, Node, push};
 
-/// Where a value stands, or should stand.
+/// The location of a value, or of a missing value.
 ///
-/// Invariant: made for the pass that it is asked with; a file has at most 1 MiB, so that its bytes fit into 32 bits.
+/// Invariant: it belongs to one [`ReadContext`]. A file has at most 1 MiB, so byte offsets fit into 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Location {
-    /// The last step to it; 0 is the document itself.
+    /// The index of the path node; 0 is the document.
     step: u32,
-    /// Where that step is a struct's: the number of its field, from 1, that is missing.
+    /// If the node is a struct: the index of the missing field, from 1.
     field: u8,
-    /// The value; of a missing one, where its parent begins.
+    /// The value; for a missing value, the start of its parent.
     span: ByteSpan,
-    /// The key that leads to it; the value where no key does.
+    /// The key of the value; the value itself if it has no key.
     key: ByteSpan,
 }
 
@@ -52,7 +51,7 @@ impl ByteSpan {
 }
 
 impl Location {
-    /// The place of a document's root.
+    /// The location of the document's root.
     pub(crate) fn root(node: &Node) -> Location {
         Location {
             step: 0,
@@ -62,39 +61,39 @@ impl Location {
         }
     }
 
-    /// The place of an item of a list.
+    /// The location of a list item.
     pub(crate) fn item(self, index: usize, node: &Node, context: &ReadContext) -> Location {
         let step = context.paths.push(self.last(context), PathSegment::Index(index as u32));
         Location { step, field: 0, span: ByteSpan::of(&node.span), key: ByteSpan::of(&node.highlight_span()) }
     }
 
-    /// The place of a member of a mapping.
+    /// The location of a mapping member.
     pub(crate) fn member(self, member: &Member, context: &ReadContext) -> Location {
         let Member { key, value } = member;
-        // A key with nothing behind it has no value to point at.
+        // A key without a value has no value to point at.
         let span = if value.span.is_empty() { &key.span } else { &value.span };
         let step = context.paths.push(self.last(context), PathSegment::Key(Rc::clone(&key.text)));
         Location { step, field: 0, span: ByteSpan::of(span), key: ByteSpan::of(&key.span) }
     }
 
-    /// The place where `key` is missing.
+    /// The location of the missing key `key`.
     pub(crate) fn missing(self, key: &'static str, context: &ReadContext) -> Location {
         let step = context.paths.push(self.last(context), PathSegment::Missing(key));
         Location { step, field: 0, span: self.key, key: self.key }
     }
 
-    /// The place of a struct, as [`At::field`] wants it.
+    /// The location of a struct, for [`Location::field`].
     pub(super) fn with_fields(self, fields: &'static [&'static str], context: &ReadContext) -> Location {
         let step = context.paths.push(self.last(context), PathSegment::Fields(fields));
         Location { step, field: 0, ..self }
     }
 
-    /// The place where a field is missing, by its number from 0. Most fields of most structs are, so this is no step.
+    /// The location of a missing field, by index from 0. Most fields are missing, so this adds no path node.
     pub(super) fn field(self, number: u8) -> Location {
         Location { step: self.step, field: number + 1, span: self.key, key: self.key }
     }
 
-    /// The last step to it; of a missing field one that is made now.
+    /// The path node of this location; for a missing field, a new node.
     fn last(self, context: &ReadContext) -> u32 {
         match self.field {
             0 => self.step,
@@ -102,47 +101,47 @@ impl Location {
         }
     }
 
-    /// The same place, pointed at by its key.
+    /// The same location, pointing at its key.
     pub(crate) fn at_key(self) -> Location {
         Location { span: self.key, ..self }
     }
 
-    /// The value's bytes; of a missing one, where its parent begins.
+    /// The bytes of the value; for a missing value, the start of its parent.
     pub(crate) fn span(&self) -> Range<usize> {
         self.span.range()
     }
 
-    /// The bytes of the key that leads to it; of the value where no key does.
+    /// The bytes of the key; of the value itself if it has no key.
     pub(crate) fn key(&self) -> Range<usize> {
         self.key.range()
     }
 
-    /// The JSON pointer to it.
+    /// The JSON pointer.
     pub(crate) fn pointer(&self, context: &ReadContext) -> String {
         context.paths.pointer(self.step, self.field)
     }
 
-    /// The place of a missing field as one number.
+    /// Encodes the location of a missing field as one integer.
     pub(super) fn encode_missing(self) -> u128 {
         let Location { step, field, span: _, key } = self;
         u128::from(field) << 96 | u128::from(step) << 64 | u128::from(key.to_bits())
     }
 
-    /// The place of a missing field that this number is.
+    /// Decodes [`Location::encode_missing`].
     pub(super) fn decode_missing(number: u128) -> Location {
         let (step, field) = ((number >> 64) as u32, (number >> 96) as u8);
         let key = ByteSpan::from_bits(number as u64);
         Location { step, field, span: key, key }
     }
 
-    /// The place as numbers, which is what serde carries, and a byte of the caller's.
+    /// Encodes the location and one more byte as integers, which serde can pass.
     pub(super) fn encode(self, other: u8) -> [u64; 3] {
         let Location { step, field, span, key } = self;
         let first = u64::from(other) << 40 | u64::from(field) << 32 | u64::from(step);
         [first, span.to_bits(), key.to_bits()]
     }
 
-    /// The place that these numbers are, and the caller's byte.
+    /// Decodes [`Location::encode`].
     pub(super) fn decode([first, span, key]: [u64; 3]) -> (Location, u8) {
         let (step, field) = (first as u32, (first >> 32) as u8);
         let at = Location { step, field, span: ByteSpan::from_bits(span), key: ByteSpan::from_bits(key) };
@@ -150,7 +149,7 @@ impl Location {
     }
 }
 
-/// The steps to all places that were looked at.
+/// The paths of all visited locations, as a tree.
 #[derive(Debug, Default)]
 pub(super) struct PathTable(RefCell<Vec<PathNode>>);
 
@@ -165,21 +164,21 @@ enum PathSegment {
     Key(Rc<str>),
     Missing(&'static str),
     Index(u32),
-    /// A struct, and what its fields are called: no step of a pointer.
+    /// A struct and the names of its fields; not a segment of the pointer.
     Fields(&'static [&'static str]),
-    /// One of the fields of the struct above.
+    /// A field of the parent struct.
     Field(u8),
 }
 
 impl PathTable {
-    /// The number of the step from `above` on.
+    /// Adds a node below `parent` and returns its index.
     fn push(&self, above: u32, segment: PathSegment) -> u32 {
         let mut steps = self.0.borrow_mut();
         steps.push(PathNode { parent: above, segment });
         steps.len() as u32
     }
 
-    /// The pointer to a step, or to a field that is missing there, by its number from 1.
+    /// The pointer to a node or, if `field` is not 0, to its missing field.
     fn pointer(&self, last: u32, field: u8) -> String {
         let steps = self.0.borrow();
         let mut way = Vec::with_capacity(16);

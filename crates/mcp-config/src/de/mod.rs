@@ -1,9 +1,9 @@
-//! A serde `Deserializer` over the tree that never gives up.
+//! A serde `Deserializer` over the syntax tree that reports all mistakes in one pass.
 //!
-//! A wire struct derives `Deserialize` and wraps each field in a [`Slot`](field::Slot). The deserializer knows a slot by the private
-//! name of its newtype, tells it where its value stands, and, where the value cannot be read, reports that and hands
-//! the slot a `Bad` instead of an error. So one declaration gives a reader that finds every mistake in one pass. Serde's
-//! own messages are never shown: they quote values, and a value may be a secret.
+//! A wire struct derives `Deserialize` and wraps each field in a [`WireField`](field::WireField). The deserializer
+//! recognises the wrapper by its newtype name and passes it the location. If a value cannot be read, it reports the
+//! error and gives the field the state `Invalid` instead of failing. Serde's own messages are not used: they quote
+//! values, which may be secrets.
 
 mod access;
 mod context;
@@ -29,11 +29,11 @@ pub(crate) use ordered_map::OrderedMap;
 pub(crate) use suggest::{closest, suggest};
 pub(crate) use value_error::{Expected, ValueError, dominds_path};
 
-/// One place of the tree, about to be read.
+/// Deserializes one node of the tree.
 #[derive(Clone, Copy)]
 pub(crate) struct NodeDeserializer<'a> {
     pub(crate) context: &'a ReadContext,
-    /// The value; `None` where it is missing.
+    /// The value; `None` if it is missing.
     pub(crate) node: Option<&'a Node>,
     pub(crate) at: Location,
 }
@@ -43,7 +43,7 @@ impl<'a> NodeDeserializer<'a> {
         self.node.map_or(&Content::Null, Node::content)
     }
 
-    /// What the profile makes of a value that is not simply of its type.
+    /// Applies a lax conversion, if the profile has them.
     fn lax<T>(&self, read: fn(&Content) -> Option<T>) -> Option<T> {
         match self.context.policy.scalars {
             ScalarRule::Exact => None,
@@ -59,7 +59,7 @@ impl<'a> NodeDeserializer<'a> {
 impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
     type Error = ValueError;
 
-    /// Only reached by a type that is no part of a wire struct.
+    /// Only called for types that wire structs do not use.
     fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, ValueError> {
         Err(self.wrong(Expected::Description("something else")))
     }
@@ -81,7 +81,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
     }
 
     fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
-        // Up to 2^53 a float that is whole is exactly that number.
+        // Up to 2^53, an integral float is an exact integer.
         const EXACT: f64 = 9_007_199_254_740_992.0;
         match self.content() {
             Content::Integer(value) => visitor.visit_i64(*value),
@@ -182,7 +182,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
         visitor.visit_newtype_struct(self)
     }
 
-    /// An enum whose name begins with [`SHAPE`] is chosen by what the value is, any other by its text.
+    /// An enum whose name begins with [`SHAPE`] is selected by the node's shape, any other by its text.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         name: &'static str,
@@ -216,9 +216,8 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
     }
 }
 
-/// How the serde name of an enum begins that is chosen by the value's shape: its variants are named `text`, `mapping`,
-/// `list`, `number`, `boolean` and `null`, as many of them as there are, and the rest of the name says in words what may
-/// stand there.
+/// Prefix of the serde name of an enum that is selected by shape. Its variants are named `text`, `mapping`, `list`,
+/// `number`, `boolean` or `null`. The rest of the name describes the expected value in messages.
 ///
-/// Serde wants its names as literals, so wire structs spell the prefix out.
+/// Serde needs literals, so wire structs repeat the prefix.
 pub(crate) const SHAPE: &str = "shape: ";

@@ -1,4 +1,4 @@
-//! Values whose inside is none of our business: kept as JSON, or not looked at.
+//! Values that are kept as JSON or ignored.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,12 +7,12 @@ use mcp_model::RawJson;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
-/// The newtype name of [`Json`].
+/// The newtype name of [`RawObject`].
 pub(super) const RAW_OBJECT: &str = "mcp-config::json";
-/// The newtype name of [`Anything`].
+/// The newtype name of [`Ignored`].
 pub(super) const IGNORED: &str = "mcp-config::anything";
 
-/// A mapping, kept as JSON in the order of the file.
+/// A mapping, kept as JSON in file order.
 #[derive(Debug)]
 pub(crate) struct RawObject(pub(crate) RawJson);
 
@@ -51,7 +51,7 @@ impl JsonSchema for RawObject {
     }
 }
 
-/// Whatever it is, it is not for us.
+/// Any value, ignored.
 #[derive(Debug)]
 pub(crate) struct Ignored;
 

@@ -1,4 +1,4 @@
-//! A map of names, in the order of the file, each value with its place.
+//! A map from names to values, in file order, with the location of each value.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
 use crate::de::Field;
 
-/// Names and their values, in the order of the file.
+/// Names and values in file order.
 #[derive(Debug)]
 pub(crate) struct OrderedMap<T>(pub(crate) Vec<(String, Field<T>)>);
 
@@ -29,7 +29,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for OrderedMapVisitor<T> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        // As many as there are in the tree.
+        // The size of the tree bounds the capacity.
         let mut res = Vec::with_capacity(map.size_hint().unwrap_or(0));
         while let Some(entry) = map.next_entry()? {
             res.push(entry);

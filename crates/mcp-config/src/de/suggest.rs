@@ -1,20 +1,20 @@
-//! What was probably meant.
+//! Spelling suggestions.
 
 use crate::diagnostic::Applicability;
 
-/// The candidate nearest to `word`, if it is near: at most a third of its letters wrong, and at least one may be.
+/// The candidate closest to `word`. At most a third of the letters may differ, but always one.
 pub(crate) fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     suggest(word, candidates).map(|it| it.0)
 }
 
-/// The same, and how sure it is.
+/// Like [`closest`], with the certainty of the suggestion.
 ///
-/// It is sure where it is the only one that is near, or differs in nothing but the size of letters.
+/// A suggestion is certain if it is the only close candidate, or differs in case only.
 pub(crate) fn suggest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<(&'a str, Applicability)> {
-    // Nothing we know is so long, and the distance takes time with the square of the length.
+    // No known word is longer, and the cost grows with the square of the length.
     const MAX_CHARS: usize = 64;
     let length = word.chars().count();
     if length > MAX_CHARS {
@@ -29,7 +29,7 @@ pub(crate) fn suggest<'a>(
         .collect();
     near.sort_by_key(|it| it.0);
     let (distance, res) = *near.first()?;
-    // A word of two or three letters is near to too many.
+    // A word of two or three letters is close to too many.
     let only = near.len() == 1 && length > 3;
     Some((res, if distance == 0 || only { Applicability::Sure } else { Applicability::Suggested }))
 }

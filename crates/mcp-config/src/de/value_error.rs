@@ -1,4 +1,4 @@
-//! Why a value could not be read, in words that never quote it.
+//! Errors of reading a single value. Messages never quote the value.
 
 use std::fmt;
 
@@ -15,19 +15,19 @@ use crate::syntax::{last, segments};
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.plain_message(""))]
 pub(crate) enum ValueError {
-    /// Something else was expected.
+    /// The value has another type.
     WrongType { expected: Expected, found: &'static str },
-    /// One of these words was expected; the second is near to what stands there.
+    /// The value is not one of these words. The suggestion is close to it.
     UnknownVariant { expected: &'static [&'static str], suggestion: Option<(&'static str, Applicability)> },
-    /// A number that no number type of ours holds.
+    /// The number does not fit any of our number types.
     OutOfRange,
     /// The key is missing.
     Missing,
-    /// A wire struct asked for something that the tree cannot give.
+    /// The wire struct requested something that the tree cannot provide, or the reason is already reported.
     Unreadable,
 }
 
-/// What was expected.
+/// The expected value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Expected {
     Text,
@@ -37,7 +37,7 @@ pub(crate) enum Expected {
     List,
     Mapping,
     OneOf(&'static [&'static str]),
-    /// In words.
+    /// A description in words.
     Description(&'static str),
 }
 
@@ -51,7 +51,7 @@ impl ValueError {
         }
     }
 
-    /// What is wrong with the value at `pointer`.
+    /// The message for the value at `pointer`.
     pub(crate) fn message(&self, wording: Wording, pointer: &str) -> String {
         match wording {
             Wording::Plain | Wording::Json => self.plain_message(pointer),
@@ -104,7 +104,7 @@ impl ValueError {
         }
     }
 
-    /// What is meant instead, where that can be told.
+    /// The intended value, if it is known.
     pub(crate) fn fix(&self) -> Option<FixIntent> {
         match self {
             ValueError::UnknownVariant { expected: _, suggestion: near } => {
@@ -115,7 +115,7 @@ impl ValueError {
         }
     }
 
-    /// What to do about it.
+    /// How to fix it.
     pub(crate) fn help(&self, wording: Wording, pointer: &str) -> String {
         match self {
             ValueError::UnknownVariant { expected: _, suggestion: Some((near, _)) } => {
@@ -202,7 +202,7 @@ fn word_list(words: &[&str]) -> String {
     words.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// A value by the name of its key: `'args'`, or `item 2 of 'args'`.
+/// The name of a value in messages: `'args'`, or `item 2 of 'args'`.
 fn value_name(pointer: &str) -> String {
     let segments: Vec<_> = segments(pointer).collect();
     match &segments[..] {
@@ -215,7 +215,7 @@ fn value_name(pointer: &str) -> String {
     }
 }
 
-/// A place in Dominds' own spelling: `servers.a.transform[0].prefix`.
+/// A path as Dominds prints it: `servers.a.transform[0].prefix`.
 pub(crate) fn dominds_path(pointer: &str) -> String {
     const LISTS: [&str; 5] = ["args", "whitelist", "blacklist", "transform", "mimeTypes"];
     let mut res = String::new();
@@ -236,7 +236,7 @@ pub(crate) fn dominds_path(pointer: &str) -> String {
 }
 
 impl de::Error for ValueError {
-    /// Drops the message: it may quote a value.
+    /// Discards the message, which may quote a value.
     fn custom<T: fmt::Display>(_: T) -> ValueError {
         ValueError::Unreadable
     }

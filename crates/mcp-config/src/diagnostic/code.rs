@@ -1,4 +1,4 @@
-//! The numbers of our diagnostics. A number keeps its meaning for ever; a new mistake gets a new number.
+//! Diagnostic codes. A code never changes its meaning; a new kind of mistake gets a new number.
 
 use std::fmt;
 
@@ -7,21 +7,21 @@ use serde::{Serialize, Serializer};
 
 macro_rules! codes {
     ($($(#[doc = $doc:literal])* $name:ident = $number:literal $kind:ident,)*) => {
-        /// Which mistake a diagnostic is about.
+        /// Identifies the kind of mistake.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Code { $($(#[doc = $doc])* $name,)* }
 
         impl Code {
-            /// Every code there is, in order.
+            /// Every code, in order.
             pub const ALL: &'static [Code] = &[$(Code::$name),*];
 
-            /// The code as it is printed: `MCP0001`.
+            /// The printed form: `MCP0001`.
             pub fn as_str(self) -> &'static str {
                 match self { $(Code::$name => concat!("MCP", $number),)* }
             }
 
-            /// The kind of every diagnostic with this code.
+            /// The error kind of diagnostics with this code.
             pub fn kind(self) -> ErrorKind {
                 match self { $(Code::$name => ErrorKind::$kind,)* }
             }
@@ -30,17 +30,17 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The file is no well-formed YAML or JSON.
+    /// The file is not well-formed YAML or JSON.
     Syntax = "0001" Config,
-    /// A key stands twice in one mapping.
+    /// A mapping has the same key twice.
     DuplicateKey = "0002" Validation,
-    /// The file is larger, deeper or fuller than we read.
+    /// The file exceeds a size limit.
     TooLarge = "0003" Config,
     /// The file holds more than one document.
     ManyDocuments = "0004" Config,
-    /// A YAML tag has no meaning here.
+    /// A YAML tag is not supported.
     UnknownTag = "0005" Config,
-    /// A key is no text.
+    /// A key is not a string.
     BadKey = "0006" Validation,
     /// A value has the wrong type.
     WrongType = "0007" Validation,
@@ -50,88 +50,88 @@ codes! {
     EmptyValue = "0009" Validation,
     /// A key is unknown.
     UnknownKey = "0010" Validation,
-    /// A value is none of the words that may stand there.
+    /// A value is not one of the allowed words.
     UnknownWord = "0011" McpConfig,
     /// A number is too small or too large.
     OutOfRange = "0012" Validation,
     /// Two keys exclude each other.
     Exclusive = "0013" Validation,
-    /// A server's name is no name.
+    /// A server's name is invalid.
     InvalidName = "0014" Validation,
     /// Two servers, or two tools of an agent, have the same name.
     DuplicateName = "0015" Validation,
-    /// A command is not among those allowed.
+    /// A command is not allowed.
     InvalidCommand = "0016" McpConfig,
     /// A stdio server has no command.
     MissingCommand = "0017" MissingTransportField,
-    /// A server behind a URL has no URL.
+    /// A server with a URL transport has no URL.
     MissingUrl = "0018" MissingTransportField,
     /// A URL has a scheme that its transport does not allow.
     UrlScheme = "0019" McpConfig,
-    /// A URL is no URL.
+    /// A URL is invalid.
     InvalidUrl = "0020" McpConfig,
-    /// A field excludes the chosen transport.
+    /// A field conflicts with the chosen transport.
     ForeignField = "0021" McpConfig,
     /// A field has no effect with the chosen transport.
     NoEffect = "0022" McpConfig,
-    /// A variable stands where none is replaced.
+    /// A variable is used in a field without variables.
     VariableNotAllowed = "0023" McpConfig,
-    /// An encoding is unknown.
+    /// An encoding is unknown or not supported.
     UnknownEncoding = "0024" McpConfig,
     /// A header's name or value cannot be sent.
     InvalidHeader = "0025" McpConfig,
-    /// A variable's name or value, or an argument, cannot be handed to a process.
+    /// The name or value of an environment variable, or an argument, is invalid for a process.
     InvalidEnvironment = "0026" McpConfig,
     /// `server` is empty.
     EmptyServer = "0027" Validation,
-    /// An item is written in the old form.
+    /// An item uses a deprecated form.
     Legacy = "0028" McpConfig,
     /// A duration looks like milliseconds.
     SuspiciousUnit = "0029" McpConfig,
-    /// A WebSocket URL is neither encrypted nor local.
+    /// A WebSocket URL to another machine is not encrypted.
     PlainWebSocket = "0030" McpConfig,
-    /// `version` is missing or not one we know.
+    /// `version` is missing or not supported.
     UnsupportedVersion = "0031" Config,
-    /// An entry of `transform` is none.
+    /// An entry of `transform` is invalid.
     InvalidTransform = "0032" McpConfig,
     /// A `sessionId` is empty.
     EmptySession = "0033" McpConfig,
-    /// A variable of the environment is not set.
+    /// An environment variable is not set.
     MissingVariable = "0034" Config,
     /// An env file cannot be read.
     UnreadableEnvFile = "0035" Config,
-    /// The file holds no MCP servers.
+    /// The file has no MCP servers.
     NoServers = "0036" Config,
-    /// An entry holds nothing that could be started.
+    /// An entry has nothing to start.
     NothingToStart = "0037" McpConfig,
-    /// A command is a whole line.
+    /// A command is a whole command line.
     CommandLine = "0038" McpConfig,
     /// An input has no value, or is not declared.
     MissingInput = "0039" Config,
-    /// What looks like a variable stays as it is.
+    /// A reference that looks like a variable is not replaced.
     UnknownReference = "0040" McpConfig,
-    /// A variable or a header stands twice in a list.
+    /// A list has the same variable or header twice.
     RepeatedName = "0041" McpConfig,
     /// A path must be absolute.
     RelativePath = "0042" McpConfig,
-    /// A transport is an extension of the protocol.
+    /// A transport is a protocol extension.
     Extension = "0043" McpConfig,
 }
 
 impl Code {
-    /// The code that is printed as `text`.
+    /// The code with this printed form.
     pub fn parse(text: &str) -> Option<Code> {
         Code::ALL.iter().copied().find(|it| it.as_str().eq_ignore_ascii_case(text))
     }
 
-    /// How bad a mistake of this code usually is; a profile may be milder.
+    /// The usual severity of a code. A profile may reduce it.
     pub(crate) fn severity(self) -> Severity {
         let warnings =
             [Code::NoEffect, Code::Legacy, Code::SuspiciousUnit, Code::PlainWebSocket, Code::EmptySession];
         if warnings.contains(&self) { Severity::Warning } else { Severity::Error }
     }
 
-    /// Does an error of this code make the whole file unusable, wherever in it it stands (DM-121)?
+    /// Returns whether an error with this code rejects the whole file, wherever it occurs (DM-121).
     pub(crate) fn rejects_file(self) -> bool {
         matches!(
             self,

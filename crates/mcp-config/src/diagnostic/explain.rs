@@ -1,9 +1,9 @@
-//! Each code in a paragraph: what it means, an example, what to do.
+//! The explanation of each code: its meaning, an example, and what to do.
 
 use crate::diagnostic::Code;
 
 impl Code {
-    /// What the code means, with an example, as Markdown.
+    /// The meaning of the code, with an example, as Markdown.
     pub fn explain(self) -> &'static str {
         match self {
             Code::Syntax => {

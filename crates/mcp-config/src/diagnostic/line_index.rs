@@ -1,12 +1,12 @@
-//! Bytes into lines and columns, and any span into one that fits the text.
+//! Converts byte offsets to lines and columns.
 //!
-//! A request is often one line, so a column must not cost the length of its line: characters are counted once, block by
-//! block. And a file with nothing to complain of costs nothing: nothing is counted before the first position.
+//! A request is often a single line, so character counts are cached per block of bytes. Nothing is computed before the
+//! first position is requested.
 
 use std::cell::OnceCell;
 use std::ops::Range;
 
-/// Where the lines of a text begin.
+/// The starts of the lines of a text.
 pub(crate) struct LineIndex<'a> {
     text: &'a str,
     table: OnceCell<LineTable>,
@@ -14,11 +14,11 @@ pub(crate) struct LineIndex<'a> {
 
 struct LineTable {
     starts: Vec<usize>,
-    /// How many characters begin before each block; `None` where each byte is one.
+    /// The number of characters before each block; `None` if the text is ASCII.
     blocks: Option<Vec<usize>>,
 }
 
-/// The bytes of a block: few, for each position of a long line walks through half of one.
+/// The size of a block. Small, because each position scans half a block on average.
 const BLOCK_BYTES: usize = 64;
 
 impl LineTable {
@@ -36,7 +36,7 @@ impl LineTable {
         LineTable { starts, blocks: Some(blocks) }
     }
 
-    /// How many characters begin before a byte.
+    /// The number of characters before a byte offset.
     fn chars_before(&self, text: &str, offset: usize) -> usize {
         let Some(blocks) = &self.blocks else { return offset };
         let block = offset / BLOCK_BYTES;
@@ -45,12 +45,12 @@ impl LineTable {
 }
 
 impl<'a> LineIndex<'a> {
-    /// The lines of `text`.
+    /// Indexes `text` lazily.
     pub(crate) fn new(text: &'a str) -> LineIndex<'a> {
         LineIndex { text, table: OnceCell::new() }
     }
 
-    /// Line and column of a byte, both from 1; the column counts characters, a byte order mark is none.
+    /// Line and column of a byte offset, from 1. The column counts characters without a byte order mark.
     pub(crate) fn position(&self, offset: usize) -> (usize, usize) {
         let counted = self.table.get_or_init(|| LineTable::new(self.text));
         let offset = self.text.floor_char_boundary(offset);
@@ -59,14 +59,14 @@ impl<'a> LineIndex<'a> {
         (line, counted.chars_before(self.text, offset) - counted.chars_before(self.text, start) + 1)
     }
 
-    /// The nearest span that lies inside the text, in order, on character borders.
+    /// The nearest span inside the text, ordered and on character boundaries.
     pub(crate) fn clamp(&self, span: Range<usize>) -> Range<usize> {
         let start = self.text.floor_char_boundary(span.start);
         start..self.text.floor_char_boundary(span.end).max(start)
     }
 }
 
-/// How many characters begin in a range of bytes; a byte order mark is none.
+/// The number of characters that start in a byte range, without byte order marks.
 fn count_chars(text: &str, range: Range<usize>) -> usize {
     let bytes = text.as_bytes();
     let begins = |at: &usize| bytes[*at] & 0xc0 != 0x80 && !bytes[*at..].starts_with(b"\xef\xbb\xbf");

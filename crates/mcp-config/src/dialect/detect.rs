@@ -1,4 +1,4 @@
-//! Which dialect a file is written in: its name says so, else what is in it.
+//! Detects the dialect of a file by its name, else by its content.
 
 use mcp_model::Dialect;
 
@@ -6,13 +6,13 @@ use crate::dialect::editor::{is_map_of_servers, is_server};
 use crate::syntax;
 use crate::syntax::{Content, Node, Syntax, looks_like_json};
 
-/// The dialect of a file, by its path (`agent.yaml`, `.minds/mcp.yaml`, `mcp.json`), else by its content. `None` where it
-/// is none that this crate reads.
+/// The dialect of a file, by its path (`agent.yaml`, `.minds/mcp.yaml`, `mcp.json`), else by its content. `None` if it
+/// is not a dialect that this crate reads.
 pub fn detect(path: &str, text: &str) -> Option<Dialect> {
     by_name(path).or_else(|| by_content(text))
 }
 
-/// What the files of editors are called, whose content nobody needs to look at.
+/// Names of editor files; their content is not inspected.
 const MCP_JSON: [&str; 8] = [
     "mcp.json",
     ".mcp.json",
@@ -65,7 +65,7 @@ fn by_content(text: &str) -> Option<Dialect> {
     (root.get("instructions").is_some() && root.get("model").is_some()).then_some(Dialect::HoloDeck)
 }
 
-/// What JSON says that only one of its dialects does.
+/// Detects JSON dialects by their members.
 fn by_members(root: &Node) -> Option<Dialect> {
     let servers = root.get("mcpServers").map(|it| &it.value);
     let params = root.get("params").map(|it| &it.value);
@@ -74,7 +74,7 @@ fn by_members(root: &Node) -> Option<Dialect> {
     if method.starts_with("session/") || carried || servers.is_some_and(|it| it.items().is_some()) {
         return Some(Dialect::Acp);
     }
-    // An entry of a session, or a list of such: it says its name, and its pairs are lists.
+    // A session entry, or a list of them, has a name, and its pairs are lists.
     let lists = |it: &Node| {
         ["env", "headers"].iter().any(|key| it.get(key).is_some_and(|it| it.value.items().is_some()))
     };
@@ -89,7 +89,7 @@ fn by_members(root: &Node) -> Option<Dialect> {
     (servers.is_some() || listed || settings || mcp || is_map_of_servers(root)).then_some(Dialect::McpJson)
 }
 
-/// What is no JSON is guessed by its words, so that its mistake can be shown instead of a question about its dialect.
+/// Guesses the dialect of invalid JSON by its keys, so that the mistake itself can be reported.
 fn by_words(text: &str) -> Option<Dialect> {
     if text.contains("\"session/") {
         return Some(Dialect::Acp);
@@ -98,7 +98,7 @@ fn by_words(text: &str) -> Option<Dialect> {
     keys.iter().any(|it| text.contains(it)).then_some(Dialect::McpJson)
 }
 
-/// What is no YAML is guessed by its lines, for the same reason.
+/// Guesses the dialect of invalid YAML by its lines, for the same reason.
 fn by_lines(text: &str) -> Option<Dialect> {
     let has = |key: &str| text.lines().any(|it| it.starts_with(key));
     if has("servers:") {

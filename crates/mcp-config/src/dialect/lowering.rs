@@ -1,4 +1,4 @@
-//! What lowering is the same for in every dialect.
+//! Lowering code that all dialects share.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,28 +16,28 @@ use crate::profile::Profile;
 use crate::profile::policy::UrlPolicy;
 use crate::syntax::{Node, to_json};
 
-/// How long connecting may take by server-sent events, unless something is said (SK-24).
+/// The default timeout of connecting over server-sent events (SK-24).
 pub(crate) const SSE_CONNECT: Duration = Duration::from_secs(5);
 
 /// The environment variable that passes `config` to a child process (HDX-08).
 pub(crate) const CONFIG_VARIABLE: &str = "MCP_CONFIG";
 
-/// The key of a spec's metadata that says which profile it was read by.
+/// Metadata key of the profile that the spec was read with.
 pub(crate) const PROFILE_KEY: &str = "profile";
 
-/// The key of a spec's metadata that says that its command was guessed from `server`.
+/// Metadata key of a spec whose command was derived from `server`.
 pub(crate) const LEGACY_KEY: &str = "legacy";
 
-/// The key of a spec's metadata that says under which key its URL stands, where that is not `url`.
+/// Metadata key of the key of the URL, if that is not `url`.
 pub(crate) const URL_KEY: &str = "url_key";
 
-/// The key of a spec's metadata that holds what answers its inputs where nobody else does.
+/// Metadata key of the defaults of inputs.
 pub(crate) const INPUTS_KEY: &str = "inputs";
 
-/// How many arguments such a command has before those of the file.
+/// The number of implied arguments of a command that was derived from `server`.
 pub(crate) const LEGACY_ARGS: usize = 2;
 
-/// The metadata of a spec: its profile, and whatever else is there.
+/// The metadata of a spec: its profile and the given entries.
 pub(crate) fn metadata<const N: usize>(
     profile: Profile,
     entries: [(&str, Option<Result<RawJson, serde_json::Error>>); N],
@@ -50,7 +50,7 @@ pub(crate) fn metadata<const N: usize>(
         .collect()
 }
 
-/// A number of seconds, greater than zero.
+/// A positive number of seconds.
 pub(crate) fn duration(slot: &NullableField<f64>, context: &ReadContext) -> Option<Duration> {
     let value = *slot.value()?;
     let Some(duration) = checks::duration_from_secs(value) else {
@@ -65,7 +65,7 @@ pub(crate) fn duration(slot: &NullableField<f64>, context: &ReadContext) -> Opti
     Some(duration)
 }
 
-/// Warns where seconds look like milliseconds.
+/// Warns if a number of seconds looks like milliseconds.
 pub(crate) fn warn_if_milliseconds(value: f64, at: &Location, context: &ReadContext) {
     if !checks::looks_like_milliseconds(value) {
         return;
@@ -89,7 +89,7 @@ fn humanize(seconds: f64) -> String {
     format!("{value:.0} {unit}")
 }
 
-/// Which URLs a wire takes.
+/// The URLs that a transport accepts.
 pub(crate) fn url_rule(kind: TransportKind, policy: UrlPolicy) -> UrlRule {
     match (kind, policy) {
         (TransportKind::WebSocket, _) => UrlRule::WebSocket,
@@ -100,7 +100,7 @@ pub(crate) fn url_rule(kind: TransportKind, policy: UrlPolicy) -> UrlRule {
     }
 }
 
-/// Reports a header that is not the user's to say: ours wins over it, or it is refused. `span` is where its name stands.
+/// Reports a header that the user cannot set: it has no effect, or is an error. `span` is the name.
 pub(crate) fn report_owned_header(name: &str, at: &Location, span: Range<usize>, context: &ReadContext) {
     let problem =
         |code, message: String| RawDiagnostic::new(code, message, at.pointer(context), span.clone());
@@ -117,7 +117,7 @@ pub(crate) fn report_owned_header(name: &str, at: &Location, span: Range<usize>,
     }
 }
 
-/// Warns of a field of another transport.
+/// Warns about a field of another transport.
 pub(crate) fn warn_no_effect(
     key: &str,
     is_there: bool,
@@ -133,7 +133,7 @@ pub(crate) fn warn_no_effect(
     }
 }
 
-/// The members of an entry that are none of `known`, as one object; `None` where there are none.
+/// The members of an entry that are not in `known`, as one object; `None` if there are none.
 pub(crate) fn unknown_members(node: &Node, known: &[&str]) -> Option<Result<RawJson, serde_json::Error>> {
     let members = node.members().unwrap_or_default().iter().filter(|it| !known.contains(&&*it.key.text));
     let mut res = String::new();
@@ -148,7 +148,7 @@ pub(crate) fn unknown_members(node: &Node, known: &[&str]) -> Option<Result<RawJ
     (!res.is_empty()).then(|| RawJson::parse((res + "}").into()))
 }
 
-/// Environment variables, their names checked; `lower` makes values.
+/// Environment variables with checked names; `lower` converts values.
 pub(crate) fn environment<T>(
     entries: Option<OrderedMap<T>>,
     at: &Location,
@@ -158,7 +158,7 @@ pub(crate) fn environment<T>(
     let mut res = Vec::new();
     for (name, slot) in entries.map(|it| it.0).unwrap_or_default() {
         if let Err(complaint) = checks::env_name(&name) {
-            // The name may hold a value (`KEY=value`), so the pointer stops above it.
+            // The name may contain a value (`KEY=value`), so the pointer stops at the parent.
             let problem =
                 RawDiagnostic::new(complaint.code, complaint.message, at.pointer(context), slot.at.key());
             context.report(problem.help(complaint.help));
@@ -171,7 +171,7 @@ pub(crate) fn environment<T>(
     res
 }
 
-/// Headers, their names checked; `lower` makes values.
+/// Headers with checked names; `lower` converts values.
 pub(crate) fn headers<T>(
     entries: Option<OrderedMap<T>>,
     context: &ReadContext,

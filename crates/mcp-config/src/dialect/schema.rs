@@ -1,4 +1,4 @@
-//! The JSON Schema of each profile, from the same structs that read.
+//! The JSON Schema of each profile, generated from the wire structs.
 
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -9,9 +9,9 @@ use crate::dialect::{dominds, editor};
 use crate::profile::Profile;
 use crate::profile::policy::{ForeignRule, NameRule, Policy};
 
-/// The JSON Schema (draft 2020-12) of what a profile reads.
+/// The JSON Schema (draft 2020-12) of the files of a profile.
 ///
-/// HoloDeck's speaks of the MCP items of `tools` and allows whatever else an agent is made of.
+/// HoloDeck's schema describes the MCP items of `tools` and allows any other content of an agent.
 pub fn schema(profile: Profile) -> Value {
     let policy = Policy::for_profile(profile);
     match profile {
@@ -30,7 +30,7 @@ pub(crate) fn wire_schema<T: schemars::JsonSchema>() -> Value {
     res
 }
 
-/// Takes the mark off what may be missing, and its name out of `required`.
+/// Removes the marks of optional fields, and the fields' names from `required`.
 fn resolve_optional_marks(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
@@ -55,7 +55,7 @@ fn resolve_optional_marks(schema: &mut Value) {
     }
 }
 
-/// A workspace: a server that is switched off may be anything else.
+/// The schema of a workspace. A disabled server may have any content.
 fn dominds_schema() -> Value {
     let mut res = wire_schema::<dominds::DomindsFile>();
     let off =
@@ -66,7 +66,7 @@ fn dominds_schema() -> Value {
     res
 }
 
-/// An agent: a list of tools, of which those of type `mcp` are described.
+/// The schema of an agent: a list of tools; those of type `mcp` are described.
 fn holodeck_schema(policy: &Policy) -> Value {
     let mut item = wire_schema::<holodeck::ToolItem>();
     let members = item.as_object_mut().expect("the schema of a struct is an object");
@@ -98,7 +98,7 @@ fn holodeck_schema(policy: &Policy) -> Value {
     })
 }
 
-/// Makes the schema of an item that of one profile.
+/// Adapts the schema of an item to a profile.
 fn apply_policy(item: &mut Map<String, Value>, policy: &Policy) {
     if let Some(Value::Array(required)) = item.get_mut("required") {
         required.extend(policy.required.iter().map(|it| Value::from(*it)));
@@ -115,7 +115,7 @@ fn apply_policy(item: &mut Map<String, Value>, policy: &Policy) {
     item.insert("allOf".to_owned(), conditions(policy));
 }
 
-/// What each transport needs, and what it excludes.
+/// The keys that each transport requires and excludes.
 fn conditions(policy: &Policy) -> Value {
     let given =
         |key: &str| json!({ "required": [key], "properties": { key: { "not": { "type": "null" } } } });

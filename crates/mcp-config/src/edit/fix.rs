@@ -1,4 +1,4 @@
-//! Fixes applied, and the proof that they did what they say and nothing else.
+//! Applies fixes and verifies that they change nothing else.
 
 use crate::diagnostic::RawDiagnostic;
 use crate::diagnostic::{Applicability, apply_edits};
@@ -8,42 +8,41 @@ use crate::read::{Document, read};
 use crate::syntax;
 use crate::syntax::{ChangedPointers, difference};
 
-/// Why fixes were not applied. Nothing of them was.
+/// Why fixes were not applied. None of them was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FixError {
-    /// Two fixes want the same bytes, or one was made for another text.
+    /// Two fixes overlap, or one was made for another text.
     #[error("two fixes overlap, or one was made for another text")]
     Overlap,
     /// The mistake is still there.
     #[error("{code} is still there at '{pointer}'")]
     NotFixed {
-        /// Which mistake.
+        /// The code of the mistake.
         code: Code,
-        /// Where.
+        /// Its pointer.
         pointer: String,
     },
-    /// Something else would say something else.
+    /// Another value would change.
     #[error("the value at '{pointer}' would change too")]
     OtherValueChanged {
-        /// Where.
+        /// Its pointer.
         pointer: String,
     },
-    /// The text could not be read any more, or had another mistake.
+    /// The new text could not be read, or had a new syntax error.
     #[error("the text would be no longer readable")]
     Unreadable,
 }
 
-/// Applies the fixes of these diagnostics, those that have one, to the text they were made from.
+/// Applies the fixes of these diagnostics to the text that they were made from. Diagnostics without a fix are ignored.
 ///
-/// The new text is read again: every one of the mistakes is gone from its place, and no value says anything else than
-/// before, but for those that the fixes are about.
+/// The new text is read again: every mistake must be gone, and no value may change except those that the fixes name.
 pub fn apply_fixes<'a>(
     document: &Document<'_>,
     diagnostics: impl IntoIterator<Item = &'a Diagnostic>,
 ) -> Result<String, FixError> {
     let fixed: Vec<_> = diagnostics.into_iter().filter_map(|it| Some((it, it.fix.as_ref()?))).collect();
-    // The same fix of two mistakes, in a value that stands in two places, is one.
+    // Two diagnostics about a shared value (an alias) have the same fix; it counts once.
     let edits = fixed.iter().flat_map(|it| &it.1.edits);
     let text = apply_edits(document.text, edits).ok_or(FixError::Overlap)?;
     let mut touched = ChangedPointers::default();
@@ -74,22 +73,22 @@ pub fn apply_fixes<'a>(
     Ok(text)
 }
 
-/// A text with what could be fixed fixed.
+/// The result of fixing a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FixedFile {
-    /// The new text; the old one where nothing was fixed.
+    /// The new text, or the old one if nothing was fixed.
     pub text: String,
-    /// The mistakes that are gone, as they were found: a place is one of the text at that moment.
+    /// The fixed diagnostics. Their positions refer to the text at the time of the fix.
     pub fixed: Vec<Diagnostic>,
 }
 
-/// How often a text is read again for what a fix brought to light.
+/// How often the text is read again for mistakes that a fix uncovers.
 const MAX_ROUNDS: usize = 4;
-/// How many fixes of one round are tried one by one.
+/// How many fixes of a round are tried one at a time.
 const MAX_SINGLE_FIXES: usize = 50;
 
-/// Applies every fix that is at least as sure as asked for, over and over, until nothing is left to be fixed. A fix that
-/// cannot be proved to be right is left out.
+/// Applies every fix that is at least as certain as `least`, repeatedly, until none is left. A fix that cannot be
+/// verified is skipped.
 pub fn fix_all(document: &Document<'_>, least: Applicability) -> FixedFile {
     let mut res = FixedFile { text: document.text.to_owned(), fixed: Vec::new() };
     for _ in 0..MAX_ROUNDS {
@@ -104,7 +103,7 @@ pub fn fix_all(document: &Document<'_>, least: Applicability) -> FixedFile {
             res.fixed.extend(wanted);
             continue;
         }
-        // One of them spoils the others: as many as go together, in the order of the text.
+        // At least one fix fails: add them one at a time, in text order.
         let mut chosen: Vec<Diagnostic> = Vec::new();
         let mut text = None;
         for diagnostic in wanted.into_iter().take(MAX_SINGLE_FIXES) {

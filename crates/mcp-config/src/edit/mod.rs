@@ -1,7 +1,7 @@
-//! Changes to a file that its author would have made by hand: comments, order, quotes and line ends stay.
+//! Edits a file as its author would: comments, order, quotes and line ends stay.
 //!
-//! Each change is a few edits of bytes. The new text is read again and compared with the old one, value by value: what
-//! was not to change has not changed, or the change is refused. So a text may be written as oddly as it likes.
+//! A change is a list of text edits. The new text is read again and compared with the old one value by value. If
+//! anything else changed, the edit is refused, so any formatting is safe.
 
 pub(crate) mod fix;
 pub(crate) mod new_server;
@@ -24,7 +24,7 @@ use crate::syntax::{self, ChangedPointers, Content, Member, Node, Syntax, child,
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EditError {
-    /// A mistake keeps the file from being understood as a whole.
+    /// A mistake prevents reading the whole file.
     #[error("line {line} keeps the file from being changed: {message}")]
     InvalidFile {
         /// The line of the mistake, from 1.
@@ -37,7 +37,7 @@ pub enum EditError {
     NoSuchServer {
         /// The name.
         name: String,
-        /// Those that there are.
+        /// The existing names.
         names: Vec<String>,
     },
     /// A server has this name already.
@@ -52,44 +52,44 @@ pub enum EditError {
         /// The name.
         name: String,
     },
-    /// The dialect has no word for a server that is switched off.
+    /// The dialect cannot disable a server.
     #[error("a server of {} cannot be switched off, only removed", .0.as_str())]
     CannotDisable(Dialect),
-    /// The servers of a session are no file.
+    /// The servers of a session are part of a request, not of a file.
     #[error("the servers of an ACP session are those of one request, and no file to be added to")]
     SessionRequest,
-    /// The dialect cannot say this server.
+    /// The dialect cannot express the server.
     #[error("the server cannot be written there: {field}: {reason}")]
     Unsupported {
-        /// What of it.
+        /// The field.
         field: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// The server would be wrong there.
+    /// The edited file would have a new mistake.
     #[error("the file would be wrong: {message}")]
     InvalidResult {
         /// The mistake.
         message: String,
     },
-    /// The file is written in a way that is not understood well enough to be changed.
+    /// The layout of the file is not supported.
     #[error("the file is written in a way that cannot be changed safely: {reason}")]
     UnsupportedLayout {
-        /// What is odd.
+        /// What is not supported.
         reason: String,
     },
 }
 
-/// On or off.
+/// Enables or disables a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Switch {
-    /// The server is to be started.
+    /// Enable the server.
     On,
-    /// It is not.
+    /// Disable the server.
     Off,
 }
 
-/// The file with one more server, behind those it has.
+/// Adds a server after the existing ones.
 pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<WrittenFile, EditError> {
     let name = server.id.as_str();
     let file = EditableFile::open(document)?;
@@ -102,7 +102,7 @@ pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<Writte
     let mut report =
         WriteReport { profile, program: &|_| None, server: server_name, unsupported: &mut unsupported };
     let written = write::server_entry(server, &mut report);
-    // Words for people may be missing; a value that the server needs may not.
+    // Fields that only inform people may be omitted; values that the server needs may not.
     let needed = |it: &&UnsupportedField| {
         it.fallback == FieldFallback::ServerOmitted
             || it.field.starts_with("env.")
@@ -121,7 +121,7 @@ pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<Writte
     }
     let listed = is_list(&file, &at, document);
     if let (true, Profile::McpJson, OutputValue::Map(members)) = (listed, profile, &mut data) {
-        // Servers of a list have no keys to be called by.
+        // Servers in a list have no keys.
         members.insert(0, ("name".to_owned(), OutputValue::text(&name)));
     }
     let entry = if listed { NewEntry::Item(&data) } else { NewEntry::Member(&name, &data) };
@@ -144,8 +144,8 @@ pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<Writte
     Ok(WrittenFile { text, unsupported })
 }
 
-/// The file with an input declared, where it is not (DIA-08). Only what stands beside the servers of VS Code's own file is
-/// looked at: elsewhere a reference that is not declared is warned of.
+/// Declares an input if it is not declared (DIA-08). Only `inputs` at the top level is edited, as in VS Code's own
+/// file; elsewhere reading warns about an undeclared input.
 fn declare_input(document: &Document<'_>, id: &str) -> Result<String, EditError> {
     const AT: &str = "/inputs";
     let file = EditableFile::open(document)?;
@@ -162,7 +162,7 @@ fn declare_input(document: &Document<'_>, id: &str) -> Result<String, EditError>
     file.apply_verified(&edits, &touched)
 }
 
-/// The file without a server, and without the comments directly above it and inside it.
+/// Removes a server, with the comments inside it and directly above it.
 pub fn remove_server(document: &Document<'_>, name: &str) -> Result<String, EditError> {
     let file = EditableFile::open(document)?;
     let pointer = file.server(name)?.pointer.clone();
@@ -184,7 +184,7 @@ pub fn remove_server(document: &Document<'_>, name: &str) -> Result<String, Edit
     file.apply_verified(&edits, &ChangedPointers { old: vec![pointer], new: Vec::new() })
 }
 
-/// The file with a server switched on or off. The same text where it is so already.
+/// Enables or disables a server. Returns the same text if nothing changes.
 pub fn set_enabled(document: &Document<'_>, name: &str, switch: Switch) -> Result<String, EditError> {
     let file = EditableFile::open(document)?;
     let seen = file.server(name)?;
@@ -228,9 +228,9 @@ fn errors(reading: &Reading) -> impl Iterator<Item = &Diagnostic> {
     reading.diagnostics.iter().filter(|it| it.severity == mcp_model::Severity::Error)
 }
 
-/// Where the servers of a file stand: the pointer to their list.
+/// The pointer to the list or map of servers.
 fn server_list_pointer(file: &EditableFile<'_>, document: &Document<'_>) -> Result<String, EditError> {
-    // Where one stands, another can.
+    // A new server goes next to the existing ones.
     let beside = file.reading.entries.last().and_then(|it| parent(&it.pointer));
     let there =
         |places: &[&str]| places.iter().find(|it| file.root.at(it).is_some()).map(|it| (*it).to_owned());
@@ -247,7 +247,7 @@ fn server_list_pointer(file: &EditableFile<'_>, document: &Document<'_>) -> Resu
     }
 }
 
-/// Is the servers' list one of items, or a map of names?
+/// Returns whether the servers are a list, not a map.
 fn is_list(file: &EditableFile<'_>, at: &str, document: &Document<'_>) -> bool {
     match document.profile {
         Profile::HoloDeck | Profile::HoloDeck07 | Profile::AcpV1 | Profile::AcpV2 => true,
@@ -256,7 +256,7 @@ fn is_list(file: &EditableFile<'_>, at: &str, document: &Document<'_>) -> bool {
     }
 }
 
-/// The key that switches the server at `node`, and its words for on and off (DMX-02, DIA-07).
+/// The key that disables the server at `node`, and its values for enabled and disabled (DMX-02, DIA-07).
 fn enabled_key(node: &Node, profile: Profile) -> Option<(&'static str, [&'static str; 2])> {
     let enabled = Some(("enabled", ["true", "false"]));
     match profile {
@@ -267,7 +267,7 @@ fn enabled_key(node: &Node, profile: Profile) -> Option<(&'static str, [&'static
     }
 }
 
-/// A file that can be understood as a whole.
+/// A file without errors that prevent editing.
 struct EditableFile<'a> {
     layout: Layout<'a>,
     syntax: Syntax,
@@ -313,7 +313,7 @@ impl<'a> EditableFile<'a> {
         }
     }
 
-    /// The text with these edits, if they change nothing but what is touched.
+    /// The text with these edits, if only the values in `touched` change.
     fn apply_verified(&self, edits: &[TextEdit], touched: &ChangedPointers) -> Result<String, EditError> {
         let text =
             apply_edits(self.layout.text(), edits).ok_or_else(|| unsupported_layout("the edits overlap"))?;
@@ -330,12 +330,12 @@ impl<'a> EditableFile<'a> {
         }
     }
 
-    /// The member that a pointer leads to.
+    /// The member at a pointer.
     fn member(&self, pointer: &str) -> Option<&Member> {
         self.root.at(parent(pointer)?)?.get(&last(pointer))
     }
 
-    /// Edits that put an entry into the list at `member`, to which `at` is the pointer, and what they change.
+    /// Edits that insert an entry into the list or map of `member` at the pointer `at`, and the changed pointers.
     fn insert_into(
         &self,
         at: &str,
@@ -349,7 +349,7 @@ impl<'a> EditableFile<'a> {
             NewEntry::Member(name, _) => child(&at, name),
             NewEntry::Item(_) => child(&at, &count.to_string()),
         };
-        // From nothing to a list: only the whole of it can be compared.
+        // Null becomes a list, so only the whole value can be compared.
         let from_nothing = matches!(value.content(), Content::Null);
         let old = if from_nothing { vec![at.clone()] } else { Vec::new() };
         let touched = ChangedPointers { old, new: vec![if from_nothing { at } else { new }] };
@@ -381,7 +381,7 @@ impl<'a> EditableFile<'a> {
             .next_line(self.layout.last_line_start(&(key.span.start..value.span.end.max(key.span.end))));
         let mut edits = vec![entry_edits::lines(self.layout, at_line, column + 2, false, entry)];
         if !value.span.is_empty() {
-            // `[]` or `null` goes, and the blanks before it.
+            // Removes `[]` or `null` and the blanks before it.
             let before = &self.layout.text()[..value.span.start];
             let start = before.trim_end_matches(' ').len();
             edits.insert(0, TextEdit { span: start..value.span.end, text: String::new() });
@@ -389,7 +389,7 @@ impl<'a> EditableFile<'a> {
         Ok((edits, touched))
     }
 
-    /// Edits that give the file a list with one entry, and what they change.
+    /// Edits that create the list or map with one entry, and the changed pointers.
     fn new_list(
         &self,
         at: &str,
@@ -425,7 +425,7 @@ impl<'a> EditableFile<'a> {
             let edit = TextEdit { span: self.root.span.clone(), text: new };
             return if empty { Ok((vec![edit], whole)) } else { Err(unsupported_layout("it is no object")) };
         }
-        // Nothing but comments, perhaps.
+        // The file has comments only.
         if !matches!(self.root.content, Content::Null) || !self.root.span.is_empty() {
             return Err(unsupported_layout("it is no mapping"));
         }
@@ -441,7 +441,7 @@ impl<'a> EditableFile<'a> {
         Ok((vec![TextEdit { span: text.len()..text.len(), text: new }], whole))
     }
 
-    /// Edits that take the only entry out of a list.
+    /// Edits that remove the only entry of a list or map.
     fn remove_only_entry(&self, pointer: &str, list: &Node) -> Result<Vec<TextEdit>, EditError> {
         let empty = if list.items().is_some() { "[]" } else { "{}" };
         if entry_edits::is_flow(self.layout, list) {

@@ -1,4 +1,4 @@
-//! A server that somebody asks for in a few words, with everything else as the dialect has it.
+//! A new server from a few values; all others are the dialect's defaults.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,20 +13,20 @@ use crate::profile::Profile;
 use crate::syntax::template::VariableRule;
 use crate::syntax::template::parse_value;
 
-/// A server that is to be added to a file.
+/// A server to add to a file.
 ///
-/// `${NAME}` in a value is the variable of the environment, whatever the dialect writes for it.
+/// `${NAME}` in a value is an environment variable, in any dialect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewServer {
     /// Its name.
     pub id: ServerId,
     /// What it is for.
     pub description: Option<String>,
-    /// How it is reached.
+    /// Its transport.
     pub transport: NewTransport,
 }
 
-/// How a new server is reached. `Debug` shows no value that may be a secret.
+/// The transport of a new server. `Debug` hides values that may be secret.
 #[derive(Clone, PartialEq, Eq)]
 pub enum NewTransport {
     /// A program to start.
@@ -40,9 +40,9 @@ pub enum NewTransport {
     },
     /// A URL to connect to.
     Url {
-        /// By which wire.
+        /// The transport.
         kind: UrlTransportKind,
-        /// Where it is.
+        /// The URL.
         url: String,
         /// Headers of every request.
         headers: Vec<(String, String)>,
@@ -68,7 +68,7 @@ impl fmt::Debug for NewTransport {
     }
 }
 
-/// The wires that have a URL.
+/// The transports with a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UrlTransportKind {
     /// Streamable HTTP.
@@ -80,7 +80,7 @@ pub enum UrlTransportKind {
 }
 
 impl UrlTransportKind {
-    /// The wire that a URL is usually meant for.
+    /// The usual transport of a URL.
     pub fn guess(url: &str) -> UrlTransportKind {
         match url.split_once("://") {
             Some((scheme, _)) if ["ws", "wss"].iter().any(|it| it.eq_ignore_ascii_case(scheme)) => {
@@ -92,8 +92,8 @@ impl UrlTransportKind {
 }
 
 impl NewServer {
-    /// The same with `${input:id}` in the place of these variables, for a file whose editor asks for them
-    /// ([`asks_for_inputs`](crate::dialect::write::asks_for_inputs)). The id of `API_KEY` is `api-key`.
+    /// Replaces these variables by `${input:id}`, for a file whose editor prompts for inputs
+    /// ([`prompts_for_inputs`](crate::prompts_for_inputs())). The id of `API_KEY` is `api-key`.
     #[must_use]
     pub fn with_inputs_for(mut self, variables: &[String]) -> NewServer {
         let ask = |text: &mut String| {
@@ -110,11 +110,11 @@ impl NewServer {
         self
     }
 
-    /// The server as a file of `profile` would have it, so that nothing of it is lost there.
+    /// The spec that a file of `profile` expresses without loss.
     pub fn into_spec(self, profile: Profile) -> ServerSpec {
         let NewServer { id, description, transport: reach } = self;
         let dialect = profile.dialect();
-        // What an editor asks its user for, `${input:id}`, is a reference in its own files alone.
+        // `${input:id}` is a reference in editor files only.
         let rule = match dialect {
             Dialect::McpJson => VariableRule::Editor,
             Dialect::HoloDeck | Dialect::Dominds | Dialect::Acp => VariableRule::ExpandWithFolder,

@@ -1,30 +1,30 @@
-//! A server as its authors publish it: a package's name, or the `server.json` of the MCP registry.
+//! Reads a published server: a package name, or a `server.json` of the MCP registry.
 //!
-//! What is published says how a server is started and what it wants to be told; the values are whoever's who adds it. So
-//! what is secret, or has no value yet, becomes a variable of the environment, and is told.
+//! A `server.json` names the values that a user must supply. Secrets and values without a default become environment
+//! variables and are listed.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::edit::new_server::{NewTransport, UrlTransportKind};
 
-/// The longest `server.json` that is read, in bytes.
+/// The maximum size of a `server.json`.
 const MAX_BYTES: usize = 1 << 20;
 
-/// A kind of package that can be started without being installed first.
+/// A kind of package that a runner can start without installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PackageKind {
-    /// Of npm, by `npx`.
+    /// npm, by `npx`.
     Npm,
-    /// Of PyPI, by `uvx`.
+    /// PyPI, by `uvx`.
     Pypi,
-    /// An image, by `docker`.
+    /// A container image, by `docker`.
     Oci,
 }
 
 impl PackageKind {
-    /// How the package `name` is started, with these arguments and variables. A version stands behind the name as its
-    /// kind has it: `@1.2`, `==1.2` or `@1.2`, `:1.2`.
+    /// The transport that starts the package `name` with these arguments and variables. The name may include a version,
+    /// as its kind writes it: `@1.2`, `==1.2` or `@1.2`, `:1.2`.
     pub fn transport(self, name: &str, args: Vec<String>, env: Vec<(String, String)>) -> NewTransport {
         self.stdio(Vec::new(), name, args, env)
     }
@@ -45,7 +45,7 @@ impl PackageKind {
             PackageKind::Pypi => "uvx",
             PackageKind::Oci => {
                 all.extend(["run", "-i", "--rm"].map(str::to_owned));
-                // A container has none of our variables unless it is told of each.
+                // A container inherits no variables; each is passed with `-e`.
                 all.extend(env.iter().flat_map(|(name, _)| ["-e".to_owned(), name.clone()]));
                 "docker"
             }
@@ -65,7 +65,7 @@ impl PackageKind {
         }
     }
 
-    /// The identifier with its version, as the kind writes it.
+    /// The identifier with its version, in the notation of the kind.
     fn versioned(self, identifier: &str, version: Option<&str>) -> String {
         let Some(version) = version.filter(|it| !it.is_empty() && *it != "latest") else {
             return identifier.to_owned();
@@ -80,54 +80,55 @@ impl PackageKind {
     }
 }
 
-/// A server of the registry, as far as a configuration wants to know it.
+/// A server of the MCP registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishedServer {
-    /// The last part of its name: what a configuration may call it.
+    /// The last part of its name, the default name in a configuration.
     pub name: String,
     /// What it is for.
     pub description: Option<String>,
-    /// How it is reached: by the first package that can be started here, else by its first URL.
+    /// Its transport: the first package that can be started, else the first URL.
     pub transport: NewTransport,
-    /// The variables of the environment that it wants to have, and arguments that wait for a value, in words.
+    /// The environment variables and arguments that need a value, with a description.
     pub required_values: Vec<String>,
-    /// Those of the variables that hold secrets, as its authors say.
+    /// The variables that are secret according to the publisher.
     pub secret_variables: Vec<String>,
 }
 
-/// What a server wants to be told, as far as it has been read.
+/// The required values found so far.
 #[derive(Default)]
 struct RequiredValues {
     descriptions: Vec<String>,
     secret_variables: Vec<String>,
 }
 
-/// Why a `server.json` is no use.
+/// Why a `server.json` cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerJsonError {
-    /// It is too long.
+    /// The text is too long.
     #[error("it is longer than {} KiB", MAX_BYTES >> 10)]
     TooLarge,
-    /// It is not written as one.
+    /// The text is not a valid `server.json`.
     #[error("it is no server.json: {0}")]
     Invalid(String),
-    /// It takes a variable of the environment by name, which whoever adds it has not been asked for.
+    /// The text references an environment variable by name. A published server may request values but must not read
+    /// them.
     #[error(
         "it takes a variable of the environment by name, at `{0}`: what is published asks for values, and takes none"
     )]
     ReadsEnvironment(String),
-    /// Nothing in it can be started or reached from here.
+    /// The server has neither a supported package nor a URL.
     #[error("it has no package of npm, PyPI or OCI that speaks on its standard streams, and no URL")]
     NoTransport,
 }
 
-/// Reads the `server.json` of the MCP registry, or what the registry's API says of one server.
+/// Reads a `server.json` of the MCP registry, or the registry API's response for a server.
 pub fn parse_server_json(text: &str) -> Result<PublishedServer, ServerJsonError> {
     if text.len() > MAX_BYTES {
         return Err(ServerJsonError::TooLarge);
     }
-    // serde's message may quote a value, and a place says as much.
+    // serde's message may quote a value, so only the position is reported.
     let unreadable = |it: serde_json::Error| {
         ServerJsonError::Invalid(format!("line {}, column {} is not as it should be", it.line(), it.column()))
     };
@@ -155,7 +156,8 @@ pub fn parse_server_json(text: &str) -> Result<PublishedServer, ServerJsonError>
     })
 }
 
-/// The pointer of the first text that would be a variable's value in a configuration. Descriptions end nowhere.
+/// The pointer of the first text with a variable reference. Descriptions are ignored because they are not
+/// configuration.
 fn find_reference(value: &Value, place: String) -> Option<String> {
     match value {
         Value::String(text) => text.contains("${").then_some(place),
@@ -190,7 +192,7 @@ struct ServerJson {
     remotes: Vec<RemoteJson>,
 }
 
-/// The older spelling of each member is read, too.
+/// Older spellings of the members are aliases.
 #[derive(Deserialize)]
 struct PackageJson {
     #[serde(alias = "registryType", alias = "registry_type", alias = "registry_name")]
@@ -275,7 +277,7 @@ impl RemoteJson {
     }
 }
 
-/// Variables or headers: those with a value, and those that want one.
+/// Variables or headers: those with a value, and those that require one.
 fn named_values(inputs: &[InputJson], wants: &mut RequiredValues) -> Vec<(String, String)> {
     let mut res = Vec::new();
     for it in inputs {
@@ -305,7 +307,7 @@ fn arguments(inputs: &[InputJson], wants: &mut RequiredValues) -> Vec<String> {
         };
         match (&it.name, value) {
             (Some(name), value) if name.starts_with('-') => {
-                // A flag that takes no value is written alone; one that may be left out is.
+                // A flag without value is written if it is required.
                 if value.is_some() || it.required {
                     res.push(name.clone());
                     res.extend(value);
@@ -317,7 +319,7 @@ fn arguments(inputs: &[InputJson], wants: &mut RequiredValues) -> Vec<String> {
     res
 }
 
-/// A variable of the environment in the place of a value that nobody has said yet.
+/// An environment variable in place of a value that the user must supply.
 fn require_value(name: &str, wants: &mut RequiredValues, about: &InputJson) -> String {
     let variable = variable_name(name);
     let what = about.description.as_deref().or(about.hint.as_deref()).unwrap_or("a value");
@@ -331,7 +333,7 @@ fn require_value(name: &str, wants: &mut RequiredValues, about: &InputJson) -> S
     format!("${{{variable}}}")
 }
 
-/// `Bearer {api_key}` is `Bearer ${API_KEY}`.
+/// Rewrites `Bearer {api_key}` to `Bearer ${API_KEY}`.
 fn replace_placeholders(text: &str, wants: &mut RequiredValues, about: &InputJson) -> String {
     let mut res = String::new();
     let mut rest = text;
@@ -355,7 +357,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|it| it.is_ascii_alphanumeric() || "_-".contains(it))
 }
 
-/// A name as that of a variable: `X-Api-Key` is `X_API_KEY`.
+/// The variable name for a name: `X-Api-Key` becomes `X_API_KEY`.
 fn variable_name(name: &str) -> String {
     let kept = name.trim_start_matches('-').chars();
     let mut res: String =
@@ -370,7 +372,7 @@ fn variable_name(name: &str) -> String {
 mod tests {
     use super::*;
 
-    /// `command args… | NAME=value… | wants…`, or `URL | headers | wants`, or the error.
+    /// Compares with `command args… | NAME=value… | required values…`, `URL | headers | required values`, or the error.
     #[track_caller]
     fn check(text: &str, want: &str) {
         let got = match parse_server_json(text) {

@@ -1,15 +1,15 @@
-//! The profiles: a dialect, and which of its versions is meant.
+//! Profiles: a dialect and a version of its rules.
 
 pub(crate) mod policy;
 
 use mcp_model::Dialect;
 
-/// A dialect together with the rules it is read by.
+/// A dialect together with the rules for reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Profile {
     /// HoloDeck's configuration contract.
     HoloDeck,
-    /// What HoloDeck 0.7 accepts.
+    /// The rules of HoloDeck 0.7.
     HoloDeck07,
     /// Dominds' `.minds/mcp.yaml`.
     Dominds,
@@ -17,7 +17,7 @@ pub enum Profile {
     AcpV1,
     /// The servers of an ACP session, the draft of protocol version 2.
     AcpV2,
-    /// The `mcp.json` and settings of editors and agents, taken as they are found.
+    /// The `mcp.json` and settings of editors and agents, read leniently.
     McpJson,
 }
 
@@ -32,7 +32,7 @@ impl Profile {
         Profile::McpJson,
     ];
 
-    /// The dialect it belongs to.
+    /// The dialect of the profile.
     pub fn dialect(self) -> Dialect {
         match self {
             Profile::HoloDeck | Profile::HoloDeck07 => Dialect::HoloDeck,
@@ -66,12 +66,12 @@ impl Profile {
         }
     }
 
-    /// The profile of this name.
+    /// The profile with this name.
     pub fn parse(name: &str) -> Option<Profile> {
         Profile::ALL.iter().copied().find(|it| it.as_str() == name)
     }
 
-    /// The profile a dialect is read by unless another is asked for.
+    /// The default profile of a dialect.
     pub fn default_for(dialect: Dialect) -> Profile {
         match dialect {
             Dialect::HoloDeck => Profile::HoloDeck,

@@ -1,4 +1,4 @@
-//! What differs between the profiles, as data. Code asks a policy, never a profile.
+//! The differences between profiles, as data. Code depends on a policy field, never on a profile.
 
 use mcp_model::{Dialect, Severity};
 
@@ -11,119 +11,119 @@ use crate::syntax::template::VariableRule;
 pub(crate) struct Policy {
     /// Its profile.
     pub(crate) profile: Profile,
-    /// How a file is written down.
+    /// The syntax of the file.
     pub(crate) syntax: Syntax,
-    /// How bad an unknown key is (HD-038, X-15).
+    /// The severity of an unknown key (HD-038, X-15).
     pub(crate) unknown_key: Severity,
-    /// How the keys begin that anybody may put anywhere, and that nobody complains about.
+    /// Prefixes of keys that are accepted anywhere without a warning.
     pub(crate) private_keys: &'static [&'static str],
-    /// How bad a YAML tag without meaning is.
+    /// The severity of an unsupported YAML tag.
     pub(crate) unknown_tag: Severity,
-    /// Which keys a map of names may have.
+    /// The allowed keys of a map of names.
     pub(crate) keys: KeyRule,
-    /// Which scalars are a number or a truth value (HD-025 to HD-031).
+    /// The scalars that count as a number or a boolean (HD-025 to HD-031).
     pub(crate) scalars: ScalarRule,
-    /// The most tools of one agent, of all types together; `None` where only our own bound holds.
+    /// The maximum number of tools of an agent, of all types; `None` for the general limit.
     pub(crate) max_tools: Option<usize>,
-    /// Which types of tools there are besides ours.
+    /// The accepted other tool types.
     pub(crate) other_types: OtherTypes,
-    /// Keys that our structs know and this profile does not.
+    /// Keys of the wire structs that this profile does not have.
     pub(crate) unsupported_keys: &'static [&'static str],
-    /// Keys of an item whose absence is an error, besides those that are never optional.
+    /// Further keys of an item whose absence is an error.
     pub(crate) required: &'static [&'static str],
     /// Keys of an item whose absence is a warning.
     pub(crate) recommended: &'static [&'static str],
-    /// What an item may be called.
+    /// The allowed names of an item.
     pub(crate) names: NameRule,
-    /// The commands that may be run; `None` for any.
+    /// The allowed commands; `None` for any.
     pub(crate) commands: Option<&'static [&'static str]>,
-    /// Which URLs may be connected to.
+    /// The allowed URLs.
     pub(crate) urls: UrlPolicy,
-    /// What fields of another transport are (HD-011, HD-037).
+    /// How fields of another transport are treated (HD-011, HD-037).
     pub(crate) foreign_fields: ForeignRule,
-    /// What `${VAR}` is.
+    /// How `${VAR}` is treated.
     pub(crate) variables: VariableRule,
-    /// The folders of a workspace that a configuration stands in; relative paths begin beside them.
+    /// Folders of a workspace that contain the configuration file. Relative paths start at their parent.
     pub(crate) folders: &'static [&'static str],
-    /// What one error costs.
+    /// The effect of one error.
     pub(crate) scope: Scope,
-    /// How a wrong value is worded.
+    /// The wording of type errors.
     pub(crate) wording: Wording,
 }
 
-/// Which keys a map of names (`env`, `headers`, `servers`) may have.
+/// The allowed keys of a map of names (`env`, `headers`, `servers`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyRule {
-    /// Text only.
+    /// Strings only.
     Text,
-    /// Any scalar, taken as it is written.
+    /// Any scalar, as written.
     AnyScalar,
 }
 
-/// Which scalars are a number or a truth value.
+/// The scalars that count as a number or a boolean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScalarRule {
-    /// Those that are one in YAML.
+    /// YAML numbers and booleans.
     Exact,
-    /// Also texts that say one, and truth values as numbers, as pydantic takes them.
+    /// Also strings that spell one, and booleans as numbers, as in pydantic's lax mode.
     Lax,
 }
 
-/// Which types of tools there are besides ours.
+/// The accepted other tool types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OtherTypes {
-    /// Those that we know; any other is an error.
+    /// Known types; any other is an error.
     Known,
-    /// Any: a newer version may have more.
+    /// Any type, because a newer version may add types.
     Any,
 }
 
-/// What an item may be called.
+/// The allowed names of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NameRule {
-    /// Whatever a `ServerId` may be.
+    /// Any `ServerId`.
     Any,
     /// `^[0-9A-Za-z_]+$`.
     Word,
 }
 
-/// Which URLs may be connected to.
+/// The allowed URLs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UrlPolicy {
-    /// https, and http to this machine; websockets anywhere.
+    /// https, http to this machine, and any WebSocket URL.
     Guarded,
-    /// Whatever the transport can speak.
+    /// Any URL that the transport supports.
     Any,
 }
 
-/// What a field of another transport is.
+/// How a field of another transport is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ForeignRule {
-    /// `url` beside stdio and `command` beside a URL are errors, others warnings.
+    /// `url` with stdio and `command` with a URL transport are errors, others warnings.
     Exclusive,
-    /// All are warnings, and their values are not looked at.
+    /// A warning; the value is ignored.
     Warn,
-    /// Nothing at all.
+    /// Accepted silently.
     Accept,
 }
 
-/// What one error costs.
+/// The effect of one error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// The file.
+    /// Rejects the file.
     File,
-    /// Its server; the file where no server is to blame.
+    /// Rejects its server, or the file if no server contains it.
     Server,
 }
 
-/// How a wrong value is worded.
+/// The wording of type errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wording {
-    /// In our words.
+    /// Our wording.
     Plain,
-    /// In our words, with examples in JSON.
+    /// Our wording, with examples in JSON.
     Json,
-    /// In the words of Dominds' own reader, which its users know.
+    /// The wording of Dominds' own reader.
     Dominds,
 }
 
@@ -288,7 +288,7 @@ impl Policy {
         }
     }
 
-    /// The dialect it is for.
+    /// The dialect of the profile.
     pub(crate) fn dialect(&self) -> Dialect {
         self.profile.dialect()
     }

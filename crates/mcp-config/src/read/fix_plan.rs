@@ -1,4 +1,4 @@
-//! From what is meant to the edits that say it, in the manner of the text around.
+//! Turns an intended fix into text edits that match the formatting of the file.
 
 use mcp_model::RawJson;
 
@@ -9,7 +9,7 @@ use crate::syntax::layout::Layout;
 use crate::syntax::output::OutputValue;
 use crate::syntax::{Node, child, last, parent};
 
-/// The text that is repaired, and its tree.
+/// The text of a file and its tree.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SourceTree<'a> {
     pub(crate) text: &'a str,
@@ -17,7 +17,7 @@ pub(crate) struct SourceTree<'a> {
 }
 
 impl<'a> SourceTree<'a> {
-    /// The fix for a problem; `None` where none is known, or where the text is written too oddly for it.
+    /// The fix of a diagnostic; `None` if it has none, or if the layout is not supported.
     pub(crate) fn fix(self, problem: &RawDiagnostic) -> Option<Fix> {
         let pointer = &problem.pointer;
         let here = [vec![pointer.clone()], vec![pointer.clone()]];
@@ -102,7 +102,7 @@ impl<'a> SourceTree<'a> {
         res.edits.iter().all(fits).then_some(res)
     }
 
-    /// Another word in place of the key or scalar, in the quotes that stand there.
+    /// Replaces the key or scalar and keeps its quotes.
     fn replacement(self, problem: &RawDiagnostic, word: &str) -> Option<TextEdit> {
         let source = self.text.get(problem.span.clone())?;
         let quote = match source.chars().next()? {
@@ -119,14 +119,14 @@ impl<'a> SourceTree<'a> {
     }
 }
 
-/// Quotes around a plain scalar on one line.
+/// Quotes a plain scalar on one line.
 fn quote_edits(problem: &RawDiagnostic, source: &str) -> Option<Vec<TextEdit>> {
     let plain = source.bytes().all(|it| it.is_ascii_alphanumeric() || b"+-._~".contains(&it));
     let quote = |at: usize| TextEdit { span: at..at, text: "\"".to_owned() };
     (plain && !source.is_empty()).then(|| vec![quote(problem.span.start), quote(problem.span.end)])
 }
 
-/// The value that a text says.
+/// The value that a string spells.
 fn unquoted_value(source: &str, says: ScalarKind) -> Option<&str> {
     let inner =
         ['"', '\''].iter().find_map(|it| source.strip_prefix(*it)?.strip_suffix(*it)).unwrap_or(source);
@@ -145,7 +145,7 @@ fn unquoted_value(source: &str, says: ScalarKind) -> Option<&str> {
     number.then_some(inner)
 }
 
-/// Brackets around one scalar.
+/// Wraps one scalar in brackets.
 fn bracket_edits(problem: &RawDiagnostic, source: &str) -> Option<Vec<TextEdit>> {
     let quoted = source.starts_with(['"', '\'']);
     let plain = |it: char| it.is_ascii_alphanumeric() || "-_./@:=+".contains(it);

@@ -1,4 +1,4 @@
-//! What an edit did to a file, as lines that go and lines that come. Both are masked like every line that is shown.
+//! Renders the changes of an edit as a unified diff, with masked lines.
 
 use anstyle::{AnsiColor, Style};
 use similar::{ChangeTag, TextDiff};
@@ -6,14 +6,14 @@ use similar::{ChangeTag, TextDiff};
 use crate::render::mask::MaskedText;
 use crate::render::{Colour, printable};
 
-/// How many lines around a change are shown.
+/// The number of context lines around a change.
 const CONTEXT_LINES: usize = 3;
 
-/// The changes from one text to another, as a unified diff; empty where there are none.
+/// The changes between two texts as a unified diff; empty if there are none.
 ///
-/// The lines are compared as they are and shown without their secrets, so that a line may seem to come as it went.
+/// Lines are compared before masking, so a removed and an added line may look the same.
 pub fn render_diff(name: &str, before: &str, after: &str, colour: Colour) -> String {
-    // Split as the masked text is, where a lone carriage return ends no line.
+    // Split like the masked text, where a lone carriage return does not end a line.
     let (olds, news) = (split_lines(before), split_lines(after));
     let diff = TextDiff::from_slices(&olds, &news);
     let (old, new) = (MaskedText::new(before), MaskedText::new(after));

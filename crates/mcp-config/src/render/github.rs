@@ -1,7 +1,7 @@
-//! Diagnostics as workflow commands of GitHub Actions: it shows each beside the line it is about.
+//! Renders diagnostics as workflow commands of GitHub Actions, which show them next to the line.
 //!
-//! A command is one line, so that line ends in it are escaped; in a property so are the signs that separate properties.
-//! What GitHub runs is told by such lines, and no name of a file may add one.
+//! A command is one line, so line ends are escaped, and in properties the separators too. A file name must not inject a
+//! command.
 
 use mcp_model::Severity;
 
@@ -9,7 +9,7 @@ use crate::diagnostic::Diagnostic;
 use crate::diagnostic::LineIndex;
 use crate::render::{CheckOutcome, CheckedFile, printable};
 
-/// Diagnostics as workflow commands, a line each, in the order given.
+/// Diagnostics as workflow commands, one per line, in the given order.
 pub fn render_github(checked: &[CheckedFile<'_>]) -> String {
     let mut res = String::new();
     for CheckedFile { name, outcome } in checked {
@@ -39,7 +39,7 @@ fn command(name: &str, lines: &LineIndex<'_>, diagnostic: &Diagnostic) -> String
         Severity::Info => "notice",
     };
     let (end_line, end_column) = lines.position(lines.clamp(span.clone()).end);
-    // GitHub takes columns only where the whole lies in one line.
+    // GitHub accepts columns only if the span is in one line.
     let end = if end_line == *line { format!(",endColumn={end_column}") } else { String::new() };
     let title = escape_property(&format!("{kind} {code}"));
     let message = escape_message(&with_help(message, help.as_deref()));

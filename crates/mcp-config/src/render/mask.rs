@@ -1,9 +1,9 @@
-//! The text of a file with everything hidden that may be a secret.
+//! Masks everything in a file's text that may be a secret.
 //!
-//! Nothing is shown unless it is known to be harmless: keys, structure, the values of keys on a list, and what `harmless`
-//! knows of arguments and variables. What is hidden becomes `*`, character by character, so that columns stay. `${NAME}`
-//! stays readable, for a name is no secret, and so do `${env:NAME}` and `${input:id}`. A file that is no YAML shows its
-//! known keys and its signs only.
+//! Only text that is known to be safe is shown: keys, structure, values of listed keys, and what `safe_values` accepts
+//! of arguments and variables. Each hidden character becomes `*`, so columns stay. The names in `${NAME}`,
+//! `${env:NAME}` and `${input:id}` are shown. Of a file that cannot be parsed, only known keys and punctuation are
+//! shown.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use crate::syntax;
 use crate::syntax::template::{Piece, split_holodeck};
 use crate::syntax::{Content, Member, Node};
 
-/// Keys whose values may be shown.
+/// Keys whose scalar values are shown.
 const SAFE_KEYS: &[&str] = &[
     "name",
     "type",
@@ -55,7 +55,7 @@ const SAFE_KEYS: &[&str] = &[
     "method",
 ];
 
-/// Keys whose values hold more keys that are looked at.
+/// Keys whose collections have keys of their own.
 const CONTAINER_KEYS: &[&str] = &[
     "tools",
     "servers",
@@ -74,25 +74,25 @@ const CONTAINER_KEYS: &[&str] = &[
     "mimeTypes",
 ];
 
-/// Keys that hide what is in them, shown as keys where a file is no YAML.
+/// Keys with hidden values; the keys are shown in files that cannot be parsed.
 const SECRET_KEYS: &[&str] =
     &["env", "headers", "args", "config", "url", "sessionId", "manual", "instructions", "model"];
 
-/// A text that may be shown, and where its bytes were.
+/// Masked text, and a map from the original offsets.
 pub(super) struct MaskedText {
     text: String,
-    /// The new offset of each old one.
+    /// The offset in the masked text, by original offset.
     offsets: Vec<usize>,
-    /// Where its lines begin.
+    /// The starts of the lines.
     starts: Vec<usize>,
 }
 
 /// Some lines of a masked text.
 pub(super) struct LineWindow<'a> {
     pub(super) text: &'a str,
-    /// Its bytes in the masked text.
+    /// Their bytes in the masked text.
     pub(super) bytes: Range<usize>,
-    /// The number of its first line.
+    /// The number of the first line.
     pub(super) line: usize,
 }
 
@@ -120,7 +120,7 @@ impl MaskedText {
         self.text.is_empty()
     }
 
-    /// A span of the original text in this one, cut at the end of its first line.
+    /// Maps a span of the original text, cut at the end of its first line.
     pub(super) fn first_line(&self, span: Range<usize>) -> Range<usize> {
         let start = self.offsets[span.start];
         let end = self.offsets[span.end].max(start);
@@ -129,23 +129,23 @@ impl MaskedText {
         start..start + line.len()
     }
 
-    /// A span of the original text in this one.
+    /// Maps a span of the original text.
     pub(super) fn map_span(&self, span: &Range<usize>) -> Range<usize> {
         let start = self.offsets[span.start];
         start..self.offsets[span.end].max(start)
     }
 
-    /// Does a line begin here, and another end before it?
+    /// Returns whether a line other than the first starts here.
     pub(super) fn begins_line(&self, at: usize) -> bool {
         self.text[..at].ends_with('\n')
     }
 
-    /// The text by lines, without their ends: as many as the original has.
+    /// The lines without their ends; as many as in the original text.
     pub(super) fn lines(&self) -> Vec<&str> {
         self.text.split('\n').collect()
     }
 
-    /// The whole lines around a span of this text.
+    /// The whole lines that contain a span of the masked text.
     pub(super) fn window(&self, span: Range<usize>) -> LineWindow<'_> {
         let line = self.starts.partition_point(|it| *it <= span.start);
         let start = self.starts[line - 1];
@@ -158,25 +158,25 @@ impl MaskedText {
 /// What is shown of a collection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Visibility {
-    /// Its keys, and the values of those that are harmless.
+    /// Keys, and the values of safe keys.
     Keys,
-    /// Its keys; what is below is looked at as a collection of its own (`servers`).
+    /// Keys; each value is a collection with `Keys` visibility (`servers`).
     Entries,
-    /// Its items too: a list of harmless words.
+    /// Also items: a list of safe words.
     Items,
-    /// Its keys only, all the way down.
+    /// Keys only, at any depth.
     Nothing,
 }
 
 struct Masker {
     visible: Vec<Range<usize>>,
-    /// Values: every sign in them is hidden too.
+    /// Values whose punctuation is hidden too.
     hidden: Vec<Range<usize>>,
 }
 
 impl Masker {
     fn value(&mut self, node: &Node, text: &str, shows: Visibility) {
-        // An alias shows its own name; what it stands for is looked at where it is written.
+        // An alias shows its name; its target is masked at its definition.
         if let Content::Shared(target) = &node.content
             && target.span != node.span
         {
@@ -220,8 +220,8 @@ impl Masker {
         }
     }
 
-    /// Shows a key; of `NAME=value`, or `Name: value` where names and values stand, which is a mistake, the name. `key`
-    /// is what it says, where that is known.
+    /// Shows a key. If it wrongly contains a value (`NAME=value`, or `Name: value` for variables and headers), only the
+    /// name is shown. `key` is the parsed key, if known.
     fn key(&mut self, span: &Range<usize>, key: Option<&str>, text: &str, shows: Visibility) {
         let source = text.get(span.clone()).unwrap_or_default();
         let ends_name = |it: char| it == '=' || (shows == Visibility::Nothing && ends_key_name(it));
@@ -231,13 +231,13 @@ impl Masker {
                 self.visible.push(span.start..span.start + at);
                 self.hidden.push(span.start + at..span.start + written.len());
             }
-            // What ends the name is written as an escape.
+            // The separator is written as an escape sequence.
             None if key.is_some_and(|it| it.contains(ends_name)) => self.hidden.push(span.clone()),
             None => self.visible.push(span.clone()),
         }
     }
 
-    /// Hides a scalar; its quotes stay, and so does an alias of nothing, for a name is no secret.
+    /// Hides a scalar except for its quotes. An unresolved alias is shown, because it is only a name.
     fn hide(&mut self, node: &Node, text: &str) {
         let span = node.span.clone();
         let Some(source) = text.get(span.clone()) else { return };
@@ -281,7 +281,7 @@ impl Masker {
         }
     }
 
-    /// Shows what of a command's arguments is known to be no secret.
+    /// Shows the arguments of a command that are known to be safe.
     fn arguments(&mut self, command: Option<&str>, items: &[Node], text: &str) {
         let written: Vec<_> = items.iter().map(|it| literal_source(it, text)).collect();
         let words: Vec<_> = written.iter().map(|it| it.map(|it| it.1)).collect();
@@ -293,7 +293,7 @@ impl Masker {
         }
     }
 
-    /// Shows the names of variables, and the values of those whose names say that they are no secrets.
+    /// Shows the names of variables, and the values of variables with safe names.
     fn variables(&mut self, members: &[Member], text: &str) {
         for Member { key, value } in members {
             self.key(&key.span, Some(&key.text), text, Visibility::Nothing);
@@ -306,11 +306,11 @@ impl Masker {
         }
     }
 
-    /// Shows the program; what stands behind it, in a command that is a whole line, may be anything.
+    /// Shows the program. Anything after it, in a whole command line, may be a secret.
     fn command(&mut self, node: &Node, text: &str) {
         let Some(source) = text.get(node.span.clone()) else { return };
         let start = node.span.start;
-        // `TOKEN=… program` is a whole line too. What is written with escapes cannot be told apart.
+        // `TOKEN=… program` is a command line too. With escape sequences, the parts cannot be told apart.
         let assigned = source.split_whitespace().next().is_some_and(|it| it.contains('='));
         let escaped = source.starts_with('"') && source.contains('\\');
         let hides = |it: char| it.is_whitespace() || it == '=';
@@ -326,15 +326,15 @@ impl Masker {
         self.hidden.push(start + end..node.span.end - usize::from(source.ends_with(['"', '\''])));
     }
 
-    /// Shows scheme, host, port and the words of the path.
+    /// Shows scheme, host, port and plain words of the path.
     fn url(&mut self, node: &Node, text: &str) {
         let Some(source) = text.get(node.span.clone()) else { return };
         self.hidden.push(node.span.clone());
         let parsed = node.text().and_then(|it| Url::parse(it).ok());
         let start = source.find("://").map(|it| it + 3);
         let (Some(parsed), Some(start)) = (parsed, start) else { return };
-        // What is written with escapes, and a user behind more slashes than two, is read in another way than here.
-        // Nor is what has its `://` behind anything but the scheme, such as a query.
+        // Escape sequences, extra slashes before a user, and a `://` that does not follow the scheme are parsed
+        // differently than here.
         let scheme = source[..start].trim_start_matches(['"', '\'']).trim_end_matches("://");
         if !scheme.eq_ignore_ascii_case(parsed.scheme()) {
             return;
@@ -359,7 +359,7 @@ impl Masker {
         }
     }
 
-    /// Of a text that is neither YAML nor JSON: the known keys at the beginning of its lines.
+    /// Shows the known keys at the starts of lines, for a text that is neither YAML nor JSON.
     fn known_keys(&mut self, text: &str) {
         let mut start = 0;
         for line in text.split_inclusive('\n') {
@@ -410,7 +410,7 @@ impl Masker {
     }
 }
 
-/// A scalar that stands in the file as it is read, quotes aside, and where it begins.
+/// The text and start of a scalar whose source, without quotes, equals its value.
 fn literal_source<'a>(node: &Node, text: &'a str) -> Option<(usize, &'a str)> {
     let source = text.get(node.span.clone())?;
     match &node.content {
@@ -433,14 +433,14 @@ fn literal_source<'a>(node: &Node, text: &'a str) -> Option<(usize, &'a str)> {
     }
 }
 
-/// Where `${NAME}` stands, and `${env:NAME}` and `${input:id}`.
+/// The ranges of `${NAME}`, `${env:NAME}` and `${input:id}`.
 fn reference_ranges(text: &str) -> Vec<Range<usize>> {
     let mut res = prefixed_references(text);
     let mut at = 0;
     for piece in split_holodeck(text) {
         match piece {
             Piece::Text(text) => at += text.len(),
-            // Only in the files of editors, whose references are shown as any other text.
+            // Only in editor files, where references are masked like other text.
             Piece::VariableOr { .. } | Piece::Input(_) => {}
             Piece::Variable(name) => {
                 let length = name.len() + "${}".len();
@@ -453,7 +453,7 @@ fn reference_ranges(text: &str) -> Vec<Range<usize>> {
     res
 }
 
-/// Where `${env:NAME}` and `${input:id}` stand.
+/// The ranges of `${env:NAME}` and `${input:id}`.
 fn prefixed_references(text: &str) -> Vec<Range<usize>> {
     let is_part = |it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-';
     let found = text.match_indices("${").filter_map(|(start, _)| {
@@ -466,10 +466,10 @@ fn prefixed_references(text: &str) -> Vec<Range<usize>> {
     found.collect()
 }
 
-/// Ranges in order, asked about offsets in order.
+/// Sorted ranges, queried with increasing offsets.
 struct RangeCursor<'a> {
     ranges: &'a [Range<usize>],
-    /// The furthest end of the ranges that began so far.
+    /// The largest end of the ranges that have started.
     end: usize,
 }
 

@@ -1,7 +1,7 @@
-//! Diagnostics for people: the message, the place, the line of the file with a caret under it, the help.
+//! Renders diagnostics for people: the message, the position, the line with a caret, and the help.
 //!
-//! What is shown of the file is masked first (`mask.rs`), control characters are escaped, and spans are made to fit, so
-//! that neither a secret nor a terminal escape gets through, and no span makes the drawing panic.
+//! File text is masked first (`mask.rs`), control characters are escaped, and spans are clamped. So no secret and no
+//! terminal escape is printed, and no span causes a panic.
 
 mod diff;
 mod github;
@@ -25,7 +25,7 @@ pub use github::render_github;
 use mask::MaskedText;
 pub use sarif::{SarifTool, render_sarif};
 
-/// Are terminal colours written?
+/// Whether to print terminal colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
     /// Plain text.
@@ -34,42 +34,42 @@ pub enum Colour {
     Always,
 }
 
-/// What became of one file that was to be checked.
+/// The result of checking one file.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckedFile<'a> {
-    /// Its path, as shown to the user.
+    /// The path, as shown to the user.
     pub name: &'a str,
-    /// What was found.
+    /// The outcome.
     pub outcome: CheckOutcome<'a>,
 }
 
-/// What was found in a file.
+/// The outcome of checking a file.
 #[derive(Debug, Clone, Copy)]
 pub enum CheckOutcome<'a> {
-    /// It was read.
+    /// The file was read.
     Read {
         /// Its text.
         text: &'a str,
-        /// Everything there is to say about it.
+        /// Its diagnostics.
         diagnostics: &'a [Diagnostic],
     },
-    /// It could not be read, and there is one thing to say.
+    /// The file could not be read.
     Unreadable {
-        /// Why, in one sentence.
+        /// The reason, in one sentence.
         message: &'a str,
-        /// What to do about it.
+        /// How to fix it.
         help: Option<&'a str>,
     },
 }
 
-/// How many bytes away from its diagnostic a label is still drawn; beyond, it is told.
+/// The largest distance of a label from its diagnostic, in bytes. Farther labels become notes.
 const MAX_LABEL_DISTANCE: usize = 4 << 10;
 
-/// How many bytes of a file's lines are drawn in all. A file may be one line with thousands of mistakes, and each would
-/// draw it again; beyond, the place is only told.
+/// The maximum number of bytes drawn for a file. Without it, a long line with thousands of mistakes would be drawn
+/// thousands of times.
 const MAX_DRAWN_BYTES: usize = 4 << 20;
 
-/// Diagnostics as text, one block each, in the order given. `text` is what they were read from.
+/// Diagnostics as text, one block each, in the given order. `text` is the text they were read from.
 pub fn render(name: &str, text: &str, diagnostics: &[Diagnostic], colour: Colour) -> String {
     let renderer = match colour {
         Colour::Never => Renderer::plain(),
@@ -91,17 +91,17 @@ pub fn render(name: &str, text: &str, diagnostics: &[Diagnostic], colour: Colour
     res
 }
 
-/// A text as a terminal may see it.
+/// A text without terminal control characters.
 fn printable(text: &str) -> String {
     text.chars().flat_map(escaped).collect()
 }
 
-/// A file that diagnostics are drawn on.
+/// Renders the diagnostics of one file.
 struct FileRenderer<'a> {
     name: String,
     lines: LineIndex<'a>,
     masked: MaskedText,
-    /// How many bytes of it may still be drawn.
+    /// The bytes that may still be drawn.
     bytes_left: usize,
 }
 
@@ -131,8 +131,8 @@ impl FileRenderer<'_> {
         }
     }
 
-    /// The lines of a diagnostic with its places, and what is too far away to be drawn with them. `None` where nothing
-    /// can be drawn, or enough has been.
+    /// The source lines of a diagnostic with its labels, and notes for distant labels. `None` if nothing can be drawn,
+    /// or the limit is reached.
     fn snippet<'b>(
         &mut self,
         diagnostic: &Diagnostic,
@@ -146,7 +146,7 @@ impl FileRenderer<'_> {
         let all = diagnostic.labels.iter().map(|it| (first(&it.span), it));
         let (near, far): (Vec<_>, Vec<_>) =
             all.partition(|it| it.0.start.abs_diff(primary.start) <= MAX_LABEL_DISTANCE);
-        // Only the lines between the first and the last place: the drawing costs time for every line it is given.
+        // Only the lines between the first and the last label, because the renderer's cost grows with each line.
         let start = near.iter().map(|it| it.0.start).fold(primary.start, usize::min);
         let end = near.iter().map(|it| it.0.end).fold(primary.end, usize::max);
         let window = masked.window(start..end);
@@ -167,7 +167,7 @@ impl FileRenderer<'_> {
         Some((snippet, notes.collect()))
     }
 
-    /// The lines as they would be, with what goes and what comes; `None` where enough has been drawn.
+    /// The changed lines of a fix; `None` if the limit is reached.
     fn patch<'b>(&mut self, title: String, edits: &[TextEdit]) -> Option<Group<'b>> {
         let masked = &self.masked;
         let patches: Vec<_> = edits.iter().map(|it| masked_edit(masked, it)).collect();
@@ -184,7 +184,8 @@ impl FileRenderer<'_> {
     }
 }
 
-/// An edit of the masked text. Whole lines that are put in stand below the line before them, so that there is one.
+/// An edit of the masked text. Inserted whole lines are attached to the end of the line before, because the renderer
+/// needs one.
 fn masked_edit(masked: &MaskedText, edit: &TextEdit) -> (Range<usize>, String) {
     let place = masked.map_span(&edit.span);
     let text = edit.text.replace('\r', "");

@@ -1,24 +1,23 @@
-//! What of a command line, and of a variable's value, is known to be no secret.
+//! Decides which command-line arguments and variable values are safe to print.
 //!
-//! A word is shown because of what it is: a flag, the package that a runner is asked for, a path, a number behind
-//! `--port`. Everything else may be a password, and is not for showing: what stands behind a flag that is not known,
-//! whatever is named like a secret, and every word in which letters and digits are mixed as in a token. A secret that is
-//! hidden twice costs a look into the file; one that is shown once is one no more.
+//! A word is printed only if it is recognised: a flag, the package of a runner, a path, a number after `--port`.
+//! Everything else may be a password, including values of unknown flags, anything with a name like a secret, and words
+//! that mix letters and digits as tokens do. Hiding too much is harmless; printing a secret is not.
 
 use std::ops::Range;
 
-/// Programs that are given a package, and start it.
+/// Programs that start a package.
 const RUNNERS: &[&str] = &["npx", "bunx", "pnpx", "uvx", "pipx", "npm", "pnpm", "yarn", "bun", "uv"];
-/// The same for images.
+/// Programs that start a container image.
 const CONTAINERS: &[&str] = &["docker", "podman"];
-/// Their own words before it.
+/// Subcommands before the package or image.
 const SUBCOMMANDS: &[&str] = &["run", "exec", "x", "dlx", "tool", "--"];
-/// Programs that are given a script.
+/// Programs that run a script.
 const INTERPRETERS: &[&str] = &["node", "python", "python3", "deno", "ruby", "php"];
-/// The flags of a shell that has slashes for dashes, as with `cmd /c npx`.
+/// Flags of shells that use slashes, as in `cmd /c npx`.
 const SHELL_SWITCHES: &[&str] = &["/c", "/C", "/s", "/d"];
 
-/// Flags of runners behind which no value stands.
+/// Flags of runners without a value.
 const FLAGS_WITHOUT_VALUE: &[&str] = &[
     "-y",
     "--yes",
@@ -39,11 +38,11 @@ const FLAGS_WITHOUT_VALUE: &[&str] = &[
     "--read-only",
 ];
 
-/// Words that many servers have as commands of their own.
+/// Common subcommands of servers.
 const SUBCOMMAND_NAMES: &[&str] =
     &["stdio", "sse", "http", "mcp", "serve", "server", "demo-server", "start", "run", "true", "false"];
 
-/// What a name ends with whose value is known to be no secret, as a flag or as a variable.
+/// Last words of names, of flags or variables, whose values are safe.
 const SAFE_NAMES: &[&str] = &[
     "port",
     "host",
@@ -82,7 +81,7 @@ const SAFE_NAMES: &[&str] = &[
     "workspace",
 ];
 
-/// What stands in a name whose value is a secret, be it a part of a longer word.
+/// Substrings of names whose values are secret.
 const SECRET_PARTS: &[&str] = &[
     "token",
     "secret",
@@ -105,13 +104,13 @@ const SECRET_PARTS: &[&str] = &[
     "webhook",
     "cert",
 ];
-/// The same as a word of its own.
+/// Whole words of names whose values are secret.
 const SECRET_WORDS: &[&str] = &[
     "key", "api", "pw", "pin", "otp", "code", "sig", "salt", "jwt", "dsn", "user", "hash", "seed", "pat",
     "client", "id",
 ];
 
-/// What the tokens of well-known services begin with.
+/// Prefixes of tokens of well-known services.
 const TOKEN_PREFIXES: &[&str] = &[
     "sk-",
     "pk-",
@@ -152,7 +151,7 @@ const TOKEN_PREFIXES: &[&str] = &[
     "r8_",
 ];
 
-/// The longest text that is shown.
+/// The maximum length of a printed word.
 const MAX_SHOWN_LENGTH: usize = 96;
 
 /// What the next argument may be.
@@ -162,20 +161,20 @@ enum NextArgument {
     Target,
     /// The value of a flag that is known to take no secret.
     SafeValue,
-    /// The value of a flag that nobody knows, or something else.
+    /// The value of an unknown flag, or something else.
     UnknownValue,
-    /// The value of a flag that is named like a secret.
+    /// The value of a flag with a name like a secret.
     SecretValue,
     /// Something else.
     Other,
 }
 
-/// Of each argument of a command, what may be shown: byte ranges of it. What cannot be looked at is `None`.
+/// The byte ranges to show of each argument. An argument that cannot be inspected is `None`.
 pub(super) fn visible_arguments(command: Option<&str>, args: &[Option<&str>]) -> Vec<Vec<Range<usize>>> {
     let program = command.map(program_name).unwrap_or_default();
-    // A package is still to come; and of what kind of program.
+    // The runner whose package has not been seen yet.
     let mut runner = Some(program).filter(|it| is_launcher(it));
-    // Nothing but flags has been there.
+    // Only flags were seen so far.
     let mut is_early = true;
     let mut expected = if runner.is_some() { NextArgument::Target } else { NextArgument::Other };
     let mut res = Vec::new();
@@ -196,7 +195,7 @@ pub(super) fn visible_arguments(command: Option<&str>, args: &[Option<&str>]) ->
                 (runner, is_early) = (None, false)
             }
             NextArgument::Other if !is_flag && !SHELL_SWITCHES.contains(&arg) => is_early = false,
-            // It was the flag's value, or the package: whatever comes now is not known to be one.
+            // This was the flag's value, or the package; what follows is unknown.
             NextArgument::UnknownValue | NextArgument::SecretValue if !is_flag && !images => {
                 (runner, is_early) = (None, false)
             }
@@ -212,7 +211,7 @@ pub(super) fn visible_arguments(command: Option<&str>, args: &[Option<&str>]) ->
     res
 }
 
-/// May the value of a variable, or of a flag, of this name be shown?
+/// Returns whether the value of a variable or flag with this name is safe to print.
 pub(super) fn is_safe_value(name: &str, value: &str) -> bool {
     has_safe_name(name) && (is_plain_words(value) || is_path(value) || SUBCOMMAND_NAMES.contains(&value))
 }
@@ -249,7 +248,7 @@ fn classify(arg: &str, expected: NextArgument, images: bool) -> (Vec<Range<usize
         };
     }
     if arg.starts_with('-') {
-        // A secret may begin with a dash, too.
+        // A secret may begin with a dash.
         let sure = match expected {
             NextArgument::SecretValue | NextArgument::UnknownValue => arg.starts_with("--"),
             NextArgument::Target | NextArgument::SafeValue | NextArgument::Other => true,
@@ -275,12 +274,12 @@ fn classify(arg: &str, expected: NextArgument, images: bool) -> (Vec<Range<usize
     (if shown { whole() } else { visible_url(arg) }, NextArgument::Other)
 }
 
-/// The beginning of a text.
+/// A prefix of a text.
 fn prefix(end: usize) -> Range<usize> {
     0..end
 }
 
-/// What stands behind a flag.
+/// What a flag's following argument is.
 fn after_flag(flag: &str) -> NextArgument {
     let name = flag.trim_start_matches('-');
     match () {
@@ -291,13 +290,13 @@ fn after_flag(flag: &str) -> NextArgument {
     }
 }
 
-/// Is the value behind this name known to be no secret?
+/// Returns whether the value for this name is safe.
 fn has_safe_name(name: &str) -> bool {
     let last = name.rsplit(['-', '_', '.']).next().unwrap_or_default().to_ascii_lowercase();
     SAFE_NAMES.contains(&last.as_str()) && !has_secret_name(name)
 }
 
-/// Is it named like a secret?
+/// Returns whether a name suggests a secret.
 fn has_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let word = |it: &str| {
@@ -306,7 +305,7 @@ fn has_secret_name(name: &str) -> bool {
     SECRET_PARTS.iter().any(|it| name.contains(it)) || name.split(['-', '_', '.']).any(word)
 }
 
-/// `--flag`, or a letter or two behind one dash; `-pPASSWORD` is none.
+/// `--flag`, or one or two letters after a dash, but not `-pPASSWORD`.
 fn is_flag(text: &str) -> bool {
     let short = |it: &str| (1..=2).contains(&it.len()) && it.bytes().all(|it| it.is_ascii_alphabetic());
     match text.strip_prefix("--") {
@@ -321,12 +320,12 @@ fn is_variable_name(text: &str) -> bool {
     text.bytes().all(upper) && text.starts_with(|it: char| it.is_ascii_uppercase()) && is_plain_words(text)
 }
 
-/// `@scope/name`, with a version or without.
+/// `@scope/name`, with or without a version.
 fn is_scoped(text: &str) -> bool {
     text.starts_with('@') && text.contains('/') && is_plain_words(package_name(text))
 }
 
-/// A package without its version, where that is one: `@scope/name@1.2.3`, `name==1.0`.
+/// A package name without its version: `@scope/name@1.2.3`, `name==1.0`.
 fn package_name(text: &str) -> &str {
     let is_version = |it: &str| {
         it.len() <= 24
@@ -351,7 +350,7 @@ fn is_image(text: &str) -> bool {
     name.contains('/') && is_plain_words(name) && is_plain_words(tag)
 }
 
-/// A path, beginning with a folder: `/srv/files`, `./index.js`, `C:\tools`.
+/// A path that starts with a folder: `/srv/files`, `./index.js`, `C:\tools`.
 fn is_path(text: &str) -> bool {
     let rooted = ["/", "./", "../", "~/"].iter().any(|it| text.starts_with(it));
     let drive = matches!(text.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());
@@ -361,7 +360,7 @@ fn is_path(text: &str) -> bool {
     text == "." || (short && (rooted || drive) && text.split(['/', '\\', ':']).all(is_part))
 }
 
-/// Of a URL, its scheme, its host and the words of its path; nothing of what is none, or has a user.
+/// Scheme, host and plain path words of a URL. Nothing of a text that is not a URL, or of a URL with a user.
 fn visible_url(text: &str) -> Vec<Range<usize>> {
     let Some(start) = text.find("://").map(|it| it + "://".len()) else { return Vec::new() };
     let scheme = &text[..start - "://".len()];
@@ -370,11 +369,11 @@ fn visible_url(text: &str) -> Vec<Range<usize>> {
         return Vec::new();
     }
     let host_end = text[start..end].find('/').map_or(end, |it| start + it);
-    // Whoever is named before an `@` is no host, and a URL without one is read in another way elsewhere.
+    // A text before `@` is a user, and other parsers read a URL without host differently.
     if text[start..].contains('@') || text.contains('\\') || host_end == start {
         return Vec::new();
     }
-    // A name that nobody can guess may be what keeps others out.
+    // A host name that cannot be guessed may be a secret.
     if !text[start..host_end].split('.').all(|it| it.len() < 20 || is_plain_words(it)) {
         return Vec::new();
     }
@@ -390,14 +389,14 @@ fn visible_url(text: &str) -> Vec<Range<usize>> {
     res
 }
 
-/// A text of words: `server-everything`, `mcp_server/run.py`, `127.0.0.1`.
+/// Plain words: `server-everything`, `mcp_server/run.py`, `127.0.0.1`.
 pub(super) fn is_plain_words(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let is_token = |it: &str| TOKEN_PREFIXES.iter().any(|prefix| it.starts_with(prefix));
     if text.is_empty() || text.len() > MAX_SHOWN_LENGTH || lower.split('/').any(is_token) {
         return false;
     }
-    // A port may stand behind an address.
+    // An address may be followed by a port.
     let text = match text.rsplit_once(':') {
         Some((host, port)) if (1..=5).contains(&port.len()) && port.bytes().all(|it| it.is_ascii_digit()) => {
             host
@@ -409,7 +408,7 @@ pub(super) fn is_plain_words(text: &str) -> bool {
     (1..=12).contains(&parts.len()) && numbers <= 4 && parts.iter().all(|it| is_word(it))
 }
 
-/// Letters as people write them, and digits behind them, or a short number: nothing in which both are mixed.
+/// Letters in usual case followed by at most three digits, or a short number.
 fn is_word(part: &str) -> bool {
     let letters = part.trim_end_matches(|it: char| it.is_ascii_digit());
     let digits = part.len() - letters.len();
@@ -419,7 +418,7 @@ fn is_word(part: &str) -> bool {
     if digits > 3 || letters.len() > 24 || !letters.bytes().all(|it| it.is_ascii_alphabetic()) {
         return false;
     }
-    // `apiKey` has two humps; random letters have more, and short ones.
+    // `apiKey` has two case changes; random letters have more, and short runs.
     let rises = |it: &[u8]| it[0].is_ascii_lowercase() && it[1].is_ascii_uppercase();
     let humps = 1 + letters.as_bytes().windows(2).filter(|it| rises(it)).count();
     humps <= 3
@@ -427,7 +426,7 @@ fn is_word(part: &str) -> bool {
         && (letters.len() < 9 || has_enough_vowels(letters))
 }
 
-/// Has a long word enough vowels to be one? Most that chance has made have not.
+/// Returns whether a long word has enough vowels. Most random words have not.
 fn has_enough_vowels(letters: &str) -> bool {
     let is_vowel = |it: u8| b"aeiouyAEIOUY".contains(&it);
     let vowels = letters.bytes().filter(|it| is_vowel(*it)).count();

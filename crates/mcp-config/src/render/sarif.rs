@@ -1,6 +1,6 @@
-//! Diagnostics as SARIF 2.1.0, which code hosts and editors read.
+//! Renders diagnostics as SARIF 2.1.0, for code hosts and editors.
 //!
-//! Only our own words go into it: no piece of a file, so that no secret does. Columns count characters.
+//! The output contains no text of a file, so no secrets. Columns count characters.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::diagnostic::LineIndex;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::render::{CheckOutcome, CheckedFile, printable};
 
-/// The program that found what is told.
+/// The tool that produced the diagnostics.
 #[derive(Debug, Clone, Copy)]
 pub struct SarifTool<'a> {
     /// Its name.
@@ -87,7 +87,7 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-/// A file, and where its lines begin.
+/// A file and its line index.
 struct SarifFile<'a> {
     name: &'a str,
     lines: LineIndex<'a>,
@@ -154,7 +154,7 @@ fn sarif_fix(fix: &Fix, place: &SarifFile<'_>) -> Value {
 }
 
 fn message_of(message: &str, help: Option<&str>) -> Value {
-    // Braces and brackets mean placeholders and links there, and ours mean themselves.
+    // Braces are placeholders in SARIF messages and must be escaped.
     let escape = |text: &str| printable(text).replace('{', "{{").replace('}', "}}");
     let text = escape(message);
     let text = help.map_or_else(|| text.clone(), |it| format!("{text}\nhelp: {}", escape(it)));

@@ -1,15 +1,15 @@
-//! `.env` files (HD-057), as HoloDeck reads them: no quotes, no `export`, no comments behind values, no expansion.
+//! Reads `.env` files (HD-057) like HoloDeck: no quotes, no `export`, no comments after values, no expansion.
 //!
-//! A line is cut at its first `=` and both sides are trimmed; blank lines, lines that begin with `#`, and lines without
-//! `=` are skipped. Two defects of the original are not shared: a byte order mark is no part of the first name, and a
-//! line with an empty name is skipped, for no system takes such a variable.
+//! A line is split at its first `=` and both sides are trimmed. Blank lines, lines that begin with `#`, and lines
+//! without `=` are skipped. Unlike HoloDeck, a byte order mark is not part of the first name, and a line with an empty
+//! name is skipped, because no system accepts such a variable.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use mcp_model::Secret;
 
-/// The variables of a `.env` file, in its order; of a name that stands twice, the last value (HD-057).
+/// The variables of a `.env` file, in file order. Of a repeated name, the last value counts (HD-057).
 pub fn parse_env_file(text: &str) -> Vec<(String, Secret)> {
     let mut res: Vec<(String, Secret)> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
@@ -30,8 +30,8 @@ pub fn parse_env_file(text: &str) -> Vec<(String, Secret)> {
     res
 }
 
-/// The same as editors read it (DIA-07): `export` before a name is skipped, quotes around a value are taken off, and a
-/// comment behind a value that is not quoted is none of it. A value is one line.
+/// Like [`parse_env_file`], with the rules of editors (DIA-07): `export` is skipped, quotes are removed, and comments
+/// after unquoted values are ignored. A value is one line.
 pub(crate) fn parse_editor_env_file(text: &str) -> Vec<(String, Secret)> {
     let plain = parse_env_file(text).into_iter();
     let unquoted = plain.map(|(name, value)| {
@@ -85,9 +85,9 @@ mod tests {
 
     #[test]
     fn two_defects_of_the_original_are_not_shared() {
-        // HoloDeck keeps the byte order mark in the name: the server would never see `A`.
+        // HoloDeck keeps the byte order mark in the name, so the server never gets `A`.
         check("\u{feff}A=1\n", &[("A", "1")]);
-        // HoloDeck makes a variable without a name, which no system takes.
+        // HoloDeck creates a variable with an empty name, which no system accepts.
         check("=x\n", &[]);
     }
 

@@ -1,7 +1,7 @@
-//! A server's spec into an endpoint: variables and env files put in, and what they gave checked.
+//! Resolves a server's spec to an endpoint: replaces variables, reads env files, and checks the resulting values.
 //!
-//! The world is handed in ([`Surroundings`]): nothing here reads a file or asks the process. Every missing variable is
-//! reported, not only the first. No message holds a value that was put in.
+//! The caller supplies environment and files ([`ResolveContext`]). Every missing variable is reported. No message
+//! contains a replaced value.
 
 pub(crate) mod dotenv;
 mod values;
@@ -23,24 +23,24 @@ use crate::syntax::child;
 use crate::syntax::template::VariableRule;
 use values::Resolver;
 
-/// The world that a spec is resolved in.
+/// The environment and files for resolving a spec.
 pub struct ResolveContext<'a> {
-    /// The environment that variables are taken from.
+    /// Looks up an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// The folder of the configuration file.
     pub directory: &'a Path,
-    /// Reads an env file; the error says why it cannot be read.
+    /// Reads an env file; the error is the reason.
     pub read_file: &'a dyn Fn(&Path) -> Result<String, String>,
 }
 
-/// A server that can be connected to.
+/// A server to connect to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResolvedServer {
-    /// The spec it was made from; texts such as its description have their variables put in.
+    /// The spec, with variables replaced in texts such as the description.
     pub spec: ServerSpec,
-    /// Where it is. A child's `MCP_CONFIG` is already among its variables.
+    /// The endpoint. A child's environment includes `MCP_CONFIG`.
     pub endpoint: Endpoint,
-    /// The configuration that is handed to it, as JSON, its variables put in; `None` where it is empty.
+    /// The configuration for the server, as JSON with variables replaced; `None` if empty.
     pub config: Option<Secret>,
 }
 
@@ -49,15 +49,15 @@ pub struct ResolvedServer {
 #[error("{kind}: {message}")]
 #[non_exhaustive]
 pub struct ResolveError {
-    /// Which mistake it is.
+    /// The code of the mistake.
     pub code: Code,
-    /// The word before the colon.
+    /// The word before the colon of the printed message.
     pub kind: ErrorKind,
     /// What is wrong.
     pub message: String,
     /// JSON pointer to the value in the file.
     pub pointer: String,
-    /// What to do about it.
+    /// How to fix it.
     pub help: Option<String>,
 }
 
@@ -73,7 +73,7 @@ impl ResolveError {
     }
 }
 
-/// Resolves a spec, or says everything that keeps it from being resolved.
+/// Resolves a spec, or returns every error.
 pub fn resolve(spec: &ServerSpec, context: &ResolveContext<'_>) -> Result<ResolvedServer, Vec<ResolveError>> {
     let policy = policy(spec);
     let mut resolver = Resolver::new(spec, policy, context);
@@ -96,7 +96,7 @@ pub fn resolve(spec: &ServerSpec, context: &ResolveContext<'_>) -> Result<Resolv
     }
 }
 
-/// The rules that the spec was read by, or its dialect's usual ones.
+/// The rules that the spec was read with, or the default of its dialect.
 fn policy(spec: &ServerSpec) -> &'static Policy {
     let written = spec.metadata.get(PROFILE_KEY).and_then(RawJson::to_text);
     let profile = written.and_then(|it| Profile::parse(&it));
@@ -197,7 +197,7 @@ fn read_env_file(
     }
 }
 
-/// Of each name the last value, in the place of the first.
+/// The last value of each name, at the position of the first.
 fn last_of_each(variables: Vec<(String, Secret)>) -> Vec<(String, Secret)> {
     let mut places = std::collections::HashMap::new();
     let mut res: Vec<(String, Secret)> = Vec::with_capacity(variables.len());

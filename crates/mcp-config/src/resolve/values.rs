@@ -1,4 +1,4 @@
-//! Single values: a literal, a variable of the environment, a text with `${VAR}`, a JSON value with such texts in it.
+//! Resolves single values: literals, host variables, texts with `${VAR}`, and JSON with such texts.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ use crate::syntax::template;
 use crate::syntax::template::Piece;
 use crate::syntax::template::VariableRule;
 
-/// What one server's values are resolved with, and what went wrong.
+/// The inputs for resolving one server's values, and the errors so far.
 pub(super) struct Resolver<'a> {
     pub(super) origin: &'a str,
     pub(super) variables: VariableRule,
     pub(super) env_file_key: &'static str,
-    /// How many arguments are not in the file, but made from `server`.
+    /// The number of leading arguments that are derived from `server`.
     pub(super) implied_args: usize,
-    /// The key that the URL stands under.
+    /// The key of the URL.
     pub(super) url_key: String,
     pub(super) urls: UrlPolicy,
     pub(super) errors: Vec<ResolveError>,
@@ -60,7 +60,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// A value; `what` says in words which. `None` where a variable is missing.
+    /// Resolves a value; `what` names it in messages. `None` if a variable is missing.
     pub(super) fn value(&mut self, value: &ConfigValue, pointer: &str, what: &str) -> Option<Secret> {
         match value {
             ConfigValue::Literal(text) => Some(text.clone()),
@@ -85,7 +85,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// A value that is checked once it is known.
+    /// Resolves and checks a value.
     pub(super) fn checked_value(
         &mut self,
         value: &ConfigValue,
@@ -103,7 +103,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// A text of the spec; as it is where the dialect has no variables, or one is missing.
+    /// Resolves a text of the spec. Unchanged if the dialect has no variables or one is missing.
     pub(super) fn text(&mut self, text: &str, pointer: &str) -> String {
         if !template::has_reference(text, self.variables) {
             return text.to_owned();
@@ -112,7 +112,7 @@ impl<'a> Resolver<'a> {
             .unwrap_or_else(|| text.to_owned())
     }
 
-    /// The texts of a spec that are no values: its description, and `server` (HD-054).
+    /// Resolves texts that are not values: the description and `server` (HD-054).
     pub(super) fn texts(&mut self, spec: &mut ServerSpec) {
         match self.variables {
             VariableRule::Expand | VariableRule::ExpandWithFolder => {}
@@ -132,8 +132,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The workspace, which relative paths begin in: the folder of the configuration file, or what holds that where it
-    /// is one of those that a dialect puts into a workspace (`.minds`, `.vscode`).
+    /// The workspace that relative paths start at: the folder of the configuration file, or its parent if the folder is
+    /// one that a dialect uses in a workspace (`.minds`, `.vscode`).
     pub(super) fn workspace(&self) -> PathBuf {
         let directory = self.context.directory;
         let inner = self.folders.iter().map(Path::new).find(|it| directory.ends_with(it));
@@ -141,14 +141,14 @@ impl<'a> Resolver<'a> {
         directory.ancestors().nth(levels).unwrap_or(Path::new("")).to_owned()
     }
 
-    /// Each missing variable of one value is reported once.
+    /// Reports each missing variable of a value once.
     fn join_pieces<'p>(&mut self, pieces: impl Iterator<Item = Piece<'p>>, pointer: &str) -> Option<String> {
         let mut res = Some(String::new());
         let mut missing = Vec::new();
         for piece in pieces {
             let text = match piece {
                 Piece::Text(text) => Some(text.to_owned()),
-                // Unset and empty are the same here, as in a shell.
+                // As in a shell, empty counts as unset.
                 Piece::VariableOr { name, default } => {
                     let found = self.variable(name).filter(|it| !it.is_empty());
                     Some(found.unwrap_or_else(|| default.to_owned()))
@@ -197,7 +197,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The answer to an input: the variable that stands for it, or what the file has for that case.
+    /// The value of an input: its environment variable, or the default in the file.
     fn input(&self, id: &str) -> Option<String> {
         (self.context.variable)(&template::input_variable(id))
             .or_else(|| self.default_inputs.get(id).cloned())
@@ -228,7 +228,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// A JSON text with the variables in its strings put in; keys stay as they are, and so does every other byte's meaning.
+/// Replaces variables in the strings of a JSON text. Keys and all other values stay.
 pub(super) fn resolve_json(text: &str, pointer: &str, resolver: &mut Resolver<'_>) -> String {
     match text.as_bytes().first() {
         Some(b'"') => {

@@ -1,16 +1,16 @@
-//! Whether two trees say the same but for what was meant to change: the proof of every edit.
+//! Compares two trees, except for intended changes. Verifies every edit.
 
 use crate::syntax::{Content, Node, child};
 
-/// Where two trees may differ: pointers into the old one and into the new one. Entries there are not looked at, and
-/// those after them count on without them.
+/// Pointers into the old and the new tree where they may differ. Such entries are skipped, and later list items are
+/// matched without them.
 #[derive(Debug, Default)]
 pub(crate) struct ChangedPointers {
     pub(crate) old: Vec<String>,
     pub(crate) new: Vec<String>,
 }
 
-/// A place where the trees differ and should not, as a pointer into the old one.
+/// The pointer in the old tree of an unintended difference.
 pub(crate) fn difference(old: &Node, new: &Node, touched: &ChangedPointers) -> Option<String> {
     node_difference((old, String::new()), (new, String::new()), touched)
 }

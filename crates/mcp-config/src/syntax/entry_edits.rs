@@ -1,7 +1,6 @@
-//! Single edits to a collection: an entry put in, an entry taken out, everything else left where it is.
+//! Inserts an entry into a collection, or removes one; everything else stays.
 //!
-//! An edit is made of bytes of the text and of spans of its tree; it is never sure of itself. Whoever applies one reads
-//! the text again and compares the trees.
+//! Edits are derived from text and spans only. The caller must read the new text again and compare the trees.
 
 use std::ops::Range;
 
@@ -10,18 +9,18 @@ use crate::syntax::layout::Layout;
 use crate::syntax::output::{OutputValue, QuoteStyle, item_lines, member_lines};
 use crate::syntax::{Content, Node};
 
-/// What is put into a collection.
+/// An entry to insert into a collection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum NewEntry<'a> {
     Member(&'a str, &'a OutputValue),
     Item(&'a OutputValue),
 }
 
-/// Where it is put.
+/// Where an entry is inserted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InsertPosition {
     First,
-    /// Behind the entry with this index.
+    /// After the entry with this index.
     After(usize),
     Last,
 }
@@ -34,7 +33,7 @@ impl NewEntry<'_> {
         }
     }
 
-    /// As it stands between brackets, over several lines.
+    /// As lines between brackets.
     fn pretty(self) -> Vec<String> {
         match self {
             NewEntry::Member(key, value) => {
@@ -46,7 +45,7 @@ impl NewEntry<'_> {
         }
     }
 
-    /// As it stands between brackets.
+    /// On one line between brackets.
     fn flow(self, quotes: QuoteStyle) -> String {
         match self {
             NewEntry::Member(key, value) => {
@@ -58,7 +57,7 @@ impl NewEntry<'_> {
     }
 }
 
-/// Where each entry's words begin and end, in order.
+/// The start and end of each entry, in order.
 fn spans(node: &Node) -> Vec<(usize, usize)> {
     match node.content() {
         Content::Mapping(members) => {
@@ -76,15 +75,14 @@ fn spans(node: &Node) -> Vec<(usize, usize)> {
     }
 }
 
-/// Is the collection written with brackets?
+/// Returns whether the collection has brackets.
 pub(crate) fn is_flow(layout: Layout<'_>, node: &Node) -> bool {
-    // A list that is not indented begins where its first item does, and that may have brackets of its own.
+    // An unindented list starts at its first item, which may have brackets of its own.
     let own = spans(node).first().is_none_or(|it| it.0 > node.span.start);
     own && layout.text()[node.span.start..].starts_with(['{', '['])
 }
 
-/// Puts an entry into a collection that has some already. `None` where the text is written in a way that this does not
-/// know how to continue.
+/// Inserts an entry into a non-empty collection. Returns `None` if the layout is not supported.
 pub(crate) fn insert(
     layout: Layout<'_>,
     node: &Node,
@@ -118,7 +116,7 @@ fn block_insert(
             (layout.column(entry_start(layout, node, 0)?)?, lines_end(layout, node, spans.len() - 1)?)
         }
     };
-    // The first key of an item stands behind its dash, and nothing can be put between the two by whole lines.
+    // The first key of an item follows its dash, so whole lines cannot be inserted between them.
     if place == InsertPosition::First && !layout.text_before(entry_start(layout, node, 0)?).trim().is_empty()
     {
         return behind_dash(layout, first, entry);
@@ -130,7 +128,7 @@ fn block_insert(
     Some(lines(layout, at, column, spaced, entry))
 }
 
-/// Whole lines, put in where a line begins or the text ends.
+/// Inserts whole lines at the start of a line or the end of the text.
 pub(crate) fn lines(
     layout: Layout<'_>,
     at: usize,
@@ -174,7 +172,7 @@ fn flow_insert(
     let spans = spans(node);
     let text = layout.text();
     let (first, _) = *spans.first()?;
-    // One entry on each line, or all on one?
+    // Each entry on its own line, or all on one line.
     let own_line = layout.text_before(first).trim().is_empty() && first > node.span.start;
     let gap =
         if own_line { format!("{}{}", layout.line_end(), layout.text_before(first)) } else { " ".to_owned() };
@@ -194,14 +192,14 @@ fn flow_insert(
     let is_last = index + 1 == spans.len();
     let put = |at: usize, text: String| TextEdit { span: at..at, text };
     if text[comma..].starts_with(',') {
-        // Behind the comma, and with one of its own: a comma after the last entry stays one.
+        // After the comma, with a comma of its own: a trailing comma stays a trailing comma.
         let at = if own_line { after_comment(layout, comma + 1) } else { comma + 1 };
         return Some(vec![put(at, format!("{gap}{new},"))]);
     }
     if !is_last {
         return None;
     }
-    // A comment behind the entry stays behind it.
+    // A comment after the entry stays there.
     let behind = if own_line { after_comment(layout, end) } else { end };
     if behind == end {
         return Some(vec![put(end, format!(",{gap}{new}"))]);
@@ -209,13 +207,13 @@ fn flow_insert(
     Some(vec![put(end, ",".to_owned()), put(behind, format!("{gap}{new}"))])
 }
 
-/// Where the comment behind `at` on the same line ends; `at` where there is none.
+/// The end of a comment after `at` on the same line; `at` if there is none.
 fn after_comment(layout: Layout<'_>, at: usize) -> usize {
     let line = layout.line(at);
     if is_comment(line) { at + line.len() } else { at }
 }
 
-/// An entry in an empty collection of a file that is written with brackets; `start` is where the key of it begins.
+/// Fills an empty collection of a file with brackets; `start` is the start of its key.
 pub(crate) fn fill_empty(
     layout: Layout<'_>,
     start: usize,
@@ -242,7 +240,7 @@ pub(crate) fn fill_empty(
     Some(TextEdit { span: node.span.clone(), text })
 }
 
-/// Are the words of the collection written as in JSON?
+/// Returns whether the collection's strings are quoted as in JSON.
 fn quotes_of(text: &str, node: &Node, entry: NewEntry<'_>) -> QuoteStyle {
     let own = match entry {
         NewEntry::Member(..) => node.members().and_then(|it| it.first()).map(|it| it.key.span.start),
@@ -257,8 +255,7 @@ fn quotes_of(text: &str, node: &Node, entry: NewEntry<'_>) -> QuoteStyle {
     }
 }
 
-/// Takes an entry out. `None` where the text is written in a way that this does not know how to close up, or where the
-/// entry is the only one.
+/// Removes an entry. Returns `None` if the layout is not supported, or if it is the only entry.
 pub(crate) fn remove(layout: Layout<'_>, node: &Node, index: usize) -> Option<Vec<TextEdit>> {
     let spans = spans(node);
     if spans.len() < 2 {
@@ -270,7 +267,7 @@ pub(crate) fn remove(layout: Layout<'_>, node: &Node, index: usize) -> Option<Ve
     }
     let mark = entry_start(layout, node, index)?;
     if !layout.text_before(mark).trim().is_empty() {
-        // Behind the dash of an item: what comes next takes its place.
+        // After the dash of an item: the next entry moves there.
         let next = spans.get(index + 1)?.0;
         let moved = index == 0 && layout.column(mark)? == layout.column(next)?;
         return moved.then(|| vec![deletion(mark..next)]);
@@ -298,7 +295,7 @@ fn flow_remove(layout: Layout<'_>, spans: &[(usize, usize)], index: usize) -> Op
     let comma = layout.skip_blanks_and_comments(end);
     let behind = if layout.text()[comma..].starts_with(',') { comma + 1 } else { end };
     let line_end = after_comment(layout, behind);
-    // Alone on its lines: they go whole, with the comments directly above, and those of the next entry stay.
+    // Alone on its lines: remove the lines and the comments directly above; comments of the next entry stay.
     let alone = layout.text_before(start).trim().is_empty() && layout.line(line_end).trim().is_empty();
     let mut res = Vec::new();
     if alone {
@@ -315,7 +312,7 @@ fn flow_remove(layout: Layout<'_>, spans: &[(usize, usize)], index: usize) -> Op
             None => return Some(vec![deletion(spans[index - 1].1..end)]),
         });
     }
-    // The last one without a comma leaves none behind the one before it.
+    // If the last entry has no trailing comma, the comma before it goes too.
     if index + 1 == spans.len() && behind == end {
         let before = layout.skip_blanks_and_comments(spans[index - 1].1);
         res.push(deletion(before..before + 1));
@@ -323,7 +320,7 @@ fn flow_remove(layout: Layout<'_>, spans: &[(usize, usize)], index: usize) -> Op
     Some(res)
 }
 
-/// Takes the only entry out from between its brackets; comments that are not its own stay, and so do their lines.
+/// Removes the only entry between brackets; other comments and their lines stay.
 pub(crate) fn remove_only(layout: Layout<'_>, list: &Node, empty: &str) -> Option<TextEdit> {
     let (start, end) = *spans(list).first()?;
     let comma = layout.skip_blanks_and_comments(end);
@@ -348,32 +345,32 @@ pub(crate) fn remove_only(layout: Layout<'_>, list: &Node, empty: &str) -> Optio
     })
 }
 
-/// Is the line a comment and nothing else?
+/// Returns whether the line is only a comment.
 fn is_comment(line: &str) -> bool {
     let line = line.trim();
     let whole = line.starts_with("/*") && line.find("*/") == Some(line.len().saturating_sub(2));
     whole || line.starts_with("//") || line.starts_with('#')
 }
 
-/// The lines of the only entry of a block, comments of its own included: for whoever puts something in its place.
+/// The lines of an entry of a block, including its comments.
 pub(crate) fn entry_lines(layout: Layout<'_>, node: &Node, index: usize) -> Option<Range<usize>> {
     Some(lines_start(layout, node, index)?..lines_end(layout, node, index)?)
 }
 
-/// Where an entry of a block begins: its key, or its dash.
+/// The start of an entry of a block: its key or its dash.
 fn entry_start(layout: Layout<'_>, node: &Node, index: usize) -> Option<usize> {
     let (start, _) = *spans(node).get(index)?;
     if node.members().is_some() {
         return Some(start);
     }
-    // The dash may stand on a line before that of its value.
+    // The dash may be on an earlier line than its value.
     let mut line = layout.line_start(start);
     let mut until = start;
     loop {
         let before = &layout.text()[line..until];
         let indent = before.len() - before.trim_start_matches(' ').len();
         if before[indent..].starts_with('-') {
-            // `- - a` has two dashes, of two lists.
+            // `- - a` has the dashes of two lists.
             return (before[indent + 1..].trim().is_empty() || !before[indent + 1..].contains("- "))
                 .then_some(line + indent);
         }
@@ -385,7 +382,7 @@ fn entry_start(layout: Layout<'_>, node: &Node, index: usize) -> Option<usize> {
     }
 }
 
-/// Where an entry's lines begin, the comments directly above it included.
+/// The start of an entry's lines, including the comments directly above.
 fn lines_start(layout: Layout<'_>, node: &Node, index: usize) -> Option<usize> {
     let mark = entry_start(layout, node, index)?;
     let column = layout.column(mark)?;
@@ -398,13 +395,13 @@ fn lines_start(layout: Layout<'_>, node: &Node, index: usize) -> Option<usize> {
     Some(res)
 }
 
-/// Where the line after an entry's own words begins.
+/// The start of the line after an entry.
 fn value_lines_end(layout: Layout<'_>, node: &Node, index: usize) -> Option<usize> {
     let (start, end) = *spans(node).get(index)?;
     Some(layout.next_line(layout.last_line_start(&(start..end))))
 }
 
-/// Where an entry's lines end, the comments that are indented deeper than it included.
+/// The end of an entry's lines, including comments that are indented deeper.
 fn lines_end(layout: Layout<'_>, node: &Node, index: usize) -> Option<usize> {
     let column = layout.column(entry_start(layout, node, index)?)?;
     let mut res = value_lines_end(layout, node, index)?;

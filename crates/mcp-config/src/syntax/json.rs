@@ -1,4 +1,4 @@
-//! A tree as JSON text, in the order of the file and with every digit of its numbers.
+//! Writes a tree as JSON, in file order and with all digits of numbers.
 
 use std::fmt::Write;
 
@@ -13,8 +13,8 @@ pub fn text_to_json(text: &str) -> Option<RawJson> {
     RawJson::parse(json.into()).ok()
 }
 
-/// The node as compact JSON. `None` where it holds a number that JSON has no word for (infinity, NaN), or something
-/// that could not be read.
+/// The node as compact JSON. `None` if it has a number that JSON cannot express (infinity, NaN), or an unreadable
+/// value.
 pub(crate) fn to_json(node: &Node) -> Option<String> {
     let mut res = String::new();
     write(node, &mut res)?;

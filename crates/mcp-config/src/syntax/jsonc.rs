@@ -1,8 +1,8 @@
-//! JSON, with or without comments, into a tree: the only file that knows which JSON parser we use.
+//! Parses JSON, with or without comments, into a tree. The only file that depends on the JSON parser.
 //!
-//! The parser stops at the first word that is out of place; what it lets through and JSON does not (line breaks in
-//! texts, odd blanks) is reported here, and so are duplicate keys, with both places. The budgets are those of YAML. A text
-//! with which nothing is wrong is read in a shorter way (see [`plain`]), to the same tree.
+//! The parser stops at the first syntax error. Characters that it accepts but JSON does not (line breaks in strings,
+//! unusual blanks) are reported here, and so are duplicate keys, with both positions. The limits are those of YAML.
+//! Valid text takes a faster path (see [`fast`]) to the same tree.
 
 mod fast;
 
@@ -37,7 +37,7 @@ pub(super) fn parse(text: &str, syntax: Syntax) -> ParsedText {
         bad_strings: 0,
     };
     let root = fast::parse(text, skipped, syntax).or_else(|| builder.root(syntax));
-    // The parser takes blanks that JSON has not.
+    // The parser accepts blanks that JSON does not.
     if syntax == Syntax::Json
         && builder.diagnostics.is_empty()
         && !text.trim().is_empty()
@@ -51,13 +51,13 @@ pub(super) fn parse(text: &str, syntax: Syntax) -> ParsedText {
     ParsedText { root, dropped: builder.dropped, diagnostics: builder.diagnostics }
 }
 
-/// Does the text begin as JSON does, comments left out?
+/// Returns whether the text begins like JSON, ignoring comments.
 pub(crate) fn looks_like_json(text: &str) -> bool {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     text.starts_with(['{', '[', '"']) || text.starts_with("//") || text.starts_with("/*")
 }
 
-/// Is there what may be a comment: `/*`, or `//` that is not part of a URL?
+/// Returns whether the text may have a comment: `/*`, or `//` outside of a URL.
 pub(super) fn has_comment(text: &str) -> bool {
     text.contains("/*") || text.match_indices("//").any(|(at, _)| !text[..at].ends_with(':'))
 }
@@ -65,17 +65,17 @@ pub(super) fn has_comment(text: &str) -> bool {
 struct JsonBuilder<'a> {
     /// The text without its byte order mark.
     text: &'a str,
-    /// Bytes of that mark.
+    /// The size of the byte order mark.
     skipped: usize,
     values: usize,
     dropped: Vec<Range<usize>>,
     diagnostics: Vec<RawDiagnostic>,
-    /// How many texts were reported for what is in them.
+    /// The number of reported strings.
     bad_strings: usize,
 }
 
 impl JsonBuilder<'_> {
-    /// The tree, and on the way everything that is wrong with the text.
+    /// Builds the tree and reports mistakes.
     fn root(&mut self, syntax: Syntax) -> Option<Node> {
         let lenient = syntax == Syntax::JsonWithComments;
         let options = ParseOptions {
@@ -157,7 +157,7 @@ impl JsonBuilder<'_> {
         Ok(res)
     }
 
-    /// A text of JSON holds no line break and no other control character.
+    /// Reports a string with a line break or another control character.
     fn check_string(&mut self, span: &Range<usize>, pointer: &str) {
         const MAX_BAD_STRINGS: usize = 20;
         let source = &self.text[span.start - self.skipped..span.end - self.skipped];
@@ -175,7 +175,7 @@ impl JsonBuilder<'_> {
         node.start() + self.skipped..node.end() + self.skipped
     }
 
-    /// The character at a line and a byte of it, both from 1, as serde_json counts.
+    /// The character at a line and byte column, both from 1, as serde_json counts.
     fn offset(&self, line: usize, column: usize) -> Range<usize> {
         let start = self.text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum::<usize>();
         let start = self.text.floor_char_boundary(start + column.saturating_sub(1));
@@ -193,7 +193,7 @@ impl JsonBuilder<'_> {
         RawDiagnostic::new(Code::Syntax, format!("no valid JSON: {message}"), "", span).help(help)
     }
 
-    /// What is wrong, and what to do, in words that never quote the text.
+    /// The message and the help of an error. Neither quotes the text.
     fn error_text(&self, error: &ParseError) -> (&'static str, &'static str) {
         use ParseErrorKind as Kind;
         use ParseStringErrorKind as Text;
@@ -252,7 +252,7 @@ impl JsonBuilder<'_> {
         self.text.get(at..).is_some_and(|it| it.starts_with(|it: char| it.is_alphanumeric() || it == '_'))
     }
 
-    /// `"mcpServers": {…}`: cut out of a file.
+    /// Returns whether the text is a fragment such as `"mcpServers": {…}`.
     fn is_fragment(&self) -> bool {
         let rest = self.text.trim_start();
         let Some(end) = rest.strip_prefix('"').and_then(|it| it.find('"')) else { return false };

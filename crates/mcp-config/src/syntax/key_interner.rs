@@ -1,13 +1,13 @@
-//! Keys, kept once for all mappings that have them: a file of many servers is made of the same dozen words.
+//! Interns keys: a file of many servers repeats the same few keys.
 
 use std::rc::Rc;
 
-/// The keys that came latest. Which of them are still there makes no difference but in memory.
+/// The most recent keys. A miss costs memory only.
 #[derive(Default)]
 pub(super) struct KeyInterner([Option<Rc<str>>; 32]);
 
 impl KeyInterner {
-    /// The key of this text.
+    /// The interned key.
     pub(super) fn intern(&mut self, text: &str) -> Rc<str> {
         let bytes = text.as_bytes();
         let ends = [bytes.first(), bytes.last()].map(|it| usize::from(it.copied().unwrap_or_default()));
@@ -28,7 +28,7 @@ mod tests {
         let mut keys = KeyInterner::default();
         let first = keys.intern("command");
         assert!(Rc::ptr_eq(&first, &keys.intern("command")));
-        // One that takes the place of another is itself, and so is the other when it comes again.
+        // Keys that share a slot do not affect each other.
         for text in ["", "é", "cnmmand", "conmand", "command"] {
             assert_eq!(&*keys.intern(text), text);
         }

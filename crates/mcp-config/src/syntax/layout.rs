@@ -1,8 +1,8 @@
-//! Lines, indentation and gaps of a text: where an edit may begin and end so that nothing else moves.
+//! Lines, indentation and gaps of a text, for choosing the bounds of an edit.
 
 use std::ops::Range;
 
-/// A text, looked at by lines.
+/// A text with line-based access.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout<'a> {
     text: &'a str,
@@ -17,7 +17,7 @@ impl<'a> Layout<'a> {
         self.text
     }
 
-    /// How lines end: as the first one does.
+    /// The line end of the file: that of the first line.
     pub(crate) fn line_end(self) -> &'static str {
         match self.text.find('\n') {
             Some(at) if self.text[..at].ends_with('\r') => "\r\n",
@@ -25,58 +25,58 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Where the line of `at` begins; a byte order mark is no part of it.
+    /// The start of the line of `at`, after a byte order mark.
     pub(crate) fn line_start(self, at: usize) -> usize {
         let start = self.text[..at].rfind('\n').map_or(0, |it| it + 1);
         if start == 0 && self.text.starts_with('\u{feff}') { '\u{feff}'.len_utf8().min(at) } else { start }
     }
 
-    /// Where the line after that of `at` begins; the end of the text where there is none.
+    /// The start of the next line, or the end of the text.
     pub(crate) fn next_line(self, at: usize) -> usize {
         self.text[at..].find('\n').map_or(self.text.len(), |it| at + it + 1)
     }
 
-    /// What stands on the line of `at` before it.
+    /// The text on the line of `at` before it.
     pub(crate) fn text_before(self, at: usize) -> &'a str {
         &self.text[self.line_start(at)..at]
     }
 
-    /// The line that begins at `start`, without its end.
+    /// The line that starts at `start`, without its end.
     pub(crate) fn line(self, start: usize) -> &'a str {
         self.text[start..self.next_line(start)].trim_end_matches(['\n', '\r'])
     }
 
-    /// The column of `at`, where only blanks and the dashes of lists stand before it.
+    /// The column of `at`, if only blanks and list dashes precede it.
     pub(crate) fn column(self, at: usize) -> Option<usize> {
         let before = self.text_before(at);
         before.bytes().all(|it| it == b' ' || it == b'-').then_some(before.len())
     }
 
-    /// The line on which a value ends: a block scalar's span reaches into the lines after it.
+    /// The start of the last line of a value. The span of a block scalar includes blank lines after it.
     pub(crate) fn last_line_start(self, span: &Range<usize>) -> usize {
         let trimmed = self.text[span.start..span.end].trim_end_matches([' ', '\n', '\r', '\t']);
         self.line_start(span.start + trimmed.len())
     }
 
-    /// Is the line that begins at `start` blank?
+    /// Returns whether the line that starts at `start` is blank.
     pub(crate) fn is_blank(self, start: usize) -> bool {
         start < self.text.len() && self.line(start).trim().is_empty()
     }
 
-    /// How far the line that begins at `start` is indented, where it holds a comment and nothing else.
+    /// The indentation of the line that starts at `start`, if it has only a comment.
     pub(crate) fn comment_indent(self, start: usize) -> Option<usize> {
         let line = self.line(start);
         let content = line.trim_start_matches(' ');
         content.starts_with('#').then(|| line.len() - content.len())
     }
 
-    /// Where the line before the one that begins at `start` begins.
+    /// The start of the line before the one that starts at `start`.
     pub(crate) fn previous_line(self, start: usize) -> Option<usize> {
         let end = self.text[..start].strip_suffix('\n')?.len();
         Some(self.line_start(end))
     }
 
-    /// The first byte at or after `at` that is neither blank nor part of a comment, of YAML or of JSON.
+    /// The first byte at or after `at` that is neither blank nor part of a YAML or JSON comment.
     pub(crate) fn skip_blanks_and_comments(self, mut at: usize) -> usize {
         loop {
             let rest = &self.text[at..];

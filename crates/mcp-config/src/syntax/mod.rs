@@ -1,8 +1,7 @@
-//! A file as a tree in which every word knows its place.
+//! The syntax tree of a file, with the span of every key and value.
 //!
-//! The tree is what all dialects are read from. It knows nothing of servers, and nothing outside `yaml.rs` and
-//! `jsonc.rs` knows which parser filled it. Numbers keep every digit, keys keep their order, an alias stays an alias: its target is shared,
-//! not copied, and the whole is measured as if it were.
+//! All dialects read this tree. Only `yaml.rs` and `jsonc.rs` depend on the parsers. Numbers keep all digits and keys
+//! their order. An alias shares its target without copying it, but counts towards the size limits.
 
 mod diff;
 pub(crate) mod entry_edits;
@@ -29,33 +28,33 @@ pub(crate) use pointer::{child, contains, last, parent, push, segments};
 use crate::diagnostic::Code;
 use crate::diagnostic::RawDiagnostic;
 
-/// The largest file, in bytes.
+/// The maximum size of a file, in bytes.
 const MAX_BYTES: usize = 1 << 20;
-/// The deepest nesting, aliases followed.
+/// The maximum nesting depth, with aliases expanded.
 const MAX_DEPTH: usize = 64;
-/// The most values, aliases followed.
+/// The maximum number of values, with aliases expanded.
 const MAX_VALUES: usize = 100_000;
 
 const SPLIT_FILE_HELP: &str = "split the file, or write it more simply";
 
-/// How a file is written down.
+/// The syntax of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Syntax {
     /// YAML 1.2.
     Yaml,
-    /// JSON, and nothing besides.
+    /// Strict JSON.
     Json,
-    /// JSON in which comments and commas before a closing bracket may stand, as editors write it.
+    /// JSON with comments and trailing commas, as editors write it.
     JsonWithComments,
 }
 
-/// What became of a text.
+/// The result of parsing a text.
 pub(crate) struct ParsedText {
-    /// The tree; `None` where the text is not well-formed, or too much of it. An empty text is null.
+    /// The tree; `None` if the text is not well-formed or too large. An empty text is null.
     pub(crate) root: Option<Node>,
-    /// Values that are not in the tree, because their key is a duplicate or no key.
+    /// Values that are not in the tree, because their key is a duplicate or invalid.
     pub(crate) dropped: Vec<Range<usize>>,
-    /// What is wrong with the text.
+    /// The mistakes in the text.
     pub(crate) diagnostics: Vec<RawDiagnostic>,
 }
 
@@ -67,7 +66,7 @@ impl ParsedText {
     }
 }
 
-/// Reads a text that is written in `syntax`. Never fails, never panics.
+/// Parses a text. Never fails and never panics.
 pub(crate) fn parse_as(text: &str, syntax: Syntax) -> ParsedText {
     match syntax {
         Syntax::Yaml => yaml::parse(text),
@@ -75,9 +74,9 @@ pub(crate) fn parse_as(text: &str, syntax: Syntax) -> ParsedText {
     }
 }
 
-/// Reads a text of which nobody says how it is written: as JSON where it looks so and is, else as YAML.
+/// Parses a text of unknown syntax: as JSON if it looks like JSON and is valid, else as YAML.
 ///
-/// A text with comments of JSON is no YAML, even if it could be read as such: a comment would become a key.
+/// A text with JSON comments is never YAML, even if it could be parsed: a comment would become a key.
 pub(crate) fn parse_any(text: &str) -> ParsedText {
     if !jsonc::looks_like_json(text) {
         return yaml::parse(text);
@@ -86,32 +85,32 @@ pub(crate) fn parse_any(text: &str) -> ParsedText {
     if res.root.is_some() || jsonc::has_comment(text) { res } else { yaml::parse(text) }
 }
 
-/// A value and its place.
+/// A value and its span.
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// What it is.
+    /// The value.
     pub(crate) content: Content,
-    /// Its bytes; those of the alias, where it is one.
+    /// Its bytes; for an alias, those of the alias.
     pub(crate) span: Range<usize>,
-    /// How many values it holds, itself included, aliases followed.
+    /// The number of values, including itself, with aliases expanded.
     size: usize,
-    /// How deep it is, aliases followed; 1 for a scalar.
+    /// The depth, with aliases expanded; 1 for a scalar.
     depth: usize,
 }
 
-/// What a value is.
+/// A value.
 #[derive(Debug)]
 pub(crate) enum Content {
     Null,
     Bool(bool),
     Integer(i64),
     Float(f64),
-    /// A whole number that no `i64` holds, as decimal digits.
+    /// An integer that does not fit into `i64`, as decimal digits.
     Large(String),
     Text(String),
     Sequence(Vec<Node>),
     Mapping(Vec<Member>),
-    /// A value with an anchor, or an alias of one.
+    /// A value with an anchor, or an alias.
     Shared(Rc<Node>),
     /// A value that could not be read and has been reported.
     Broken,
@@ -124,16 +123,16 @@ pub(crate) struct Member {
     pub(crate) value: Node,
 }
 
-/// A key of a mapping; unique in it.
+/// A key, unique in its mapping.
 #[derive(Debug)]
 pub(crate) struct Key {
-    /// Its text; of a number or `true`, as written. Shared with the places that are reached by it.
+    /// Its text; a number or boolean as written. Shared with the locations below it.
     pub(crate) text: Rc<str>,
     pub(crate) span: Range<usize>,
     pub(crate) kind: KeyKind,
 }
 
-/// What a key was before it became text.
+/// The type of a key in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyKind {
     Text,
@@ -164,7 +163,7 @@ impl Node {
         Node { content, span, size, depth }
     }
 
-    /// What it is, aliases followed.
+    /// The value, with aliases followed.
     pub(crate) fn content(&self) -> &Content {
         if let Content::Shared(target) = &self.content { target.content() } else { &self.content }
     }
@@ -189,7 +188,7 @@ impl Node {
         self.members()?.iter().find(|it| &*it.key.text == key)
     }
 
-    /// The value at this pointer, aliases followed.
+    /// The value at a pointer, with aliases followed.
     pub(crate) fn at(&self, pointer: &str) -> Option<&Node> {
         segments(pointer).try_fold(self, |node, segment| match node.get(&segment) {
             Some(member) => Some(&member.value),
@@ -197,7 +196,7 @@ impl Node {
         })
     }
 
-    /// Where a complaint about the whole value points: the first key of a mapping, else the value.
+    /// Where a diagnostic about the whole value points: at the first key of a mapping, else at the value.
     pub(crate) fn highlight_span(&self) -> Range<usize> {
         match &self.content {
             Content::Mapping(members) => members.first().map_or(self.span.clone(), |it| it.key.span.clone()),
@@ -214,7 +213,7 @@ impl Node {
         }
     }
 
-    /// What it is, in words.
+    /// A description of the type.
     pub(crate) fn kind(&self) -> &'static str {
         match self.content() {
             Content::Null => "nothing",

@@ -1,4 +1,4 @@
-//! JSON objects whose members keep their order, whatever maps of serde_json do in this build.
+//! JSON objects with members in file order, whatever map serde_json uses.
 
 use serde_json::value::RawValue;
 

@@ -1,7 +1,6 @@
-//! What is to be written, before it is decided in which syntax: values with their members in order.
+//! Values to write, independent of the syntax.
 //!
-//! Printed as YAML it is read the same by YAML 1.2 and 1.1: whatever one of the two takes for something else than text
-//! stands in quotes.
+//! Printed YAML means the same in YAML 1.1 and 1.2: text that either version would read as another type is quoted.
 
 use std::fmt::Write;
 
@@ -14,16 +13,16 @@ use crate::syntax::ordered_members::OrderedMembers;
 /// A value to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OutputValue {
-    /// A number, a truth value or null, as it is spelt in JSON.
+    /// A number, a boolean or null, as in JSON.
     Scalar(String),
     Text(String),
     List(Vec<OutputValue>),
     Map(Vec<(String, OutputValue)>),
 }
 
-/// How wide a list of words may be on one line.
+/// The maximum width of a list on one line.
 const MAX_INLINE_CHARS: usize = 80;
-/// The deepest JSON that is written.
+/// The maximum depth of JSON to write.
 const MAX_DEPTH: usize = 48;
 
 impl OutputValue {
@@ -35,7 +34,7 @@ impl OutputValue {
         OutputValue::Scalar(word.to_string())
     }
 
-    /// The value of a JSON text, in its order and with every digit; `None` where it is deeper than any file may be.
+    /// The value of a JSON text, in order and with all digits; `None` if it is too deep.
     pub(crate) fn from_json(json: &RawJson) -> Option<OutputValue> {
         parse_json(json.as_str(), MAX_DEPTH)
     }
@@ -48,7 +47,7 @@ impl OutputValue {
         }
     }
 
-    /// On one line, with brackets: YAML that is JSON where `Quotes::Always`.
+    /// On one line, with brackets. With `QuoteStyle::Always` it is JSON.
     pub(crate) fn flow(&self, quotes: QuoteStyle) -> String {
         let mut res = String::new();
         self.write_flow(quotes, &mut res);
@@ -80,7 +79,7 @@ impl OutputValue {
         }
     }
 
-    /// As block YAML: its lines without line ends, the first of them without indentation.
+    /// As block YAML: lines without line ends; the first is not indented.
     pub(crate) fn block(&self) -> Vec<String> {
         match self {
             OutputValue::Map(members) if !members.is_empty() => {
@@ -93,7 +92,7 @@ impl OutputValue {
         }
     }
 
-    /// As JSON with two blanks for each level: its lines, as in [`Data::block`].
+    /// As JSON with an indentation of two blanks: lines as in [`OutputValue::block`].
     pub(crate) fn pretty(&self) -> Vec<String> {
         let (open, close, entries) = match self {
             OutputValue::Map(members) if !members.is_empty() => {
@@ -149,12 +148,12 @@ pub(crate) fn item_lines(value: &OutputValue) -> Vec<String> {
     value.block().into_iter().enumerate().map(mark).collect()
 }
 
-/// Where texts stand in quotes.
+/// Which strings are quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QuoteStyle {
-    /// Everywhere, as in JSON.
+    /// All, as in JSON.
     Always,
-    /// Where a text would be something else without them.
+    /// Those that would be another type without quotes.
     AsNeeded,
 }
 
@@ -167,7 +166,7 @@ impl QuoteStyle {
     }
 }
 
-/// Is the text itself, written without quotes, in a block and between brackets, in YAML 1.1 and 1.2?
+/// Returns whether an unquoted text is the same string in block and flow context, in YAML 1.1 and 1.2.
 fn is_plain_scalar(text: &str) -> bool {
     const WORDS: [&str; 9] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
     let begins = text.starts_with(|it: char| it.is_ascii_alphabetic() || it == '/' || it == '_');
@@ -179,7 +178,7 @@ fn is_plain_scalar(text: &str) -> bool {
         && !WORDS.iter().any(|it| it.eq_ignore_ascii_case(text))
 }
 
-/// The text in double quotes; as JSON has it but for signs that nobody sees, which become escapes.
+/// The text in double quotes, as in JSON; invisible characters become escapes.
 fn quote(text: &str) -> String {
     let mut res = String::with_capacity(text.len() + 2);
     res.push('"');
@@ -191,7 +190,7 @@ fn quote(text: &str) -> String {
             '\r' => res.push_str("\\r"),
             '\t' => res.push_str("\\t"),
             it if is_invisible(it) => {
-                // All of them lie below U+10000.
+                // All invisible characters are below U+10000.
                 write!(res, "\\u{:04x}", u32::from(it)).expect("writing to a String never fails");
             }
             it => res.push(it),

@@ -1,4 +1,4 @@
-//! JSON pointers (RFC 6901): how a place in a file is named to programs.
+//! JSON pointers (RFC 6901).
 
 /// The pointer to `key` below `parent`.
 pub(crate) fn child(parent: &str, key: &str) -> String {
@@ -8,7 +8,7 @@ pub(crate) fn child(parent: &str, key: &str) -> String {
     res
 }
 
-/// Goes on to `key` below `pointer`.
+/// Appends `key` to `pointer`.
 pub(crate) fn push(pointer: &mut String, key: &str) {
     pointer.push('/');
     let mut rest = key;
@@ -20,17 +20,17 @@ pub(crate) fn push(pointer: &mut String, key: &str) {
     pointer.push_str(rest);
 }
 
-/// Is `pointer` the place `parent`, or below it?
+/// Returns whether `pointer` is `parent` or below it.
 pub(crate) fn contains(parent: &str, pointer: &str) -> bool {
     pointer.strip_prefix(parent).is_some_and(|it| it.is_empty() || it.starts_with('/'))
 }
 
-/// The keys on the way.
+/// The unescaped keys of a pointer.
 pub(crate) fn segments(pointer: &str) -> impl Iterator<Item = String> {
     pointer.split('/').skip(1).map(|it| it.replace("~1", "/").replace("~0", "~"))
 }
 
-/// The pointer to what is around.
+/// The pointer to the parent.
 pub(crate) fn parent(pointer: &str) -> Option<&str> {
     pointer.rsplit_once('/').map(|it| it.0)
 }

@@ -1,7 +1,6 @@
-//! What a plain scalar means: the core schema of YAML 1.2, and nothing of YAML 1.1.
+//! Plain scalars by the core schema of YAML 1.2, without YAML 1.1.
 //!
-//! `yes`, `no`, `on`, `off`, `1:30` and `0777` with a leading zero are not what they were: the first five are text, the
-//! last is the number 777.
+//! `yes`, `no`, `on`, `off` and `1:30` are strings, and `0777` is the number 777.
 
 use crate::syntax::Content;
 
@@ -55,7 +54,7 @@ fn integer(text: &str, unsigned: &str) -> Content {
         .map_or_else(|_| Content::Large(format!("{sign}{digits}")), Content::Integer)
 }
 
-/// `[-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?`, the sign taken away.
+/// Matches `[-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?`, without the sign.
 fn float(text: &str) -> bool {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),

@@ -1,43 +1,43 @@
-//! Variables in texts.
+//! Variable references in texts.
 //!
-//! A reference is `${`, a name of `[A-Za-z_][A-Za-z0-9_]*`, and `}` (HD-050 to HD-056). In the files of editors there
-//! are more kinds (DIA-06): `${env:NAME}`, `${NAME:-text}`, `${input:id}`, and Gemini's `$NAME`. Everything else stays as
-//! it is, there is no escape, and a value that is put in is never looked at again.
+//! A reference is `${`, a name of `[A-Za-z_][A-Za-z0-9_]*`, and `}` (HD-050 to HD-056). Editor files have more forms
+//! (DIA-06): `${env:NAME}`, `${NAME:-text}`, `${input:id}`, and Gemini's `$NAME`. Everything else is literal, there is
+//! no escape, and replaced values are not expanded again.
 
 use std::borrow::Cow;
 use std::path::MAIN_SEPARATOR_STR;
 
 use mcp_model::{ConfigValue, Secret, TemplatePart};
 
-/// The variable that is the workspace's folder.
+/// The variable for the workspace folder.
 pub(crate) const WORKSPACE_FOLDER: &str = "workspaceFolder";
-/// The variable of editors that is the name of that folder.
+/// Editors' variable for the name of the workspace folder.
 pub(crate) const WORKSPACE_FOLDER_NAME: &str = "workspaceFolderBasename";
-/// The variable of editors that is the user's home.
+/// Editors' variable for the user's home.
 pub(crate) const USER_HOME: &str = "userHome";
 
-/// What `${VAR}` in a text is.
+/// How `${VAR}` in a text is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VariableRule {
-    /// Text.
+    /// As literal text.
     Literal,
-    /// The variable's value.
+    /// Replaced by the variable's value.
     Expand,
-    /// The variable's value; `workspaceFolder` is the folder of the file.
+    /// Replaced; `workspaceFolder` is the folder of the file.
     ExpandWithFolder,
-    /// As editors have it: `${NAME}`, `${NAME:-text}`, `${env:NAME}`, `${input:id}`, and their folders.
+    /// As in editors: `${NAME}`, `${NAME:-text}`, `${env:NAME}`, `${input:id}`, and their folders.
     Editor,
-    /// The same, and `$NAME`, as Gemini CLI has it in `env`, `headers` and URLs.
+    /// Like `Editor`, and `$NAME`, as in Gemini CLI's `env`, `headers` and URLs.
     EditorAndShell,
 }
 
-/// A piece of a text.
+/// A part of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
     Text(&'a str),
     /// The name of a variable.
     Variable(&'a str),
-    /// The name of a variable, and what stands in for it.
+    /// The name of a variable, and the default.
     VariableOr {
         name: &'a str,
         default: &'a str,
@@ -46,12 +46,12 @@ pub(crate) enum Piece<'a> {
     Input(&'a str),
 }
 
-/// Cuts a text into its pieces, as HoloDeck has it.
+/// Splits a text by HoloDeck's rules.
 pub(crate) fn split_holodeck(text: &str) -> Vec<Piece<'_>> {
     split(text, VariableRule::Expand)
 }
 
-/// Cuts a text into its pieces.
+/// Splits a text into literal parts and references.
 pub(crate) fn split(text: &str, rule: VariableRule) -> Vec<Piece<'_>> {
     let mut res = Vec::new();
     let mut rest = text;
@@ -75,7 +75,7 @@ pub(crate) fn split(text: &str, rule: VariableRule) -> Vec<Piece<'_>> {
     res
 }
 
-/// The reference that a text begins with, and its length.
+/// The reference at the start of a text, and its length.
 fn reference(text: &str, rule: VariableRule) -> Option<(Piece<'_>, usize)> {
     let editor = match rule {
         VariableRule::Literal => return None,
@@ -95,12 +95,12 @@ fn reference(text: &str, rule: VariableRule) -> Option<(Piece<'_>, usize)> {
     if !editor {
         return None;
     }
-    // Nothing nests, so a text is looked through once, however many beginnings it has.
+    // References do not nest, so the search is linear.
     let end = inner.find(['{', '}']).filter(|it| inner[*it..].starts_with('}'))?;
     editor_reference(&inner[..end], length).map(|it| (it, end + "${}".len()))
 }
 
-/// What editors have between the braces; a name of `length` stands at its beginning.
+/// An editor's reference between the braces. `length` is the length of the name at its start.
 fn editor_reference(inner: &str, length: usize) -> Option<Piece<'_>> {
     let whole_name = |it: &str| !it.is_empty() && name_length(it) == it.len();
     match (&inner[..length], &inner[length..]) {
@@ -112,23 +112,23 @@ fn editor_reference(inner: &str, length: usize) -> Option<Piece<'_>> {
     }
 }
 
-/// How many bytes of a text are a name.
+/// The length of the name at the start of a text, in bytes.
 fn name_length(text: &str) -> usize {
     let length = text.bytes().take_while(|it| it.is_ascii_alphanumeric() || *it == b'_').count();
     if text.starts_with(|it: char| it.is_ascii_digit()) { 0 } else { length }
 }
 
-/// Does the text refer to a variable, as HoloDeck has it?
+/// Returns whether the text has a variable by HoloDeck's rules.
 pub(crate) fn has_variable(text: &str) -> bool {
     has_reference(text, VariableRule::Expand)
 }
 
-/// Does the text refer to anything?
+/// Returns whether the text has a reference.
 pub(crate) fn has_reference(text: &str, rule: VariableRule) -> bool {
     text.contains('$') && !is_one_text(&split(text, rule), text)
 }
 
-/// Are these pieces of a text nothing but the text?
+/// Returns whether the pieces are only the text itself.
 fn is_one_text(pieces: &[Piece<'_>], text: &str) -> bool {
     pieces.iter().all(|it| match it {
         Piece::Text(piece) => piece.len() == text.len(),
@@ -136,8 +136,8 @@ fn is_one_text(pieces: &[Piece<'_>], text: &str) -> bool {
     })
 }
 
-/// What looks like a reference of another program and stays as it is: its first word, such as `command` of
-/// `${command:x}`. The rest may be anything, and so is not for a message.
+/// The first word of a reference that is not supported, such as `command` of `${command:x}`. The rest may be a secret
+/// and is not quoted.
 pub(crate) fn unknown_reference<'a>(pieces: &[Piece<'a>]) -> Option<&'a str> {
     pieces.iter().find_map(|it| match *it {
         Piece::Text(piece) => {
@@ -148,13 +148,13 @@ pub(crate) fn unknown_reference<'a>(pieces: &[Piece<'a>]) -> Option<&'a str> {
     })
 }
 
-/// The variable that answers an input where nobody can be asked: `MCP_INPUT_` and its id, in capitals.
+/// The environment variable for an input: `MCP_INPUT_` and its id in capitals.
 pub(crate) fn input_variable(id: &str) -> String {
     let plain = id.chars().map(|it| if it.is_ascii_alphanumeric() { it.to_ascii_uppercase() } else { '_' });
     format!("MCP_INPUT_{}", plain.take(64).collect::<String>())
 }
 
-/// A text as a value of the model.
+/// Parses a text to a value of the model.
 pub(crate) fn parse_value<'a>(text: impl Into<Cow<'a, str>>, rule: VariableRule) -> ConfigValue {
     let text = text.into();
     if !text.contains('$') {

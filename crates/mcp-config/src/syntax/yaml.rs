@@ -1,8 +1,8 @@
-//! YAML into a tree: the only file that knows which YAML parser we use.
+//! Parses YAML into a tree. The only file that depends on the YAML parser.
 //!
-//! Reported here, all in one pass: syntax errors, duplicate keys with both places, a second document, keys that are no
-//! scalars, aliases of nothing, tags without meaning. A merge key (`<<`) is a key like any other, as in YAML 1.2. The
-//! budgets hold before anything is copied or recursed into.
+//! Reports in one pass: syntax errors, duplicate keys with both positions, a second document, keys that are not
+//! scalars, unresolved aliases, unsupported tags. A merge key (`<<`) is an ordinary key, as in YAML 1.2. The limits are
+//! checked before copying and recursion.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use crate::syntax::{
     child, scalar,
 };
 
-/// Reads a text. Never fails, never panics.
+/// Parses a text. Never fails and never panics.
 pub(super) fn parse(text: &str) -> ParsedText {
     if text.len() > MAX_BYTES {
         return ParsedText::too_large();
@@ -42,7 +42,7 @@ pub(super) fn parse(text: &str) -> ParsedText {
 
 #[derive(Default)]
 struct YamlBuilder {
-    /// Bytes of a byte order mark, which the parser does not see.
+    /// The size of the byte order mark, which the parser does not see.
     skipped: usize,
     /// Length of the text.
     end: usize,
@@ -56,7 +56,7 @@ struct YamlBuilder {
     keys: KeyInterner,
 }
 
-/// A collection that is not closed yet.
+/// An open collection.
 struct Frame {
     start: usize,
     anchor: usize,
@@ -68,14 +68,14 @@ enum FrameKind {
     Mapping { members: Vec<Member>, index: KeyIndex, key: Option<PendingKey> },
 }
 
-/// Where the keys of a mapping are among its members, for one that has many.
+/// The index of each key among the members, for large mappings.
 #[derive(Default)]
 struct KeyIndex(HashMap<Rc<str>, usize>);
 
 impl KeyIndex {
     /// The member that has this key.
     fn find<'a>(&mut self, members: &'a [Member], key: &str) -> Option<&'a Member> {
-        // So few are compared before hashing them is worth it.
+        // Below this size, a linear search is faster than hashing.
         const FEW: usize = 12;
         if members.len() <= FEW {
             return members.iter().find(|it| &*it.key.text == key);
@@ -86,10 +86,10 @@ impl KeyIndex {
     }
 }
 
-/// A key whose value has not come yet.
+/// A key whose value was not parsed yet.
 enum PendingKey {
     Key(Key),
-    /// The value is read and dropped: its key is a duplicate or no key.
+    /// The value is parsed and dropped, because its key is a duplicate or invalid.
     Dropped,
 }
 
@@ -168,12 +168,12 @@ impl YamlBuilder {
                 (Content::Mapping(members), last)
             }
         };
-        // The end of a block is only noticed at the next word; of a flow collection it is its bracket.
+        // The parser reports the end of a block at the next token, that of a flow collection at its bracket.
         let end = if range.is_empty() { last.unwrap_or(start) } else { range.end };
         self.finish(Node::new(content, start..end.max(start)), anchor, None)
     }
 
-    /// Puts a finished node where it belongs. `written` is the text of a plain scalar.
+    /// Adds a finished node to its parent. `written` is the text of a plain scalar.
     fn finish(&mut self, node: Node, anchor: usize, written: Option<&str>) -> EventResult {
         let alias = matches!(node.content, Content::Shared(_));
         self.values = self.values.saturating_add(if alias { node.size } else { 1 });
@@ -208,7 +208,7 @@ impl YamlBuilder {
         Ok(())
     }
 
-    /// Takes a node as the next key of the innermost mapping.
+    /// Makes a node the next key of the innermost mapping.
     fn key(&mut self, node: Node, written: Option<&str>) {
         let (text, kind): (Rc<str>, _) = match node.content() {
             Content::Text(text) => (self.keys.intern(text), KeyKind::Text),
@@ -257,7 +257,7 @@ impl YamlBuilder {
         }
     }
 
-    /// The pointer to the innermost collection that is open.
+    /// The pointer to the innermost open collection.
     fn pointer(&self) -> String {
         let inner = self.stack.len().saturating_sub(1);
         self.stack[..inner].iter().fold(String::new(), |res, frame| match &frame.kind {
@@ -289,7 +289,7 @@ impl YamlBuilder {
                 self.diagnostics.push(problem.help("remove the tag, or correct the value"));
                 Content::Broken
             }
-            // `!` alone says: text.
+            // The tag `!` alone means a string.
             _ if tag.original() == "!" => Content::Text(text.to_owned()),
             _ => {
                 self.unknown_tag(tag, span);
@@ -315,7 +315,7 @@ impl YamlBuilder {
         );
     }
 
-    /// The pointer to the value that comes next.
+    /// The pointer to the next value.
     fn next_pointer(&self) -> String {
         let parent = self.pointer();
         match self.stack.last().map(|it| &it.kind) {
@@ -367,7 +367,7 @@ impl YamlBuilder {
             ),
             _ => ("", "look at this line and the one before: indentation, quotes, brackets"),
         };
-        // The parser's own words are about kinds of tokens and never quote the text.
+        // The parser's messages describe tokens and never quote the text.
         let message = if message.is_empty() { error.info() } else { message.to_owned() };
         let message = format!("no valid YAML: {message}");
         Box::new(RawDiagnostic::new(Code::Syntax, message, "", self.error_span(error)).help(help))

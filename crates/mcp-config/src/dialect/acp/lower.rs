@@ -1,7 +1,7 @@
-//! An entry as it is written into a server as the model has it.
+//! Lowers an entry to the model's `ServerSpec`.
 //!
-//! Every field of the wire structs is named here, so a new one stops the build until somebody has thought about it. The
-//! words of some complaints are those of the agents that users know (ACPX-01).
+//! The wire structs are destructured without `..`, so a new field fails to compile until it is handled. Some messages
+//! are those of existing agents (ACPX-01).
 
 use std::collections::BTreeMap;
 
@@ -23,16 +23,16 @@ use crate::dialect::lowering;
 use crate::dialect::lowering::metadata;
 use crate::syntax::{Node, to_json};
 
-/// What lowering needs besides the entry.
+/// The parameters of lowering an entry.
 pub(super) struct SessionOptions<'a> {
     pub(super) context: &'a ReadContext,
     pub(super) rules: &'static ProtocolRules,
     pub(super) leniency: Leniency,
-    /// The folder of the session.
+    /// The working directory of the session.
     pub(super) cwd: Option<&'a str>,
 }
 
-/// Lowers a stdio entry. `None` where too little of it is good; whatever is not good is reported.
+/// Lowers a stdio entry. Returns `None` if a required part is invalid; every mistake is reported.
 pub(super) fn stdio(
     entry: AcpStdio,
     node: &Node,
@@ -113,7 +113,7 @@ pub(super) fn url(
     Some(spec_of(id?, transport, URL_KEYS, node, at, options))
 }
 
-/// Is an entry for the ACP connection itself whole?
+/// Checks an entry of type `acp`, which uses the ACP connection itself.
 pub(super) fn check_acp_tunnel(entry: &AcpTunnel, context: &ReadContext) -> bool {
     let AcpTunnel { tag: _, name, server_id } = entry;
     let named = parse_id(name, context).is_some();
@@ -126,7 +126,7 @@ pub(super) fn check_acp_tunnel(entry: &AcpTunnel, context: &ReadContext) -> bool
     named
 }
 
-/// Has an extension's entry a name? Nothing else of it is known.
+/// Checks the name of an extension's entry. Its other members are unknown.
 pub(super) fn check_extension_name(node: &Node, at: &Location, context: &ReadContext) -> bool {
     let Some(member) = node.get("name") else {
         context.error(Code::MissingKey, &at.missing("name", context), "'name' is required", "add `name`");
@@ -141,9 +141,9 @@ pub(super) fn check_extension_name(node: &Node, at: &Location, context: &ReadCon
     parse_name(text, &at, context).is_some()
 }
 
-/// The keys of a stdio entry that are understood.
+/// The known keys of a stdio entry.
 const STDIO_KEYS: &[&str] = &["type", "name", "command", "args", "env", "cwd", "url", "headers", "_meta"];
-/// Those of an http or sse entry.
+/// The known keys of an http or sse entry.
 const URL_KEYS: &[&str] = &["type", "name", "url", "headers", "command", "args", "env", "cwd", "_meta"];
 
 fn spec_of(
@@ -177,7 +177,7 @@ fn spec_of(
     }
 }
 
-/// How messages call a server.
+/// The name of a server in messages.
 fn server_label(name: &Field<String>) -> String {
     match name.value().filter(|it| !it.is_empty()) {
         Some(name) => format!("MCP server '{}'", quoted(name)),
@@ -204,7 +204,7 @@ fn parse_name(text: &str, at: &Location, context: &ReadContext) -> Option<Server
     }
 }
 
-/// ACPX-09: version 1 wants its lists, were they empty; null is an empty one.
+/// ACPX-09: version 1 requires the lists, even if empty. Null is an empty list.
 fn required<T>(key: &str, got: &FieldState<T>, at: &Location, server: &str, options: &SessionOptions<'_>) {
     let absent = matches!(got, FieldState::Absent) && options.rules.lists == Requirement::Required;
     if absent {

@@ -1,7 +1,7 @@
-//! The `mcpServers` of an ACP session: a whole request, its `params`, or the bare list.
+//! The `mcpServers` of an ACP session: a whole request, its `params`, or the list alone.
 //!
-//! What an entry is, is decided by its `type` alone, before anything else of it is read: an unknown type never becomes
-//! stdio, and sse never http (ACP-006). Whether the agent has declared a transport is not asked here; that is mcp-acp's.
+//! Only `type` decides what an entry is. An unknown type never becomes stdio, and sse never becomes http (ACP-006).
+//! mcp-acp checks which transports the agent has declared.
 
 mod lower;
 mod pairs;
@@ -100,7 +100,7 @@ fn read_as<'de, T: Deserialize<'de>>(node: &Node, at: &Location, context: &ReadC
     }
 }
 
-/// An entry of a transport that nobody here speaks, for whoever does (ACPX-11, ACPX-12).
+/// Returns an entry whose transport is an extension, for callers that support it (ACPX-11, ACPX-12).
 fn extension_entry(
     node: &Node,
     kind: &str,
@@ -118,15 +118,15 @@ fn extension_entry(
     json.map(Passthrough::Literal)
 }
 
-/// What an entry's `type` says.
+/// The transport that an entry's `type` selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EntryTransport<'a> {
     Stdio,
     Http,
     Sse,
-    /// Through the ACP connection itself.
+    /// Over the ACP connection itself.
     AcpTunnel,
-    /// One that begins with `_`.
+    /// A type that begins with `_`.
     Extension(&'a str),
 }
 
@@ -184,7 +184,7 @@ fn transport<'a>(node: &'a Node, at: &Location, options: &SessionOptions<'_>) ->
     None
 }
 
-/// ACPX-14, 6: a name belongs to one server of the list.
+/// ACPX-14, 6: names are unique within the list.
 fn check_unique_names(nodes: &[(String, &Node, Location)], context: &ReadContext) {
     let mut seen: HashMap<&str, Range<usize>> = HashMap::new();
     for (_, node, at) in nodes {

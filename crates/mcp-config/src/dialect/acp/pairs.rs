@@ -1,4 +1,4 @@
-//! The lists of an entry: arguments, variables and headers, each item checked, in the words that ACP's users know.
+//! The lists of an entry: arguments, variables and headers. Each item is checked.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::dialect::checks;
 use crate::dialect::checks::HeaderOwner;
 use crate::dialect::lowering;
 
-/// Which list of pairs it is.
+/// The kind of a list of pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PairKind {
     /// `env`.
@@ -23,7 +23,7 @@ pub(super) enum PairKind {
     Headers,
 }
 
-/// Arguments, each handed over as one.
+/// The arguments of the program.
 pub(super) fn arguments(args: NullableField<Vec<Field<String>>>, context: &ReadContext) -> Vec<ConfigValue> {
     let mut res = Vec::new();
     for slot in args.take().unwrap_or_default() {
@@ -35,7 +35,7 @@ pub(super) fn arguments(args: NullableField<Vec<Field<String>>>, context: &ReadC
     res
 }
 
-/// Names and values in the order of the list; `server` is how messages call it (ACP-024, ACP-025).
+/// Names and values in list order. `server` is the name of the server in messages (ACP-024, ACP-025).
 pub(super) fn pairs(
     list: NullableField<Vec<Field<AcpPair>>>,
     kind: PairKind,
@@ -90,7 +90,7 @@ fn check_name(name: &str, kind: PairKind, at: &Location, server: &str, context: 
     }
 }
 
-/// of a variable the last wins; of a header all are sent.
+/// the last value of a variable counts; all values of a header are sent.
 fn check_repeated(
     name: &str,
     kind: PairKind,
@@ -105,7 +105,7 @@ fn check_repeated(
         }
     };
     if let Some(first) = seen.get(&key) {
-        // A name may hold a value (`KEY=value`): it is an error already, and not repeated.
+        // A name that contains a value (`KEY=value`) is not quoted; it is already an error.
         let shown = if name.contains('=') { "this name".to_owned() } else { format!("'{}'", quoted(name)) };
         let problem = RawDiagnostic::new(
             Code::RepeatedName,

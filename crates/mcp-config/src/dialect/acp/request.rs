@@ -1,6 +1,4 @@
-//! Where in a document the servers of a session stand.
-//!
-//! A document is a JSON-RPC request, its `params`, the list alone, or one entry alone.
+//! Finds the servers of a session in a document: a JSON-RPC request, its `params`, the list alone, or one entry alone.
 
 use crate::de::{Location, ReadContext, closest};
 use crate::diagnostic::Code;
@@ -9,15 +7,15 @@ use crate::dialect::acp::rules::{Carries, ProtocolRules};
 use crate::dialect::checks;
 use crate::syntax::{Content, Node};
 
-/// What was found.
+/// The entries of a document.
 pub(super) struct SessionServers<'a> {
-    /// Each entry with what it is called where it has no name.
+    /// Each entry with a label for an entry without name.
     pub(super) nodes: Vec<(String, &'a Node, Location)>,
-    /// The folder of the session.
+    /// The working directory of the session.
     pub(super) cwd: Option<&'a str>,
 }
 
-/// Finds the entries. `None` where there can be none; why is reported.
+/// Finds the entries. Returns `None` if there can be none, and reports why.
 pub(super) fn find_servers<'a>(
     root: &'a Node,
     context: &ReadContext,

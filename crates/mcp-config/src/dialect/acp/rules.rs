@@ -1,70 +1,70 @@
-//! What differs between the protocol's versions, as data, and what an agent may let pass.
+//! The differences between protocol versions, and what an agent may tolerate.
 
 use mcp_model::Severity;
 
 use crate::profile::Profile;
 
-/// The rules of one version of the protocol.
+/// The rules of a protocol version.
 #[derive(Debug)]
 pub(super) struct ProtocolRules {
-    /// Its number.
+    /// The version number.
     pub(super) version: u8,
-    /// The methods that carry servers, and whether they must (ACPX-10).
+    /// The methods that have servers, and whether these are required (ACPX-10).
     pub(super) methods: &'static [(&'static str, Carries)],
-    /// The types that there are, but for extensions.
+    /// The known types, without extensions.
     pub(super) types: &'static [&'static str],
-    /// What an entry without a type is.
+    /// The meaning of an entry without a type.
     pub(super) untyped: UntypedEntry,
-    /// May a type that begins with `_` be an extension?
+    /// Whether a type that begins with `_` is an extension.
     pub(super) extensions: bool,
-    /// Must `args`, `env` and `headers` be there (ACPX-09)?
+    /// Whether `args`, `env` and `headers` are required (ACPX-09).
     pub(super) lists: Requirement,
 }
 
-/// Whether a request must have servers, were it an empty list.
+/// Whether a request must have `mcpServers`, even if empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Carries {
     Always,
     AtWill,
 }
 
-/// What an entry without a `type` is.
+/// The meaning of an entry without a `type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UntypedEntry {
     Stdio,
     Error,
 }
 
-/// Whether a list must be there.
+/// Whether a list is required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Requirement {
     Required,
     Optional,
 }
 
-/// What an agent lets pass although the protocol says otherwise.
+/// Deviations from the protocol that an agent tolerates.
 ///
-/// Clients are known to do both. What passes is still reported, as a warning.
+/// Known clients send both. A tolerated deviation is reported as a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Leniency {
-    /// A command that is no absolute path, and will be looked up on `PATH` (ACP-022, X-05).
+    /// A command that is not an absolute path and is looked up on `PATH` (ACP-022, X-05).
     pub relative_commands: Tolerance,
-    /// An entry without `args`, `env` or `headers` in version 1, which are taken for empty (ACPX-09).
+    /// An entry without `args`, `env` or `headers` in version 1; they count as empty (ACPX-09).
     pub missing_lists: Tolerance,
 }
 
-/// Whether a mistake is let pass.
+/// Whether a deviation is tolerated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tolerance {
-    /// It is an error.
+    /// Report an error.
     #[default]
     Reject,
-    /// It is a warning.
+    /// Report a warning.
     Warn,
 }
 
 impl Tolerance {
-    /// How bad the mistake is.
+    /// The severity of the deviation.
     pub(super) fn severity(self) -> Severity {
         match self {
             Tolerance::Reject => Severity::Error,
@@ -101,7 +101,7 @@ static V2: ProtocolRules = ProtocolRules {
 };
 
 impl ProtocolRules {
-    /// The rules of a profile; those of version 1 for one that is not ACP's.
+    /// The rules of a profile; version 1 for a profile other than ACP's.
     pub(super) fn of(profile: Profile) -> &'static ProtocolRules {
         match profile {
             Profile::AcpV2 => &V2,
@@ -113,7 +113,7 @@ impl ProtocolRules {
         }
     }
 
-    /// The types that may be written.
+    /// The types that a user may write.
     pub(super) fn type_list(&self) -> String {
         let types = self.types.iter().filter(|it| **it != "acp");
         types.map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ")

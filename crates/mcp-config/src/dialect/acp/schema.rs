@@ -7,7 +7,7 @@ use crate::dialect::acp::wire::{AcpStdio, AcpTunnel, AcpUrl};
 use crate::dialect::schema::wire_schema;
 use crate::profile::Profile;
 
-/// The schema of a version of the protocol.
+/// The schema of a protocol version.
 pub(crate) fn schema(profile: Profile) -> Value {
     let rules = ProtocolRules::of(profile);
     let mut definitions = Map::new();
@@ -50,7 +50,7 @@ pub(crate) fn schema(profile: Profile) -> Value {
     })
 }
 
-/// Version 1 wants its lists.
+/// Adds the lists that version 1 requires.
 fn require(members: &mut Map<String, Value>) {
     let stdio = members.get("title").is_some_and(|it| it == "AcpStdio");
     let lists: &[&str] = match (stdio, members.get("properties").and_then(|it| it.get("serverId"))) {
@@ -63,7 +63,7 @@ fn require(members: &mut Map<String, Value>) {
     }
 }
 
-/// An entry is what its type says.
+/// The schema of an entry, selected by its type.
 fn server(rules: &ProtocolRules) -> Value {
     let is = |kind: &str| json!({ "required": ["type"], "properties": { "type": { "const": kind } } });
     let refer = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });

@@ -1,7 +1,7 @@
-//! ACP's configuration types for programs that write or hold session requests.
+//! ACP's configuration types, for programs that write or keep session requests.
 //!
-//! They are strict and plain, and `Debug` shows no value of a variable, header or argument, and of a URL only where it
-//! leads. What reads a client's request is tolerant and private, and knows where every word stood.
+//! They are strict. `Debug` hides the values of variables, headers and arguments, and most of a URL. A client's request
+//! is read by the tolerant reader instead.
 
 use std::fmt;
 
@@ -56,7 +56,7 @@ impl McpServerConfig {
 impl<'de> Deserialize<'de> for McpServerConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
-        // Errors of serde quote what they find, which may be a secret.
+        // Serde's errors quote values, which may be secrets.
         fn read<T: serde::de::DeserializeOwned, E: Error>(value: Value, what: &str) -> Result<T, E> {
             T::deserialize(value)
                 .map_err(|_| E::custom(format!("not all fields of {what} are there and well")))
@@ -80,7 +80,7 @@ pub struct StdioTransport {
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Its variables, on top of what it inherits.
+    /// Its environment variables, added to the inherited ones.
     pub env: Vec<EnvVariable>,
 }
 
@@ -96,7 +96,7 @@ impl fmt::Debug for StdioTransport {
     }
 }
 
-/// A server behind a URL, by Streamable HTTP (ACP-009).
+/// A server with a URL, over Streamable HTTP (ACP-009).
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HttpTransport {
     /// Always `http`.
@@ -104,7 +104,7 @@ pub struct HttpTransport {
     pub type_field: HttpType,
     /// The server's name in the session.
     pub name: String,
-    /// Where it is.
+    /// The URL of the server.
     pub url: String,
     /// Headers of every request.
     pub headers: Vec<HttpHeader>,
@@ -121,7 +121,7 @@ impl fmt::Debug for HttpTransport {
     }
 }
 
-/// A server behind a URL, by HTTP with server-sent events (ACP-010).
+/// A server with a URL, over HTTP with server-sent events (ACP-010).
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SseTransport {
     /// Always `sse`.
@@ -129,7 +129,7 @@ pub struct SseTransport {
     pub type_field: SseType,
     /// The server's name in the session.
     pub name: String,
-    /// Where it is.
+    /// The URL of the server.
     pub url: String,
     /// Headers of every request.
     pub headers: Vec<HttpHeader>,
@@ -164,12 +164,12 @@ pub enum SseType {
     Sse,
 }
 
-/// A variable of a child's environment (ACP-011).
+/// An environment variable of a child process (ACP-011).
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EnvVariable {
     /// Its name.
     pub name: String,
-    /// Its value, literally.
+    /// Its value, without variables.
     pub value: String,
 }
 

@@ -1,17 +1,17 @@
-//! The entries of `mcpServers` as they are written (ACP-004 to ACP-006, ACPX-09, ACPX-11).
+//! Wire structs of the entries of `mcpServers` (ACP-004 to ACP-006, ACPX-09, ACPX-11).
 //!
-//! The doc comments are what users read in the schema.
+//! The doc comments appear in the JSON Schema.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::de::{DeferredField, Field, Ignored, NullableField};
 
-/// A program that speaks on its standard streams.
+/// A program that communicates over its standard streams.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "AcpStdio")]
 pub(crate) struct AcpStdio {
-    /// `stdio`; only needed in protocol version 2.
+    /// `stdio`; required in protocol version 2.
     #[serde(rename = "type")]
     #[schemars(extend("const" = "stdio"))]
     #[expect(dead_code, reason = "it was looked at before the entry was read; the schema needs it")]
@@ -24,18 +24,18 @@ pub(crate) struct AcpStdio {
     pub(super) command: DeferredField<String>,
     /// Its arguments.
     pub(super) args: NullableField<Vec<Field<String>>>,
-    /// Environment variables of the program, on top of the agent's own.
+    /// Environment variables of the program, added to the agent's own.
     pub(super) env: NullableField<Vec<Field<AcpPair>>>,
-    /// Absolute path of its working directory; that of the session unless said.
+    /// Absolute path of its working directory. Default: that of the session.
     #[schemars(regex(pattern = r"^(/|[A-Za-z]:[\\/]|\\\\)"))]
     pub(super) cwd: NullableField<String>,
-    /// Belongs to http and sse.
+    /// Only for http and sse.
     pub(super) url: NullableField<Ignored>,
-    /// Belongs to http and sse.
+    /// Only for http and sse.
     pub(super) headers: NullableField<Ignored>,
 }
 
-/// A server behind a URL.
+/// A server with a URL.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "AcpUrl")]
 pub(crate) struct AcpUrl {
@@ -47,22 +47,22 @@ pub(crate) struct AcpUrl {
     /// The server's name in this session.
     #[schemars(length(min = 1, max = 256))]
     pub(super) name: Field<String>,
-    /// Where the server is.
+    /// The URL of the server.
     #[schemars(regex(pattern = r"^[Hh][Tt][Tt][Pp][Ss]?://"))]
     pub(super) url: DeferredField<String>,
     /// Headers of every request.
     pub(super) headers: NullableField<Vec<Field<AcpPair>>>,
-    /// Belongs to stdio.
+    /// Only for stdio.
     pub(super) command: NullableField<Ignored>,
-    /// Belongs to stdio.
+    /// Only for stdio.
     pub(super) args: NullableField<Ignored>,
-    /// Belongs to stdio.
+    /// Only for stdio.
     pub(super) env: NullableField<Ignored>,
-    /// Belongs to stdio.
+    /// Only for stdio.
     pub(super) cwd: NullableField<Ignored>,
 }
 
-/// A server that is reached through the ACP connection itself.
+/// A server that uses the ACP connection itself.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "AcpOverAcp")]
 pub(crate) struct AcpTunnel {
@@ -74,7 +74,7 @@ pub(crate) struct AcpTunnel {
     /// The server's name in this session.
     #[schemars(length(min = 1, max = 256))]
     pub(super) name: Field<String>,
-    /// What the client calls the server.
+    /// The client's id of the server.
     #[serde(rename = "serverId")]
     #[schemars(length(min = 1))]
     pub(super) server_id: Field<String>,
@@ -87,6 +87,6 @@ pub(crate) struct AcpPair {
     /// Its name.
     #[schemars(length(min = 1))]
     pub(super) name: Field<String>,
-    /// Its value, literally.
+    /// Its value, without variables.
     pub(super) value: Field<String>,
 }

@@ -1,4 +1,4 @@
-//! The `mcpServers` of an ACP session.
+//! Writes the `mcpServers` of an ACP session.
 
 use mcp_model::{
     Dialect, EnvInherit, NameClass, NamePolicy, ServerSpec, Sharing, StdioSpec, TransportKind, TransportSpec,
@@ -14,7 +14,7 @@ use crate::dialect::write::{WriteReport, common};
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::VariableRule;
 
-/// The version of the protocol.
+/// A protocol version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Version {
     One,
@@ -60,7 +60,7 @@ pub(crate) fn entry(
             let StdioSpec { command, args, env, env_file, inherit, cwd, encoding } = spec;
             res.push(("command".to_owned(), OutputValue::Text(path(command, origin.dialect, report)?)));
             res.push(("args".to_owned(), OutputValue::List(values::arguments(args, RULE, report)?)));
-            // A list may have a name twice, and its reader takes the last.
+            // A list may contain a name twice; its reader uses the last value.
             let mut env =
                 values::entry_list("env", env, report, |it| reference_text(it, RULE).map(OutputValue::Text));
             common::config(config.as_ref(), Some(&mut env), OutputValue::Text, report);
@@ -93,7 +93,7 @@ pub(crate) fn entry(
                 return report.server_omitted("url", "it is no http or https URL");
             }
             res.push(("url".to_owned(), OutputValue::text(text)));
-            // A list may have a name twice, and each of them is sent.
+            // A list may contain a name twice; all values are sent.
             let headers = values::entry_list("headers", headers, report, |it| {
                 reference_text(it, RULE).map(OutputValue::Text)
             });
@@ -124,7 +124,7 @@ pub(crate) fn entry(
     Some((id.to_string(), OutputValue::Map(res)))
 }
 
-/// Where a program is.
+/// The absolute path of a program.
 fn path(command: &str, origin: Dialect, report: &mut WriteReport<'_>) -> Option<String> {
     let command = match rewrite_text(command, origin, RULE) {
         Ok(text) if checks::is_absolute(&text) => return Some(text),
@@ -140,7 +140,7 @@ fn path(command: &str, origin: Dialect, report: &mut WriteReport<'_>) -> Option<
     found
 }
 
-/// Names and values as a list.
+/// Names and values as a list of pairs.
 fn pairs(entries: Vec<(String, OutputValue)>) -> OutputValue {
     let pair = |(name, value)| {
         OutputValue::Map(vec![("name".to_owned(), OutputValue::Text(name)), ("value".to_owned(), value)])

@@ -1,8 +1,8 @@
-//! Seconds into durations, and a guess at whether seconds were meant.
+//! Durations in seconds, and detection of milliseconds.
 
 use std::time::Duration;
 
-/// The longest duration: beyond it, adding to a clock may overflow, and nobody waits so long.
+/// The longest duration. A longer one could overflow when added to a clock.
 const MAX_DURATION: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 /// A number of seconds as a duration; `None` unless it is finite and greater than zero.
@@ -11,11 +11,11 @@ pub(crate) fn duration_from_secs(value: f64) -> Option<Duration> {
         return None;
     }
     let duration = Duration::try_from_secs_f64(value).unwrap_or(MAX_DURATION).min(MAX_DURATION);
-    // Less than a nanosecond is rounded to nothing, and nothing is no duration.
+    // Less than a nanosecond rounds to zero, which is not a valid timeout.
     (!duration.is_zero()).then_some(duration)
 }
 
-/// Does a number of seconds look like milliseconds? A round thousand does, and anything longer than an hour.
+/// Returns whether a number of seconds looks like milliseconds: a multiple of 1000, or more than an hour.
 pub(crate) fn looks_like_milliseconds(value: f64) -> bool {
     value > 3600.0 || (value >= 1000.0 && value % 1000.0 == 0.0)
 }

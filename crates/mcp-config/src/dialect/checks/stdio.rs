@@ -1,11 +1,11 @@
-//! What a process can be handed: arguments, environment, the encoding of its pipes.
+//! Rules for a child process: arguments, environment, and the encoding of its pipes.
 
 use encoding_rs::{Encoding, REPLACEMENT, UTF_16BE, UTF_16LE};
 
 use crate::diagnostic::CheckError;
 use crate::diagnostic::Code;
 
-/// The name of a variable is not empty and holds neither `=` nor NUL.
+/// Checks the name of a variable: not empty, without `=` and NUL.
 pub(crate) fn env_name(name: &str) -> Result<(), CheckError> {
     if !name.is_empty() && !name.contains(['=', '\0']) {
         return Ok(());
@@ -17,12 +17,12 @@ pub(crate) fn env_name(name: &str) -> Result<(), CheckError> {
     ))
 }
 
-/// A value holds no NUL.
+/// Checks the value of a variable: without NUL.
 pub(crate) fn env_value(value: &str) -> Result<(), CheckError> {
     no_nul(value, "the value of an environment variable must not hold NUL")
 }
 
-/// An argument holds no NUL.
+/// Checks an argument: without NUL.
 pub(crate) fn argument(value: &str) -> Result<(), CheckError> {
     no_nul(value, "an argument must not hold NUL")
 }
@@ -34,14 +34,14 @@ fn no_nul(value: &str, message: &str) -> Result<(), CheckError> {
     Err(CheckError::new(Code::InvalidEnvironment, message, "remove the character `\\0`"))
 }
 
-/// Is a path absolute, on whichever system it was written: `/x`, `C:\\x`, `\\\\server\\x`?
+/// Returns whether a path is absolute on some system: `/x`, `C:\\x`, `\\\\server\\x`.
 pub(crate) fn is_absolute(path: &str) -> bool {
     let bytes = path.as_bytes();
     let drive = matches!(bytes, [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
     drive || path.starts_with('/') || path.starts_with("\\\\")
 }
 
-/// An encoding is one whose label the WHATWG standard knows, and whose lines end with one byte.
+/// Checks an encoding: a WHATWG label whose line ends are one byte.
 pub(crate) fn encoding(label: &str) -> Result<(), CheckError> {
     let Some(found) = Encoding::for_label(label.as_bytes()) else {
         return Err(CheckError::new(

@@ -1,4 +1,4 @@
-//! What a URL must be, judged by the parsed URL: a host that merely begins with `localhost` is not this machine.
+//! Rules for URLs. They use the parsed URL: a host such as `localhost.example.com` is not this machine.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -7,10 +7,10 @@ use url::{Host, Url};
 use crate::diagnostic::CheckError;
 use crate::diagnostic::Code;
 
-/// Which URLs a transport takes.
+/// The URLs that a transport accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UrlRule {
-    /// https, and http to this machine (HD-040, HD-043).
+    /// https, and http for this machine (HD-040, HD-043).
     HttpsOrLoopback,
     /// wss or ws (HD-042).
     WebSocket,
@@ -18,7 +18,7 @@ pub(crate) enum UrlRule {
     Http,
 }
 
-/// Reads a URL that the rule allows.
+/// Parses a URL that the rule accepts.
 pub(crate) fn parse(text: &str, rule: UrlRule) -> Result<Url, CheckError> {
     let blank = |it: char| it.is_whitespace() || it.is_control();
     if text.contains(blank) {
@@ -39,7 +39,7 @@ pub(crate) fn parse(text: &str, rule: UrlRule) -> Result<Url, CheckError> {
     if !allowed {
         return Err(scheme(rule));
     }
-    // `https:///x` is read as the host `x`, which nobody means.
+    // The parser reads `https:///x` as the host `x`, which is never intended.
     let authority = text.split_once(':').map_or("", |it| it.1);
     if !authority.starts_with("//") || authority.starts_with("///") || !url.has_host() {
         return Err(invalid(rule, "it has no host"));
@@ -47,7 +47,7 @@ pub(crate) fn parse(text: &str, rule: UrlRule) -> Result<Url, CheckError> {
     Ok(url)
 }
 
-/// Is the URL's host this machine: `localhost`, `127.0.0.0/8` or `[::1]`?
+/// Returns whether the URL's host is this machine: `localhost`, `127.0.0.0/8` or `[::1]`.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost",
@@ -128,7 +128,7 @@ mod tests {
         {
             check(text, SCHEME);
         }
-        // HD-044: HoloDeck compares prefixes and lets each of these send tokens over plain http.
+        // HD-044: HoloDeck compares prefixes, so each of these would send tokens over plain http.
         for text in [
             "http://localhost.evil.example/",
             "http://localhostevil/",

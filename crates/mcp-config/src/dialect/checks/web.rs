@@ -1,9 +1,9 @@
-//! What an HTTP header must be (RFC 9110), so that no value can add a header or end the request.
+//! Rules for HTTP headers (RFC 9110). A value must not add a header or end the request.
 
 use crate::diagnostic::CheckError;
 use crate::diagnostic::Code;
 
-/// A name is a token.
+/// Checks a header's name: a token.
 pub(crate) fn header_name(name: &str) -> Result<(), CheckError> {
     let token = |it: u8| it.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&it);
     if !name.is_empty() && name.bytes().all(token) {
@@ -16,18 +16,18 @@ pub(crate) fn header_name(name: &str) -> Result<(), CheckError> {
     ))
 }
 
-/// Who says what a header is.
+/// Who sets a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeaderOwner {
     /// The configuration.
     User,
-    /// The transport: its value is sent, and no other.
+    /// The transport. A configured value is ignored.
     Transport,
-    /// The connection: another value would break it, or cross it with a second one.
+    /// The connection. Another value would break the request.
     Connection,
 }
 
-/// Who says what the header of this name is.
+/// Returns who sets the header of this name.
 pub(crate) fn header_owner(name: &str) -> HeaderOwner {
     const TRANSPORT: [&str; 7] = [
         "accept",
@@ -47,7 +47,7 @@ pub(crate) fn header_owner(name: &str) -> HeaderOwner {
     }
 }
 
-/// A value is one line.
+/// Checks a header's value: one line.
 pub(crate) fn header_value(value: &str) -> Result<(), CheckError> {
     if !value.chars().any(|it| it.is_control() && it != '\t') {
         return Ok(());

@@ -1,7 +1,7 @@
-//! Whitelists, blacklists and transforms of a server into the rules for its three lists (DM-036 to DM-048).
+//! Lowers whitelists, blacklists and transforms to the rules of the three lists (DM-036 to DM-048).
 //!
-//! A list of transforms at `tools`, `prompts` or `resources` stands in place of the server's own, even an empty one
-//! (DMX-09). Skills are resources by other rules; theirs are read, checked, and kept in the metadata.
+//! A `transform` list at `tools`, `prompts` or `resources` replaces that of the server, even if empty (DMX-09). Skills
+//! have other rules; they are checked and kept in the metadata.
 
 use mcp_model::{Exposure, Filter, NameLimit, NamePolicy, RawJson, Rules, Transform};
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::de::{Field, OptionalField, ReadContext, dominds_path};
 use crate::diagnostic::Code;
 use crate::dialect::dominds::wire::{Lists, Prefix, Replacement, Resources, Skills, TransformEntry};
 
-/// The part of a server's entry that is about names.
+/// The fields of a server that select and rename items.
 pub(super) struct ExposureFields {
     pub(super) tools: OptionalField<Lists>,
     pub(super) prompts: OptionalField<Lists>,
@@ -18,14 +18,14 @@ pub(super) struct ExposureFields {
     pub(super) transform: OptionalField<Vec<Field<TransformEntry>>>,
 }
 
-/// What became of it.
+/// The result of lowering [`ExposureFields`].
 pub(super) struct LoweredExposure {
     pub(super) exposure: Exposure,
     /// `maxBytes`, `mimeTypes` and `skills` of the resources.
     pub(super) resources: Option<RawJson>,
 }
 
-/// Lowers the part of a server's entry that is about names.
+/// Lowers the fields that select and rename items.
 pub(super) fn lower(named: ExposureFields, context: &ReadContext) -> LoweredExposure {
     let ExposureFields { tools, prompts, resources, transform } = named;
     let own = transforms(transform, context).unwrap_or_default();
@@ -35,7 +35,7 @@ pub(super) fn lower(named: ExposureFields, context: &ReadContext) -> LoweredExpo
     };
     let exposure = Exposure {
         tools: list_rules(tools.take(), &own, NamePolicy::Reject, context),
-        // DMX-10: theirs are made safe, where tools' are refused.
+        // DMX-10: invalid names of prompts and resources are replaced; those of tools are rejected.
         prompts: list_rules(prompts.take(), &own, NamePolicy::Slug, context),
         resources,
     };
@@ -74,7 +74,7 @@ fn resource_rules(
     }
     let skills = skills.take().map(|it| {
         let Skills { enabled, whitelist, blacklist, transform } = it;
-        // Only checked: what skills are called is Dominds' own affair.
+        // Checked only: Dominds names skills itself.
         transforms(transform, context);
         json!({
             "enabled": enabled.take().unwrap_or(false),
@@ -94,13 +94,13 @@ fn resource_rules(
     (rules(filter, transforms, NamePolicy::Slug), settings)
 }
 
-/// Patterns, blank ones dropped, none trimmed (DM-016).
+/// Patterns without blank ones, not trimmed (DM-016).
 fn patterns(list: OptionalField<Vec<Field<String>>>) -> Vec<String> {
     let all = list.take().unwrap_or_default().into_iter().filter_map(Field::take);
     all.filter(|it| !it.trim().is_empty()).collect()
 }
 
-/// Transforms in list order; `None` where there is no list.
+/// Transforms in list order; `None` if there is no list.
 fn transforms(
     list: OptionalField<Vec<Field<TransformEntry>>>,
     context: &ReadContext,
@@ -111,7 +111,7 @@ fn transforms(
         let Some(TransformEntry { prefix, suffix }) = slot.take() else { continue };
         match (prefix.is_given(), suffix.is_given()) {
             (true, true) => {
-                // DM-046: Dominds drops the suffix without a word.
+                // DM-046: Dominds ignores the suffix silently.
                 let message = format!(
                     "Invalid mcp.yaml: {} has both 'prefix' and 'suffix'",
                     dominds_path(&at.pointer(context))

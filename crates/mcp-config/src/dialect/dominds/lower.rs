@@ -1,6 +1,6 @@
-//! A server of a `.minds/mcp.yaml` into a server as the model has it.
+//! Lowers a server of a `.minds/mcp.yaml` to the model's `ServerSpec`.
 //!
-//! Every field of the wire struct is named here, so a new one stops the build until somebody has thought about it.
+//! The wire struct is destructured without `..`, so a new field fails to compile until it is handled.
 
 use mcp_model::{
     ConfigValue, Discovery, EnvInherit, Limits, Origin, RawJson, Secret, ServerId, ServerSpec, Sharing,
@@ -21,7 +21,7 @@ use crate::dialect::dominds::wire::{DomindsServer, DomindsTransport, DomindsValu
 use crate::dialect::lowering;
 use crate::dialect::lowering::metadata;
 
-/// Lowers one server. `None` where too little of it is good; whatever is not good is reported.
+/// Lowers one server. Returns `None` if a required part is invalid; every mistake is reported.
 pub(super) fn lower(
     name: &str,
     server: DomindsServer,
@@ -136,7 +136,7 @@ fn parse_id(name: &str, at: &Location, context: &ReadContext) -> Option<ServerId
     }
 }
 
-/// Fields of the other transport are ignored, whatever is in them; so says a warning.
+/// Warns about fields of the other transport, whose values are ignored.
 fn warn_without_effect(transport: &str, given: &[(bool, &Location)], context: &ReadContext) {
     for (_, at) in given.iter().filter(|it| it.0) {
         context.clear(at);
@@ -149,7 +149,7 @@ fn warn_without_effect(transport: &str, given: &[(bool, &Location)], context: &R
     }
 }
 
-/// A text that must say something; complains where it does not.
+/// A text that must not be empty; reports an empty one.
 fn non_empty<'a>(slot: &'a OptionalField<String>, context: &ReadContext) -> Option<&'a str> {
     let text = slot.value()?;
     if text.trim().is_empty() {
@@ -202,7 +202,7 @@ fn argument(slot: Field<String>, context: &ReadContext) -> Option<ConfigValue> {
     slot.take().map(ConfigValue::literal)
 }
 
-/// an empty one is none.
+/// an empty id is ignored.
 fn session_value(slot: OptionalField<String>, context: &ReadContext) -> Option<ConfigValue> {
     let text = slot.value()?;
     if text.is_empty() {
@@ -219,7 +219,7 @@ fn session_value(slot: OptionalField<String>, context: &ReadContext) -> Option<C
     slot.take().map(ConfigValue::literal)
 }
 
-/// DM-010, DM-011: literal text, `${}` included, or a variable of ours.
+/// DM-010, DM-011: literal text, including `${}`, or a host variable.
 fn host_value(
     value: DomindsValue,
     at: &Location,

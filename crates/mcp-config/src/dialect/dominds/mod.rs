@@ -1,4 +1,4 @@
-//! Dominds' `.minds/mcp.yaml`: a version, and a map of servers in which each stands or falls alone.
+//! Reads Dominds' `.minds/mcp.yaml`: a version, and a map of independent servers.
 
 mod exposure;
 mod lower;
@@ -19,7 +19,7 @@ use crate::syntax::{Content, Node};
 pub(crate) use wire::DomindsFile;
 use wire::{DomindsServer, DomindsTransport};
 
-/// Reads the servers of a file, in its order: an id that looks like a number stays where it stands (DMX-17).
+/// Reads the servers in file order; an id that looks like a number keeps its position (DMX-17).
 pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
     let at = Location::root(root);
     if matches!(root.content(), Content::Broken) {
@@ -55,7 +55,7 @@ fn check_version(version: &FieldState<f64>, at: &Location, context: &ReadContext
     let message = "Invalid mcp.yaml: expected version: 1";
     let problem = RawDiagnostic::new(Code::UnsupportedVersion, message, at.pointer(context), at.span());
     let repair = match version {
-        // A text, perhaps.
+        // Perhaps `"1"`.
         FieldState::Invalid => Some(FixIntent::Unquote(ScalarKind::Integer)),
         FieldState::Absent => Some(FixIntent::AddMembers {
             mapping: String::new(),
@@ -84,7 +84,7 @@ fn server(name: &str, slot: Field<DomindsServer>, context: &ReadContext) -> Read
         DomindsTransport::Stdio => TransportKind::Stdio,
         DomindsTransport::StreamableHttp => TransportKind::Http,
     });
-    // DMX-01: what is switched off is not looked at.
+    // DMX-01: a disabled server is not checked.
     res.disabled = server.enabled.value() == Some(&false);
     if res.disabled {
         context.clear(&at);

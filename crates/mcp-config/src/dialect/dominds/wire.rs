@@ -1,6 +1,6 @@
-//! A `.minds/mcp.yaml` as it is written (DM-003 to DM-017, DMX-01 to DMX-08).
+//! Wire structs of a `.minds/mcp.yaml` (DM-003 to DM-017, DMX-01 to DMX-08).
 //!
-//! The doc comments are what users read in the schema.
+//! The doc comments appear in the JSON Schema.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ pub(crate) struct DomindsFile {
     /// The number 1.
     #[schemars(extend("const" = 1))]
     pub(super) version: DeferredField<f64>,
-    /// Servers by their ids; each is a toolset of the same name.
+    /// Servers by id. Each is a toolset of the same name.
     pub(super) servers: OptionalField<OrderedMap<DomindsServer>>,
 }
 
@@ -25,12 +25,12 @@ pub(crate) struct DomindsFile {
     { "if": { "properties": { "transport": { "const": "streamable_http" } } }, "then": { "required": ["url"] } }
 ]))]
 pub(crate) struct DomindsServer {
-    /// `false` switches the server off; nothing else of it is looked at then.
+    /// `false` disables the server; its other keys are ignored.
     pub(super) enabled: OptionalField<bool>,
-    /// `true`: one instance serves all dialogs at once. The spelling is intended.
+    /// `true`: one instance serves all dialogs. The spelling is intended.
     #[serde(rename = "truely-stateless")]
     pub(super) truely_stateless: OptionalField<bool>,
-    /// How the server is reached.
+    /// The transport of the server.
     pub(super) transport: DeferredField<DomindsTransport>,
     /// The program to start; for stdio.
     #[schemars(length(min = 1))]
@@ -40,9 +40,9 @@ pub(crate) struct DomindsServer {
     /// Its working directory, relative to the workspace.
     #[schemars(length(min = 1))]
     pub(super) cwd: OptionalField<String>,
-    /// Environment variables of the program, on top of all of ours.
+    /// Environment variables of the program, added to the inherited ones.
     pub(super) env: OptionalField<OrderedMap<DomindsValue>>,
-    /// Where the server is; for streamable_http.
+    /// The URL of the server; for streamable_http.
     #[schemars(length(min = 1))]
     pub(super) url: OptionalField<String>,
     /// Headers of every request; for streamable_http.
@@ -50,15 +50,15 @@ pub(crate) struct DomindsServer {
     /// A session to join; for streamable_http.
     #[serde(rename = "sessionId")]
     pub(super) session_id: OptionalField<String>,
-    /// Which tools are shown.
+    /// Which tools are exposed.
     pub(super) tools: OptionalField<Lists>,
-    /// Which prompts are shown.
+    /// Which prompts are exposed.
     pub(super) prompts: OptionalField<Lists>,
-    /// Which resources are shown.
+    /// Which resources are exposed.
     pub(super) resources: OptionalField<Resources>,
-    /// How names are changed, in this order; `tools`, `prompts` and `resources` may have a list of their own.
+    /// How names are changed, in this order. `tools`, `prompts` and `resources` may have their own list.
     pub(super) transform: OptionalField<Vec<Field<TransformEntry>>>,
-    /// Words for the members of the team; not for us.
+    /// Text for the members of the team; ignored.
     #[expect(dead_code, reason = "it is accepted, whatever it is")]
     pub(super) manual: NullableField<Ignored>,
 }
@@ -73,7 +73,7 @@ pub(crate) enum DomindsTransport {
     StreamableHttp,
 }
 
-/// A text, or a variable of our environment.
+/// A text, or an environment variable of the host.
 // DM-010, DM-011, DMX-05
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename = "shape: a string or { env: 'NAME' }")]
@@ -85,43 +85,43 @@ pub(crate) enum DomindsValue {
     Variable(DomindsVariable),
 }
 
-/// A variable of our environment.
+/// An environment variable of the host.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "DomindsVariable")]
 pub(crate) struct DomindsVariable {
     /// Its name.
     #[schemars(length(min = 1))]
     pub(super) env: Field<String>,
-    /// Put before its value, such as `Bearer `.
+    /// Text before its value, such as `Bearer `.
     pub(super) prefix: OptionalField<String>,
 }
 
-/// Which items of a list are shown, and under which names.
+/// Which items of a list are exposed, and under which names.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "DomindsLists")]
 pub(crate) struct Lists {
-    /// Patterns of names that are shown; `*` is any run of characters.
+    /// Patterns of exposed names; `*` matches any characters.
     pub(super) whitelist: OptionalField<Vec<Field<String>>>,
-    /// Patterns of names that are hidden, unless the whitelist has them.
+    /// Patterns of hidden names; the whitelist takes precedence.
     pub(super) blacklist: OptionalField<Vec<Field<String>>>,
-    /// How names are changed, instead of the server's own list.
+    /// How names are changed; replaces the list of the server.
     pub(super) transform: OptionalField<Vec<Field<TransformEntry>>>,
 }
 
-/// Which resources are shown, and under which names.
+/// Which resources are exposed, and under which names.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "DomindsResources")]
 pub(crate) struct Resources {
-    /// Patterns of names that are shown; `*` is any run of characters.
+    /// Patterns of exposed names; `*` matches any characters.
     pub(super) whitelist: OptionalField<Vec<Field<String>>>,
-    /// Patterns of names that are hidden, unless the whitelist has them.
+    /// Patterns of hidden names; the whitelist takes precedence.
     pub(super) blacklist: OptionalField<Vec<Field<String>>>,
-    /// How names are changed, instead of the server's own list.
+    /// How names are changed; replaces the list of the server.
     pub(super) transform: OptionalField<Vec<Field<TransformEntry>>>,
-    /// The media types that are shown.
+    /// The exposed media types.
     #[serde(rename = "mimeTypes")]
     pub(super) mime_types: OptionalField<Vec<Field<String>>>,
-    /// The largest resource that is fetched.
+    /// The largest resource that is read, in bytes.
     #[serde(rename = "maxBytes")]
     #[schemars(range(min = 1))]
     pub(super) max_bytes: OptionalField<i64>,
@@ -133,27 +133,27 @@ pub(crate) struct Resources {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "DomindsSkills")]
 pub(crate) struct Skills {
-    /// Are there any?
+    /// Whether there are skills.
     pub(super) enabled: OptionalField<bool>,
     /// Patterns of names that are skills.
     pub(super) whitelist: OptionalField<Vec<Field<String>>>,
-    /// Patterns of names that are not.
+    /// Patterns of names that are not skills.
     pub(super) blacklist: OptionalField<Vec<Field<String>>>,
-    /// How names are changed, instead of the resources' own list.
+    /// How names are changed; replaces the list of the resources.
     pub(super) transform: OptionalField<Vec<Field<TransformEntry>>>,
 }
 
-/// One change of a name: exactly one of the two.
+/// One change of a name: exactly one of the two keys.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "DomindsTransform", extend("oneOf" = [{ "required": ["prefix"] }, { "required": ["suffix"] }]))]
 pub(crate) struct TransformEntry {
-    /// Put in front, or put in front in place of another.
+    /// Adds a prefix, or replaces one.
     pub(super) prefix: OptionalField<Prefix>,
-    /// Put behind.
+    /// Adds a suffix.
     pub(super) suffix: OptionalField<String>,
 }
 
-/// What is put in front.
+/// A prefix to add, or to replace.
 // DM-043, DM-044
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename = "shape: string or { remove, add }")]
@@ -165,12 +165,12 @@ pub(crate) enum Prefix {
     Replace(Replacement),
 }
 
-/// A prefix in place of another.
+/// Replaces a prefix.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "DomindsReplacement")]
 pub(crate) struct Replacement {
-    /// Taken away where a name begins with it.
+    /// Removed from names that begin with it.
     pub(super) remove: Field<String>,
-    /// Always put in front.
+    /// Always added.
     pub(super) add: Field<String>,
 }

@@ -1,4 +1,4 @@
-//! Dominds' servers.
+//! Writes Dominds' servers.
 
 use mcp_model::{
     Discovery, EnvInherit, Exposure, Filter, NamePolicy, RawJson, Rules, ServerSpec, Sharing, StdioSpec,
@@ -113,7 +113,7 @@ fn http(spec: &UrlSpec, report: &mut WriteReport<'_>) -> Option<Vec<(String, Out
     Some(res)
 }
 
-/// Which of the first two lists are hidden because they are not listed.
+/// Which of the first two lists are hidden because the server does not list them.
 fn hidden(discovery: Discovery, exposure: &Exposure, report: &mut WriteReport<'_>) -> [bool; 3] {
     let Discovery { tools, prompts } = discovery;
     let mut hide = |list: &str, listed: bool, rules: &Rules| {
@@ -133,10 +133,11 @@ fn hidden(discovery: Discovery, exposure: &Exposure, report: &mut WriteReport<'_
     [hide("tools", tools, &exposure.tools), hide("prompts", prompts, &exposure.prompts), false]
 }
 
-/// The three lists, and the transforms that stand at the server.
+/// The three lists, and the transforms of the server.
 fn exposed(exposure: &Exposure, hidden: [bool; 3], settings: Option<&RawJson>) -> Vec<(String, OutputValue)> {
     let lists = common::lists(exposure);
-    // Those of the resources, which their skills follow too; a list of its own stands in place of it, even an empty one.
+    // The transforms of the resources, which skills also use, become those of the server. A list's own transforms
+    // replace them, even if empty.
     let shared = &exposure.resources.transforms;
     let mut res = Vec::new();
     for ((list, rules), hidden) in lists.into_iter().zip(hidden) {
@@ -179,7 +180,7 @@ fn transforms(transforms: &[Transform]) -> OutputValue {
     OutputValue::List(transforms.iter().map(one).collect())
 }
 
-/// What the reader keeps of `resources` besides its rules.
+/// The settings of `resources` that the reader keeps in the metadata.
 fn settings_of(json: &RawJson) -> Vec<(String, OutputValue)> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]

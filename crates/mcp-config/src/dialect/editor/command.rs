@@ -1,4 +1,4 @@
-//! The program of an entry, in each of the forms that a command has (DIA-05).
+//! Lowers the command of an entry: a text, a list or a mapping (DIA-05).
 
 use mcp_model::{ConfigValue, Severity};
 
@@ -10,7 +10,7 @@ use crate::dialect::editor::fields;
 use crate::dialect::editor::fields::ValueReader;
 use crate::dialect::editor::wire::{Command, CommandMapping, Environment};
 
-/// What is started.
+/// The fields that describe a program.
 pub(super) struct CommandFields {
     pub(super) command: NullableField<Command>,
     pub(super) args: NullableField<Vec<Field<String>>>,
@@ -18,11 +18,11 @@ pub(super) struct CommandFields {
     pub(super) environment: NullableField<Environment>,
 }
 
-/// The program, its arguments, its variables.
+/// A program, its arguments and its variables.
 type StdioParts = (String, Vec<ConfigValue>, Vec<(String, ConfigValue)>);
 
 impl CommandFields {
-    /// The program, its arguments and its variables, in each of the forms that a command has (DIA-05).
+    /// The program, its arguments and its variables.
     pub(super) fn lower(self, values: &ValueReader<'_>) -> Option<StdioParts> {
         let CommandFields { command, args, env, environment } = self;
         let context = values.context;
@@ -88,7 +88,7 @@ impl CommandFields {
     }
 }
 
-/// The name or path of one program.
+/// Checks the name or path of a program.
 fn check_program(program: String, at: &Location, has_args: bool, values: &ValueReader<'_>) -> Option<String> {
     let context = values.context;
     if program.trim().is_empty() {
@@ -104,8 +104,8 @@ fn check_program(program: String, at: &Location, has_args: bool, values: &ValueR
     Some(program)
 }
 
-/// A command is one program. That a line is meant is sure where its first word is a bare name, and likely where what
-/// follows looks like an option; a path may well hold blanks.
+/// Reports a whole command line in `command`. This is certain if the first word is a bare name, and likely if an option
+/// follows: a path may contain blanks.
 fn check_command_line(program: &str, at: &Location, has_args: bool, context: &ReadContext) {
     let mut words = program.split_whitespace();
     let first = words.next().unwrap_or_default();
@@ -123,7 +123,7 @@ fn check_command_line(program: &str, at: &Location, has_args: bool, context: &Re
     let message = "'command' is a whole line; it must be one program";
     let problem = RawDiagnostic::new(Code::CommandLine, message, at.pointer(context), at.span());
     let help = if first.contains('=') {
-        // What is set there may be a secret.
+        // The assigned value may be a secret.
         "write the program as `command`, each argument as an item of `args`, and what is set before it in `env`".to_owned()
     } else {
         format!("write `\"command\": \"{}\"`, and each argument as an item of `args`", quoted(first))

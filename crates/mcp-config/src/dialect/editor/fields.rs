@@ -1,4 +1,4 @@
-//! The single fields of an entry, in all their spellings, into what the model has for them.
+//! Lowers the single fields of an entry, in all their spellings.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
@@ -17,14 +17,14 @@ use crate::syntax::template;
 use crate::syntax::template::Piece;
 use crate::syntax::template::VariableRule;
 
-/// What a file says may be asked for: ids, and the answers it has itself.
+/// The inputs that a file declares: their ids and defaults.
 pub(super) struct DeclaredInputs {
     ids: BTreeSet<String>,
     pub(super) defaults: BTreeMap<String, String>,
 }
 
 impl DeclaredInputs {
-    /// The `inputs` beside the servers.
+    /// Reads `inputs` next to the servers.
     pub(super) fn of(root: &Node) -> DeclaredInputs {
         let mut res = DeclaredInputs { ids: BTreeSet::new(), defaults: BTreeMap::new() };
         let places = [Some(root), root.get("mcp").map(|it| &it.value)];
@@ -40,7 +40,7 @@ impl DeclaredInputs {
     }
 }
 
-/// Makes values of texts, and says what in them will not become what it looks like.
+/// Converts texts to values and warns about references that are not replaced.
 pub(super) struct ValueReader<'a> {
     pub(super) context: &'a ReadContext,
     pub(super) inputs: &'a DeclaredInputs,
@@ -48,7 +48,7 @@ pub(super) struct ValueReader<'a> {
 }
 
 impl ValueReader<'_> {
-    /// A text as a value; checked now where it refers to nothing.
+    /// A text as a value; checked now if it has no references.
     pub(super) fn value(
         &self,
         text: String,
@@ -65,7 +65,7 @@ impl ValueReader<'_> {
         res
     }
 
-    /// Warns of inputs that are not declared, and of references that stay as they are.
+    /// Warns about undeclared inputs and unknown references.
     pub(super) fn check_references(&self, text: &str, at: &Location) {
         if !text.contains('$') {
             return;
@@ -84,7 +84,7 @@ impl ValueReader<'_> {
                 }
             };
             self.context.warning(Code::MissingInput, at, message, help);
-            // One of them is enough to look at the value.
+            // One warning per value is enough.
             break;
         }
         if let Some(word) = template::unknown_reference(&pieces) {
@@ -94,7 +94,8 @@ impl ValueReader<'_> {
         }
     }
 
-    /// The same, where Gemini CLI also has `$NAME`; in the files of others it stays, and they are told.
+    /// Like [`ValueReader::value`], for fields in which Gemini CLI replaces `$NAME`. In files of other programs `$NAME`
+    /// is not replaced, and a warning says so.
     pub(super) fn value_with_shell_check(
         &self,
         text: String,
@@ -113,13 +114,13 @@ impl ValueReader<'_> {
         self.value(text, at, check)
     }
 
-    /// The same for a place in which nobody has `$NAME`.
+    /// A reader for fields in which no program replaces `$NAME`.
     pub(super) fn plain(&self) -> ValueReader<'_> {
         ValueReader { context: self.context, inputs: self.inputs, rule: VariableRule::Editor }
     }
 }
 
-/// Is the text, or its last word, `$NAME` and nothing else? A password may hold a `$` anywhere.
+/// Returns whether the text, or its last word, is exactly `$NAME`. A password may contain a `$` anywhere.
 fn is_shell_variable(text: &str) -> bool {
     let last = text.rsplit(' ').next().unwrap_or_default();
     let Some(name) = last.strip_prefix('$') else { return false };
@@ -127,7 +128,7 @@ fn is_shell_variable(text: &str) -> bool {
     name.len() > 2 && name.starts_with(|it: char| it.is_ascii_uppercase()) && name.bytes().all(upper)
 }
 
-/// Arguments, each handed over as one.
+/// The arguments of a program.
 pub(super) fn arguments(
     args: NullableField<Vec<Field<String>>>,
     values: &ValueReader<'_>,
@@ -145,7 +146,7 @@ pub(super) fn texts(list: Vec<Field<String>>, values: &ValueReader<'_>) -> Vec<C
     list.into_iter().filter_map(value).collect()
 }
 
-/// The variables of an entry: `env`, `environment`, or those of a command that is a mapping.
+/// The variables of an entry: `env`, `environment`, or those of a command mapping.
 pub(super) fn environment(
     places: [NullableField<Environment>; 3],
     values: &ValueReader<'_>,
@@ -188,7 +189,7 @@ fn list_item(item: Field<VariableItem>, values: &ValueReader<'_>) -> Option<(Str
     let at = item.at;
     let (name, text, at) = match item.take()? {
         VariableItem::Pair(Pair { name, value }) => (name.take()?, value.value()?.clone(), value.at),
-        // A name alone hands on our own variable of that name.
+        // A name without value passes the host's variable of that name.
         VariableItem::Line(line) => match line.split_once('=') {
             Some((name, value)) => (name.to_owned(), value.to_owned(), at),
             None => (line.clone(), format!("${{{line}}}"), at),
@@ -245,7 +246,7 @@ pub(super) struct Durations {
     pub(super) tool_timeout_sec: NullableField<f64>,
 }
 
-/// The limits of an entry, each key in its own unit (DIA-07).
+/// The limits of an entry. Each key has its own unit (DIA-07).
 pub(super) fn limits(durations: &Durations, context: &ReadContext) -> Limits {
     const MILLISECONDS: f64 = 1000.0;
     let Durations { timeout, request_timeout, connection_timeout, startup_timeout_sec, tool_timeout_sec } =
@@ -263,8 +264,8 @@ pub(super) fn limits(durations: &Durations, context: &ReadContext) -> Limits {
     }
 }
 
-/// `timeout` is seconds to some programs (Cline: 60) and milliseconds to others (Gemini CLI: 30000). Nobody means a
-/// thousand seconds, nor less than a second, so the number tells, but for a few.
+/// `timeout` is in seconds for some programs (Cline: 60) and in milliseconds for others (Gemini CLI: 30000). Values
+/// from 1000 on are milliseconds; those that could also be seconds get a warning.
 fn timeout_value(slot: &NullableField<f64>, context: &ReadContext) -> Option<Duration> {
     let value = *slot.value()?;
     if value < 1000.0 {
@@ -291,16 +292,16 @@ fn duration(slot: &NullableField<f64>, unit: f64, context: &ReadContext) -> Opti
     res
 }
 
-/// The lists that say which tools are shown.
+/// The lists that select tools.
 pub(super) struct ToolLists {
     pub(super) included: [NullableField<Vec<Field<String>>>; 2],
     pub(super) tools: NullableField<Tools>,
     pub(super) excluded: [NullableField<Vec<Field<String>>>; 3],
 }
 
-/// Which tools are shown: what is left out is left out, whoever includes it.
+/// Lowers the tool lists: an excluded tool is hidden even if another list includes it.
 ///
-/// The model's whitelist brings back what its blacklist took, so what is excluded is taken off the whitelist here.
+/// In the model a whitelist overrides the blacklist, so excluded names are removed from the whitelist here.
 pub(super) fn exposure(shown: ToolLists) -> Exposure {
     let names = |lists: &mut dyn Iterator<Item = Vec<Field<String>>>| -> Vec<String> {
         lists.flatten().filter_map(Field::take).filter(|it| !it.trim().is_empty()).collect()

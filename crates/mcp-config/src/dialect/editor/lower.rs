@@ -1,6 +1,6 @@
-//! An entry as it is written into a server as the model has it.
+//! Lowers an entry to the model's `ServerSpec`.
 //!
-//! Every field of the wire struct is named here, so a new one stops the build until somebody has thought about it.
+//! The wire struct is destructured without `..`, so a new field fails to compile until it is handled.
 
 use mcp_model::{
     Discovery, EnvInherit, Origin, RawJson, ServerId, ServerSpec, Sharing, StdioSpec, TransportKind,
@@ -25,14 +25,14 @@ use crate::dialect::lowering::{INPUTS_KEY, URL_KEY, metadata};
 use crate::syntax::Node;
 use crate::syntax::template::VariableRule;
 
-/// What lowering needs besides the entry.
+/// The parameters of lowering an entry.
 pub(super) struct EditorOptions<'a> {
     pub(super) context: &'a ReadContext,
     pub(super) host: FileOwner,
     pub(super) inputs: &'a DeclaredInputs,
 }
 
-/// Lowers one entry; whatever is not good is reported. `name` is its key, where the servers have keys.
+/// Lowers one entry and reports every mistake. `name` is its key, if the servers are a mapping.
 pub(super) fn lower(
     name: Option<&str>,
     server: EditorServer,
@@ -130,7 +130,7 @@ pub(super) fn lower(
         ],
     };
     for (key, given, at) in foreign {
-        // An empty list is no mistake: forms have them.
+        // An empty list is accepted: editors' forms write them.
         let empty = node.get(key).is_some_and(|it| is_empty(&it.value));
         lowering::warn_no_effect(key, *given && !empty, at, way.kind(), context);
     }

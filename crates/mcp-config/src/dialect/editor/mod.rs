@@ -1,8 +1,8 @@
-//! The files of editors and agents: `.mcp.json`, `.vscode/mcp.json`, `mcp_config.json`, settings with servers in them.
+//! Reads the files of editors and agents: `.mcp.json`, `.vscode/mcp.json`, `mcp_config.json`, and settings that contain
+//! servers.
 //!
-//! Each has its own words for the same things (DIA-01 to DIA-10), so they are read together, leniently: each server
-//! stands or falls alone, and what is not understood is kept. What an entry means is never guessed from how it looks
-//! like on some system: a command that is a whole line is not taken apart.
+//! The dialects differ in their spelling (DIA-01 to DIA-10) and are read together, leniently: servers are independent,
+//! and unknown keys are kept. A whole command line in `command` is never split.
 
 mod command;
 mod fields;
@@ -33,7 +33,7 @@ pub(crate) use schema::schema;
 use server_maps::ServerMap;
 pub(crate) use server_maps::{is_map_of_servers, is_server};
 
-/// Reads the servers of a file, in its order.
+/// Reads the servers in file order.
 pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
     let roots = server_maps::find_servers(root, context);
     downgrade_foreign_duplicates(&roots, context);
@@ -46,12 +46,12 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
             Content::Mapping(members) => {
                 res.reserve(members.len().min(MAX_SERVERS + 1));
                 for member in members.iter().take(MAX_SERVERS + 1) {
-                    // A comment that somebody wrote as a key is none.
+                    // A comment written as a key.
                     if member.key.text.starts_with("//") || member.key.text.starts_with('$') {
                         continue;
                     }
                     let at = at.member(member, context);
-                    // The keys of one mapping are unique in any case.
+                    // The keys of a single mapping are unique.
                     if roots.len() > 1 {
                         check_unique(&member.key.text, at.key(), &at, &mut names, context);
                     }
@@ -91,7 +91,7 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
     res
 }
 
-/// Keys that stand twice where there are no servers are none of our business, and only warned of.
+/// Downgrades duplicate keys outside of the servers to warnings.
 fn downgrade_foreign_duplicates(roots: &[ServerMap<'_>], context: &ReadContext) {
     let roots: Vec<_> = roots.iter().map(|it| it.at.pointer(context)).collect();
     context.downgrade(|it| {
@@ -157,7 +157,7 @@ fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::Edito
     let lowered = lower::lower(name, server, node, at, options);
     res.transport = lowered.kind;
     if off {
-        // What is switched off is not looked at, and often a form to fill in.
+        // A disabled server is not checked; it is often a template.
         context.clear(at);
         res.disabled = true;
         return res;
@@ -175,7 +175,7 @@ fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::Edito
     res
 }
 
-/// What lowering made of an entry.
+/// The result of lowering an entry.
 pub(crate) struct LoweredEntry {
     kind: Option<TransportKind>,
     nothing_to_start: bool,

@@ -1,8 +1,7 @@
-//! What the editors whose file it is make of references, and where they look for servers (DIA-06, DIA-08).
+//! How the editor of a file writes references, and under which key it expects servers (DIA-06, DIA-08).
 //!
-//! `${NAME}` is a variable to some, `${env:NAME}` to others, to whom the first is a text like any other, and a few replace
-//! nothing at all. VS Code asks its user for what stands in `inputs`. Whoever writes such a file asks here and nowhere
-//! else; a file whose editor is not known is written as most read it, with `${NAME}`.
+//! Some editors replace `${NAME}`, others only `${env:NAME}`, a few nothing. VS Code prompts for `inputs`. A file of an
+//! unknown editor is written with `${NAME}`, which most editors read.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,20 +13,20 @@ use crate::syntax::template::VariableRule;
 use crate::syntax::template::{Piece, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, split};
 use crate::syntax::{Syntax, to_json};
 
-/// What a variable is to an editor.
+/// How an editor writes a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum VariableSyntax {
-    /// `${NAME}`: Claude Code, Gemini CLI, Kiro, and whoever is not known.
+    /// `${NAME}`: Claude Code, Gemini CLI, Kiro, and unknown editors.
     Plain,
     /// `${env:NAME}`: Cursor, Windsurf, Roo Code, Cline.
     EnvPrefix,
-    /// The same, and `${input:id}` is asked for: VS Code.
+    /// Like `EnvPrefix`, and prompts for `${input:id}`: VS Code.
     EnvPrefixAndInputs,
-    /// Nothing: Claude Desktop and Zed hand every text over as it is.
+    /// No variables: Claude Desktop and Zed use every text unchanged.
     Unsupported,
 }
 
-/// The files of editors that say something else than most: a folder's name or the end of a path, and what holds there.
+/// Editor files that differ from the default: the end of the path, the variable syntax, and the key of the servers.
 const EDITOR_FILES: &[(&str, VariableSyntax, &str)] = &[
     (".vscode/mcp.json", VariableSyntax::EnvPrefixAndInputs, "servers"),
     ("Code/User/mcp.json", VariableSyntax::EnvPrefixAndInputs, "servers"),
@@ -44,16 +43,16 @@ const EDITOR_FILES: &[(&str, VariableSyntax, &str)] = &[
     ("zed/settings.json", VariableSyntax::Unsupported, "context_servers"),
 ];
 
-/// The editor whose file it is.
+/// The conventions of a file's editor.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EditorFile {
     variables: VariableSyntax,
-    /// The key under which it looks for servers.
+    /// The key of the servers.
     pub(crate) key: &'static str,
 }
 
 impl EditorFile {
-    /// Whose file this is, by its path.
+    /// The conventions for the file at this path.
     pub(crate) fn of(file: &str) -> EditorFile {
         let path = Path::new(file);
         match EDITOR_FILES.iter().find(|it| path.ends_with(it.0)) {
@@ -62,13 +61,13 @@ impl EditorFile {
         }
     }
 
-    /// Does it ask its user for `${input:id}`?
+    /// Returns whether the editor prompts for `${input:id}`.
     pub(crate) fn prompts_for_inputs(self) -> bool {
         self.variables == VariableSyntax::EnvPrefixAndInputs
     }
 
-    /// Spells the references of an entry as the editor reads them, tells of those that it does not read, and gives the ids
-    /// of what it asks for, each once.
+    /// Rewrites the references of an entry for the editor and reports those that it does not replace. Returns the ids
+    /// of the inputs that it prompts for, each once.
     pub(crate) fn rewrite_references(
         self,
         data: &mut OutputValue,
@@ -95,7 +94,7 @@ impl EditorFile {
 
     fn text(self, text: &str, seen: &mut FoundReferences) -> String {
         let spell = |piece: Piece<'_>| {
-            // Whoever has no name to show has the text.
+            // The arms without a display form return early.
             let (spelt, is_read) = match piece {
                 Piece::Text(text) => return text.to_owned(),
                 Piece::Variable(name)
@@ -129,7 +128,7 @@ impl EditorFile {
             }
             spelt
         };
-        // A separator is read as what it stands for, so that only what is a reference may be cut.
+        // `${/}` splits into a text, so a text without references must stay unchanged.
         match split(text, VariableRule::Editor)[..] {
             [] | [Piece::Text(_)] => text.to_owned(),
             ref pieces => pieces.iter().copied().map(spell).collect(),
@@ -151,12 +150,12 @@ impl FoundReferences {
     }
 }
 
-/// What a file says of the inputs that it declares, by their ids.
+/// The input declarations of a file, by id.
 #[derive(Debug, Clone, Default)]
 pub struct InputDeclarations(BTreeMap<String, OutputValue>);
 
 impl InputDeclarations {
-    /// Reads the `inputs` of an editor's file; a text that is none declares nothing.
+    /// Reads the `inputs` of an editor's file. A text that cannot be parsed declares nothing.
     pub fn parse(text: &str) -> InputDeclarations {
         let Some(root) = syntax::parse_as(text, Syntax::JsonWithComments).root else {
             return InputDeclarations::default();
@@ -170,7 +169,7 @@ impl InputDeclarations {
         InputDeclarations(declared.collect())
     }
 
-    /// What is to stand in `inputs` for an id: what was declared, or a question whose answer is not shown.
+    /// The declaration for an id: the one in the file, or a prompt with a hidden answer.
     pub(crate) fn declaration(&self, id: &str) -> OutputValue {
         let member = |key: &str, value: &str| (key.to_owned(), OutputValue::text(value));
         let question = || {
@@ -185,7 +184,7 @@ impl InputDeclarations {
     }
 }
 
-/// Does the program whose file this is ask its user for what stands as `${input:id}` in it? VS Code does.
+/// Returns whether the editor of this file prompts for `${input:id}`. VS Code does.
 pub fn prompts_for_inputs(file: &str) -> bool {
     EditorFile::of(file).prompts_for_inputs()
 }
@@ -196,7 +195,7 @@ mod tests {
     use crate::dialect::write::UnsupportedField;
     use crate::profile::Profile;
 
-    /// A text in a file, what is written for it, what is asked for, and what is not read.
+    /// Checks the text that is written to a file, the ids it prompts for, and the references it does not replace.
     #[track_caller]
     fn check(file: &str, text: &str, want: &str, ids: &[&str], unread: &str) {
         let mut data = OutputValue::text(text);

@@ -1,4 +1,4 @@
-//! The JSON Schema of the files of editors: the places where servers may stand, and a server.
+//! The JSON Schema of editor files: the positions of servers, and a server.
 
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ pub(crate) fn schema() -> Value {
     })
 }
 
-/// A file that is nothing but servers by their names.
+/// A file that is a map of servers.
 fn plain() -> Value {
     let reached = ["command", "url", "serverUrl", "httpUrl"].map(|it| json!({ "required": [it] }));
     json!({
@@ -56,7 +56,7 @@ fn plain() -> Value {
     })
 }
 
-/// A server that is switched off may be anything else.
+/// A disabled server may have any content.
 fn or_off() -> Value {
     let off = |key: &str, value: bool| json!({ "type": "object", "required": [key], "properties": { key: { "const": value } } });
     json!({ "anyOf": [off("disabled", true), off("enabled", false), { "$ref": "#/$defs/McpServer" }] })
@@ -76,7 +76,7 @@ fn servers() -> Value {
     })
 }
 
-/// What a transport that is named needs.
+/// The keys that each named transport requires.
 fn conditions() -> Value {
     let words = [
         (vec!["stdio", "local"], json!({ "required": ["command"] })),

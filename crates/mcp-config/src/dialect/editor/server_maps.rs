@@ -1,35 +1,35 @@
-//! Where in a file the servers stand, and whose file it is (DIA-01).
+//! Finds the servers in a file, and the program that the file belongs to (DIA-01).
 //!
-//! Whose it is matters only where the same words mean something else: a bare `url` is server-sent events to Gemini CLI,
-//! and VS Code tries those where `http` is not spoken.
+//! The program matters only for keys with different meanings: a bare `url` means server-sent events in Gemini CLI, and
+//! VS Code falls back to them where `http` fails.
 
 use crate::de::{Location, ReadContext, closest};
 use crate::diagnostic::Code;
 use crate::diagnostic::quoted;
 use crate::syntax::{Content, Node};
 
-/// Servers of a file.
+/// A map or list of servers in a file.
 pub(super) struct ServerMap<'a> {
     pub(super) node: &'a Node,
     pub(super) at: Location,
     pub(super) host: FileOwner,
 }
 
-/// Whose file it is.
+/// The program that a file belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileOwner {
     /// VS Code and Visual Studio.
     VsCode,
     /// Gemini CLI and its extensions.
     Gemini,
-    /// Anybody else.
+    /// Any other program.
     Other,
 }
 
-/// The keys that servers stand under.
+/// The keys of server maps.
 const SERVER_KEYS: [&str; 5] = ["mcpServers", "servers", "mcp.servers", "context_servers", "mcp"];
 
-/// The names of files that are settings: without servers in them they are as good as with.
+/// Names of settings files, which are valid without servers.
 const SETTINGS_FILES: [&str; 6] = [
     "settings.json",
     "settings.jsonc",
@@ -39,7 +39,7 @@ const SETTINGS_FILES: [&str; 6] = [
     "settings.local.json",
 ];
 
-/// Finds the servers of a file; reports where there are none.
+/// Finds the servers of a file, and reports if there are none.
 pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<ServerMap<'a>> {
     let at = Location::root(root);
     match root.content() {
@@ -128,12 +128,12 @@ fn report_no_servers(root: &Node, at: &Location, context: &ReadContext) {
     context.error(Code::NoServers, at, message, help);
 }
 
-/// Is it an entry of a server?
+/// Returns whether a node looks like a server entry.
 pub(crate) fn is_server(node: &Node) -> bool {
     ["command", "url", "serverUrl", "httpUrl"].iter().any(|it| node.get(it).is_some())
 }
 
-/// Is it a mapping of nothing but servers, and of one at least?
+/// Returns whether a node is a non-empty mapping of server entries only.
 pub(crate) fn is_map_of_servers(node: &Node) -> bool {
     let members = node.members().unwrap_or_default();
     !members.is_empty() && members.iter().all(|it| is_server(&it.value))

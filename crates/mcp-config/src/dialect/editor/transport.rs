@@ -1,5 +1,4 @@
-//! What an entry is reached by: the words for it, a command or a URL, and what follows where nobody says (DIA-03, DIA-04,
-//! DIA-08).
+//! Selects the transport of an entry: from its declaration, its command or its URL (DIA-03, DIA-04, DIA-08).
 
 use mcp_model::{ConfigValue, SseFallback, TransportKind};
 
@@ -14,18 +13,18 @@ use crate::dialect::editor::wire::TransportField;
 use crate::dialect::lowering;
 use crate::syntax::template;
 
-/// What an entry says it is reached by.
+/// The transport that an entry declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeclaredTransport {
     Undeclared,
     Kind(TransportKind),
-    /// opencode's word for whatever has a URL.
+    /// opencode's `remote`: any transport with a URL.
     AnyUrl,
-    /// Something that could not be read, and is reported.
+    /// Unreadable, and reported.
     Invalid,
 }
 
-/// the spellings of editors, and no others.
+/// the accepted spellings.
 const TRANSPORT_NAMES: &[(&str, DeclaredTransport)] = &[
     ("stdio", DeclaredTransport::Kind(TransportKind::Stdio)),
     ("local", DeclaredTransport::Kind(TransportKind::Stdio)),
@@ -40,7 +39,7 @@ const TRANSPORT_NAMES: &[(&str, DeclaredTransport)] = &[
     ("remote", DeclaredTransport::AnyUrl),
 ];
 
-/// `type`, `transport` and `transportType` say the same thing; where they do not, nobody knows which is meant.
+/// Reads `type`, `transport` and `transportType`, which mean the same. Different values are an error.
 pub(super) fn declared_transport(
     slots: [NullableField<TransportField>; 3],
     context: &ReadContext,
@@ -90,7 +89,7 @@ fn report_unknown_transport(word: &str, at: &Location, context: &ReadContext) {
     context.error(Code::UnknownWord, at, message, help);
 }
 
-/// How a server is reached.
+/// The selected transport of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TransportChoice {
     Stdio,
@@ -106,7 +105,7 @@ impl TransportChoice {
     }
 }
 
-/// What an entry means, by what it says and by what it has (DIA-04, DIA-08).
+/// Selects the transport by the declaration and the given fields (DIA-04, DIA-08).
 pub(super) fn choose_transport(
     said: DeclaredTransport,
     has_command: bool,
@@ -118,7 +117,7 @@ pub(super) fn choose_transport(
     match said {
         DeclaredTransport::Invalid => None,
         DeclaredTransport::Kind(TransportKind::Stdio) => Some(TransportChoice::Stdio),
-        // VS Code tries server-sent events where it is told `http`; others take the word for what it is.
+        // VS Code falls back to server-sent events for `http`; other programs do not.
         DeclaredTransport::Kind(kind @ TransportKind::Http) if options.host == FileOwner::VsCode => {
             Some(TransportChoice::Url(kind, SseFallback::Allowed))
         }
@@ -153,13 +152,13 @@ pub(super) fn choose_transport(
     }
 }
 
-/// The URL of an entry, and the key it stands under.
+/// The URL of an entry and its key.
 pub(super) struct EntryUrl {
     pub(super) key: &'static str,
     pub(super) slot: NullableField<String>,
 }
 
-/// DIA-03. Some write the same URL under several keys, for several programs.
+/// DIA-03. Some files repeat the same URL under several keys, for several programs.
 pub(super) fn entry_url(
     url: NullableField<String>,
     server_url: NullableField<String>,
@@ -190,7 +189,7 @@ pub(super) fn entry_url(
 }
 
 impl EntryUrl {
-    /// How a URL is connected to where nobody says.
+    /// The transport of a URL without declaration.
     fn default_transport(&self, host: FileOwner) -> TransportChoice {
         let text = self.slot.value().map_or("", String::as_str);
         if ["ws://", "wss://"].iter().any(|it| text.starts_with(it)) {

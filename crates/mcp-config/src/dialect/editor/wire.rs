@@ -1,6 +1,6 @@
-//! A server of an editor's file as it is written (DIA-03 to DIA-07): the keys of all of them together.
+//! Wire structs of a server in an editor file (DIA-03 to DIA-07), with the keys of all editors.
 //!
-//! The doc comments are what users read in the schema.
+//! The doc comments appear in the JSON Schema.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -16,11 +16,11 @@ use crate::de::{Field, Ignored, NullableField, OptionalField, OrderedMap};
     reason = "what is only kept is taken from the tree; here it is known, and so no unknown key"
 )]
 pub(crate) struct EditorServer {
-    /// Its name, where the servers are a list.
+    /// Its name, if the servers are a list.
     pub(super) name: NullableField<String>,
     /// What it is for.
     pub(super) description: NullableField<String>,
-    /// How it is reached: `stdio`, `http`, `sse` or `ws`; seen from `command` and `url` unless said.
+    /// The transport: `stdio`, `http`, `sse` or `ws`. Default: by `command` and `url`.
     #[serde(rename = "type")]
     pub(super) kind: NullableField<TransportField>,
     /// The same as `type`.
@@ -31,68 +31,68 @@ pub(crate) struct EditorServer {
     pub(super) command: NullableField<Command>,
     /// Its arguments.
     pub(super) args: NullableField<Vec<Field<String>>>,
-    /// Its environment variables, on top of all of ours.
+    /// Its environment variables, added to the inherited ones.
     pub(super) env: NullableField<Environment>,
     /// The same as `env`.
     pub(super) environment: NullableField<Environment>,
-    /// A `.env` file; its variables lie below `env`.
+    /// A `.env` file; `env` takes precedence.
     pub(super) env_file: NullableField<String>,
     /// Its working directory, relative to the workspace.
     pub(super) cwd: NullableField<String>,
-    /// Where the server is.
+    /// The URL of the server.
     pub(super) url: NullableField<String>,
     /// The same as `url`.
     pub(super) server_url: NullableField<String>,
-    /// The same as `url`, by Streamable HTTP.
+    /// The same as `url`, over Streamable HTTP.
     pub(super) http_url: NullableField<String>,
     /// Headers of every request.
     pub(super) headers: NullableField<Headers>,
-    /// How long a request may take: milliseconds from 1000 on, seconds below.
+    /// The timeout of a request: milliseconds from 1000 on, seconds below.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub(super) timeout: NullableField<f64>,
-    /// How long a request may take, in milliseconds.
+    /// The timeout of a request, in milliseconds.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub(super) request_timeout: NullableField<f64>,
-    /// How long connecting may take, in milliseconds.
+    /// The timeout of connecting, in milliseconds.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub(super) connection_timeout: NullableField<f64>,
-    /// How long a start may take, in seconds.
+    /// The timeout of a start, in seconds.
     #[serde(rename = "startup_timeout_sec")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub(super) startup_timeout_sec: NullableField<f64>,
-    /// How long a request may take, in seconds.
+    /// The timeout of a request, in seconds.
     #[serde(rename = "tool_timeout_sec")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub(super) tool_timeout_sec: NullableField<f64>,
-    /// `true` switches the server off.
+    /// `true` disables the server.
     pub(super) disabled: NullableField<bool>,
-    /// `false` switches the server off.
+    /// `false` disables the server.
     pub(super) enabled: NullableField<bool>,
-    /// The tools that are shown, by the server's own names.
+    /// The exposed tools, by the server's own names.
     pub(super) include_tools: NullableField<Vec<Field<String>>>,
     /// The same as `includeTools`.
     #[serde(rename = "enabled_tools")]
     pub(super) enabled_tools: NullableField<Vec<Field<String>>>,
-    /// The same as `includeTools`, where it is a list.
+    /// The same as `includeTools`, if it is a list.
     pub(super) tools: NullableField<Tools>,
-    /// Tools that are not shown.
+    /// The hidden tools.
     pub(super) exclude_tools: NullableField<Vec<Field<String>>>,
     /// The same as `excludeTools`.
     pub(super) disabled_tools: NullableField<Vec<Field<String>>>,
     /// The same as `excludeTools`.
     #[serde(rename = "disabled_tools")]
     pub(super) disabled_tools_alias: NullableField<Vec<Field<String>>>,
-    /// Settings of an editor's extension, which brings the server itself.
+    /// Settings of an editor's extension, which provides the server itself.
     pub(super) settings: NullableField<Ignored>,
-    /// Where an editor has the entry from.
+    /// The origin of the entry in an editor.
     pub(super) source: NullableField<Ignored>,
-    /// Tools that the editor calls without asking; kept.
+    /// Tools that the editor calls without confirmation; kept.
     pub(super) auto_approve: OptionalField<Ignored>,
-    /// Tools that the editor calls without asking; kept.
+    /// Tools that the editor calls without confirmation; kept.
     pub(super) always_allow: OptionalField<Ignored>,
-    /// Whether the editor asks before calls; kept.
+    /// Whether the editor confirms calls; kept.
     pub(super) trust: OptionalField<Ignored>,
-    /// Words to find the server by; kept.
+    /// Keywords of the server; kept.
     pub(super) tags: OptionalField<Ignored>,
     /// How the editor watches and debugs the server; kept.
     pub(super) dev: OptionalField<Ignored>,
@@ -110,19 +110,19 @@ pub(crate) struct EditorServer {
     pub(super) options: OptionalField<Ignored>,
     /// A picture; kept.
     pub(super) icon: OptionalField<Ignored>,
-    /// When a gateway starts the server again; kept.
+    /// When a gateway restarts the server; kept.
     pub(super) restart_on_exit: OptionalField<Ignored>,
-    /// When a gateway starts the server again; kept.
+    /// When a gateway restarts the server; kept.
     pub(super) max_restarts: OptionalField<Ignored>,
-    /// When a gateway starts the server again; kept.
+    /// When a gateway restarts the server; kept.
     pub(super) restart_delay: OptionalField<Ignored>,
     /// Whether an editor needs the server; kept.
     pub(super) required: OptionalField<Ignored>,
-    /// What an editor keeps the server in; kept.
+    /// The sandbox of the server; kept.
     pub(super) sandbox: OptionalField<Ignored>,
 }
 
-/// The keys of a [`Server`] that are understood, and need not be kept as they stand.
+/// The keys of an [`EditorServer`] that are lowered; all others are kept as JSON.
 pub(super) const LOWERED_KEYS: &[&str] = &[
     "name",
     "description",
@@ -153,7 +153,7 @@ pub(super) const LOWERED_KEYS: &[&str] = &[
     "disabled_tools",
 ];
 
-/// How a server is reached, as a word, or as a mapping with one (DIA-04).
+/// The transport, as a word or as a mapping with a word (DIA-04).
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename = "shape: a word")]
 #[schemars(rename = "McpTransport", untagged)]
@@ -164,7 +164,7 @@ pub(crate) enum TransportField {
     Mapping(TransportObject),
 }
 
-/// How a server is reached.
+/// The transport.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "McpTransportMapping")]
 pub(crate) struct TransportObject {
@@ -173,7 +173,7 @@ pub(crate) struct TransportObject {
     pub(super) kind: Field<String>,
 }
 
-/// The program: its name or path, a list that begins with it, or a mapping that holds it (DIA-05).
+/// The program: its name or path, a list that begins with it, or a mapping (DIA-05).
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename = "shape: the name or path of a program")]
 #[schemars(rename = "McpCommand", untagged)]
@@ -198,7 +198,7 @@ pub(crate) struct CommandMapping {
     pub(super) env: NullableField<Environment>,
 }
 
-/// Variables as a mapping, or as a list.
+/// Variables as a mapping or as a list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename = "shape: a mapping of names to texts")]
 #[schemars(rename = "McpEnvironment", untagged)]
@@ -209,7 +209,7 @@ pub(crate) enum Environment {
     List(Vec<Field<VariableItem>>),
 }
 
-/// Headers as a mapping, or as a list.
+/// Headers as a mapping or as a list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename = "shape: a mapping of names to texts")]
 #[schemars(rename = "McpHeaders", untagged)]
@@ -220,7 +220,7 @@ pub(crate) enum Headers {
     List(Vec<Field<Pair>>),
 }
 
-/// The value of a variable; a number or truth value stands for its text, null for no variable.
+/// The value of a variable. A number or boolean means its text; null means no variable.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename = "shape: text")]
 #[schemars(rename = "McpValue", untagged)]
@@ -235,7 +235,7 @@ pub(crate) enum Scalar {
     Null(#[schemars(with = "()")] Ignored),
 }
 
-/// A variable of a list: `NAME=value`, or a mapping.
+/// A variable in a list: `NAME=value`, or a mapping.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename = "shape: a text `NAME=value`, or a mapping of `name` and `value`")]
 #[schemars(rename = "McpVariable", untagged)]
@@ -246,7 +246,7 @@ pub(crate) enum VariableItem {
     Pair(Pair),
 }
 
-/// A variable or a header of a list.
+/// A variable or a header in a list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "McpPair")]
 pub(crate) struct Pair {
@@ -256,7 +256,7 @@ pub(crate) struct Pair {
     pub(super) value: Field<String>,
 }
 
-/// The tools that are shown, or what somebody else says about them.
+/// The exposed tools, or another program's settings of tools.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename = "shape: a list of names")]
 #[schemars(rename = "McpTools", untagged)]

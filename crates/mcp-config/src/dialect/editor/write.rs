@@ -1,7 +1,7 @@
-//! The `mcpServers` of editors.
+//! Writes the `mcpServers` of editors.
 //!
-//! What is written is what most of them read: no `type` for a program, `http` or `sse` for a URL, `${NAME}` for
-//! variables. Times have the keys that say their unit, for `timeout` is seconds to one editor and milliseconds to another.
+//! The output is what most editors read: no `type` for a program, `http` or `sse` for a URL, `${NAME}` for variables.
+//! Timeouts use keys with a fixed unit, because the unit of `timeout` differs between editors.
 
 use mcp_model::{
     Dialect, EnvInherit, Exposure, Filter, Limits, NameClass, NamePolicy, Rules, ServerSpec, Sharing,
@@ -79,7 +79,7 @@ pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option
             {
                 return report.server_omitted("url", "it is no URL of its transport");
             }
-            // Without a word both ways are tried.
+            // Without `type`, editors try Streamable HTTP and then server-sent events.
             if kind != TransportKind::Http || *sse_fallback == SseFallback::Never {
                 res.push(("type".to_owned(), OutputValue::text(kind.as_str())));
             }
@@ -116,7 +116,7 @@ pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option
     Some((id.to_string(), OutputValue::Map(res)))
 }
 
-/// Limits that are not the usual ones, by keys that tell their unit.
+/// Limits that differ from the defaults, under keys with a fixed unit.
 fn write_limits(members: &mut Vec<(String, OutputValue)>, limits: &Limits) {
     let usual = Limits::default();
     let times = [
@@ -129,7 +129,7 @@ fn write_limits(members: &mut Vec<(String, OutputValue)>, limits: &Limits) {
     }
 }
 
-/// Which tools are shown. A whitelist that brings back what a blacklist took has no words there.
+/// Which tools are exposed. A whitelist together with a blacklist cannot be expressed.
 fn tool_filter(members: &mut Vec<(String, OutputValue)>, exposure: &Exposure, report: &mut WriteReport<'_>) {
     for (list, rules) in common::lists(exposure) {
         let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _, limit: _ } = rules;

@@ -1,4 +1,4 @@
-//! The single fields of an item: each checked, each into what the model has for it.
+//! Checks and lowers the single fields of an item.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::profile::policy::NameRule;
 use crate::syntax::template::VariableRule;
 use crate::syntax::template::{has_variable, parse_value};
 
-/// Reports the keys that a profile wants and that are not there.
+/// Reports missing keys that the profile requires or recommends.
 pub(super) fn report_missing_keys(given: &[(&'static str, bool)], at: &Location, context: &ReadContext) {
     for (key, _) in given.iter().filter(|it| !it.1) {
         let at = at.missing(key, context);
@@ -61,7 +61,7 @@ pub(super) fn check_server_key(server: &OptionalField<String>, context: &ReadCon
     }
 }
 
-/// two names of one key.
+/// `envFile` and `env_file` are the same key.
 pub(super) fn env_file(
     file: NullableField<String>,
     alias: NullableField<String>,
@@ -140,7 +140,7 @@ pub(super) fn encoding_label(slot: &NullableField<String>, context: &ReadContext
     label.clone()
 }
 
-/// HD-028. An empty configuration is none.
+/// HD-028. An empty configuration counts as none.
 pub(super) fn passthrough(RawObject(json): RawObject, variables: VariableRule) -> Option<Passthrough> {
     if json.as_str() == "{}" {
         return None;
@@ -151,7 +151,7 @@ pub(super) fn passthrough(RawObject(json): RawObject, variables: VariableRule) -
     Some(Passthrough::Literal(json))
 }
 
-/// Checks a text unless it holds variables: then it is checked when they are known.
+/// Checks a text without variables. One with variables is checked when it is resolved.
 pub(super) fn check_literal(
     text: &str,
     at: &Location,

@@ -1,6 +1,6 @@
-//! An item as it is written into a server as the model has it.
+//! Lowers an item to the model's `ServerSpec`.
 //!
-//! Every field of the wire struct is named here, so a new one stops the build until somebody has thought about it.
+//! The wire struct is destructured without `..`, so a new field fails to compile until it is handled.
 
 use mcp_model::{
     Discovery, EnvInherit, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson, ServerSpec, Sharing,
@@ -18,7 +18,7 @@ use crate::dialect::lowering::metadata;
 use crate::syntax::Node;
 use crate::syntax::template::parse_value;
 
-/// Lowers one item. `None` where too little of it is good; whatever is not good is reported.
+/// Lowers one item. Returns `None` if a required part is invalid; every mistake is reported.
 pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadContext) -> Option<ServerSpec> {
     let ToolItem {
         name,

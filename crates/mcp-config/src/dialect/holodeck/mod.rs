@@ -1,7 +1,7 @@
-//! HoloDeck's `agent.yaml`: the items of `tools` whose `type` is `mcp`.
+//! Reads HoloDeck's `agent.yaml`: the items of `tools` whose `type` is `mcp`.
 //!
-//! The type is looked at first, so that tools of other kinds, and everything else an agent is made of, are left alone.
-//! Only their names are read: a name belongs to one tool, whatever its type (HD-004).
+//! Other tools and the rest of the agent are ignored, except for the names of tools: names are unique across all types
+//! (HD-004).
 
 mod fields;
 mod lower;
@@ -26,7 +26,7 @@ use crate::syntax::{Content, Node};
 pub use types::{CommandType, McpToolConfig, ToolType, TransportType};
 pub(crate) use wire::ToolItem;
 
-/// The kinds of tools that HoloDeck has besides ours.
+/// The other tool types of HoloDeck.
 const OTHER_TOOL_TYPES: [&str; 4] = ["vectorstore", "function", "prompt", "hierarchical_document"];
 const MCP_TYPE: &str = "mcp";
 
@@ -86,7 +86,7 @@ fn item(index: usize, node: &Node, at: &Location, context: &ReadContext) -> Read
     }
 }
 
-/// Is it an MCP item? Complains about what may have been meant as one.
+/// Returns whether an item is an MCP tool, and reports items that were probably meant to be one.
 fn is_mcp_tool(node: &Node, at: &Location, context: &ReadContext) -> bool {
     if node.members().is_none() {
         if !matches!(node.content(), Content::Broken) {
@@ -128,7 +128,7 @@ fn is_mcp_tool(node: &Node, at: &Location, context: &ReadContext) -> bool {
     false
 }
 
-/// HoloDeck 0.7 takes no more than 50 tools.
+/// HoloDeck 0.7 accepts at most 50 tools.
 fn check_tool_count(items: &[Node], at: &Location, context: &ReadContext) {
     let Some(most) = context.policy.max_tools else { return };
     let Some(first) = items.get(most) else { return };
@@ -163,7 +163,7 @@ fn check_unique_names(items: &[Node], at: &Location, context: &ReadContext) {
     }
 }
 
-/// `${` in a field that is never replaced is an error, and the only one about that field.
+/// Reports `${` in fields without variables, as the only error of the field.
 fn check_no_variables(node: &Node, at: &Location, context: &ReadContext) {
     for key in ["name", "transport", "command"] {
         let Some(member) = node.get(key) else { continue };

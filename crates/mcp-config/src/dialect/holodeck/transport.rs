@@ -1,5 +1,5 @@
-//! What an item is reached by: a program or a URL, and what does not go together (HD-010 to HD-014, HD-021, HD-060 to
-//! HD-068).
+//! The transport of an item: a program or a URL, and which fields exclude each other (HD-010 to HD-014, HD-021, HD-060
+//! to HD-068).
 
 use mcp_model::{ConfigValue, TransportKind};
 use serde_json::json;
@@ -14,20 +14,21 @@ use crate::profile::policy::ForeignRule;
 use crate::syntax::template::VariableRule;
 use crate::syntax::template::{has_variable, parse_value};
 
-/// The fields that say what an item is reached by.
+/// The fields that select the transport.
 pub(super) struct TransportFields<'a> {
     pub(super) command: &'a NullableField<String>,
     pub(super) url: &'a NullableField<String>,
-    /// The transport is stdio because none is given.
+    /// `transport` is missing, so it is stdio.
     pub(super) implied: bool,
-    /// The package to run, of an item in the old form.
+    /// The npm package of an item in the deprecated form.
     pub(super) legacy: Option<String>,
     pub(super) has_args: bool,
     pub(super) at: &'a Location,
     pub(super) context: &'a ReadContext,
 }
 
-/// The package to run, of an item in the old form: no transport, no command, and a scoped npm package as its server.
+/// The npm package of an item in the deprecated form: without transport and command, and with a scoped npm package as
+/// `server`.
 pub(super) fn legacy_package(
     command: &NullableField<String>,
     transport: &FieldState<crate::dialect::holodeck::wire::HoloDeckTransport>,
@@ -55,8 +56,8 @@ impl TransportFields<'_> {
         }
     }
 
-    /// HD-011: a program to start and a URL exclude each other. An implied stdio with a URL and no command is not this
-    /// mistake but a missing `transport`, which the missing command's help says.
+    /// HD-011: a command and a URL exclude each other. An item with a URL and neither transport nor command lacks a
+    /// `transport`; the help of the missing command says so.
     pub(super) fn check_exclusive(&self, kind: TransportKind) {
         let exclusive = self.context.policy.foreign_fields == ForeignRule::Exclusive;
         let forgotten = self.implied && self.legacy.is_none() && !self.command.is_given();
@@ -75,7 +76,7 @@ impl TransportFields<'_> {
         }
     }
 
-    /// HD-014: a command must be one of those allowed even where it is not run.
+    /// HD-014: a command must be allowed even if it is not run.
     pub(super) fn check_unused_command(&self) {
         if let Some(text) = self.command.value() {
             is_allowed_command(text, &self.command.at, self.context);
@@ -95,7 +96,7 @@ impl TransportFields<'_> {
                 members: vec![("command", json!("npx")), ("args", json!(["-y", package]))],
                 applicability: Applicability::Sure,
             };
-            // Arguments that are there already stand behind the implied ones, and a second `args` cannot.
+            // Given arguments follow the implied ones, so a fix cannot add a second `args`.
             context.report(problem.warning().help(help).fix((!self.has_args).then_some(repair)));
             let implied: [ConfigValue; lowering::LEGACY_ARGS] =
                 [ConfigValue::literal("-y"), ConfigValue::literal(package)];
@@ -133,7 +134,7 @@ impl TransportFields<'_> {
         }
     }
 
-    /// The URL of any other item.
+    /// The URL of an item with another transport.
     pub(super) fn url_value(&self, kind: TransportKind) -> Option<ConfigValue> {
         let TransportFields { command: _, url, implied: _, legacy: _, has_args: _, at, context } = self;
         let text = match &url.state {
@@ -212,7 +213,7 @@ fn is_allowed_command(command: &str, at: &Location, context: &ReadContext) -> bo
         None if command == "node" => "the profile holodeck-0.7 allows `node`; otherwise use npx".to_owned(),
         None => "start the program through one of them".to_owned(),
     };
-    // The name alone, in other letters.
+    // The same name in other case.
     let repair = commands.iter().find(|it| it.eq_ignore_ascii_case(command));
     let repair = repair.map(|it| FixIntent::ReplaceScalar((*it).to_owned(), Applicability::Sure));
     let problem = RawDiagnostic::new(Code::InvalidCommand, message, at.pointer(context), at.span());

@@ -1,6 +1,6 @@
-//! HoloDeck's configuration types for programs that write configurations.
+//! HoloDeck's configuration types, for programs that write configurations.
 //!
-//! They are strict and plain. What reads a user's file is tolerant and private, and knows where every word stood.
+//! They are strict. A user's file is read by the tolerant reader instead.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::redact::{NamesOnly, redact_url};
 
-/// An MCP item of an `agent.yaml`. `Debug` shows no value that may be a secret.
+/// An MCP item of an `agent.yaml`. `Debug` hides values that may be secret.
 #[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct McpToolConfig {
@@ -23,7 +23,7 @@ pub struct McpToolConfig {
     pub tool_type: ToolType,
     /// The server's package or service name.
     pub server: String,
-    /// How the server is reached.
+    /// The transport of the server.
     #[serde(default)]
     pub transport: TransportType,
     /// The program to start; for stdio.
@@ -41,13 +41,13 @@ pub struct McpToolConfig {
     /// The encoding of its streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
-    /// Where the server is; for sse, websocket and http.
+    /// The URL of the server; for sse, websocket and http.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Headers of every request; for sse and http.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headers: Option<BTreeMap<String, String>>,
-    /// How long connecting may take, in seconds; for sse and http.
+    /// The timeout of connecting, in seconds; for sse and http.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<f64>,
     /// The longest silence on an event stream, in seconds; for sse and http.
@@ -65,7 +65,7 @@ pub struct McpToolConfig {
     /// List the server's prompts.
     #[serde(default = "yes")]
     pub load_prompts: bool,
-    /// How long one request may take, in seconds.
+    /// The timeout of a request, in seconds.
     #[serde(default = "sixty")]
     pub request_timeout: u32,
 }

@@ -1,6 +1,6 @@
-//! An MCP item of an `agent.yaml` as it is written (HD-002 to HD-031).
+//! Wire struct of an MCP item of an `agent.yaml` (HD-002 to HD-031).
 //!
-//! The doc comments are what users read in the schema. What a profile does not know of this is in its policy.
+//! The doc comments appear in the JSON Schema. The policy lists the keys that a profile does not have.
 
 use mcp_model::TransportKind;
 use schemars::JsonSchema;
@@ -15,7 +15,7 @@ pub(crate) struct ToolItem {
     /// Unique name of the tool within the agent.
     #[schemars(length(min = 1, max = 256))]
     pub(super) name: Field<String>,
-    /// What the server is for, in words for people and models.
+    /// What the server is for. Shown to people and models.
     pub(super) description: OptionalField<String>,
     /// `mcp`.
     #[serde(rename = "type")]
@@ -25,15 +25,15 @@ pub(crate) struct ToolItem {
     /// The server's package or service name.
     #[schemars(length(min = 1))]
     pub(super) server: OptionalField<String>,
-    /// How the server is reached; `stdio` unless said.
+    /// The transport of the server. Default: `stdio`.
     pub(super) transport: OptionalField<HoloDeckTransport>,
     /// The program to start; for stdio.
     pub(super) command: NullableField<String>,
     /// Its arguments.
     pub(super) args: NullableField<Vec<Field<String>>>,
-    /// Environment variables of the program; values may hold `${VAR}`.
+    /// Environment variables of the program. Values may contain `${VAR}`.
     pub(super) env: NullableField<OrderedMap<String>>,
-    /// A `.env` file, relative to this file; its variables lie below `env`.
+    /// A `.env` file, relative to this file; `env` takes precedence.
     #[serde(rename = "envFile")]
     #[schemars(length(min = 1))]
     pub(super) env_file: NullableField<String>,
@@ -41,27 +41,27 @@ pub(crate) struct ToolItem {
     #[serde(rename = "env_file")]
     #[schemars(length(min = 1))]
     pub(super) env_file_alias: NullableField<String>,
-    /// WHATWG label of the encoding of the program's streams; `utf-8` unless said.
+    /// WHATWG label of the encoding of the program's streams. Default: `utf-8`.
     pub(super) encoding: NullableField<String>,
-    /// Where the server is; for sse, websocket and http.
+    /// The URL of the server; for sse, websocket and http.
     pub(super) url: NullableField<String>,
-    /// Headers of every request; for sse and http; values may hold `${VAR}`.
+    /// Headers of every request; for sse and http. Values may contain `${VAR}`.
     pub(super) headers: NullableField<OrderedMap<String>>,
-    /// How long connecting may take, in seconds; for sse and http.
+    /// The timeout of connecting, in seconds; for sse and http.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub(super) timeout: NullableField<f64>,
     /// The longest silence on an event stream, in seconds; for sse and http.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub(super) sse_read_timeout: NullableField<f64>,
-    /// End the session on the server when it is closed; for http; true unless said.
+    /// End the session on the server when it is closed; for http. Default: true.
     pub(super) terminate_on_close: NullableField<bool>,
-    /// Configuration for the server itself, handed to it as it stands.
+    /// Configuration for the server itself, passed unchanged.
     pub(super) config: NullableField<RawObject>,
-    /// List the server's tools; true unless said.
+    /// List the server's tools. Default: true.
     pub(super) load_tools: OptionalField<bool>,
-    /// List the server's prompts; true unless said.
+    /// List the server's prompts. Default: true.
     pub(super) load_prompts: OptionalField<bool>,
-    /// How long one request may take, in whole seconds; 60 unless said.
+    /// The timeout of a request, in whole seconds. Default: 60.
     #[schemars(range(min = 1))]
     pub(super) request_timeout: OptionalField<i64>,
     /// The server's name in the registry.
@@ -85,7 +85,7 @@ pub(super) enum HoloDeckTransport {
 }
 
 impl HoloDeckTransport {
-    /// The wire it is.
+    /// The transport kind.
     pub(super) fn kind(self) -> TransportKind {
         match self {
             HoloDeckTransport::Stdio => TransportKind::Stdio,
@@ -96,7 +96,7 @@ impl HoloDeckTransport {
     }
 }
 
-/// The wire that HoloDeck calls by this word.
+/// The transport kind with this name.
 pub(super) fn transport_kind(word: &str) -> Option<TransportKind> {
     [TransportKind::Stdio, TransportKind::Sse, TransportKind::WebSocket, TransportKind::Http]
         .into_iter()

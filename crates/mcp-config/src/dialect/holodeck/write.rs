@@ -1,4 +1,4 @@
-//! HoloDeck's items of `tools`.
+//! Writes HoloDeck's items of `tools`.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::syntax::output::OutputValue;
 use crate::syntax::template::VariableRule;
 use crate::syntax::template::has_variable;
 
-/// Keys of an item that only the reader keeps.
+/// Keys of an item that the reader keeps in the metadata.
 const METADATA_KEYS: [&str; 4] = ["server", "registry_name", "is_retrieval", "defer_loading"];
 
 pub(crate) fn entry(
@@ -216,7 +216,7 @@ fn has_no_reference(text: &str, policy: &Policy) -> bool {
     policy.variables == VariableRule::Literal || !has_variable(text)
 }
 
-/// What a reader resolves is a template there; what it does not must hold nothing that looks like one.
+/// A template if the reader replaces variables; otherwise the text must not contain a reference.
 fn passthrough(config: &Passthrough, policy: &Policy, report: &mut WriteReport<'_>) -> Option<OutputValue> {
     let json = match config {
         Passthrough::Literal(json) if has_no_reference(json.as_str(), policy) => json,
@@ -233,7 +233,7 @@ fn passthrough(config: &Passthrough, policy: &Policy, report: &mut WriteReport<'
     res
 }
 
-/// The package that a command is started with, where the arguments begin with it.
+/// The package that a runner starts, if it is the first argument.
 fn package_of(transport: &TransportSpec) -> Option<String> {
     let TransportSpec::Stdio(StdioSpec { command, args, .. }) = transport else { return None };
     if !["npx", "uvx"].contains(&command.as_str()) {

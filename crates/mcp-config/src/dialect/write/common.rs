@@ -1,4 +1,4 @@
-//! What several dialects cannot say, or say in the same way.
+//! Fields that several dialects cannot express, or write in the same way.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::dialect::lowering::{LEGACY_KEY, PROFILE_KEY, SSE_CONNECT};
 use crate::dialect::write::WriteReport;
 use crate::syntax::output::OutputValue;
 
-/// What a child sees of our environment, where that is not what the dialect gives it.
+/// The inherited environment, if it differs from the dialect's.
 pub(crate) fn inherit(wanted: EnvInherit, given: EnvInherit, report: &mut WriteReport<'_>) {
     if wanted == given {
         return;
@@ -28,7 +28,7 @@ pub(crate) fn inherit(wanted: EnvInherit, given: EnvInherit, report: &mut WriteR
     report.replaced("inherit", why, done);
 }
 
-/// Who may use an instance, where that is not what the dialect has.
+/// Sharing of an instance, if it differs from the dialect's.
 pub(crate) fn sharing(wanted: Sharing, given: Sharing, report: &mut WriteReport<'_>) {
     if wanted == given {
         return;
@@ -41,7 +41,7 @@ pub(crate) fn sharing(wanted: Sharing, given: Sharing, report: &mut WriteReport<
     report.replaced("sharing", why, done);
 }
 
-/// A second way to speak to a server, where the dialect has no word for it.
+/// The fallback transport, for dialects without one.
 pub(crate) fn fallback(wanted: SseFallback, report: &mut WriteReport<'_>) {
     match wanted {
         SseFallback::Never => {}
@@ -52,7 +52,7 @@ pub(crate) fn fallback(wanted: SseFallback, report: &mut WriteReport<'_>) {
     }
 }
 
-/// Limits that are not the usual ones, but for those among `said`.
+/// Limits that differ from the defaults, except those that were written.
 pub(crate) fn limits(limits: &Limits, kind: TransportKind, said: &[&str], report: &mut WriteReport<'_>) {
     let Limits {
         request,
@@ -82,7 +82,7 @@ pub(crate) fn limits(limits: &Limits, kind: TransportKind, said: &[&str], report
     }
 }
 
-/// How long connecting may take unless something is said.
+/// The default timeout of connecting.
 pub(crate) fn default_connect(kind: TransportKind) -> Duration {
     match kind {
         TransportKind::Sse => SSE_CONNECT,
@@ -90,7 +90,7 @@ pub(crate) fn default_connect(kind: TransportKind) -> Duration {
     }
 }
 
-/// What is not listed, where the dialect has no word for it.
+/// Lists that are not requested, for dialects that always request them.
 pub(crate) fn discovery(discovery: Discovery, report: &mut WriteReport<'_>) {
     let Discovery { tools, prompts } = discovery;
     if !tools {
@@ -101,8 +101,8 @@ pub(crate) fn discovery(discovery: Discovery, report: &mut WriteReport<'_>) {
     }
 }
 
-/// Filters and transforms, where the dialect has none; and a naming that is not the dialect's. How long names may be is
-/// the host's to say, in no dialect.
+/// Filters and transforms, for dialects without them, and a name policy that differs from the dialect's. Name lengths
+/// are configured in the host, not in a dialect.
 pub(crate) fn exposure(exposure: &Exposure, naming: Option<NamePolicy>, report: &mut WriteReport<'_>) {
     for (list, rules) in lists(exposure) {
         let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _, limit: _ } = rules;
@@ -118,7 +118,7 @@ pub(crate) fn exposure(exposure: &Exposure, naming: Option<NamePolicy>, report: 
     }
 }
 
-/// A naming that is not the dialect's: `given` of tools, prompts and resources.
+/// A name policy that differs from the dialect's; `given` is that of tools, prompts and resources.
 pub(crate) fn naming(exposure: &Exposure, given: [NamePolicy; 3], report: &mut WriteReport<'_>) {
     if lists(exposure).map(|it| it.1.naming) == given {
         return;
@@ -140,7 +140,7 @@ pub(crate) fn lists(exposure: &Exposure) -> [(&'static str, &Rules); 3] {
     [("tools", tools), ("prompts", prompts), ("resources", resources)]
 }
 
-/// What only another dialect's reader knows, but for what is among `said`.
+/// Metadata of another dialect's reader, except the keys that were written.
 pub(crate) fn metadata(metadata: &BTreeMap<String, RawJson>, said: &[&str], report: &mut WriteReport<'_>) {
     for key in metadata.keys().filter(|it| ![PROFILE_KEY, LEGACY_KEY].contains(&it.as_str())) {
         if !said.contains(&key.as_str()) {
@@ -149,8 +149,7 @@ pub(crate) fn metadata(metadata: &BTreeMap<String, RawJson>, said: &[&str], repo
     }
 }
 
-/// Configuration for the server, where the dialect has no word for it: a child finds it in a variable, as it does
-/// anyhow (HDX-08).
+/// The configuration for the server, for dialects without it: a child process gets it in a variable anyway (HDX-08).
 pub(crate) fn config(
     config: Option<&Passthrough>,
     env: Option<&mut Vec<(String, OutputValue)>>,
@@ -173,7 +172,7 @@ pub(crate) fn config(
     }
 }
 
-/// A member that is there where its list or map has something in it.
+/// Adds a member unless its list or map is empty.
 pub(crate) fn push_non_empty(members: &mut Vec<(String, OutputValue)>, key: &str, value: OutputValue) {
     let empty = match &value {
         OutputValue::List(items) => items.is_empty(),
@@ -185,10 +184,10 @@ pub(crate) fn push_non_empty(members: &mut Vec<(String, OutputValue)>, key: &str
     }
 }
 
-/// The key of the metadata under which readers keep members that they do not understand.
+/// Metadata key of unknown members, which readers keep.
 pub(crate) const EXTRA: &str = "extra";
 
-/// Members that the reader of the same dialect did not understand, and kept.
+/// Adds unknown members that the reader of the same dialect kept.
 pub(crate) fn extra(members: &mut Vec<(String, OutputValue)>, metadata: &BTreeMap<String, RawJson>) {
     if let Some(OutputValue::Map(extra)) = metadata.get(EXTRA).and_then(OutputValue::from_json) {
         for member in extra {

@@ -1,8 +1,7 @@
-//! Servers written down in each dialect, and everything that a dialect cannot say.
+//! Writes servers in each dialect, and lists what the dialect cannot express.
 //!
-//! What is written is read again as it was written: the same servers, but for what the report names. Nothing is left out
-//! in silence, and nothing is made up without a word. A dialect's file names every field of a server, so that a new one
-//! stops the build until somebody has thought about it.
+//! Reading the output returns the same servers, except for the reported differences. Each dialect's writer destructures
+//! every field of a server, so a new field fails to compile until it is handled.
 
 pub(super) mod common;
 pub(super) mod values;
@@ -20,38 +19,38 @@ use crate::profile::Profile;
 use crate::profile::policy::Policy;
 use crate::syntax::output::OutputValue;
 
-/// Servers, written down.
+/// Servers as the text of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrittenFile {
-    /// The file. It holds every literal value of the servers, secrets included.
+    /// The text. It contains all literal values of the servers, including secrets.
     pub text: String,
-    /// What the dialect cannot say, in the order of the servers. No value stands in it.
+    /// What the dialect cannot express, in server order. Contains no values.
     pub unsupported: Vec<UnsupportedField>,
 }
 
-/// Something that a dialect cannot say.
+/// A field that a dialect cannot express.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnsupportedField {
-    /// The server it is about.
+    /// The name of the server.
     pub server: String,
-    /// What of it: a word of the model, such as `cwd`, or `env.NAME`.
+    /// The field of the model, such as `cwd` or `env.NAME`.
     pub field: String,
-    /// Why it cannot be said.
+    /// Why it cannot be expressed.
     #[serde(rename = "why")]
     pub reason: String,
-    /// What was done about it.
+    /// What was written instead.
     #[serde(rename = "done")]
     pub fallback: FieldFallback,
 }
 
-/// What was done about something that cannot be said.
+/// What was written in place of a field that cannot be expressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldFallback {
-    /// It was left out.
+    /// The field was omitted.
     FieldOmitted,
-    /// The whole server was left out, because it would be another one without it.
+    /// The whole server was omitted, because it would behave differently without the field.
     ServerOmitted,
-    /// Something else was written, as the words say.
+    /// Something else was written, as described.
     Replaced(String),
 }
 
@@ -71,16 +70,15 @@ impl Serialize for FieldFallback {
     }
 }
 
-/// Writes servers down, in their order.
+/// Writes servers in the given order.
 ///
-/// `program` gives the absolute path of a program, where there is one of that name: ACP takes nothing else.
+/// `program` looks up the absolute path of a program, which ACP requires.
 pub fn write_servers(servers: &[ServerSpec], profile: Profile, program: ProgramLookup<'_>) -> WrittenFile {
     write_file(servers, profile, program, None)
 }
 
-/// The same for a file of this path, whose editor may spell variables in a way of its own, look for its servers under
-/// another key, and ask for what is declared in `inputs` (DIA-06, DIA-08). What is asked for and not in `declared` is
-/// declared as a question whose answer is not shown.
+/// Writes servers to an editor file at `file`, with the editor's variable syntax, server key and inputs (DIA-06,
+/// DIA-08). An input that is not in `declared` is declared as a prompt with a hidden answer.
 pub fn write_editor_file(
     file: &str,
     declared: &InputDeclarations,
@@ -107,7 +105,7 @@ fn write_file(
             WriteReport { profile, program, server: server.id.to_string(), unsupported: &mut unsupported };
         let before = report.unsupported.len();
         let Some((name, mut entry)) = server_entry(server, &mut report) else {
-            // Of a server that is not there, only the reason is worth a word.
+            // For an omitted server, only the reason is reported.
             let last = unsupported.len().saturating_sub(1);
             unsupported.drain(before..last.max(before));
             continue;
@@ -123,7 +121,7 @@ fn write_file(
         }
     }
     if place.is_some_and(|it| it.0.prompts_for_inputs()) {
-        // What is declared stands in the file again.
+        // The declared inputs are written to the file.
         unsupported.retain(|it| it.field != format!("metadata.{INPUTS_KEY}"));
     }
     let Some((editor, declared)) = place else {
@@ -137,7 +135,7 @@ fn write_file(
     WrittenFile { text: OutputValue::Map(members).pretty().join("\n") + "\n", unsupported }
 }
 
-/// One server as an entry: its name, and what stands in its place, the name included where the dialect has it there.
+/// One server as an entry: its name and its content. The content includes the name if the dialect's list has no keys.
 pub(crate) fn server_entry(
     server: &ServerSpec,
     report: &mut WriteReport<'_>,
@@ -170,10 +168,10 @@ fn file_text(profile: Profile, entries: Vec<(String, OutputValue)>) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The absolute path of a program, by its name.
+/// Looks up the absolute path of a program by name.
 pub type ProgramLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// How users call a dialect.
+/// The display name of a dialect.
 fn title(profile: Profile) -> &'static str {
     match profile {
         Profile::HoloDeck => "HoloDeck",
@@ -185,7 +183,7 @@ fn title(profile: Profile) -> &'static str {
     }
 }
 
-/// What is being found out about one server on its way.
+/// Collects the unsupported fields of one server.
 pub(crate) struct WriteReport<'a> {
     pub(crate) profile: Profile,
     pub(crate) program: ProgramLookup<'a>,
@@ -194,7 +192,7 @@ pub(crate) struct WriteReport<'a> {
 }
 
 impl WriteReport<'_> {
-    /// How users call the dialect.
+    /// The display name of the dialect.
     pub(crate) fn title(&self) -> &'static str {
         title(self.profile)
     }
@@ -204,18 +202,18 @@ impl WriteReport<'_> {
         self.unsupported.push(UnsupportedField { server, field, reason: why, fallback: done });
     }
 
-    /// The field is not written.
+    /// Reports a field that is not written.
     pub(crate) fn omitted(&mut self, field: impl Into<String>, why: impl Into<String>) {
         self.add(field, why, FieldFallback::FieldOmitted);
     }
 
-    /// The dialect has no word for the field, and it is not written.
+    /// Reports a field that the dialect does not have and that is not written.
     pub(crate) fn unsupported(&mut self, field: impl Into<String>, what: &str) {
         let why = format!("{} has no word for {what}", self.title());
         self.omitted(field, why);
     }
 
-    /// Something else is written.
+    /// Reports a replacement.
     pub(crate) fn replaced(
         &mut self,
         field: impl Into<String>,
@@ -225,7 +223,7 @@ impl WriteReport<'_> {
         self.add(field, why, FieldFallback::Replaced(done.into()));
     }
 
-    /// The whole server is not written.
+    /// Reports a server that is not written.
     pub(crate) fn server_omitted<T>(
         &mut self,
         field: impl Into<String>,

@@ -1,4 +1,4 @@
-//! Values as a dialect spells them: literal, with variables in them, or not at all.
+//! Writes values: as literals, with references, or not at all.
 
 use mcp_model::{ConfigValue, Dialect, TemplatePart};
 
@@ -15,7 +15,7 @@ use crate::syntax::template::{
 /// Why a value cannot be written.
 pub(crate) type Reason = &'static str;
 
-/// A value as one text, with references in it where the rule replaces them.
+/// A value as one text, with references if the rule replaces them.
 pub(crate) fn reference_text(value: &ConfigValue, rule: VariableRule) -> Result<String, Reason> {
     const TAKEN: Reason =
         "the text holds `${…}`, which would be replaced there, and there is no other way to write it";
@@ -55,7 +55,7 @@ pub(crate) fn reference_text(value: &ConfigValue, rule: VariableRule) -> Result<
     }
 }
 
-/// A text of the model, such as a working directory, in which the dialect it comes from may have references too.
+/// A text of the model, such as a working directory, which may contain references of its source dialect.
 pub(crate) fn rewrite_text(text: &str, origin: Dialect, rule: VariableRule) -> Result<String, Reason> {
     let read_by = Policy::for_profile(Profile::default_for(origin)).variables;
     reference_text(&parse_value(text, read_by), rule)
@@ -71,12 +71,12 @@ fn unsupported_reason(rule: VariableRule) -> Reason {
     }
 }
 
-/// Is it one of the references that editors answer themselves?
+/// Returns whether an editor defines this variable itself.
 fn is_editor_reference(name: &str) -> bool {
     [WORKSPACE_FOLDER_NAME, USER_HOME, std::path::MAIN_SEPARATOR_STR].contains(&name)
 }
 
-/// A value as Dominds has it: a text, or a variable with a text before it.
+/// A value in Dominds' form: a text, or a variable with a prefix.
 pub(crate) fn dominds_value(value: &ConfigValue) -> Result<OutputValue, Reason> {
     let variable = |name: &str, prefix: &str| {
         let mut members = vec![("env".to_owned(), OutputValue::text(name))];
@@ -103,7 +103,7 @@ pub(crate) fn dominds_value(value: &ConfigValue) -> Result<OutputValue, Reason> 
     }
 }
 
-/// Names and values, those that can be written; the others are reported below `field`.
+/// Names and values that can be written; the others are reported as `field.NAME`.
 pub(crate) fn entry_list(
     field: &str,
     entries: &[(String, ConfigValue)],
@@ -120,7 +120,7 @@ pub(crate) fn entry_list(
     res
 }
 
-/// The same for a map, in which no name is twice: the last counts, and stands in the place of the first.
+/// Like [`entry_list`] for a map: of a repeated name the last value counts, at the position of the first.
 pub(crate) fn entry_map(
     field: &str,
     entries: &[(String, ConfigValue)],
@@ -143,7 +143,7 @@ pub(crate) fn entry_map(
     res
 }
 
-/// Arguments; `None` where one of them cannot be written, for a program with other arguments is another one.
+/// Arguments. Returns `None` if one of them cannot be written, because the program would behave differently.
 pub(crate) fn arguments(
     args: &[ConfigValue],
     rule: VariableRule,

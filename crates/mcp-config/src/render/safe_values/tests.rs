@@ -1,8 +1,8 @@
-//! What is shown of command lines, and what is not: rows both ways.
+//! Tests of what is shown and hidden of command lines.
 
 use super::*;
 
-/// What is shown of a command line; `*` for every byte that is not.
+/// Compares the shown arguments of a command line; hidden bytes are `*`.
 #[track_caller]
 fn check(line: &str, want: &str) {
     let words: Vec<&str> = line.split(' ').collect();

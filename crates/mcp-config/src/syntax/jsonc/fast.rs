@@ -1,7 +1,7 @@
-//! JSON that is right, from the parser's tokens straight into the tree: nearly every file, and in one pass.
+//! Fast path for valid JSON: builds the tree from tokens in one pass.
 //!
-//! Whatever is odd about a text, from a comma too many to a key that stands twice, ends it with `None`: then the text is
-//! read again by the whole parser, which knows what is wrong and where. So nothing is reported here.
+//! For any irregularity, from an extra comma to a duplicate key, it returns `None`. The text is then parsed again by
+//! the full parser, which reports the mistake.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::syntax::jsonc::number;
 use crate::syntax::key_interner::KeyInterner;
 use crate::syntax::{Content, Key, KeyKind, MAX_DEPTH, MAX_VALUES, Member, Node, Syntax};
 
-/// The tree of a text; `None` where anything is to be said about it. `skipped` bytes stand before the text.
+/// The tree of a text; `None` if the text has a mistake. `skipped` is the size of the byte order mark before it.
 pub(super) fn parse(text: &str, skipped: usize, syntax: Syntax) -> Option<Node> {
     let options = ScannerOptions {
         allow_single_quoted_strings: false,
@@ -40,7 +40,7 @@ struct FastReader<'a> {
 }
 
 impl<'a> FastReader<'a> {
-    /// The next token that is no comment; within, `None` at the end.
+    /// The next token that is not a comment. The inner `None` is the end of the text.
     fn next(&mut self) -> Option<Option<Token<'a>>> {
         loop {
             match self.scanner.scan().ok()? {
@@ -52,7 +52,7 @@ impl<'a> FastReader<'a> {
         }
     }
 
-    /// The value that begins with a token.
+    /// The value that starts with a token.
     fn node(&mut self, first: Token<'a>, depth: usize) -> Option<Node> {
         self.values += 1;
         if self.values > MAX_VALUES {
@@ -119,26 +119,26 @@ impl<'a> FastReader<'a> {
         }
     }
 
-    /// May a bracket close here: behind its opening one, or behind a comma?
+    /// Returns whether a bracket may close here: after the opening bracket, or after a trailing comma.
     fn may_close(&self, is_empty: bool) -> bool {
         is_empty || self.syntax == Syntax::JsonWithComments
     }
 
-    /// The bytes of the latest token.
+    /// The bytes of the last token.
     fn span(&self) -> Range<usize> {
         self.scanner.token_start() + self.skipped..self.scanner.token_end() + self.skipped
     }
 
-    /// Is the latest token, a text, one without line breaks and other control characters?
+    /// Returns whether the last token, a string, has no control characters.
     fn has_no_control_characters(&self) -> bool {
         let bytes = &self.text.as_bytes()[self.scanner.token_start()..self.scanner.token_end()];
-        // All are looked at, which is quicker than to stop early.
+        // Scanning all bytes is faster than an early exit.
         bytes.iter().filter(|it| **it < b' ').count() == 0
     }
 }
 
 fn keys_are_unique(members: &[Member]) -> bool {
-    // So few are compared with each other before hashing them is worth it.
+    // Below this size, pairwise comparison is faster than hashing.
     const FEW: usize = 12;
     if members.len() <= FEW {
         let earlier = |at: usize| members[..at].iter().any(|it| it.key.text == members[at].key.text);

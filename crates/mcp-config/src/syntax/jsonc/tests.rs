@@ -1,9 +1,9 @@
-//! What becomes of JSON texts, row by row.
+//! Tests of JSON texts.
 
 use super::*;
 use crate::syntax::to_json;
 
-/// What is read in the short way is read the same in the long one.
+/// Checks that the fast path and the full parser build the same tree.
 #[track_caller]
 fn both(text: &str, syntax: Syntax) {
     let skipped = if text.starts_with('\u{feff}') { 3 } else { 0 };
@@ -30,7 +30,7 @@ fn tree(text: &str, syntax: Syntax, want: &str) {
     assert_eq!(parsed.root.as_ref().and_then(to_json).as_deref(), Some(want), "{text:?}");
 }
 
-/// The first problem, and the piece of the text that it points at.
+/// Checks the first diagnostic and the text that it points at.
 #[track_caller]
 fn fails(text: &str, syntax: Syntax, want: &str, at: &str) {
     both(text, syntax);

@@ -1,4 +1,4 @@
-//! What the tree holds of a text: values, spans, and what is reported on the way.
+//! Tests of YAML: values, spans and diagnostics.
 
 use super::*;
 
