@@ -222,7 +222,7 @@ impl RequestParams {
                     let message = "'additionalDirectories' must hold absolute paths";
                     Some(
                         RequestDiagnostic::at_pointer(pointer, message)
-                            .with_suggestion("write the whole path of a folder"),
+                            .with_suggestion("write the absolute path of a folder"),
                     )
                 }
             };
@@ -238,7 +238,7 @@ fn null_list(pointer: &str, key: &str) -> RequestDiagnostic {
 
 fn folder(pointer: &str, key: &str, path: &str, agent: &AgentProfile<'_>) -> Option<RequestDiagnostic> {
     let (message, suggestion) = if path.contains('\0') {
-        (format!("'{key}' must not hold NUL"), "write the path without it")
+        (format!("'{key}' must not contain NUL"), "write the path without it")
     } else if path.len() > MAX_PATH_BYTES {
         let bytes = path.len();
         (

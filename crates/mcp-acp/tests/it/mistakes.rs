@@ -103,7 +103,7 @@ fn acpx_10_the_sessions_folders_are_absolute() {
     check(r#"{"mcpServers":[]}"#, "'cwd' is required: /params/cwd");
     check(r#"{"cwd":7,"mcpServers":[]}"#, "'cwd' must be an absolute path: /params/cwd");
     check(r#"{"cwd":"desk","mcpServers":[]}"#, "'cwd' must be an absolute path: /params/cwd");
-    check(r#"{"cwd":"/a\u0000","mcpServers":[]}"#, "'cwd' must not hold NUL: /params/cwd");
+    check(r#"{"cwd":"/a\u0000","mcpServers":[]}"#, "'cwd' must not contain NUL: /params/cwd");
     check(r#"{"cwd":"/a","additionalDirectories":["/b"],"mcpServers":[]}"#, r#"/a ["/b"]"#);
     check(
         r#"{"cwd":"/a","additionalDirectories":["/b","c",7],"mcpServers":[]}"#,
@@ -135,7 +135,7 @@ fn what_cannot_be_read_is_not_said_to_be_missing() {
     let server = r#"{"name":"a","command":"/a","args":[],"env":[],"_meta":{"n":1e400}}"#;
     check(&format!(r#"{{"cwd":"/a","mcpServers":[{server}]}}"#), "/a []");
     // Half a character is no JSON that could be handed on, wherever it stands.
-    let half = "no valid JSON: a backslash stands before a character that it does not go with: ";
+    let half = "invalid JSON: invalid escape sequence: ";
     check(r#"{"cwd":"/a\ud800","mcpServers":[]}"#, half);
     check(r#"{"cwd":"/a","mcpServers":[],"\ud800":1}"#, half);
     check(r#"{"cwd":"/a","mcpServers":[],"_meta":"\ud800"}"#, half);

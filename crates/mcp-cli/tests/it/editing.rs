@@ -142,13 +142,13 @@ fn refused(arguments: &str, code: i32, message: &str) {
 #[test]
 fn refused_edit_changes_nothing() {
     refused("remove . z", 1, "error: there is no server 'z'\n  help: the servers are: a, b\n");
-    refused("add . a --command x", 1, "error: there is a server 'a' already");
+    refused("add . a --command x", 1, "error: a server 'a' already exists");
     refused("add . n --url ftp://x.example", 1, "error: the server cannot be written there: url: ");
-    refused("add . n --url wss://x.example", 1, "transport: Dominds knows no websocket transport");
+    refused("add . n --url wss://x.example", 1, "transport: Dominds has no websocket transport");
     refused(
         "add . n --command x --args ${A}",
         1,
-        "args.0: the value of a variable cannot be asked for there",
+        "args.0: variables are not supported there",
     );
     refused("add . n", 2, "--command <PROGRAM>|--url <URL>");
     refused("add . n --command x --url y", 2, "cannot be used with");
@@ -166,14 +166,14 @@ fn holodeck_server_is_added_but_cannot_be_disabled() {
         fs::read_to_string(workspace.path().join("agent.yaml")).unwrap(),
         "name: a\ntools:\n  - name: fetch\n    type: mcp\n    server: mcp-server-fetch\n    command: uvx\n    args: [mcp-server-fetch]\n"
     );
-    assert!(run.out.contains("wrote the package among the arguments"), "{}", run.out);
+    assert!(run.out.contains("wrote the package of the arguments"), "{}", run.out);
     let run = workspace.run(&["disable", ".", "fetch"]);
     assert_eq!(
         (run.code, run.err.lines().last()),
         (Some(1), Some("error: a server of holodeck cannot be switched off, only removed"))
     );
     let run = workspace.run(&["add", ".", "x", "--command", "bash"]);
-    assert!(run.err.contains("command: only npx, uvx, docker may be started there"), "{run:?}");
+    assert!(run.err.contains("command: only npx, uvx, docker are allowed there"), "{run:?}");
 }
 
 #[test]
@@ -347,7 +347,7 @@ fn server_json_adds_required_variables() {
         assert!(text.contains(part), "{part}: {text}");
     }
     let run = workspace.run_with_input(&["add", ".mcp.json", "--server-json", "-"], "{}");
-    assert!(run.code == Some(2) && run.err.contains("it is no server.json"), "{run:?}");
+    assert!(run.code == Some(2) && run.err.contains("it is not a valid server.json"), "{run:?}");
 }
 
 /// A server.json with a secret.
@@ -405,9 +405,9 @@ fn dia_06_dia_08_vs_code_file_declares_inputs() {
 
     // Others ask for nothing, and have other spellings.
     for (to, city, told) in [
-        (".cursor/mcp.json", "${env:CITY}", "${input:api-key} stays as it is"),
-        (".mcp.json", "${CITY}", "${input:api-key} stays as it is"),
-        ("claude_desktop_config.json", "${CITY}", "${input:api-key}, ${CITY} stays as it is"),
+        (".cursor/mcp.json", "${env:CITY}", "${input:api-key} is not replaced"),
+        (".mcp.json", "${CITY}", "${input:api-key} is not replaced"),
+        ("claude_desktop_config.json", "${CITY}", "${input:api-key}, ${CITY} is not replaced"),
     ] {
         workspace.write(".cursor/x", "");
         let run = convert(to);

@@ -47,7 +47,7 @@ fn import_copies_values_without_printing_them() {
     }
     assert!(!text.contains("example.com") && !text.contains("other"), "{text}");
     assert!(!run.out.contains("very-secret") && !run.err.contains("very-secret"), "{run:?}");
-    assert!(run.out.contains("warning: `web` is skipped: there is a server 'web' already"), "{run:?}");
+    assert!(run.out.contains("warning: `web` is skipped: a server 'web' already exists"), "{run:?}");
     assert!(run.out.contains("warning: `files` is skipped"), "{run:?}");
     assert!(run.out.ends_with("✓ 2 servers added to .minds/mcp.yaml\n"), "{run:?}");
     assert_eq!(workspace.run(&["check", ".minds/mcp.yaml"]).code, Some(0));

@@ -164,11 +164,10 @@ impl ReadContext {
         let mut meant = if there.len() > MAX_MEMBERS { None } else { self.suggest(&key.text, free) };
         let help = if known.contains(&&*key.text) {
             meant = None;
-            "another version of the dialect knows this key; remove it, or choose that profile".to_owned()
+            "another version of the dialect has this key; remove it, or choose that profile".to_owned()
         } else if &*key.text == "<<" && self.policy.syntax == Syntax::Yaml {
             meant = None;
-            "there are no merge keys in YAML 1.2; write the keys out, or use an alias for the whole value"
-                .to_owned()
+            "YAML 1.2 has no merge keys; write the keys out, or use an alias for the whole value".to_owned()
         } else {
             match meant {
                 Some((near, _)) => format!("did you mean `{near}`?"),

@@ -170,9 +170,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
             let mapping = self.node.filter(|it| it.members().is_some());
             let Some(node) = mapping else { return Err(self.wrong(Expected::Mapping)) };
             let Some(text) = crate::syntax::to_json(node) else {
-                return Err(
-                    self.wrong(Expected::Description("made of what JSON can say: no infinity, no NaN"))
-                );
+                return Err(self.wrong(Expected::Description("valid as JSON, without infinity and NaN")));
             };
             return visitor.visit_str(&text);
         }

@@ -107,11 +107,11 @@ pub(crate) fn report_owned_header(name: &str, at: &Location, span: Range<usize>,
     match checks::header_owner(name) {
         HeaderOwner::User => {}
         HeaderOwner::Transport => {
-            let message = format!("the header '{name}' is the transport's own, which sends its value");
+            let message = format!("the header '{name}' is set by the transport; this value is ignored");
             context.report(problem(Code::NoEffect, message).warning().help("remove it"));
         }
         HeaderOwner::Connection => {
-            let message = format!("the header '{name}' cannot be configured: it is the connection's own");
+            let message = format!("the header '{name}' cannot be configured: the connection sets it");
             context.report(problem(Code::InvalidHeader, message).help("remove it"));
         }
     }

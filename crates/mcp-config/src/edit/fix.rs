@@ -16,7 +16,7 @@ pub enum FixError {
     #[error("two fixes overlap, or one was made for another text")]
     Overlap,
     /// The mistake is still there.
-    #[error("{code} is still there at '{pointer}'")]
+    #[error("{code} is not fixed at '{pointer}'")]
     NotFixed {
         /// The code of the mistake.
         code: Code,
@@ -30,7 +30,7 @@ pub enum FixError {
         pointer: String,
     },
     /// The new text could not be read, or had a new syntax error.
-    #[error("the text would be no longer readable")]
+    #[error("the new text could not be read")]
     Unreadable,
 }
 

@@ -25,7 +25,7 @@ use crate::syntax::{self, ChangedPointers, Content, Member, Node, Syntax, child,
 #[non_exhaustive]
 pub enum EditError {
     /// A mistake prevents reading the whole file.
-    #[error("line {line} keeps the file from being changed: {message}")]
+    #[error("line {line} prevents editing the file: {message}")]
     InvalidFile {
         /// The line of the mistake, from 1.
         line: usize,
@@ -41,7 +41,7 @@ pub enum EditError {
         names: Vec<String>,
     },
     /// A server has this name already.
-    #[error("there is a server '{name}' already")]
+    #[error("a server '{name}' already exists")]
     AlreadyExists {
         /// The name.
         name: String,
@@ -53,10 +53,10 @@ pub enum EditError {
         name: String,
     },
     /// The dialect cannot disable a server.
-    #[error("a server of {} cannot be switched off, only removed", .0.as_str())]
+    #[error("a server of {} cannot be disabled, only removed", .0.as_str())]
     CannotDisable(Dialect),
     /// The servers of a session are part of a request, not of a file.
-    #[error("the servers of an ACP session are those of one request, and no file to be added to")]
+    #[error("the servers of an ACP session are part of a request, not of a file")]
     SessionRequest,
     /// The dialect cannot express the server.
     #[error("the server cannot be written there: {field}: {reason}")]
@@ -67,13 +67,13 @@ pub enum EditError {
         reason: String,
     },
     /// The edited file would have a new mistake.
-    #[error("the file would be wrong: {message}")]
+    #[error("the edited file would have a mistake: {message}")]
     InvalidResult {
         /// The mistake.
         message: String,
     },
     /// The layout of the file is not supported.
-    #[error("the file is written in a way that cannot be changed safely: {reason}")]
+    #[error("the file cannot be edited safely: {reason}")]
     UnsupportedLayout {
         /// What is not supported.
         reason: String,
@@ -139,7 +139,7 @@ pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<Writte
         return Err(EditError::InvalidResult { message: error.to_string() });
     }
     if !again.entries.iter().any(|it| it.name == name) {
-        return Err(unsupported_layout("the new server is not found in it"));
+        return Err(unsupported_layout("the new server cannot be read back"));
     }
     Ok(WrittenFile { text, unsupported })
 }
@@ -167,13 +167,13 @@ pub fn remove_server(document: &Document<'_>, name: &str) -> Result<String, Edit
     let file = EditableFile::open(document)?;
     let pointer = file.server(name)?.pointer.clone();
     let above = parent(&pointer).and_then(|it| Some((it, file.root.at(it)?)));
-    let Some((above, list)) = above else { return Err(unsupported_layout("the server is nowhere")) };
+    let Some((above, list)) = above else { return Err(unsupported_layout("the server was not found")) };
     let key = last(&pointer);
     let index = match list.members() {
         Some(members) => members.iter().position(|it| *it.key.text == *key),
         None => key.parse().ok(),
     };
-    let index = index.ok_or_else(|| unsupported_layout("the server is nowhere"))?;
+    let index = index.ok_or_else(|| unsupported_layout("the server was not found"))?;
     let count = list.members().map_or(0, <[_]>::len) + list.items().map_or(0, <[_]>::len);
     let edits = if count > 1 {
         remove(file.layout, list, index)
@@ -189,7 +189,7 @@ pub fn set_enabled(document: &Document<'_>, name: &str, switch: Switch) -> Resul
     let file = EditableFile::open(document)?;
     let seen = file.server(name)?;
     let pointer = &seen.pointer;
-    let node = file.root.at(pointer).ok_or_else(|| unsupported_layout("the server is nowhere"))?;
+    let node = file.root.at(pointer).ok_or_else(|| unsupported_layout("the server was not found"))?;
     let Some((key, [on, off])) = enabled_key(node, document.profile) else {
         return Err(EditError::CannotDisable(document.profile.dialect()));
     };
@@ -217,7 +217,7 @@ pub fn set_enabled(document: &Document<'_>, name: &str, switch: Switch) -> Resul
     let text = file.apply_verified(&edit, &touched)?;
     let again = read(&Document { text: &text, ..*document });
     let settled = again.entries.iter().any(|it| it.name == name && it.disabled == (switch == Switch::Off));
-    if settled { Ok(text) } else { Err(unsupported_layout("the server is not switched by it")) }
+    if settled { Ok(text) } else { Err(unsupported_layout("the server would not change")) }
 }
 
 fn unsupported_layout(why: &str) -> EditError {
@@ -321,7 +321,7 @@ impl<'a> EditableFile<'a> {
             syntax::parse_as(&text, self.syntax);
         let (Some(root), true) = (root, problems.is_empty()) else {
             return Err(unsupported_layout(
-                "something else in it depends on the entry, by an anchor perhaps",
+                "another part of it depends on the entry, perhaps through an anchor",
             ));
         };
         match difference(&self.root, &root, touched) {
@@ -359,23 +359,27 @@ impl<'a> EditableFile<'a> {
         if count > 0 {
             let edit = insert(self.layout, value, InsertPosition::Last, entry);
             return Ok((
-                edit.ok_or_else(|| unsupported_layout("its list of servers cannot be continued"))?,
+                edit.ok_or_else(|| unsupported_layout("its list of servers has an unsupported layout"))?,
                 touched,
             ));
         }
         let empty = matches!(value.content, Content::Null | Content::Sequence(_) | Content::Mapping(_));
         if !empty {
-            return Err(unsupported_layout("what stands in the place of the servers is none"));
+            return Err(unsupported_layout("the value of the servers' key is not a list or mapping"));
         }
         if entry_edits::is_flow(self.layout, &self.root) {
             let edit = entry_edits::fill_empty(self.layout, key.span.start, value, entry);
             return Ok((
-                vec![edit.ok_or_else(|| unsupported_layout("its list of servers cannot be continued"))?],
+                vec![
+                    edit.ok_or_else(|| unsupported_layout("its list of servers has an unsupported layout"))?,
+                ],
                 touched,
             ));
         }
-        let column =
-            self.layout.column(key.span.start).ok_or_else(|| unsupported_layout("its lines begin oddly"))?;
+        let column = self
+            .layout
+            .column(key.span.start)
+            .ok_or_else(|| unsupported_layout("its indentation is not supported"))?;
         let at_line = self
             .layout
             .next_line(self.layout.last_line_start(&(key.span.start..value.span.end.max(key.span.end))));
@@ -399,7 +403,7 @@ impl<'a> EditableFile<'a> {
         let key = last(at);
         let key = key.as_str();
         if parent(at) != Some("") {
-            return Err(unsupported_layout("its list of servers is nowhere"));
+            return Err(unsupported_layout("its list of servers was not found"));
         }
         let list = match entry {
             NewEntry::Item(data) => OutputValue::List(vec![data.clone()]),
@@ -409,7 +413,7 @@ impl<'a> EditableFile<'a> {
         if self.root.members().is_some_and(|it| !it.is_empty()) {
             let edit = insert(self.layout, &self.root, InsertPosition::Last, NewEntry::Member(key, &list));
             let touched = ChangedPointers { old: Vec::new(), new: vec![child("", key)] };
-            return Ok((edit.ok_or_else(|| unsupported_layout("it cannot be continued"))?, touched));
+            return Ok((edit.ok_or_else(|| unsupported_layout("its layout is not supported"))?, touched));
         }
         let end = self.layout.line_end();
         let root = || vec![String::new()];
@@ -423,11 +427,15 @@ impl<'a> EditableFile<'a> {
                 new.push_str(end);
             }
             let edit = TextEdit { span: self.root.span.clone(), text: new };
-            return if empty { Ok((vec![edit], whole)) } else { Err(unsupported_layout("it is no object")) };
+            return if empty {
+                Ok((vec![edit], whole))
+            } else {
+                Err(unsupported_layout("it is not an object"))
+            };
         }
         // The file has comments only.
         if !matches!(self.root.content, Content::Null) || !self.root.span.is_empty() {
-            return Err(unsupported_layout("it is no mapping"));
+            return Err(unsupported_layout("it is not a mapping"));
         }
         let mut lines = Vec::new();
         if document.profile == Profile::Dominds {

@@ -110,16 +110,14 @@ pub enum ServerJsonError {
     #[error("it is longer than {} KiB", MAX_BYTES >> 10)]
     TooLarge,
     /// The text is not a valid `server.json`.
-    #[error("it is no server.json: {0}")]
+    #[error("it is not a valid server.json: {0}")]
     Invalid(String),
     /// The text references an environment variable by name. A published server may request values but must not read
     /// them.
-    #[error(
-        "it takes a variable of the environment by name, at `{0}`: what is published asks for values, and takes none"
-    )]
+    #[error("it reads an environment variable at `{0}`; a published server must not read variables")]
     ReadsEnvironment(String),
     /// The server has neither a supported package nor a URL.
-    #[error("it has no package of npm, PyPI or OCI that speaks on its standard streams, and no URL")]
+    #[error("it has neither an npm, PyPI or OCI package with stdio transport nor a URL")]
     NoTransport,
 }
 
@@ -130,7 +128,7 @@ pub fn parse_server_json(text: &str) -> Result<PublishedServer, ServerJsonError>
     }
     // serde's message may quote a value, so only the position is reported.
     let unreadable = |it: serde_json::Error| {
-        ServerJsonError::Invalid(format!("line {}, column {} is not as it should be", it.line(), it.column()))
+        ServerJsonError::Invalid(format!("line {}, column {} is invalid", it.line(), it.column()))
     };
     let all: Value = serde_json::from_str(text).map_err(unreadable)?;
     if let Some(place) = find_reference(&all, String::new()) {
@@ -441,16 +439,14 @@ mod tests {
 
     #[test]
     fn what_is_no_use_says_why() {
-        check("{}", "it is no server.json: line 1, column 2 is not as it should be");
+        check("{}", "it is not a valid server.json: line 1, column 2 is invalid");
         check(
             r#"{"name":"a/f"}"#,
-            "it has no package of npm, PyPI or OCI that speaks on its standard streams, and no URL",
+            "it has neither an npm, PyPI or OCI package with stdio transport nor a URL",
         );
-        check(r#"{"name":"#, "it is no server.json: line 1, column 8 is not as it should be");
+        check(r#"{"name":"#, "it is not a valid server.json: line 1, column 8 is invalid");
         let takes = |at: &str| {
-            format!(
-                "it takes a variable of the environment by name, at `{at}`: what is published asks for values, and takes none"
-            )
+            format!("it reads an environment variable at `{at}`; a published server must not read variables")
         };
         check(
             r#"{"name":"a/g","description":"${HOME}","remotes":[{"type":"sse","url":"https://e/?k=${AWS_KEY}"}]}"#,

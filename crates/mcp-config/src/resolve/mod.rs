@@ -185,10 +185,10 @@ fn read_env_file(
             let message = format!("cannot read the env file: {why}");
             let help = match resolver.variables {
                 VariableRule::Editor | VariableRule::EditorAndShell => {
-                    "a relative path begins in the workspace"
+                    "a relative path starts at the workspace"
                 }
                 VariableRule::Literal | VariableRule::Expand | VariableRule::ExpandWithFolder => {
-                    "a relative path is taken from the folder of the configuration file"
+                    "a relative path starts at the folder of the configuration file"
                 }
             };
             resolver.errors.push(ResolveError::new(Code::UnreadableEnvFile, message, pointer, help));

@@ -205,17 +205,14 @@ impl<'a> Resolver<'a> {
 
     fn report_missing_input(&mut self, id: &str, pointer: &str) {
         let message = format!("the input '{}' has no value", quoted(id));
-        let help = format!(
-            "nobody can be asked here: set it before the start, such as `export {}=…`",
-            template::input_variable(id)
-        );
+        let help = format!("set it before the start: `export {}=…`", template::input_variable(id));
         self.errors.push(ResolveError::new(Code::MissingInput, message, pointer, &help));
     }
 
     /// HD-052, HD-063.
     fn report_missing_variable(&mut self, name: &str, pointer: &str) {
         let message = format!("Environment variable '{name}' not found");
-        let help = format!("set it before the start, such as `export {name}=…`");
+        let help = format!("set it before the start: `export {name}=…`");
         self.errors.push(ResolveError::new(Code::MissingVariable, message, pointer, &help));
     }
 
@@ -223,7 +220,7 @@ impl<'a> Resolver<'a> {
     fn report_missing_host_variable(&mut self, name: &str, pointer: &str, what: &str) {
         let server = self.server;
         let message = format!("MCP server '{server}' missing required host env var '{name}' (for {what})");
-        let help = format!("set it before the start, such as `export {name}=…`");
+        let help = format!("set it before the start: `export {name}=…`");
         self.errors.push(ResolveError::new(Code::MissingVariable, message, pointer, &help));
     }
 }

@@ -44,9 +44,8 @@ pub(super) fn parse(text: &str, syntax: Syntax) -> ParsedText {
         && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text)
     {
         let at = builder.offset(error.line(), error.column());
-        let problem =
-            RawDiagnostic::new(Code::Syntax, "no valid JSON: a character stands here that may not", "", at);
-        builder.diagnostics.push(problem.help("between values JSON has blanks, tabs and line breaks only"));
+        let problem = RawDiagnostic::new(Code::Syntax, "invalid JSON: unexpected character", "", at);
+        builder.diagnostics.push(problem.help("between values, use only blanks, tabs and line breaks"));
     }
     ParsedText { root, dropped: builder.dropped, diagnostics: builder.diagnostics }
 }
@@ -104,7 +103,7 @@ impl JsonBuilder<'_> {
         let span = self.range(value);
         self.values += 1;
         if self.values > MAX_VALUES {
-            return Err(too_large(format!("the file holds more than {MAX_VALUES} values"), pointer, span));
+            return Err(too_large(format!("the file has more than {MAX_VALUES} values"), pointer, span));
         }
         let content = match value {
             Value::NullKeyword(_) => Content::Null,
@@ -142,9 +141,9 @@ impl JsonBuilder<'_> {
             self.check_string(&span, pointer);
             if let Some(first) = seen.get(name) {
                 let shown = quoted_key(&last(pointer), name);
-                let message = format!("the key '{shown}' stands twice");
+                let message = format!("the key '{shown}' appears twice");
                 let problem = RawDiagnostic::new(Code::DuplicateKey, message, child(pointer, name), span)
-                    .label(first.clone(), format!("'{shown}' stands here first"))
+                    .label(first.clone(), format!("'{shown}' appears here first"))
                     .help("remove one of the two");
                 self.diagnostics.push(problem);
                 self.dropped.push(self.range(&property.value));
@@ -165,7 +164,7 @@ impl JsonBuilder<'_> {
             return;
         }
         self.bad_strings += 1;
-        let message = "no valid JSON: a text holds a line break or another control character";
+        let message = "invalid JSON: a string contains a line break or another control character";
         let problem = RawDiagnostic::new(Code::Syntax, message, pointer, span.start..span.start + 1);
         self.diagnostics
             .push(problem.help("write `\\n` for a line break, `\\t` for a tab; or close the quote"));
@@ -190,7 +189,7 @@ impl JsonBuilder<'_> {
             return *too_deep("", span);
         }
         let (message, help) = self.error_text(error);
-        RawDiagnostic::new(Code::Syntax, format!("no valid JSON: {message}"), "", span).help(help)
+        RawDiagnostic::new(Code::Syntax, format!("invalid JSON: {message}"), "", span).help(help)
     }
 
     /// The message and the help of an error. Neither quotes the text.
@@ -199,42 +198,40 @@ impl JsonBuilder<'_> {
         use ParseStringErrorKind as Text;
         const QUOTES: &str = "write names and texts in double quotes";
         match error.kind() {
-            Kind::CommentsNotAllowed => ("comments may not stand here", "remove the comment"),
-            Kind::TrailingCommasNotAllowed => ("a comma stands before a closing bracket", "remove the comma"),
-            Kind::ExpectedComma => ("a comma is missing", "put a comma between the two"),
-            Kind::ExpectedColonAfterObjectKey => ("a `:` is missing behind a key", "write `\"key\": value`"),
-            Kind::ExpectedObjectValue => ("a key has no value", "write a value behind the `:`"),
-            Kind::ExpectedStringObjectProperty => ("a key is not in quotes", QUOTES),
-            Kind::SingleQuotedStringsNotAllowed => ("single quotes are no quotes", QUOTES),
-            Kind::UnexpectedWord => ("a word stands here that is no value", QUOTES),
-            Kind::UnexpectedToken if self.is_word(error.range().start) => {
-                ("a word stands here that is no value", QUOTES)
+            Kind::CommentsNotAllowed => ("comments are not allowed here", "remove the comment"),
+            Kind::TrailingCommasNotAllowed => {
+                ("a comma before a closing bracket is not allowed", "remove the comma")
             }
+            Kind::ExpectedComma => ("a comma is missing", "put a comma between the two"),
+            Kind::ExpectedColonAfterObjectKey => ("a `:` is missing after a key", "write `\"key\": value`"),
+            Kind::ExpectedObjectValue => ("a key has no value", "write a value after the `:`"),
+            Kind::ExpectedStringObjectProperty => ("a key is not in quotes", QUOTES),
+            Kind::SingleQuotedStringsNotAllowed => ("single quotes are not allowed", QUOTES),
+            Kind::UnexpectedWord => ("unexpected word", QUOTES),
+            Kind::UnexpectedToken if self.is_word(error.range().start) => ("unexpected word", QUOTES),
             Kind::UnterminatedArray | Kind::UnterminatedObject => {
                 ("a `[` or `{` is not closed", "close the bracket")
             }
             Kind::UnterminatedCommentBlock => ("a comment is not closed", "close it with `*/`"),
             Kind::MultipleRootJsonValues if self.is_fragment() => (
-                "this is a piece of a file: a key and its value without the braces around them",
-                "put `{` before it and `}` behind it",
+                "this is a fragment: a key and its value without the surrounding braces",
+                "put `{` before it and `}` after it",
             ),
             Kind::MultipleRootJsonValues => {
-                ("something stands behind the value", "one file holds one value; remove the rest")
+                ("unexpected text after the value", "one file holds one value; remove the rest")
             }
             Kind::UnexpectedCloseBrace
             | Kind::UnexpectedCloseBracket
             | Kind::UnexpectedColon
             | Kind::UnexpectedComma
             | Kind::UnexpectedToken
-            | Kind::UnexpectedTokenInObject => (
-                "a sign stands here that may not",
-                "look for a bracket, a comma or a value too many or too few",
-            ),
+            | Kind::UnexpectedTokenInObject => {
+                ("unexpected punctuation", "look for an extra or missing bracket, comma or value")
+            }
             Kind::String(Text::UnterminatedStringLiteral) => ("a quote is not closed", "close the quote"),
-            Kind::String(_) => (
-                "a backslash stands before a character that it does not go with",
-                "write a backslash as `\\\\`, as in `C:\\\\tools`",
-            ),
+            Kind::String(_) => {
+                ("invalid escape sequence", "write a backslash as `\\\\`, as in `C:\\\\tools`")
+            }
             Kind::BareDecimalPointNumbersNotAllowed
             | Kind::ExpectedDigit
             | Kind::ExpectedDigitFollowingNegativeSign

@@ -35,7 +35,7 @@ const MAX_DEPTH: usize = 64;
 /// The maximum number of values, with aliases expanded.
 const MAX_VALUES: usize = 100_000;
 
-const SPLIT_FILE_HELP: &str = "split the file, or write it more simply";
+const SPLIT_FILE_HELP: &str = "split or simplify the file";
 
 /// The syntax of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

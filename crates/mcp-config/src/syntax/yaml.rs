@@ -102,7 +102,7 @@ impl YamlBuilder {
             Event::DocumentStart(..) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    let message = "the file holds more than one YAML document";
+                    let message = "the file has more than one YAML document";
                     return Err(Box::new(
                         RawDiagnostic::new(Code::ManyDocuments, message, "", range)
                             .help("keep one document, and remove the `---` between them"),
@@ -129,7 +129,7 @@ impl YamlBuilder {
                 let content = match self.anchors.get(&id) {
                     Some(target) => Content::Shared(Rc::clone(target)),
                     None => {
-                        self.broken_alias("the alias stands inside the value that it names", range.clone())
+                        self.broken_alias("the alias is inside the value that it refers to", range.clone())
                     }
                 };
                 self.finish(Node::new(content, range), 0, None)
@@ -178,7 +178,7 @@ impl YamlBuilder {
         let alias = matches!(node.content, Content::Shared(_));
         self.values = self.values.saturating_add(if alias { node.size } else { 1 });
         if self.values > MAX_VALUES {
-            let message = format!("the file holds more than {MAX_VALUES} values, aliases followed");
+            let message = format!("the file has more than {MAX_VALUES} values, aliases followed");
             return Err(self.too_large(message, node.span));
         }
         if alias && self.stack.len() + node.depth > MAX_DEPTH {
@@ -222,7 +222,7 @@ impl YamlBuilder {
                     let message = format!("a key must be text, not {}", node.kind());
                     let problem =
                         RawDiagnostic::new(Code::BadKey, message, self.pointer(), node.span.clone());
-                    self.diagnostics.push(problem.help("write one word, or a text in quotes"));
+                    self.diagnostics.push(problem.help("write a word, or quoted text"));
                 }
                 self.set_pending(PendingKey::Dropped);
                 return;
@@ -238,11 +238,11 @@ impl YamlBuilder {
             let name = quoted_key(&crate::syntax::last(&parent), &text);
             let problem = RawDiagnostic::new(
                 Code::DuplicateKey,
-                format!("the key '{name}' stands twice"),
+                format!("the key '{name}' appears twice"),
                 child(&parent, &text),
                 node.span,
             )
-            .label(first, format!("'{name}' stands here first"))
+            .label(first, format!("'{name}' appears here first"))
             .help("remove one of the two");
             self.diagnostics.push(problem);
             self.set_pending(PendingKey::Dropped);
@@ -284,7 +284,7 @@ impl YamlBuilder {
             }
             Some("null" | "bool" | "int" | "float") => {
                 let range = self.range(span);
-                let message = "the value is not what its tag says";
+                let message = "the value does not match its tag";
                 let problem = RawDiagnostic::new(Code::Syntax, message, self.next_pointer(), range);
                 self.diagnostics.push(problem.help("remove the tag, or correct the value"));
                 Content::Broken
@@ -309,7 +309,7 @@ impl YamlBuilder {
 
     fn unknown_tag(&mut self, tag: &Tag, span: &Span) {
         let range = span.tag_span().map_or_else(|| self.range(span), |it| self.range(&it));
-        let message = format!("the tag `{}` has no meaning here", quoted(&tag.original()));
+        let message = format!("the tag `{}` is not supported here", quoted(&tag.original()));
         self.diagnostics.push(
             RawDiagnostic::new(Code::UnknownTag, message, self.next_pointer(), range).help("remove the tag"),
         );
@@ -349,7 +349,7 @@ impl YamlBuilder {
         }
         let (message, help) = match error.kind() {
             ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation => {
-                ("a tab stands where only spaces may", "indent with spaces")
+                ("a tab where only spaces are allowed", "indent with spaces")
             }
             ErrorKind::UnclosedQuotedScalar => ("a quote is not closed", "close the quote"),
             ErrorKind::UnclosedFlowCollection { .. }
@@ -359,17 +359,16 @@ impl YamlBuilder {
                 ("a `[` or `{` is not closed", "close the bracket")
             }
             ErrorKind::UnexpectedCharacter { .. } => {
-                ("a character stands here that cannot begin a value", "put the value into quotes")
+                ("a value cannot start with this character", "put the value into quotes")
             }
-            ErrorKind::MappingValueNotAllowed => (
-                "a `:` stands where no key can end",
-                "put a value that holds `: ` into quotes, and check the indentation",
-            ),
-            _ => ("", "look at this line and the one before: indentation, quotes, brackets"),
+            ErrorKind::MappingValueNotAllowed => {
+                ("unexpected `:`", "put a value that contains `: ` into quotes, and check the indentation")
+            }
+            _ => ("", "check this line and the one before: indentation, quotes, brackets"),
         };
         // The parser's messages describe tokens and never quote the text.
         let message = if message.is_empty() { error.info() } else { message.to_owned() };
-        let message = format!("no valid YAML: {message}");
+        let message = format!("invalid YAML: {message}");
         Box::new(RawDiagnostic::new(Code::Syntax, message, "", self.error_span(error)).help(help))
     }
 

@@ -125,7 +125,7 @@ fn acpx_01_acp_012_acp_025_all_mistakes_are_told_at_once() {
     error 2:12 /mcpServers/0/name ValidationError: MCP server name cannot be empty
     error 2:27 /mcpServers/0/command MCPConfigError: MCP server command must be an absolute path
     error 2:42 /mcpServers/0/args ValidationError: 'args' must be a list, not text
-    error 2:64 /mcpServers/0/env/0/name MCPConfigError: the name of an environment variable must not be empty, nor hold `=` or NUL
+    error 2:64 /mcpServers/0/env/0/name MCPConfigError: the name of an environment variable must not be empty or contain `=` or NUL
     error 2:80 /mcpServers/0/env/0/value ValidationError: 'value' must be text, not a number
     error 3:40 /mcpServers/1/url MCPConfigError: MCP server 'b' URL must start with http:// or https://
     error 3:71 /mcpServers/1/headers/0/name MCPConfigError: a header's name must be one word of ASCII letters, digits and hyphens
@@ -194,7 +194,7 @@ fn acpx_10_a_request_has_a_folder_and_a_list() {
         Profile::AcpV2,
         "session/load",
         r#"{"cwd": "/"}"#,
-        "error 1:12 /method MCPConfigError: the method 'session/load' carries no servers",
+        "error 1:12 /method MCPConfigError: the method 'session/load' has no servers",
     );
 }
 

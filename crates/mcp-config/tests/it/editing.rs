@@ -100,32 +100,32 @@ fn an_entry_is_added_between_brackets() {
 
 #[test]
 fn what_cannot_be_added_is_refused() {
-    adds(Profile::HoloDeck, "tools:\n- {name: new, type: mcp}\n", "error: there is a server 'new' already");
+    adds(Profile::HoloDeck, "tools:\n- {name: new, type: mcp}\n", "error: a server 'new' already exists");
     adds(
         Profile::HoloDeck,
         "tools:\n- {name: new, type: function}\n",
-        "error: the file would be wrong: ValidationError: two tools of this agent are named 'new'",
+        "error: the edited file would have a mistake: ValidationError: two tools of this agent are named 'new'",
     );
     adds(
         Profile::HoloDeck,
         "tools: [\n",
-        "error: line 1 keeps the file from being changed: ConfigError: no valid YAML: a `[` or `{` is not closed",
+        "error: line 1 prevents editing the file: ConfigError: invalid YAML: a `[` or `{` is not closed",
     );
     adds(
         Profile::Dominds,
         "version: 2\nservers: {}\n",
-        "error: line 1 keeps the file from being changed: ConfigError: Invalid mcp.yaml: expected version: 1",
+        "error: line 1 prevents editing the file: ConfigError: Invalid mcp.yaml: expected version: 1",
     );
     adds(
         Profile::Dominds,
         "version: 1\nx: &s {a: {transport: stdio, command: x}}\nservers: *s\n",
-        "error: the file is written in a way that cannot be changed safely: the list of servers is shared, by an anchor or \
+        "error: the file cannot be edited safely: the list of servers is shared, by an anchor or \
          an alias",
     );
     adds(
         Profile::HoloDeck,
         "tools: x\n",
-        "error: the file is written in a way that cannot be changed safely: what stands in the place of the servers is none",
+        "error: the file cannot be edited safely: the value of the servers' key is not a list or mapping",
     );
     let mut other = server("new");
     let text = "version: 1\nservers: {new: {transport: stdio, command: bash}}";
@@ -133,7 +133,7 @@ fn what_cannot_be_added_is_refused() {
     let got = add_server(&document(Profile::HoloDeck, "tools: []\n"), &other);
     assert_eq!(
         got.unwrap_err().to_string(),
-        "the server cannot be written there: command: only npx, uvx, docker may be started there"
+        "the server cannot be written there: command: only npx, uvx, docker are allowed there"
     );
 }
 
@@ -245,14 +245,14 @@ fn what_cannot_be_taken_out_is_refused() {
         Profile::Dominds,
         "version: 1\nservers:\n  a: &x {transport: stdio, command: x}\n  b: *x\n",
         "a",
-        "error: the file is written in a way that cannot be changed safely: something else in it depends on the entry, by \
-         an anchor perhaps",
+        "error: the file cannot be edited safely: another part of it depends on the entry, \
+         perhaps through an anchor",
     );
     takes(
         Profile::Dominds,
         "version: 1\nservers:\n  a: {}\n  a: {}\n",
         "a",
-        "error: line 4 keeps the file from being changed: ValidationError: the key 'a' stands twice",
+        "error: line 4 prevents editing the file: ValidationError: the key 'a' appears twice",
     );
 }
 
@@ -278,7 +278,7 @@ fn dmx_02_a_server_is_switched_by_its_first_key() {
 
 #[test]
 fn what_cannot_be_switched_is_refused() {
-    const ODD: &str = "error: the file is written in a way that cannot be changed safely: ";
+    const ODD: &str = "error: the file cannot be edited safely: ";
     let shared = "version: 1\nservers:\n  a: &x {transport: stdio, command: x}\n  b: *x\n";
     switches(shared, Switch::Off, &format!("{ODD}the value at '/servers/b' would change too"));
     switches(
@@ -289,7 +289,7 @@ fn what_cannot_be_switched_is_refused() {
     let agent = document(Profile::HoloDeck, "tools: [{name: a, type: mcp}]");
     assert_eq!(
         shown(set_enabled(&agent, "a", Switch::Off)),
-        "error: a server of holodeck cannot be switched off, only removed"
+        "error: a server of holodeck cannot be disabled, only removed"
     );
 }
 
@@ -360,9 +360,5 @@ fn a_server_is_added_to_a_file_of_an_editor_that_has_none() {
         |rest: &str| format!("{{\"mcp\": {{\"servers\": {{\"a\": {{\"command\": \"x\"}}{rest}}}}}}}");
     let entry = "\"new\": {\"command\": \"npx\", \"args\": [\"-y\", \"p\"], \"env\": {\"A\": \"b\"}, \"description\": \"New.\"}";
     adds(Profile::McpJson, &nested(""), &nested(&format!(", {entry}")));
-    adds(
-        Profile::AcpV1,
-        "[]",
-        "error: the servers of an ACP session are those of one request, and no file to be added to",
-    );
+    adds(Profile::AcpV1, "[]", "error: the servers of an ACP session are part of a request, not of a file");
 }

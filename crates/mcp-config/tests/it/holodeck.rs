@@ -181,9 +181,9 @@ fn hd_054_variables_are_found_in_values_and_not_in_comments_or_keys() {
 fn a_variable_in_a_fixed_field_is_the_only_complaint_about_it() {
     let text = "tools:\n  - {name: '${N}', description: d, type: mcp, server: s, command: '${C}', transport: '${T}'}\n";
     insta::assert_snapshot!(found(&reading(Profile::HoloDeck, text)), @"
-    error 2:12 /tools/0/name MCPConfigError: 'name' must not hold a variable
-    error 2:67 /tools/0/command MCPConfigError: 'command' must not hold a variable
-    error 2:86 /tools/0/transport MCPConfigError: 'transport' must not hold a variable
+    error 2:12 /tools/0/name MCPConfigError: 'name' must not contain a variable
+    error 2:67 /tools/0/command MCPConfigError: 'command' must not contain a variable
+    error 2:86 /tools/0/transport MCPConfigError: 'transport' must not contain a variable
     ");
 }
 

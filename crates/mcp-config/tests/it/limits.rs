@@ -100,13 +100,13 @@ fn a_label_far_away_is_told_instead_of_drawn() {
     let text = format!("first: 1\n{}first: 2\n", "# nothing\n".repeat(1000));
     let reading = reading(Profile::HoloDeck, &text);
     insta::assert_snapshot!(render("a.yaml", &text, &reading.diagnostics, Colour::Never), @r"
-    error[MCP0002]: ValidationError: the key 'first' stands twice
+    error[MCP0002]: ValidationError: the key 'first' appears twice
         --> a.yaml:1002:1
          |
     1002 | first: *
          | ^^^^^
          |
-         = note: 'first' stands here first (a.yaml:1:1)
+         = note: 'first' appears here first (a.yaml:1:1)
          = help: remove one of the two
     ");
 }

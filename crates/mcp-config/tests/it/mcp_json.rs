@@ -141,8 +141,7 @@ fn dia_07_lists_of_tools_are_filters_and_what_is_excluded_stays_out() {
 
 #[test]
 fn dia_05_a_whole_line_is_never_taken_apart() {
-    const LINE: &str =
-        "error 1:34 /mcpServers/a/command MCPConfigError: 'command' is a whole line; it must be one program";
+    const LINE: &str = "error 1:34 /mcpServers/a/command MCPConfigError: 'command' is a whole command line; it must be one program";
     check(r#"{"command": "npm start --prefix x"}"#, LINE);
     check(r#"{"command": "npx server"}"#, LINE);
     check(r#"{"command": "/opt/My Tool/run"}"#, "stdio /opt/My Tool/run");

@@ -57,7 +57,7 @@ pub(super) fn stdio(
                 Code::RelativePath,
                 &cwd.at,
                 message,
-                "write the whole path of a folder, or remove it",
+                "write the absolute path of a folder, or remove it",
             );
             None
         }
@@ -120,7 +120,7 @@ pub(super) fn check_acp_tunnel(entry: &AcpTunnel, context: &ReadContext) -> bool
     let Some(id) = server_id.value() else { return false };
     if id.is_empty() {
         let message = format!("{} serverId cannot be empty", server_label(name));
-        context.error(Code::EmptyValue, &server_id.at, message, "write what the client calls the server");
+        context.error(Code::EmptyValue, &server_id.at, message, "write the client's id of the server");
         return false;
     }
     named
@@ -250,7 +250,7 @@ fn command_path(
         let at = &command.at;
         let problem = RawDiagnostic::new(Code::RelativePath, message, at.pointer(context), at.span());
         let severity = options.leniency.relative_commands.severity();
-        let help = "write the whole path, such as /usr/local/bin/npx; `which` tells it";
+        let help = "write the absolute path, such as /usr/local/bin/npx; `which` prints it";
         context.report(problem.severity(severity).help(help));
     }
     Some(text.clone())
@@ -268,7 +268,7 @@ fn url_value(
         FieldState::Invalid => return None,
         FieldState::Absent | FieldState::Null => {
             let message = format!("{server} has no URL");
-            let help = format!("add `url`; a server of type {} is behind one", kind.as_str());
+            let help = format!("add `url`, which type {} requires", kind.as_str());
             context.error(Code::MissingUrl, &url.at, message, help);
             return None;
         }

@@ -113,7 +113,7 @@ fn extension_entry(
     }
     let message = format!("the transport '{}' is an extension of the protocol", quoted(kind));
     let at = node.get("type").map_or_else(|| *at, |it| at.member(it, context));
-    context.warning(Code::Extension, &at, message, "the entry is kept; no server is started for it here");
+    context.warning(Code::Extension, &at, message, "the entry is kept; no server is started for it");
     let json = to_json(node).and_then(|it| RawJson::parse(it.into()).ok());
     json.map(Passthrough::Literal)
 }
@@ -171,9 +171,7 @@ fn transport<'a>(node: &'a Node, at: &Location, options: &SessionOptions<'_>) ->
     }
     let message = format!("there is no transport '{}' in protocol version {}", quoted(text), rules.version);
     let help = match (text, context.closest(text, rules.types.iter().copied())) {
-        ("sse", _) => {
-            "sse is gone from version 2; ask the server's authors for Streamable HTTP, `http`".to_owned()
-        }
+        ("sse", _) => "version 2 has no sse; the server needs Streamable HTTP, `http`".to_owned(),
         ("streamable_http" | "streamable-http" | "streamableHttp", _) => {
             "Streamable HTTP is called `http` here".to_owned()
         }
@@ -199,7 +197,7 @@ fn check_unique_names(nodes: &[(String, &Node, Location)], context: &ReadContext
         let message = format!("two servers of this session are named '{shown}'");
         context.report(
             RawDiagnostic::new(Code::DuplicateName, message, at.pointer(context), at.span())
-                .label(first.clone(), format!("'{shown}' is here first"))
+                .label(first.clone(), format!("'{shown}' is first used here"))
                 .help("rename one of them"),
         );
     }

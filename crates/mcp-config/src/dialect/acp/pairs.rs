@@ -101,7 +101,7 @@ fn check_repeated(
     let (key, what, outcome) = match kind {
         PairKind::Environment => (name.to_owned(), "variable", "the last one counts; remove the others"),
         PairKind::Headers => {
-            (name.to_ascii_lowercase(), "header", "each of them is sent; remove one unless that is meant")
+            (name.to_ascii_lowercase(), "header", "each of them is sent; remove one unless that is intended")
         }
     };
     if let Some(first) = seen.get(&key) {
@@ -109,11 +109,11 @@ fn check_repeated(
         let shown = if name.contains('=') { "this name".to_owned() } else { format!("'{}'", quoted(name)) };
         let problem = RawDiagnostic::new(
             Code::RepeatedName,
-            format!("the {what} {shown} stands twice"),
+            format!("the {what} {shown} appears twice"),
             at.pointer(context),
             at.span(),
         );
-        let problem = problem.label(first.clone(), "it is here first").help(outcome);
+        let problem = problem.label(first.clone(), "it is first used here").help(outcome);
         context.report(problem.severity(Severity::Warning));
         return;
     }

@@ -52,7 +52,7 @@ pub(super) fn find_servers<'a>(
         return Some(SessionServers { nodes: vec![("server".to_owned(), root, at)], cwd: None });
     }
     let at = at.at_key();
-    context.error(Code::NoServers, &at, "this is no session request: it has no 'mcpServers'", EXAMPLE);
+    context.error(Code::NoServers, &at, "this is not a session request: it has no 'mcpServers'", EXAMPLE);
     None
 }
 
@@ -72,7 +72,7 @@ fn request<'a>(
             Some(known) => carries = known.1,
             None => {
                 let message = match member.value.text() {
-                    Some(name) => format!("the method '{}' carries no servers", quoted(name)),
+                    Some(name) => format!("the method '{}' has no servers", quoted(name)),
                     None => format!("'method' must be text, not {}", member.value.kind()),
                 };
                 let known = rules.methods.iter().map(|it| it.0);
@@ -80,7 +80,7 @@ fn request<'a>(
                     Some(near) => format!("did you mean `{near}`?"),
                     None => {
                         let all: Vec<_> = known.map(|it| format!("`{it}`")).collect();
-                        format!("servers come with {}", all.join(", "))
+                        format!("servers are part of {}", all.join(", "))
                     }
                 };
                 context.error(Code::UnknownWord, &at, message, help);
@@ -127,7 +127,7 @@ fn params<'a>(
         let text = it.value.text().filter(|it| checks::is_absolute(it));
         if text.is_none() && !matches!(it.value.content(), Content::Broken) {
             let message = "'cwd' must be an absolute path";
-            context.error(Code::RelativePath, &at, message, "write the whole path of a folder");
+            context.error(Code::RelativePath, &at, message, "write the absolute path of a folder");
         }
         text
     });

@@ -49,7 +49,7 @@ pub(crate) fn entry(
         (TransportKind::Http, _) => Some("http"),
         (TransportKind::Sse, Version::One) => Some("sse"),
         (TransportKind::Sse, Version::Two) | (TransportKind::WebSocket, _) => {
-            let why = format!("{} knows no {} transport", report.title(), kind.as_str());
+            let why = format!("{} has no {} transport", report.title(), kind.as_str());
             return report.server_omitted("transport", why);
         }
     };
@@ -67,13 +67,13 @@ pub(crate) fn entry(
             res.push(("env".to_owned(), pairs(env)));
             common::inherit(*inherit, EnvInherit::All, report);
             if env_file.is_some() {
-                report.unsupported("env_file", "a file of variables");
+                report.unsupported("env_file", "an env file");
             }
             match cwd.as_ref().map(|it| rewrite_text(it, origin.dialect, RULE)) {
                 Some(Ok(cwd)) if checks::is_absolute(&cwd) => {
                     res.push(("cwd".to_owned(), OutputValue::Text(cwd)))
                 }
-                Some(Ok(_)) => report.omitted("cwd", "only the whole path of a folder can be said there"),
+                Some(Ok(_)) => report.omitted("cwd", "only an absolute path is allowed there"),
                 Some(Err(why)) => report.omitted("cwd", why),
                 None => {}
             }
@@ -90,7 +90,7 @@ pub(crate) fn entry(
                 Err(why) => return report.server_omitted("url", why),
             };
             if checks::parse_url(&text, UrlRule::Http).is_err() {
-                return report.server_omitted("url", "it is no http or https URL");
+                return report.server_omitted("url", "it is not an http or https URL");
             }
             res.push(("url".to_owned(), OutputValue::text(text)));
             // A list may contain a name twice; all values are sent.
@@ -99,10 +99,10 @@ pub(crate) fn entry(
             });
             res.push(("headers".to_owned(), pairs(headers)));
             if session_id.is_some() {
-                report.unsupported("session_id", "a session to join");
+                report.unsupported("session_id", "a session id");
             }
             if kind == TransportKind::Http && !terminate_on_close {
-                report.unsupported("terminate_on_close", "a session that is left open");
+                report.unsupported("terminate_on_close", "keeping a session open");
             }
         }
     }
@@ -113,7 +113,7 @@ pub(crate) fn entry(
         common::extra(&mut res, metadata);
     }
     if description.is_some() {
-        report.unsupported("description", "what a server is for");
+        report.unsupported("description", "a description");
     }
     common::discovery(*discovery, report);
     common::exposure(exposure, Some(NamePolicy::Qualify { class: NameClass::Strict }), report);
@@ -131,12 +131,12 @@ fn path(command: &str, origin: Dialect, report: &mut WriteReport<'_>) -> Option<
         Ok(text) => text,
         Err(why) => return report.server_omitted("command", why),
     };
-    let why = format!("{} wants the absolute path of a program", report.title());
+    let why = format!("{} requires the absolute path of a program", report.title());
     let found = (report.program)(&command).filter(|it| checks::is_absolute(it));
     if found.is_none() {
-        return report.server_omitted("command", why + ", and it is not known here");
+        return report.server_omitted("command", why + ", and it was not found");
     }
-    report.replaced("command", why, "wrote the one it has on this machine");
+    report.replaced("command", why, "wrote the path on this machine");
     found
 }
 

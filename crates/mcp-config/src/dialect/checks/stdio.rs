@@ -12,19 +12,19 @@ pub(crate) fn env_name(name: &str) -> Result<(), CheckError> {
     }
     Err(CheckError::new(
         Code::InvalidEnvironment,
-        "the name of an environment variable must not be empty, nor hold `=` or NUL",
-        "write the name as the key, and the value behind the colon",
+        "the name of an environment variable must not be empty or contain `=` or NUL",
+        "write the name as the key, and the value after the colon",
     ))
 }
 
 /// Checks the value of a variable: without NUL.
 pub(crate) fn env_value(value: &str) -> Result<(), CheckError> {
-    no_nul(value, "the value of an environment variable must not hold NUL")
+    no_nul(value, "the value of an environment variable must not contain NUL")
 }
 
 /// Checks an argument: without NUL.
 pub(crate) fn argument(value: &str) -> Result<(), CheckError> {
-    no_nul(value, "an argument must not hold NUL")
+    no_nul(value, "an argument must not contain NUL")
 }
 
 fn no_nul(value: &str, message: &str) -> Result<(), CheckError> {
@@ -54,7 +54,7 @@ pub(crate) fn encoding(label: &str) -> Result<(), CheckError> {
         return Err(CheckError::new(
             Code::UnknownEncoding,
             "'encoding' names an encoding that cannot be used on a pipe",
-            "remove it: nearly every server speaks utf-8",
+            "remove it; nearly every server uses utf-8",
         ));
     }
     Ok(())

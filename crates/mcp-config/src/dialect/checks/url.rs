@@ -22,7 +22,7 @@ pub(crate) enum UrlRule {
 pub(crate) fn parse(text: &str, rule: UrlRule) -> Result<Url, CheckError> {
     let blank = |it: char| it.is_whitespace() || it.is_control();
     if text.contains(blank) {
-        return Err(invalid(rule, "it holds a blank or a control character"));
+        return Err(invalid(rule, "it contains a blank or a control character"));
     }
     let url = match Url::parse(text) {
         Ok(url) => url,
@@ -167,8 +167,8 @@ mod tests {
         check("https://", "empty host");
         check("https:///x", "it has no host");
         check("https:a.example", "it has no host");
-        check("https://a b", "it holds a blank or a control character");
-        check(" https://a.example", "it holds a blank or a control character");
+        check("https://a b", "it contains a blank or a control character");
+        check(" https://a.example", "it contains a blank or a control character");
         check("https://a.example:99999", "invalid port number");
         check("http://[::1", "invalid IPv6 address");
     }

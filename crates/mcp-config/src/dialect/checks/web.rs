@@ -12,7 +12,7 @@ pub(crate) fn header_name(name: &str) -> Result<(), CheckError> {
     Err(CheckError::new(
         Code::InvalidHeader,
         "a header's name must be one word of ASCII letters, digits and hyphens",
-        "write the name without blanks and signs, such as X-Api-Key",
+        "write the name without blanks and punctuation, such as X-Api-Key",
     ))
 }
 

@@ -206,7 +206,7 @@ fn argument(slot: Field<String>, context: &ReadContext) -> Option<ConfigValue> {
 fn session_value(slot: OptionalField<String>, context: &ReadContext) -> Option<ConfigValue> {
     let text = slot.value()?;
     if text.is_empty() {
-        let message = "an empty 'sessionId' is none";
+        let message = "an empty 'sessionId' is ignored";
         let at = &slot.at;
         let problem = RawDiagnostic::new(Code::EmptySession, message, at.pointer(context), at.span());
         let repair = FixIntent::RemoveMember(at.pointer(context), Applicability::Sure);

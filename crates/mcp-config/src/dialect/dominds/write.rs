@@ -54,7 +54,7 @@ pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option
             common::config(config.as_ref(), Some(&mut env), OutputValue::Text, report);
             common::push_non_empty(&mut res, "env", OutputValue::Map(env));
             if env_file.is_some() {
-                report.unsupported("env_file", "a file of variables");
+                report.unsupported("env_file", "an env file");
             }
             if encoding != "utf-8" {
                 report.unsupported("encoding", "an encoding");
@@ -67,7 +67,7 @@ pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option
             http(spec, report)?
         }
         TransportSpec::Sse(_) | TransportSpec::WebSocket(_) => {
-            let why = format!("{} knows no {} transport", report.title(), transport.kind().as_str());
+            let why = format!("{} has no {} transport", report.title(), transport.kind().as_str());
             return report.server_omitted("transport", why);
         }
     };
@@ -76,7 +76,7 @@ pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option
         Sharing::PerOwner => {}
     }
     if description.is_some() {
-        report.unsupported("description", "what a server is for");
+        report.unsupported("description", "a description");
     }
     let hidden = hidden(*discovery, exposure, report);
     res.extend(exposed(exposure, hidden, metadata.get("resources")));
@@ -94,7 +94,7 @@ fn http(spec: &UrlSpec, report: &mut WriteReport<'_>) -> Option<Vec<(String, Out
         Err(why) => return report.server_omitted("url", why),
     };
     if checks::parse_url(&text, UrlRule::Http).is_err() {
-        return report.server_omitted("url", "it is no http or https URL");
+        return report.server_omitted("url", "it is not an http or https URL");
     }
     let mut res = vec![
         ("transport".to_owned(), OutputValue::text("streamable_http")),
@@ -108,7 +108,7 @@ fn http(spec: &UrlSpec, report: &mut WriteReport<'_>) -> Option<Vec<(String, Out
         None => {}
     }
     if !terminate_on_close {
-        report.unsupported("terminate_on_close", "a session that is left open");
+        report.unsupported("terminate_on_close", "keeping a session open");
     }
     Some(res)
 }
@@ -119,14 +119,14 @@ fn hidden(discovery: Discovery, exposure: &Exposure, report: &mut WriteReport<'_
     let mut hide = |list: &str, listed: bool, rules: &Rules| {
         let free = rules.filter == Filter::default();
         if !listed && free {
-            let why = format!("{} has no word for what is not listed", report.title());
+            let why = format!("{} cannot express that something is not listed", report.title());
             report.replaced(
                 format!("discovery.{list}"),
                 why,
-                format!("hid them all, with a blacklist of {list}"),
+                format!("hid them all with a blacklist of {list}"),
             );
         } else if !listed {
-            report.unsupported(format!("discovery.{list}"), "what is not listed");
+            report.unsupported(format!("discovery.{list}"), "that something is not listed");
         }
         !listed && free
     };

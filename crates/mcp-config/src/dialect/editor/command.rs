@@ -70,7 +70,7 @@ impl CommandFields {
                 if own_args.is_given() && args.is_given() {
                     let problem = RawDiagnostic::new(
                         Code::Exclusive,
-                        "the arguments are given twice; only once they may be",
+                        "the arguments are given twice; only one is allowed",
                         args.at.pointer(context),
                         args.at.key(),
                     );
@@ -120,11 +120,12 @@ fn check_command_line(program: &str, at: &Location, has_args: bool, context: &Re
         (false, true) => Severity::Warning,
         (false, false) => return,
     };
-    let message = "'command' is a whole line; it must be one program";
+    let message = "'command' is a whole command line; it must be one program";
     let problem = RawDiagnostic::new(Code::CommandLine, message, at.pointer(context), at.span());
     let help = if first.contains('=') {
         // The assigned value may be a secret.
-        "write the program as `command`, each argument as an item of `args`, and what is set before it in `env`".to_owned()
+        "write the program as `command`, each argument as an item of `args`, and the assignment in `env`"
+            .to_owned()
     } else {
         format!("write `\"command\": \"{}\"`, and each argument as an item of `args`", quoted(first))
     };

@@ -88,7 +88,7 @@ impl ValueReader<'_> {
             break;
         }
         if let Some(word) = template::unknown_reference(&pieces) {
-            let message = format!("`${{{}…}}` is not known here and stays as it is", quoted(word));
+            let message = format!("`${{{}…}}` is unknown and is not replaced", quoted(word));
             let help = "write the value itself, or a variable of the environment: `${NAME}`";
             self.context.warning(Code::UnknownReference, at, message, help);
         }
@@ -103,7 +103,7 @@ impl ValueReader<'_> {
         check: fn(&str) -> Result<(), CheckError>,
     ) -> ConfigValue {
         if self.rule == VariableRule::Editor && is_shell_variable(&text) {
-            let message = "a `$NAME` stays as it is: only Gemini CLI's files have it";
+            let message = "`$NAME` is not replaced: only Gemini CLI's files support it";
             self.context.warning(
                 Code::UnknownReference,
                 at,
@@ -157,7 +157,7 @@ pub(super) fn environment(
     for other in given {
         let problem = RawDiagnostic::new(
             Code::Exclusive,
-            "the environment is given twice; only one may be",
+            "the environment is given twice; only one is allowed",
             other.at.pointer(context),
             other.at.key(),
         );
@@ -272,9 +272,9 @@ fn timeout_value(slot: &NullableField<f64>, context: &ReadContext) -> Option<Dur
         return duration(slot, 1.0, context);
     }
     if value <= 3600.0 {
-        let message = format!("'timeout' is taken for {value} milliseconds");
+        let message = format!("'timeout' is read as {value} milliseconds");
         let help =
-            "to some programs it is in seconds; write `requestTimeout`, which is always in milliseconds";
+            "some programs read it as seconds; write `requestTimeout`, which is always in milliseconds";
         context.warning(Code::SuspiciousUnit, &slot.at, message, help);
     }
     duration(slot, 1000.0, context)

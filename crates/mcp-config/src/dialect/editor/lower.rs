@@ -220,7 +220,7 @@ fn identity(name: &str, at: &Location, context: &ReadContext) -> Option<ServerId
 
 fn own_identity(name: &NullableField<String>, at: &Location, context: &ReadContext) -> Option<ServerId> {
     if !name.is_given() {
-        let help = "add `name`: servers of a list have no keys to be called by";
+        let help = "add `name`: servers in a list have no keys";
         context.error(Code::MissingKey, &at.missing("name", context), "'name' is required", help);
         return None;
     }

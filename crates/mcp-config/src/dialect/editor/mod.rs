@@ -78,7 +78,7 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
             | Content::Text(_)
             | Content::Shared(_) => {
                 let key = crate::syntax::last(&at.pointer(context));
-                let message = format!("'{key}' must hold servers by their names, not {}", node.kind());
+                let message = format!("'{key}' must be a mapping of servers, not {}", node.kind());
                 context.error(
                     Code::WrongType,
                     at,
@@ -119,7 +119,7 @@ fn check_unique<'a>(
             at.pointer(context),
             span,
         )
-        .label(first.clone(), format!("'{shown}' is here first"))
+        .label(first.clone(), format!("'{shown}' is first used here"))
         .help("rename one of them"),
     );
 }
@@ -163,7 +163,7 @@ fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::Edito
         return res;
     }
     if lowered.nothing_to_start && !before && !context.has_error(at) {
-        let message = "there is nothing to start: the entry holds only the settings of an editor's extension";
+        let message = "there is nothing to start: the entry has only the settings of an editor's extension";
         let problem = RawDiagnostic::new(Code::NothingToStart, message, at.pointer(context), at.key());
         let help = "to run the server here, add its `command` and `args`";
         context.report(problem.severity(mcp_model::Severity::Info).help(help));

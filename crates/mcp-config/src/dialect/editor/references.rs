@@ -77,8 +77,8 @@ impl EditorFile {
         self.rewrite(data, &mut seen);
         let FoundReferences { ids, add_unresolved: unread } = seen;
         if !unread.is_empty() {
-            let done = format!("{} stays as it is: write the value there", unread.join(", "));
-            report.replaced("variables", "the program whose file it is does not replace this", done);
+            let done = format!("{} is not replaced: write the value there", unread.join(", "));
+            report.replaced("variables", "the program of this file does not replace it", done);
         }
         ids
     }
@@ -212,7 +212,7 @@ mod tests {
         let want = if unread.is_empty() {
             vec![]
         } else {
-            vec![format!("{unread} stays as it is: write the value there")]
+            vec![format!("{unread} is not replaced: write the value there")]
         };
         assert_eq!(told, want, "{file}");
     }

@@ -103,12 +103,12 @@ fn report_no_servers(root: &Node, at: &Location, context: &ReadContext) {
     let at = &at.at_key();
     let name = context.file.rsplit(['/', '\\']).next().unwrap_or_default();
     if SETTINGS_FILES.contains(&name) {
-        let message = "these settings hold no MCP servers";
+        let message = "these settings have no MCP servers";
         context.warning(
             Code::NoServers,
             at,
             message,
-            "they would stand under `mcpServers`, or what this program calls it",
+            "servers belong under `mcpServers`, or this program's own key",
         );
         return;
     }
@@ -117,13 +117,13 @@ fn report_no_servers(root: &Node, at: &Location, context: &ReadContext) {
         .iter()
         .find_map(|it| Some((&it.key.text, closest(&it.key.text.replace('_', ""), SERVER_KEYS)?)));
     let help = if is_server(root) {
-        "this is one server by itself: put it under a name, `{\"mcpServers\": {\"some-name\": …}}`".to_owned()
+        "this is a single server: put it under a name, `{\"mcpServers\": {\"some-name\": …}}`".to_owned()
     } else if let Some((key, near)) = near {
         format!("did you mean `{near}` by '{}'?", quoted(key))
     } else {
-        format!("{EXAMPLE}; a file that is called `mcp.json` may also belong to another program")
+        format!("{EXAMPLE}; a file named `mcp.json` may also belong to another program")
     };
-    let message = "the file holds no MCP servers: neither 'mcpServers' nor 'servers', 'mcp.servers', \
+    let message = "the file has no MCP servers: neither 'mcpServers' nor 'servers', 'mcp.servers', \
                    'context_servers' or 'mcp'";
     context.error(Code::NoServers, at, message, help);
 }

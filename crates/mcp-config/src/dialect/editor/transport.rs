@@ -126,7 +126,7 @@ pub(super) fn choose_transport(
         ) => Some(TransportChoice::Url(kind, SseFallback::Never)),
         DeclaredTransport::AnyUrl => Some(url.default_transport(options.host)),
         DeclaredTransport::Undeclared if has_command && has_url => {
-            let message = format!("'command' and '{}' are both given: what is meant cannot be told", url.key);
+            let message = format!("'command' and '{}' are both given; only one is allowed", url.key);
             let url_at = &url.slot.at;
             let problem = RawDiagnostic::new(
                 Code::ForeignField,
@@ -173,7 +173,7 @@ pub(super) fn entry_url(
                 if slot.value() != first.slot.value() {
                     let problem = RawDiagnostic::new(
                         Code::Exclusive,
-                        format!("'{key}' and '{}' say different things", first.key),
+                        format!("'{key}' and '{}' have different values", first.key),
                         slot.at.pointer(context),
                         slot.at.key(),
                     );
@@ -224,7 +224,7 @@ impl EntryUrl {
             Ok(parsed) => {
                 if parsed.scheme() == "ws" && !checks::is_loopback(&parsed) {
                     let message =
-                        format!("'{key}' is not encrypted: anybody on the way can read what is sent");
+                        format!("'{key}' is not encrypted: others on the network can read the traffic");
                     context.warning(Code::PlainWebSocket, &slot.at, message, "write a wss:// URL");
                 }
                 Some(value)

@@ -77,7 +77,7 @@ pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option
             if !has_reference(&text, RULE)
                 && checks::parse_url(&text, url_rule(kind, UrlPolicy::Any)).is_err()
             {
-                return report.server_omitted("url", "it is no URL of its transport");
+                return report.server_omitted("url", "it is not a valid URL for its transport");
             }
             // Without `type`, editors try Streamable HTTP and then server-sent events.
             if kind != TransportKind::Http || *sse_fallback == SseFallback::Never {
@@ -89,10 +89,10 @@ pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option
             });
             common::push_non_empty(&mut res, "headers", OutputValue::Map(headers));
             if session_id.is_some() {
-                report.unsupported("session_id", "a session to join");
+                report.unsupported("session_id", "a session id");
             }
             if kind == TransportKind::Http && !terminate_on_close {
-                report.unsupported("terminate_on_close", "a session that is left open");
+                report.unsupported("terminate_on_close", "keeping a session open");
             }
         }
     }
@@ -138,10 +138,10 @@ fn tool_filter(members: &mut Vec<(String, OutputValue)>, exposure: &Exposure, re
             (_, [], []) => {}
             ("tools", [], excluded) => members.push(("excludeTools".to_owned(), patterns(excluded))),
             ("tools", included, []) => members.push(("includeTools".to_owned(), patterns(included))),
-            (_, _, _) => report.unsupported(format!("{list}.filter"), "what of a server is shown"),
+            (_, _, _) => report.unsupported(format!("{list}.filter"), "this filter"),
         }
         if !transforms.is_empty() {
-            report.unsupported(format!("{list}.transforms"), "other names");
+            report.unsupported(format!("{list}.transforms"), "changed names");
         }
     }
 }

@@ -22,14 +22,19 @@ pub(super) fn report_missing_keys(given: &[(&'static str, bool)], at: &Location,
         if context.policy.required.contains(key) && !context.has_error(&at) {
             let help = match *key {
                 "server" => {
-                    "add the package's or service's name; HoloDeck 0.7 has no such key: use its profile"
+                    "add the name of the package or service; HoloDeck 0.7 does not have this key: use its profile"
                 }
-                _ => "say what the server is for; models read it",
+                _ => "describe what the server is for; models read it",
             };
             context.error(Code::MissingKey, &at, message, help);
         } else if context.policy.recommended.contains(key) && !context.has_error(&at) {
             let message = format!("'{key}' is missing");
-            context.warning(Code::MissingKey, &at, message, "say what the server is for; models read it");
+            context.warning(
+                Code::MissingKey,
+                &at,
+                message,
+                "describe what the server is for; models read it",
+            );
         }
     }
 }
@@ -46,7 +51,7 @@ pub(super) fn parse_id(name: &Field<String>, context: &ReadContext) -> Option<Se
     };
     let word = text.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
     if context.policy.names == NameRule::Word && !word {
-        let message = "'name' must be made of ASCII letters, digits and `_`";
+        let message = "'name' must have only ASCII letters, digits and `_`";
         context.error(Code::InvalidName, &name.at, message, "replace other characters by `_`");
         return None;
     }
@@ -70,7 +75,7 @@ pub(super) fn env_file(
     if file.is_given() && alias.is_given() {
         let problem = RawDiagnostic::new(
             Code::Exclusive,
-            "'envFile' and 'env_file' are the same; only one may be given",
+            "'envFile' and 'env_file' are the same key; only one is allowed",
             alias.at.pointer(context),
             alias.at.key(),
         );

@@ -157,7 +157,7 @@ fn check_unique_names(items: &[Node], at: &Location, context: &ReadContext) {
                 at.pointer(context),
                 at.span(),
             )
-            .label(first.clone(), format!("'{shown}' is here first"))
+            .label(first.clone(), format!("'{shown}' is first used here"))
             .help("rename one of them; names are unique across all tools, whatever their type"),
         );
     }
@@ -176,7 +176,7 @@ fn check_no_variables(node: &Node, at: &Location, context: &ReadContext) {
 }
 
 fn report_variable(at: &Location, key: &str, context: &ReadContext) {
-    let message = format!("'{key}' must not hold a variable");
+    let message = format!("'{key}' must not contain a variable");
     let help = "write the value itself; variables are not replaced here";
     context.error(Code::VariableNotAllowed, at, message, help);
 }

@@ -109,7 +109,7 @@ impl TransportFields<'_> {
             FieldState::Invalid => None,
             FieldState::Absent | FieldState::Null => {
                 let help = if *implied && url.is_given() {
-                    "the item has a `url`: say how it is reached, with `transport: http` (or sse, websocket)"
+                    "the item has a `url`: add `transport: http` (or sse, websocket)"
                 } else {
                     "add `command: npx` for an npm package, `command: uvx` for a Python package"
                 };
@@ -150,7 +150,7 @@ impl TransportFields<'_> {
         if context.policy.variables == VariableRule::Literal || !has_variable(text) {
             match checks::parse_url(text, lowering::url_rule(kind, context.policy.urls)) {
                 Ok(parsed) if parsed.scheme() == "ws" && !checks::is_loopback(&parsed) => {
-                    let message = "'url' is not encrypted: anybody on the way can read what is sent";
+                    let message = "'url' is not encrypted: others on the network can read the traffic";
                     let at = &url.at;
                     let problem =
                         RawDiagnostic::new(Code::PlainWebSocket, message, at.pointer(context), at.span());
@@ -209,7 +209,7 @@ fn is_allowed_command(command: &str, at: &Location, context: &ReadContext) -> bo
         Some(known) if first != command => {
             format!("write `command: {known}`, and each argument as an item of `args`")
         }
-        Some(known) => format!("write `command: {known}`, a bare word in lower case"),
+        Some(known) => format!("write `command: {known}`, in lower case"),
         None if command == "node" => "the profile holodeck-0.7 allows `node`; otherwise use npx".to_owned(),
         None => "start the program through one of them".to_owned(),
     };

@@ -48,7 +48,7 @@ pub(crate) fn entry(
             Err(why) => report.omitted("description", why),
         },
         None if needed("description") => {
-            let why = format!("{} wants a description", report.title());
+            let why = format!("{} requires a description", report.title());
             report.replaced("description", why, "wrote the server's name");
             add("description", OutputValue::text(&name));
         }
@@ -61,9 +61,9 @@ pub(crate) fn entry(
         // Reported below.
         Some(_) => {}
         None if needed("server") => {
-            let why = format!("{} wants the name of a package or service", report.title());
+            let why = format!("{} requires the name of a package or service", report.title());
             let (text, words) = match package_of(transport) {
-                Some(package) => (package, "wrote the package among the arguments"),
+                Some(package) => (package, "wrote the package of the arguments"),
                 None => (name.clone(), "wrote the server's name"),
             };
             report.replaced("metadata.server", why, words);
@@ -120,7 +120,7 @@ pub(crate) fn entry(
 
 fn name(id: &str, policy: &Policy, report: &mut WriteReport<'_>) -> Option<String> {
     if has_variable(id) || id.contains("${") {
-        return report.server_omitted("id", "a name must not hold `${`");
+        return report.server_omitted("id", "a name must not contain `${`");
     }
     match policy.names {
         NameRule::Any => Some(id.to_owned()),
@@ -128,7 +128,7 @@ fn name(id: &str, policy: &Policy, report: &mut WriteReport<'_>) -> Option<Strin
             let res: String =
                 id.chars().map(|it| if it.is_ascii_alphanumeric() { it } else { '_' }).collect();
             if res != id {
-                let why = "a name is made of ASCII letters, digits and `_`";
+                let why = "a name has only ASCII letters, digits and `_`";
                 report.replaced("id", why, format!("wrote the name {res}"));
             }
             Some(res)
@@ -147,8 +147,7 @@ fn stdio(
     if let Some(commands) = policy.commands
         && !commands.contains(&command.as_str())
     {
-        return report
-            .server_omitted("command", format!("only {} may be started there", commands.join(", ")));
+        return report.server_omitted("command", format!("only {} are allowed there", commands.join(", ")));
     }
     let mut res = vec![("command".to_owned(), OutputValue::text(command))];
     common::push_non_empty(&mut res, "args", OutputValue::List(values::arguments(args, rule, report)?));
@@ -188,7 +187,7 @@ fn url(
         Err(why) => return report.server_omitted("url", why),
     };
     if !has_variable(&text) && checks::parse_url(&text, url_rule(kind, policy.urls)).is_err() {
-        return report.server_omitted("url", "only https is taken there, and http for this machine");
+        return report.server_omitted("url", "only https is allowed there, and http for this machine");
     }
     let mut res = vec![("url".to_owned(), OutputValue::text(text))];
     match kind {
@@ -199,12 +198,12 @@ fn url(
             common::push_non_empty(&mut res, "headers", OutputValue::Map(headers));
         }
         TransportKind::WebSocket if !headers.is_empty() => {
-            report.omitted("headers", "a websocket sends none there")
+            report.omitted("headers", "a websocket has no headers there")
         }
         TransportKind::WebSocket | TransportKind::Stdio => {}
     }
     if session_id.is_some() {
-        report.unsupported("session_id", "a session to join");
+        report.unsupported("session_id", "a session id");
     }
     if kind == TransportKind::Http && !terminate_on_close {
         res.push(("terminate_on_close".to_owned(), OutputValue::scalar(false)));
@@ -221,14 +220,14 @@ fn passthrough(config: &Passthrough, policy: &Policy, report: &mut WriteReport<'
     let json = match config {
         Passthrough::Literal(json) if has_no_reference(json.as_str(), policy) => json,
         Passthrough::Literal(_) => {
-            report.omitted("config", "a text in it holds `${…}`, which would be replaced there");
+            report.omitted("config", "a text in it contains `${…}`, which would be replaced there");
             return None;
         }
         Passthrough::Template(json) => json,
     };
     let res = OutputValue::from_json(json).filter(|it| matches!(it, OutputValue::Map(_)));
     if res.is_none() {
-        report.omitted("config", "it is no mapping, or deeper than a file may be");
+        report.omitted("config", "it is not a mapping, or nested too deeply");
     }
     res
 }
@@ -254,6 +253,6 @@ fn whole_seconds(duration: Duration, report: &mut WriteReport<'_>) -> OutputValu
         return OutputValue::scalar(duration.as_secs());
     }
     let rounded = duration.as_secs() + 1;
-    report.replaced("limits.request", "only whole seconds can be said there", format!("wrote {rounded}"));
+    report.replaced("limits.request", "only whole seconds are supported there", format!("wrote {rounded}"));
     OutputValue::scalar(rounded)
 }

@@ -19,11 +19,11 @@ pub(crate) fn inherit(wanted: EnvInherit, given: EnvInherit, report: &mut WriteR
     if wanted == given {
         return;
     }
-    let why = format!("{} decides itself what a program sees of the environment", report.title());
+    let why = format!("{} has its own rule for the environment of a program", report.title());
     let done = match given {
-        EnvInherit::None => "it sees nothing",
-        EnvInherit::Safe => "it sees only what programs need to run",
-        EnvInherit::All => "it sees everything",
+        EnvInherit::None => "it inherits nothing",
+        EnvInherit::Safe => "it inherits only safe variables",
+        EnvInherit::All => "it inherits everything",
     };
     report.replaced("inherit", why, done);
 }
@@ -33,9 +33,9 @@ pub(crate) fn sharing(wanted: Sharing, given: Sharing, report: &mut WriteReport<
     if wanted == given {
         return;
     }
-    let why = format!("{} decides itself who shares a server", report.title());
+    let why = format!("{} has its own rule for sharing a server", report.title());
     let done = match given {
-        Sharing::Shared => "all share one instance",
+        Sharing::Shared => "all sessions share one instance",
         Sharing::PerOwner => "each session has an instance of its own",
     };
     report.replaced("sharing", why, done);
@@ -46,8 +46,8 @@ pub(crate) fn fallback(wanted: SseFallback, report: &mut WriteReport<'_>) {
     match wanted {
         SseFallback::Never => {}
         SseFallback::Allowed => {
-            let why = format!("{} wants to know how a server is spoken to", report.title());
-            report.replaced("sse_fallback", why, "it is spoken to by Streamable HTTP only");
+            let why = format!("{} requires a single transport", report.title());
+            report.replaced("sse_fallback", why, "Streamable HTTP only");
         }
     }
 }
@@ -94,10 +94,10 @@ pub(crate) fn default_connect(kind: TransportKind) -> Duration {
 pub(crate) fn discovery(discovery: Discovery, report: &mut WriteReport<'_>) {
     let Discovery { tools, prompts } = discovery;
     if !tools {
-        report.unsupported("discovery.tools", "tools that are not listed");
+        report.unsupported("discovery.tools", "that tools are not listed");
     }
     if !prompts {
-        report.unsupported("discovery.prompts", "prompts that are not listed");
+        report.unsupported("discovery.prompts", "that prompts are not listed");
     }
 }
 
@@ -107,10 +107,10 @@ pub(crate) fn exposure(exposure: &Exposure, naming: Option<NamePolicy>, report: 
     for (list, rules) in lists(exposure) {
         let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _, limit: _ } = rules;
         if !whitelist.is_empty() || !blacklist.is_empty() {
-            report.unsupported(format!("{list}.filter"), "what of a server is shown");
+            report.unsupported(format!("{list}.filter"), "this filter");
         }
         if !transforms.is_empty() {
-            report.unsupported(format!("{list}.transforms"), "other names");
+            report.unsupported(format!("{list}.transforms"), "changed names");
         }
     }
     if let Some(naming) = naming {
@@ -124,15 +124,13 @@ pub(crate) fn naming(exposure: &Exposure, given: [NamePolicy; 3], report: &mut W
         return;
     }
     let done = match given[0] {
-        NamePolicy::Reject => "names stay as they are, and those that no model takes are left out",
-        NamePolicy::Normalise { class: _ } => {
-            "names keep the characters that models take, and `-` stands for the others"
-        }
-        NamePolicy::Qualify { class: _ } => "names begin with that of the server",
-        NamePolicy::Slug => "names keep the characters that models take, and `_` stands for the others",
-        NamePolicy::Pass => "names stay as they are",
+        NamePolicy::Reject => "names are unchanged; invalid names are left out",
+        NamePolicy::Normalise { class: _ } => "invalid characters of names become `-`",
+        NamePolicy::Qualify { class: _ } => "names begin with the server's name",
+        NamePolicy::Slug => "invalid characters of names become `_`",
+        NamePolicy::Pass => "names are unchanged",
     };
-    report.replaced("naming", format!("{} names things in its own way", report.title()), done);
+    report.replaced("naming", format!("{} has its own rule for names", report.title()), done);
 }
 
 pub(crate) fn lists(exposure: &Exposure) -> [(&'static str, &Rules); 3] {
@@ -156,7 +154,7 @@ pub(crate) fn config(
     variable: impl FnOnce(String) -> OutputValue,
     report: &mut WriteReport<'_>,
 ) {
-    let why = format!("{} has no word for configuration that is handed through", report.title());
+    let why = format!("{} cannot express configuration for the server itself", report.title());
     match (config, env) {
         (None, _) => {}
         (Some(Passthrough::Literal(json)), Some(env)) => {
@@ -165,7 +163,7 @@ pub(crate) fn config(
             report.replaced(
                 "config",
                 why,
-                format!("wrote the variable {CONFIG_VARIABLE}, by which a program gets it"),
+                format!("wrote the variable {CONFIG_VARIABLE}, which passes it to the program"),
             );
         }
         (Some(Passthrough::Literal(_) | Passthrough::Template(_)), _) => report.omitted("config", why),

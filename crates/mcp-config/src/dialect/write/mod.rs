@@ -209,7 +209,7 @@ impl WriteReport<'_> {
 
     /// Reports a field that the dialect does not have and that is not written.
     pub(crate) fn unsupported(&mut self, field: impl Into<String>, what: &str) {
-        let why = format!("{} has no word for {what}", self.title());
+        let why = format!("{} cannot express {what}", self.title());
         self.omitted(field, why);
     }
 

@@ -17,8 +17,7 @@ pub(crate) type Reason = &'static str;
 
 /// A value as one text, with references if the rule replaces them.
 pub(crate) fn reference_text(value: &ConfigValue, rule: VariableRule) -> Result<String, Reason> {
-    const TAKEN: Reason =
-        "the text holds `${…}`, which would be replaced there, and there is no other way to write it";
+    const TAKEN: Reason = "the text contains `${…}`, which would be replaced there";
     let literal = |text: &str| if has_reference(text, rule) { Err(TAKEN) } else { Ok(text.to_owned()) };
     let reference = |text: String| {
         let whole = matches!(
@@ -28,9 +27,9 @@ pub(crate) fn reference_text(value: &ConfigValue, rule: VariableRule) -> Result<
         if whole { Ok(text) } else { Err(unsupported_reason(rule)) }
     };
     let variable = |name: &str| match rule {
-        VariableRule::Expand if name == WORKSPACE_FOLDER => Err("it knows no `${workspaceFolder}`"),
+        VariableRule::Expand if name == WORKSPACE_FOLDER => Err("it does not support `${workspaceFolder}`"),
         VariableRule::Expand | VariableRule::ExpandWithFolder if is_editor_reference(name) => {
-            Err("only editors know this reference")
+            Err("only editors support this reference")
         }
         VariableRule::Literal
         | VariableRule::Expand
@@ -63,11 +62,11 @@ pub(crate) fn rewrite_text(text: &str, origin: Dialect, rule: VariableRule) -> R
 
 fn unsupported_reason(rule: VariableRule) -> Reason {
     match rule {
-        VariableRule::Literal => "the value of a variable cannot be asked for there",
+        VariableRule::Literal => "variables are not supported there",
         VariableRule::Expand
         | VariableRule::ExpandWithFolder
         | VariableRule::Editor
-        | VariableRule::EditorAndShell => "there is no way to write this reference there",
+        | VariableRule::EditorAndShell => "this reference cannot be written there",
     }
 }
 
@@ -85,7 +84,7 @@ pub(crate) fn dominds_value(value: &ConfigValue) -> Result<OutputValue, Reason> 
         }
         OutputValue::Map(members)
     };
-    const ELSEWHERE: Reason = "a variable can only stand alone there, or behind a text";
+    const ELSEWHERE: Reason = "only a single variable with a prefix is supported there";
     match value {
         ConfigValue::Literal(text) => Ok(OutputValue::text(text.expose())),
         ConfigValue::HostEnv { name, prefix } => Ok(variable(name, prefix.expose())),
@@ -134,7 +133,7 @@ pub(crate) fn entry_map(
                 first.1 = value;
                 report.omitted(
                     format!("{field}.{}", quoted(&name)),
-                    "the name stands twice, and the last one counts",
+                    "the name appears twice; the last value counts",
                 );
             }
             None => res.push((name, value)),

@@ -43,8 +43,8 @@ fn fails(text: &str, syntax: Syntax, want: &str, at: &str) {
 fn dia_02_comments_and_last_commas_are_for_editors_only() {
     let text = "// a\n{\"a\": [1, /* b */ 2,], // c\n}\n";
     tree(text, Syntax::JsonWithComments, r#"{"a":[1,2]}"#);
-    fails(text, Syntax::Json, "no valid JSON: comments may not stand here", "// a");
-    fails("[1,]", Syntax::Json, "no valid JSON: a comma stands before a closing bracket", ",");
+    fails(text, Syntax::Json, "invalid JSON: comments are not allowed here", "// a");
+    fails("[1,]", Syntax::Json, "invalid JSON: a comma before a closing bracket is not allowed", ",");
 }
 
 #[test]
@@ -74,32 +74,32 @@ fn x_16_a_key_that_stands_twice_is_told_with_both_places() {
     assert_eq!((problem.code, problem.pointer.as_str()), (Code::DuplicateKey, "/a/b"));
     assert_eq!((problem.span.clone(), problem.labels[0].span.clone()), (15..18, 7..10));
     assert_eq!(parsed.dropped, vec![Range { start: 20, end: 21 }]);
-    fails(r#"{"\u0061": 1, "a": 2}"#, Syntax::Json, "the key 'a' stands twice", "\"a\"");
+    fails(r#"{"\u0061": 1, "a": 2}"#, Syntax::Json, "the key 'a' appears twice", "\"a\"");
 }
 
 #[test]
 fn what_is_no_json_is_told_where() {
     let check = |text, why, at| {
         for syntax in [Syntax::Json, Syntax::JsonWithComments] {
-            fails(text, syntax, &format!("no valid JSON: {why}"), at);
+            fails(text, syntax, &format!("invalid JSON: {why}"), at);
         }
     };
-    check("{'a': 1}", "single quotes are no quotes", "'");
+    check("{'a': 1}", "single quotes are not allowed", "'");
     check("{a: 1}", "a key is not in quotes", "a");
-    check("{\"a\": b}", "a word stands here that is no value", "b");
-    check("{\"a\" 1}", "a `:` is missing behind a key", "1");
+    check("{\"a\": b}", "unexpected word", "b");
+    check("{\"a\" 1}", "a `:` is missing after a key", "1");
     check("{\"a\": 1 \"b\": 2}", "a comma is missing", "");
     check("[1 2]", "a comma is missing", "");
-    check("{} {}", "something stands behind the value", "{");
+    check("{} {}", "unexpected text after the value", "{");
     check(
         "\"mcpServers\": {}",
-        "this is a piece of a file: a key and its value without the braces around them",
+        "this is a fragment: a key and its value without the surrounding braces",
         ":",
     );
-    check("\"a\nb\"", "a text holds a line break or another control character", "\"");
+    check("\"a\nb\"", "a string contains a line break or another control character", "\"");
     check("[0x10]", "a number is not written as JSON writes numbers", "0");
-    check("\"C:\\tools\\x\"", "a backslash stands before a character that it does not go with", "\\x");
-    fails("[1,\u{a0}2]", Syntax::Json, "no valid JSON: a character stands here that may not", "\u{a0}");
+    check("\"C:\\tools\\x\"", "invalid escape sequence", "\\x");
+    fails("[1,\u{a0}2]", Syntax::Json, "invalid JSON: unexpected character", "\u{a0}");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_hostile_text_is_refused() {
         assert_eq!(parsed.diagnostics[0].message, "the file is nested deeper than 64 levels", "{depth}");
     }
     let many = format!("[{}0]", "0,".repeat(100_000));
-    assert_eq!(parse(&many, Syntax::Json).diagnostics[0].message, "the file holds more than 100000 values");
+    assert_eq!(parse(&many, Syntax::Json).diagnostics[0].message, "the file has more than 100000 values");
 }
 
 #[test]
