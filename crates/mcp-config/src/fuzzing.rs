@@ -194,9 +194,9 @@ fn written(piece: &Piece<'_>) -> String {
 
 /// Checks that every span is inside the text and inside its parent.
 fn well_placed(text: &str, parsed: &ParsedText) {
-    for problem in &parsed.diagnostics {
+    for diagnostic in &parsed.diagnostics {
         // A span may split a character here; rendering clamps it.
-        let span = &problem.span;
+        let span = &diagnostic.span;
         assert!(span.start <= span.end && span.end <= text.len(), "{span:?} is no part of the text");
     }
     for range in &parsed.dropped {

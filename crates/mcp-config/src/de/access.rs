@@ -178,8 +178,8 @@ impl<'de> MapAccess<'de> for FieldAccess<'_> {
         if node.is_some_and(|it| matches!(it.content(), Content::Broken)) {
             return Err(ValueError::Unreadable);
         }
-        seed.deserialize(self.cursor).map_err(|fault| {
-            context.report_value_error(fault, &at);
+        seed.deserialize(self.cursor).map_err(|error| {
+            context.report_value_error(error, &at);
             ValueError::Unreadable
         })
     }

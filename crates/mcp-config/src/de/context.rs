@@ -43,11 +43,11 @@ impl ReadContext {
     }
 
     /// Adds a diagnostic.
-    pub(crate) fn report(&self, problem: RawDiagnostic) {
-        if let (Severity::Error, Some(errors)) = (problem.severity, self.errors.borrow_mut().as_mut()) {
-            errors.insert(problem.pointer.clone());
+    pub(crate) fn report(&self, diagnostic: RawDiagnostic) {
+        if let (Severity::Error, Some(errors)) = (diagnostic.severity, self.errors.borrow_mut().as_mut()) {
+            errors.insert(diagnostic.pointer.clone());
         }
-        self.diagnostics.borrow_mut().push(problem);
+        self.diagnostics.borrow_mut().push(diagnostic);
     }
 
     /// Adds an error about the value at `at`.
@@ -73,35 +73,35 @@ impl ReadContext {
     }
 
     /// Adds a check error about the value at `at`.
-    pub(crate) fn report_check(&self, at: &Location, complaint: CheckError) {
-        self.error(complaint.code, at, complaint.message, complaint.help);
+    pub(crate) fn report_check(&self, at: &Location, error: CheckError) {
+        self.error(error.code, at, error.message, error.help);
     }
 
     /// Adds the reason why the value at `at` could not be read.
-    pub(crate) fn report_value_error(&self, fault: ValueError, at: &Location) {
+    pub(crate) fn report_value_error(&self, error: ValueError, at: &Location) {
         let pointer = at.pointer(self);
-        let message = fault.message(self.policy.wording, &pointer);
-        let help = fault.help(self.policy.wording, &pointer);
-        let problem = RawDiagnostic::new(fault.code(), message, pointer, at.span());
-        self.report(problem.help(help).fix(fault.fix()));
+        let message = error.message(self.policy.wording, &pointer);
+        let help = error.help(self.policy.wording, &pointer);
+        let diagnostic = RawDiagnostic::new(error.code(), message, pointer, at.span());
+        self.report(diagnostic.help(help).fix(error.fix()));
     }
 
     /// Turns the errors that `which` selects into warnings.
     pub(crate) fn downgrade(&self, which: impl Fn(&RawDiagnostic) -> bool) {
-        for problem in self.diagnostics.borrow_mut().iter_mut().filter(|it| which(it)) {
-            problem.severity = Severity::Warning;
+        for diagnostic in self.diagnostics.borrow_mut().iter_mut().filter(|it| which(it)) {
+            diagnostic.severity = Severity::Warning;
         }
         self.errors.replace(None);
     }
 
     /// Removes the diagnostics at a location and below it, except those that reject the file.
     pub(crate) fn clear(&self, at: &Location) {
-        let mut problems = self.diagnostics.borrow_mut();
-        if problems.is_empty() {
+        let mut diagnostics = self.diagnostics.borrow_mut();
+        if diagnostics.is_empty() {
             return;
         }
         let pointer = at.pointer(self);
-        problems.retain(|it| it.code.rejects_file() || !contains(&pointer, &it.pointer));
+        diagnostics.retain(|it| it.code.rejects_file() || !contains(&pointer, &it.pointer));
         self.errors.replace(None);
     }
 
@@ -109,8 +109,8 @@ impl ReadContext {
     pub(crate) fn has_error(&self, at: &Location) -> bool {
         let mut errors = self.errors.borrow_mut();
         let errors = errors.get_or_insert_with(|| {
-            let problems = self.diagnostics.borrow();
-            let errors = problems.iter().filter(|it| it.severity == Severity::Error);
+            let diagnostics = self.diagnostics.borrow();
+            let errors = diagnostics.iter().filter(|it| it.severity == Severity::Error);
             errors.map(|it| it.pointer.clone()).collect()
         });
         if errors.is_empty() {
@@ -161,15 +161,15 @@ impl ReadContext {
             .filter(|it| !withheld.contains(it) && !there.iter().any(|member| *member.key.text == **it));
         // A suggestion compares with all present keys, so large mappings get none.
         const MAX_MEMBERS: usize = 256;
-        let mut meant = if there.len() > MAX_MEMBERS { None } else { self.suggest(&key.text, free) };
+        let mut suggestion = if there.len() > MAX_MEMBERS { None } else { self.suggest(&key.text, free) };
         let help = if known.contains(&&*key.text) {
-            meant = None;
+            suggestion = None;
             "another version of the dialect has this key; remove it, or choose that profile".to_owned()
         } else if &*key.text == "<<" && self.policy.syntax == Syntax::Yaml {
-            meant = None;
+            suggestion = None;
             "YAML 1.2 has no merge keys; write the keys out, or use an alias for the whole value".to_owned()
         } else {
-            match meant {
+            match suggestion {
                 Some((near, _)) => format!("did you mean `{near}`?"),
                 None => "remove it, or check its spelling".to_owned(),
             }
@@ -180,7 +180,7 @@ impl ReadContext {
             RawDiagnostic::new(Code::UnknownKey, message, pointer, key.span.clone())
                 .severity(self.policy.unknown_key)
                 .help(help)
-                .fix(meant.map(|it| FixIntent::RenameKey(it.0.to_owned(), it.1))),
+                .fix(suggestion.map(|it| FixIntent::RenameKey(it.0.to_owned(), it.1))),
         );
     }
 

@@ -54,7 +54,7 @@ impl Code {
             }
             Code::UnknownKey => {
                 "A key is not known here and has no effect. The help suggests the key that was probably \
-                 meant.\n\n```yaml\ntruly-stateless: true   # it is spelled truely-stateless\n```\n\nThis is an \
+                 suggestion.\n\n```yaml\ntruly-stateless: true   # it is spelled truely-stateless\n```\n\nThis is an \
                  error in an `agent.yaml` and a warning in a `.minds/mcp.yaml`."
             }
             Code::UnknownWord => {

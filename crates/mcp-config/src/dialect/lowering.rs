@@ -73,11 +73,10 @@ pub(crate) fn warn_if_milliseconds(value: f64, at: &Location, context: &ReadCont
     let key = crate::syntax::last(&at.pointer(context));
     let message = format!("'{key}' is in seconds; {value} of them are {}", humanize(value));
     let help = format!("if milliseconds were meant, write `{key}: {}`", value / 1000.0);
-    let problem = RawDiagnostic::new(Code::SuspiciousUnit, message, at.pointer(context), at.span());
+    let diagnostic = RawDiagnostic::new(Code::SuspiciousUnit, message, at.pointer(context), at.span());
     let whole = value % 1000.0 == 0.0;
-    let repair =
-        whole.then(|| FixIntent::ReplaceScalar((value / 1000.0).to_string(), Applicability::Suggested));
-    context.report(problem.warning().help(help).fix(repair));
+    let fix = whole.then(|| FixIntent::ReplaceScalar((value / 1000.0).to_string(), Applicability::Suggested));
+    context.report(diagnostic.warning().help(help).fix(fix));
 }
 
 fn humanize(seconds: f64) -> String {
@@ -102,17 +101,17 @@ pub(crate) fn url_rule(kind: TransportKind, policy: UrlPolicy) -> UrlRule {
 
 /// Reports a header that the user cannot set: it has no effect, or is an error. `span` is the name.
 pub(crate) fn report_owned_header(name: &str, at: &Location, span: Range<usize>, context: &ReadContext) {
-    let problem =
+    let diagnostic =
         |code, message: String| RawDiagnostic::new(code, message, at.pointer(context), span.clone());
     match checks::header_owner(name) {
         HeaderOwner::User => {}
         HeaderOwner::Transport => {
             let message = format!("the header '{name}' is set by the transport; this value is ignored");
-            context.report(problem(Code::NoEffect, message).warning().help("remove it"));
+            context.report(diagnostic(Code::NoEffect, message).warning().help("remove it"));
         }
         HeaderOwner::Connection => {
             let message = format!("the header '{name}' cannot be configured: the connection sets it");
-            context.report(problem(Code::InvalidHeader, message).help("remove it"));
+            context.report(diagnostic(Code::InvalidHeader, message).help("remove it"));
         }
     }
 }
@@ -128,8 +127,8 @@ pub(crate) fn warn_no_effect(
     if is_there {
         context.clear(at);
         let message = format!("'{key}' has no effect with {} transport", kind.as_str());
-        let problem = RawDiagnostic::new(Code::NoEffect, message, at.pointer(context), at.key());
-        context.report(problem.warning().help("remove it, or choose the transport it belongs to"));
+        let diagnostic = RawDiagnostic::new(Code::NoEffect, message, at.pointer(context), at.key());
+        context.report(diagnostic.warning().help("remove it, or choose the transport it belongs to"));
     }
 }
 
@@ -157,11 +156,11 @@ pub(crate) fn environment<T>(
 ) -> Vec<(String, ConfigValue)> {
     let mut res = Vec::new();
     for (name, slot) in entries.map(|it| it.0).unwrap_or_default() {
-        if let Err(complaint) = checks::env_name(&name) {
+        if let Err(error) = checks::env_name(&name) {
             // The name may contain a value (`KEY=value`), so the pointer stops at the parent.
-            let problem =
-                RawDiagnostic::new(complaint.code, complaint.message, at.pointer(context), slot.at.key());
-            context.report(problem.help(complaint.help));
+            let diagnostic =
+                RawDiagnostic::new(error.code, error.message, at.pointer(context), slot.at.key());
+            context.report(diagnostic.help(error.help));
         }
         let at = slot.at;
         if let Some(value) = slot.take() {
@@ -179,11 +178,10 @@ pub(crate) fn headers<T>(
 ) -> Vec<(String, ConfigValue)> {
     let mut res = Vec::new();
     for (name, slot) in entries.map(|it| it.0).unwrap_or_default() {
-        if let Err(complaint) = checks::header_name(&name) {
+        if let Err(error) = checks::header_name(&name) {
             let at = &slot.at;
-            let problem =
-                RawDiagnostic::new(complaint.code, complaint.message, at.pointer(context), at.key());
-            context.report(problem.help(complaint.help));
+            let diagnostic = RawDiagnostic::new(error.code, error.message, at.pointer(context), at.key());
+            context.report(diagnostic.help(error.help));
         }
         let at = slot.at;
         if let Some(value) = slot.take() {

@@ -45,10 +45,10 @@ pub fn apply_fixes<'a>(
     // Two diagnostics about a shared value (an alias) have the same fix; it counts once.
     let edits = fixed.iter().flat_map(|it| &it.1.edits);
     let text = apply_edits(document.text, edits).ok_or(FixError::Overlap)?;
-    let mut touched = ChangedPointers::default();
+    let mut changed = ChangedPointers::default();
     for (_, fix) in &fixed {
-        touched.old.extend(fix.changed[0].iter().cloned());
-        touched.new.extend(fix.changed[1].iter().cloned());
+        changed.old.extend(fix.changed[0].iter().cloned());
+        changed.new.extend(fix.changed[1].iter().cloned());
     }
     let syntax = Policy::for_profile(document.profile).syntax;
     let (old, new) = (syntax::parse_as(document.text, syntax), syntax::parse_as(&text, syntax));
@@ -59,7 +59,7 @@ pub fn apply_fixes<'a>(
         return Err(FixError::Unreadable);
     }
     let (Some(old), Some(new)) = (old.root, new.root) else { return Err(FixError::Unreadable) };
-    if let Some(pointer) = difference(&old, &new, &touched) {
+    if let Some(pointer) = difference(&old, &new, &changed) {
         return Err(FixError::OtherValueChanged { pointer });
     }
     let again = read(&Document { text: &text, ..*document });

@@ -125,11 +125,11 @@ pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<Writte
         members.insert(0, ("name".to_owned(), OutputValue::text(&name)));
     }
     let entry = if listed { NewEntry::Item(&data) } else { NewEntry::Member(&name, &data) };
-    let (edits, touched) = match file.member(&at) {
+    let (edits, changed) = match file.member(&at) {
         None => file.new_list(&at, entry, document)?,
         Some(list) => file.insert_into(&at, list, entry)?,
     };
-    let mut text = file.apply_verified(&edits, &touched)?;
+    let mut text = file.apply_verified(&edits, &changed)?;
     for id in asked {
         text = declare_input(&Document { text: &text, ..*document }, &id)?;
     }
@@ -155,11 +155,11 @@ fn declare_input(document: &Document<'_>, id: &str) -> Result<String, EditError>
         return Ok(document.text.to_owned());
     }
     let question = InputDeclarations::default().declaration(id);
-    let (edits, touched) = match file.member(AT) {
+    let (edits, changed) = match file.member(AT) {
         None => file.new_list(AT, NewEntry::Item(&question), document)?,
         Some(list) => file.insert_into(AT, list, NewEntry::Item(&question))?,
     };
-    file.apply_verified(&edits, &touched)
+    file.apply_verified(&edits, &changed)
 }
 
 /// Removes a server, with the comments inside it and directly above it.
@@ -201,7 +201,7 @@ pub fn set_enabled(document: &Document<'_>, name: &str, switch: Switch) -> Resul
         return Ok(document.text.to_owned());
     }
     let place = child(pointer, key);
-    let (edit, touched) = match node.get(key) {
+    let (edit, changed) = match node.get(key) {
         Some(member) if matches!(member.value.content, Content::Bool(_)) => {
             let edit = TextEdit { span: member.value.span.clone(), text: word.to_owned() };
             (Some(vec![edit]), ChangedPointers { old: vec![place.clone()], new: vec![place] })
@@ -214,7 +214,7 @@ pub fn set_enabled(document: &Document<'_>, name: &str, switch: Switch) -> Resul
         }
     };
     let edit = edit.ok_or_else(|| unsupported_layout("the server's entry cannot take another key"))?;
-    let text = file.apply_verified(&edit, &touched)?;
+    let text = file.apply_verified(&edit, &changed)?;
     let again = read(&Document { text: &text, ..*document });
     let settled = again.entries.iter().any(|it| it.name == name && it.disabled == (switch == Switch::Off));
     if settled { Ok(text) } else { Err(unsupported_layout("the server would not change")) }
@@ -279,14 +279,13 @@ impl<'a> EditableFile<'a> {
     fn open(document: &Document<'a>) -> Result<EditableFile<'a>, EditError> {
         let reading = read(document);
         let syntax = Policy::for_profile(document.profile).syntax;
-        let syntax::ParsedText { root, dropped: _, diagnostics: problems } =
-            syntax::parse_as(document.text, syntax);
+        let syntax::ParsedText { root, dropped: _, diagnostics } = syntax::parse_as(document.text, syntax);
         let spoils = |it: &Diagnostic| {
             let unversioned = it.code == Code::UnsupportedVersion && document.text.trim().is_empty();
             it.code.rejects_file() && !unversioned
         };
         let mistake = errors(&reading).find(|it| spoils(it)).or_else(|| {
-            let first = problems.first()?;
+            let first = diagnostics.first()?;
             reading.diagnostics.iter().find(|it| it.code == first.code)
         });
         match (root, mistake) {
@@ -314,17 +313,16 @@ impl<'a> EditableFile<'a> {
     }
 
     /// The text with these edits, if only the values in `touched` change.
-    fn apply_verified(&self, edits: &[TextEdit], touched: &ChangedPointers) -> Result<String, EditError> {
+    fn apply_verified(&self, edits: &[TextEdit], changed: &ChangedPointers) -> Result<String, EditError> {
         let text =
             apply_edits(self.layout.text(), edits).ok_or_else(|| unsupported_layout("the edits overlap"))?;
-        let syntax::ParsedText { root, dropped: _, diagnostics: problems } =
-            syntax::parse_as(&text, self.syntax);
-        let (Some(root), true) = (root, problems.is_empty()) else {
+        let syntax::ParsedText { root, dropped: _, diagnostics } = syntax::parse_as(&text, self.syntax);
+        let (Some(root), true) = (root, diagnostics.is_empty()) else {
             return Err(unsupported_layout(
                 "another part of it depends on the entry, perhaps through an anchor",
             ));
         };
-        match difference(&self.root, &root, touched) {
+        match difference(&self.root, &root, changed) {
             None => Ok(text),
             Some(pointer) => Err(unsupported_layout(&format!("the value at '{pointer}' would change too"))),
         }
@@ -352,7 +350,7 @@ impl<'a> EditableFile<'a> {
         // Null becomes a list, so only the whole value can be compared.
         let from_nothing = matches!(value.content(), Content::Null);
         let old = if from_nothing { vec![at.clone()] } else { Vec::new() };
-        let touched = ChangedPointers { old, new: vec![if from_nothing { at } else { new }] };
+        let changed = ChangedPointers { old, new: vec![if from_nothing { at } else { new }] };
         if matches!(value.content, Content::Shared(_)) {
             return Err(unsupported_layout("the list of servers is shared, by an anchor or an alias"));
         }
@@ -360,7 +358,7 @@ impl<'a> EditableFile<'a> {
             let edit = insert(self.layout, value, InsertPosition::Last, entry);
             return Ok((
                 edit.ok_or_else(|| unsupported_layout("its list of servers has an unsupported layout"))?,
-                touched,
+                changed,
             ));
         }
         let empty = matches!(value.content, Content::Null | Content::Sequence(_) | Content::Mapping(_));
@@ -373,7 +371,7 @@ impl<'a> EditableFile<'a> {
                 vec![
                     edit.ok_or_else(|| unsupported_layout("its list of servers has an unsupported layout"))?,
                 ],
-                touched,
+                changed,
             ));
         }
         let column = self
@@ -390,7 +388,7 @@ impl<'a> EditableFile<'a> {
             let start = before.trim_end_matches(' ').len();
             edits.insert(0, TextEdit { span: start..value.span.end, text: String::new() });
         }
-        Ok((edits, touched))
+        Ok((edits, changed))
     }
 
     /// Edits that create the list or map with one entry, and the changed pointers.
@@ -412,8 +410,8 @@ impl<'a> EditableFile<'a> {
         let text = self.layout.text();
         if self.root.members().is_some_and(|it| !it.is_empty()) {
             let edit = insert(self.layout, &self.root, InsertPosition::Last, NewEntry::Member(key, &list));
-            let touched = ChangedPointers { old: Vec::new(), new: vec![child("", key)] };
-            return Ok((edit.ok_or_else(|| unsupported_layout("its layout is not supported"))?, touched));
+            let changed = ChangedPointers { old: Vec::new(), new: vec![child("", key)] };
+            return Ok((edit.ok_or_else(|| unsupported_layout("its layout is not supported"))?, changed));
         }
         let end = self.layout.line_end();
         let root = || vec![String::new()];

@@ -18,46 +18,44 @@ pub(crate) struct SourceTree<'a> {
 
 impl<'a> SourceTree<'a> {
     /// The fix of a diagnostic; `None` if it has none, or if the layout is not supported.
-    pub(crate) fn fix(self, problem: &RawDiagnostic) -> Option<Fix> {
-        let pointer = &problem.pointer;
+    pub(crate) fn fix(self, diagnostic: &RawDiagnostic) -> Option<Fix> {
+        let pointer = &diagnostic.pointer;
         let here = [vec![pointer.clone()], vec![pointer.clone()]];
-        let source = self.text.get(problem.span.clone())?;
-        let fix = |title: String, applicability, edits, touched| Fix {
-            title,
-            applicability,
-            edits,
-            changed: touched,
-        };
+        let source = self.text.get(diagnostic.span.clone())?;
+        let fix = |title: String, applicability, edits, changed| Fix { title, applicability, edits, changed };
         let sure = Applicability::Sure;
-        let res = match problem.fix.as_ref()? {
+        let res = match diagnostic.fix.as_ref()? {
             FixIntent::RenameKey(word, applicability) => {
                 let new = child(parent(pointer)?, word);
                 fix(
                     format!("write `{word}`"),
                     *applicability,
-                    vec![self.replacement(problem, word)?],
+                    vec![self.replacement(diagnostic, word)?],
                     [vec![pointer.clone()], vec![new]],
                 )
             }
-            FixIntent::ReplaceScalar(word, applicability) => {
-                fix(format!("write `{word}`"), *applicability, vec![self.replacement(problem, word)?], here)
-            }
+            FixIntent::ReplaceScalar(word, applicability) => fix(
+                format!("write `{word}`"),
+                *applicability,
+                vec![self.replacement(diagnostic, word)?],
+                here,
+            ),
             FixIntent::Quote => {
-                fix("put it into quotes".to_owned(), sure, quote_edits(problem, source)?, here)
+                fix("put it into quotes".to_owned(), sure, quote_edits(diagnostic, source)?, here)
             }
             FixIntent::Unquote(says) => {
                 let word = unquoted_value(source, *says)?;
-                let edit = TextEdit { span: problem.span.clone(), text: word.to_owned() };
+                let edit = TextEdit { span: diagnostic.span.clone(), text: word.to_owned() };
                 fix(format!("write `{word}`"), sure, vec![edit], here)
             }
             FixIntent::WrapInList => {
-                let brackets = bracket_edits(problem, source)?;
+                let brackets = bracket_edits(diagnostic, source)?;
                 fix("make it a list of one".to_owned(), Applicability::Suggested, brackets, here)
             }
             FixIntent::ReplaceScheme(from, to) => {
                 let quote = usize::from(source.starts_with(['"', '\'']));
                 let found = source.get(quote..quote + from.len())?;
-                let start = problem.span.start + quote;
+                let start = diagnostic.span.start + quote;
                 let edit = TextEdit { span: start..start + from.len(), text: (*to).to_owned() };
                 let fits = found.eq_ignore_ascii_case(from);
                 fits.then(|| fix(format!("write `{to}://`"), Applicability::Suggested, vec![edit], here))?
@@ -103,15 +101,15 @@ impl<'a> SourceTree<'a> {
     }
 
     /// Replaces the key or scalar and keeps its quotes.
-    fn replacement(self, problem: &RawDiagnostic, word: &str) -> Option<TextEdit> {
-        let source = self.text.get(problem.span.clone())?;
+    fn replacement(self, diagnostic: &RawDiagnostic, word: &str) -> Option<TextEdit> {
+        let source = self.text.get(diagnostic.span.clone())?;
         let quote = match source.chars().next()? {
             it @ ('"' | '\'') => it.to_string(),
             // A block scalar, an alias, or a value behind a tag or an anchor.
             '|' | '>' | '*' | '&' | '!' | '[' | '{' | '?' => return None,
             _ => String::new(),
         };
-        Some(TextEdit { span: problem.span.clone(), text: format!("{quote}{word}{quote}") })
+        Some(TextEdit { span: diagnostic.span.clone(), text: format!("{quote}{word}{quote}") })
     }
 
     fn node(self, pointer: &str) -> Option<&'a Node> {
@@ -120,10 +118,10 @@ impl<'a> SourceTree<'a> {
 }
 
 /// Quotes a plain scalar on one line.
-fn quote_edits(problem: &RawDiagnostic, source: &str) -> Option<Vec<TextEdit>> {
+fn quote_edits(diagnostic: &RawDiagnostic, source: &str) -> Option<Vec<TextEdit>> {
     let plain = source.bytes().all(|it| it.is_ascii_alphanumeric() || b"+-._~".contains(&it));
     let quote = |at: usize| TextEdit { span: at..at, text: "\"".to_owned() };
-    (plain && !source.is_empty()).then(|| vec![quote(problem.span.start), quote(problem.span.end)])
+    (plain && !source.is_empty()).then(|| vec![quote(diagnostic.span.start), quote(diagnostic.span.end)])
 }
 
 /// The value that a string spells.
@@ -146,7 +144,7 @@ fn unquoted_value(source: &str, says: ScalarKind) -> Option<&str> {
 }
 
 /// Wraps one scalar in brackets.
-fn bracket_edits(problem: &RawDiagnostic, source: &str) -> Option<Vec<TextEdit>> {
+fn bracket_edits(diagnostic: &RawDiagnostic, source: &str) -> Option<Vec<TextEdit>> {
     let quoted = source.starts_with(['"', '\'']);
     let plain = |it: char| it.is_ascii_alphanumeric() || "-_./@:=+".contains(it);
     if source.is_empty() || source.contains('\n') || !(quoted || source.chars().all(plain)) {
@@ -154,7 +152,7 @@ fn bracket_edits(problem: &RawDiagnostic, source: &str) -> Option<Vec<TextEdit>>
     }
     let put = |at: usize, text: &str| TextEdit { span: at..at, text: text.to_owned() };
     let marks = if quoted { ["[", "]"] } else { ["[\"", "\"]"] };
-    Some(vec![put(problem.span.start, marks[0]), put(problem.span.end, marks[1])])
+    Some(vec![put(diagnostic.span.start, marks[0]), put(diagnostic.span.end, marks[1])])
 }
 
 #[cfg(test)]

@@ -98,16 +98,16 @@ pub(super) struct LineWindow<'a> {
 
 impl MaskedText {
     pub(super) fn new(text: &str) -> MaskedText {
-        let syntax::ParsedText { root, dropped, diagnostics: problems } = syntax::parse_any(text);
-        let twice = problems.into_iter().filter(|it| it.code == Code::DuplicateKey);
+        let syntax::ParsedText { root, dropped, diagnostics } = syntax::parse_any(text);
+        let twice = diagnostics.into_iter().filter(|it| it.code == Code::DuplicateKey);
         let mut shown = Masker { visible: Vec::new(), hidden: dropped };
-        for problem in twice {
-            let shows = if redact_pointer(&problem.pointer) == problem.pointer {
+        for diagnostic in twice {
+            let shows = if redact_pointer(&diagnostic.pointer) == diagnostic.pointer {
                 Visibility::Keys
             } else {
                 Visibility::Nothing
             };
-            shown.key(&problem.span, None, text, shows);
+            shown.key(&diagnostic.span, None, text, shows);
         }
         match &root {
             Some(root) => shown.value(root, text, Visibility::Keys),

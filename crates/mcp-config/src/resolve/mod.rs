@@ -145,8 +145,8 @@ fn stdio(
     variables.extend(config.map(|it| (CONFIG_VARIABLE.to_owned(), it.clone())));
     let pointer = resolver.pointer(&["encoding"]);
     let encoding = resolver.text(encoding, &pointer);
-    if let Err(complaint) = checks::encoding(&encoding) {
-        resolver.report_check(complaint, &pointer);
+    if let Err(error) = checks::encoding(&encoding) {
+        resolver.report_check(error, &pointer);
     }
     let command = {
         let pointer = resolver.pointer(&["command"]);
@@ -225,8 +225,8 @@ fn url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>) -> Opti
     let parsed = match resolver.value(url, &pointer, &key) {
         Some(text) => match checks::parse_url(text.expose(), rule) {
             Ok(url) => Some(url),
-            Err(complaint) => {
-                resolver.report_check(complaint, &pointer);
+            Err(error) => {
+                resolver.report_check(error, &pointer);
                 None
             }
         },
@@ -255,8 +255,8 @@ fn url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>) -> Opti
 }
 
 impl Resolver<'_> {
-    fn report_check(&mut self, complaint: CheckError, pointer: &str) {
-        let CheckError { code, message, help } = complaint;
+    fn report_check(&mut self, error: CheckError, pointer: &str) {
+        let CheckError { code, message, help } = error;
         self.errors.push(ResolveError::new(code, message, pointer, help));
     }
 

@@ -96,8 +96,8 @@ impl<'a> Resolver<'a> {
         let res = self.value(value, pointer, what)?;
         match check(res.expose()) {
             Ok(()) => Some(res),
-            Err(complaint) => {
-                self.report_check(complaint, pointer);
+            Err(error) => {
+                self.report_check(error, pointer);
                 None
             }
         }

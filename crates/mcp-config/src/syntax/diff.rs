@@ -11,26 +11,26 @@ pub(crate) struct ChangedPointers {
 }
 
 /// The pointer in the old tree of an unintended difference.
-pub(crate) fn difference(old: &Node, new: &Node, touched: &ChangedPointers) -> Option<String> {
-    node_difference((old, String::new()), (new, String::new()), touched)
+pub(crate) fn difference(old: &Node, new: &Node, changed: &ChangedPointers) -> Option<String> {
+    node_difference((old, String::new()), (new, String::new()), changed)
 }
 
-fn node_difference(old: (&Node, String), new: (&Node, String), touched: &ChangedPointers) -> Option<String> {
+fn node_difference(old: (&Node, String), new: (&Node, String), changed: &ChangedPointers) -> Option<String> {
     let (old_node, old_at) = old;
     let (new_node, new_at) = new;
-    if touched.old.contains(&old_at) && touched.new.contains(&new_at) {
+    if changed.old.contains(&old_at) && changed.new.contains(&new_at) {
         return None;
     }
     match (old_node.content(), new_node.content()) {
         (Content::Mapping(_), Content::Mapping(_)) | (Content::Sequence(_), Content::Sequence(_)) => {
-            let mut old = entries(old_node, &old_at, &touched.old);
-            let mut new = entries(new_node, &new_at, &touched.new);
+            let mut old = entries(old_node, &old_at, &changed.old);
+            let mut new = entries(new_node, &new_at, &changed.new);
             loop {
                 match (old.next(), new.next()) {
                     (None, None) => return None,
                     (Some(old), Some(new)) if old.key == new.key => {
                         let res =
-                            node_difference((old.value, old.pointer), (new.value, new.pointer), touched);
+                            node_difference((old.value, old.pointer), (new.value, new.pointer), changed);
                         if res.is_some() {
                             return res;
                         }
@@ -80,11 +80,11 @@ mod tests {
     use crate::syntax::parse_any;
 
     #[track_caller]
-    fn check(old: &str, new: &str, touched: [&str; 2], want: Option<&str>) {
+    fn check(old: &str, new: &str, changed: [&str; 2], want: Option<&str>) {
         let list = |it: &str| it.split_whitespace().map(str::to_owned).collect();
-        let touched = ChangedPointers { old: list(touched[0]), new: list(touched[1]) };
+        let changed = ChangedPointers { old: list(changed[0]), new: list(changed[1]) };
         let (old_root, new_root) = (parse_any(old).root.unwrap(), parse_any(new).root.unwrap());
-        assert_eq!(difference(&old_root, &new_root, &touched).as_deref(), want, "{old} -> {new}");
+        assert_eq!(difference(&old_root, &new_root, &changed).as_deref(), want, "{old} -> {new}");
     }
 
     #[test]

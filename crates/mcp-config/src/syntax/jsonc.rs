@@ -44,8 +44,8 @@ pub(super) fn parse(text: &str, syntax: Syntax) -> ParsedText {
         && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text)
     {
         let at = builder.offset(error.line(), error.column());
-        let problem = RawDiagnostic::new(Code::Syntax, "invalid JSON: unexpected character", "", at);
-        builder.diagnostics.push(problem.help("between values, use only blanks, tabs and line breaks"));
+        let diagnostic = RawDiagnostic::new(Code::Syntax, "invalid JSON: unexpected character", "", at);
+        builder.diagnostics.push(diagnostic.help("between values, use only blanks, tabs and line breaks"));
     }
     ParsedText { root, dropped: builder.dropped, diagnostics: builder.diagnostics }
 }
@@ -96,7 +96,7 @@ impl JsonBuilder<'_> {
                 Some(value) => self.node(&value, "", 1),
             },
         };
-        root.map_err(|problem| self.diagnostics.push(*problem)).ok()
+        root.map_err(|diagnostic| self.diagnostics.push(*diagnostic)).ok()
     }
 
     fn node(&mut self, value: &Value<'_>, pointer: &str, depth: usize) -> Result<Node, Box<RawDiagnostic>> {
@@ -142,10 +142,10 @@ impl JsonBuilder<'_> {
             if let Some(first) = seen.get(name) {
                 let shown = quoted_key(&last(pointer), name);
                 let message = format!("the key '{shown}' appears twice");
-                let problem = RawDiagnostic::new(Code::DuplicateKey, message, child(pointer, name), span)
+                let diagnostic = RawDiagnostic::new(Code::DuplicateKey, message, child(pointer, name), span)
                     .label(first.clone(), format!("'{shown}' appears here first"))
                     .help("remove one of the two");
-                self.diagnostics.push(problem);
+                self.diagnostics.push(diagnostic);
                 self.dropped.push(self.range(&property.value));
                 continue;
             }
@@ -165,9 +165,9 @@ impl JsonBuilder<'_> {
         }
         self.bad_strings += 1;
         let message = "invalid JSON: a string contains a line break or another control character";
-        let problem = RawDiagnostic::new(Code::Syntax, message, pointer, span.start..span.start + 1);
+        let diagnostic = RawDiagnostic::new(Code::Syntax, message, pointer, span.start..span.start + 1);
         self.diagnostics
-            .push(problem.help("write `\\n` for a line break, `\\t` for a tab; or close the quote"));
+            .push(diagnostic.help("write `\\n` for a line break, `\\t` for a tab; or close the quote"));
     }
 
     fn range(&self, node: &impl Ranged) -> Range<usize> {

@@ -61,8 +61,8 @@ pub(crate) struct ParsedText {
 impl ParsedText {
     fn too_large() -> ParsedText {
         let message = "the file is larger than 1 MiB";
-        let problems = vec![RawDiagnostic::new(Code::TooLarge, message, "", 0..0).help(SPLIT_FILE_HELP)];
-        ParsedText { root: None, dropped: Vec::new(), diagnostics: problems }
+        let diagnostics = vec![RawDiagnostic::new(Code::TooLarge, message, "", 0..0).help(SPLIT_FILE_HELP)];
+        ParsedText { root: None, dropped: Vec::new(), diagnostics }
     }
 }
 

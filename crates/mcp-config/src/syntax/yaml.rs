@@ -31,8 +31,8 @@ pub(super) fn parse(text: &str) -> ParsedText {
             Ok((event, span)) => builder.event(event, span),
             Err(error) => Err(builder.syntax(&error)),
         };
-        if let Err(problem) = step {
-            builder.diagnostics.push(*problem);
+        if let Err(diagnostic) = step {
+            builder.diagnostics.push(*diagnostic);
             return ParsedText { root: None, dropped: builder.dropped, diagnostics: builder.diagnostics };
         }
     }
@@ -220,9 +220,9 @@ impl YamlBuilder {
             Content::Sequence(_) | Content::Mapping(_) | Content::Shared(_) | Content::Broken => {
                 if !matches!(node.content(), Content::Broken) {
                     let message = format!("a key must be text, not {}", node.kind());
-                    let problem =
+                    let diagnostic =
                         RawDiagnostic::new(Code::BadKey, message, self.pointer(), node.span.clone());
-                    self.diagnostics.push(problem.help("write a word, or quoted text"));
+                    self.diagnostics.push(diagnostic.help("write a word, or quoted text"));
                 }
                 self.set_pending(PendingKey::Dropped);
                 return;
@@ -236,7 +236,7 @@ impl YamlBuilder {
             let first = first.key.span.clone();
             let parent = self.pointer();
             let name = quoted_key(&crate::syntax::last(&parent), &text);
-            let problem = RawDiagnostic::new(
+            let diagnostic = RawDiagnostic::new(
                 Code::DuplicateKey,
                 format!("the key '{name}' appears twice"),
                 child(&parent, &text),
@@ -244,7 +244,7 @@ impl YamlBuilder {
             )
             .label(first, format!("'{name}' appears here first"))
             .help("remove one of the two");
-            self.diagnostics.push(problem);
+            self.diagnostics.push(diagnostic);
             self.set_pending(PendingKey::Dropped);
             return;
         }
@@ -285,8 +285,8 @@ impl YamlBuilder {
             Some("null" | "bool" | "int" | "float") => {
                 let range = self.range(span);
                 let message = "the value does not match its tag";
-                let problem = RawDiagnostic::new(Code::Syntax, message, self.next_pointer(), range);
-                self.diagnostics.push(problem.help("remove the tag, or correct the value"));
+                let diagnostic = RawDiagnostic::new(Code::Syntax, message, self.next_pointer(), range);
+                self.diagnostics.push(diagnostic.help("remove the tag, or correct the value"));
                 Content::Broken
             }
             // The tag `!` alone means a string.
@@ -327,9 +327,9 @@ impl YamlBuilder {
 
     fn broken_alias(&mut self, message: impl Into<String>, range: Range<usize>) -> Content {
         let pointer = self.next_pointer();
-        let problem = RawDiagnostic::new(Code::Syntax, message, pointer, range);
+        let diagnostic = RawDiagnostic::new(Code::Syntax, message, pointer, range);
         self.diagnostics
-            .push(problem.help("write the value itself, or put an anchor (`&name`) before another value"));
+            .push(diagnostic.help("write the value itself, or put an anchor (`&name`) before another value"));
         Content::Broken
     }
 

@@ -209,9 +209,10 @@ fn required<T>(key: &str, got: &FieldState<T>, at: &Location, server: &str, opti
     let absent = matches!(got, FieldState::Absent) && options.rules.lists == Requirement::Required;
     if absent {
         let message = format!("{server}: '{key}' is required");
-        let problem = RawDiagnostic::new(Code::MissingKey, message, at.pointer(options.context), at.span());
+        let diagnostic =
+            RawDiagnostic::new(Code::MissingKey, message, at.pointer(options.context), at.span());
         let severity = options.leniency.missing_lists.severity();
-        options.context.report(problem.severity(severity).help(format!("add `\"{key}\": []`")));
+        options.context.report(diagnostic.severity(severity).help(format!("add `\"{key}\": []`")));
     }
 }
 
@@ -241,17 +242,17 @@ fn command_path(
         context.error(Code::EmptyValue, &command.at, message, "write the path of the program");
         return None;
     }
-    if let Err(complaint) = checks::argument(text) {
-        context.report_check(&command.at, complaint);
+    if let Err(error) = checks::argument(text) {
+        context.report_check(&command.at, error);
         return None;
     }
     if !checks::is_absolute(text) {
         let message = format!("{server} command must be an absolute path");
         let at = &command.at;
-        let problem = RawDiagnostic::new(Code::RelativePath, message, at.pointer(context), at.span());
+        let diagnostic = RawDiagnostic::new(Code::RelativePath, message, at.pointer(context), at.span());
         let severity = options.leniency.relative_commands.severity();
         let help = "write the absolute path, such as /usr/local/bin/npx; `which` prints it";
-        context.report(problem.severity(severity).help(help));
+        context.report(diagnostic.severity(severity).help(help));
     }
     Some(text.clone())
 }
@@ -278,12 +279,12 @@ fn url_value(
         context.error(Code::EmptyValue, &url.at, message, "write the URL of the server");
         return None;
     }
-    if let Err(complaint) = checks::parse_url(text, UrlRule::Http) {
-        let message = match complaint.code {
+    if let Err(error) = checks::parse_url(text, UrlRule::Http) {
+        let message = match error.code {
             Code::UrlScheme => format!("{server} URL must start with http:// or https://"),
-            _ => complaint.message.replacen("'url'", &format!("{server} URL"), 1),
+            _ => error.message.replacen("'url'", &format!("{server} URL"), 1),
         };
-        context.error(complaint.code, &url.at, message, complaint.help);
+        context.error(error.code, &url.at, message, error.help);
         return None;
     }
     Some(ConfigValue::literal(text))

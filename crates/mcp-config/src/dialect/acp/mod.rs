@@ -93,8 +93,8 @@ fn entry(label: String, node: &Node, at: &Location, options: &SessionOptions<'_>
 fn read_as<'de, T: Deserialize<'de>>(node: &Node, at: &Location, context: &ReadContext) -> Option<T> {
     match T::deserialize(NodeDeserializer { context, node: Some(node), at: *at }) {
         Ok(it) => Some(it),
-        Err(fault) => {
-            context.report_value_error(fault, at);
+        Err(error) => {
+            context.report_value_error(error, at);
             None
         }
     }

@@ -27,8 +27,8 @@ pub(super) enum PairKind {
 pub(super) fn arguments(args: NullableField<Vec<Field<String>>>, context: &ReadContext) -> Vec<ConfigValue> {
     let mut res = Vec::new();
     for slot in args.take().unwrap_or_default() {
-        if let Some(Err(complaint)) = slot.value().map(|it| checks::argument(it)) {
-            context.report_check(&slot.at, complaint);
+        if let Some(Err(error)) = slot.value().map(|it| checks::argument(it)) {
+            context.report_check(&slot.at, error);
         }
         res.extend(slot.take().map(ConfigValue::literal));
     }
@@ -51,12 +51,12 @@ pub(super) fn pairs(
             check_name(&text, kind, &name.at, server, context);
             check_repeated(&text, kind, &name.at, &mut seen, context);
         }
-        let judged = value.value().map(|it| match kind {
+        let checked = value.value().map(|it| match kind {
             PairKind::Environment => checks::env_value(it),
             PairKind::Headers => checks::header_value(it),
         });
-        if let Some(Err(complaint)) = judged {
-            context.report_check(&value.at, complaint);
+        if let Some(Err(error)) = checked {
+            context.report_check(&value.at, error);
         }
         if let (Some(name), Some(value)) = (name.take(), value.take()) {
             res.push((name, ConfigValue::literal(value)));
@@ -76,15 +76,15 @@ fn check_name(name: &str, kind: PairKind, at: &Location, server: &str, context: 
         context.error(Code::EmptyValue, at, message, "give it a name, or remove it");
         return;
     }
-    let judged = match kind {
+    let checked = match kind {
         PairKind::Environment => checks::env_name(name).map_err(|it| CheckError {
             help: "write the name as `name`, and what it is set to as `value`",
             ..it
         }),
         PairKind::Headers => checks::header_name(name),
     };
-    if let Err(complaint) = judged {
-        context.report_check(at, complaint);
+    if let Err(error) = checked {
+        context.report_check(at, error);
     } else if kind == PairKind::Headers && checks::header_owner(name) != HeaderOwner::User {
         lowering::report_owned_header(name, at, at.span(), context);
     }
@@ -107,14 +107,14 @@ fn check_repeated(
     if let Some(first) = seen.get(&key) {
         // A name that contains a value (`KEY=value`) is not quoted; it is already an error.
         let shown = if name.contains('=') { "this name".to_owned() } else { format!("'{}'", quoted(name)) };
-        let problem = RawDiagnostic::new(
+        let diagnostic = RawDiagnostic::new(
             Code::RepeatedName,
             format!("the {what} {shown} appears twice"),
             at.pointer(context),
             at.span(),
         );
-        let problem = problem.label(first.clone(), "it is first used here").help(outcome);
-        context.report(problem.severity(Severity::Warning));
+        let diagnostic = diagnostic.label(first.clone(), "it is first used here").help(outcome);
+        context.report(diagnostic.severity(Severity::Warning));
         return;
     }
     seen.insert(key, at.span());

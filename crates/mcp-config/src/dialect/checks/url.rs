@@ -100,7 +100,7 @@ mod tests {
     fn check(rule: UrlRule, text: &str, want: &str) {
         let got = match parse(text, rule) {
             Ok(_) => "ok".to_owned(),
-            Err(complaint) => complaint.message,
+            Err(error) => error.message,
         };
         assert_eq!(got, want, "{text}");
     }

@@ -47,11 +47,11 @@ pub(super) fn lower(
     } = server;
     let id = parse_id(name, at, context);
     if let FieldState::Absent = transport.state {
-        let fault = ValueError::WrongType {
+        let error = ValueError::WrongType {
             expected: Expected::OneOf(&["stdio", "streamable_http"]),
             found: "nothing",
         };
-        let message = fault.message(context.policy.wording, &transport.at.pointer(context));
+        let message = error.message(context.policy.wording, &transport.at.pointer(context));
         context.error(
             Code::MissingKey,
             &transport.at,
@@ -128,9 +128,9 @@ fn parse_id(name: &str, at: &Location, context: &ReadContext) -> Option<ServerId
     match ServerId::parse(name) {
         Ok(id) => Some(id),
         Err(error) => {
-            let problem =
+            let diagnostic =
                 RawDiagnostic::new(Code::InvalidName, error.to_string(), at.pointer(context), at.key());
-            context.report(problem.help("give the server a short id"));
+            context.report(diagnostic.help("give the server a short id"));
             None
         }
     }
@@ -142,10 +142,10 @@ fn warn_without_effect(transport: &str, given: &[(bool, &Location)], context: &R
         context.clear(at);
         let key = crate::syntax::last(&at.pointer(context));
         let message = format!("'{key}' has no effect with {transport} transport");
-        let problem = RawDiagnostic::new(Code::NoEffect, message, at.pointer(context), at.key());
-        let repair = FixIntent::RemoveMember(at.pointer(context), Applicability::Suggested);
-        let problem = problem.warning().help("remove it, or choose the transport it belongs to");
-        context.report(problem.fix(repair));
+        let diagnostic = RawDiagnostic::new(Code::NoEffect, message, at.pointer(context), at.key());
+        let fix = FixIntent::RemoveMember(at.pointer(context), Applicability::Suggested);
+        let diagnostic = diagnostic.warning().help("remove it, or choose the transport it belongs to");
+        context.report(diagnostic.fix(fix));
     }
 }
 
@@ -179,10 +179,10 @@ fn url_value(url: &OptionalField<String>, context: &ReadContext) -> Option<Confi
         return None;
     }
     let text = non_empty(url, context)?;
-    if let Err(complaint) = checks::parse_url(text, UrlRule::Http) {
+    if let Err(error) = checks::parse_url(text, UrlRule::Http) {
         let path = dominds_path(&url.at.pointer(context));
-        let message = complaint.message.replacen("'url'", &path, 1);
-        context.error(complaint.code, &url.at, format!("Invalid mcp.yaml: {message}"), complaint.help);
+        let message = error.message.replacen("'url'", &path, 1);
+        context.error(error.code, &url.at, format!("Invalid mcp.yaml: {message}"), error.help);
         return None;
     }
     Some(ConfigValue::literal(text))
@@ -196,8 +196,8 @@ fn report_missing(code: Code, slot: &OptionalField<String>, help: &str, context:
 
 fn argument(slot: Field<String>, context: &ReadContext) -> Option<ConfigValue> {
     let text = slot.value()?;
-    if let Err(complaint) = checks::argument(text) {
-        context.report_check(&slot.at, complaint);
+    if let Err(error) = checks::argument(text) {
+        context.report_check(&slot.at, error);
     }
     slot.take().map(ConfigValue::literal)
 }
@@ -208,13 +208,13 @@ fn session_value(slot: OptionalField<String>, context: &ReadContext) -> Option<C
     if text.is_empty() {
         let message = "an empty 'sessionId' is ignored";
         let at = &slot.at;
-        let problem = RawDiagnostic::new(Code::EmptySession, message, at.pointer(context), at.span());
-        let repair = FixIntent::RemoveMember(at.pointer(context), Applicability::Sure);
-        context.report(problem.warning().help("remove the key").fix(repair));
+        let diagnostic = RawDiagnostic::new(Code::EmptySession, message, at.pointer(context), at.span());
+        let fix = FixIntent::RemoveMember(at.pointer(context), Applicability::Sure);
+        context.report(diagnostic.warning().help("remove the key").fix(fix));
         return None;
     }
-    if let Err(complaint) = checks::header_value(text) {
-        context.report_check(&slot.at, complaint);
+    if let Err(error) = checks::header_value(text) {
+        context.report_check(&slot.at, error);
     }
     slot.take().map(ConfigValue::literal)
 }
@@ -228,8 +228,8 @@ fn host_value(
 ) -> ConfigValue {
     match value {
         DomindsValue::Text(text) => {
-            if let Err(complaint) = check(&text) {
-                context.report_check(at, complaint);
+            if let Err(error) = check(&text) {
+                context.report_check(at, error);
             }
             ConfigValue::literal(text)
         }

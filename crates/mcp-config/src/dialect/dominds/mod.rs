@@ -35,8 +35,8 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
                 context.error(Code::WrongType, &at, message, help);
                 return Vec::new();
             }
-            Err(fault) => {
-                context.report_value_error(fault, &at);
+            Err(error) => {
+                context.report_value_error(error, &at);
                 return Vec::new();
             }
         };
@@ -53,8 +53,8 @@ fn check_version(version: &FieldState<f64>, at: &Location, context: &ReadContext
     }
     context.clear(at);
     let message = "Invalid mcp.yaml: expected version: 1";
-    let problem = RawDiagnostic::new(Code::UnsupportedVersion, message, at.pointer(context), at.span());
-    let repair = match version {
+    let diagnostic = RawDiagnostic::new(Code::UnsupportedVersion, message, at.pointer(context), at.span());
+    let fix = match version {
         // Perhaps `"1"`.
         FieldState::Invalid => Some(FixIntent::Unquote(ScalarKind::Integer)),
         FieldState::Absent => Some(FixIntent::AddMembers {
@@ -65,7 +65,7 @@ fn check_version(version: &FieldState<f64>, at: &Location, context: &ReadContext
         }),
         FieldState::Value(_) | FieldState::Null => None,
     };
-    context.report(problem.help("write `version: 1`, the number without quotes").fix(repair));
+    context.report(diagnostic.help("write `version: 1`, the number without quotes").fix(fix));
 }
 
 fn server(name: &str, slot: Field<DomindsServer>, context: &ReadContext) -> ReadEntry {

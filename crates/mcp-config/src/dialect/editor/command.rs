@@ -68,14 +68,14 @@ impl CommandFields {
             Some(Command::Mapping(mapping)) => {
                 let CommandMapping { path, args: own_args, env: own_env } = *mapping;
                 if own_args.is_given() && args.is_given() {
-                    let problem = RawDiagnostic::new(
+                    let diagnostic = RawDiagnostic::new(
                         Code::Exclusive,
                         "the arguments are given twice; only one is allowed",
                         args.at.pointer(context),
                         args.at.key(),
                     );
-                    let problem = problem.label(own_args.at.key(), "the others are here");
-                    context.report(problem.help("remove one of the two"));
+                    let diagnostic = diagnostic.label(own_args.at.key(), "the others are here");
+                    context.report(diagnostic.help("remove one of the two"));
                 }
                 let args = if own_args.is_given() { own_args } else { args };
                 let has_args = args.value().is_some_and(|it| !it.is_empty());
@@ -96,8 +96,8 @@ fn check_program(program: String, at: &Location, has_args: bool, values: &ValueR
         return None;
     }
     values.plain().check_references(&program, at);
-    if let Err(complaint) = checks::argument(&program) {
-        context.report_check(at, complaint);
+    if let Err(error) = checks::argument(&program) {
+        context.report_check(at, error);
         return None;
     }
     check_command_line(&program, at, has_args, context);
@@ -121,7 +121,7 @@ fn check_command_line(program: &str, at: &Location, has_args: bool, context: &Re
         (false, false) => return,
     };
     let message = "'command' is a whole command line; it must be one program";
-    let problem = RawDiagnostic::new(Code::CommandLine, message, at.pointer(context), at.span());
+    let diagnostic = RawDiagnostic::new(Code::CommandLine, message, at.pointer(context), at.span());
     let help = if first.contains('=') {
         // The assigned value may be a secret.
         "write the program as `command`, each argument as an item of `args`, and the assignment in `env`"
@@ -129,5 +129,5 @@ fn check_command_line(program: &str, at: &Location, has_args: bool, context: &Re
     } else {
         format!("write `\"command\": \"{}\"`, and each argument as an item of `args`", quoted(first))
     };
-    context.report(problem.severity(severity).help(help));
+    context.report(diagnostic.severity(severity).help(help));
 }

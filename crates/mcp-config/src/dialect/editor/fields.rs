@@ -58,9 +58,9 @@ impl ValueReader<'_> {
         self.check_references(&text, at);
         let res = template::parse_value(text, self.rule);
         if let ConfigValue::Literal(text) = &res
-            && let Err(complaint) = check(text.expose())
+            && let Err(error) = check(text.expose())
         {
-            self.context.report_check(at, complaint);
+            self.context.report_check(at, error);
         }
         res
     }
@@ -155,13 +155,13 @@ pub(super) fn environment(
     let mut given = places.into_iter().filter(NullableField::is_given);
     let Some(first) = given.next() else { return Vec::new() };
     for other in given {
-        let problem = RawDiagnostic::new(
+        let diagnostic = RawDiagnostic::new(
             Code::Exclusive,
             "the environment is given twice; only one is allowed",
             other.at.pointer(context),
             other.at.key(),
         );
-        context.report(problem.label(first.at.key(), "the other is here").help("remove one of the two"));
+        context.report(diagnostic.label(first.at.key(), "the other is here").help("remove one of the two"));
     }
     let at = first.at;
     match first.take() {
@@ -195,8 +195,8 @@ fn list_item(item: Field<VariableItem>, values: &ValueReader<'_>) -> Option<(Str
             None => (line.clone(), format!("${{{line}}}"), at),
         },
     };
-    if let Err(complaint) = checks::env_name(&name) {
-        values.context.report_check(&at, complaint);
+    if let Err(error) = checks::env_name(&name) {
+        values.context.report_check(&at, error);
         return None;
     }
     let value = values.value_with_shell_check(text, &at, checks::env_value);
@@ -224,7 +224,7 @@ pub(super) fn headers(
                 let Pair { name, value: text } = pair;
                 let Some(name_text) = name.value() else { continue };
                 match checks::header_name(name_text) {
-                    Err(complaint) => context.report_check(&name.at, complaint),
+                    Err(error) => context.report_check(&name.at, error),
                     Ok(()) => lowering::report_owned_header(name_text, &name.at, name.at.span(), context),
                 }
                 let at = text.at;

@@ -210,9 +210,9 @@ fn identity(name: &str, at: &Location, context: &ReadContext) -> Option<ServerId
     match ServerId::parse(name) {
         Ok(id) => Some(id),
         Err(error) => {
-            let problem =
+            let diagnostic =
                 RawDiagnostic::new(Code::InvalidName, error.to_string(), at.pointer(context), at.key());
-            context.report(problem.help("give the server a short name"));
+            context.report(diagnostic.help("give the server a short name"));
             None
         }
     }

@@ -147,8 +147,8 @@ fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::Edito
     let server =
         match wire::EditorServer::deserialize(NodeDeserializer { context, node: Some(node), at: *at }) {
             Ok(server) => server,
-            Err(fault) => {
-                context.report_value_error(fault, at);
+            Err(error) => {
+                context.report_value_error(error, at);
                 return res;
             }
         };
@@ -164,9 +164,9 @@ fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::Edito
     }
     if lowered.nothing_to_start && !before && !context.has_error(at) {
         let message = "there is nothing to start: the entry has only the settings of an editor's extension";
-        let problem = RawDiagnostic::new(Code::NothingToStart, message, at.pointer(context), at.key());
+        let diagnostic = RawDiagnostic::new(Code::NothingToStart, message, at.pointer(context), at.key());
         let help = "to run the server here, add its `command` and `args`";
-        context.report(problem.severity(mcp_model::Severity::Info).help(help));
+        context.report(diagnostic.severity(mcp_model::Severity::Info).help(help));
         res.disabled = true;
         return res;
     }

@@ -95,7 +95,7 @@ impl EditorFile {
     fn text(self, text: &str, seen: &mut FoundReferences) -> String {
         let spell = |piece: Piece<'_>| {
             // The arms without a display form return early.
-            let (spelt, is_read) = match piece {
+            let (written, is_read) = match piece {
                 Piece::Text(text) => return text.to_owned(),
                 Piece::Variable(name)
                     if [WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, USER_HOME].contains(&name) =>
@@ -124,9 +124,9 @@ impl EditorFile {
                 }
             };
             if !is_read {
-                seen.unresolved(spelt.clone());
+                seen.unresolved(written.clone());
             }
-            spelt
+            written
         };
         // `${/}` splits into a text, so a text without references must stay unchanged.
         match split(text, VariableRule::Editor)[..] {

@@ -63,14 +63,15 @@ pub(super) fn declared_transport(
         };
         match &res {
             Some((before, first)) if *before != found.1 => {
-                let problem = RawDiagnostic::new(
+                let diagnostic = RawDiagnostic::new(
                     Code::Exclusive,
                     "the entry names two different transports",
                     at.pointer(context),
                     at.span(),
                 );
-                context
-                    .report(problem.label(first.span(), "the other is here").help("remove one of the two"));
+                context.report(
+                    diagnostic.label(first.span(), "the other is here").help("remove one of the two"),
+                );
                 return DeclaredTransport::Invalid;
             }
             Some(_) => {}
@@ -128,13 +129,13 @@ pub(super) fn choose_transport(
         DeclaredTransport::Undeclared if has_command && has_url => {
             let message = format!("'command' and '{}' are both given; only one is allowed", url.key);
             let url_at = &url.slot.at;
-            let problem = RawDiagnostic::new(
+            let diagnostic = RawDiagnostic::new(
                 Code::ForeignField,
                 message,
                 url_at.pointer(options.context),
                 url_at.key(),
             );
-            options.context.report(problem.help("remove one of the two, or add `type`"));
+            options.context.report(diagnostic.help("remove one of the two, or add `type`"));
             None
         }
         DeclaredTransport::Undeclared if has_command => Some(TransportChoice::Stdio),
@@ -171,14 +172,14 @@ pub(super) fn entry_url(
         match &res {
             Some(first) if slot.is_given() && first.slot.is_given() => {
                 if slot.value() != first.slot.value() {
-                    let problem = RawDiagnostic::new(
+                    let diagnostic = RawDiagnostic::new(
                         Code::Exclusive,
                         format!("'{key}' and '{}' have different values", first.key),
                         slot.at.pointer(context),
                         slot.at.key(),
                     );
-                    let problem = problem.label(first.slot.at.key(), "the other is here");
-                    context.report(problem.help("remove one of the two"));
+                    let diagnostic = diagnostic.label(first.slot.at.key(), "the other is here");
+                    context.report(diagnostic.help("remove one of the two"));
                 }
             }
             Some(first) if first.slot.is_given() => {}
@@ -229,9 +230,9 @@ impl EntryUrl {
                 }
                 Some(value)
             }
-            Err(complaint) => {
-                let message = complaint.message.replacen("'url'", &format!("'{key}'"), 1);
-                context.error(complaint.code, &slot.at, message, complaint.help);
+            Err(error) => {
+                let message = error.message.replacen("'url'", &format!("'{key}'"), 1);
+                context.error(error.code, &slot.at, message, error.help);
                 None
             }
         }

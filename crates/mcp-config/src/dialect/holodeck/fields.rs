@@ -73,7 +73,7 @@ pub(super) fn env_file(
     context: &ReadContext,
 ) -> NullableField<String> {
     if file.is_given() && alias.is_given() {
-        let problem = RawDiagnostic::new(
+        let diagnostic = RawDiagnostic::new(
             Code::Exclusive,
             "'envFile' and 'env_file' are the same key; only one is allowed",
             alias.at.pointer(context),
@@ -81,9 +81,9 @@ pub(super) fn env_file(
         );
         let same = file.value().is_some() && file.value() == alias.value();
         let sure = if same { Applicability::Sure } else { Applicability::Suggested };
-        let repair = FixIntent::RemoveMember(alias.at.pointer(context), sure);
-        let problem = problem.label(file.at.key(), "the other is here").help("remove one of the two");
-        context.report(problem.fix(repair));
+        let fix = FixIntent::RemoveMember(alias.at.pointer(context), sure);
+        let diagnostic = diagnostic.label(file.at.key(), "the other is here").help("remove one of the two");
+        context.report(diagnostic.fix(fix));
     }
     let res = if file.is_given() { file } else { alias };
     if res.value().is_some_and(|it| it.trim().is_empty()) {
@@ -166,7 +166,7 @@ pub(super) fn check_literal(
     if context.policy.variables != VariableRule::Literal && has_variable(text) {
         return;
     }
-    if let Err(complaint) = check(text) {
-        context.report_check(at, complaint);
+    if let Err(error) = check(text) {
+        context.report_check(at, error);
     }
 }

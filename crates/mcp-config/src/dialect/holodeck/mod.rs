@@ -64,8 +64,8 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
 fn item(index: usize, node: &Node, at: &Location, context: &ReadContext) -> ReadEntry {
     let spec = match ToolItem::deserialize(NodeDeserializer { context, node: Some(node), at: *at }) {
         Ok(item) => lower::lower(item, node, at, context),
-        Err(fault) => {
-            context.report_value_error(fault, at);
+        Err(error) => {
+            context.report_value_error(error, at);
             None
         }
     };
@@ -114,16 +114,17 @@ fn is_mcp_tool(node: &Node, at: &Location, context: &ReadContext) -> bool {
     if text.contains("${") {
         report_variable(&at, "type", context);
     } else if !OTHER_TOOL_TYPES.contains(&text) {
-        let meant = suggest(text, [MCP_TYPE]);
-        let help = match (meant, context.policy.other_types) {
+        let suggestion = suggest(text, [MCP_TYPE]);
+        let help = match (suggestion, context.policy.other_types) {
             (Some(_), _) => "did you mean `mcp`?",
             (None, OtherTypes::Known) => "an MCP server has `type: mcp`",
             (None, OtherTypes::Any) => return false,
         };
         let message = format!("there is no tool type '{}'", quoted(text));
-        let problem = RawDiagnostic::new(Code::UnknownWord, message, at.pointer(context), at.span());
-        context
-            .report(problem.help(help).fix(meant.map(|it| FixIntent::ReplaceScalar(it.0.to_owned(), it.1))));
+        let diagnostic = RawDiagnostic::new(Code::UnknownWord, message, at.pointer(context), at.span());
+        context.report(
+            diagnostic.help(help).fix(suggestion.map(|it| FixIntent::ReplaceScalar(it.0.to_owned(), it.1))),
+        );
     }
     false
 }
@@ -134,8 +135,8 @@ fn check_tool_count(items: &[Node], at: &Location, context: &ReadContext) {
     let Some(first) = items.get(most) else { return };
     let message = format!("an agent may have no more than {most} tools");
     let at = at.item(most, first, context);
-    let problem = RawDiagnostic::new(Code::TooLarge, message, at.pointer(context), at.key());
-    context.report(problem.help("remove some, or divide them among several agents"));
+    let diagnostic = RawDiagnostic::new(Code::TooLarge, message, at.pointer(context), at.key());
+    context.report(diagnostic.help("remove some, or divide them among several agents"));
 }
 
 /// HD-004: unique across all tools of the agent.

@@ -49,10 +49,10 @@ impl TransportFields<'_> {
         }
         for (key, _, at) in given.iter().filter(|it| it.1 && !has_effect(it.0, kind)) {
             let message = format!("'{key}' has no effect with {} transport", kind.as_str());
-            let problem = RawDiagnostic::new(Code::NoEffect, message, at.pointer(self.context), at.key());
-            let repair = FixIntent::RemoveMember(at.pointer(self.context), Applicability::Suggested);
-            let problem = problem.warning().help("remove it, or choose the transport it belongs to");
-            self.context.report(problem.fix(repair));
+            let diagnostic = RawDiagnostic::new(Code::NoEffect, message, at.pointer(self.context), at.key());
+            let fix = FixIntent::RemoveMember(at.pointer(self.context), Applicability::Suggested);
+            let diagnostic = diagnostic.warning().help("remove it, or choose the transport it belongs to");
+            self.context.report(diagnostic.fix(fix));
         }
     }
 
@@ -68,8 +68,9 @@ impl TransportFields<'_> {
         if exclusive && slot.is_given() && !forgotten {
             let message = format!("'{key}' cannot be used with {} transport", kind.as_str());
             let at = &slot.at;
-            let problem = RawDiagnostic::new(Code::ForeignField, message, at.pointer(self.context), at.key());
-            self.context.report(problem.help(format!("remove `{key}`, or choose another `transport`")));
+            let diagnostic =
+                RawDiagnostic::new(Code::ForeignField, message, at.pointer(self.context), at.key());
+            self.context.report(diagnostic.help(format!("remove `{key}`, or choose another `transport`")));
         }
         if !exclusive && kind != TransportKind::Stdio {
             self.check_unused_command();
@@ -89,15 +90,15 @@ impl TransportFields<'_> {
         if let Some(package) = legacy {
             let message = "an item without 'transport' and 'command' is deprecated";
             let help = format!("add `command: npx` and `args: [\"-y\", \"{}\"]`", quoted(package));
-            let problem = RawDiagnostic::new(Code::Legacy, message, at.pointer(context), at.key());
-            let repair = FixIntent::AddMembers {
+            let diagnostic = RawDiagnostic::new(Code::Legacy, message, at.pointer(context), at.key());
+            let fix = FixIntent::AddMembers {
                 mapping: at.pointer(context),
                 after: Some("server"),
                 members: vec![("command", json!("npx")), ("args", json!(["-y", package]))],
                 applicability: Applicability::Sure,
             };
             // Given arguments follow the implied ones, so a fix cannot add a second `args`.
-            context.report(problem.warning().help(help).fix((!self.has_args).then_some(repair)));
+            context.report(diagnostic.warning().help(help).fix((!self.has_args).then_some(fix)));
             let implied: [ConfigValue; lowering::LEGACY_ARGS] =
                 [ConfigValue::literal("-y"), ConfigValue::literal(package)];
             return Some(("npx".to_owned(), implied.into_iter().chain(args).collect()));
@@ -115,7 +116,7 @@ impl TransportFields<'_> {
                 };
                 let message = "'command' is required for stdio transport";
                 let missing = at.missing("command", context);
-                let problem = RawDiagnostic::new(
+                let diagnostic = RawDiagnostic::new(
                     Code::MissingCommand,
                     message,
                     missing.pointer(context),
@@ -128,7 +129,7 @@ impl TransportFields<'_> {
                     applicability: Applicability::Suggested,
                 };
                 let forgotten = *implied && url.is_given();
-                context.report(problem.help(help).fix(forgotten.then_some(transport)));
+                context.report(diagnostic.help(help).fix(forgotten.then_some(transport)));
                 None
             }
         }
@@ -152,19 +153,19 @@ impl TransportFields<'_> {
                 Ok(parsed) if parsed.scheme() == "ws" && !checks::is_loopback(&parsed) => {
                     let message = "'url' is not encrypted: others on the network can read the traffic";
                     let at = &url.at;
-                    let problem =
+                    let diagnostic =
                         RawDiagnostic::new(Code::PlainWebSocket, message, at.pointer(context), at.span());
-                    let problem = problem.warning().help("write a wss:// URL");
-                    context.report(problem.fix(FixIntent::ReplaceScheme("ws", "wss")));
+                    let diagnostic = diagnostic.warning().help("write a wss:// URL");
+                    context.report(diagnostic.fix(FixIntent::ReplaceScheme("ws", "wss")));
                 }
                 Ok(_) => {}
                 Err(CheckError { code, message, help }) => {
                     let at = &url.at;
-                    let problem = RawDiagnostic::new(code, message, at.pointer(context), at.span());
+                    let diagnostic = RawDiagnostic::new(code, message, at.pointer(context), at.span());
                     let plain = code == Code::UrlScheme && kind != TransportKind::WebSocket;
                     let plain = plain && text.get(..7).is_some_and(|it| it.eq_ignore_ascii_case("http://"));
-                    let repair = plain.then_some(FixIntent::ReplaceScheme("http", "https"));
-                    context.report(problem.help(help).fix(repair));
+                    let fix = plain.then_some(FixIntent::ReplaceScheme("http", "https"));
+                    context.report(diagnostic.help(help).fix(fix));
                     return None;
                 }
             }
@@ -214,9 +215,9 @@ fn is_allowed_command(command: &str, at: &Location, context: &ReadContext) -> bo
         None => "start the program through one of them".to_owned(),
     };
     // The same name in other case.
-    let repair = commands.iter().find(|it| it.eq_ignore_ascii_case(command));
-    let repair = repair.map(|it| FixIntent::ReplaceScalar((*it).to_owned(), Applicability::Sure));
-    let problem = RawDiagnostic::new(Code::InvalidCommand, message, at.pointer(context), at.span());
-    context.report(problem.help(help).fix(repair));
+    let fix = commands.iter().find(|it| it.eq_ignore_ascii_case(command));
+    let fix = fix.map(|it| FixIntent::ReplaceScalar((*it).to_owned(), Applicability::Sure));
+    let diagnostic = RawDiagnostic::new(Code::InvalidCommand, message, at.pointer(context), at.span());
+    context.report(diagnostic.help(help).fix(fix));
     false
 }

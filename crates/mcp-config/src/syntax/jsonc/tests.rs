@@ -35,8 +35,12 @@ fn tree(text: &str, syntax: Syntax, want: &str) {
 fn fails(text: &str, syntax: Syntax, want: &str, at: &str) {
     both(text, syntax);
     let parsed = parse(text, syntax);
-    let problem = parsed.diagnostics.first().unwrap_or_else(|| panic!("{text:?} is well"));
-    assert_eq!((problem.message.as_str(), text.get(problem.span.clone())), (want, Some(at)), "{text:?}");
+    let diagnostic = parsed.diagnostics.first().unwrap_or_else(|| panic!("{text:?} is well"));
+    assert_eq!(
+        (diagnostic.message.as_str(), text.get(diagnostic.span.clone())),
+        (want, Some(at)),
+        "{text:?}"
+    );
 }
 
 #[test]
@@ -70,9 +74,9 @@ fn numbers_keep_their_digits() {
 fn x_16_a_key_that_stands_twice_is_told_with_both_places() {
     let text = r#"{"a": {"b": 1, "b": 2}}"#;
     let parsed = parse(text, Syntax::Json);
-    let [problem] = &parsed.diagnostics[..] else { panic!("{:?}", parsed.diagnostics) };
-    assert_eq!((problem.code, problem.pointer.as_str()), (Code::DuplicateKey, "/a/b"));
-    assert_eq!((problem.span.clone(), problem.labels[0].span.clone()), (15..18, 7..10));
+    let [diagnostic] = &parsed.diagnostics[..] else { panic!("{:?}", parsed.diagnostics) };
+    assert_eq!((diagnostic.code, diagnostic.pointer.as_str()), (Code::DuplicateKey, "/a/b"));
+    assert_eq!((diagnostic.span.clone(), diagnostic.labels[0].span.clone()), (15..18, 7..10));
     assert_eq!(parsed.dropped, vec![Range { start: 20, end: 21 }]);
     fails(r#"{"\u0061": 1, "a": 2}"#, Syntax::Json, "the key 'a' appears twice", "\"a\"");
 }

@@ -34,8 +34,8 @@ fn check(text: &str, want: &str) {
 
 #[track_caller]
 fn reports(text: &str, want: &[(Code, Range<usize>, &str)]) {
-    let problems = parse(text).diagnostics;
-    let got: Vec<_> = problems.iter().map(|it| (it.code, it.span.clone(), it.pointer.as_str())).collect();
+    let diagnostics = parse(text).diagnostics;
+    let got: Vec<_> = diagnostics.iter().map(|it| (it.code, it.span.clone(), it.pointer.as_str())).collect();
     assert_eq!(got, want, "{text:?}");
 }
 
