@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_text_can_be_read_by_any_profile() {
+    fn seeds_of_configurations_hold_the_properties() {
         feed("holodeck", |it| configuration(Profile::HoloDeck, it));
         feed("dominds", |it| configuration(Profile::Dominds, it));
         feed("acp_v1", |it| configuration(Profile::AcpV1, it));
@@ -264,18 +264,18 @@ mod tests {
     }
 
     #[test]
-    fn any_text_can_be_an_env_file() {
+    fn seeds_of_env_files_hold_the_properties() {
         feed("env_file", env_file);
     }
 
     #[test]
-    fn any_text_can_be_json_or_yaml() {
+    fn seeds_of_json_and_yaml_hold_the_properties() {
         feed("jsonc", jsonc);
         feed("yaml", yaml);
     }
 
     #[test]
-    fn any_text_can_have_variables() {
+    fn seeds_of_templates_hold_the_properties() {
         feed("template", template);
     }
 }

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn hd_025_to_hd_031_texts_that_say_something_are_it() {
+    fn hd_025_to_hd_031_strings_that_spell_a_value_are_converted() {
         check("on", (Some(true), None, None));
         check("NO", (Some(false), None, None));
         check("1", (Some(true), Some(1.0), Some(1)));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_truth_value_is_a_number_and_two_is_no_truth_value() {
+    fn booleans_are_numbers_and_two_is_not_a_boolean() {
         assert_eq!((number(&Content::Bool(true)), integer(&Content::Bool(false))), (Some(1.0), Some(0)));
         assert_eq!((boolean(&Content::Integer(0)), boolean(&Content::Float(1.0))), (Some(false), Some(true)));
         assert_eq!((boolean(&Content::Integer(2)), boolean(&Content::Null)), (None, None));

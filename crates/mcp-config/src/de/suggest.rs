@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_of_the_finger_is_understood() {
+    fn typos_get_a_suggestion() {
         check("truly-stateless", Some("truely-stateless"));
         check("comand", Some("command"));
         check("trasnport", Some("transport"));

@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_named_as_its_reader_names_it() {
+    fn paths_are_named_as_in_each_dialect() {
         assert_eq!(value_name("/tools/0/args"), "'args'");
         assert_eq!(value_name("/tools/0/args/1"), "item 2 of 'args'");
         assert_eq!(value_name(""), "the file");

@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::reversed_empty_ranges, reason = "a reversed span is what is tested")]
-    fn a_span_is_made_to_fit() {
+    fn spans_are_clamped() {
         let lines = LineIndex::new("é=x");
         assert_eq!(lines.clamp(1..99), 0..4);
         assert_eq!(lines.clamp(3..1), 3..3);

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_decides_and_then_the_content() {
+    fn dialect_is_detected_by_name_then_content() {
         check("agent.yaml", "", Some(Dialect::HoloDeck));
         check("x/agent.yml", "version: 1\nservers: {}", Some(Dialect::HoloDeck));
         check("/w/.minds/mcp.yaml", "", Some(Dialect::Dominds));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn dia_01_the_files_of_editors_are_known() {
+    fn dia_01_editor_files_are_detected() {
         let ours = Some(Dialect::McpJson);
         check(".mcp.json", "", ours);
         check("C:\\x\\.vscode\\mcp.json", "{}", ours);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn acpx_10_a_session_request_is_known() {
+    fn acpx_10_session_requests_are_detected() {
         let acp = Some(Dialect::Acp);
         check("x.json", r#"{"method": "session/new", "params": {}}"#, acp);
         check("x.json", r#"{"params": {"mcpServers": []}}"#, acp);

@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_is_started_by_what_its_kind_has() {
+    fn package_is_started_by_its_runner() {
         check(
             r#"{"name":"io.github.me/weather","description":"d","version":"1","packages":[
                 {"registryType":"mcpb","identifier":"x"},
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_is_taken_where_nothing_can_be_started() {
+    fn url_is_used_without_a_startable_package() {
         check(
             r#"{"name":"a/d","packages":[{"registryType":"npm","identifier":"d","transport":{"type":"streamable-http"}}],
                 "remotes":[{"type":"streamable-http","url":"https://{tenant}.example.com/mcp",
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_use_says_why() {
+    fn invalid_server_json_is_explained() {
         check("{}", "it is not a valid server.json: line 1, column 2 is invalid");
         check(
             r#"{"name":"a/f"}"#,

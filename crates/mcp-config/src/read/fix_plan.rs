@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_says_a_value_is_that_value() {
+    fn string_that_spells_a_value_is_unquoted() {
         check("'30'", ScalarKind::Integer, Some("30"));
         check("\"1.5\"", ScalarKind::Number, Some("1.5"));
         check("1.5", ScalarKind::Integer, None);

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_name_or_a_message_is_a_command_of_its_own() {
+    fn names_and_messages_cannot_inject_commands() {
         check(
             "a,b:c%0A\n::error::x",
             "version: 1\nservers:\n  a: {transport: stdio, command: x, \"100%\\n::error::x\": 1}\n",

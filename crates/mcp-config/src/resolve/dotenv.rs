@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn two_defects_of_the_original_are_not_shared() {
+    fn two_defects_of_holodeck_are_avoided() {
         // HoloDeck keeps the byte order mark in the name, so the server never gets `A`.
         check("\u{feff}A=1\n", &[("A", "1")]);
         // HoloDeck creates a variable with an empty name, which no system accepts.
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn dia_07_editors_take_quotes_off() {
+    fn dia_07_editors_remove_quotes() {
         let text = "A=\"b c\"\nexport B='$x' # c\nC=d # e\nD=\"f\\ng\"\nE=\"h\nF=a#b\nG=\n";
         let got: Vec<_> =
             parse_editor_env_file(text).into_iter().map(|it| format!("{}={}", it.0, it.1.expose())).collect();

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_elsewhere_stands_in_quotes() {
+    fn strings_that_look_like_other_types_are_quoted() {
         for plain in ["npx", "https://a.example/x", "a b", "/usr/bin/x", "x@1.2"] {
             check_text(plain, plain);
         }

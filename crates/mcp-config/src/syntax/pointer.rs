@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn below_is_a_matter_of_whole_keys() {
+    fn contains_compares_whole_keys() {
         assert!(contains("/tools/1", "/tools/1"));
         assert!(contains("/tools/1", "/tools/1/env"));
         assert!(!contains("/tools/1", "/tools/10"));

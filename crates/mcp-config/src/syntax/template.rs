@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn dia_06_gemini_has_those_of_a_shell() {
+    fn dia_06_gemini_has_shell_variables() {
         let check = |text, want| check_by(text, VariableRule::EditorAndShell, want);
         check("Bearer $TOKEN", "'Bearer ' TOKEN");
         check("https://x-$A.example/$B_1", "'https://x-' A '.example/' B_1");
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_as_it_is_can_be_told() {
+    fn unknown_references_are_found() {
         let check =
             |text, want| assert_eq!(unknown_reference(&split(text, VariableRule::Editor)), want, "{text}");
         check("${A} ${extensionPath.x}", Some("extensionPath"));

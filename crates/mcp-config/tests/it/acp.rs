@@ -1,4 +1,4 @@
-//! The servers of an ACP session: what is read, what is refused, and where.
+//! Servers of an ACP session: accepted entries, and diagnostics with positions.
 
 use mcp_config::acp::{
     self, EnvVariable, HttpHeader, HttpTransport, HttpType, Leniency, McpServerConfig, SseTransport, SseType,
@@ -16,7 +16,7 @@ fn check(profile: Profile, text: &str, want: &str) {
 
 const REQUEST: &str = include_str!("../../../../fixtures/acp-v1/valid/session_new.json");
 
-/// The names and transports of what may be started.
+/// The names and transports of the accepted servers.
 fn kinds(text: &str, profile: Profile) -> String {
     let reading = reading(profile, text);
     let kind = |it: &mcp_model::ServerSpec| format!("{} {}", it.id.as_str(), it.transport.kind().as_str());
@@ -40,7 +40,7 @@ fn acp_004_acp_005_acp_006_acp_048_a_request_gives_its_servers_in_order() {
 }
 
 #[test]
-fn acp_036_acp_046_acp_047_values_are_literal_and_arrive() {
+fn acp_036_acp_046_acp_047_values_are_literal() {
     let text = r#"[{"name": "a", "command": "/x", "args": ["${HOME}"], "env": [{"name": "A", "value": "$B ${C}"}]},
         {"type": "sse", "name": "b", "url": "http://b.example/sse", "headers": [{"name": "X-Key", "value": "${K}"}]}]"#;
     let reading = reading(Profile::AcpV1, text);
@@ -113,7 +113,7 @@ fn acpx_11_acpx_12_extensions_are_kept() {
 }
 
 #[test]
-fn acpx_01_acp_012_acp_025_all_mistakes_are_told_at_once() {
+fn acpx_01_acp_012_acp_025_all_mistakes_are_reported_in_one_pass() {
     let text = r#"{"mcpServers": [
   {"name": "", "command": "npx", "args": "x", "env": [{"name": "A=B", "value": 1}]},
   {"type": "http", "name": "b", "url": "ws://x", "headers": [{"name": "X Y", "value": "a\nb"}]},
@@ -137,7 +137,7 @@ fn acpx_01_acp_012_acp_025_all_mistakes_are_told_at_once() {
 }
 
 #[test]
-fn acp_022_x_05_an_agent_may_let_two_things_pass_and_they_are_reported() {
+fn acp_022_x_05_tolerated_deviations_are_warnings() {
     let text = r#"[{"name": "a", "command": "npx"}]"#;
     let document = Document { name: "request", text, profile: Profile::AcpV1 };
     let lenient = Leniency { relative_commands: Tolerance::Warn, missing_lists: Tolerance::Warn };
@@ -167,7 +167,7 @@ fn x_28_of_repeated_variables_the_last_wins() {
 }
 
 #[test]
-fn acpx_09_meta_and_what_nobody_knows_is_kept() {
+fn acpx_09_meta_and_unknown_members_are_kept() {
     let text = r#"[{"name": "a", "command": "/x", "args": [], "env": [], "_meta": {"a": 1}, "_own": [2], "colour": "red"}]"#;
     let reading = reading(Profile::AcpV1, text);
     assert_eq!(found(&reading), "warning 1:88 /0/colour ValidationError: unknown key 'colour'");
@@ -199,7 +199,7 @@ fn acpx_10_a_request_has_a_folder_and_a_list() {
 }
 
 #[test]
-fn acp_007_to_acp_011_what_a_program_writes_is_read_without_a_word() {
+fn acp_007_to_acp_011_serialized_servers_are_read_without_diagnostics() {
     let servers = [
         McpServerConfig::Stdio(StdioTransport {
             name: "a".into(),

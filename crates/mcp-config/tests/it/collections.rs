@@ -1,7 +1,6 @@
-//! What other tests read when a folder is given: real files, and recorded answers of the real systems.
+//! Access to real files and recorded results of the real systems, which are not part of the repository.
 //!
-//! Neither is part of the repository. A test that has nothing to read says so and passes; whoever sets the variable gets
-//! the whole check, and a folder that lacks a file is a failure.
+//! A test without its folder prints that it is skipped and passes. If the variable is set, a missing file is a failure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -9,7 +8,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-/// The folder that a variable names; says on stderr that `test` is skipped where there is none.
+/// The folder that a variable names. Prints that `test` is skipped if it is not set.
 pub(crate) fn folder(variable: &str, test: &str) -> Option<PathBuf> {
     let res = std::env::var_os(variable).map(PathBuf::from);
     if res.is_none() {
@@ -20,7 +19,7 @@ pub(crate) fn folder(variable: &str, test: &str) -> Option<PathBuf> {
     res
 }
 
-/// A file of recorded answers. Python writes an infinite number as no JSON can; it becomes the text `.inf`.
+/// A file of recorded results. Python writes infinity, which is not JSON; it becomes the text `.inf`.
 pub(crate) fn recorded(test: &str, name: &str) -> Option<Value> {
     let path = folder("MCP_HOST_ORACLES", test)?.join(name);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|it| panic!("{name}: {it}"));
@@ -35,13 +34,13 @@ pub(crate) fn list(value: &Value) -> &[Value] {
     value.as_array().unwrap_or_else(|| panic!("no list: {value}"))
 }
 
-/// A case: its label, their answer, and ours.
+/// A case: its label, their result, and ours.
 pub(crate) type Case = (String, String, String);
 
-/// Where we mean to answer otherwise: a reason, and the labels of the cases it is the reason for.
+/// Intended differences: a reason and the labels of its cases.
 pub(crate) type Differences<'a> = &'a [(&'a str, &'a [&'a str])];
 
-/// The answers are the same but for the listed cases, and each of those is needed.
+/// Checks that the results are equal except for the listed cases, and that each listed case differs.
 #[track_caller]
 #[expect(clippy::print_stderr, reason = "the counts are what the test is run for")]
 pub(crate) fn compare(what: &str, cases: &[Case], listed: Differences<'_>) {

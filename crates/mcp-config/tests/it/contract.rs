@@ -1,10 +1,10 @@
-//! The messages of HoloDeck's configuration contract, to the letter, each as its users see it.
+//! The exact messages of HoloDeck's configuration contract.
 
 use mcp_config::{Profile, ResolveContext, resolve};
 
 use crate::reading;
 
-/// What is wrong, the fields of an item that has it, and what is said.
+/// The mistake, the fields of an item that has it, and the message.
 const ROWS: &[(&str, &str, &str)] = &[
     (
         "invalid command",
@@ -30,7 +30,7 @@ const ROWS: &[(&str, &str, &str)] = &[
     ("empty server", "server: '', command: npx", "ValidationError: 'server' must be a non-empty identifier"),
 ];
 
-/// The first error about an item, as text.
+/// The first error of an item, as text.
 fn said(fields: &str) -> String {
     let text = format!("tools:\n  - {{name: a, description: d, type: mcp, {fields}}}\n");
     let reading = reading(Profile::HoloDeck, &text);
@@ -47,7 +47,7 @@ fn said(fields: &str) -> String {
 }
 
 #[test]
-fn hd_060_to_hd_065_every_message_of_the_contract_is_there_to_the_letter() {
+fn hd_060_to_hd_065_contract_messages_are_exact() {
     let mut table = String::new();
     for (what, fields, want) in ROWS {
         let got = said(fields);

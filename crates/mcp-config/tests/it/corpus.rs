@@ -1,8 +1,7 @@
-//! Real configuration files: whatever they are, they are read without a panic, a span that does not fit, or a secret
-//! that is shown; and those of HoloDeck and Dominds are judged as the real systems judge them.
+//! Real configuration files: reading never panics, spans are valid, and secrets are hidden. HoloDeck's and Dominds' files
+//! have the same results as in the real systems.
 //!
-//! Reads what `MCP_HOST_CORPUS` names: a folder with an `index.tsv` of its files. The verdicts are in what
-//! `MCP_HOST_ORACLES` names.
+//! `MCP_HOST_CORPUS` names a folder with an `index.tsv` of the files, `MCP_HOST_ORACLES` the recorded results.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +12,7 @@ use serde_json::Value;
 use crate::collections::{Case, Differences, as_agent, compare, folder, list, recorded, text};
 use crate::oracles::{NEWEST, PAPER, servers, their_servers};
 
-/// A file of the collection.
+/// A file of the corpus.
 struct Listed {
     path: String,
     dialect: String,
@@ -32,16 +31,16 @@ fn index(folder: &Path) -> Vec<Listed> {
     res
 }
 
-/// Reads a file of the collection; bytes that are no UTF-8 are replaced.
+/// Reads a file of the corpus; invalid UTF-8 is replaced.
 fn contents(folder: &Path, path: &str) -> String {
     let bytes = std::fs::read(folder.join(path)).unwrap_or_else(|it| panic!("{path}: {it}"));
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Texts longer than this that stand in `env` or `headers` are taken for secrets.
+/// Texts in `env` or `headers` that are longer than this count as secrets.
 const SHORTEST_SECRET: usize = 9;
 
-/// The texts in `env` and `headers`, wherever those stand. A mere `${NAME}` is none: a name may be shown.
+/// All texts in `env` and `headers`, except a mere `${NAME}`, because names may be shown.
 fn secrets(text: &str) -> Vec<String> {
     fn collect(value: &Value, inside: bool, out: &mut Vec<String>) {
         match value {
@@ -85,7 +84,7 @@ fn secrets(text: &str) -> Vec<String> {
     res
 }
 
-/// What stands behind `"NAME":` in a text that is no YAML, where the name looks like a variable or a header.
+/// The text after `"NAME":` in a text that cannot be parsed, if the name looks like a variable or a header.
 fn pairs(text: &str) -> Vec<String> {
     let named = |name: &str| {
         let name = name.trim().trim_matches(['"', '\'']);
@@ -100,7 +99,7 @@ fn pairs(text: &str) -> Vec<String> {
     text.lines().filter_map(pair).collect()
 }
 
-/// Every span fits, and nothing that is said or drawn holds a secret.
+/// Checks that spans are inside the text and that no output contains a secret.
 fn holds(path: &str, text: &str, reading: &Reading) {
     let secrets = secrets(text);
     let unspoken = |shown: &str| {
@@ -132,8 +131,8 @@ fn holds(path: &str, text: &str, reading: &Reading) {
 }
 
 #[test]
-fn hd_061_x_31_every_real_file_is_read_and_no_secret_of_it_is_shown() {
-    let name = "hd_061_x_31_every_real_file_is_read_and_no_secret_of_it_is_shown";
+fn hd_061_x_31_real_files_are_read_and_their_secrets_hidden() {
+    let name = "hd_061_x_31_real_files_are_read_and_their_secrets_hidden";
     let Some(folder) = folder("MCP_HOST_CORPUS", name) else { return };
     let mut planted = 0;
     for Listed { path, .. } in index(&folder) {
@@ -147,7 +146,7 @@ fn hd_061_x_31_every_real_file_is_read_and_no_secret_of_it_is_shown() {
     assert!(planted > 0, "no file has anything to hide");
 }
 
-/// Files whose content does not say what they are.
+/// Files whose dialect cannot be detected by content.
 const UNDETECTED: Differences<'_> = &[
     (
         "a list of tools or a single field, cut out of an agent",
@@ -177,8 +176,10 @@ const UNDETECTED: Differences<'_> = &[
 ];
 
 #[test]
-fn a_real_file_is_known_by_its_content() {
-    let Some(folder) = folder("MCP_HOST_CORPUS", "a_real_file_is_known_by_its_content") else { return };
+fn dialect_of_real_files_is_detected_by_content() {
+    let Some(folder) = folder("MCP_HOST_CORPUS", "dialect_of_real_files_is_detected_by_content") else {
+        return;
+    };
     let case = |it: Listed| -> Case {
         let found = detect(&it.path, &contents(&folder, &it.path));
         let ours = found.map_or("none", Dialect::as_str);
@@ -190,12 +191,12 @@ fn a_real_file_is_known_by_its_content() {
     compare("real files, detected", &cases, UNDETECTED);
 }
 
-/// Both collections, and where they differ from what we say.
+/// Both corpora, and the cases that differ from our result.
 fn both(test: &str, name: &str) -> Option<(PathBuf, Value)> {
     Some((folder("MCP_HOST_CORPUS", test)?, recorded(test, name)?))
 }
 
-/// Each tool and whether it has an error of its own.
+/// Each tool, and whether it has an error.
 fn tools(reading: &Reading) -> String {
     let wrong = |pointer: &str| {
         reading.diagnostics.iter().any(|it| {
@@ -208,8 +209,8 @@ fn tools(reading: &Reading) -> String {
 }
 
 #[test]
-fn holodeck_0_7_takes_the_same_tools_of_real_files() {
-    let test = "holodeck_0_7_takes_the_same_tools_of_real_files";
+fn holodeck_0_7_accepts_the_same_tools_of_real_files() {
+    let test = "holodeck_0_7_accepts_the_same_tools_of_real_files";
     let Some((folder, recorded)) = both(test, "holodeck.json") else { return };
     let case = |file: &Value| -> Case {
         let path = text(&file["file"]);
@@ -228,7 +229,7 @@ fn holodeck_0_7_takes_the_same_tools_of_real_files() {
     compare("HoloDeck 0.7, real files", &cases, &[]);
 }
 
-/// Files that are wrong by HoloDeck's contract and by HoloDeck 0.7.
+/// Files that are invalid in HoloDeck's contract and in HoloDeck 0.7.
 const NO_AGENT: Differences<'_> = &[
     (
         "HD-002, HD-007: no `server`, which the contract wants, and a name with `-`, which 0.7 refuses",
@@ -262,8 +263,8 @@ const NO_AGENT: Differences<'_> = &[
 ];
 
 #[test]
-fn a_real_agent_is_taken_by_a_profile_or_wrong_for_a_reason() {
-    let test = "a_real_agent_is_taken_by_a_profile_or_wrong_for_a_reason";
+fn real_agents_are_accepted_or_have_an_error() {
+    let test = "real_agents_are_accepted_or_have_an_error";
     let Some(folder) = folder("MCP_HOST_CORPUS", test) else { return };
     let case = |it: Listed| -> Case {
         let agent = as_agent(&contents(&folder, &it.path));
@@ -283,7 +284,7 @@ fn a_real_agent_is_taken_by_a_profile_or_wrong_for_a_reason() {
     compare("HoloDeck, real files by any profile", &cases, NO_AGENT);
 }
 
-/// Files that Dominds judged otherwise when the paper was written, and now judges as we do.
+/// Files with another result in the version of Dominds that the paper describes.
 const DOMINDS: Differences<'_> = &[(
     "newer versions read the key, or are stricter about it",
     &[
@@ -296,8 +297,8 @@ const DOMINDS: Differences<'_> = &[(
 )];
 
 #[test]
-fn dominds_takes_the_same_servers_of_real_files() {
-    let test = "dominds_takes_the_same_servers_of_real_files";
+fn dominds_accepts_the_same_servers_of_real_files() {
+    let test = "dominds_accepts_the_same_servers_of_real_files";
     let Some((folder, recorded)) = both(test, "dominds.json") else { return };
     let case = |version: &str, (path, answers): (&String, &Value)| -> Case {
         let text = contents(&folder, path);
@@ -311,7 +312,7 @@ fn dominds_takes_the_same_servers_of_real_files() {
     compare("Dominds today, real files", &cases, &[]);
 }
 
-/// The dialect that a file of the collection is in, and the profile that reads it; `None` for YAML.
+/// The dialect and profile of a file of the corpus; `None` for YAML.
 fn of_json(listed: &Listed) -> Option<Profile> {
     match listed.dialect.as_str() {
         "holodeck" | "dominds" | "foreign-yaml" => None,
@@ -320,13 +321,14 @@ fn of_json(listed: &Listed) -> Option<Profile> {
     }
 }
 
-/// JSON files whose content does not say what they are.
+/// JSON files whose dialect cannot be detected by content.
 const UNDETECTED_JSON: Differences<'_> =
     &[("settings of an editor without servers", &["zed/001-dyablog.json"])];
 
 #[test]
-fn dia_01_a_real_json_file_is_known_by_its_content() {
-    let Some(folder) = folder("MCP_HOST_CORPUS", "dia_01_a_real_json_file_is_known_by_its_content") else {
+fn dia_01_dialect_of_real_json_files_is_detected_by_content() {
+    let Some(folder) = folder("MCP_HOST_CORPUS", "dia_01_dialect_of_real_json_files_is_detected_by_content")
+    else {
         return;
     };
     let case = |it: Listed| -> Option<Case> {
@@ -339,7 +341,7 @@ fn dia_01_a_real_json_file_is_known_by_its_content() {
     compare("real JSON files, detected", &cases, UNDETECTED_JSON);
 }
 
-/// JSON files of the collection that hold a mistake.
+/// JSON files of the corpus with a mistake.
 const WRONG_JSON: Differences<'_> = &[
     (
         "ACP-022: the command is no absolute path (and more, in some)",
@@ -395,8 +397,8 @@ const WRONG_JSON: Differences<'_> = &[
 ];
 
 #[test]
-fn dia_02_a_real_json_file_is_taken_or_wrong_for_a_reason() {
-    let test = "dia_02_a_real_json_file_is_taken_or_wrong_for_a_reason";
+fn dia_02_real_json_files_are_accepted_or_have_an_error() {
+    let test = "dia_02_real_json_files_are_accepted_or_have_an_error";
     let Some(folder) = folder("MCP_HOST_CORPUS", test) else { return };
     let case = |it: Listed| -> Option<Case> {
         let profile = of_json(&it)?;

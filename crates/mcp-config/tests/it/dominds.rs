@@ -1,4 +1,4 @@
-//! Dominds' servers: what becomes of them, and what is said about them.
+//! Dominds' servers: lowering and diagnostics.
 
 use mcp_config::Profile;
 use mcp_model::{
@@ -55,7 +55,7 @@ fn dm_012_to_dm_015_a_url_and_its_headers() {
 }
 
 #[test]
-fn x_20_an_empty_session_id_is_none() {
+fn x_20_empty_session_id_is_ignored() {
     let text = server("transport: streamable_http, url: 'http://x.example', sessionId: ''");
     let TransportSpec::Http(http) = only(&text).transport else { panic!("not http") };
     assert_eq!(http.session_id, None);
@@ -85,7 +85,7 @@ fn dm_042_to_dm_045_dmx_09_transforms_keep_their_order_and_do_not_stack() {
 }
 
 #[test]
-fn dmx_08_dmx_10_names_of_tools_are_refused_where_others_are_made_safe() {
+fn dmx_08_dmx_10_tool_names_are_rejected_and_others_slugged() {
     let spec =
         only(&server("transport: stdio, command: x, prompts: {whitelist: ['*']}, resources: {maxBytes: 9}"));
     let Exposure { tools, prompts, resources } = &spec.exposure;
@@ -111,7 +111,7 @@ fn dmx_17_servers_stay_in_the_order_of_the_file() {
 }
 
 #[test]
-fn dmx_01_a_server_that_is_off_is_seen_and_not_looked_at() {
+fn dmx_01_disabled_server_is_listed_and_not_checked() {
     let reading =
         reading(Profile::Dominds, include_str!("../../../../fixtures/dominds/valid/switched_off.yaml"));
     assert_eq!(found(&reading), "");
@@ -130,7 +130,7 @@ fn refused(text: &str, want: bool) {
 }
 
 #[test]
-fn dm_121_what_spoils_the_workspace() {
+fn dm_121_errors_that_reject_the_workspace() {
     refused("", true);
     refused("version: 2\n", true);
     refused("servers: {}\n", true);
@@ -145,7 +145,7 @@ fn dm_121_what_spoils_the_workspace() {
 }
 
 #[test]
-fn dm_122_what_only_costs_its_server() {
+fn dm_122_errors_that_reject_one_server() {
     refused(&server("transport: sse"), false);
     refused(&server("transport: stdio"), false);
     refused(&server("transport: stdio, command: x, transform: [{prefix: a, suffix: b}]"), false);

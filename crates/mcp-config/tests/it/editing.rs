@@ -1,4 +1,4 @@
-//! Servers added, taken out and switched: what was not asked for stays to the byte.
+//! Adding, removing and disabling servers: all other bytes stay.
 
 use mcp_config::{Document, EditError, Profile, Switch, add_server, read, remove_server, set_enabled};
 use mcp_model::ServerSpec;
@@ -36,7 +36,7 @@ fn switches(before: &str, to: Switch, want: &str) {
 }
 
 #[test]
-fn hdx_22_an_item_is_added_behind_the_others() {
+fn hdx_22_item_is_added_after_the_others() {
     let item = "  - name: new\n    description: New.\n    type: mcp\n    server: p\n    command: npx\n    args: [\"-y\", p]\n    \
                 env:\n      A: b\n";
     let first = "name: agent # mine\ntools:\n  # the first\n  - {name: x, type: function}  # keep\n";
@@ -99,7 +99,7 @@ fn an_entry_is_added_between_brackets() {
 }
 
 #[test]
-fn what_cannot_be_added_is_refused() {
+fn unsupported_additions_are_refused() {
     adds(Profile::HoloDeck, "tools:\n- {name: new, type: mcp}\n", "error: a server 'new' already exists");
     adds(
         Profile::HoloDeck,
@@ -162,7 +162,7 @@ servers:
 ";
 
 #[test]
-fn a_server_is_taken_out_with_its_own_comments() {
+fn server_is_removed_with_its_comments() {
     let cut = |from: &str, to: &str| {
         let (start, end) = (WORKSPACE.find(from).unwrap(), WORKSPACE.find(to).unwrap());
         format!("{}{}", &WORKSPACE[..start], &WORKSPACE[end..])
@@ -175,7 +175,7 @@ fn a_server_is_taken_out_with_its_own_comments() {
 }
 
 #[test]
-fn an_item_is_taken_out_however_its_dash_stands() {
+fn item_is_removed_with_any_dash_layout() {
     let item = |name: &str| format!("name: {name}\n    type: mcp\n");
     let agent =
         format!("tools:\n  - {}  -\n    {}\n  # z\n  - &anchor\n    {}", item("x"), item("y"), item("z"));
@@ -220,7 +220,7 @@ fn the_last_server_leaves_an_empty_list() {
 }
 
 #[test]
-fn a_server_between_brackets_is_taken_out_with_its_comma() {
+fn flow_server_is_removed_with_its_comma() {
     let flow = |inner: &str| format!("version: 1\nservers: {{{inner}}}\n");
     takes(Profile::Dominds, &flow("a: {}, b: {}, c: {}"), "a", &flow("b: {}, c: {}"));
     takes(Profile::Dominds, &flow("a: {}, b: {}, c: {}"), "b", &flow("a: {}, c: {}"));
@@ -233,7 +233,7 @@ fn a_server_between_brackets_is_taken_out_with_its_comma() {
 }
 
 #[test]
-fn what_cannot_be_taken_out_is_refused() {
+fn unsupported_removals_are_refused() {
     takes(Profile::Dominds, WORKSPACE, "d", "error: there is no server 'd'");
     takes(
         Profile::HoloDeck,
@@ -257,7 +257,7 @@ fn what_cannot_be_taken_out_is_refused() {
 }
 
 #[test]
-fn dmx_02_a_server_is_switched_by_its_first_key() {
+fn dmx_02_server_is_disabled_by_its_first_key() {
     let on = "version: 1\nservers:\n  a: # c\n    # why\n    transport: stdio\n    command: x\n";
     let off = on.replace("    transport", "    enabled: false\n    transport");
     switches(on, Switch::Off, &off);
@@ -277,7 +277,7 @@ fn dmx_02_a_server_is_switched_by_its_first_key() {
 }
 
 #[test]
-fn what_cannot_be_switched_is_refused() {
+fn unsupported_switches_are_refused() {
     const ODD: &str = "error: the file cannot be edited safely: ";
     let shared = "version: 1\nservers:\n  a: &x {transport: stdio, command: x}\n  b: *x\n";
     switches(shared, Switch::Off, &format!("{ODD}the value at '/servers/b' would change too"));
@@ -293,7 +293,7 @@ fn what_cannot_be_switched_is_refused() {
     );
 }
 
-/// An editor's file, with the comments and the commas that it may have.
+/// An editor's file with comments and trailing commas.
 const EDITOR: &str = "\
 {
     // ours

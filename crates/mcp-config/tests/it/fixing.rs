@@ -1,4 +1,4 @@
-//! What is put right without asking, what is only suggested, and that nothing else changes.
+//! Fixes: which are certain, which are suggested, and that nothing else changes.
 
 use mcp_config::{Applicability, Code, Document, FixError, Profile, apply_fixes, fix_all, read};
 
@@ -34,7 +34,7 @@ fn holodeck(least: Applicability, before: &str, want: &str) {
 use Applicability::{Suggested, Sure};
 
 #[test]
-fn hd_038_dm_017_a_misspelt_key_is_written_right() {
+fn hd_038_dm_017_misspelled_key_is_fixed() {
     dominds(
         Sure,
         "    truly-stateless: true  # all share it\n",
@@ -52,7 +52,7 @@ fn hd_038_dm_017_a_misspelt_key_is_written_right() {
 }
 
 #[test]
-fn hd_010_hd_013_dm_006_a_misspelt_word_is_written_right() {
+fn hd_010_hd_013_dm_006_misspelled_word_is_fixed() {
     holodeck(
         Sure,
         "    transport: WebSocket\n    url: wss://x.example\n",
@@ -115,7 +115,7 @@ fn hd_040_hd_042_an_encrypted_url_is_only_suggested() {
 }
 
 #[test]
-fn hd_066_an_item_in_the_old_form_says_what_it_runs() {
+fn hd_066_deprecated_item_gets_explicit_command() {
     check(
         Profile::HoloDeck,
         Sure,
@@ -133,7 +133,7 @@ fn hd_066_an_item_in_the_old_form_says_what_it_runs() {
 }
 
 #[test]
-fn values_of_the_wrong_type_that_say_what_is_meant_are_written_right() {
+fn wrong_types_with_a_clear_meaning_are_fixed() {
     holodeck(
         Sure,
         "    command: npx\n    env: {PORT: 8080, DEBUG: true}\n    args: [-v, 5]\n    load_tools: 'no'\n    request_timeout: \
@@ -156,7 +156,7 @@ fn values_of_the_wrong_type_that_say_what_is_meant_are_written_right() {
 }
 
 #[test]
-fn x_20_dm_009_what_has_no_effect_is_taken_out() {
+fn x_20_dm_009_keys_without_effect_are_removed() {
     check(
         Profile::Dominds,
         Sure,
@@ -166,14 +166,14 @@ fn x_20_dm_009_what_has_no_effect_is_taken_out() {
     dominds(Suggested, "    # where it is\n    url: http://x.example\n    cwd: y\n", "    cwd: y\n");
 }
 
-/// What one fix brings to light, the next round puts right.
+/// A fix may uncover a mistake that the next round fixes.
 #[test]
 fn a_fix_may_follow_from_another() {
     holodeck(Sure, "    comand: NPX\n", "    command: npx\n");
 }
 
 #[test]
-fn a_value_in_two_places_is_put_right_once() {
+fn aliased_value_is_fixed_once() {
     let text = "version: 1\nx: &it {transport: stdio, comand: x}\nservers: {a: *it, b: *it}\n";
     // `x` is nobody's business, and would change too.
     check(Profile::Dominds, Sure, text, text);
@@ -182,7 +182,7 @@ fn a_value_in_two_places_is_put_right_once() {
 }
 
 #[test]
-fn what_was_not_asked_for_is_not_applied() {
+fn suggested_fixes_are_not_applied_as_certain() {
     let text = "version: 1\nservers:\n  a: {transport: stdio, comand: x}\n";
     let document = Document { name: "m.yaml", text, profile: Profile::Dominds };
     let reading = read(&document);

@@ -1,7 +1,7 @@
-//! Our own files, judged twice: by the reader and by the schema.
+//! The repository's fixtures, checked by the reader and by the schema.
 //!
-//! A valid file pleases both. An invalid one is refused by the reader with an error at the pointer that its name gives,
-//! and by the schema too, unless it is listed here: what a schema cannot say.
+//! A valid file passes both. For an invalid file the reader reports an error at the pointer in its name, and the schema
+//! rejects it too, unless it is listed here.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use mcp_model::Severity;
 
 use crate::reading;
 
-/// What only the reader sees: rules about parsed URLs, about variables, about the text that JSON no longer has.
+/// Mistakes that a schema cannot express: rules for parsed URLs, for variables, and for source text.
 const ONLY_THE_READER: &[&str] = &[
     "mcp-json/__backslashes",
     "mcp-json/__fragment",
@@ -131,7 +131,7 @@ const PROFILES: [Profile; 5] =
     [Profile::HoloDeck, Profile::Dominds, Profile::AcpV1, Profile::AcpV2, Profile::McpJson];
 
 #[test]
-fn valid_files_please_both_judges() {
+fn valid_fixtures_pass_reader_and_schema() {
     for profile in PROFILES {
         for Fixture { label, text, .. } in fixtures(profile, "valid") {
             let reading = reading(profile, &text);
@@ -145,7 +145,7 @@ fn valid_files_please_both_judges() {
 }
 
 #[test]
-fn invalid_files_are_refused_where_their_names_say() {
+fn invalid_fixtures_fail_at_the_named_pointer() {
     let mut missed = BTreeSet::new();
     for profile in PROFILES {
         for Fixture { label, pointer, text } in fixtures(profile, "invalid") {
@@ -168,7 +168,7 @@ fn invalid_files_are_refused_where_their_names_say() {
 }
 
 #[test]
-fn dm_122_a_bad_server_leaves_the_good_one_alone() {
+fn dm_122_invalid_server_does_not_affect_others() {
     let all = [Profile::Dominds, Profile::McpJson]
         .map(|profile| fixtures(profile, "invalid").into_iter().map(move |it| (profile, it)));
     for (profile, Fixture { label, text, .. }) in all.into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! HoloDeck's items: what becomes of them, and what is said about them.
+//! HoloDeck's items: lowering and diagnostics.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{found, reading};
 
 const FULL: &str = include_str!("../../../../fixtures/holodeck/valid/stdio_npx.yaml");
 
-/// An item with the usual head and these fields.
+/// An item with the required fields and these.
 fn item(fields: &str) -> String {
     format!("tools:\n  - {{name: a, description: d, type: mcp, server: s, {fields}}}\n")
 }
@@ -29,7 +29,7 @@ fn check(profile: Profile, fields: &str, want: &str) {
 }
 
 #[test]
-fn hd_002_to_hd_031_every_field_arrives() {
+fn hd_002_to_hd_031_every_field_is_lowered() {
     let spec = only(Profile::HoloDeck, FULL);
     assert_eq!(spec.id.as_str(), "notes");
     assert_eq!(spec.description.as_deref(), Some("Reads and writes notes."));
@@ -75,7 +75,7 @@ fn defaults_are_those_of_the_contract() {
 }
 
 #[test]
-fn hd_066_to_hd_068_an_old_item_runs_its_package() {
+fn hd_066_to_hd_068_deprecated_item_runs_its_package() {
     let text = "tools:\n  - name: m\n    type: mcp\n    server: '@acme/memory@1.2'\n    args: [x]\n";
     let reading = reading(Profile::HoloDeck, text);
     insta::assert_snapshot!(found(&reading), @"
@@ -88,7 +88,7 @@ fn hd_066_to_hd_068_an_old_item_runs_its_package() {
 }
 
 #[test]
-fn x_29_only_a_scoped_package_without_transport_is_an_old_item() {
+fn x_29_only_scoped_packages_without_transport_are_deprecated_items() {
     const MISSING: &str = "MCPConfigError: 'command' is required for stdio transport";
     for (server, transport) in [
         ("memory", ""),
@@ -138,7 +138,7 @@ fn hd_011_hd_037_fields_of_another_transport() {
 }
 
 #[test]
-fn hd_007_hd_018_what_0_7_does_not_know() {
+fn hd_007_hd_018_keys_unknown_to_0_7_are_errors() {
     let text = "tools:\n  - {name: a, description: d, type: mcp, command: npx, server: s, envFile: .env}\n";
     insta::assert_snapshot!(found(&reading(Profile::HoloDeck07, text)), @"
     error 2:56 /tools/0/server ValidationError: unknown key 'server'
@@ -157,7 +157,7 @@ fn hd_004_names_are_unique_across_all_kinds_of_tools() {
 }
 
 #[test]
-fn hd_006_a_type_that_is_nearly_ours_is_not_passed_over() {
+fn hd_006_misspelled_mcp_type_is_reported() {
     for (tag, want) in
         [("MCP", true), ("mpc", true), ("mcp ", true), ("rpc", false), ("function", false), ("rag", false)]
     {
@@ -178,7 +178,7 @@ fn hd_054_variables_are_found_in_values_and_not_in_comments_or_keys() {
 }
 
 #[test]
-fn a_variable_in_a_fixed_field_is_the_only_complaint_about_it() {
+fn variable_in_a_fixed_field_is_its_only_diagnostic() {
     let text = "tools:\n  - {name: '${N}', description: d, type: mcp, server: s, command: '${C}', transport: '${T}'}\n";
     insta::assert_snapshot!(found(&reading(Profile::HoloDeck, text)), @"
     error 2:12 /tools/0/name MCPConfigError: 'name' must not contain a variable
@@ -198,7 +198,7 @@ fn x_17_one_error_refuses_the_file_and_everything_is_listed() {
 }
 
 #[test]
-fn a_unit_is_doubted_but_not_refused() {
+fn suspicious_units_are_warnings() {
     let reading = reading(Profile::HoloDeck, &item("command: npx, request_timeout: 30000"));
     assert!(!reading.refused && !reading.has_errors());
     assert_eq!(reading.servers[0].limits.request, Duration::from_secs(30_000));
@@ -206,7 +206,7 @@ fn a_unit_is_doubted_but_not_refused() {
 }
 
 #[test]
-fn hd_070_to_hd_076_examples_like_those_of_the_papers_load() {
+fn hd_070_to_hd_076_documented_examples_load() {
     for fields in [
         "command: npx, args: ['-y', '@acme/files'], config: {allowed: ['${workspaceFolder}/data']}",
         "command: npx, args: ['-y', '@acme/hub'], env: {HUB_TOKEN: '${HUB_TOKEN}'}, config: {repositories: [a/b]}",
@@ -222,7 +222,7 @@ fn hd_070_to_hd_076_examples_like_those_of_the_papers_load() {
 }
 
 #[test]
-fn hd_025_to_hd_031_only_0_7_takes_texts_for_numbers_and_truth_values() {
+fn hd_025_to_hd_031_only_0_7_converts_strings_to_numbers_and_booleans() {
     const FIELDS: &str = "command: npx, load_tools: \"off\", load_prompts: 0, request_timeout: '90', timeout: \"2.5\", \
                           terminate_on_close: no";
     let text = format!("tools:\n  - {{name: a, description: d, type: mcp, {FIELDS}}}\n");
@@ -246,7 +246,7 @@ fn hd_025_to_hd_031_only_0_7_takes_texts_for_numbers_and_truth_values() {
 }
 
 #[test]
-fn only_0_7_knows_every_type_and_counts_the_tools() {
+fn only_0_7_limits_types_and_number_of_tools() {
     let text = "tools:\n  - {name: a, type: rpc}\n";
     assert_eq!(found(&reading(Profile::HoloDeck, text)), "");
     insta::assert_snapshot!(found(&reading(Profile::HoloDeck07, text)), @"error 2:21 /tools/0/type MCPConfigError: there is no tool type 'rpc'");

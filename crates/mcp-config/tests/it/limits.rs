@@ -1,4 +1,4 @@
-//! Budgets: a hostile file is refused at once, and in words.
+//! Limits: a malicious file is refused quickly, with a diagnostic.
 
 use mcp_config::{Colour, Profile, render};
 
@@ -32,7 +32,7 @@ fn deep_nesting_is_refused() {
 }
 
 #[test]
-fn a_hostile_json_file_is_refused() {
+fn malicious_json_is_refused() {
     let check = |text: &str, want| check_by(&[Profile::AcpV1, Profile::AcpV2, Profile::McpJson], text, want);
     check(&" ".repeat((1 << 20) + 1), "ConfigError: the file is larger than 1 MiB");
     check(&"[".repeat(200_000), "nested deeper than 64 levels");
@@ -42,9 +42,9 @@ fn a_hostile_json_file_is_refused() {
     check(&format!("[{}]", [server; 1001].join(",")), "the file has more than 1000 servers");
 }
 
-/// None of these takes more than a moment; each once took time with the square of its length.
+/// Inputs whose cost was once quadratic.
 #[test]
-fn a_file_full_of_mistakes_is_read_in_one_pass() {
+fn many_mistakes_are_reported_in_one_pass() {
     let mcp = |entry: &str| format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#);
     let many = |piece: &str, count: usize| vec![piece; count].join(",");
     let keys: Vec<_> = (0..5_000).map(|it| format!("\"comand{it}\": 1")).collect();
@@ -66,7 +66,7 @@ fn a_file_full_of_mistakes_is_read_in_one_pass() {
 }
 
 #[test]
-fn many_laughs_are_refused() {
+fn exponential_aliases_are_refused() {
     let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for it in 1..30 {
         let before = it - 1;
@@ -76,7 +76,7 @@ fn many_laughs_are_refused() {
 }
 
 #[test]
-fn aliases_cannot_hide_depth() {
+fn aliases_count_towards_depth() {
     let mut text = format!("a0: &a0 {}{}\n", "[".repeat(30), "]".repeat(30));
     text.push_str(&format!("a1: &a1 {}*a0{}\n", "[".repeat(30), "]".repeat(30)));
     text.push_str(&format!("a2: {}*a1{}\n", "[".repeat(30), "]".repeat(30)));
@@ -84,7 +84,7 @@ fn aliases_cannot_hide_depth() {
 }
 
 #[test]
-fn a_thousand_servers_are_enough() {
+fn more_than_a_thousand_servers_are_refused() {
     let servers = |count: usize| -> String {
         let all = (0..count).map(|it| format!("  s{it}: {{transport: stdio, command: x}}\n"));
         format!("version: 1\nservers:\n{}", all.collect::<String>())
@@ -96,7 +96,7 @@ fn a_thousand_servers_are_enough() {
 }
 
 #[test]
-fn a_label_far_away_is_told_instead_of_drawn() {
+fn distant_label_becomes_a_note() {
     let text = format!("first: 1\n{}first: 2\n", "# nothing\n".repeat(1000));
     let reading = reading(Profile::HoloDeck, &text);
     insta::assert_snapshot!(render("a.yaml", &text, &reading.diagnostics, Colour::Never), @r"
@@ -111,9 +111,9 @@ fn a_label_far_away_is_told_instead_of_drawn() {
     ");
 }
 
-/// A file of one line is not drawn thousands of times: it would be gigabytes.
+/// A long line is not drawn for each of its mistakes.
 #[test]
-fn a_line_with_thousands_of_mistakes_is_drawn_for_the_first_of_them() {
+fn long_line_is_drawn_for_the_first_mistakes_only() {
     let servers: Vec<String> = (0..900)
         .map(|it| {
             format!("\"s{it}\":{{\"command\":\"x\",\"args\":[1,2,3],\"comand\":\"{}\"}}", "x".repeat(600))

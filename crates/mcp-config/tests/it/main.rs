@@ -1,4 +1,4 @@
-//! The crate from outside: texts in, servers, diagnostics and endpoints out.
+//! Tests of the public interface of mcp-config.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -30,7 +30,7 @@ fn reading(profile: Profile, text: &str) -> Reading {
     read(&Document { name: "config.yaml", text, profile })
 }
 
-/// What was found, a line each: `error 3:5 /pointer Kind: message`.
+/// The diagnostics, one per line: `error 3:5 /pointer Kind: message`.
 fn found(reading: &Reading) -> String {
     let line = |it: &mcp_config::Diagnostic| {
         format!("{} {}:{} {} {it}", it.severity, it.line, it.column, it.pointer)

@@ -1,4 +1,4 @@
-//! The files of editors: each spelling, each place, and what they become.
+//! Editor files: spellings, positions of servers, and lowering.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use mcp_model::{ConfigValue, Endpoint, Filter, SseFallback, TransportSpec};
 
 use crate::{found, reading};
 
-/// What a server is reached by: `stdio x`, `http URL +sse`.
+/// The transport of a server: `stdio x`, `http URL +sse`.
 fn reached(transport: &TransportSpec) -> String {
     let text = |it: &ConfigValue| match it {
         ConfigValue::Literal(it) => it.expose().to_owned(),
@@ -31,7 +31,7 @@ fn named(name: &str, text: &str) -> Reading {
     read(&Document { name, text, profile: Profile::McpJson })
 }
 
-/// One server under `mcpServers`, or what is wrong with it.
+/// Reads one server under `mcpServers`; returns its transport or its diagnostics.
 #[track_caller]
 fn check(entry: &str, want: &str) {
     let reading = reading(Profile::McpJson, &format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#));
@@ -58,7 +58,7 @@ fn dia_04_every_spelling_of_a_transport_is_read() {
 }
 
 #[test]
-fn dia_03_dia_08_without_a_word_the_url_says_it() {
+fn dia_03_dia_08_transport_is_derived_from_the_url() {
     check(r#"{"url": "https://a.example"}"#, "http https://a.example +sse");
     check(r#"{"serverUrl": "https://a.example/sse"}"#, "http https://a.example/sse +sse");
     check(r#"{"type": "remote", "url": "https://a.example"}"#, "http https://a.example +sse");
@@ -75,7 +75,7 @@ fn check_file(name: &str, text: &str, want: &str) {
 }
 
 #[test]
-fn dia_08_the_same_words_mean_something_else_in_another_program() {
+fn dia_08_transport_names_depend_on_the_editor() {
     let vscode = r#"{"servers": {"a": {"type": "http", "url": "https://a.example"}}}"#;
     check_file(".vscode/mcp.json", vscode, "http https://a.example +sse");
     let plain = r#"{"mcpServers": {"a": {"url": "https://a.example"}}}"#;
@@ -85,7 +85,7 @@ fn dia_08_the_same_words_mean_something_else_in_another_program() {
 }
 
 #[test]
-fn dia_01_servers_are_found_wherever_they_stand() {
+fn dia_01_servers_are_found_under_every_known_key() {
     let text = r#"{"mcpServers": {"a": {"command": "1"}}, "servers": {"b": {"command": "2"}},
         "mcp.servers": {"c": {"command": "3"}}, "mcp": {"servers": {"d": {"command": "4"}}},
         "context_servers": {"e": {"command": "5"}}}"#;
@@ -121,7 +121,7 @@ fn dia_07_each_key_has_its_unit() {
 }
 
 #[test]
-fn dia_07_lists_of_tools_are_filters_and_what_is_excluded_stays_out() {
+fn dia_07_excluded_tools_are_hidden_even_if_included() {
     let filter = |fields: &str| {
         let text = format!(r#"{{"mcpServers": {{"a": {{"command": "x", {fields}}}}}}}"#);
         reading(Profile::McpJson, &text).servers[0].exposure.tools.filter.clone()
@@ -140,7 +140,7 @@ fn dia_07_lists_of_tools_are_filters_and_what_is_excluded_stays_out() {
 }
 
 #[test]
-fn dia_05_a_whole_line_is_never_taken_apart() {
+fn dia_05_command_lines_are_not_split() {
     const LINE: &str = "error 1:34 /mcpServers/a/command MCPConfigError: 'command' is a whole command line; it must be one program";
     check(r#"{"command": "npm start --prefix x"}"#, LINE);
     check(r#"{"command": "npx server"}"#, LINE);
@@ -154,7 +154,7 @@ fn dia_05_a_whole_line_is_never_taken_apart() {
 }
 
 #[test]
-fn dia_10_settings_of_an_extension_are_nothing_to_start() {
+fn dia_10_extension_settings_have_nothing_to_start() {
     let text = r#"{"context_servers": {"a": {"settings": {"x": 1}}, "b": {"source": "extension"}, "c": {"enabled": false}}}"#;
     let reading = reading(Profile::McpJson, text);
     assert!(reading.servers.is_empty() && !reading.has_errors());
@@ -162,7 +162,7 @@ fn dia_10_settings_of_an_extension_are_nothing_to_start() {
 }
 
 #[test]
-fn dia_11_another_programs_file_is_told_from_an_empty_one() {
+fn dia_11_files_of_other_programs_differ_from_empty_ones() {
     let codes = |name: &str, text: &str| {
         let reading = named(name, text);
         (reading.refused, found(&reading).lines().count())
@@ -173,7 +173,7 @@ fn dia_11_another_programs_file_is_told_from_an_empty_one() {
 }
 
 #[test]
-fn what_is_switched_off_is_not_looked_at() {
+fn disabled_servers_are_not_checked() {
     let text =
         r#"{"mcpServers": {"a": {"disabled": true, "command": 5, "colour": 1}, "b": {"enabled": false}}}"#;
     let reading = reading(Profile::McpJson, text);
@@ -182,7 +182,7 @@ fn what_is_switched_off_is_not_looked_at() {
 }
 
 #[test]
-fn x_16_a_key_that_stands_twice_outside_the_servers_is_a_warning() {
+fn x_16_duplicate_keys_outside_of_servers_are_warnings() {
     let text = r#"{"editor": 1, "editor": 2, "mcpServers": {"a": {"command": "x"}}}"#;
     let outside = reading(Profile::McpJson, text);
     assert_eq!((outside.refused, outside.servers.len(), outside.has_errors()), (false, 1, false));
@@ -192,7 +192,7 @@ fn x_16_a_key_that_stands_twice_outside_the_servers_is_a_warning() {
 }
 
 #[test]
-fn dia_07_what_is_not_understood_is_kept() {
+fn dia_07_unknown_keys_are_kept() {
     let text = r#"{"mcpServers": {"a": {"command": "x", "autoApprove": ["y"], "colour": "red", "_own": 1}}}"#;
     let reading = reading(Profile::McpJson, text);
     assert_eq!(found(&reading), "warning 1:61 /mcpServers/a/colour ValidationError: unknown key 'colour'");
@@ -221,7 +221,7 @@ fn endpoint(name: &str, directory: &str, text: &str, variables: &[(&str, &str)])
 }
 
 #[test]
-fn dia_06_variables_are_replaced_wherever_a_value_stands() {
+fn dia_06_variables_are_replaced_in_every_value() {
     let text = r#"{"servers": {"a": {"command": "${PY:-python3}", "args": ["${workspaceFolder}/x", "${env:A}${A}", "${EMPTY:-e}"],
         "cwd": "${workspaceFolder}/src", "envFile": "${workspaceFolder}/.env", "env": {"A": "${A}", "H": "${userHome}", "N": "${workspaceFolderBasename}"}}}}"#;
     let variables = [("A", "1"), ("EMPTY", ""), ("HOME", "/home/ada")];
@@ -236,7 +236,7 @@ fn dia_06_variables_are_replaced_wherever_a_value_stands() {
 }
 
 #[test]
-fn a_relative_path_begins_beside_the_folder_of_the_editor() {
+fn relative_paths_start_at_the_parent_of_the_editor_folder() {
     let text = r#"{"mcpServers": {"a": {"command": "x", "cwd": "sub", "envFile": ".env"}}}"#;
     for directory in ["/w/.vscode", "/w/.cursor", "/w/.kiro/settings", "/w"] {
         let Ok(Endpoint::Stdio(it)) = endpoint("mcp.json", directory, text, &[]) else {
@@ -247,7 +247,7 @@ fn a_relative_path_begins_beside_the_folder_of_the_editor() {
 }
 
 #[test]
-fn dia_06_an_input_is_answered_by_a_variable_or_its_default() {
+fn dia_06_inputs_are_taken_from_a_variable_or_the_default() {
     let text = r#"{"inputs": [{"id": "api-key"}, {"id": "zone", "default": "eu"}],
  "servers": {"a": {"command": "x", "args": ["${input:api-key}", "${input:zone}"]}}}"#;
     let Ok(Endpoint::Stdio(it)) = endpoint("mcp.json", "/w", text, &[("MCP_INPUT_API_KEY", "k")]) else {
@@ -276,7 +276,7 @@ fn dia_06_gemini_has_variables_of_a_shell_in_values_only() {
 }
 
 #[test]
-fn one_server_without_its_variable_leaves_the_others_alone() {
+fn missing_variable_affects_one_server_only() {
     let text = r#"{"mcpServers": {"a": {"url": "https://${NOPE}/"}, "b": {"command": "x"}}}"#;
     let reading = named("mcp.json", text);
     assert!(!reading.refused && reading.servers.len() == 2);

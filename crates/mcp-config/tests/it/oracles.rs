@@ -1,7 +1,7 @@
-//! Our verdicts against those of the real systems, case by case.
+//! Compares our results with recorded results of the real systems.
 //!
-//! Where we answer otherwise on purpose, the case stands here under its reason, and the test fails when it need not
-//! stand there any more. Reads what `MCP_HOST_ORACLES` names.
+//! Intended differences are listed with a reason; a listed case that no longer differs fails the test. `MCP_HOST_ORACLES`
+//! names the recorded results.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::collections::{Case, Differences, compare, list, recorded, text};
 use crate::{found, reading};
 
-/// Items that HoloDeck 0.7 judges otherwise.
+/// Items with another result in HoloDeck 0.7.
 const HOLODECK_ITEMS: Differences<'_> = &[
     (
         "HD-044: only the parsed host says whether it is this machine; HoloDeck compares prefixes",
@@ -67,7 +67,7 @@ const HOLODECK_ITEMS: Differences<'_> = &[
     ),
 ];
 
-/// Agents that HoloDeck 0.7 judges otherwise.
+/// Agents with another result in HoloDeck 0.7.
 const HOLODECK_AGENTS: Differences<'_> = &[
     (
         "HD-054: variables are replaced in values; HoloDeck replaces them in the file before it reads the YAML",
@@ -85,7 +85,7 @@ const HOLODECK_AGENTS: Differences<'_> = &[
     ("what is no MCP item of an agent is not ours to judge", &["anchor/merge"]),
 ];
 
-/// Workspaces that Dominds judged otherwise when the paper was written. The first reason is gone in its newest version.
+/// Workspaces with another result in the version of Dominds that the paper describes. The first reason does not apply to the newest version.
 const DOMINDS: Differences<'_> = &[
     (
         "newer versions read the key, or are stricter about it",
@@ -106,7 +106,7 @@ const DOMINDS: Differences<'_> = &[
 const ACCEPT: &str = "accept";
 const REJECT: &str = "reject";
 
-/// What becomes of a file whose variables are replaced by what `variable` gives.
+/// The result of a file whose variables are looked up by `variable`.
 fn verdict(reading: &Reading, variable: &dyn Fn(&str) -> Option<String>) -> &'static str {
     let context =
         ResolveContext { variable, directory: Path::new("/base"), read_file: &|_| Ok(String::new()) };
@@ -115,8 +115,8 @@ fn verdict(reading: &Reading, variable: &dyn Fn(&str) -> Option<String>) -> &'st
 }
 
 #[test]
-fn holodeck_0_7_takes_the_same_items() {
-    let Some(recorded) = recorded("holodeck_0_7_takes_the_same_items", "holodeck.json") else { return };
+fn holodeck_0_7_accepts_the_same_items() {
+    let Some(recorded) = recorded("holodeck_0_7_accepts_the_same_items", "holodeck.json") else { return };
     let case = |probe: &Value| -> Case {
         let label = text(&probe["label"]);
         let mut agent = json!({ "tools": [probe["input"]] }).to_string().replace("\".inf\"", ".inf");
@@ -133,8 +133,8 @@ fn holodeck_0_7_takes_the_same_items() {
 }
 
 #[test]
-fn holodeck_0_7_takes_the_same_agents() {
-    let Some(recorded) = recorded("holodeck_0_7_takes_the_same_agents", "holodeck.json") else { return };
+fn holodeck_0_7_accepts_the_same_agents() {
+    let Some(recorded) = recorded("holodeck_0_7_accepts_the_same_agents", "holodeck.json") else { return };
     let case = |probe: &Value| -> Case {
         let reading = reading(Profile::HoloDeck07, text(&probe["yaml"]));
         let ours = verdict(&reading, &|name| probe["env"][name].as_str().map(str::to_owned));
@@ -144,7 +144,7 @@ fn holodeck_0_7_takes_the_same_agents() {
     compare("HoloDeck 0.7, agents", &cases, HOLODECK_AGENTS);
 }
 
-/// What our only server of this item is started with; its errors where it is not.
+/// The start parameters of the only server of an item, or its errors.
 fn started(item: &Value, variable: &dyn Fn(&str) -> Option<String>) -> Result<Endpoint, String> {
     let reading = reading(Profile::HoloDeck07, &json!({ "tools": [item] }).to_string());
     let server = reading.servers.first().ok_or_else(|| found(&reading))?;
@@ -230,7 +230,7 @@ fn hd_104_a_child_gets_the_same_environment() {
     compare("HoloDeck 0.7, environment of a child", &cases, &[]);
 }
 
-/// An environment in which `MCP_CONFIG` is compared as what it says, not as how it is spaced.
+/// An environment in which `MCP_CONFIG` is compared as JSON.
 fn same_json(mut environment: Value) -> String {
     if let Some(config) = environment.get_mut("MCP_CONFIG") {
         let parsed = config.as_str().and_then(|it| serde_json::from_str(it).ok());
@@ -239,7 +239,7 @@ fn same_json(mut environment: Value) -> String {
     environment.to_string()
 }
 
-/// Each server and whether it stands, or that the file is refused.
+/// Each server and whether it is accepted, or that the file is refused.
 pub(crate) fn servers(reading: &Reading) -> String {
     if reading.refused {
         return "refused".to_owned();
@@ -262,14 +262,14 @@ pub(crate) fn their_servers(answer: &Value) -> String {
     res.join(", ")
 }
 
-/// The version that the paper on Dominds is about.
+/// The version that the paper on Dominds describes.
 pub(crate) const PAPER: &str = "seed(0.2.0@812c7470)";
-/// The newest version that was asked.
+/// The newest version with recorded results.
 pub(crate) const NEWEST: &str = "1.29.0";
 
 #[test]
-fn dominds_takes_the_same_workspaces() {
-    let Some(recorded) = recorded("dominds_takes_the_same_workspaces", "dominds.json") else { return };
+fn dominds_accepts_the_same_workspaces() {
+    let Some(recorded) = recorded("dominds_accepts_the_same_workspaces", "dominds.json") else { return };
     let probes = list(&recorded["probes"]);
     let case = |version: &str, probe: &Value| -> Case {
         let ours = servers(&reading(Profile::Dominds, text(&probe["yaml"])));
@@ -281,7 +281,7 @@ fn dominds_takes_the_same_workspaces() {
     compare("Dominds today", &cases, &DOMINDS[1..]);
 }
 
-/// Complaints that Dominds words otherwise.
+/// Messages with another wording in Dominds.
 const DOMINDS_WORDS: Differences<'_> = &[
     (
         "ours is about the part that is wrong, theirs about the whole",
@@ -296,8 +296,8 @@ const DOMINDS_WORDS: Differences<'_> = &[
 ];
 
 #[test]
-fn dominds_complains_in_the_same_words() {
-    let Some(recorded) = recorded("dominds_complains_in_the_same_words", "dominds.json") else { return };
+fn dominds_reports_the_same_messages() {
+    let Some(recorded) = recorded("dominds_reports_the_same_messages", "dominds.json") else { return };
     let case = |probe: &Value| -> Option<Case> {
         let answer = &probe[NEWEST];
         let complaint = answer["errorText"].as_str().or(answer["invalidServers"][0]["errorText"].as_str())?;
@@ -312,7 +312,7 @@ fn dominds_complains_in_the_same_words() {
     compare("Dominds, words", &cases, DOMINDS_WORDS);
 }
 
-/// Entries that the schema crate of version 1 judges otherwise.
+/// Entries with another result in the schema crate of version 1.
 const ACP_V1: Differences<'_> = &[
     (
         "ACPX-01, ACP-040: what is empty starts nothing and leads nowhere; the crate looks at types only",
@@ -323,7 +323,7 @@ const ACP_V1: Differences<'_> = &[
     ("ACP-006: null is no type; the crate tries every variant until one fits", &["type null"]),
 ];
 
-/// Entries that the schema crate of version 2 judges otherwise.
+/// Entries with another result in the schema crate of version 2.
 const ACP_V2: Differences<'_> = &[
     (
         "ACPX-11: only a type that begins with `_` is an extension; the crate keeps any word",
@@ -338,8 +338,8 @@ fn accepted(reading: &Reading) -> &'static str {
 }
 
 #[test]
-fn acpx_09_acpx_11_the_protocols_own_types_take_the_same_entries() {
-    let name = "acpx_09_acpx_11_the_protocols_own_types_take_the_same_entries";
+fn acpx_09_acpx_11_protocol_types_accept_the_same_entries() {
+    let name = "acpx_09_acpx_11_protocol_types_accept_the_same_entries";
     let Some(recorded) = recorded(name, "acp.json") else { return };
     let case = |profile, version: &str, probe: &Value| -> Case {
         let theirs = if probe["r"][version]["ok"] == true { ACCEPT } else { REJECT };
@@ -355,8 +355,8 @@ fn acpx_09_acpx_11_the_protocols_own_types_take_the_same_entries() {
 }
 
 #[test]
-fn acpx_10_the_protocols_own_types_take_the_same_requests() {
-    let name = "acpx_10_the_protocols_own_types_take_the_same_requests";
+fn acpx_10_protocol_types_accept_the_same_requests() {
+    let name = "acpx_10_protocol_types_accept_the_same_requests";
     let Some(recorded) = recorded(name, "acp.json") else { return };
     let case = |profile, version: &str, probe: &Value| -> Case {
         let request = json!({ "method": "session/new", "params": probe["input"] });

@@ -1,4 +1,4 @@
-//! Any text at all: nothing panics, every span fits, and the same text gives the same answer.
+//! Properties of any text: no panic, valid spans, deterministic results.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use mcp_config::{
 use mcp_model::ServerId;
 use proptest::prelude::*;
 
-/// Spans that another hand made are drawn too: past the end, reversed, inside a character.
+/// Rendering accepts any span: past the end, reversed, inside a character.
 fn draws_any_span(text: &str, diagnostic: &Diagnostic) {
     for (start, end) in
         [(0, usize::MAX), (usize::MAX, 0), (1, 2), (text.len(), text.len()), (text.len() / 2, 0)]
@@ -59,7 +59,7 @@ fn holds(text: &str) {
     }
 }
 
-/// Fixes and edits of any text: each is refused, or does what it says and keeps every other byte.
+/// Fixes and edits of any text are refused or change nothing else.
 fn changes_nothing_else(text: &str) {
     for &profile in Profile::ALL {
         let document = Document { name: "x.yaml", text, profile };
@@ -118,7 +118,7 @@ fn changes_by_a_profile(document: &Document<'_>, reading: &Reading) {
     }
 }
 
-/// Words that files are made of, so that the text is often nearly a configuration.
+/// Words of configurations, so that generated texts resemble them.
 fn fragment() -> impl Strategy<Value = String> {
     let words = [
         "tools:",
@@ -211,22 +211,22 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_text_is_read(text in any::<String>()) {
+    fn reading_any_text_does_not_panic(text in any::<String>()) {
         holds(&text);
     }
 
     #[test]
-    fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn reading_any_bytes_does_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         holds(&String::from_utf8_lossy(&bytes));
     }
 
     #[test]
-    fn whatever_looks_like_a_configuration_is_read(words in prop::collection::vec(fragment(), 0..40)) {
+    fn reading_generated_configurations_does_not_panic(words in prop::collection::vec(fragment(), 0..40)) {
         holds(&words.concat());
     }
 
     #[test]
-    fn a_good_json_file_with_a_piece_missing_is_read(start in 0usize..900, length in 0usize..60) {
+    fn reading_truncated_json_does_not_panic(start in 0usize..900, length in 0usize..60) {
         for text in [
             include_str!("../../../../fixtures/mcp-json/valid/vscode.json"),
             include_str!("../../../../fixtures/acp-v1/valid/session_new.json"),
@@ -238,7 +238,7 @@ proptest! {
     }
 
     #[test]
-    fn a_good_file_with_a_piece_missing_is_read(start in 0usize..900, length in 0usize..60) {
+    fn reading_truncated_yaml_does_not_panic(start in 0usize..900, length in 0usize..60) {
         let text = include_str!("../../../../fixtures/holodeck/valid/stdio_npx.yaml");
         let start = start.min(text.len());
         let end = (start + length).min(text.len());
@@ -250,12 +250,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_looks_like_a_configuration_is_changed_safely(words in prop::collection::vec(fragment(), 0..40)) {
+    fn editing_generated_configurations_changes_nothing_else(words in prop::collection::vec(fragment(), 0..40)) {
         changes_nothing_else(&words.concat());
     }
 
     #[test]
-    fn a_good_file_with_a_piece_elsewhere_is_changed_safely(
+    fn editing_scrambled_files_changes_nothing_else(
         file in prop::sample::select(vec![
             include_str!("../../../../fixtures/holodeck/valid/stdio_npx.yaml"),
             include_str!("../../../../fixtures/holodeck/valid/anchors_and_aliases.yaml"),

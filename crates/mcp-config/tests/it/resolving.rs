@@ -1,4 +1,4 @@
-//! Specs into endpoints: variables, env files, and what is said where something is missing.
+//! Resolving specs: variables, env files, and errors for missing ones.
 
 use std::path::Path;
 
@@ -85,7 +85,7 @@ fn hd_051_hd_052_hd_063_every_missing_variable_is_named() {
 }
 
 #[test]
-fn hd_056_the_workspace_folder_is_the_files_folder_but_not_in_0_7() {
+fn hd_056_workspace_folder_is_the_file_folder_except_in_0_7() {
     assert_eq!(stdio("command: npx, args: ['${workspaceFolder}/data']").args[0].expose(), "/srv/data");
     fails(
         Profile::HoloDeck07,
@@ -95,7 +95,7 @@ fn hd_056_the_workspace_folder_is_the_files_folder_but_not_in_0_7() {
 }
 
 #[test]
-fn hd_057_env_lies_above_the_env_file() {
+fn hd_057_env_takes_precedence_over_the_env_file() {
     assert_eq!(env(&stdio("command: npx, envFile: .env, env: {TWO: own}")), "ONE=file TWO=own THREE=${A}");
     assert_eq!(env(&stdio("command: npx, env_file: sub/x.env")), "ONE=sub");
     // Variables are never taken from the env file.
@@ -107,7 +107,7 @@ fn hd_057_env_lies_above_the_env_file() {
 }
 
 #[test]
-fn hd_019_hd_058_an_env_file_is_beside_the_configuration_and_must_be_readable() {
+fn hd_019_hd_058_env_file_is_relative_to_the_configuration_and_readable() {
     fails(
         Profile::HoloDeck,
         &agent("command: npx, envFile: other.env"),
@@ -116,7 +116,7 @@ fn hd_019_hd_058_an_env_file_is_beside_the_configuration_and_must_be_readable() 
 }
 
 #[test]
-fn hd_104_hdx_08_config_reaches_the_child_and_wins() {
+fn hd_104_hdx_08_config_variable_takes_precedence() {
     let endpoint = stdio(
         "command: npx, env: {MCP_CONFIG: own}, config: {b: 1, a: ['${A}', {n: 123456789012345678901234567890}]}",
     );
@@ -129,7 +129,7 @@ fn hd_104_hdx_08_config_reaches_the_child_and_wins() {
 }
 
 #[test]
-fn hd_044_a_url_is_judged_once_it_is_known() {
+fn hd_044_resolved_url_is_checked() {
     let text = |url: &str| agent(&format!("transport: http, url: '{url}', headers: {{A: '${{A}}'}}"));
     let Endpoint::Http(http) =
         resolved(Profile::HoloDeck, "/srv", &text("http://${HOST}:1/x")).unwrap().endpoint
@@ -154,13 +154,13 @@ fn hd_022_a_variable_cannot_add_a_header() {
 }
 
 #[test]
-fn an_old_items_arguments_keep_their_places() {
+fn deprecated_item_keeps_argument_pointers() {
     let text = "tools:\n  - {name: a, description: d, type: mcp, server: '@acme/x', args: ['${NOPE}']}\n";
     fails(Profile::HoloDeck, text, "/tools/0/args/0 ConfigError: Environment variable 'NOPE' not found");
 }
 
 #[test]
-fn dm_071_a_missing_host_variable_is_named_with_its_place() {
+fn dm_071_missing_host_variable_is_named_with_its_field() {
     fails(
         Profile::Dominds,
         "version: 1\nservers:\n  a: {transport: stdio, command: x, env: {K: {env: X}, L: {env: EMPTY}}}\n",
@@ -174,7 +174,7 @@ fn dm_071_a_missing_host_variable_is_named_with_its_place() {
 }
 
 #[test]
-fn dm_072_an_empty_variable_is_present_and_a_prefix_stands_before_it() {
+fn dm_072_empty_variable_is_set_and_gets_the_prefix() {
     let text = "version: 1\nservers:\n  a: {transport: stdio, command: x, env: {E: {env: EMPTY}, P: {prefix: 'Bearer ', env: A}, L: '${A}'}}\n";
     let Endpoint::Stdio(endpoint) = resolved(Profile::Dominds, "/srv/.minds", text).unwrap().endpoint else {
         panic!("not stdio")
@@ -197,7 +197,7 @@ fn dmx_04_a_working_directory_is_relative_to_the_workspace() {
 }
 
 #[test]
-fn a_resolve_error_finds_its_place_in_the_file() {
+fn resolve_errors_have_file_positions() {
     let text = "tools:\n  - name: a\n    description: d\n    type: mcp\n    server: s\n    command: npx\n    env:\n      K: \"${X}\"\n";
     let reading = reading(Profile::HoloDeck, text);
     let context =

@@ -1,4 +1,4 @@
-//! The machine formats: SARIF by the structure of its standard, and what both say of one file.
+//! SARIF and GitHub output: the structure of the SARIF standard, and snapshots.
 
 use mcp_config::{CheckOutcome, CheckedFile, Profile, SarifTool, render_github, render_sarif};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ fn document() -> Value {
     render_sarif(&SarifTool { name: "mcp-host", version: "1.2.3" }, &checked)
 }
 
-/// The parts of SARIF 2.1.0 that we write: what must be there, and what may be.
+/// The parts of SARIF 2.1.0 that we write: required and optional members.
 fn structure() -> Value {
     let object = |required: &[&str], properties: Value| json!({ "type": "object", "required": required, "properties": properties, "additionalProperties": false });
     let line = json!({ "type": "integer", "minimum": 1 });
@@ -145,7 +145,7 @@ fn a_sarif_document_has_the_structure_of_its_standard() {
 }
 
 #[test]
-fn a_diagnostic_keeps_its_places_and_its_fix() {
+fn sarif_results_have_locations_and_fixes() {
     let document = document();
     let results = &document["runs"][0]["results"];
     assert_eq!(results.as_array().unwrap().len(), 2);
@@ -155,7 +155,7 @@ fn a_diagnostic_keeps_its_places_and_its_fix() {
 }
 
 #[test]
-fn the_annotations_of_the_same_file() {
+fn github_annotations_match_their_snapshot() {
     let reading = reading(Profile::HoloDeck, AGENT);
     let outcome = CheckOutcome::Read { text: AGENT, diagnostics: &reading.diagnostics };
     insta::assert_snapshot!("github", render_github(&[CheckedFile { name: "an agent.yaml", outcome }]));

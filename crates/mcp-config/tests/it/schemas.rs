@@ -1,4 +1,4 @@
-//! The schemas as they are, and HoloDeck's public types, which must be what the reader reads.
+//! Snapshots of the schemas, and a check of HoloDeck's public types against the reader.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use mcp_config::{Profile, schema};
 use crate::{found, reading};
 
 #[test]
-fn schemas_are_what_they_were() {
+fn schemas_match_their_snapshots() {
     for &profile in Profile::ALL {
         insta::assert_snapshot!(
             format!("schema-{}", profile.as_str()),
@@ -18,7 +18,7 @@ fn schemas_are_what_they_were() {
 }
 
 #[test]
-fn schemas_are_valid_and_hold_no_mark_of_ours() {
+fn schemas_are_valid_and_have_no_internal_marks() {
     for &profile in Profile::ALL {
         let schema = schema(profile);
         assert!(jsonschema::meta::is_valid(&schema), "{}", profile.as_str());
@@ -27,7 +27,7 @@ fn schemas_are_valid_and_hold_no_mark_of_ours() {
 }
 
 #[test]
-fn what_a_program_writes_is_read_without_a_word() {
+fn serialized_tool_configs_are_read_without_diagnostics() {
     let local = McpToolConfig {
         name: "local".into(),
         description: "d".into(),
@@ -70,7 +70,7 @@ fn what_a_program_writes_is_read_without_a_word() {
 }
 
 #[test]
-fn hd_010_hd_060_public_words_are_those_of_the_contract() {
+fn hd_010_hd_060_public_enums_serialize_as_in_the_contract() {
     let words = serde_json::json!([
         TransportType::Stdio,
         TransportType::Sse,

@@ -1,6 +1,6 @@
-//! No secret gets out: not by a message, a help, a pointer, a drawn line, or a debug print.
+//! Secrets are never printed: in a message, help, pointer, rendered line or `Debug`.
 //!
-//! The planted secrets stand wherever a user may put one, the wrong places included.
+//! The test secrets are in every position that a user may choose, including wrong ones.
 
 use mcp_config::{
     Applicability, CheckOutcome, CheckedFile, Colour, Diagnostic, Document, EditError, Profile,
@@ -121,12 +121,12 @@ const SESSION: &str = r#"
 "#;
 
 #[test]
-fn x_31_nothing_of_an_editors_file_is_shown() {
+fn x_31_secrets_of_editor_files_are_hidden() {
     check(EDITOR, Profile::McpJson);
 }
 
 #[test]
-fn x_31_nothing_of_a_session_is_shown() {
+fn x_31_secrets_of_sessions_are_hidden() {
     check(SESSION, Profile::AcpV1);
     check(SESSION, Profile::AcpV2);
     let reading = read(&Document { name: "request", text: SESSION, profile: Profile::AcpV2 });
@@ -184,18 +184,18 @@ fn unspoken(text: &str) {
 }
 
 #[test]
-fn hd_061_hd_sc5_nothing_of_an_agent_is_shown() {
+fn hd_061_hd_sc5_secrets_of_agents_are_hidden() {
     check(AGENT, Profile::HoloDeck);
     check(AGENT, Profile::HoloDeck07);
 }
 
 #[test]
-fn x_31_nothing_of_a_workspace_is_shown() {
+fn x_31_secrets_of_workspaces_are_hidden() {
     check(WORKSPACE, Profile::Dominds);
 }
 
 #[test]
-fn nothing_of_a_file_that_is_no_yaml_is_shown() {
+fn secrets_of_unparsable_files_are_hidden() {
     for text in [
         "tools:\n  - name: a\n    env:\n      KEY: \"SECRET\n      B: SECRET\n    args: [SECRET, --SECRET\n",
         "version: 1\nservers:\n  a:\n\tenv: {K: SECRET}\n# SECRET\n  SECRET\n",
@@ -215,9 +215,9 @@ fn nothing_of_a_file_that_is_no_yaml_is_shown() {
     }
 }
 
-/// What is put right, taken out or refused says nothing of a value, and neither does the change that is shown.
+/// Fixes, edits, refusals and diffs contain no values.
 #[test]
-fn x_31_nothing_is_shown_of_a_file_that_is_changed() {
+fn x_31_secrets_are_hidden_in_diffs() {
     for (profile, text) in [(Profile::HoloDeck, AGENT), (Profile::Dominds, WORKSPACE)] {
         let text = text.replace("    command: SECRET30!x\n", "").replace("version: 2", "version: 1");
         let document = Document { name: "config.yaml", text: &text, profile };
@@ -238,7 +238,7 @@ fn x_31_nothing_is_shown_of_a_file_that_is_changed() {
 }
 
 #[test]
-fn a_resolved_value_is_in_no_error() {
+fn errors_do_not_contain_resolved_values() {
     let text = "\
 tools:
   - {name: a, description: d, type: mcp, server: s, transport: http, url: 'http://${HOST}/', headers: {A: '${BAD}'}}

@@ -1,5 +1,4 @@
-//! The example that the crate was made for: three mistakes in two servers, all found at once, and a third server that
-//! is good.
+//! The crate's main example: three mistakes in two servers, all found in one pass, and a valid third server.
 
 use mcp_config::{Colour, Profile, Reading, render};
 
@@ -46,7 +45,7 @@ fn accepted(reading: &Reading) -> Vec<(&str, bool)> {
 }
 
 #[test]
-fn as_dominds_the_third_server_is_still_accepted() {
+fn dominds_accepts_the_server_without_errors() {
     let reading = reading(Profile::Dominds, WORKSPACE);
     assert_eq!(accepted(&reading), [("files", false), ("web", false), ("good", true)]);
     assert!(!reading.refused);
@@ -59,7 +58,7 @@ fn as_dominds_the_third_server_is_still_accepted() {
 }
 
 #[test]
-fn as_holodeck_the_file_is_refused() {
+fn holodeck_refuses_the_file() {
     let reading = reading(Profile::HoloDeck, AGENT);
     assert_eq!(accepted(&reading), [("files", false), ("web", false), ("good", false)]);
     assert!(reading.refused);
@@ -71,19 +70,19 @@ fn as_holodeck_the_file_is_refused() {
 }
 
 #[test]
-fn as_text_each_has_its_line_and_its_help() {
+fn rendered_diagnostics_have_line_and_help() {
     let reading = reading(Profile::HoloDeck, AGENT);
     insta::assert_snapshot!("text", render("agent.yaml", AGENT, &reading.diagnostics, Colour::Never));
 }
 
 #[test]
-fn as_json_each_has_its_place_and_its_help() {
+fn serialized_diagnostics_have_position_and_help() {
     let reading = reading(Profile::HoloDeck, AGENT);
     insta::assert_json_snapshot!("json", reading.diagnostics);
 }
 
 #[test]
-fn in_colour_the_words_are_the_same() {
+fn coloured_output_has_the_same_text() {
     let reading = reading(Profile::HoloDeck, AGENT);
     let coloured = render("agent.yaml", AGENT, &reading.diagnostics, Colour::Always);
     assert!(coloured.contains("\u{1b}["));

@@ -1,4 +1,4 @@
-//! The words of every diagnostic, drawn as a user sees them. A change here is a change for users.
+//! Snapshots of every diagnostic as rendered for users.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use mcp_config::{Code, Colour, Profile, ResolveContext, render, resolve};
 
 use crate::reading;
 
-/// One text for each code at least: profile, label, text.
+/// At least one text for each code: profile, label, text.
 const ROWS: &[(Profile, &str, &str)] = &[
     (Profile::Dominds, "syntax-tab", "version: 1\nservers:\n\ta: 1\n"),
     (Profile::Dominds, "syntax-quote", "version: 1\nservers:\n  a: \"x\n"),
@@ -319,7 +319,7 @@ const ROWS: &[(Profile, &str, &str)] = &[
 ];
 
 #[test]
-fn every_diagnostic_has_its_words() {
+fn every_diagnostic_matches_its_snapshot() {
     let context = ResolveContext {
         variable: &|_| None,
         directory: std::path::Path::new("/w"),

@@ -1,17 +1,17 @@
-//! Servers written down: read again they are the same, and what cannot be said is told.
+//! Writing servers: they are read back unchanged, and unsupported fields are reported.
 
 use mcp_config::{Document, Profile, WrittenFile, read};
 use mcp_model::{Origin, ServerSpec};
 
 use crate::reading;
 
-/// Written for a machine that has two programs.
+/// Writes for a machine with two programs.
 fn write(servers: &[ServerSpec], profile: Profile) -> WrittenFile {
     let program = |name: &str| ["npx", "uvx"].contains(&name).then(|| format!("/usr/bin/{name}"));
     mcp_config::write_servers(servers, profile, &program)
 }
 
-/// Servers without where they stood, and without the guess that is written out.
+/// Servers without their origin and without the mark of deprecated items.
 fn bare(servers: Vec<ServerSpec>) -> Vec<ServerSpec> {
     let bare = |it: ServerSpec| {
         let mut metadata = it.metadata;
@@ -58,9 +58,9 @@ fn round_trip(label: &str, profile: Profile, text: &str) {
     assert_eq!(bare(again.servers), bare(first.servers), "{label}\n{printed}");
 }
 
-/// Every good file of a dialect says, written again in that dialect, what it said.
+/// Every valid file of a dialect, written in that dialect, is read back unchanged.
 #[test]
-fn what_is_written_is_read_as_it_was() {
+fn written_servers_are_read_back_unchanged() {
     for (profile, folder) in FOLDERS {
         for (label, text) in valid(folder) {
             // The separator of this system is written as itself.
@@ -69,7 +69,7 @@ fn what_is_written_is_read_as_it_was() {
     }
 }
 
-/// Fields that are rarely there, all at once.
+/// A server with all rare fields.
 #[test]
 fn every_field_is_written() {
     let agent = "\
@@ -130,7 +130,7 @@ servers:
     round_trip("workspace", Profile::Dominds, workspace);
 }
 
-/// A server in every dialect: the text, and a line for each thing that is lost.
+/// Snapshots of a server in every dialect: the text and the unsupported fields.
 #[track_caller]
 fn shown(profile: Profile, text: &str, target: Profile) -> String {
     let reading = reading(profile, text);
@@ -221,9 +221,9 @@ fn a_workspace_in_every_dialect() {
     }
 }
 
-/// What is written is always good in its own dialect, whatever had to be left out.
+/// Written files are always valid in their dialect.
 #[test]
-fn what_is_written_is_good_there() {
+fn written_files_are_accepted_by_their_profile() {
     let sources: Vec<_> = FOLDERS
         .iter()
         .flat_map(|(profile, folder)| valid(folder).into_iter().map(|it| (*profile, it)))
@@ -252,7 +252,7 @@ fn what_is_written_is_good_there() {
     }
 }
 
-/// A loss names fields and variables and never a value.
+/// An unsupported field names fields and variables, never a value.
 #[test]
 fn x_31_no_secret_is_in_a_report() {
     let text = "version: 1\nservers:\n  a: {transport: stdio, command: npx, args: ['SECRET1${X}'], cwd: SECRET2}\n  b:\n    \

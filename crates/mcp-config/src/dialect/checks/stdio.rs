@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hd_020_an_encoding_is_one_we_can_speak() {
+    fn hd_020_encoding_must_be_supported() {
         for label in ["utf-8", "UTF8", "latin1", "shift_jis", "gbk", " utf-8 "] {
             assert_eq!(encoding(label), Ok(()), "{label}");
         }
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn hd_016_names_are_what_a_system_takes() {
+    fn hd_016_variable_names_are_valid_for_the_system() {
         assert_eq!(env_name("A B"), Ok(()));
         for name in ["", "A=B", "A\0"] {
             assert!(env_name(name).is_err(), "{name:?}");

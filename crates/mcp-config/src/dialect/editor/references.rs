@@ -241,14 +241,14 @@ mod tests {
     }
 
     #[test]
-    fn dia_08_only_vs_code_asks() {
+    fn dia_08_only_vs_code_prompts_for_inputs() {
         check(".vscode/mcp.json", "${input:key} ${input:key}", "${input:key} ${input:key}", &["key"], "");
         check(".cursor/mcp.json", "${input:key}", "${input:key}", &[], "${input:key}");
         check(".mcp.json", "${input:key}", "${input:key}", &[], "${input:key}");
     }
 
     #[test]
-    fn what_is_no_variable_stays() {
+    fn text_without_variables_is_unchanged() {
         let file = ".vscode/mcp.json";
         check(file, "${workspaceFolder}/x ${userHome}", "${workspaceFolder}/x ${userHome}", &[], "");
         check(file, "$TOKEN {TOKEN} ${ TOKEN }", "$TOKEN {TOKEN} ${ TOKEN }", &[], "");
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn dia_08_what_is_declared_is_kept() {
+    fn dia_08_declared_inputs_are_kept() {
         let declared = InputDeclarations::parse(
             "{\"inputs\": [{\"id\": \"a\", \"type\": \"pickString\", \"options\": [\"x\"]}, 5]}",
         );

@@ -22,7 +22,7 @@ fn check_shown(line: &str) {
 }
 
 #[test]
-fn what_is_no_secret_is_shown() {
+fn safe_values_are_shown() {
     check_shown("npx -y @modelcontextprotocol/server-everything");
     check_shown("npx -y @modelcontextprotocol/server-everything@2026.7.4 --port 8080 --transport http");
     check_shown("/usr/bin/npx firecrawl-mcp@latest");
@@ -42,7 +42,7 @@ fn what_is_no_secret_is_shown() {
 }
 
 #[test]
-fn what_may_be_a_secret_is_not() {
+fn possible_secrets_are_hidden() {
     check("npx -y pkg --token hunter", "-y pkg --token ******");
     check("npx -y pkg --token=hunter", "-y pkg --token=******");
     check("npx -y pkg --api-key /srv/files", "-y pkg --api-key **********");
@@ -89,7 +89,7 @@ fn what_may_be_a_secret_is_not() {
 }
 
 #[test]
-fn what_cannot_be_looked_at_hides_what_follows() {
+fn unreadable_argument_hides_the_following_ones() {
     let shown = visible_arguments(Some("npx"), &[Some("-y"), None, Some("hunter")]);
     assert_eq!(shown, [vec![prefix(2)], vec![], vec![]]);
     assert_eq!(visible_arguments(None, &[Some("hunter"), Some("-y")]), [vec![], vec![prefix(2)]]);

@@ -52,7 +52,7 @@ fn dia_02_comments_and_last_commas_are_for_editors_only() {
 }
 
 #[test]
-fn a_byte_order_mark_and_an_empty_file_are_no_mistakes() {
+fn byte_order_mark_and_empty_file_are_accepted() {
     tree("\u{feff}[true]", Syntax::Json, "[true]");
     let root = parse("\u{feff}[true]", Syntax::Json).root.unwrap();
     assert_eq!(root.span, 3..9);
@@ -71,7 +71,7 @@ fn numbers_keep_their_digits() {
 }
 
 #[test]
-fn x_16_a_key_that_stands_twice_is_told_with_both_places() {
+fn x_16_duplicate_key_is_reported_with_both_positions() {
     let text = r#"{"a": {"b": 1, "b": 2}}"#;
     let parsed = parse(text, Syntax::Json);
     let [diagnostic] = &parsed.diagnostics[..] else { panic!("{:?}", parsed.diagnostics) };
@@ -82,7 +82,7 @@ fn x_16_a_key_that_stands_twice_is_told_with_both_places() {
 }
 
 #[test]
-fn what_is_no_json_is_told_where() {
+fn invalid_json_is_reported_with_its_position() {
     let check = |text, why, at| {
         for syntax in [Syntax::Json, Syntax::JsonWithComments] {
             fails(text, syntax, &format!("invalid JSON: {why}"), at);
@@ -107,7 +107,7 @@ fn what_is_no_json_is_told_where() {
 }
 
 #[test]
-fn a_hostile_text_is_refused() {
+fn malicious_text_is_refused() {
     let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     tree(&deep(64), Syntax::Json, &deep(64));
     for depth in [65, 600, 200_000] {
@@ -119,7 +119,7 @@ fn a_hostile_text_is_refused() {
 }
 
 #[test]
-fn a_text_of_unknown_syntax_is_no_yaml_where_it_has_comments_of_json() {
+fn text_with_json_comments_is_not_parsed_as_yaml() {
     let root = |text: &str| crate::syntax::parse_any(text).root.as_ref().and_then(to_json);
     assert_eq!(root("{a: b}").as_deref(), Some(r#"{"a":"b"}"#));
     assert_eq!(root("{url: https://a.example}").as_deref(), Some(r#"{"url":"https://a.example"}"#));

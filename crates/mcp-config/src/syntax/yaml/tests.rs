@@ -40,7 +40,7 @@ fn reports(text: &str, want: &[(Code, Range<usize>, &str)]) {
 }
 
 #[test]
-fn every_word_has_its_bytes() {
+fn every_value_has_its_span() {
     check("a: b\nc: 'd e'\n", "{0..13} a:0..1 Text(\"b\")@3..4 c:5..6 Text(\"d e\")@8..13");
     check("a: [1, {b: true}]", "{0..17} a:0..1 [3..17] Integer(1)@4..5 {7..16} b:8..9 Bool(true)@11..15");
     check("- a\n- b\n\n# end\n", "[0..7] Text(\"a\")@2..3 Text(\"b\")@6..7");
@@ -51,7 +51,7 @@ fn every_word_has_its_bytes() {
 }
 
 #[test]
-fn a_byte_order_mark_is_passed_over_and_line_ends_may_be_of_windows() {
+fn byte_order_mark_and_crlf_are_accepted() {
     check("\u{feff}a: b\r\nc: d\r\n", "{3..13} a:3..4 Text(\"b\")@6..7 c:9..10 Text(\"d\")@12..13");
 }
 
@@ -87,12 +87,12 @@ fn dm_019_every_duplicate_is_found_in_one_pass_and_the_first_stays() {
 }
 
 #[test]
-fn what_is_no_key_is_reported_and_the_rest_is_read() {
+fn invalid_keys_are_reported_and_the_rest_is_read() {
     reports("? [a]\n: b\n? {c: d}\n: e\nf: g\n", &[(Code::BadKey, 2..5, ""), (Code::BadKey, 12..18, "")]);
 }
 
 #[test]
-fn aliases_name_something_that_is_finished() {
+fn alias_inside_its_anchor_is_an_error() {
     reports("a: *x\nb: &y [*y]\n", &[(Code::Syntax, 3..5, "/a"), (Code::Syntax, 13..15, "/b/0")]);
 }
 
@@ -102,7 +102,7 @@ fn dm_020_a_merge_key_is_a_key() {
 }
 
 #[test]
-fn a_second_document_ends_it() {
+fn second_document_is_an_error() {
     reports("a: 1\n---\nb: 2\n", &[(Code::ManyDocuments, 5..8, "")]);
     check("---\na: 1\n...\n", "{4..8} a:4..5 Integer(1)@7..8");
 }
