@@ -145,11 +145,7 @@ fn refused_edit_changes_nothing() {
     refused("add . a --command x", 1, "error: a server 'a' already exists");
     refused("add . n --url ftp://x.example", 1, "error: the server cannot be written there: url: ");
     refused("add . n --url wss://x.example", 1, "transport: Dominds has no websocket transport");
-    refused(
-        "add . n --command x --args ${A}",
-        1,
-        "args.0: variables are not supported there",
-    );
+    refused("add . n --command x --args ${A}", 1, "args.0: variables are not supported there");
     refused("add . n", 2, "--command <PROGRAM>|--url <URL>");
     refused("add . n --command x --url y", 2, "cannot be used with");
     refused("add . n --command x --env A", 2, "one value has no `=`");
