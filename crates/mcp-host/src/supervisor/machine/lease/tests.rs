@@ -372,7 +372,7 @@ fn lease_events_are_published() {
         ("ready 1", "a ready"),
         ("lease d a 1", ""),
         ("ready 2", "a leased to d"),
-        ("release d a", "a released by d Asked"),
+        ("release d a", "a released by d Requested"),
         ("lease d a 1", ""),
         ("fail 3", "a not leased to d"),
         ("wait 2", ""),
