@@ -43,7 +43,10 @@ pub(super) const MODULES: &[Row] = &[
         ],
     ),
     ("mcp-cli", &["runtime", "output", "args", "config", "host", "call_arguments", "render", "commands"]),
-    (&["diagnostic", "syntax", "profile", "de", "dialect", "resolve", "read", "render", "edit"]),
+    (
+        "mcp-config",
+        &["diagnostic", "syntax", "profile", "de", "dialect", "resolve", "read", "render", "edit"],
+    ),
     ("mcp-demo", &["lifetime", "state", "connection", "content", "tools", "server", "serve", "http"]),
     (
         "mcp-gateway",
