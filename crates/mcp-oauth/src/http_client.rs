@@ -179,7 +179,7 @@ fn cause(error: &reqwest::Error) -> String {
         return "the host name cannot be resolved".to_owned();
     }
     match error.source() {
-        Some(source) => tls::cause(source).unwrap_or_default(),
+        Some(source) => tls::root_cause(source).unwrap_or_default(),
         None => "it cannot be said why".to_owned(),
     }
 }

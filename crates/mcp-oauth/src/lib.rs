@@ -232,23 +232,23 @@ impl OAuth {
     async fn remedy(&self, state: &mut State, challenge: &Challenge) -> Result<Remedy, Unauthorized> {
         self.look(state)?;
         let current = state.grant.as_ref().map(|it| &it.access_token);
-        if current != challenge.used.as_ref() && current.is_some() {
+        if current != challenge.token_used.as_ref() && current.is_some() {
             // Another task has already changed the token.
-            return Ok(Remedy::Again);
+            return Ok(Remedy::Retry);
         }
         let header = challenge.schemes.iter().find(|it| flow::is_bearer(it)).map(String::as_str);
         if challenge.status == 403 {
             return self.step_up(state, header).await;
         }
-        if challenge.used.is_some() && state.fresh && challenge.before > 0 {
+        if challenge.token_used.is_some() && state.fresh && challenge.earlier_challenges > 0 {
             let why = "the server does not take the token that its authorization server has just given";
             return Err(Unauthorized(why.to_owned()));
         }
         if self.renew(state).await? {
-            return Ok(Remedy::Again);
+            return Ok(Remedy::Retry);
         }
         self.log_in(state, LoginRequest { header, more: Vec::new() }).await?;
-        Ok(Remedy::Again)
+        Ok(Remedy::Retry)
     }
 
     /// Requests the missing scopes in addition to the present ones.
@@ -269,7 +269,7 @@ impl OAuth {
         let mut more = had;
         more.extend(wanted);
         self.log_in(state, LoginRequest { header, more }).await?;
-        Ok(Remedy::Again)
+        Ok(Remedy::Retry)
     }
 }
 
@@ -285,12 +285,12 @@ impl Authorization for OAuth {
         Ok(state.grant.as_ref().map(|it| it.access_token.clone()))
     }
 
-    fn is_under_way(&self) -> bool {
+    fn is_in_progress(&self) -> bool {
         self.state.try_lock().is_err()
     }
 
     async fn challenged(&self, challenge: Challenge) -> Result<Remedy, Unauthorized> {
-        let mut state = self.turn(challenge.sent).await?;
+        let mut state = self.turn(challenge.sent_at).await?;
         let done = self.remedy(&mut state, &challenge).await;
         state.failure = done.as_ref().err().map(|why| (Instant::now(), why.clone()));
         done

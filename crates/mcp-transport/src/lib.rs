@@ -54,7 +54,7 @@ mod transport;
 #[cfg(feature = "websocket")]
 mod websocket;
 
-pub use dial::endpoint::{DialOptions, ProcessIdCell, dialer};
+pub use dial::options::{DialOptions, ProcessIdCell, dialer};
 pub use dial::secrets::endpoint_secrets;
 #[cfg(all(feature = "http", feature = "sse"))]
 pub use dial::sse_fallback::SseServerCache;

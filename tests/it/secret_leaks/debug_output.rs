@@ -177,9 +177,9 @@ fn hd_sc5_values_of_logins_and_of_the_gateway_show_no_secret() {
     let challenge = Challenge {
         status: 401,
         schemes: Vec::new(),
-        used: Some(secret(SecretLocation::Header)),
-        sent: Instant::now(),
-        before: 0,
+        token_used: Some(secret(SecretLocation::Header)),
+        sent_at: Instant::now(),
+        earlier_challenges: 0,
     };
     check("a challenge", format!("{challenge:#?}"));
 

@@ -1,6 +1,6 @@
 //! Dialing: from a resolved endpoint to a transport.
 
-pub(crate) mod endpoint;
+pub(crate) mod options;
 pub(crate) mod secrets;
 #[cfg(all(feature = "http", feature = "sse"))]
 pub(crate) mod sse_fallback;

@@ -12,15 +12,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mcp_model::{UrlEndpoint, code};
 use url::Url;
 
-use crate::dial::endpoint::DialOptions;
+use crate::dial::options::DialOptions;
 use crate::error::ConnectError;
 use crate::error::disconnect::RequestError;
 use crate::http::HttpDial;
-use crate::sse::{Opened, SseDial};
+use crate::sse::{SseDial, StreamOutcome};
 use crate::transport::{Dial, HandshakeMode, Transport};
 
 /// How many URLs are remembered. What is forgotten is found out again.
-const MOST_REMEMBERED: usize = 1024;
+const MAX_REMEMBERED: usize = 1024;
 
 /// The URLs that were found to speak HTTP with server-sent events only. Clones share what they know; a host that hands
 /// the same one to each [`DialOptions`] spares its servers a question at every reconnect.
@@ -39,7 +39,7 @@ impl SseServerCache {
 
     fn add(&self, url: &Url) {
         let mut urls = self.lock();
-        if urls.len() < MOST_REMEMBERED {
+        if urls.len() < MAX_REMEMBERED {
             urls.insert(url.clone());
         }
     }
@@ -57,37 +57,37 @@ impl fmt::Debug for SseServerCache {
 }
 
 /// Where a server can be had that may speak either way.
-pub(crate) struct EitherDial {
+pub(crate) struct HttpOrSseDial {
     http: HttpDial,
     sse: SseDial,
     url: Url,
-    known: SseServerCache,
+    sse_servers: SseServerCache,
     /// The last wire was one with server-sent events, for the URL was remembered.
-    remembered: AtomicBool,
+    used_cache: AtomicBool,
 }
 
-impl EitherDial {
-    pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<EitherDial, ConnectError> {
+impl HttpOrSseDial {
+    pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<HttpOrSseDial, ConnectError> {
         let (url, known) = (endpoint.url.clone(), options.sse_servers.clone());
         let (place, memory) = (url.clone(), known.clone());
         let told = move |opened| match opened {
-            Opened::Yes => memory.add(&place),
-            Opened::No => memory.remove(&place),
+            StreamOutcome::Opened => memory.add(&place),
+            StreamOutcome::Refused => memory.remove(&place),
         };
-        Ok(EitherDial {
+        Ok(HttpOrSseDial {
             http: HttpDial::new(endpoint, options)?,
-            sse: SseDial::new(endpoint, options)?.telling(Arc::new(told)),
+            sse: SseDial::new(endpoint, options)?.with_observer(Arc::new(told)),
             url,
-            known,
-            remembered: AtomicBool::new(false),
+            sse_servers: known,
+            used_cache: AtomicBool::new(false),
         })
     }
 }
 
-impl Dial for EitherDial {
+impl Dial for HttpOrSseDial {
     fn dial(&self) -> Box<dyn Transport> {
-        let remembered = self.known.has(&self.url);
-        self.remembered.store(remembered, Ordering::Relaxed);
+        let remembered = self.sse_servers.has(&self.url);
+        self.used_cache.store(remembered, Ordering::Relaxed);
         match remembered {
             true => self.sse.dial(),
             false => self.http.dial(),
@@ -115,25 +115,25 @@ impl Dial for EitherDial {
     }
 
     fn fallback(&self, refusal: &RequestError) -> Option<Arc<dyn Dial>> {
-        let newer = !self.remembered.load(Ordering::Relaxed);
-        (newer && is_older(refusal)).then(|| Arc::new(self.sse.clone()) as Arc<dyn Dial>)
+        let newer = !self.used_cache.load(Ordering::Relaxed);
+        (newer && suggests_sse(refusal)).then(|| Arc::new(self.sse.clone()) as Arc<dyn Dial>)
     }
 }
 
 /// Where a server can be had that is to be spoken to by Streamable HTTP alone. One that refuses it is asked in the older
 /// way, too, for that is what its user wants to know.
-pub(crate) struct NewerDial {
+pub(crate) struct HttpOnlyDial {
     http: HttpDial,
     sse: SseDial,
 }
 
-impl NewerDial {
-    pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<NewerDial, ConnectError> {
-        Ok(NewerDial { http: HttpDial::new(endpoint, options)?, sse: SseDial::new(endpoint, options)? })
+impl HttpOnlyDial {
+    pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<HttpOnlyDial, ConnectError> {
+        Ok(HttpOnlyDial { http: HttpDial::new(endpoint, options)?, sse: SseDial::new(endpoint, options)? })
     }
 }
 
-impl Dial for NewerDial {
+impl Dial for HttpOnlyDial {
     fn dial(&self) -> Box<dyn Transport> {
         self.http.dial()
     }
@@ -155,13 +155,13 @@ impl Dial for NewerDial {
     }
 
     fn diagnostic_probe(&self, refusal: &RequestError) -> Option<Arc<dyn Dial>> {
-        is_older(refusal).then(|| Arc::new(self.sse.clone()) as Arc<dyn Dial>)
+        suggests_sse(refusal).then(|| Arc::new(self.sse.clone()) as Arc<dyn Dial>)
     }
 }
 
 /// May a server that refuses the newer way like this speak the older one? An error of the modern era says that it does
 /// not.
-fn is_older(refusal: &RequestError) -> bool {
+fn suggests_sse(refusal: &RequestError) -> bool {
     let modern = refusal.error.as_ref().is_some_and(|it| code::is_modern(it.code));
     matches!(refusal.status, Some(400 | 404 | 405)) && !modern
 }
@@ -175,7 +175,7 @@ mod tests {
     fn check(status: Option<u16>, code: Option<i64>, want: bool) {
         let error = code.map(|it| RpcError::new(it, "no"));
         let fault = RequestError { status, message: String::new(), error };
-        assert_eq!(is_older(&fault), want, "{status:?} {code:?}");
+        assert_eq!(suggests_sse(&fault), want, "{status:?} {code:?}");
     }
 
     #[test]
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn what_is_remembered_is_bounded_and_not_printed() {
         let known = SseServerCache::default();
-        for number in 0..MOST_REMEMBERED + 10 {
+        for number in 0..MAX_REMEMBERED + 10 {
             known.add(&format!("https://example.com/{number}?key=secret").parse().unwrap());
         }
         assert_eq!(format!("{known:?}"), "SseServerCache { urls: 1024 }");

@@ -6,13 +6,13 @@
 use std::time::Duration;
 
 /// The shortest wait that a server may ask for.
-const SHORTEST: Duration = Duration::from_millis(500);
+const MIN_DELAY: Duration = Duration::from_millis(500);
 
 /// The first wait where the server does not say.
-const USUAL: Duration = Duration::from_secs(1);
+const DEFAULT_DELAY: Duration = Duration::from_secs(1);
 
 /// The longest wait.
-const LONGEST: Duration = Duration::from_secs(60);
+const MAX_DELAY: Duration = Duration::from_secs(60);
 
 /// The waits of one stream.
 #[derive(Debug, Default)]
@@ -23,8 +23,8 @@ pub(super) struct Backoff {
 
 impl Backoff {
     /// The server said how long to wait.
-    pub(super) fn asked(&mut self, retry: Duration) {
-        self.asked = Some(retry.clamp(SHORTEST, LONGEST));
+    pub(super) fn set_retry(&mut self, retry: Duration) {
+        self.asked = Some(retry.clamp(MIN_DELAY, MAX_DELAY));
     }
 
     /// The stream was good: the next wait is a first one.
@@ -33,15 +33,15 @@ impl Backoff {
     }
 
     /// How long to wait now.
-    pub(super) fn next(&mut self) -> Duration {
-        let first = self.asked.unwrap_or(USUAL);
-        let wait = first.saturating_mul(1 << self.streak.min(16)).min(LONGEST);
+    pub(super) fn next_delay(&mut self) -> Duration {
+        let first = self.asked.unwrap_or(DEFAULT_DELAY);
+        let wait = first.saturating_mul(1 << self.streak.min(16)).min(MAX_DELAY);
         self.streak += 1;
         wait
     }
 
     /// How many waits there have been since the stream was good.
-    pub(super) fn streak(&self) -> u32 {
+    pub(super) fn attempts(&self) -> u32 {
         self.streak
     }
 }
@@ -55,9 +55,9 @@ mod tests {
     fn check(asked: Option<u64>, want: &[u64]) {
         let mut backoff = Backoff::default();
         if let Some(asked) = asked {
-            backoff.asked(Duration::from_millis(asked));
+            backoff.set_retry(Duration::from_millis(asked));
         }
-        let waits: Vec<u64> = want.iter().map(|_| backoff.next().as_millis() as u64).collect();
+        let waits: Vec<u64> = want.iter().map(|_| backoff.next_delay().as_millis() as u64).collect();
         assert_eq!(waits, want, "asked for {asked:?}");
     }
 
@@ -72,15 +72,15 @@ mod tests {
     #[test]
     fn a_good_stream_begins_anew() {
         let mut backoff = Backoff::default();
-        backoff.next();
-        backoff.next();
+        backoff.next_delay();
+        backoff.next_delay();
         backoff.reset();
-        assert_eq!((backoff.streak(), backoff.next()), (0, USUAL));
+        assert_eq!((backoff.attempts(), backoff.next_delay()), (0, DEFAULT_DELAY));
     }
 
     #[test]
     fn a_streak_has_no_end_that_overflows() {
-        let mut backoff = Backoff { asked: Some(LONGEST), streak: u32::MAX - 1 };
-        assert_eq!(backoff.next(), LONGEST);
+        let mut backoff = Backoff { asked: Some(MAX_DELAY), streak: u32::MAX - 1 };
+        assert_eq!(backoff.next_delay(), MAX_DELAY);
     }
 }

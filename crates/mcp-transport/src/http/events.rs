@@ -6,19 +6,19 @@ use http::HeaderValue;
 use serde::de::IgnoredAny;
 use tokio::time::Instant;
 
-use super::reply::{self, Answered};
-use super::{Wire, body};
+use super::response::{self, AnsweredRequests};
+use super::{HttpConnection, body};
 use crate::net::Response;
-use crate::net::event_stream::{Event, EventStream};
+use crate::net::event_stream::{Event, EventStreamParser};
 use crate::net::http1::describe;
 use crate::transport::{MessageClass, StreamId};
 
 /// How long a stream is kept after it has brought the answer. An orderly server ends it at once, and the connection
 /// can be used again.
-const AFTER_ANSWER: Duration = Duration::from_millis(250);
+const AFTER_RESPONSE: Duration = Duration::from_millis(250);
 
 /// What one lane has heard, over all its streams.
-pub(super) struct Hearing {
+pub(super) struct StreamReader {
     pub(super) lane: StreamId,
     /// The answer to the lane's request was delivered.
     pub(super) answered: bool,
@@ -33,7 +33,7 @@ pub(super) struct Hearing {
 }
 
 /// A silence longer than this is none that anybody waits for, and might be more than the clock can count.
-const LONGEST: Duration = Duration::from_secs(60 * 60 * 24);
+const MAX_SILENCE: Duration = Duration::from_secs(60 * 60 * 24);
 
 /// How a stream ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub(super) enum StreamEnd {
     /// The server ended it.
     Closed,
     /// The connection broke off, for this reason.
-    Broke(String),
+    Failed(String),
     /// Nothing came for so long that nothing more was waited for.
     Silent,
     /// A message was larger than one may be.
@@ -50,14 +50,14 @@ pub(super) enum StreamEnd {
     Endless(usize),
 }
 
-impl Hearing {
-    pub(super) fn new(lane: StreamId) -> Hearing {
-        Hearing { lane, answered: false, messages: 0, last_id: None, retry: None, idle: false }
+impl StreamReader {
+    pub(super) fn new(lane: StreamId) -> StreamReader {
+        StreamReader { lane, answered: false, messages: 0, last_id: None, retry: None, idle: false }
     }
 
     /// Delivers what the stream brings until it ends.
-    pub(super) async fn hear(&mut self, wire: &Wire, response: &mut Response) -> StreamEnd {
-        let mut stream = EventStream::new(wire.place.message_bytes);
+    pub(super) async fn read_stream(&mut self, wire: &HttpConnection, response: &mut Response) -> StreamEnd {
+        let mut stream = EventStreamParser::new(wire.place.max_message_bytes);
         let end = self.read(wire, response, &mut stream).await;
         // An id that no header can hold cannot be sent back.
         if let Some(id) = stream.last_id() {
@@ -67,12 +67,17 @@ impl Hearing {
         end
     }
 
-    async fn read(&mut self, wire: &Wire, response: &mut Response, stream: &mut EventStream) -> StreamEnd {
+    async fn read(
+        &mut self,
+        wire: &HttpConnection,
+        response: &mut Response,
+        stream: &mut EventStreamParser,
+    ) -> StreamEnd {
         let mut last_words = None;
         loop {
             let mut now = Instant::now();
             if self.answered {
-                last_words.get_or_insert_with(|| now + AFTER_ANSWER);
+                last_words.get_or_insert_with(|| now + AFTER_RESPONSE);
             }
             if std::mem::take(&mut self.idle) && wire.rate_limiter().is_charged() {
                 let paused = wire.rate_limiter().pause_until(now);
@@ -87,7 +92,7 @@ impl Hearing {
             if last_words.is_some_and(|it| it <= now) {
                 return StreamEnd::Silent;
             }
-            let silence = now + wire.place.sse_read.min(LONGEST);
+            let silence = now + wire.place.stream_timeout.min(MAX_SILENCE);
             // What follows the answer has a time of its own, all together: else a server could hold the lane for ever.
             let until = last_words.unwrap_or(silence);
             let chunk = match tokio::time::timeout_at(until, response.chunk()).await {
@@ -100,7 +105,7 @@ impl Hearing {
                     }
                     return StreamEnd::Closed;
                 }
-                Ok(Err(error)) => return StreamEnd::Broke(describe(&error)),
+                Ok(Err(error)) => return StreamEnd::Failed(describe(&error)),
                 Err(_) => return StreamEnd::Silent,
             };
             let mut too_large = false;
@@ -110,31 +115,31 @@ impl Hearing {
                 Event::Endpoint(_) => {}
                 Event::TooLarge(_) => too_large = true,
             });
-            let idle = stream.idle();
+            let idle = stream.take_idle();
             if idle > 0 {
                 self.idle = true;
                 wire.rate_limiter().charge(idle, 0);
             }
             // What is too large on a lane of its own can only be meant for its request.
-            if too_large || stream.skips() {
+            if too_large || stream.is_skipping() {
                 return StreamEnd::TooLarge;
             }
-            if let Some(len) = stream.endless() {
+            if let Some(len) = stream.endless_bytes() {
                 return StreamEnd::Endless(len);
             }
         }
     }
 
-    fn deliver(&mut self, wire: &Wire, message: bytes::Bytes) {
+    fn deliver(&mut self, wire: &HttpConnection, message: bytes::Bytes) {
         self.messages += 1;
         let own = match self.lane {
             StreamId::Request(id, _) => Some(id),
             StreamId::Shared | StreamId::Notifications(_) => None,
         };
-        let Answered { own: answered, others } = reply::answered(&message, own);
+        let AnsweredRequests { own: answered, others } = response::answered_requests(&message, own);
         self.answered |= answered;
         let bytes = message.len();
-        let worth = wire.inbox.deliver(self.lane, body::unshared(message));
+        let worth = wire.inbox.deliver(self.lane, body::copy_if_short(message));
         // The lock is for those that need it: calls at once share nothing here.
         if worth != MessageClass::Solicited {
             self.idle = true;
@@ -147,14 +152,16 @@ impl Hearing {
 
 impl StreamEnd {
     /// In words, for a request whose answer did not come.
-    pub(super) fn words(&self, wire: &Wire) -> String {
+    pub(super) fn message(&self, wire: &HttpConnection) -> String {
         let place = &wire.place;
         match self {
             StreamEnd::Closed => "the server ended the stream before it answered".to_owned(),
-            StreamEnd::Broke(why) => format!("the stream broke off before the answer came: {why}"),
-            StreamEnd::Silent => format!("nothing came on the stream for {} s", place.sse_read.as_secs_f64()),
+            StreamEnd::Failed(why) => format!("the stream broke off before the answer came: {why}"),
+            StreamEnd::Silent => {
+                format!("nothing came on the stream for {} s", place.stream_timeout.as_secs_f64())
+            }
             StreamEnd::TooLarge => {
-                format!("a message on the stream is larger than {} bytes", place.message_bytes)
+                format!("a message on the stream is larger than {} bytes", place.max_message_bytes)
             }
             StreamEnd::Endless(len) => {
                 format!("the stream brought an event that does not end ({len} bytes of it)")

@@ -9,69 +9,72 @@ use std::time::Duration;
 use http::{HeaderMap, Method};
 use tokio::time::Instant;
 
-use super::Wire;
+use super::HttpConnection;
 use super::backoff::Backoff;
-use super::events::{Hearing, StreamEnd};
+use super::events::{StreamEnd, StreamReader};
 use crate::net::Response;
 use crate::transport::{Epoch, StreamId};
 
 /// A stream that lived so long was good.
-const STEADY: Duration = Duration::from_secs(10);
+const STABLE_AFTER: Duration = Duration::from_secs(10);
 
 /// What a GET brought.
-pub(super) enum Opened {
+pub(super) enum ListenResponse {
     /// A stream.
     Stream(Response),
     /// There is nothing there.
-    Gone,
+    NotFound,
     /// The server has none there.
-    None,
+    Unsupported,
     /// Nothing that lasts: it may be otherwise later.
-    NotNow,
+    Unavailable,
 }
 
 /// Listens until the session of `epoch` is over.
-pub(super) async fn listen(wire: &Wire, epoch: Epoch) {
-    let mut hearing = Hearing::new(StreamId::Notifications(epoch));
+pub(super) async fn listen(wire: &HttpConnection, epoch: Epoch) {
+    let mut hearing = StreamReader::new(StreamId::Notifications(epoch));
     let mut backoff = Backoff::default();
     let mut heard = false;
-    while let Some(headers) = wire.sessions.listen(epoch, hearing.last_id.as_ref()) {
+    while let Some(headers) = wire.sessions.listen_headers(epoch, hearing.last_id.as_ref()) {
         match open(wire, &headers).await {
-            Opened::Stream(mut response) => {
+            ListenResponse::Stream(mut response) => {
                 heard = true;
                 let begun = Instant::now();
                 let before = hearing.messages;
-                let end = hearing.hear(wire, &mut response).await;
+                let end = hearing.read_stream(wire, &mut response).await;
                 tracing::debug!("the stream that listens to {} ended: {end:?}", wire.place.label);
                 if let Some(retry) = hearing.retry {
-                    backoff.asked(retry);
+                    backoff.set_retry(retry);
                 }
-                if begun.elapsed() >= STEADY || (end == StreamEnd::Closed && hearing.messages > before) {
+                if begun.elapsed() >= STABLE_AFTER || (end == StreamEnd::Closed && hearing.messages > before)
+                {
                     backoff.reset();
                 }
             }
-            Opened::Gone if heard => {
+            ListenResponse::NotFound if heard => {
                 // There was a stream in this session: what is missing now is the session.
-                wire.sessions.forgotten(epoch);
+                wire.sessions.mark_lost(epoch);
                 return;
             }
-            Opened::Gone | Opened::None => return,
-            Opened::NotNow => {}
+            ListenResponse::NotFound | ListenResponse::Unsupported => return,
+            ListenResponse::Unavailable => {}
         }
-        tokio::time::sleep(backoff.next()).await;
+        tokio::time::sleep(backoff.next_delay()).await;
     }
 }
 
 /// Asks for a stream once.
-pub(super) async fn open(wire: &Wire, headers: &HeaderMap) -> Opened {
-    let Ok(response) = wire.send(Method::GET, headers, None).await else { return Opened::NotNow };
+pub(super) async fn open(wire: &HttpConnection, headers: &HeaderMap) -> ListenResponse {
+    let Ok(response) = wire.send(Method::GET, headers, None).await else {
+        return ListenResponse::Unavailable;
+    };
     match response.status().as_u16() {
-        200 if response.is_event_stream() => Opened::Stream(response),
-        404 => Opened::Gone,
-        200..=299 | 405 | 501 => Opened::None,
+        200 if response.is_event_stream() => ListenResponse::Stream(response),
+        404 => ListenResponse::NotFound,
+        200..=299 | 405 | 501 => ListenResponse::Unsupported,
         status => {
             tracing::debug!("{} answers a GET with HTTP {status}", wire.place.label);
-            Opened::NotNow
+            ListenResponse::Unavailable
         }
     }
 }

@@ -11,13 +11,13 @@
 
 mod backoff;
 mod body;
-mod carry;
 mod events;
-mod lanes;
+mod exchange;
 mod listen;
 mod post;
-mod reply;
+mod response;
 mod resume;
+mod send_queue;
 mod sessions;
 
 use std::pin::pin;
@@ -33,69 +33,69 @@ use mcp_model::UrlEndpoint;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::dial::endpoint::DialOptions;
+use crate::dial::options::DialOptions;
 use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError};
-use crate::net::{Client, Failed, Place, Response, Target};
+use crate::net::{Client, HttpEndpoint, RequestError, RequestTarget, Response};
 use crate::rpc::rate_limiter::RateLimiter;
 use crate::transport::inline_sender::Exchange;
 use crate::transport::{
     Dial, Epoch, FrameSink, HandshakeMode, Link, OutboundQueue, RequestId, StreamError, Transport,
 };
-use lanes::{Lanes, Taken};
-use sessions::Sessions;
+use send_queue::{HttpSendQueue, QueueOutcome};
+use sessions::HttpSessions;
 
 /// How many things to do are taken from the queue at once.
 const BATCH: usize = 128;
 
 /// Where a Streamable HTTP server can be had.
-pub(crate) struct HttpDial(Terms);
+pub(crate) struct HttpDial(HttpSettings);
 
 /// What stays the same from connection to connection.
 #[derive(Clone)]
-struct Terms {
-    place: Arc<Place>,
+struct HttpSettings {
+    endpoint: Arc<HttpEndpoint>,
     /// The configured session.
     session_id: Option<HeaderValue>,
     terminate_on_close: bool,
 }
 
 /// One connection, not yet begun.
-struct HttpTransport(Terms);
+struct HttpTransport(HttpSettings);
 
 /// One connection.
-struct Wire {
-    place: Arc<Place>,
+struct HttpConnection {
+    place: Arc<HttpEndpoint>,
     client: Client,
-    target: Target,
+    target: RequestTarget,
     inbox: Arc<dyn FrameSink>,
-    sessions: Sessions,
+    sessions: HttpSessions,
     terminate_on_close: bool,
-    lanes: Mutex<Lanes>,
+    lanes: Mutex<HttpSendQueue>,
     /// One for all streams, for a server can open many.
     rate_limiter: Mutex<RateLimiter>,
     /// The wire's own task.
-    driver: mpsc::UnboundedSender<Told>,
+    driver: mpsc::UnboundedSender<DriverCommand>,
 }
 
 /// What the wire's own task is told.
-enum Told {
+enum DriverCommand {
     /// The opening of a session needs to be waited for no longer.
-    Ready(Epoch),
+    OpeningDone(Epoch),
     /// This session is known to be open by now.
-    Opened(Epoch),
+    SessionOpened(Epoch),
     /// There is room for a message that waits.
-    Room,
+    CapacityFree,
     /// Nobody else carries this any more.
-    Rest(Exchange),
+    TakeOver(Exchange),
 }
 
 impl HttpDial {
     /// Checks what was configured; does nothing yet. No message of an error holds a header's value.
     pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<HttpDial, ConnectError> {
-        Ok(HttpDial(Terms {
-            place: Arc::new(Place::new(endpoint, options)?),
-            session_id: sessions::configured(endpoint)?,
+        Ok(HttpDial(HttpSettings {
+            endpoint: Arc::new(HttpEndpoint::new(endpoint, options)?),
+            session_id: sessions::configured_session(endpoint)?,
             terminate_on_close: endpoint.terminate_on_close,
         }))
     }
@@ -107,15 +107,15 @@ impl Dial for HttpDial {
     }
 
     fn label(&self) -> String {
-        self.0.place.label.clone()
+        self.0.endpoint.label.clone()
     }
 
     fn redact(&self, text: &str) -> String {
-        self.0.place.redactor.clean(text, 2000)
+        self.0.endpoint.redactor.clean(text, 2000)
     }
 
     fn redact_json(&self, json: &str) -> Option<String> {
-        self.0.place.redactor.json(json)
+        self.0.endpoint.redactor.json(json)
     }
 
     fn handshake_mode(&self) -> HandshakeMode {
@@ -126,25 +126,25 @@ impl Dial for HttpDial {
     }
 
     fn is_authorizing(&self) -> bool {
-        self.0.place.waits_for_authorization()
+        self.0.endpoint.is_awaiting_authorization()
     }
 }
 
 #[async_trait]
 impl Transport for HttpTransport {
     async fn run(self: Box<Self>, link: Link) -> Disconnect {
-        let HttpTransport(Terms { place, session_id, terminate_on_close }) = *self;
+        let HttpTransport(HttpSettings { endpoint: place, session_id, terminate_on_close }) = *self;
         let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
         let client = match Client::new(Arc::clone(&place)) {
             Ok(client) => client,
             Err(failure) => return Disconnect::new(DisconnectReason::NotStarted(failure)),
         };
-        let (target, plain) = client.plain();
-        let sessions = Sessions::new(plain, session_id);
+        let (target, plain) = client.post_target();
+        let sessions = HttpSessions::new(plain, session_id);
         let (driver, mut told) = mpsc::unbounded_channel();
         let lanes = Mutex::default();
         let rate_limiter = Mutex::new(RateLimiter::new(Instant::now()));
-        let wire = Arc::new(Wire {
+        let wire = Arc::new(HttpConnection {
             place,
             client,
             target,
@@ -155,9 +155,9 @@ impl Transport for HttpTransport {
             rate_limiter,
             driver,
         });
-        out.set_inline_sender(Box::new(carry::Lent::of(&wire)));
+        out.set_inline_sender(Box::new(exchange::HttpInlineSender::of(&wire)));
         let deadline = {
-            let _closing = carry::Closing(&wire);
+            let _closing = exchange::AbortAllOnDrop(&wire);
             let stopping = pin!(stop.requested());
             drive(&wire, &mut out, &mut told, stopping).await
         };
@@ -169,7 +169,7 @@ impl Transport for HttpTransport {
     }
 }
 
-impl Wire {
+impl HttpConnection {
     /// Sends a request; resolves when the head of the response is there. Cancel-safe: dropping the future closes the
     /// connection, or the stream of a connection that carries several.
     async fn send(
@@ -177,7 +177,7 @@ impl Wire {
         method: Method,
         headers: &HeaderMap,
         body: Option<&Bytes>,
-    ) -> Result<Response, Failed> {
+    ) -> Result<Response, RequestError> {
         self.client.send(&self.target, method, headers, body).await
     }
 
@@ -185,7 +185,7 @@ impl Wire {
         self.rate_limiter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lanes(&self) -> MutexGuard<'_, Lanes> {
+    fn lanes(&self) -> MutexGuard<'_, HttpSendQueue> {
         // Every change under the lock is complete before anything can panic.
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -193,14 +193,14 @@ impl Wire {
     /// A request was answered elsewhere: the response that it was expected on is dropped.
     fn release(&self, id: RequestId) {
         // Not under the lock: it wakes whoever carries it.
-        let open = self.lanes().release(id);
+        let open = self.lanes().abort_handle(id);
         if let Some(open) = open {
             open.abort();
         }
     }
 
     /// Tells the wire's own task something. One that is over needs to know nothing.
-    fn tell(&self, told: Told) {
+    fn command(&self, told: DriverCommand) {
         let _ = self.driver.send(told);
     }
 
@@ -209,11 +209,11 @@ impl Wire {
         if !self.terminate_on_close {
             return;
         }
-        let Some(headers) = self.sessions.end() else { return };
+        let Some(headers) = self.sessions.delete_headers() else { return };
         match self.send(Method::DELETE, &headers, None).await {
             // 405 says that the server leaves sessions to their time-out.
             Ok(response) => tracing::debug!(status = response.status().as_u16(), "the session was ended"),
-            Err(Failed::Refused(fault) | Failed::Lost(fault)) => {
+            Err(RequestError::Refused(fault) | RequestError::Lost(fault)) => {
                 tracing::debug!("the session could not be ended: {fault}");
             }
         }
@@ -223,9 +223,9 @@ impl Wire {
 /// Carries messages until the wire is stopped; returns by when that is to be over, or `None` when nobody is there to
 /// wait for it. What it carries is gone when it returns.
 async fn drive(
-    wire: &Arc<Wire>,
+    wire: &Arc<HttpConnection>,
     out: &mut OutboundQueue,
-    told: &mut mpsc::UnboundedReceiver<Told>,
+    told: &mut mpsc::UnboundedReceiver<DriverCommand>,
     mut stopping: std::pin::Pin<&mut impl Future<Output = Instant>>,
 ) -> Option<Instant> {
     let mut work: FuturesUnordered<Exchange> = FuturesUnordered::new();
@@ -235,7 +235,7 @@ async fn drive(
         loop {
             let mut lanes = wire.lanes();
             let Some(message) = lanes.next() else { break };
-            work.push(carry::begin(wire, lanes, message));
+            work.push(exchange::start_exchange(wire, lanes, message));
         }
         tokio::select! {
             biased;
@@ -243,21 +243,21 @@ async fn drive(
             // Before anything new: a stream that is to be listened to is asked for before the others are let go.
             Some(()) = work.next(), if !work.is_empty() => {}
             Some(told) = told.recv() => match told {
-                Told::Ready(epoch) => wire.lanes().ready(epoch),
-                Told::Opened(epoch) => work.extend(listen_in(wire, epoch, &mut listener)),
-                Told::Room => {}
-                Told::Rest(exchange) => work.push(exchange),
+                DriverCommand::OpeningDone(epoch) => wire.lanes().opening_done(epoch),
+                DriverCommand::SessionOpened(epoch) => work.extend(start_listening(wire, epoch, &mut listener)),
+                DriverCommand::CapacityFree => {}
+                DriverCommand::TakeOver(exchange) => work.push(exchange),
             },
             count = out.next_many(&mut batch, BATCH) => {
                 if count == 0 {
                     return None;
                 }
                 for out in batch.drain(..) {
-                    let taken = wire.lanes().take(out);
+                    let taken = wire.lanes().push(out);
                     match taken {
-                        Taken::Kept => {}
-                        Taken::Abort(open) => open.abort(),
-                        Taken::Refused(id) => {
+                        QueueOutcome::Accepted => {}
+                        QueueOutcome::Abort(open) => open.abort(),
+                        QueueOutcome::Refused(id) => {
                             let message = "the server does not read what is sent to it".to_owned();
                             let fault = RequestError { status: None, message, error: None };
                             wire.inbox.stream_failed(id, StreamError::Refused(fault));
@@ -270,8 +270,8 @@ async fn drive(
 }
 
 /// Begins to listen in a session that is open now, and ends what listened in an earlier one.
-fn listen_in(
-    wire: &Arc<Wire>,
+fn start_listening(
+    wire: &Arc<HttpConnection>,
     epoch: Epoch,
     listener: &mut Option<(Epoch, AbortHandle)>,
 ) -> Option<Exchange> {

@@ -5,49 +5,49 @@ use std::time::Duration;
 
 use http::Method;
 
-use super::body::Incomplete;
-use super::events::{Hearing, StreamEnd};
-use super::lanes::OPENING;
-use super::reply::{Answered, Verdict};
-use super::sessions::{Admitted, Standing};
-use super::{Told, Wire, body, reply, resume};
+use super::body::BodyError;
+use super::events::{StreamEnd, StreamReader};
+use super::response::{AnsweredRequests, Verdict};
+use super::send_queue::OPENING;
+use super::sessions::{MessageContext, MessageHeaders};
+use super::{DriverCommand, HttpConnection, body, response, resume};
 use crate::error::disconnect::RequestError;
 use crate::net::headers::SESSION_ID;
-use crate::net::{CANCELLED, Failed, INITIALIZED, Response};
+use crate::net::{CANCELLED, INITIALIZED, RequestError, Response};
 use crate::transport::{Epoch, OutboundMessage, RequestId, StreamError, StreamId};
 
 /// How long the others wait for the end of the opening to be taken. A server that has not said a word about it by then has read it
 /// all the same, or never will.
-const HOLDING: Duration = Duration::from_secs(2);
+const INITIALIZED_WAIT: Duration = Duration::from_secs(2);
 
 /// How long a notice of cancellation may take: nobody waits for it.
-const NOTICE: Duration = Duration::from_secs(5);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long any other message without an answer may take.
-const TELLING: Duration = Duration::from_secs(30);
+const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long the body of an error may take: what matters is the status.
-const EXPLAINING: Duration = Duration::from_secs(5);
+const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a body that says nothing may take.
-const RINGING_OUT: Duration = Duration::from_millis(250);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// A request that was sent.
 struct ServerRequestGuard {
     id: RequestId,
     epoch: Epoch,
-    standing: Standing,
+    standing: MessageContext,
 }
 
 /// Carries a message. A request's lane is over when this resolves. Gives the legacy session that is known to be open by
 /// now.
-pub(super) async fn carry(wire: &Wire, message: OutboundMessage) -> Option<Epoch> {
+pub(super) async fn send_message(wire: &HttpConnection, message: OutboundMessage) -> Option<Epoch> {
     let id = message.head.id;
     let epoch = message.epoch;
-    let Some(admitted) = wire.sessions.admit(&message) else {
+    let Some(admitted) = wire.sessions.headers_for(&message) else {
         match id {
             Some(id) => wire.inbox.stream_failed(id, StreamError::NotExecuted(epoch)),
-            None if message.head.method == INITIALIZED => wire.tell(Told::Ready(epoch)),
+            None if message.head.method == INITIALIZED => wire.command(DriverCommand::OpeningDone(epoch)),
             None => {}
         }
         return None;
@@ -55,26 +55,31 @@ pub(super) async fn carry(wire: &Wire, message: OutboundMessage) -> Option<Epoch
     let Some(id) = id else {
         // Boxed, for it is rare, and every message's future would be as large.
         match &*message.head.method {
-            INITIALIZED => Box::pin(conclude(wire, message, admitted)).await,
-            _ => Box::pin(tell(wire, message, admitted)).await,
+            INITIALIZED => Box::pin(send_initialized(wire, message, admitted)).await,
+            _ => Box::pin(send_notification(wire, message, admitted)).await,
         }
         return None;
     };
     // A session from the configuration is known to be open when the server takes a first request in it.
-    let opens = admitted.configured && admitted.standing == Standing::Session;
+    let opens = admitted.configured && admitted.context == MessageContext::Session;
     let is_opening = message.head.method == OPENING;
-    let taken = ask(wire, id, message, admitted).await;
+    let taken = send_request(wire, id, message, admitted).await;
     if is_opening && !taken {
         // Nothing follows it that others would have to wait for.
-        wire.tell(Told::Ready(epoch));
+        wire.command(DriverCommand::OpeningDone(epoch));
     }
     (opens && taken).then_some(epoch)
 }
 
 /// Sends a request and delivers what comes for it. True when the server took it.
-async fn ask(wire: &Wire, id: RequestId, message: OutboundMessage, admitted: Admitted) -> bool {
+async fn send_request(
+    wire: &HttpConnection,
+    id: RequestId,
+    message: OutboundMessage,
+    admitted: MessageHeaders,
+) -> bool {
     let OutboundMessage { epoch, head, body } = message;
-    let asked = ServerRequestGuard { id, epoch, standing: admitted.standing };
+    let asked = ServerRequestGuard { id, epoch, standing: admitted.context };
     let response = match wire.send(Method::POST, &admitted.headers, Some(&body)).await {
         Ok(response) => response,
         Err(failed) => {
@@ -85,11 +90,11 @@ async fn ask(wire: &Wire, id: RequestId, message: OutboundMessage, admitted: Adm
     let taken = response.status().is_success();
     if taken && head.method == OPENING {
         // Before the answer is delivered: what follows it belongs to this session.
-        wire.sessions.opened(epoch, response.headers().get(SESSION_ID).cloned());
+        wire.sessions.open(epoch, response.headers().get(SESSION_ID).cloned());
     }
     let end = match taken {
-        true => asked.answer(wire, response).await,
-        false => asked.refusal(wire, response).await,
+        true => asked.deliver_response(wire, response).await,
+        false => asked.judge_error(wire, response).await,
     };
     if let Some(why) = end {
         wire.inbox.stream_failed(id, why);
@@ -99,15 +104,15 @@ async fn ask(wire: &Wire, id: RequestId, message: OutboundMessage, admitted: Adm
 
 impl ServerRequestGuard {
     /// Delivers what a successful response brings. Says why the lane ends where that is not the answer.
-    async fn answer(&self, wire: &Wire, mut response: Response) -> Option<StreamError> {
+    async fn deliver_response(&self, wire: &HttpConnection, mut response: Response) -> Option<StreamError> {
         let status = response.status().as_u16();
         let lost =
             |message| Some(StreamError::Lost(RequestError { status: Some(status), message, error: None }));
         if response.is_event_stream() {
-            let mut hearing = Hearing::new(StreamId::Request(self.id, self.epoch));
-            let end = hearing.hear(wire, &mut response).await;
+            let mut hearing = StreamReader::new(StreamId::Request(self.id, self.epoch));
+            let end = hearing.read_stream(wire, &mut response).await;
             drop(response);
-            let legacy = matches!(self.standing, Standing::Session | Standing::Sessionless);
+            let legacy = matches!(self.standing, MessageContext::Session | MessageContext::Sessionless);
             // Boxed, for it is rare.
             if hearing.answered
                 || (legacy
@@ -117,26 +122,26 @@ impl ServerRequestGuard {
                 return None;
             }
             return match end {
-                StreamEnd::TooLarge => Some(StreamError::TooLarge(wire.place.message_bytes)),
-                StreamEnd::Closed | StreamEnd::Broke(_) | StreamEnd::Silent | StreamEnd::Endless(_) => {
-                    lost(end.words(wire))
+                StreamEnd::TooLarge => Some(StreamError::TooLarge(wire.place.max_message_bytes)),
+                StreamEnd::Closed | StreamEnd::Failed(_) | StreamEnd::Silent | StreamEnd::Endless(_) => {
+                    lost(end.message(wire))
                 }
             };
         }
-        let limit = wire.place.message_bytes;
-        let body = match body::whole(&mut response, limit).await {
+        let limit = wire.place.max_message_bytes;
+        let body = match body::read_body(&mut response, limit).await {
             Ok(body) => body,
-            Err(Incomplete::TooLarge) => return Some(StreamError::TooLarge(limit)),
-            Err(Incomplete::Broke(why)) => return lost(format!("the answer broke off: {why}")),
+            Err(BodyError::TooLarge) => return Some(StreamError::TooLarge(limit)),
+            Err(BodyError::Failed(why)) => return lost(format!("the answer broke off: {why}")),
         };
-        let lines = reply::lines(&body, self.id);
+        let lines = response::lines(&body, self.id);
         if let Some(lines) = lines {
             for line in lines {
                 wire.inbox.deliver(StreamId::Request(self.id, self.epoch), line);
             }
             return None;
         }
-        let Answered { own: answered, others } = reply::answered(&body, Some(self.id));
+        let AnsweredRequests { own: answered, others } = response::answered_requests(&body, Some(self.id));
         // Whatever the server calls it: an answer is an answer. Anything else only where it says that it is JSON.
         if answered || (is_json(&response) && !body.is_empty()) {
             wire.inbox.deliver(StreamId::Request(self.id, self.epoch), body.clone());
@@ -150,27 +155,27 @@ impl ServerRequestGuard {
         lost(match body.is_empty() {
             true => format!("the server took the request (HTTP {status}) and sent no answer"),
             false => {
-                let said = reply::read(&body.slice(..body.len().min(4096)), None, &wire.place.redactor);
-                format!("the response (HTTP {status}) holds no answer to the request: {}", said.text)
+                let said = response::parse(&body.slice(..body.len().min(4096)), None, &wire.place.redactor);
+                format!("the response (HTTP {status}) holds no answer to the request: {}", said.message)
             }
         })
     }
 
     /// Judges a response that is no success. Says why the lane ends where its body is not the answer.
-    async fn refusal(&self, wire: &Wire, mut response: Response) -> Option<StreamError> {
+    async fn judge_error(&self, wire: &HttpConnection, mut response: Response) -> Option<StreamError> {
         let status = response.status().as_u16();
-        let body = response.read_beginning(EXPLAINING).await;
-        let said = reply::read(&body, Some(self.id), &wire.place.redactor);
-        let verdict = reply::judge(status, &said, self.standing);
-        let message = reply::words(status, response.headers(), &said, &wire.place.redactor);
+        let body = response.read_beginning(ERROR_BODY_TIMEOUT).await;
+        let said = response::parse(&body, Some(self.id), &wire.place.redactor);
+        let verdict = response::judge(status, &said, self.standing);
+        let message = response::describe_response(status, response.headers(), &said, &wire.place.redactor);
         let fault = RequestError { status: Some(status), message, error: said.error };
         match verdict {
-            Verdict::Answer => {
+            Verdict::Response => {
                 wire.inbox.deliver(StreamId::Request(self.id, self.epoch), body);
                 None
             }
-            Verdict::Forgotten => {
-                wire.sessions.forgotten(self.epoch);
+            Verdict::SessionLost => {
+                wire.sessions.mark_lost(self.epoch);
                 Some(StreamError::NotExecuted(self.epoch))
             }
             Verdict::Refused => Some(StreamError::Refused(fault)),
@@ -180,28 +185,33 @@ impl ServerRequestGuard {
 }
 
 /// Sends the notice that the opening is over, and lets the others go as soon as it is taken.
-async fn conclude(wire: &Wire, message: OutboundMessage, admitted: Admitted) {
+async fn send_initialized(wire: &HttpConnection, message: OutboundMessage, admitted: MessageHeaders) {
     let epoch = message.epoch;
-    let mut telling = pin!(tell_and(wire, message, admitted, || {
+    let mut telling = pin!(send_notification_then(wire, message, admitted, || {
         // In this order: servers say on the stream that listens what they want to know for the first call.
-        wire.tell(Told::Opened(epoch));
-        wire.tell(Told::Ready(epoch));
+        wire.command(DriverCommand::SessionOpened(epoch));
+        wire.command(DriverCommand::OpeningDone(epoch));
     }));
-    if tokio::time::timeout(HOLDING, &mut telling).await.is_err() {
+    if tokio::time::timeout(INITIALIZED_WAIT, &mut telling).await.is_err() {
         tracing::debug!("{} does not answer the notice that the opening is over", wire.place.label);
-        wire.tell(Told::Ready(epoch));
+        wire.command(DriverCommand::OpeningDone(epoch));
         telling.await;
     }
-    wire.tell(Told::Ready(epoch));
+    wire.command(DriverCommand::OpeningDone(epoch));
 }
 
 /// Sends a message that has no answer.
-async fn tell(wire: &Wire, message: OutboundMessage, admitted: Admitted) {
-    tell_and(wire, message, admitted, || {}).await;
+async fn send_notification(wire: &HttpConnection, message: OutboundMessage, admitted: MessageHeaders) {
+    send_notification_then(wire, message, admitted, || {}).await;
 }
 
 /// The same, and calls `taken` when the server has taken it, which may be long before its response ends.
-async fn tell_and(wire: &Wire, message: OutboundMessage, admitted: Admitted, taken: impl FnOnce()) {
+async fn send_notification_then(
+    wire: &HttpConnection,
+    message: OutboundMessage,
+    admitted: MessageHeaders,
+    taken: impl FnOnce(),
+) {
     let OutboundMessage { epoch, head, body } = message;
     let telling = async {
         let mut response = wire.send(Method::POST, &admitted.headers, Some(&body)).await?;
@@ -212,22 +222,22 @@ async fn tell_and(wire: &Wire, message: OutboundMessage, admitted: Admitted, tak
         if response.status().is_success() {
             // Its end is waited for, so that the connection can be used again.
             if !response.is_event_stream() {
-                response.read_beginning(RINGING_OUT).await;
+                response.read_beginning(DRAIN_TIMEOUT).await;
             }
             return Ok(());
         }
-        let rest = response.read_beginning(EXPLAINING).await;
-        let said = reply::read(&rest, None, &wire.place.redactor);
-        if reply::judge(status, &said, admitted.standing) == Verdict::Forgotten {
-            wire.sessions.forgotten(epoch);
+        let rest = response.read_beginning(ERROR_BODY_TIMEOUT).await;
+        let said = response::parse(&rest, None, &wire.place.redactor);
+        if response::judge(status, &said, admitted.context) == Verdict::SessionLost {
+            wire.sessions.mark_lost(epoch);
         }
-        let message = reply::words(status, response.headers(), &said, &wire.place.redactor);
-        Err(Failed::Refused(RequestError { status: Some(status), message, error: said.error }))
+        let message = response::describe_response(status, response.headers(), &said, &wire.place.redactor);
+        Err(RequestError::Refused(RequestError { status: Some(status), message, error: said.error }))
     };
-    let limit = if head.method == CANCELLED { NOTICE } else { TELLING };
+    let limit = if head.method == CANCELLED { CANCEL_TIMEOUT } else { NOTIFICATION_TIMEOUT };
     match tokio::time::timeout(limit, telling).await {
         Ok(Ok(())) => {}
-        Ok(Err(Failed::Refused(fault) | Failed::Lost(fault))) => {
+        Ok(Err(RequestError::Refused(fault) | RequestError::Lost(fault))) => {
             tracing::debug!(method = &*head.method, "a message was not taken: {fault}");
         }
         Err(_) => tracing::debug!(method = &*head.method, "a message was not taken in time"),

@@ -13,7 +13,7 @@ use crate::net::headers::{self, LAST_EVENT_ID, METHOD, NAME, PROTOCOL_VERSION, S
 use crate::transport::{Epoch, OutboundMessage};
 
 /// The configured session, where there is one.
-pub(super) fn configured(endpoint: &UrlEndpoint) -> Result<Option<HeaderValue>, ConnectError> {
+pub(super) fn configured_session(endpoint: &UrlEndpoint) -> Result<Option<HeaderValue>, ConnectError> {
     let Some(id) = &endpoint.session_id else { return Ok(None) };
     let plain = !id.expose().is_empty() && id.expose().bytes().all(|it| it.is_ascii_graphic());
     let value = HeaderValue::from_str(id.expose()).ok().filter(|_| plain);
@@ -26,9 +26,9 @@ pub(super) fn configured(endpoint: &UrlEndpoint) -> Result<Option<HeaderValue>, 
 }
 
 /// The sessions of one connection.
-pub(super) struct Sessions(Mutex<State>);
+pub(super) struct HttpSessions(Mutex<SessionState>);
 
-struct State {
+struct SessionState {
     epoch: Epoch,
     id: Option<HeaderValue>,
     /// The id stood in the configuration: it is not ours to end.
@@ -44,7 +44,7 @@ struct State {
 
 /// What a message is, in view of sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum MessageContext {
     /// It opens the conversation: `initialize` or `server/discover`.
     Opening,
     /// It is sent in a session.
@@ -57,17 +57,17 @@ pub(super) enum Standing {
 
 /// A message that may be sent.
 #[derive(Debug)]
-pub(super) struct Admitted {
+pub(super) struct MessageHeaders {
     pub(super) headers: Arc<HeaderMap>,
-    pub(super) standing: Standing,
+    pub(super) context: MessageContext,
     /// The session that it uses was not opened by us.
     pub(super) configured: bool,
 }
 
-impl Sessions {
+impl HttpSessions {
     /// The sessions of a connection that begins, which sends `plain` with every message and may take up a session.
-    pub(super) fn new(plain: HeaderMap, id: Option<HeaderValue>) -> Sessions {
-        Sessions(Mutex::new(State {
+    pub(super) fn new(plain: HeaderMap, id: Option<HeaderValue>) -> HttpSessions {
+        HttpSessions(Mutex::new(SessionState {
             epoch: Epoch(0),
             configured: id.is_some(),
             id,
@@ -79,7 +79,7 @@ impl Sessions {
     }
 
     /// The headers for a message, unless its session is gone.
-    pub(super) fn admit(&self, message: &OutboundMessage) -> Option<Admitted> {
+    pub(super) fn headers_for(&self, message: &OutboundMessage) -> Option<MessageHeaders> {
         let (epoch, head) = (message.epoch, &message.head);
         let mut state = self.lock();
         let state = &mut *state;
@@ -94,32 +94,36 @@ impl Sessions {
         }
         if opening || modern {
             let mut headers = state.plain.clone();
-            state.name_version(version, &mut headers);
+            state.insert_version(version, &mut headers);
             if modern && !answer {
-                headers.insert(METHOD, headers::text(&head.method));
+                headers.insert(METHOD, headers::encode_text(&head.method));
                 if let Some(name) = message.name() {
-                    headers.insert(NAME, headers::text(&name));
+                    headers.insert(NAME, headers::encode_text(&name));
                 }
                 for it in &head.header_params {
-                    headers::mirror(it, &mut headers);
+                    headers::insert_header_param(it, &mut headers);
                 }
             }
-            let standing = if opening { Standing::Opening } else { Standing::Modern };
-            return Some(Admitted { headers: Arc::new(headers), standing, configured: false });
+            let standing = if opening { MessageContext::Opening } else { MessageContext::Modern };
+            return Some(MessageHeaders { headers: Arc::new(headers), context: standing, configured: false });
         }
         state.version = version;
-        let standing = if state.id.is_some() { Standing::Session } else { Standing::Sessionless };
-        Some(Admitted { headers: state.in_session(version), standing, configured: state.configured })
+        let standing = if state.id.is_some() { MessageContext::Session } else { MessageContext::Sessionless };
+        Some(MessageHeaders {
+            headers: state.session_headers(version),
+            context: standing,
+            configured: state.configured,
+        })
     }
 
     /// A GET in the session of `epoch`, to listen or to take up a stream; `None` when it is gone.
-    pub(super) fn listen(&self, epoch: Epoch, last_id: Option<&HeaderValue>) -> Option<HeaderMap> {
+    pub(super) fn listen_headers(&self, epoch: Epoch, last_id: Option<&HeaderValue>) -> Option<HeaderMap> {
         let mut state = self.lock();
         if state.epoch != epoch || state.forgotten {
             return None;
         }
         let version = state.version;
-        let mut headers = headers::without_body((*state.in_session(version)).clone());
+        let mut headers = headers::without_body((*state.session_headers(version)).clone());
         if let Some(last_id) = last_id {
             headers.insert(LAST_EVENT_ID, last_id.clone());
         }
@@ -127,7 +131,7 @@ impl Sessions {
     }
 
     /// A session was opened, with or without an id.
-    pub(super) fn opened(&self, epoch: Epoch, id: Option<HeaderValue>) {
+    pub(super) fn open(&self, epoch: Epoch, id: Option<HeaderValue>) {
         let mut state = self.lock();
         if epoch < state.epoch {
             return;
@@ -141,7 +145,7 @@ impl Sessions {
     }
 
     /// The server does not know the session of `epoch`.
-    pub(super) fn forgotten(&self, epoch: Epoch) {
+    pub(super) fn mark_lost(&self, epoch: Epoch) {
         let mut state = self.lock();
         if state.epoch == epoch {
             state.forgotten = true;
@@ -149,30 +153,30 @@ impl Sessions {
     }
 
     /// The headers that end the session, where there is one that we opened.
-    pub(super) fn end(&self) -> Option<HeaderMap> {
+    pub(super) fn delete_headers(&self) -> Option<HeaderMap> {
         let mut state = self.lock();
         if state.id.is_none() || state.configured || state.forgotten {
             return None;
         }
         let version = state.version;
-        Some(headers::without_body((*state.in_session(version)).clone()))
+        Some(headers::without_body((*state.session_headers(version)).clone()))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SessionState> {
         // Every change under the lock is complete before anything can panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn in_session(&mut self, version: Option<ProtocolVersion>) -> Arc<HeaderMap> {
+impl SessionState {
+    fn session_headers(&mut self, version: Option<ProtocolVersion>) -> Arc<HeaderMap> {
         if let Some((ready_for, headers)) = &self.ready
             && *ready_for == version
         {
             return Arc::clone(headers);
         }
         let mut headers = self.plain.clone();
-        self.name_version(version, &mut headers);
+        self.insert_version(version, &mut headers);
         if let Some(id) = &self.id {
             headers.insert(SESSION_ID, id.clone());
         }
@@ -181,7 +185,7 @@ impl State {
         headers
     }
 
-    fn name_version(&self, version: Option<ProtocolVersion>, headers: &mut HeaderMap) {
+    fn insert_version(&self, version: Option<ProtocolVersion>, headers: &mut HeaderMap) {
         if let Some(version) = version {
             headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(version.as_str()));
         }
@@ -202,11 +206,11 @@ mod tests {
 
     /// What is sent for a message: its standing and our headers.
     #[track_caller]
-    fn check(sessions: &Sessions, epoch: u32, head: &MessageHead, want: &str) {
+    fn check(sessions: &HttpSessions, epoch: u32, head: &MessageHead, want: &str) {
         let message = OutboundMessage { epoch: Epoch(epoch), head: head.clone(), body: bytes::Bytes::new() };
-        let got = match sessions.admit(&message) {
+        let got = match sessions.headers_for(&message) {
             None => "gone".to_owned(),
-            Some(Admitted { headers, standing, configured: _ }) => {
+            Some(MessageHeaders { headers, context: standing, configured: _ }) => {
                 let mirrored = ["mcp-param-region", "mcp-param-note"].map(http::HeaderName::from_static);
                 let words = [PROTOCOL_VERSION, SESSION_ID, METHOD, NAME]
                     .iter()
@@ -219,8 +223,8 @@ mod tests {
         assert_eq!(got, want);
     }
 
-    fn fresh() -> Sessions {
-        Sessions::new(HeaderMap::new(), None)
+    fn fresh() -> HttpSessions {
+        HttpSessions::new(HeaderMap::new(), None)
     }
 
     #[test]
@@ -228,7 +232,7 @@ mod tests {
         let read = |id: &str| {
             let mut endpoint = UrlEndpoint::new("https://example.com/mcp".parse().unwrap());
             endpoint.session_id = Some(id.into());
-            configured(&endpoint).map(|it| it.is_some()).map_err(|it| it.to_string())
+            configured_session(&endpoint).map(|it| it.is_some()).map_err(|it| it.to_string())
         };
         assert_eq!(read("abc-123"), Ok(true));
         for odd in ["a b", "é", "", "a\n"] {
@@ -244,24 +248,24 @@ mod tests {
     fn a_session_belongs_to_its_epoch() {
         let sessions = fresh();
         check(&sessions, 0, &head("initialize", None), "Opening");
-        sessions.opened(Epoch(0), Some(HeaderValue::from_static("one")));
+        sessions.open(Epoch(0), Some(HeaderValue::from_static("one")));
         check(&sessions, 0, &head("tools/list", LEGACY), "Session 2025-06-18 one");
-        sessions.forgotten(Epoch(0));
+        sessions.mark_lost(Epoch(0));
         check(&sessions, 0, &head("tools/list", LEGACY), "gone");
         check(&sessions, 1, &head("initialize", None), "Opening");
-        sessions.opened(Epoch(1), Some(HeaderValue::from_static("two")));
+        sessions.open(Epoch(1), Some(HeaderValue::from_static("two")));
         check(&sessions, 0, &head("tools/list", LEGACY), "gone");
         check(&sessions, 1, &head("tools/list", LEGACY), "Session 2025-06-18 two");
-        sessions.forgotten(Epoch(0));
+        sessions.mark_lost(Epoch(0));
         check(&sessions, 1, &head("tools/list", LEGACY), "Session 2025-06-18 two");
     }
 
     #[test]
     fn a_server_without_sessions_is_sent_none() {
         let sessions = fresh();
-        sessions.opened(Epoch(0), None);
+        sessions.open(Epoch(0), None);
         check(&sessions, 0, &head("tools/list", LEGACY), "Sessionless 2025-06-18");
-        assert!(sessions.end().is_none());
+        assert!(sessions.delete_headers().is_none());
     }
 
     #[test]
@@ -282,37 +286,37 @@ mod tests {
     #[test]
     fn an_answer_goes_into_the_session_that_asked_or_nowhere() {
         let sessions = fresh();
-        sessions.opened(Epoch(3), Some(HeaderValue::from_static("s")));
+        sessions.open(Epoch(3), Some(HeaderValue::from_static("s")));
         check(&sessions, 3, &head("tools/list", LEGACY), "Session 2025-06-18 s");
         check(&sessions, 3, &head("", None), "Session 2025-06-18 s");
         check(&sessions, 2, &head("", None), "gone");
-        sessions.forgotten(Epoch(3));
+        sessions.mark_lost(Epoch(3));
         check(&sessions, 3, &head("", None), "gone");
     }
 
     #[test]
     fn only_a_session_of_our_own_is_ended() {
-        let resumed = Sessions::new(HeaderMap::new(), Some(HeaderValue::from_static("theirs")));
+        let resumed = HttpSessions::new(HeaderMap::new(), Some(HeaderValue::from_static("theirs")));
         check(&resumed, 0, &head("tools/list", LEGACY), "Session 2025-06-18 theirs");
-        assert!(resumed.end().is_none());
-        resumed.forgotten(Epoch(0));
-        resumed.opened(Epoch(1), Some(HeaderValue::from_static("ours")));
-        assert_eq!(resumed.end().unwrap()[SESSION_ID], "ours");
-        resumed.forgotten(Epoch(1));
-        assert!(resumed.end().is_none());
+        assert!(resumed.delete_headers().is_none());
+        resumed.mark_lost(Epoch(0));
+        resumed.open(Epoch(1), Some(HeaderValue::from_static("ours")));
+        assert_eq!(resumed.delete_headers().unwrap()[SESSION_ID], "ours");
+        resumed.mark_lost(Epoch(1));
+        assert!(resumed.delete_headers().is_none());
     }
 
     #[test]
     fn listening_takes_up_where_it_ended() {
         let sessions = fresh();
-        sessions.opened(Epoch(0), Some(HeaderValue::from_static("s")));
-        let headers = sessions.listen(Epoch(0), Some(&HeaderValue::from_static("7"))).unwrap();
+        sessions.open(Epoch(0), Some(HeaderValue::from_static("s")));
+        let headers = sessions.listen_headers(Epoch(0), Some(&HeaderValue::from_static("7"))).unwrap();
         assert_eq!(
             (&headers[SESSION_ID], &headers[LAST_EVENT_ID]),
             (&HeaderValue::from_static("s"), &HeaderValue::from_static("7"))
         );
-        assert!(sessions.listen(Epoch(1), None).is_none());
-        sessions.forgotten(Epoch(0));
-        assert!(sessions.listen(Epoch(0), None).is_none());
+        assert!(sessions.listen_headers(Epoch(1), None).is_none());
+        sessions.mark_lost(Epoch(0));
+        assert!(sessions.listen_headers(Epoch(0), None).is_none());
     }
 }

@@ -5,25 +5,25 @@ use std::time::Duration;
 
 use mcp_model::{Limits, UrlEndpoint};
 
-use super::events::{Hearing, StreamEnd};
+use super::events::{StreamEnd, StreamReader};
 use super::*;
 use crate::net::tests::flood::{self, Answers, FLOODS};
 use crate::transport::StreamId;
 
-fn wire() -> (Wire, Arc<Answers>) {
+fn wire() -> (HttpConnection, Arc<Answers>) {
     let endpoint = UrlEndpoint::new("http://localhost:1/mcp".parse().unwrap());
     let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
     let options = DialOptions { limits, ..DialOptions::default() };
-    let place = Arc::new(Place::new(&endpoint, &options).unwrap());
+    let place = Arc::new(HttpEndpoint::new(&endpoint, &options).unwrap());
     let client = Client::new(Arc::clone(&place)).unwrap();
-    let (target, plain) = client.plain();
+    let (target, plain) = client.post_target();
     let answers = Arc::new(Answers::default());
-    let wire = Wire {
+    let wire = HttpConnection {
         place,
         client,
         target,
         inbox: Arc::clone(&answers) as _,
-        sessions: Sessions::new(plain, None),
+        sessions: HttpSessions::new(plain, None),
         terminate_on_close: true,
         lanes: Mutex::default(),
         rate_limiter: Mutex::new(RateLimiter::new(Instant::now())),
@@ -33,10 +33,10 @@ fn wire() -> (Wire, Arc<Answers>) {
 }
 
 /// Reads a stream that brings this without end for ten seconds: how often it did.
-async fn ten_seconds(wire: &Wire, lane: StreamId, text: &str) -> usize {
+async fn ten_seconds(wire: &HttpConnection, lane: StreamId, text: &str) -> usize {
     let (mut response, sent) = flood::response(text);
-    let mut hearing = Hearing::new(lane);
-    let heard = tokio::time::timeout(Duration::from_secs(10), hearing.hear(wire, &mut response)).await;
+    let mut hearing = StreamReader::new(lane);
+    let heard = tokio::time::timeout(Duration::from_secs(10), hearing.read_stream(wire, &mut response)).await;
     assert!(heard.is_err(), "it has no end: {heard:?}");
     sent.load(Ordering::Relaxed)
 }
@@ -69,9 +69,9 @@ async fn a_comment_without_end_is_read_at_its_rate_and_ends_its_stream() {
         let (mut response, sent) = flood::response(&text);
         let (wire, _) = wire();
         let begun = Instant::now();
-        let end = Hearing::new(lane).hear(&wire, &mut response).await;
+        let end = StreamReader::new(lane).read_stream(&wire, &mut response).await;
         assert!(
-            matches!(end, StreamEnd::Endless(_)) && end.words(&wire).contains("does not end (67"),
+            matches!(end, StreamEnd::Endless(_)) && end.message(&wire).contains("does not end (67"),
             "{end:?}"
         );
         // 64 MiB: a burst of 32, and a second for the rest.
@@ -90,7 +90,7 @@ async fn an_answer_is_not_held_up_by_what_follows_it_nor_by_another_stream() {
         let begun = Instant::now();
         let text = format!("data: {{\"id\":1,\"result\":{{}}}}\n\n{}", FLOODS[1].0.repeat(100));
         let (mut response, _) = flood::response(&text);
-        Hearing::new(StreamId::Request(1, Epoch(1))).hear(&wire, &mut response).await;
+        StreamReader::new(StreamId::Request(1, Epoch(1))).read_stream(&wire, &mut response).await;
         // The answer is there at once, and the stream that does not end after it is let go of after its time.
         assert_eq!(answers.times()[0], begun);
         assert!(begun.elapsed() <= Duration::from_millis(251), "{:?}", begun.elapsed());

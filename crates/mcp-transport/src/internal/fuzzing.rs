@@ -162,11 +162,11 @@ pub fn stdio_lines(bytes: &[u8]) {
 pub fn event_stream(bytes: &[u8]) {
     use bytes::Bytes;
 
-    use crate::net::event_stream::{Event, EventStream};
+    use crate::net::event_stream::{Event, EventStreamParser};
 
     let (text, chunks) = chunks(bytes);
     // A large limit: nothing is discarded.
-    let mut stream = EventStream::new(1 << 20);
+    let mut stream = EventStreamParser::new(1 << 20);
     let mut got = Vec::new();
     for chunk in &chunks {
         stream.feed(Bytes::copy_from_slice(chunk), |it| got.push(it));
@@ -186,7 +186,7 @@ pub fn event_stream(bytes: &[u8]) {
 
     // A small limit: what is kept fits.
     const LIMIT: usize = 16;
-    let mut stream = EventStream::new(LIMIT);
+    let mut stream = EventStreamParser::new(LIMIT);
     for chunk in chunks {
         stream.feed(Bytes::copy_from_slice(chunk), |it| match it {
             Event::Message(it) | Event::Endpoint(it) => {
@@ -195,7 +195,7 @@ pub fn event_stream(bytes: &[u8]) {
             }
             Event::TooLarge(it) => assert!(it.len > LIMIT, "{it:?}"),
         });
-        stream.idle();
+        stream.take_idle();
     }
     stream.finish(|_| true);
 }
@@ -254,8 +254,8 @@ pub fn error_response(bytes: &[u8]) {
     }
     let body = bytes::Bytes::copy_from_slice(bytes.get(end + 2..).unwrap_or_default());
     let redactor = crate::redact::Redactor::new([mcp_model::Secret::from(SECRET)].iter());
-    let said = error_body::read(&body, Some(7), &redactor);
-    let message = error_body::words(401, &headers, &said, &redactor);
+    let said = error_body::parse(&body, Some(7), &redactor);
+    let message = error_body::describe_response(401, &headers, &said, &redactor);
     assert!(!message.contains(SECRET) && message.len() < 4096, "{message:?}");
     assert!(!message.contains(|character: char| character.is_control()), "{message:?}");
 }

@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 
-use crate::net::event_stream::{Event, EventStream};
+use crate::net::event_stream::{Event, EventStreamParser};
 use crate::rpc::scan::{Id, ScannedFrame};
 use crate::stdio::{Line, LineBuffer};
 
@@ -38,7 +38,7 @@ pub fn answered(frame: &[u8]) -> Option<u64> {
 
 /// Counts the messages in chunks of an event stream.
 pub fn messages(pieces: &[Bytes]) -> usize {
-    let mut stream = EventStream::new(LIMIT);
+    let mut stream = EventStreamParser::new(LIMIT);
     let mut res = 0;
     for piece in pieces {
         stream.feed(piece.clone(), |event| res += usize::from(matches!(event, Event::Message(_))));

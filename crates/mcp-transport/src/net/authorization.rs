@@ -14,14 +14,14 @@ use mcp_model::Secret;
 use super::Response;
 
 /// How often one request is sent again after it was turned away.
-pub(super) const MOST_CHALLENGES: usize = 4;
+pub(super) const MAX_CHALLENGES: usize = 4;
 
 /// What the message of a request begins with that has no authorization and gets none: the rest says what to do.
 pub(crate) const NOT_AUTHORIZED: &str = "not authorized";
 
 /// How many challenges of one response are looked at, and how many bytes of each.
-const MOST_SCHEMES: usize = 8;
-const LONGEST_CHALLENGE: usize = 8 << 10;
+const MAX_SCHEMES: usize = 8;
+const MAX_SCHEME_BYTES: usize = 8 << 10;
 
 /// Gives the requests to one server their authorization. Its `Debug` shows no secret.
 #[async_trait]
@@ -31,7 +31,7 @@ pub trait Authorization: fmt::Debug + Send + Sync {
     async fn token(&self) -> Result<Option<Secret>, Unauthorized>;
 
     /// Is a token or a login being seen to at this moment? Requests wait for it then.
-    fn is_under_way(&self) -> bool;
+    fn is_in_progress(&self) -> bool;
 
     /// The server turned a request away with 401 or 403. Says whether to send it again, with what
     /// [`token`](Authorization::token) gives then. Many requests may be turned away at once.
@@ -46,18 +46,18 @@ pub struct Challenge {
     /// The values of its `WWW-Authenticate` headers, at most 8 of at most 8 KiB each.
     pub schemes: Vec<String>,
     /// The token that the request was sent with.
-    pub used: Option<Secret>,
+    pub token_used: Option<Secret>,
     /// When the request was sent.
-    pub sent: Instant,
+    pub sent_at: Instant,
     /// How often this very request was turned away before.
-    pub before: usize,
+    pub earlier_challenges: usize,
 }
 
 /// What to do about a challenge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remedy {
     /// Send the request again.
-    Again,
+    Retry,
     /// Nothing: the response is the server's last word.
     None,
 }
@@ -69,7 +69,7 @@ pub struct Unauthorized(pub String);
 
 impl Challenge {
     /// What a response says, where it is one.
-    pub(super) fn of(
+    pub(super) fn from_response(
         response: &Response,
         used: Option<Secret>,
         (sent, before): (Instant, usize),
@@ -78,9 +78,15 @@ impl Challenge {
         if !matches!(status, 401 | 403) {
             return None;
         }
-        let values = response.headers().get_all(WWW_AUTHENTICATE).iter().take(MOST_SCHEMES);
-        let short = values.filter_map(|it| it.to_str().ok()).filter(|it| it.len() <= LONGEST_CHALLENGE);
-        Some(Challenge { status, schemes: short.map(str::to_owned).collect(), used, sent, before })
+        let values = response.headers().get_all(WWW_AUTHENTICATE).iter().take(MAX_SCHEMES);
+        let short = values.filter_map(|it| it.to_str().ok()).filter(|it| it.len() <= MAX_SCHEME_BYTES);
+        Some(Challenge {
+            status,
+            schemes: short.map(str::to_owned).collect(),
+            token_used: used,
+            sent_at: sent,
+            earlier_challenges: before,
+        })
     }
 }
 

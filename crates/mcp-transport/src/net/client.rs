@@ -16,14 +16,14 @@ use http_body_util::Full;
 use hyper_util::client::proxy::matcher::Matcher;
 use rustls::ClientConfig;
 
-use super::connect::{Carries, Way, asked, is_secured};
+use super::connect::{Connector, StreamUse, forward_proxy, uses_tls};
 use super::http1::{Http1Connection, Request, describe};
 use super::loopback::is_loopback;
 use super::pool::{Lease, Pool};
 use super::proxy::Proxy;
+use super::request_target::{RequestTarget, insert_host};
 use super::response::Response;
-use super::target::{Target, name_host};
-use super::{Place, configured, proxy, tls};
+use super::{HttpEndpoint, proxy, tls, url_endpoint};
 use crate::error::disconnect::{RequestError, StartError};
 use crate::transport::StreamError;
 
@@ -31,11 +31,11 @@ use crate::transport::StreamError;
 const MAX_RETRIES: usize = 2;
 
 /// No limit is longer: nobody waits for it, and it might be more than the clock can count.
-const LONGEST: Duration = Duration::from_secs(60 * 60 * 24);
+const MAX_TIMEOUT: Duration = Duration::from_secs(60 * 60 * 24);
 
 /// A request that brought no response to work with.
 #[derive(Debug)]
-pub(crate) enum Failed {
+pub(crate) enum RequestError {
     /// It was not sent, or not taken.
     Refused(RequestError),
     /// It, or a part of it, was sent, and may have been worked on.
@@ -44,30 +44,30 @@ pub(crate) enum Failed {
 
 /// The client of one connection to a place. Dropping it closes its sockets.
 pub(crate) struct Client {
-    pub(super) place: Arc<Place>,
+    pub(super) endpoint: Arc<HttpEndpoint>,
     proxy: Option<Proxy>,
     /// Where TLS is spoken.
-    config: Option<Arc<ClientConfig>>,
+    tls_config: Option<Arc<ClientConfig>>,
     pool: Arc<Pool>,
     /// Held while a connection is made that others may be able to share.
-    sharing: tokio::sync::Mutex<()>,
+    connect_lock: tokio::sync::Mutex<()>,
     /// It is known that none can be shared.
-    alone: AtomicBool,
+    is_http1_only: AtomicBool,
 }
 
 impl Client {
-    pub(crate) fn new(place: Arc<Place>) -> Result<Client, StartError> {
-        Client::behind(place, &Matcher::from_system())
+    pub(crate) fn new(place: Arc<HttpEndpoint>) -> Result<Client, StartError> {
+        Client::with_proxies(place, &Matcher::from_system())
     }
 
     /// One that goes through these proxies.
-    fn behind(place: Arc<Place>, proxies: &Matcher) -> Result<Client, StartError> {
+    fn with_proxies(place: Arc<HttpEndpoint>, proxies: &Matcher) -> Result<Client, StartError> {
         let failed = |why| StartError::System(format!("the HTTP client cannot be set up: {why}"));
         let proxy = match is_loopback(&place.url) {
             true => None,
-            false => proxy::find(proxies, &place.url).map_err(failed)?,
+            false => proxy::proxy_for(proxies, &place.url).map_err(failed)?,
         };
-        let config = match is_secured(&place.url) {
+        let config = match uses_tls(&place.url) {
             // The system's certificates need not be read, nor be there at all.
             false => None,
             true => {
@@ -78,56 +78,56 @@ impl Client {
         };
         let alone = AtomicBool::new(config.is_none());
         Ok(Client {
-            place,
+            endpoint: place,
             proxy,
-            config,
+            tls_config: config,
             pool: Arc::default(),
-            sharing: tokio::sync::Mutex::default(),
-            alone,
+            connect_lock: tokio::sync::Mutex::default(),
+            is_http1_only: alone,
         })
     }
 
     /// The place's URL without the user and password that it may hold, and the headers of a POST, in which these are.
-    pub(crate) fn plain(&self) -> (Target, HeaderMap) {
-        let url = &self.place.url;
+    pub(crate) fn post_target(&self) -> (RequestTarget, HeaderMap) {
+        let url = &self.endpoint.url;
         // The host first, as servers expect it.
-        let mut headers = HeaderMap::with_capacity(self.place.post.len() + 8);
-        name_host(url, &mut headers);
-        headers.extend(self.place.post.clone());
-        let mut basic =
-            configured::credentials(url).and_then(|it| HeaderValue::try_from(format!("Basic {it}")).ok());
+        let mut headers = HeaderMap::with_capacity(self.endpoint.headers.len() + 8);
+        insert_host(url, &mut headers);
+        headers.extend(self.endpoint.headers.clone());
+        let mut basic = url_endpoint::basic_credentials(url)
+            .and_then(|it| HeaderValue::try_from(format!("Basic {it}")).ok());
         if let Some(value) = &mut basic {
             value.set_sensitive(true);
         }
         if let Some(value) = basic {
             headers.entry(AUTHORIZATION).or_insert(value);
         }
-        if let Some(Some(known)) = asked(self.proxy.as_ref(), url) {
+        if let Some(Some(known)) = forward_proxy(self.proxy.as_ref(), url) {
             headers.insert(PROXY_AUTHORIZATION, known.clone());
         }
-        (Target::new(url.clone()), headers)
+        (RequestTarget::new(url.clone()), headers)
     }
 
     /// Does a request share nothing with others, neither a connection nor a token? Then it may be left alone at any moment
     /// without holding them up.
     #[cfg(feature = "http")]
-    pub(crate) fn shares_nothing(&self) -> bool {
-        self.alone.load(Ordering::Relaxed) && self.place.authorization.is_none()
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.is_http1_only.load(Ordering::Relaxed) && self.endpoint.authorization.is_none()
     }
 
     /// Sends a request; resolves when the head of the response is there. Cancel-safe: dropping the future closes the
     /// connection, or the stream of a connection that carries several.
     pub(super) async fn send_to(
         &self,
-        target: &Target,
+        target: &RequestTarget,
         method: &Method,
         headers: &HeaderMap,
         body: Option<&Bytes>,
-    ) -> Result<Response, Failed> {
-        let label = &self.place.label;
-        let uris = target
-            .uris()
-            .map_err(|why| Failed::Refused(fault(format!("the request cannot be sent to {label}: {why}"))))?;
+    ) -> Result<Response, RequestError> {
+        let label = &self.endpoint.label;
+        let uris = target.uris().map_err(|why| {
+            RequestError::Refused(fault(format!("the request cannot be sent to {label}: {why}")))
+        })?;
         let mut unprocessed = 0;
         loop {
             let (lease, was_idle) = match self.pool.take() {
@@ -137,7 +137,7 @@ impl Client {
             };
             let mut error = match lease {
                 Lease::Http1(mut connection) => {
-                    let uri = match asked(self.proxy.as_ref(), &self.place.url) {
+                    let uri = match forward_proxy(self.proxy.as_ref(), &self.endpoint.url) {
                         None => &uris.path,
                         Some(_) => &uris.absolute,
                     };
@@ -174,14 +174,14 @@ impl Client {
         }
     }
 
-    fn lost(&self, why: &str) -> Failed {
-        Failed::Lost(fault(format!("{} broke off before it answered: {why}", self.place.label)))
+    fn lost(&self, why: &str) -> RequestError {
+        RequestError::Lost(fault(format!("{} broke off before it answered: {why}", self.endpoint.label)))
     }
 
     /// A connection to the server, or one that somebody else has just made and that can be shared.
-    async fn connect(&self) -> Result<Lease, Failed> {
-        let limit = self.place.connect;
-        let connected = match tokio::time::timeout(limit.min(LONGEST), self.connect_at_all()).await {
+    async fn connect(&self) -> Result<Lease, RequestError> {
+        let limit = self.endpoint.connect_timeout;
+        let connected = match tokio::time::timeout(limit.min(MAX_TIMEOUT), self.open_connection()).await {
             Ok(connected) => connected,
             Err(_) => {
                 let why = format!("no connection within {} s", limit.as_secs_f64());
@@ -191,30 +191,30 @@ impl Client {
                 })
             }
         };
-        let label = &self.place.label;
-        connected.map_err(|why| Failed::Refused(fault(format!("cannot connect to {label}: {why}"))))
+        let label = &self.endpoint.label;
+        connected.map_err(|why| RequestError::Refused(fault(format!("cannot connect to {label}: {why}"))))
     }
 
-    async fn connect_at_all(&self) -> Result<Lease, String> {
-        let _sharing = match self.alone.load(Ordering::Relaxed) {
+    async fn open_connection(&self) -> Result<Lease, String> {
+        let _sharing = match self.is_http1_only.load(Ordering::Relaxed) {
             true => None,
             false => {
-                let held = self.sharing.lock().await;
+                let held = self.connect_lock.lock().await;
                 if let Some(lease) = self.pool.take() {
                     return Ok(lease);
                 }
                 Some(held)
             }
         };
-        let way = Way {
-            url: &self.place.url,
+        let way = Connector {
+            url: &self.endpoint.url,
             proxy: self.proxy.as_ref(),
-            carries: Carries::Requests,
-            authorities: &self.place.authorities,
-            config: self.config.as_ref(),
+            stream_use: StreamUse::Requests,
+            authorities: &self.endpoint.authorities,
+            tls_config: self.tls_config.as_ref(),
         };
-        let line = way.go(&|_| {}).await?;
-        self.alone.store(!line.speaks_http2(), Ordering::Relaxed);
+        let line = way.connect(&|_| {}).await?;
+        self.is_http1_only.store(!line.speaks_http2(), Ordering::Relaxed);
         match line.speaks_http2() {
             true => self.pool.share(line).await,
             false => Http1Connection::new(line).await.map(|connection| Lease::Http1(Box::new(connection))),
@@ -240,11 +240,11 @@ fn is_unprocessed(error: &hyper::Error) -> bool {
         || (error.is_reset() && said == Some(h2::Reason::REFUSED_STREAM))
 }
 
-impl From<Failed> for StreamError {
-    fn from(failed: Failed) -> StreamError {
+impl From<RequestError> for StreamError {
+    fn from(failed: RequestError) -> StreamError {
         match failed {
-            Failed::Refused(fault) => StreamError::Refused(fault),
-            Failed::Lost(fault) => StreamError::Lost(fault),
+            RequestError::Refused(fault) => StreamError::Refused(fault),
+            RequestError::Lost(fault) => StreamError::Lost(fault),
         }
     }
 }

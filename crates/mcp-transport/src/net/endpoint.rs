@@ -10,48 +10,49 @@ use url::Url;
 
 use super::authorization::Authorization;
 use super::tls::Authorities;
-use super::{configured, headers};
-use crate::dial::endpoint::DialOptions;
+use super::{headers, url_endpoint};
+use crate::dial::options::DialOptions;
 use crate::error::ConnectError;
 use crate::redact::Redactor;
 
 /// A server's URL, with what is sent there and how long it may take.
-pub(crate) struct Place {
+pub(crate) struct HttpEndpoint {
     pub(crate) url: Url,
     pub(crate) label: String,
     /// The headers of a POST, with nothing of a session.
-    pub(crate) post: HeaderMap,
+    pub(crate) headers: HeaderMap,
     /// Trusted besides the system's.
     pub(crate) authorities: Authorities,
-    pub(crate) connect: Duration,
-    pub(crate) sse_read: Duration,
-    pub(crate) message_bytes: usize,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) stream_timeout: Duration,
+    pub(crate) max_message_bytes: usize,
     pub(crate) redactor: Redactor,
     /// Who gives requests their token. A configured `Authorization`, or a user in the URL, stands instead of it.
     pub(crate) authorization: Option<Arc<dyn Authorization>>,
 }
 
-impl Place {
+impl HttpEndpoint {
     /// Checks what was configured; does nothing yet. No message of an error holds a header's value.
-    pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<Place, ConnectError> {
+    pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<HttpEndpoint, ConnectError> {
         if !matches!(endpoint.url.scheme(), "http" | "https") {
             return Err(ConnectError::Invalid(format!("{} is no http or https URL", endpoint.label())));
         }
-        let post = headers::prepare(endpoint)?;
-        let own = post.contains_key(AUTHORIZATION) || configured::credentials(&endpoint.url).is_some();
-        Ok(Place {
+        let post = headers::post_headers(endpoint)?;
+        let own =
+            post.contains_key(AUTHORIZATION) || url_endpoint::basic_credentials(&endpoint.url).is_some();
+        Ok(HttpEndpoint {
             url: endpoint.url.clone(),
             label: endpoint.label(),
             authorization: options.authorization.clone().filter(|_| !own),
-            post,
+            headers: post,
             authorities: options.authorities.clone(),
-            connect: options.limits.connect,
-            sse_read: options.limits.sse_read,
-            message_bytes: options.limits.message_bytes,
+            connect_timeout: options.limits.connect,
+            stream_timeout: options.limits.sse_read,
+            max_message_bytes: options.limits.message_bytes,
             redactor: Redactor::new(
-                configured::secrets(endpoint)
+                url_endpoint::secrets(endpoint)
                     .into_iter()
-                    .chain(options.given_secrets())
+                    .chain(options.all_extra_secrets())
                     .collect::<Vec<_>>()
                     .iter(),
             ),
@@ -59,7 +60,7 @@ impl Place {
     }
 
     /// Does everything wait for its authorization at this moment?
-    pub(crate) fn waits_for_authorization(&self) -> bool {
-        self.authorization.as_ref().is_some_and(|it| it.is_under_way())
+    pub(crate) fn is_awaiting_authorization(&self) -> bool {
+        self.authorization.as_ref().is_some_and(|it| it.is_in_progress())
     }
 }

@@ -12,36 +12,36 @@ use crate::rpc::oversize::{OversizedMessage, SkippedMessage, is_endless};
 use crate::rpc::rate_limiter::BYTES_PER_MESSAGE;
 
 /// The longest line besides data that is kept whatever the limit is, in bytes.
-const LONGEST_FIELD: usize = 1024;
+const MAX_FIELD_BYTES: usize = 1024;
 
 /// So many lines may stand beside the data of an event: its type, its id, a `retry`, and the empty one that ends it.
-const FIELDS: usize = 4;
+const MAX_EVENT_FIELDS: usize = 4;
 
 /// What a line of data costs besides its bytes, in bytes: short ones are many.
-const LINE: usize = 64;
+const LINE_COST: usize = 64;
 
 /// The parser of one stream.
-pub(crate) struct EventStream {
+pub(crate) struct EventStreamParser {
     /// The most bytes that one event may hold.
     limit: usize,
     /// A line that has no end yet.
     line: BytesMut,
-    data: Data,
-    kind: Kind,
+    data: EventData,
+    event_type: EventType,
     /// The id that the event being read gives; it counts when the event is complete.
     id: Option<Bytes>,
     last_id: Option<Bytes>,
     retry: Option<Duration>,
     /// A CR ended the last line: an LF that follows belongs to it.
     after_cr: bool,
-    begun: bool,
-    skipping: Skipping,
-    idle: Idle,
+    has_started: bool,
+    skipping: SkipState,
+    idle: IdleCount,
 }
 
 /// What came that carried no message.
 #[derive(Default)]
-struct Idle {
+struct IdleCount {
     /// Lines of the event being read that are no data; they count only if it comes to nothing.
     fields: usize,
     lines: usize,
@@ -49,7 +49,7 @@ struct Idle {
 }
 
 /// What of the stream is let go of.
-enum Skipping {
+enum SkipState {
     Nothing,
     /// The rest of a line that means nothing, of which so many bytes have come.
     Line(usize),
@@ -70,14 +70,14 @@ pub(crate) enum Event {
 
 /// The type of the event being read.
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum EventType {
     Message,
     Endpoint,
     Other,
 }
 
 /// The data of the event being read.
-enum Data {
+enum EventData {
     Absent,
     /// A slice of what arrived.
     Line(Bytes),
@@ -85,28 +85,28 @@ enum Data {
     Lines(BytesMut),
 }
 
-impl EventStream {
+impl EventStreamParser {
     /// A stream whose events hold at most `limit` bytes of data.
-    pub(crate) fn new(limit: usize) -> EventStream {
-        EventStream {
+    pub(crate) fn new(limit: usize) -> EventStreamParser {
+        EventStreamParser {
             limit,
             line: BytesMut::new(),
-            data: Data::Absent,
-            kind: Kind::Message,
+            data: EventData::Absent,
+            event_type: EventType::Message,
             id: None,
             last_id: None,
             retry: None,
             after_cr: false,
-            begun: false,
-            skipping: Skipping::Nothing,
-            idle: Idle::default(),
+            has_started: false,
+            skipping: SkipState::Nothing,
+            idle: IdleCount::default(),
         }
     }
 
     /// What came since this was asked last that carried no message, as so many messages that nobody waits for: comments,
     /// events without data or of another type, and what was let go of.
-    pub(crate) fn idle(&mut self) -> usize {
-        let Idle { fields: _, lines, bytes } = &mut self.idle;
+    pub(crate) fn take_idle(&mut self) -> usize {
+        let IdleCount { fields: _, lines, bytes } = &mut self.idle;
         let pages = *bytes / BYTES_PER_MESSAGE;
         *bytes %= BYTES_PER_MESSAGE;
         std::mem::take(lines) + pages
@@ -133,7 +133,7 @@ impl EventStream {
                 }
                 _ => rest.advance(1),
             }
-            let Some(part) = self.unless_skipped(part, found.is_some(), &mut event) else { continue };
+            let Some(part) = self.filter_skipped(part, found.is_some(), &mut event) else { continue };
             if found.is_none() {
                 self.line.extend_from_slice(&part);
                 return;
@@ -149,35 +149,35 @@ impl EventStream {
     }
 
     /// How many bytes have come of a line, or an event, that is let go of and will not end: nothing is heard behind it.
-    pub(crate) fn endless(&self) -> Option<usize> {
+    pub(crate) fn endless_bytes(&self) -> Option<usize> {
         let len = match &self.skipping {
-            Skipping::Nothing => return None,
-            Skipping::Line(len) => *len,
-            Skipping::Event(skipped, _) => skipped.len(),
+            SkipState::Nothing => return None,
+            SkipState::Line(len) => *len,
+            SkipState::Event(skipped, _) => skipped.len(),
         };
         is_endless(len, self.limit).then_some(len)
     }
 
     /// Is an event being let go of?
     #[cfg(feature = "http")]
-    pub(crate) fn skips(&self) -> bool {
-        matches!(self.skipping, Skipping::Event(..))
+    pub(crate) fn is_skipping(&self) -> bool {
+        matches!(self.skipping, SkipState::Event(..))
     }
 
     /// A part of a line, unless it belongs to what is let go of.
-    fn unless_skipped(&mut self, part: Bytes, ends: bool, event: &mut impl FnMut(Event)) -> Option<Bytes> {
+    fn filter_skipped(&mut self, part: Bytes, ends: bool, event: &mut impl FnMut(Event)) -> Option<Bytes> {
         match &mut self.skipping {
-            Skipping::Nothing => {}
-            Skipping::Line(len) => {
+            SkipState::Nothing => {}
+            SkipState::Line(len) => {
                 self.idle.bytes += part.len();
                 *len += part.len();
                 if ends {
-                    self.skipping = Skipping::Nothing;
+                    self.skipping = SkipState::Nothing;
                 }
                 return None;
             }
-            Skipping::Event(skipped, length) => {
-                self.idle.bytes += part.len() + LINE;
+            SkipState::Event(skipped, length) => {
+                self.idle.bytes += part.len() + LINE_COST;
                 *length += part.len();
                 skipped.add(&part);
                 match (ends, *length) {
@@ -196,11 +196,11 @@ impl EventStream {
         }
         self.line.extend_from_slice(&part);
         let line = std::mem::take(&mut self.line);
-        let text = line.strip_prefix(b"\xef\xbb\xbf").filter(|_| !self.begun).unwrap_or(&line);
+        let text = line.strip_prefix(b"\xef\xbb\xbf").filter(|_| !self.has_started).unwrap_or(&line);
         let value = text.strip_prefix(b"data").filter(|it| matches!(it.first(), Some(b':') | None));
         let Some(value) = value else {
             // A line that is no data does not make its event larger, and means something only where it is short.
-            return match (line.len() <= LONGEST_FIELD, ends) {
+            return match (line.len() <= MAX_FIELD_BYTES, ends) {
                 (true, true) => Some(line.freeze()),
                 (true, false) => {
                     self.line = line;
@@ -212,12 +212,12 @@ impl EventStream {
                 }
                 (false, false) => {
                     self.idle.field(line.len());
-                    self.skipping = Skipping::Line(line.len());
+                    self.skipping = SkipState::Line(line.len());
                     None
                 }
             };
         };
-        self.begun = true;
+        self.has_started = true;
         let value = value.strip_prefix(b":").unwrap_or(value);
         self.skip(value.strip_prefix(b" ").unwrap_or(value), if ends { 0 } else { line.len() });
         None
@@ -225,26 +225,26 @@ impl EventStream {
 
     /// Lets go of the event being read, whose data goes on with this.
     fn skip(&mut self, value: &[u8], length: usize) {
-        let skipped = match std::mem::replace(&mut self.data, Data::Absent) {
-            Data::Absent => SkippedMessage::begin(value),
-            Data::Line(line) => begun_with(&line, value),
-            Data::Lines(lines) => begun_with(&lines, value),
+        let skipped = match std::mem::replace(&mut self.data, EventData::Absent) {
+            EventData::Absent => SkippedMessage::begin(value),
+            EventData::Line(line) => start_skipped(&line, value),
+            EventData::Lines(lines) => start_skipped(&lines, value),
         };
         self.idle.bytes += skipped.len();
-        self.skipping = Skipping::Event(skipped, length);
+        self.skipping = SkipState::Event(skipped, length);
     }
 
     /// The event that was let go of is over.
     fn end_skipped(&mut self, event: &mut impl FnMut(Event)) {
-        let Skipping::Event(skipped, _) = std::mem::replace(&mut self.skipping, Skipping::Nothing) else {
+        let SkipState::Event(skipped, _) = std::mem::replace(&mut self.skipping, SkipState::Nothing) else {
             return;
         };
         if let Some(id) = self.id.take() {
             self.last_id = Some(id);
         }
-        match std::mem::replace(&mut self.kind, Kind::Message) {
-            Kind::Message => event(Event::TooLarge(skipped.finish())),
-            Kind::Endpoint | Kind::Other => {}
+        match std::mem::replace(&mut self.event_type, EventType::Message) {
+            EventType::Message => event(Event::TooLarge(skipped.finish())),
+            EventType::Endpoint | EventType::Other => {}
         }
     }
 
@@ -252,7 +252,7 @@ impl EventStream {
     /// standard discards it; some servers forget the line. An event that was cut off leaves no id either: the stream is
     /// taken up before it, not after.
     pub(crate) fn finish(&mut self, is_whole: impl Fn(&[u8]) -> bool) -> Option<Bytes> {
-        if !matches!(self.skipping, Skipping::Nothing) {
+        if !matches!(self.skipping, SkipState::Nothing) {
             return None;
         }
         let before = self.last_id.clone();
@@ -285,8 +285,8 @@ impl EventStream {
     }
 
     fn end_line(&mut self, mut line: Bytes, event: &mut impl FnMut(Event)) {
-        if !self.begun {
-            self.begun = true;
+        if !self.has_started {
+            self.has_started = true;
             if line.starts_with(b"\xef\xbb\xbf") {
                 line.advance(3);
             }
@@ -304,7 +304,7 @@ impl EventStream {
         let value = &line[start..];
         match &line[..colon.unwrap_or(length)] {
             b"data" => {
-                self.idle.bytes += LINE;
+                self.idle.bytes += LINE_COST;
                 if self.data.len() + value.len() > self.limit {
                     return self.skip(value, 0);
                 }
@@ -313,10 +313,10 @@ impl EventStream {
                 return;
             }
             b"event" => {
-                self.kind = match value {
-                    b"" | b"message" => Kind::Message,
-                    b"endpoint" => Kind::Endpoint,
-                    _ => Kind::Other,
+                self.event_type = match value {
+                    b"" | b"message" => EventType::Message,
+                    b"endpoint" => EventType::Endpoint,
+                    _ => EventType::Other,
                 };
             }
             // Copied, for it outlives the chunk it came in.
@@ -335,17 +335,17 @@ impl EventStream {
         if let Some(id) = self.id.take() {
             self.last_id = Some(id);
         }
-        let data = match std::mem::replace(&mut self.data, Data::Absent) {
-            Data::Absent => Bytes::new(),
-            Data::Line(line) => line,
-            Data::Lines(lines) => lines.freeze(),
+        let data = match std::mem::replace(&mut self.data, EventData::Absent) {
+            EventData::Absent => Bytes::new(),
+            EventData::Line(line) => line,
+            EventData::Lines(lines) => lines.freeze(),
         };
         let fields = std::mem::take(&mut self.idle.fields);
         // An event without data gives an id or a `retry`, and says nothing.
-        match std::mem::replace(&mut self.kind, Kind::Message) {
-            Kind::Message if !data.is_empty() => event(Event::Message(data)),
-            Kind::Endpoint if !data.is_empty() => event(Event::Endpoint(data)),
-            Kind::Message | Kind::Endpoint | Kind::Other => {
+        match std::mem::replace(&mut self.event_type, EventType::Message) {
+            EventType::Message if !data.is_empty() => event(Event::Message(data)),
+            EventType::Endpoint if !data.is_empty() => event(Event::Endpoint(data)),
+            EventType::Message | EventType::Endpoint | EventType::Other => {
                 self.idle.lines += fields + 1;
                 self.idle.bytes += data.len();
             }
@@ -353,10 +353,10 @@ impl EventStream {
     }
 }
 
-impl Idle {
+impl IdleCount {
     /// A line came that is no data.
     fn field(&mut self, bytes: usize) {
-        match self.fields + 1 < FIELDS {
+        match self.fields + 1 < MAX_EVENT_FIELDS {
             true => self.fields += 1,
             false => self.lines += 1,
         }
@@ -364,36 +364,36 @@ impl Idle {
     }
 }
 
-fn begun_with(data: &[u8], value: &[u8]) -> SkippedMessage {
+fn start_skipped(data: &[u8], value: &[u8]) -> SkippedMessage {
     let mut res = SkippedMessage::begin(data);
     res.add(b"\n");
     res.add(value);
     res
 }
 
-impl Data {
+impl EventData {
     fn len(&self) -> usize {
         match self {
-            Data::Absent => 0,
-            Data::Line(line) => line.len(),
-            Data::Lines(lines) => lines.len(),
+            EventData::Absent => 0,
+            EventData::Line(line) => line.len(),
+            EventData::Lines(lines) => lines.len(),
         }
     }
 
     fn push(&mut self, value: Bytes) {
-        *self = match std::mem::replace(self, Data::Absent) {
-            Data::Absent => Data::Line(value),
-            Data::Line(line) => {
+        *self = match std::mem::replace(self, EventData::Absent) {
+            EventData::Absent => EventData::Line(value),
+            EventData::Line(line) => {
                 let mut lines = BytesMut::with_capacity(line.len() + value.len() + 1);
                 lines.extend_from_slice(&line);
                 lines.extend_from_slice(b"\n");
                 lines.extend_from_slice(&value);
-                Data::Lines(lines)
+                EventData::Lines(lines)
             }
-            Data::Lines(mut lines) => {
+            EventData::Lines(mut lines) => {
                 lines.extend_from_slice(b"\n");
                 lines.extend_from_slice(&value);
-                Data::Lines(lines)
+                EventData::Lines(lines)
             }
         };
     }

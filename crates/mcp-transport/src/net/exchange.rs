@@ -11,16 +11,16 @@ use http::{HeaderMap, Method};
 use url::Url;
 
 use super::authorization::{
-    Authorization, Challenge, MOST_CHALLENGES, NOT_AUTHORIZED, Remedy, Unauthorized, with_token,
+    Authorization, Challenge, MAX_CHALLENGES, NOT_AUTHORIZED, Remedy, Unauthorized, with_token,
 };
-use super::{Client, Failed, Response, Target};
+use super::{Client, RequestError, RequestTarget, Response};
 use crate::error::disconnect::RequestError;
 
 /// How many redirects one request may meet.
-const MOST_REDIRECTS: usize = 4;
+const MAX_REDIRECTS: usize = 4;
 
 /// A request without its URL.
-type Message<'a> = (&'a Method, &'a HeaderMap, Option<&'a Bytes>);
+type RequestParts<'a> = (&'a Method, &'a HeaderMap, Option<&'a Bytes>);
 
 /// What to do about a response that redirects.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,18 +34,18 @@ impl Client {
     /// connection, or the stream of a connection that carries several.
     pub(crate) async fn send(
         &self,
-        target: &Target,
+        target: &RequestTarget,
         method: Method,
         headers: &HeaderMap,
         body: Option<&Bytes>,
-    ) -> Result<Response, Failed> {
-        match &self.place.authorization {
+    ) -> Result<Response, RequestError> {
+        match &self.endpoint.authorization {
             // A token is for this server alone.
-            Some(authorization) if target.url().origin() == self.place.url.origin() => {
+            Some(authorization) if target.url().origin() == self.endpoint.url.origin() => {
                 // Boxed, for few servers want it, and every request's future would be as large.
                 Box::pin(self.send_authorized(&**authorization, target, (&method, headers, body))).await
             }
-            Some(_) | None => self.send_as_it_is(target, (&method, headers, body)).await,
+            Some(_) | None => self.send_with_redirects(target, (&method, headers, body)).await,
         }
     }
 
@@ -54,58 +54,58 @@ impl Client {
     async fn send_authorized(
         &self,
         authorization: &dyn Authorization,
-        target: &Target,
-        (method, headers, body): Message<'_>,
-    ) -> Result<Response, Failed> {
-        for before in 0..MOST_CHALLENGES {
-            let token = authorization.token().await.map_err(unauthorized)?;
+        target: &RequestTarget,
+        (method, headers, body): RequestParts<'_>,
+    ) -> Result<Response, RequestError> {
+        for before in 0..MAX_CHALLENGES {
+            let token = authorization.token().await.map_err(not_authorized)?;
             let sent = Instant::now();
             let response = match &token {
                 Some(token) => {
-                    self.place.redactor.learn(token);
-                    let headers = with_token(headers, token).map_err(unauthorized)?;
-                    self.send_as_it_is(target, (method, &headers, body)).await?
+                    self.endpoint.redactor.learn(token);
+                    let headers = with_token(headers, token).map_err(not_authorized)?;
+                    self.send_with_redirects(target, (method, &headers, body)).await?
                 }
-                None => self.send_as_it_is(target, (method, headers, body)).await?,
+                None => self.send_with_redirects(target, (method, headers, body)).await?,
             };
-            let Some(challenge) = Challenge::of(&response, token, (sent, before)) else {
+            let Some(challenge) = Challenge::from_response(&response, token, (sent, before)) else {
                 return Ok(response);
             };
-            match authorization.challenged(challenge).await.map_err(unauthorized)? {
-                Remedy::Again => {}
+            match authorization.challenged(challenge).await.map_err(not_authorized)? {
+                Remedy::Retry => {}
                 Remedy::None => return Ok(response),
             }
         }
-        Err(unauthorized(Unauthorized("the server wants authorization again and again".to_owned())))
+        Err(not_authorized(Unauthorized("the server wants authorization again and again".to_owned())))
     }
 
-    async fn send_as_it_is(
+    async fn send_with_redirects(
         &self,
-        target: &Target,
-        (method, headers, body): Message<'_>,
-    ) -> Result<Response, Failed> {
+        target: &RequestTarget,
+        (method, headers, body): RequestParts<'_>,
+    ) -> Result<Response, RequestError> {
         let response = self.send_to(target, method, headers, body).await?;
         if !response.status().is_redirection() {
             return Ok(response);
         }
         // Boxed, for it is rare, and every request's future would be as large.
-        Box::pin(self.follow(response, target.url().clone(), (method, headers, body))).await
+        Box::pin(self.follow_redirects(response, target.url().clone(), (method, headers, body))).await
     }
 
-    async fn follow(
+    async fn follow_redirects(
         &self,
         mut response: Response,
         mut url: Url,
-        (method, headers, body): Message<'_>,
-    ) -> Result<Response, Failed> {
-        for _ in 0..MOST_REDIRECTS {
+        (method, headers, body): RequestParts<'_>,
+    ) -> Result<Response, RequestError> {
+        for _ in 0..MAX_REDIRECTS {
             let status = response.status().as_u16();
             let location = response.headers().get(LOCATION).and_then(|it| it.to_str().ok());
             match redirect(method, status, location, &url) {
                 Redirect::Follow(next) => url = next,
                 Redirect::Refuse(message) => return Err(refused(status, message)),
             }
-            response = self.send_to(&Target::new(url.clone()), method, headers, body).await?;
+            response = self.send_to(&RequestTarget::new(url.clone()), method, headers, body).await?;
             if !response.status().is_redirection() {
                 return Ok(response);
             }
@@ -114,12 +114,12 @@ impl Client {
     }
 }
 
-fn refused(status: u16, message: String) -> Failed {
-    Failed::Refused(RequestError { status: Some(status), message, error: None })
+fn refused(status: u16, message: String) -> RequestError {
+    RequestError::Refused(RequestError { status: Some(status), message, error: None })
 }
 
 /// There is no authorization to be had. Status 401, whichever it was: nothing else was wrong with the request.
-fn unauthorized(why: Unauthorized) -> Failed {
+fn not_authorized(why: Unauthorized) -> RequestError {
     refused(401, format!("{NOT_AUTHORIZED}: {why}"))
 }
 

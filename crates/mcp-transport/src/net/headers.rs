@@ -10,7 +10,7 @@ use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING
 use http::{HeaderMap, HeaderName, HeaderValue};
 use mcp_model::UrlEndpoint;
 
-use super::configured;
+use super::url_endpoint;
 use crate::error::ConnectError;
 
 /// The session, in the legacy era.
@@ -25,16 +25,16 @@ pub(crate) const NAME: HeaderName = HeaderName::from_static("mcp-name");
 pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The headers whose value is ours to say: a configured one is not sent.
-const OURS: [HeaderName; 7] =
+const OWN_HEADERS: [HeaderName; 7] =
     [CONTENT_TYPE, ACCEPT, SESSION_ID, PROTOCOL_VERSION, METHOD, NAME, LAST_EVENT_ID];
 
 /// The headers that say how a message is cut and whom it is for. A wrong one would break the connection, or cross it
 /// with another.
-const REFUSED: [HeaderName; 3] = [HOST, CONTENT_LENGTH, TRANSFER_ENCODING];
+const FORBIDDEN_HEADERS: [HeaderName; 3] = [HOST, CONTENT_LENGTH, TRANSFER_ENCODING];
 
 /// Checks the configured headers and adds ours: those of a POST, with nothing of a session.
-pub(super) fn prepare(endpoint: &UrlEndpoint) -> Result<HeaderMap, ConnectError> {
-    let mut post = configured::headers(endpoint, &OURS, &REFUSED)?;
+pub(super) fn post_headers(endpoint: &UrlEndpoint) -> Result<HeaderMap, ConnectError> {
+    let mut post = url_endpoint::configured_headers(endpoint, &OWN_HEADERS, &FORBIDDEN_HEADERS)?;
     post.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     post.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
     let agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
@@ -51,7 +51,7 @@ pub(crate) fn without_body(mut post: HeaderMap) -> HeaderMap {
 
 /// A text as a header's value: as it is where that is safe, else in base64 as the revision 2026-07-28 says.
 #[cfg(any(feature = "http", test))]
-pub(crate) fn text(text: &str) -> HeaderValue {
+pub(crate) fn encode_text(text: &str) -> HeaderValue {
     let plain = text.bytes().all(|it| it == b' ' || it.is_ascii_graphic()) && text.trim() == text;
     // A peer would decode it.
     let looks_encoded = text.starts_with("=?base64?") && text.ends_with("?=");
@@ -67,9 +67,9 @@ pub(crate) fn text(text: &str) -> HeaderValue {
 
 /// Adds an argument that a tool's schema wants to see as a header. A configured header of that name makes way.
 #[cfg(feature = "http")]
-pub(crate) fn mirror(it: &crate::transport::HeaderParam, headers: &mut HeaderMap) {
+pub(crate) fn insert_header_param(it: &crate::transport::HeaderParam, headers: &mut HeaderMap) {
     let name = HeaderName::try_from(format!("mcp-param-{}", it.name)).expect("the name is an HTTP token");
-    let mut value = text(&it.value);
+    let mut value = encode_text(&it.value);
     value.set_sensitive(true);
     headers.insert(name, value);
 }
@@ -90,7 +90,7 @@ mod tests {
     /// What is sent besides what is always sent, or why it is refused.
     #[track_caller]
     fn check(headers: &[(&str, &str)], want: &str) {
-        let got = match prepare(&endpoint(headers)) {
+        let got = match post_headers(&endpoint(headers)) {
             Err(error) => error.to_string(),
             Ok(post) => {
                 let always = [CONTENT_TYPE, ACCEPT, USER_AGENT];
@@ -111,7 +111,7 @@ mod tests {
             &[("Accept", "text/html"), ("mcp-session-id", "s"), ("MCP-Protocol-Version", "1"), ("X-A", "1")],
             "x-a=1",
         );
-        let post = prepare(&endpoint(&[("Content-Type", "text/plain"), ("User-Agent", "me")])).unwrap();
+        let post = post_headers(&endpoint(&[("Content-Type", "text/plain"), ("User-Agent", "me")])).unwrap();
         assert_eq!(post[CONTENT_TYPE], "application/json");
         assert_eq!(post[USER_AGENT], "me");
     }
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_name_that_no_header_can_hold_is_encoded() {
-        let check = |plain: &str, want: &str| assert_eq!(text(plain), want, "{plain:?}");
+        let check = |plain: &str, want: &str| assert_eq!(encode_text(plain), want, "{plain:?}");
         check("get_weather", "get_weather");
         check("file:///a b?c", "file:///a b?c");
         check("", "");

@@ -18,7 +18,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWrite;
 use tokio::task::coop::unconstrained;
 
-use super::connect::Line;
+use super::connect::NetStream;
 use super::tls;
 
 /// Maximum size of a response head, and of a read or write buffer.
@@ -31,7 +31,7 @@ pub(crate) type Request = http::Request<Full<Bytes>>;
 pub(crate) struct Http1Connection {
     sender: http1::SendRequest<Full<Bytes>>,
     /// `None` when the connection has failed.
-    driver: Option<http1::Connection<TokioIo<Line>, Full<Bytes>>>,
+    driver: Option<http1::Connection<TokioIo<NetStream>, Full<Bytes>>>,
     /// The driver has completed: it must not be polled again.
     is_finished: bool,
 }
@@ -39,17 +39,17 @@ pub(crate) struct Http1Connection {
 impl Http1Connection {
     /// Prepares a connection over a stream. Sends nothing.
     #[cfg(any(feature = "http", feature = "sse"))]
-    pub(crate) async fn new(stream: Line) -> hyper::Result<Http1Connection> {
+    pub(crate) async fn new(stream: NetStream) -> hyper::Result<Http1Connection> {
         Http1Connection::build(&http1::Builder::new(), stream).await
     }
 
     /// The same for a `CONNECT` or an upgrade. Header names are sent in title case: some proxies and WebSocket servers
     /// compare them by case.
-    pub(crate) async fn for_upgrade(stream: Line) -> hyper::Result<Http1Connection> {
+    pub(crate) async fn for_upgrade(stream: NetStream) -> hyper::Result<Http1Connection> {
         Http1Connection::build(http1::Builder::new().title_case_headers(true), stream).await
     }
 
-    async fn build(builder: &http1::Builder, stream: Line) -> hyper::Result<Http1Connection> {
+    async fn build(builder: &http1::Builder, stream: NetStream) -> hyper::Result<Http1Connection> {
         let (sender, driver) =
             builder.clone().max_buf_size(MAX_BUFFER_BYTES).handshake(TokioIo::new(stream)).await?;
         Ok(Http1Connection { sender, driver: Some(driver), is_finished: false })
@@ -145,7 +145,7 @@ impl Http1Connection {
 
     /// Takes the stream back after an upgrade or a successful `CONNECT`, with the bytes that were read beyond the
     /// response. Returns `None` when the connection has failed.
-    pub(crate) fn into_parts(self) -> Option<(Line, Bytes)> {
+    pub(crate) fn into_parts(self) -> Option<(NetStream, Bytes)> {
         let parts = self.driver?.into_parts();
         Some((parts.io.into_inner(), parts.read_buf))
     }
@@ -170,5 +170,5 @@ pub(crate) fn describe(error: &hyper::Error) -> String {
     if error.is_incomplete_message() || source.is_some_and(|it| it.kind() == io::ErrorKind::UnexpectedEof) {
         return "the connection was closed before the end of the response".to_owned();
     }
-    tls::cause(error).unwrap_or_default()
+    tls::root_cause(error).unwrap_or_default()
 }

@@ -2,12 +2,10 @@
 //! redirects, headers, event streams, and what errors say. What a message means to a wire, and what becomes of its
 //! request, is the wire's own.
 
-pub(crate) mod address_policy;
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod authorization;
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod client;
-pub(crate) mod configured;
 pub(crate) mod connect;
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod endpoint;
@@ -26,24 +24,26 @@ mod pool;
 pub(crate) mod proxy;
 pub(crate) mod proxy_diagnosis;
 #[cfg(any(feature = "http", feature = "sse"))]
+mod request_target;
+#[cfg(any(feature = "http", feature = "sse"))]
 mod response;
 mod socks;
-#[cfg(any(feature = "http", feature = "sse"))]
-mod target;
+pub(crate) mod tcp;
 #[cfg(test)]
 pub(crate) mod tests;
 pub mod tls;
+pub(crate) mod url_endpoint;
 
-pub(crate) use configured::secrets;
+pub(crate) use url_endpoint::secrets;
 
 #[cfg(any(feature = "http", feature = "sse"))]
-pub(crate) use client::{Client, Failed};
+pub(crate) use client::{Client, RequestError};
 #[cfg(any(feature = "http", feature = "sse"))]
-pub(crate) use endpoint::Place;
+pub(crate) use endpoint::HttpEndpoint;
+#[cfg(any(feature = "http", feature = "sse"))]
+pub(crate) use request_target::RequestTarget;
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) use response::Response;
-#[cfg(any(feature = "http", feature = "sse"))]
-pub(crate) use target::Target;
 
 /// The notice that a request is given up.
 #[cfg(any(feature = "http", feature = "sse"))]

@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use super::connect::Line;
+use super::connect::NetStream;
 use super::http1::Http1Connection;
 
 /// Maximum time that a connection is idle before it is closed. The servers of Node and uvicorn close a connection after
@@ -66,7 +66,7 @@ impl Pool {
     }
 
     /// Starts HTTP/2 on a stream and shares the connection with later requests.
-    pub(super) async fn share(&self, line: Line) -> hyper::Result<Lease> {
+    pub(super) async fn share(&self, line: NetStream) -> hyper::Result<Lease> {
         let builder = http2::Builder::new(TokioExecutor::new());
         let (sender, connection) = builder.handshake(TokioIo::new(line)).await?;
         let mut state = self.lock();

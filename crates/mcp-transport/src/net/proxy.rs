@@ -11,45 +11,45 @@ use http_body_util::Full;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use url::{Host, Url};
 
-use super::connect::{Line, is_secured};
+use super::connect::{NetStream, uses_tls};
 use super::http1::{Http1Connection, describe};
-use super::socks::Socks;
+use super::socks::SocksProxy;
 
 /// A proxy.
 #[derive(PartialEq, Eq)]
 pub(crate) struct Proxy {
     pub(crate) host: Host<String>,
     pub(crate) port: u16,
-    pub(crate) speaks: Speaks,
+    pub(crate) protocol: ProxyProtocol,
 }
 
 /// What a proxy speaks.
 #[derive(PartialEq, Eq)]
-pub(crate) enum Speaks {
+pub(crate) enum ProxyProtocol {
     /// HTTP, to whom it is asked as.
     Http(Option<HeaderValue>),
     /// The same over TLS.
     Https(Option<HeaderValue>),
     /// SOCKS.
-    Socks(Socks),
+    Socks(SocksProxy),
 }
 
 /// The proxy for a URL. Says in words why there can be none.
-pub(crate) fn find(matcher: &Matcher, url: &Url) -> Result<Option<Proxy>, String> {
-    let scheme = if is_secured(url) { "https" } else { "http" };
+pub(crate) fn proxy_for(matcher: &Matcher, url: &Url) -> Result<Option<Proxy>, String> {
+    let scheme = if uses_tls(url) { "https" } else { "http" };
     let authority = &url[url::Position::BeforeHost..url::Position::AfterPort];
     let Ok(uri) = format!("{scheme}://{authority}/").parse::<Uri>() else { return Ok(None) };
-    matcher.intercept(&uri).map(read).transpose()
+    matcher.intercept(&uri).map(parse).transpose()
 }
 
-fn read(intercept: Intercept) -> Result<Proxy, String> {
+fn parse(intercept: Intercept) -> Result<Proxy, String> {
     let uri = intercept.uri();
     let authorization = || intercept.basic_auth().cloned();
     let (speaks, usual) = match uri.scheme_str() {
-        Some("http") | None => (Speaks::Http(authorization()), 80),
-        Some("https") => (Speaks::Https(authorization()), 443),
-        Some(other) => match Socks::of(other, intercept.raw_auth()) {
-            Some(socks) => (Speaks::Socks(socks), 1080),
+        Some("http") | None => (ProxyProtocol::Http(authorization()), 80),
+        Some("https") => (ProxyProtocol::Https(authorization()), 443),
+        Some(other) => match SocksProxy::from_scheme(other, intercept.raw_auth()) {
+            Some(socks) => (ProxyProtocol::Socks(socks), 1080),
             None => {
                 return Err("the proxy is neither an HTTP nor a SOCKS proxy, and no other kind can be used"
                     .to_owned());
@@ -58,7 +58,7 @@ fn read(intercept: Intercept) -> Result<Proxy, String> {
     };
     let host = uri.host().and_then(|it| Host::parse(it).ok());
     let host = host.ok_or_else(|| "the proxy's address cannot be read".to_owned())?;
-    Ok(Proxy { host, port: uri.port_u16().unwrap_or(usual), speaks })
+    Ok(Proxy { host, port: uri.port_u16().unwrap_or(usual), protocol: speaks })
 }
 
 impl Proxy {
@@ -70,10 +70,10 @@ impl Proxy {
     /// Opens a tunnel to the server with `CONNECT`. The error says why the proxy does not open one.
     pub(crate) async fn tunnel(
         &self,
-        line: Line,
+        line: NetStream,
         authorization: Option<&HeaderValue>,
         url: &Url,
-    ) -> Result<Line, String> {
+    ) -> Result<NetStream, String> {
         let label = self.label();
         let host = url.host_str().unwrap_or_default();
         let authority = format!("{host}:{}", url.port_or_known_default().unwrap_or_default());
@@ -104,13 +104,15 @@ mod tests {
     #[track_caller]
     fn check(url: &str, http: &str, https: &str, want: &str) {
         let matcher = Matcher::builder().http(http).https(https).no("free.example,10.0.0.0/8").build();
-        let got = match find(&matcher, &Url::parse(url).unwrap()) {
+        let got = match proxy_for(&matcher, &Url::parse(url).unwrap()) {
             Ok(None) => "none".to_owned(),
             Ok(Some(proxy)) => {
-                let (how, known) = match &proxy.speaks {
-                    Speaks::Http(known) => ("", known.is_some()),
-                    Speaks::Https(known) => (" over TLS", known.is_some()),
-                    Speaks::Socks(socks) => (" with SOCKS", *socks != Socks::of("socks5", None).unwrap()),
+                let (how, known) = match &proxy.protocol {
+                    ProxyProtocol::Http(known) => ("", known.is_some()),
+                    ProxyProtocol::Https(known) => (" over TLS", known.is_some()),
+                    ProxyProtocol::Socks(socks) => {
+                        (" with SOCKS", *socks != SocksProxy::from_scheme("socks5", None).unwrap())
+                    }
                 };
                 format!("{}{how}{}", proxy.label(), if known { " as somebody" } else { "" })
             }

@@ -21,7 +21,7 @@ pub struct ProxyAddress {
 impl ProxyAddress {
     /// The proxy that stands before a URL (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, or the system's
     /// own settings); `None` where the way is direct. Before this machine there is none.
-    pub fn before(url: &Url) -> Option<ProxyAddress> {
+    pub fn for_url(url: &Url) -> Option<ProxyAddress> {
         if is_loopback(url) { None } else { find(&Matcher::from_system(), url) }
     }
 }
@@ -72,7 +72,7 @@ mod tests {
         check("ws://x.example/", Some("the proxy a.example:3128"));
         check("https://x.example:8443/mcp", Some("the proxy b.example:443"));
         check("https://free.example/", None);
-        assert_eq!(ProxyAddress::before(&Url::parse("https://localhost/").unwrap()), None);
+        assert_eq!(ProxyAddress::for_url(&Url::parse("https://localhost/").unwrap()), None);
         let host = "::2".to_owned();
         assert_eq!(ProxyAddress { host, port: 8080 }.to_string(), "the proxy [::2]:8080");
     }

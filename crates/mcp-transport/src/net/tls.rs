@@ -17,7 +17,7 @@ use rustls_platform_verifier::Verifier;
 use crate::error::ConnectError;
 
 /// How deep an error's causes are followed.
-const DEEPEST: usize = 16;
+const MAX_CAUSES: usize = 16;
 
 /// Certificate authorities that are trusted besides the system's: that of a company, or of a test. None by default.
 #[derive(Clone, Default)]
@@ -60,19 +60,19 @@ pub fn client_config(authorities: &Authorities) -> Result<ClientConfig, String> 
 }
 
 /// What words about a fault of TLS begin with.
-pub const FAILED: &str = "TLS failed: ";
+pub const TLS_FAILED: &str = "TLS failed: ";
 
 /// The innermost cause of an error, in words; what TLS says about itself where that is the cause.
-pub fn cause(error: &(dyn Error + 'static)) -> Option<String> {
+pub fn root_cause(error: &(dyn Error + 'static)) -> Option<String> {
     let mut innermost = None;
     let mut next = Some(error);
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_CAUSES {
         let Some(cause) = next else { break };
         if let Some(tls) = cause.downcast_ref::<rustls::Error>() {
-            return Some(format!("{FAILED}{}", words(tls)));
+            return Some(format!("{TLS_FAILED}{}", words(tls)));
         }
         innermost = Some(match cause.downcast_ref::<io::Error>() {
-            Some(error) => kind_words(error),
+            Some(error) => describe_io_kind(error),
             None => cause.to_string(),
         });
         // An I/O error that wraps another one does not name it as its source.
@@ -86,7 +86,7 @@ pub fn cause(error: &(dyn Error + 'static)) -> Option<String> {
 
 /// What is the matter with TLS, where something can be done about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trouble {
+enum TlsFailure {
     Unknown,
     Name,
     Expired,
@@ -97,46 +97,48 @@ enum Trouble {
     Client,
 }
 
-impl Trouble {
-    const ALL: [Trouble; 8] = [
-        Trouble::Unknown,
-        Trouble::Name,
-        Trouble::Expired,
-        Trouble::Early,
-        Trouble::Revoked,
-        Trouble::Plain,
-        Trouble::Versions,
-        Trouble::Client,
+impl TlsFailure {
+    const ALL: [TlsFailure; 8] = [
+        TlsFailure::Unknown,
+        TlsFailure::Name,
+        TlsFailure::Expired,
+        TlsFailure::Early,
+        TlsFailure::Revoked,
+        TlsFailure::Plain,
+        TlsFailure::Versions,
+        TlsFailure::Client,
     ];
 
-    fn of(error: &rustls::Error) -> Option<Trouble> {
+    fn from_error(error: &rustls::Error) -> Option<TlsFailure> {
         use rustls::{AlertDescription, CertificateError, Error, OtherError};
         match error {
             Error::InvalidCertificate(certificate) => match certificate {
-                CertificateError::UnknownIssuer | CertificateError::BadSignature => Some(Trouble::Unknown),
+                CertificateError::UnknownIssuer | CertificateError::BadSignature => Some(TlsFailure::Unknown),
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                    Some(Trouble::Name)
+                    Some(TlsFailure::Name)
                 }
-                CertificateError::Expired | CertificateError::ExpiredContext { .. } => Some(Trouble::Expired),
+                CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                    Some(TlsFailure::Expired)
+                }
                 CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-                    Some(Trouble::Early)
+                    Some(TlsFailure::Early)
                 }
-                CertificateError::Revoked => Some(Trouble::Revoked),
+                CertificateError::Revoked => Some(TlsFailure::Revoked),
                 // What a certificate that has signed itself and calls itself an authority brings.
                 CertificateError::Other(OtherError(other))
                     if other.to_string().contains("CaUsedAsEndEntity") =>
                 {
-                    Some(Trouble::Unknown)
+                    Some(TlsFailure::Unknown)
                 }
                 _ => None,
             },
-            Error::InvalidMessage(_) => Some(Trouble::Plain),
-            Error::PeerIncompatible(_) => Some(Trouble::Versions),
+            Error::InvalidMessage(_) => Some(TlsFailure::Plain),
+            Error::PeerIncompatible(_) => Some(TlsFailure::Versions),
             Error::AlertReceived(alert) => match alert {
                 AlertDescription::ProtocolVersion | AlertDescription::HandshakeFailure => {
-                    Some(Trouble::Versions)
+                    Some(TlsFailure::Versions)
                 }
-                AlertDescription::CertificateRequired => Some(Trouble::Client),
+                AlertDescription::CertificateRequired => Some(TlsFailure::Client),
                 _ => None,
             },
             _ => None,
@@ -144,40 +146,40 @@ impl Trouble {
     }
 
     /// What failed.
-    fn words(self) -> &'static str {
+    fn message(self) -> &'static str {
         match self {
-            Trouble::Unknown => "nobody who is trusted here has issued the certificate",
-            Trouble::Name => "the certificate is for another name",
-            Trouble::Expired => "the certificate has expired",
-            Trouble::Early => "the certificate is not valid yet",
-            Trouble::Revoked => "the certificate was revoked",
-            Trouble::Plain => "what answers there does not speak TLS",
-            Trouble::Versions => "there is no version of TLS, or no cipher, that both sides have",
-            Trouble::Client => "the server wants a certificate of its client",
+            TlsFailure::Unknown => "nobody who is trusted here has issued the certificate",
+            TlsFailure::Name => "the certificate is for another name",
+            TlsFailure::Expired => "the certificate has expired",
+            TlsFailure::Early => "the certificate is not valid yet",
+            TlsFailure::Revoked => "the certificate was revoked",
+            TlsFailure::Plain => "what answers there does not speak TLS",
+            TlsFailure::Versions => "there is no version of TLS, or no cipher, that both sides have",
+            TlsFailure::Client => "the server wants a certificate of its client",
         }
     }
 
     /// What to do.
     fn help(self) -> &'static str {
         match self {
-            Trouble::Unknown => {
+            TlsFailure::Unknown => {
                 "if the server is yours or your company's, name a PEM file with the authority that issued its certificate in \
                  the environment variable SSL_CERT_FILE (it stands in for the system's authorities), or have the system \
                  trust it; a program gives it to `ConnectionOptions::authorities`"
             }
-            Trouble::Name => {
+            TlsFailure::Name => {
                 "write the name that the certificate is for into the URL, or have one issued for the URL's"
             }
-            Trouble::Expired => {
+            TlsFailure::Expired => {
                 "have the server's certificate renewed; if it has been, check this machine's clock"
             }
-            Trouble::Early => "check this machine's clock",
-            Trouble::Revoked => "have a new certificate issued for the server, and do not trust this one",
-            Trouble::Plain => {
+            TlsFailure::Early => "check this machine's clock",
+            TlsFailure::Revoked => "have a new certificate issued for the server, and do not trust this one",
+            TlsFailure::Plain => {
                 "check the port; if the server is meant to have no TLS, begin the URL with http:// or ws:// instead"
             }
-            Trouble::Versions => "let the server speak TLS 1.2 or 1.3",
-            Trouble::Client => {
+            TlsFailure::Versions => "let the server speak TLS 1.2 or 1.3",
+            TlsFailure::Client => {
                 "certificates of clients are not supported: let the server take another authorization"
             }
         }
@@ -186,24 +188,24 @@ impl Trouble {
 
 /// What TLS says of itself, after what it means.
 fn words(error: &rustls::Error) -> String {
-    match Trouble::of(error) {
-        Some(trouble) => format!("{} ({error})", trouble.words()),
+    match TlsFailure::from_error(error) {
+        Some(trouble) => format!("{} ({error})", trouble.message()),
         None => error.to_string(),
     }
 }
 
 /// What to do about a fault that TLS is the cause of, by the words that were found for it above.
 pub(crate) fn help(fault: &str) -> Option<&'static str> {
-    let (_, words) = fault.split_once(FAILED)?;
-    Trouble::ALL.into_iter().find(|it| words.starts_with(it.words())).map(Trouble::help)
+    let (_, words) = fault.split_once(TLS_FAILED)?;
+    TlsFailure::ALL.into_iter().find(|it| words.starts_with(it.message())).map(TlsFailure::help)
 }
 
 /// Why reading or writing failed, in words.
-pub(crate) fn io_words(error: &io::Error) -> String {
-    cause(error).unwrap_or_default()
+pub(crate) fn describe_io(error: &io::Error) -> String {
+    root_cause(error).unwrap_or_default()
 }
 
-fn kind_words(error: &io::Error) -> String {
+fn describe_io_kind(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
         io::ErrorKind::ConnectionReset => "the connection was reset".to_owned(),

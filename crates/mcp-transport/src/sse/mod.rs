@@ -8,9 +8,9 @@
 //! Decisions are values elsewhere ([`endpoint`], [`lanes`]); what awaits is here, in [`stream`] and [`post`]. Absent on
 //! purpose: OAuth, `Last-Event-ID`, and any retry.
 
-mod endpoint;
-mod lanes;
+mod message_endpoint;
 mod post;
+mod send_queue;
 mod stream;
 
 use std::pin::{Pin, pin};
@@ -23,65 +23,65 @@ use http::HeaderMap;
 use mcp_model::UrlEndpoint;
 use tokio::time::{Instant, sleep_until};
 
-use crate::dial::endpoint::DialOptions;
+use crate::dial::options::DialOptions;
 use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError, StartError};
 use crate::net::event_stream::Event;
-use crate::net::{Client, Place, Target};
+use crate::net::{Client, HttpEndpoint, RequestTarget};
 use crate::rpc::rate_limiter::RateLimiter;
 use crate::rpc::scan::{Id, ScannedFrame, scan};
 use crate::transport::{
     Dial, FrameSink, HandshakeMode, Link, OutboundQueue, StreamError, StreamId, Transport,
 };
-use lanes::Lanes;
-use post::Posted;
-use stream::Stream;
+use post::PostResult;
+use send_queue::SseSendQueue;
+use stream::SseStream;
 
 /// How many things to do are taken from the queue at once.
 const BATCH: usize = 128;
 
 /// Whether a stream that was asked for was there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Opened {
-    Yes,
-    No,
+pub(crate) enum StreamOutcome {
+    Opened,
+    Refused,
 }
 
 /// Who hears of streams that were asked for. Must not wait.
-pub(crate) type Told = Arc<dyn Fn(Opened) + Send + Sync>;
+pub(crate) type OnStreamOutcome = Arc<dyn Fn(StreamOutcome) + Send + Sync>;
 
 /// Where a server of 2024-11-05 can be had.
 #[derive(Clone)]
 pub(crate) struct SseDial {
-    place: Arc<Place>,
+    place: Arc<HttpEndpoint>,
     /// Hears of each stream that was asked for.
-    told: Option<Told>,
+    on_outcome: Option<OnStreamOutcome>,
 }
 
 /// One connection, not yet begun.
 struct SseTransport(SseDial);
 
 /// One connection.
-struct Wire {
-    place: Arc<Place>,
+struct SseConnection {
+    place: Arc<HttpEndpoint>,
     client: Client,
     /// Where messages go.
-    endpoint: Target,
+    endpoint: RequestTarget,
     /// The headers of each POST.
-    plain: HeaderMap,
+    headers: HeaderMap,
     inbox: Arc<dyn FrameSink>,
 }
 
 impl SseDial {
     /// Checks what was configured; does nothing yet. No message of an error holds a header's value.
     pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<SseDial, ConnectError> {
-        Ok(SseDial { place: Arc::new(Place::new(endpoint, options)?), told: None })
+        Ok(SseDial { place: Arc::new(HttpEndpoint::new(endpoint, options)?), on_outcome: None })
     }
 
     /// The same, with somebody who hears of each stream that was asked for.
     #[cfg(feature = "http")]
-    pub(crate) fn telling(self, told: Told) -> SseDial {
-        SseDial { told: Some(told), ..self }
+    pub(crate) fn with_observer(self, told: OnStreamOutcome) -> SseDial {
+        SseDial { on_outcome: Some(told), ..self }
     }
 }
 
@@ -107,67 +107,68 @@ impl Dial for SseDial {
     }
 
     fn is_authorizing(&self) -> bool {
-        self.place.waits_for_authorization()
+        self.place.is_awaiting_authorization()
     }
 }
 
 #[async_trait]
 impl Transport for SseTransport {
     async fn run(self: Box<Self>, link: Link) -> Disconnect {
-        let SseTransport(SseDial { place, told }) = *self;
+        let SseTransport(SseDial { place, on_outcome: told }) = *self;
         let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
         let mut stopping = pin!(stop.requested());
         let client = match Client::new(Arc::clone(&place)) {
             Ok(client) => client,
             Err(failure) => return Disconnect::new(DisconnectReason::NotStarted(failure)),
         };
-        let (target, plain) = client.plain();
+        let (target, plain) = client.post_target();
         let opened = tokio::select! {
             biased;
             _ = &mut stopping => return Disconnect::new(DisconnectReason::Stopped),
             opened = stream::open(&client, &place, &target, &plain) => opened,
         };
         if let Some(told) = told {
-            told(if opened.is_ok() { Opened::Yes } else { Opened::No });
+            told(if opened.is_ok() { StreamOutcome::Opened } else { StreamOutcome::Refused });
         }
         let (stream, endpoint) = match opened {
             Ok(opened) => opened,
             Err(fault) => return Disconnect::new(DisconnectReason::NotStarted(StartError::Refused(fault))),
         };
-        let wire = Wire { place, client, endpoint: Target::new(endpoint), plain, inbox };
+        let wire =
+            SseConnection { place, client, endpoint: RequestTarget::new(endpoint), headers: plain, inbox };
         Disconnect::new(drive(&wire, stream, &mut out, stopping).await)
     }
 }
 
 /// Carries messages until the stream ends or the wire is stopped. The stream and all POSTs are gone when it returns.
 async fn drive(
-    wire: &Wire,
-    mut stream: Stream,
+    wire: &SseConnection,
+    mut stream: SseStream,
     out: &mut OutboundQueue,
     mut stopping: Pin<&mut impl Future<Output = Instant>>,
 ) -> DisconnectReason {
     let mut work = FuturesUnordered::new();
-    let mut lanes = Lanes::default();
+    let mut lanes = SseSendQueue::default();
     let mut batch = Vec::with_capacity(BATCH);
     let mut rate_limiter = RateLimiter::new(Instant::now());
     let mut paused = None;
     loop {
-        while let Some(event) = stream.take() {
-            hear(wire, &mut lanes, &mut rate_limiter, event);
+        while let Some(event) = stream.next_event() {
+            deliver(wire, &mut lanes, &mut rate_limiter, event);
         }
-        rate_limiter.charge(stream.idle(), 0);
+        rate_limiter.charge(stream.take_idle(), 0);
         if rate_limiter.is_charged() {
             paused = rate_limiter.pause_until(Instant::now());
         }
         while let Some((message, left)) = lanes.next() {
-            work.push(post::carry(wire, message, left));
+            work.push(post::post_message(wire, message, left));
         }
         tokio::select! {
             biased;
             _ = &mut stopping => return DisconnectReason::Stopped,
-            Some(Posted { head, gone }) = work.next(), if !work.is_empty() => {
-                lanes.settled(&head);
-                if let Some(words) = gone {
+            Some(PostResult { head, session_lost }) = work.next(), if !work.is_empty() => {
+                lanes.finish(&head);
+                if let Some(words) = session_lost {
                     return DisconnectReason::Broken(format!("it does not know the session any more: {words}"));
                 }
             }
@@ -176,7 +177,7 @@ async fn drive(
                     return DisconnectReason::Stopped;
                 }
                 for out in batch.drain(..) {
-                    if let Some(id) = lanes.take(out) {
+                    if let Some(id) = lanes.push(out) {
                         let message = "the server does not read what is sent to it".to_owned();
                         let fault = RequestError { status: None, message, error: None };
                         wire.inbox.stream_failed(id, StreamError::Refused(fault));
@@ -184,10 +185,10 @@ async fn drive(
                 }
             }
             () = sleep_until(paused.unwrap_or_else(Instant::now)), if paused.is_some() => paused = None,
-            more = stream.more(), if paused.is_none() => if let Err(end) = more {
+            more = stream.read(), if paused.is_none() => if let Err(end) = more {
                 // What came before the end counts.
-                while let Some(event) = stream.take() {
-                    hear(wire, &mut lanes, &mut rate_limiter, event);
+                while let Some(event) = stream.next_event() {
+                    deliver(wire, &mut lanes, &mut rate_limiter, event);
                 }
                 return end.into();
             },
@@ -196,11 +197,11 @@ async fn drive(
 }
 
 /// Delivers what came.
-fn hear(wire: &Wire, lanes: &mut Lanes, rate_limiter: &mut RateLimiter, event: Event) {
+fn deliver(wire: &SseConnection, lanes: &mut SseSendQueue, rate_limiter: &mut RateLimiter, event: Event) {
     match event {
         Event::Message(message) => {
             if lanes.posts_requests() {
-                answers(&message, &mut |id| lanes.answered(id));
+                answered_requests(&message, &mut |id| lanes.answered(id));
             }
             let bytes = message.len();
             rate_limiter.record(wire.inbox.deliver(StreamId::Shared, message), bytes);
@@ -212,7 +213,7 @@ fn hear(wire: &Wire, lanes: &mut Lanes, rate_limiter: &mut RateLimiter, event: E
             // The call that it answered need not wait for its deadline.
             if let Some(id) = oversize.response_id() {
                 lanes.answered(id);
-                wire.inbox.stream_failed(id, StreamError::TooLarge(wire.place.message_bytes));
+                wire.inbox.stream_failed(id, StreamError::TooLarge(wire.place.max_message_bytes));
             }
         }
         // The place was named once, and stays.
@@ -224,7 +225,7 @@ fn hear(wire: &Wire, lanes: &mut Lanes, rate_limiter: &mut RateLimiter, event: E
 }
 
 /// Says which of our requests a message answers.
-fn answers(frame: &[u8], answered: &mut impl FnMut(crate::transport::RequestId)) {
+fn answered_requests(frame: &[u8], answered: &mut impl FnMut(crate::transport::RequestId)) {
     match scan(frame) {
         ScannedFrame::Response { id: Id::Number(id), .. } => answered(id),
         ScannedFrame::Batch(items) => {

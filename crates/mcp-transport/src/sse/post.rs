@@ -6,93 +6,93 @@ use std::time::Duration;
 use http::{HeaderValue, Method};
 use tokio::sync::oneshot;
 
-use super::Wire;
-use super::lanes::Leave;
+use super::SseConnection;
+use super::send_queue::AbortReason;
 use crate::error::disconnect::RequestError;
 use crate::net::headers::PROTOCOL_VERSION;
 use crate::net::{CANCELLED, error_body};
 use crate::transport::{MessageHead, OutboundMessage, RequestId, StreamError, StreamId};
 
 /// How long a notice of cancellation may take: nobody waits for it.
-const NOTICE: Duration = Duration::from_secs(5);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long any other message without an answer may take.
-const TELLING: Duration = Duration::from_secs(30);
+const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long the body of an error may take: what matters is the status.
-const EXPLAINING: Duration = Duration::from_secs(5);
+const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a body that says nothing may take, and a response after the answer has come.
-const RINGING_OUT: Duration = Duration::from_millis(250);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// A message that is not on its way any more.
-pub(super) struct Posted {
+pub(super) struct PostResult {
     pub(super) head: MessageHead,
     /// The server does not know the session, and says so with these words.
-    pub(super) gone: Option<String>,
+    pub(super) session_lost: Option<String>,
 }
 
 /// Why a message was not taken.
-enum Refusal {
+enum PostError {
     /// The session is gone.
-    Gone(RequestError),
+    SessionLost(RequestError),
     /// All else.
     StreamId(StreamError),
 }
 
 /// Posts a message. `left` says when the response to a request's POST is of no more use.
-pub(super) async fn carry(
-    wire: &Wire,
+pub(super) async fn post_message(
+    wire: &SseConnection,
     message: OutboundMessage,
-    left: Option<oneshot::Receiver<Leave>>,
-) -> Posted {
+    left: Option<oneshot::Receiver<AbortReason>>,
+) -> PostResult {
     let head = message.head.clone();
     let refusal = match (head.id, left) {
-        (Some(id), Some(left)) => request(wire, id, &message, left).await,
-        (Some(_), None) | (None, _) => tell(wire, &message).await,
+        (Some(id), Some(left)) => send_request(wire, id, &message, left).await,
+        (Some(_), None) | (None, _) => send_notification(wire, &message).await,
     };
     let gone = match (refusal, head.id) {
         (None, _) => None,
-        (Some(Refusal::StreamId(why)), Some(id)) => {
+        (Some(PostError::StreamId(why)), Some(id)) => {
             wire.inbox.stream_failed(id, why);
             None
         }
-        (Some(Refusal::Gone(fault)), id) => {
+        (Some(PostError::SessionLost(fault)), id) => {
             let words = fault.to_string();
             if let Some(id) = id {
                 wire.inbox.stream_failed(id, StreamError::Refused(fault));
             }
             Some(words)
         }
-        (Some(Refusal::StreamId(StreamError::Refused(fault) | StreamError::Lost(fault))), None) => {
+        (Some(PostError::StreamId(StreamError::Refused(fault) | StreamError::Lost(fault))), None) => {
             tracing::debug!(method = &*head.method, "a message was not taken: {fault}");
             None
         }
-        (Some(Refusal::StreamId(StreamError::NotExecuted(_) | StreamError::TooLarge(_))), None) => None,
+        (Some(PostError::StreamId(StreamError::NotExecuted(_) | StreamError::TooLarge(_))), None) => None,
     };
-    Posted { head, gone }
+    PostResult { head, session_lost: gone }
 }
 
-async fn request(
-    wire: &Wire,
+async fn send_request(
+    wire: &SseConnection,
     id: RequestId,
     message: &OutboundMessage,
-    left: oneshot::Receiver<Leave>,
-) -> Option<Refusal> {
+    left: oneshot::Receiver<AbortReason>,
+) -> Option<PostError> {
     let mut posting = std::pin::pin!(post(wire, message, Some(id)));
     tokio::select! {
         biased;
         refusal = &mut posting => refusal,
         leave = left => match leave {
             // A moment more, so that the connection can be used again.
-            Ok(Leave::Answered) => tokio::time::timeout(RINGING_OUT, posting).await.unwrap_or(None),
-            Ok(Leave::Abandoned) | Err(_) => None,
+            Ok(AbortReason::Answered) => tokio::time::timeout(DRAIN_TIMEOUT, posting).await.unwrap_or(None),
+            Ok(AbortReason::Abandoned) | Err(_) => None,
         },
     }
 }
 
-async fn tell(wire: &Wire, message: &OutboundMessage) -> Option<Refusal> {
-    let limit = if message.head.method == CANCELLED { NOTICE } else { TELLING };
+async fn send_notification(wire: &SseConnection, message: &OutboundMessage) -> Option<PostError> {
+    let limit = if message.head.method == CANCELLED { CANCEL_TIMEOUT } else { NOTIFICATION_TIMEOUT };
     let posting = post(wire, message, None);
     tokio::time::timeout(limit, posting).await.unwrap_or_else(|_| {
         tracing::debug!(method = &*message.head.method, "a message was not taken in time");
@@ -101,37 +101,37 @@ async fn tell(wire: &Wire, message: &OutboundMessage) -> Option<Refusal> {
 }
 
 /// Posts a message, and says why it was not taken where it was not.
-async fn post(wire: &Wire, message: &OutboundMessage, id: Option<RequestId>) -> Option<Refusal> {
-    let mut headers = wire.plain.clone();
+async fn post(wire: &SseConnection, message: &OutboundMessage, id: Option<RequestId>) -> Option<PostError> {
+    let mut headers = wire.headers.clone();
     if let Some(version) = message.head.version {
         headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(version.as_str()));
     }
     let mut response =
         match wire.client.send(&wire.endpoint, Method::POST, &headers, Some(&message.body)).await {
             Ok(response) => response,
-            Err(failed) => return Some(Refusal::StreamId(failed.into())),
+            Err(failed) => return Some(PostError::StreamId(failed.into())),
         };
     if response.status().is_success() {
         // Whatever it says, the answer comes on the stream. Its end is waited for, so that the connection can be used
         // again.
         if !response.is_event_stream() {
-            response.read_beginning(RINGING_OUT).await;
+            response.read_beginning(DRAIN_TIMEOUT).await;
         }
         return None;
     }
     let status = response.status().as_u16();
-    let body = response.read_beginning(EXPLAINING).await;
-    let said = error_body::read(&body, id, &wire.place.redactor);
-    if said.ours {
+    let body = response.read_beginning(ERROR_BODY_TIMEOUT).await;
+    let said = error_body::parse(&body, id, &wire.place.redactor);
+    if said.names_request {
         // An error under the request's own id is the server's answer, whatever the status.
         wire.inbox.deliver(StreamId::Shared, body);
         return None;
     }
-    let message = error_body::words(status, response.headers(), &said, &wire.place.redactor);
+    let message = error_body::describe_response(status, response.headers(), &said, &wire.place.redactor);
     let fault = RequestError { status: Some(status), message, error: said.error };
     Some(match status {
-        404 => Refusal::Gone(fault),
-        500.. => Refusal::StreamId(StreamError::Lost(fault)),
-        _ => Refusal::StreamId(StreamError::Refused(fault)),
+        404 => PostError::SessionLost(fault),
+        500.. => PostError::StreamId(StreamError::Lost(fault)),
+        _ => PostError::StreamId(StreamError::Refused(fault)),
     })
 }

@@ -9,28 +9,28 @@ use serde::de::IgnoredAny;
 use tokio::time::Instant;
 use url::Url;
 
-use super::endpoint;
+use super::message_endpoint;
 use crate::error::disconnect::{DisconnectReason, RequestError};
 use crate::net::client::fault;
-use crate::net::event_stream::{Event, EventStream};
+use crate::net::event_stream::{Event, EventStreamParser};
 use crate::net::http1::describe;
-use crate::net::{Client, Failed, Place, Response, Target, error_body, headers};
+use crate::net::{Client, HttpEndpoint, RequestError, RequestTarget, Response, error_body, headers};
 
 /// A silence longer than this is none that anybody waits for, and might be more than the clock can count.
-const LONGEST: Duration = Duration::from_secs(60 * 60 * 24);
+const MAX_SILENCE: Duration = Duration::from_secs(60 * 60 * 24);
 
 /// How long the body of an error may take: what matters is the status.
-const EXPLAINING: Duration = Duration::from_secs(5);
+const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A stream that is open.
-pub(super) struct Stream {
+pub(super) struct SseStream {
     response: Response,
-    parser: EventStream,
+    parser: EventStreamParser,
     /// Events that came and were not taken yet.
     events: VecDeque<Event>,
     limits: StreamLimits,
     /// When something came last.
-    heard: Instant,
+    last_read: Instant,
 }
 
 /// What one stream may do.
@@ -44,11 +44,11 @@ pub(super) struct StreamLimits {
 
 /// How a stream ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum StreamEnd {
+pub(super) enum SseStreamEnd {
     /// The server ended it.
     Closed,
     /// The connection broke off, for this reason.
-    Broke(String),
+    Failed(String),
     /// Nothing came for so long.
     Silent(Duration),
     /// An event goes on after so many bytes: nothing would ever be heard behind it.
@@ -56,8 +56,8 @@ pub(super) enum StreamEnd {
 }
 
 impl StreamLimits {
-    pub(super) fn of(place: &Place) -> StreamLimits {
-        StreamLimits { silence: place.sse_read.min(LONGEST), event_bytes: place.message_bytes }
+    pub(super) fn of(place: &HttpEndpoint) -> StreamLimits {
+        StreamLimits { silence: place.stream_timeout.min(MAX_SILENCE), event_bytes: place.max_message_bytes }
     }
 }
 
@@ -65,17 +65,19 @@ impl StreamLimits {
 /// connecting.
 pub(super) async fn open(
     client: &Client,
-    place: &Place,
-    target: &Target,
+    place: &HttpEndpoint,
+    target: &RequestTarget,
     plain: &HeaderMap,
-) -> Result<(Stream, Url), RequestError> {
-    let deadline = Instant::now() + place.connect.min(LONGEST);
-    let late = |what: &str| fault(format!("{} {what} within {} s", place.label, place.connect.as_secs_f64()));
+) -> Result<(SseStream, Url), RequestError> {
+    let deadline = Instant::now() + place.connect_timeout.min(MAX_SILENCE);
+    let late = |what: &str| {
+        fault(format!("{} {what} within {} s", place.label, place.connect_timeout.as_secs_f64()))
+    };
     let headers = headers::without_body(plain.clone());
     let asking = client.send(target, Method::GET, &headers, None);
     let response = match tokio::time::timeout_at(deadline, asking).await {
         Err(_) => return Err(late("did not answer")),
-        Ok(Err(Failed::Refused(fault) | Failed::Lost(fault))) => return Err(fault),
+        Ok(Err(RequestError::Refused(fault) | RequestError::Lost(fault))) => return Err(fault),
         Ok(Ok(response)) => response,
     };
     let status = response.status().as_u16();
@@ -83,11 +85,13 @@ pub(super) async fn open(
         return Err(refusal(place, response).await);
     }
     let with_status = |message| RequestError { status: Some(status), message, error: None };
-    let mut stream = Stream::new(response, StreamLimits::of(place));
+    let mut stream = SseStream::new(response, StreamLimits::of(place));
     match tokio::time::timeout_at(deadline, stream.endpoint()).await {
         Err(_) => Err(with_status(late("opened its stream, and did not say where messages go").message)),
-        Ok(Err(end)) => Err(with_status(format!("{} before the place for messages was named", end.words()))),
-        Ok(Ok(data)) => match endpoint::join(target.url(), &data) {
+        Ok(Err(end)) => {
+            Err(with_status(format!("{} before the place for messages was named", end.message())))
+        }
+        Ok(Ok(data)) => match message_endpoint::resolve(target.url(), &data) {
             Ok(endpoint) => Ok((stream, endpoint)),
             Err(why) => Err(with_status(why)),
         },
@@ -95,87 +99,89 @@ pub(super) async fn open(
 }
 
 /// What a response says that is no stream.
-async fn refusal(place: &Place, mut response: Response) -> RequestError {
+async fn refusal(place: &HttpEndpoint, mut response: Response) -> RequestError {
     let status = response.status().as_u16();
-    let body = response.read_beginning(EXPLAINING.min(place.connect)).await;
-    let said = error_body::read(&body, None, &place.redactor);
-    let mut message = error_body::words(status, response.headers(), &said, &place.redactor);
+    let body = response.read_beginning(ERROR_BODY_TIMEOUT.min(place.connect_timeout)).await;
+    let said = error_body::parse(&body, None, &place.redactor);
+    let mut message = error_body::describe_response(status, response.headers(), &said, &place.redactor);
     if response.status().is_success() {
         message.push_str(" (this is no event stream)");
     }
     RequestError { status: Some(status), message, error: said.error }
 }
 
-impl Stream {
-    pub(super) fn new(response: Response, limits: StreamLimits) -> Stream {
-        let parser = EventStream::new(limits.event_bytes);
-        Stream { response, parser, events: VecDeque::new(), limits, heard: Instant::now() }
+impl SseStream {
+    pub(super) fn new(response: Response, limits: StreamLimits) -> SseStream {
+        let parser = EventStreamParser::new(limits.event_bytes);
+        SseStream { response, parser, events: VecDeque::new(), limits, last_read: Instant::now() }
     }
 
     /// What the server's `endpoint` event says; what comes before it is dropped, for nothing was asked yet.
-    async fn endpoint(&mut self) -> Result<Bytes, StreamEnd> {
+    async fn endpoint(&mut self) -> Result<Bytes, SseStreamEnd> {
         loop {
-            match self.take() {
+            match self.next_event() {
                 Some(Event::Endpoint(data)) => return Ok(data),
                 Some(Event::Message(_) | Event::TooLarge(_)) => {}
-                None => self.more().await?,
+                None => self.read().await?,
             }
         }
     }
 
     /// Waits for more of the stream, whatever it is: comments count as signs of life. Cancel-safe.
-    pub(super) async fn more(&mut self) -> Result<(), StreamEnd> {
-        let until = self.heard + self.limits.silence;
+    pub(super) async fn read(&mut self) -> Result<(), SseStreamEnd> {
+        let until = self.last_read + self.limits.silence;
         let chunk = match tokio::time::timeout_at(until, self.response.chunk()).await {
-            Err(_) => return Err(StreamEnd::Silent(self.limits.silence)),
-            Ok(Err(error)) => return Err(StreamEnd::Broke(describe(&error))),
+            Err(_) => return Err(SseStreamEnd::Silent(self.limits.silence)),
+            Ok(Err(error)) => return Err(SseStreamEnd::Failed(describe(&error))),
             Ok(Ok(None)) => {
                 // A whole message is worth more than the line that should have followed it.
                 let is_whole = |it: &[u8]| serde_json::from_slice::<IgnoredAny>(it).is_ok();
                 self.events.extend(self.parser.finish(is_whole).map(Event::Message));
-                return Err(StreamEnd::Closed);
+                return Err(SseStreamEnd::Closed);
             }
             Ok(Ok(Some(chunk))) => chunk,
         };
-        self.heard = Instant::now();
-        let Stream { parser, events, .. } = self;
+        self.last_read = Instant::now();
+        let SseStream { parser, events, .. } = self;
         parser.feed(chunk, |event| events.push_back(event));
-        match parser.endless() {
-            Some(len) => Err(StreamEnd::Endless(len)),
+        match parser.endless_bytes() {
+            Some(len) => Err(SseStreamEnd::Endless(len)),
             None => Ok(()),
         }
     }
 
     /// What came since this was asked last that carried no message, as so many messages that nobody waits for.
-    pub(super) fn idle(&mut self) -> usize {
-        self.parser.idle()
+    pub(super) fn take_idle(&mut self) -> usize {
+        self.parser.take_idle()
     }
 
     /// The next event of what came.
-    pub(super) fn take(&mut self) -> Option<Event> {
+    pub(super) fn next_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 }
 
-impl StreamEnd {
-    fn words(&self) -> String {
+impl SseStreamEnd {
+    fn message(&self) -> String {
         match self {
-            StreamEnd::Closed => "the server ended the stream".to_owned(),
-            StreamEnd::Broke(why) => format!("the stream broke off ({why})"),
-            StreamEnd::Silent(limit) => format!("nothing came on the stream for {} s", limit.as_secs_f64()),
-            StreamEnd::Endless(len) => {
+            SseStreamEnd::Closed => "the server ended the stream".to_owned(),
+            SseStreamEnd::Failed(why) => format!("the stream broke off ({why})"),
+            SseStreamEnd::Silent(limit) => {
+                format!("nothing came on the stream for {} s", limit.as_secs_f64())
+            }
+            SseStreamEnd::Endless(len) => {
                 format!("the stream brought an event that does not end ({len} bytes of it)")
             }
         }
     }
 }
 
-impl From<StreamEnd> for DisconnectReason {
-    fn from(end: StreamEnd) -> DisconnectReason {
+impl From<SseStreamEnd> for DisconnectReason {
+    fn from(end: SseStreamEnd) -> DisconnectReason {
         match end {
-            StreamEnd::Closed => DisconnectReason::PeerClosed,
-            StreamEnd::Broke(_) | StreamEnd::Silent(_) | StreamEnd::Endless(_) => {
-                DisconnectReason::Broken(end.words())
+            SseStreamEnd::Closed => DisconnectReason::PeerClosed,
+            SseStreamEnd::Failed(_) | SseStreamEnd::Silent(_) | SseStreamEnd::Endless(_) => {
+                DisconnectReason::Broken(end.message())
             }
         }
     }
@@ -187,7 +193,7 @@ mod tests {
     use futures_util::{StreamExt, stream};
 
     /// A stream that brings each chunk so many seconds after the one before, and goes on for ever where no end is given.
-    fn streaming(chunks: &[(u64, &'static str)], ends: bool) -> Stream {
+    fn streaming(chunks: &[(u64, &'static str)], ends: bool) -> SseStream {
         let chunks: Vec<_> = chunks.to_vec();
         let body = stream::iter(chunks).then(|(seconds, chunk)| async move {
             tokio::time::sleep(Duration::from_secs(seconds)).await;
@@ -198,7 +204,7 @@ mod tests {
             false => Response::from_stream(body.chain(stream::pending())),
         };
         let limits = StreamLimits { silence: Duration::from_secs(5), event_bytes: 20 };
-        Stream::new(response, limits)
+        SseStream::new(response, limits)
     }
 
     /// What comes, with the second at which the stream ended.
@@ -210,8 +216,8 @@ mod tests {
             let mut stream = streaming(chunks, ends);
             let mut said = Vec::new();
             let end = loop {
-                let more = stream.more().await;
-                while let Some(event) = stream.take() {
+                let more = stream.read().await;
+                while let Some(event) = stream.next_event() {
                     said.push(match event {
                         Event::Message(data) => String::from_utf8_lossy(&data).into_owned(),
                         Event::Endpoint(data) => format!("at {}", String::from_utf8_lossy(&data)),
@@ -223,7 +229,7 @@ mod tests {
                 }
             };
             let said = said.join(", ");
-            let got = format!("{said}; {} after {} s", end.words(), begun.elapsed().as_secs());
+            let got = format!("{said}; {} after {} s", end.message(), begun.elapsed().as_secs());
             assert_eq!(got, want, "{place}");
         }
     }
@@ -269,6 +275,6 @@ mod tests {
     async fn what_comes_before_the_endpoint_is_dropped() {
         let mut stream = streaming(&[(0, "data: a\n\nevent: endpoint\ndata: /m\n\ndata: b\n\n")], false);
         assert_eq!(stream.endpoint().await, Ok(Bytes::from_static(b"/m")));
-        assert_eq!(stream.take(), Some(Event::Message(Bytes::from_static(b"b"))));
+        assert_eq!(stream.next_event(), Some(Event::Message(Bytes::from_static(b"b"))));
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcp_model::{Limits, UrlEndpoint};
 
 use super::*;
-use crate::dial::endpoint::DialOptions;
+use crate::dial::options::DialOptions;
 use crate::net::tests::flood::{self, Answers, FLOODS};
 
 /// Drives a connection whose stream brings this without end for some seconds: how often it was read, the answers, and how
@@ -15,17 +15,17 @@ async fn flooded(seconds: u64, text: &str) -> (usize, Arc<Answers>, DisconnectRe
     let endpoint = UrlEndpoint::new("http://localhost:1/sse".parse().unwrap());
     let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
     let options = DialOptions { limits, ..DialOptions::default() };
-    let place = Arc::new(Place::new(&endpoint, &options).unwrap());
+    let place = Arc::new(HttpEndpoint::new(&endpoint, &options).unwrap());
     let client = Client::new(Arc::clone(&place)).unwrap();
-    let (endpoint, plain) = client.plain();
+    let (endpoint, plain) = client.post_target();
     let answers = Arc::new(Answers::default());
     let limits = stream::StreamLimits::of(&place);
-    let wire = Wire { place, client, endpoint, plain, inbox: Arc::clone(&answers) as _ };
+    let wire = SseConnection { place, client, endpoint, headers: plain, inbox: Arc::clone(&answers) as _ };
     let (response, sent) = flood::response(text);
     let (_out, mut queue) = OutboundQueue::new();
     let stopping = pin!(tokio::time::sleep_until(Instant::now() + Duration::from_secs(seconds)));
     let stopping = pin!(futures_util::FutureExt::map(stopping, |()| Instant::now()));
-    let end = drive(&wire, Stream::new(response, limits), &mut queue, stopping).await;
+    let end = drive(&wire, SseStream::new(response, limits), &mut queue, stopping).await;
     (AtomicUsize::load(&sent, Ordering::Relaxed), answers, end)
 }
 

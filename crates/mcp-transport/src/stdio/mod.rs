@@ -35,7 +35,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::dial::endpoint::{DialOptions, ProcessIdCell};
+use crate::dial::options::{DialOptions, ProcessIdCell};
 use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason, Evidence, StartError};
 use crate::redact::{Redactor, argument_secrets, json_secrets, secret_parts};
@@ -103,7 +103,7 @@ impl StdioDial {
         let secrets = endpoint.env.iter().map(|it| &it.1).chain(argument_secrets(&endpoint.args));
         // A configuration is passed in a variable, and the server may repeat any string of it.
         let secrets = secrets.flat_map(|it| secret_parts(it).into_iter().chain(json_secrets(it)));
-        let secrets: Vec<Secret> = secrets.chain(options.given_secrets()).collect();
+        let secrets: Vec<Secret> = secrets.chain(options.all_extra_secrets()).collect();
         Ok(StdioDial(Arc::new(StdioServer {
             redactor: Arc::new(Redactor::new(secrets.iter())),
             endpoint: endpoint.clone(),

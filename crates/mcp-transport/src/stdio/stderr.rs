@@ -160,7 +160,7 @@ mod tests {
     use tokio::task::JoinHandle;
 
     use super::*;
-    use crate::dial::endpoint::DialOptions;
+    use crate::dial::options::DialOptions;
     use crate::stdio::StdioDial;
 
     /// A server that writes numbered lines with this filler until the given last number, and exits a second later.

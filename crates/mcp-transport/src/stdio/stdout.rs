@@ -252,7 +252,7 @@ mod tests {
     use tokio::io::{AsyncRead, AsyncWriteExt, DuplexStream, ReadBuf};
 
     use super::*;
-    use crate::dial::endpoint::DialOptions;
+    use crate::dial::options::DialOptions;
     use crate::stdio::StdioDial;
     use crate::transport::{OutboundQueue, RequestId};
 

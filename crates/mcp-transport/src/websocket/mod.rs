@@ -8,10 +8,10 @@
 //! subprotocol, and says little of a server that refuses. Absent on purpose: compression, redirects, and the sessions of
 //! Streamable HTTP.
 
-mod conversation;
-mod observed;
+mod activity;
+mod connection;
+mod keep_alive;
 mod open;
-mod pulse;
 mod reader;
 mod socket;
 mod upgrade;
@@ -25,29 +25,29 @@ use http::{HeaderMap, Uri};
 use mcp_model::UrlEndpoint;
 use url::Url;
 
-use crate::dial::endpoint::DialOptions;
+use crate::dial::options::DialOptions;
 use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason, StartError};
-use crate::net::configured;
 use crate::net::tls::Authorities;
+use crate::net::url_endpoint;
 use crate::redact::Redactor;
 use crate::transport::{Dial, HandshakeMode, Link, Transport};
 
 /// How long nothing may come from the peer before we send a ping. Proxies let a connection go after a minute of rest.
-const QUIET: Duration = Duration::from_secs(30);
+const PING_AFTER: Duration = Duration::from_secs(30);
 
 /// The least time that a peer has to answer a ping. It is given the time of a call where that is longer: a server that
 /// does one thing at a time answers nothing while it does it.
-const LEAST_PATIENCE: Duration = Duration::from_secs(30);
+const MIN_PONG_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// No limit is longer: nobody waits for it, and it might be more than the clock can count.
-const LONGEST: Duration = Duration::from_secs(60 * 60 * 24);
+const MAX_TIMEOUT: Duration = Duration::from_secs(60 * 60 * 24);
 
 /// Where a WebSocket server can be had.
-pub(crate) struct WebSocketDial(Arc<Place>);
+pub(crate) struct WebSocketDial(Arc<WebSocketEndpoint>);
 
 /// What stays the same from connection to connection.
-struct Place {
+struct WebSocketEndpoint {
     url: Url,
     label: String,
     /// The request's path and query.
@@ -55,12 +55,12 @@ struct Place {
     /// The headers of the upgrade, but for its key.
     headers: HeaderMap,
     authorities: Authorities,
-    connect: Duration,
+    connect_timeout: Duration,
     /// How long the peer may take no byte of what is sent to it.
-    stall: Duration,
+    write_timeout: Duration,
     /// How long it may leave a ping unanswered.
-    patience: Duration,
-    message_bytes: usize,
+    pong_timeout: Duration,
+    max_message_bytes: usize,
     redactor: Redactor,
 }
 
@@ -75,20 +75,20 @@ impl WebSocketDial {
             let message = "a WebSocket has no session that could be taken up".to_owned();
             return Err(ConnectError::Invalid(message));
         }
-        Ok(WebSocketDial(Arc::new(Place {
+        Ok(WebSocketDial(Arc::new(WebSocketEndpoint {
             url: endpoint.url.clone(),
             label: endpoint.label(),
             target: upgrade::target(&endpoint.url)?,
             headers: upgrade::headers(endpoint)?,
             authorities: options.authorities.clone(),
-            connect: limits.connect.min(LONGEST),
-            stall: limits.request.min(LONGEST),
-            patience: limits.request.clamp(LEAST_PATIENCE, LONGEST),
-            message_bytes: limits.message_bytes,
+            connect_timeout: limits.connect.min(MAX_TIMEOUT),
+            write_timeout: limits.request.min(MAX_TIMEOUT),
+            pong_timeout: limits.request.clamp(MIN_PONG_TIMEOUT, MAX_TIMEOUT),
+            max_message_bytes: limits.message_bytes,
             redactor: Redactor::new(
-                configured::secrets(endpoint)
+                url_endpoint::secrets(endpoint)
                     .into_iter()
-                    .chain(options.given_secrets())
+                    .chain(options.all_extra_secrets())
                     .collect::<Vec<_>>()
                     .iter(),
             ),
@@ -98,7 +98,7 @@ impl WebSocketDial {
 
 impl Dial for WebSocketDial {
     fn dial(&self) -> Box<dyn Transport> {
-        Box::new(WebSocketWire(Arc::clone(&self.0)))
+        Box::new(WebSocketTransport(Arc::clone(&self.0)))
     }
 
     fn label(&self) -> String {
@@ -119,12 +119,12 @@ impl Dial for WebSocketDial {
 }
 
 /// One connection, not yet begun.
-struct WebSocketWire(Arc<Place>);
+struct WebSocketTransport(Arc<WebSocketEndpoint>);
 
 #[async_trait]
-impl Transport for WebSocketWire {
+impl Transport for WebSocketTransport {
     async fn run(self: Box<Self>, link: Link) -> Disconnect {
-        let WebSocketWire(place) = *self;
+        let WebSocketTransport(place) = *self;
         let Link { outbound: out, inbound: inbox, shutdown: mut stop } = link;
         let opened = tokio::select! {
             _ = stop.requested() => return Disconnect::new(DisconnectReason::Stopped),
@@ -132,7 +132,7 @@ impl Transport for WebSocketWire {
         };
         match opened {
             Ok(socket) => {
-                conversation::hold(&place, socket, Link { outbound: out, inbound: inbox, shutdown: stop })
+                conversation::run(&place, socket, Link { outbound: out, inbound: inbox, shutdown: stop })
                     .await
             }
             Err(fault) => Disconnect::new(DisconnectReason::NotStarted(StartError::Refused(fault))),

@@ -7,77 +7,80 @@ use hyper_util::client::proxy::matcher::Matcher;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-use super::observed::Observed;
-use super::{Place, socket, upgrade};
+use super::activity::ActivityStream;
+use super::{WebSocketEndpoint, socket, upgrade};
 use crate::error::disconnect::RequestError;
-use crate::net::connect::{self, Carries, Way};
+use crate::net::connect::{self, Connector, StreamUse};
 use crate::net::{loopback, proxy};
 
 /// How long the body of a refusal may take: what matters is the status.
-pub(super) const EXPLAINING: Duration = Duration::from_secs(1);
+pub(super) const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How far an opening has come.
 #[derive(Clone, Copy)]
-enum Step {
+enum OpenStep {
     Connecting,
-    Tunnelling,
-    Securing,
-    Asking,
+    ProxyTunnel,
+    TlsHandshake,
+    Upgrade,
 }
 
 /// Opens a WebSocket. Dropping the future gives it up.
-pub(super) async fn open(place: &Place) -> Result<WebSocketStream<Observed>, RequestError> {
-    open_by(place, &Matcher::from_system()).await
+pub(super) async fn open(place: &WebSocketEndpoint) -> Result<WebSocketStream<ActivityStream>, RequestError> {
+    open_with_proxies(place, &Matcher::from_system()).await
 }
 
-async fn open_by(place: &Place, proxies: &Matcher) -> Result<WebSocketStream<Observed>, RequestError> {
-    let step = Mutex::new(Step::Connecting);
-    match tokio::time::timeout(place.connect, attempt(place, proxies, &step)).await {
+async fn open_with_proxies(
+    place: &WebSocketEndpoint,
+    proxies: &Matcher,
+) -> Result<WebSocketStream<ActivityStream>, RequestError> {
+    let step = Mutex::new(OpenStep::Connecting);
+    match tokio::time::timeout(place.connect_timeout, attempt(place, proxies, &step)).await {
         Ok(opened) => opened,
         Err(_) => {
             let why = match *step.lock().unwrap_or_else(PoisonError::into_inner) {
-                Step::Connecting => "no connection",
-                Step::Tunnelling => "no answer from the proxy",
-                Step::Securing => "no end of the TLS handshake",
-                Step::Asking => "no answer to the upgrade",
+                OpenStep::Connecting => "no connection",
+                OpenStep::ProxyTunnel => "no answer from the proxy",
+                OpenStep::TlsHandshake => "no end of the TLS handshake",
+                OpenStep::Upgrade => "no answer to the upgrade",
             };
-            let limit = place.connect.as_secs_f64();
-            Err(unreachable(place, &format!("{why} within {limit} s")))
+            let limit = place.connect_timeout.as_secs_f64();
+            Err(connect_fault(place, &format!("{why} within {limit} s")))
         }
     }
 }
 
 async fn attempt(
-    place: &Place,
+    place: &WebSocketEndpoint,
     proxies: &Matcher,
-    step: &Mutex<Step>,
-) -> Result<WebSocketStream<Observed>, RequestError> {
-    let failed = |why: String| unreachable(place, &why);
+    step: &Mutex<OpenStep>,
+) -> Result<WebSocketStream<ActivityStream>, RequestError> {
+    let failed = |why: String| connect_fault(place, &why);
     let reached = |next| *step.lock().unwrap_or_else(PoisonError::into_inner) = next;
     let url = &place.url;
     let proxy = match loopback::is_loopback(url) {
         true => None,
-        false => proxy::find(proxies, url).map_err(failed)?,
+        false => proxy::proxy_for(proxies, url).map_err(failed)?,
     };
-    let way = Way {
+    let way = Connector {
         url,
         proxy: proxy.as_ref(),
-        carries: Carries::Conversation,
+        stream_use: StreamUse::WebSocket,
         authorities: &place.authorities,
-        config: None,
+        tls_config: None,
     };
     let told = |step| {
         reached(match step {
-            connect::Step::Tunnelling => Step::Tunnelling,
-            connect::Step::Securing => Step::Securing,
+            connect::ConnectStep::Tunnelling => OpenStep::ProxyTunnel,
+            connect::ConnectStep::Securing => OpenStep::TlsHandshake,
         });
     };
-    let stream = way.go(&told).await.map_err(failed)?;
-    reached(Step::Asking);
+    let stream = way.connect(&told).await.map_err(failed)?;
+    reached(OpenStep::Upgrade);
     let (stream, rest) = upgrade::upgrade(place, stream).await?;
-    let settings = socket::settings(place.message_bytes);
+    let settings = socket::settings(place.max_message_bytes);
     Ok(WebSocketStream::from_partially_read(
-        Observed::new(stream),
+        ActivityStream::new(stream),
         rest.to_vec(),
         Role::Client,
         Some(settings),
@@ -85,7 +88,7 @@ async fn attempt(
     .await)
 }
 
-fn unreachable(place: &Place, why: &str) -> RequestError {
+fn connect_fault(place: &WebSocketEndpoint, why: &str) -> RequestError {
     let message = place.redactor.clean(&format!("cannot connect to {}: {why}", place.label), 600);
     RequestError { status: None, message, error: None }
 }
@@ -100,7 +103,7 @@ mod tests {
 
     use super::super::WebSocketDial;
     use super::*;
-    use crate::dial::endpoint::DialOptions;
+    use crate::dial::options::DialOptions;
     use crate::net::tests::read_head;
 
     /// Opens a WebSocket at `url` through a proxy that answers so, and is the server behind itself. What the proxy was
@@ -131,7 +134,7 @@ mod tests {
             asked
         };
         let opening = async {
-            match open_by(&place, &matcher).await {
+            match open_with_proxies(&place, &matcher).await {
                 Ok(mut socket) => Ok(socket.next().await.unwrap().unwrap().into_text().unwrap().to_string()),
                 Err(fault) => Err(fault.message),
             }

@@ -25,28 +25,28 @@ pub(super) struct Reader<'a> {
     paused: Option<Instant>,
     /// Bytes that were no protocol, and the first of them as text.
     pub(super) noise: u64,
-    pub(super) sample: Option<String>,
+    pub(super) noise_sample: Option<String>,
     /// How the peer ended the connection, in words.
     pub(super) close: Option<String>,
 }
 
 /// The end of what the peer says.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Over {
+pub(super) struct ReadEnd {
     pub(super) reason: DisconnectReason,
     /// What a polite end says about it; `None` where the peer has said its own word, or is no longer there.
-    pub(super) farewell: Option<CloseCode>,
+    pub(super) close_code: Option<CloseCode>,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(socket: &'a Socket, inbox: Arc<dyn FrameSink>, redactor: &'a Redactor) -> Reader<'a> {
         let rate_limiter = RateLimiter::new(Instant::now());
-        Reader { socket, inbox, redactor, rate_limiter, paused: None, noise: 0, sample: None, close: None }
+        Reader { socket, inbox, redactor, rate_limiter, paused: None, noise: 0, noise_sample: None, close: None }
     }
 
     /// Reads until the peer closes, or cannot be understood, with pauses when much comes that nobody waits for.
     /// Cancel-safe.
-    pub(super) async fn run(&mut self) -> Over {
+    pub(super) async fn run(&mut self) -> ReadEnd {
         loop {
             if let Some(until) = self.paused {
                 tokio::time::sleep_until(until).await;
@@ -64,11 +64,11 @@ impl<'a> Reader<'a> {
                 }
                 Some(Ok(Message::Frame(_))) => {}
                 Some(Ok(Message::Close(frame))) => {
-                    self.close = Some(close_words(frame.as_ref(), self.redactor));
-                    return Over { reason: DisconnectReason::PeerClosed, farewell: None };
+                    self.close = Some(describe_close(frame.as_ref(), self.redactor));
+                    return ReadEnd { reason: DisconnectReason::PeerClosed, close_code: None };
                 }
                 Some(Err(error)) => return self.failed(&error),
-                None => return Over { reason: DisconnectReason::PeerClosed, farewell: None },
+                None => return ReadEnd { reason: DisconnectReason::PeerClosed, close_code: None },
             }
             if self.rate_limiter.is_charged() {
                 self.paused = self.rate_limiter.pause_until(Instant::now());
@@ -97,19 +97,20 @@ impl<'a> Reader<'a> {
         self.rate_limiter.charge(1, bytes.len());
         self.inbox.noise(bytes.len());
         let beginning = &bytes[..bytes.len().min(4096)];
-        self.sample.get_or_insert_with(|| self.redactor.clean(&String::from_utf8_lossy(beginning), 120));
+        self.noise_sample
+            .get_or_insert_with(|| self.redactor.clean(&String::from_utf8_lossy(beginning), 120));
     }
 
-    fn failed(&mut self, error: &Error) -> Over {
+    fn failed(&mut self, error: &Error) -> ReadEnd {
         let broken =
-            |message: String, code| Over { reason: DisconnectReason::Broken(message), farewell: Some(code) };
+            |message: String, code| ReadEnd { reason: DisconnectReason::Broken(message), close_code: Some(code) };
         match error {
-            Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => self.broke_off(),
-            Error::Io(error) if is_hang_up(error) => self.broke_off(),
+            Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => self.disconnected(),
+            Error::Io(error) if is_disconnect(error) => self.disconnected(),
             Error::Io(error) => {
                 let message =
                     format!("reading from it failed: {}", self.redactor.clean(&error.to_string(), 200));
-                Over { reason: DisconnectReason::Broken(message), farewell: None }
+                ReadEnd { reason: DisconnectReason::Broken(message), close_code: None }
             }
             Error::Capacity(CapacityError::MessageTooLong { size, max_size }) => {
                 let message =
@@ -121,14 +122,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn broke_off(&mut self) -> Over {
+    fn disconnected(&mut self) -> ReadEnd {
         self.close.get_or_insert_with(|| "without a close frame".to_owned());
-        Over { reason: DisconnectReason::PeerClosed, farewell: None }
+        ReadEnd { reason: DisconnectReason::PeerClosed, close_code: None }
     }
 }
 
 /// The peer, or what lies between, has let the connection go.
-fn is_hang_up(error: &std::io::Error) -> bool {
+fn is_disconnect(error: &std::io::Error) -> bool {
     use std::io::ErrorKind;
     matches!(
         error.kind(),
@@ -140,7 +141,7 @@ fn is_hang_up(error: &std::io::Error) -> bool {
 }
 
 /// A close frame in words: `with code 1011 (an internal error): "out of memory"`.
-fn close_words(frame: Option<&CloseFrame>, redactor: &Redactor) -> String {
+fn describe_close(frame: Option<&CloseFrame>, redactor: &Redactor) -> String {
     let Some(CloseFrame { code, reason }) = frame else { return "without a code".to_owned() };
     let meaning = match u16::from(*code) {
         1000 => " (it is done)",
@@ -173,7 +174,7 @@ mod tests {
     fn check(code: u16, reason: &str, want: &str) {
         let redactor = Redactor::new([Secret::from("hunter2")].iter());
         let frame = CloseFrame { code: code.into(), reason: reason.into() };
-        assert_eq!(close_words(Some(&frame), &redactor), want);
+        assert_eq!(describe_close(Some(&frame), &redactor), want);
     }
 
     #[test]
@@ -186,6 +187,6 @@ mod tests {
             r#"with code 1008 (a breach of its policy): "no ***\u{202e} ""#,
         );
         check(4321, "\"ours\"", r#"with code 4321: "\"ours\"""#);
-        assert_eq!(close_words(None, &Redactor::new([].iter())), "without a code");
+        assert_eq!(describe_close(None, &Redactor::new([].iter())), "without a code");
     }
 }

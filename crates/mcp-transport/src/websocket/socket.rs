@@ -12,36 +12,36 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::observed::Observed;
+use super::activity::ActivityStream;
 
 /// How much is gathered before it is written, and how large one piece of a message is: between two pieces there is
 /// room for a ping, a pong, or a close.
-pub(super) const PIECE: usize = 64 << 10;
+pub(super) const FRAME_BYTES: usize = 64 << 10;
 
 /// The most that waits in the library to be written. What comes on top is ours, a piece at a time, and pongs: a peer
 /// that pings and does not read gets none piled up for it.
-const MOST_UNWRITTEN: usize = 1 << 20;
+const MAX_UNWRITTEN_BYTES: usize = 1 << 20;
 
 /// How much is read at once.
-const READ: usize = 32 << 10;
+const READ_BUFFER_BYTES: usize = 32 << 10;
 
 /// An open WebSocket.
-pub(super) struct Socket(Mutex<WebSocketStream<Observed>>);
+pub(super) struct Socket(Mutex<WebSocketStream<ActivityStream>>);
 
 /// How a socket of ours is set up, with the largest message that it takes. One that is larger ends the connection: the
 /// library stops at the head of a frame that it does not take, and cannot go on behind it; RFC 6455 has the code 1009 for
 /// this, so that the peer knows why.
 pub(super) fn settings(message_bytes: usize) -> WebSocketConfig {
     WebSocketConfig::default()
-        .read_buffer_size(READ)
-        .write_buffer_size(PIECE)
-        .max_write_buffer_size(MOST_UNWRITTEN)
+        .read_buffer_size(READ_BUFFER_BYTES)
+        .write_buffer_size(FRAME_BYTES)
+        .max_write_buffer_size(MAX_UNWRITTEN_BYTES)
         .max_message_size(Some(message_bytes))
         .max_frame_size(Some(message_bytes))
 }
 
 impl Socket {
-    pub(super) fn new(stream: WebSocketStream<Observed>) -> Socket {
+    pub(super) fn new(stream: WebSocketStream<ActivityStream>) -> Socket {
         Socket(Mutex::new(stream))
     }
 
@@ -72,7 +72,7 @@ impl Socket {
         let _ = stream.shutdown().await;
     }
 
-    fn lock(&self) -> MutexGuard<'_, WebSocketStream<Observed>> {
+    fn lock(&self) -> MutexGuard<'_, WebSocketStream<ActivityStream>> {
         // A panic inside the library ends the connection's task, and with it the socket.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -17,12 +17,12 @@ use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use url::{Position, Url};
 
-use super::Place;
+use super::WebSocketEndpoint;
 use crate::error::ConnectError;
 use crate::error::disconnect::RequestError;
-use crate::net::connect::Line;
+use crate::net::connect::NetStream;
 use crate::net::http1::{Http1Connection, Request, describe};
-use crate::net::{configured, error_body};
+use crate::net::{error_body, url_endpoint};
 
 /// The subprotocol of MCP over WebSocket.
 const SUBPROTOCOL: &str = "mcp";
@@ -31,7 +31,7 @@ const SUBPROTOCOL: &str = "mcp";
 const MAX_EXPLANATION_BYTES: usize = 4 << 10;
 
 /// The headers that are the handshake itself: a configured one would break it.
-const OURS: [HeaderName; 10] = [
+const OWN_HEADERS: [HeaderName; 10] = [
     HOST,
     CONNECTION,
     UPGRADE,
@@ -47,17 +47,17 @@ const OURS: [HeaderName; 10] = [
 /// What a server that opens the WebSocket chose.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Subprotocol {
-    Ours,
+    Mcp,
     None,
 }
 
 /// What of an answer is no WebSocket.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum UpgradeError {
     /// It is another answer altogether, and its body may say why.
-    Status,
+    NotSwitching,
     /// It claims to be one.
-    Broken(String),
+    Invalid(String),
 }
 
 /// The path and query of the request.
@@ -79,8 +79,8 @@ pub(super) fn headers(endpoint: &UrlEndpoint) -> Result<HeaderMap, ConnectError>
     res.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
     res.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
     res.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(SUBPROTOCOL));
-    res.extend(configured::headers(endpoint, &[], &OURS)?);
-    if let Some(credentials) = configured::credentials(url) {
+    res.extend(url_endpoint::configured_headers(endpoint, &[], &OWN_HEADERS)?);
+    if let Some(credentials) = url_endpoint::basic_credentials(url) {
         let mut value = HeaderValue::try_from(format!("Basic {credentials}")).expect("base64 is plain ASCII");
         value.set_sensitive(true);
         res.entry(AUTHORIZATION).or_insert(value);
@@ -92,7 +92,7 @@ pub(super) fn headers(endpoint: &UrlEndpoint) -> Result<HeaderMap, ConnectError>
 
 /// Requests the upgrade. Returns the stream with the bytes that the server sent after its response, or why it opened no
 /// WebSocket.
-pub(super) async fn upgrade(place: &Place, line: Line) -> Result<(Line, Bytes), RequestError> {
+pub(super) async fn upgrade(place: &WebSocketEndpoint, line: NetStream) -> Result<(NetStream, Bytes), RequestError> {
     let key = generate_key();
     let failed = |status, why: &str| {
         let message = format!("{} did not open a WebSocket: {why}", place.label);
@@ -104,15 +104,15 @@ pub(super) async fn upgrade(place: &Place, line: Line) -> Result<(Line, Bytes), 
         connection.send(request(place, &key)).await.map_err(|error| broken(&error.into_error()))?;
     let (head, mut body) = response.into_parts();
     let status = Some(head.status.as_u16());
-    match judge(head.status, &head.headers, &derive_accept_key(key.as_bytes())) {
+    match check_response(head.status, &head.headers, &derive_accept_key(key.as_bytes())) {
         Ok(subprotocol) => {
             if subprotocol == Subprotocol::None {
                 tracing::warn!("{} chose no subprotocol; it is taken to speak `{SUBPROTOCOL}`", place.label);
             }
             connection.into_parts().ok_or_else(|| failed(status, "it closed the connection"))
         }
-        Err(Refusal::Broken(why)) => Err(failed(status, &why)),
-        Err(Refusal::Status) => {
+        Err(UpgradeError::Invalid(why)) => Err(failed(status, &why)),
+        Err(UpgradeError::NotSwitching) => {
             let body = read_beginning(&mut connection, &mut body).await;
             Err(refusal(place, head.status, &head.headers, &body))
         }
@@ -130,11 +130,11 @@ async fn read_beginning(connection: &mut Http1Connection, body: &mut Incoming) -
         }
     };
     // What arrived before the timeout is still useful: what matters is the status.
-    let _ = tokio::time::timeout(super::open::EXPLAINING, read).await;
+    let _ = tokio::time::timeout(super::open::ERROR_BODY_TIMEOUT, read).await;
     res.freeze()
 }
 
-fn request(place: &Place, key: &str) -> Request {
+fn request(place: &WebSocketEndpoint, key: &str) -> Request {
     let mut request = Request::new(Full::default());
     *request.uri_mut() = place.target.clone();
     *request.headers_mut() = place.headers.clone();
@@ -144,11 +144,15 @@ fn request(place: &Place, key: &str) -> Request {
 }
 
 /// What an answer means.
-pub(super) fn judge(status: StatusCode, headers: &HeaderMap, accept: &str) -> Result<Subprotocol, Refusal> {
+pub(super) fn check_response(
+    status: StatusCode,
+    headers: &HeaderMap,
+    accept: &str,
+) -> Result<Subprotocol, UpgradeError> {
     if status != StatusCode::SWITCHING_PROTOCOLS {
-        return Err(Refusal::Status);
+        return Err(UpgradeError::NotSwitching);
     }
-    let broken = |words: &str| Err(Refusal::Broken(words.to_owned()));
+    let broken = |words: &str| Err(UpgradeError::Invalid(words.to_owned()));
     if !has_token(headers, &UPGRADE, "websocket") || !has_token(headers, &CONNECTION, "upgrade") {
         return broken("its answer changes to another protocol");
     }
@@ -161,7 +165,7 @@ pub(super) fn judge(status: StatusCode, headers: &HeaderMap, accept: &str) -> Re
     let mut chosen = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
     match (chosen.next(), chosen.next()) {
         (None, _) => Ok(Subprotocol::None),
-        (Some(chosen), None) if chosen.as_bytes() == SUBPROTOCOL.as_bytes() => Ok(Subprotocol::Ours),
+        (Some(chosen), None) if chosen.as_bytes() == SUBPROTOCOL.as_bytes() => Ok(Subprotocol::Mcp),
         (Some(_), _) => broken("it chose another subprotocol than `mcp`"),
     }
 }
@@ -173,9 +177,9 @@ fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
 }
 
 /// An answer that is no WebSocket, in words.
-fn refusal(place: &Place, status: StatusCode, headers: &HeaderMap, body: &Bytes) -> RequestError {
-    let said = error_body::read(body, None, &place.redactor);
-    let mut message = error_body::words(status.as_u16(), headers, &said, &place.redactor);
+fn refusal(place: &WebSocketEndpoint, status: StatusCode, headers: &HeaderMap, body: &Bytes) -> RequestError {
+    let said = error_body::parse(body, None, &place.redactor);
+    let mut message = error_body::describe_response(status.as_u16(), headers, &said, &place.redactor);
     if matches!(status.as_u16(), 200..=399 | 426) {
         message = format!("{} did not open a WebSocket: {message}", place.label);
     }
@@ -200,10 +204,10 @@ mod tests {
             headers.append(HeaderName::try_from(name).unwrap(), HeaderValue::try_from(value).unwrap());
         }
         let status = StatusCode::from_u16(status).unwrap();
-        let got = judge(status, &headers, "ACCEPT");
+        let got = check_response(status, &headers, "ACCEPT");
         let got = got.map_err(|it| match it {
-            Refusal::Status => "another answer".to_owned(),
-            Refusal::Broken(words) => words,
+            UpgradeError::NotSwitching => "another answer".to_owned(),
+            UpgradeError::Invalid(words) => words,
         });
         assert_eq!(got, want.map_err(str::to_owned));
     }
@@ -217,7 +221,7 @@ mod tests {
 
     #[test]
     fn hd_123_the_answer_to_the_upgrade_is_judged() {
-        check(101, &and(&["sec-websocket-protocol: mcp"]), Ok(Subprotocol::Ours));
+        check(101, &and(&["sec-websocket-protocol: mcp"]), Ok(Subprotocol::Mcp));
         check(101, &GOOD, Ok(Subprotocol::None));
         let other = Err("it chose another subprotocol than `mcp`");
         check(101, &and(&["sec-websocket-protocol: graphql-ws"]), other.clone_words());

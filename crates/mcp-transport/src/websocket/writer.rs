@@ -13,9 +13,9 @@ use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::observed::Traffic;
-use super::pulse::{Beat, Pulse};
-use super::socket::{PIECE, Socket};
+use super::activity::Activity;
+use super::keep_alive::{KeepAlive, KeepAliveAction};
+use super::socket::{FRAME_BYTES, Socket};
 use crate::error::disconnect::DisconnectReason;
 use crate::transport::{Outbound, OutboundQueue};
 
@@ -25,27 +25,27 @@ const BATCH: usize = 256;
 /// Writes messages and keeps the connection alive.
 pub(super) struct Writer<'a> {
     pub(super) socket: &'a Socket,
-    pub(super) traffic: Arc<Traffic>,
-    pub(super) pulse: Pulse,
+    pub(super) traffic: Arc<Activity>,
+    pub(super) keep_alive: KeepAlive,
     /// How long the peer may take no byte.
-    pub(super) stall: Duration,
+    pub(super) write_timeout: Duration,
 }
 
 /// Why nothing more is written.
 #[derive(Debug)]
-pub(super) enum Unwritten {
+pub(super) enum WriteError {
     /// The connection is no longer there; what was read last says more.
-    Gone(String),
+    Disconnected(String),
     /// The peer is to be given up.
     CancelNotice(DisconnectReason),
 }
 
 impl Writer<'_> {
     /// Writes until it cannot, or until the engine is gone.
-    pub(super) async fn run(&mut self, out: &mut OutboundQueue) -> Result<(), Unwritten> {
+    pub(super) async fn run(&mut self, out: &mut OutboundQueue) -> Result<(), WriteError> {
         let mut batch = Vec::with_capacity(BATCH);
         loop {
-            let until = self.beat().await?;
+            let until = self.keep_connection_alive().await?;
             tokio::select! {
                 count = out.next_many(&mut batch, BATCH) => {
                     if count == 0 {
@@ -67,39 +67,39 @@ impl Writer<'_> {
     }
 
     /// Does what keeps the connection alive. Returns when to look again.
-    async fn beat(&mut self) -> Result<Instant, Unwritten> {
+    async fn keep_connection_alive(&mut self) -> Result<Instant, WriteError> {
         loop {
-            let heard = self.traffic.heard();
-            match self.pulse.look(heard, Instant::now()) {
-                Beat::Rest(until) => return Ok(until),
-                Beat::Ask => {
+            let heard = self.traffic.last_read();
+            match self.keep_alive.next_action(heard, Instant::now()) {
+                KeepAliveAction::Wait(until) => return Ok(until),
+                KeepAliveAction::Ping => {
                     self.put(Message::Ping(Bytes::new())).await?;
                     self.flush().await?;
-                    self.pulse.asked(Instant::now(), heard.reads);
+                    self.keep_alive.ping_sent(Instant::now(), heard.reads);
                 }
-                Beat::Dead(after) => {
+                KeepAliveAction::Dead(after) => {
                     let message = format!("it has not answered a ping for {} s", after.as_secs_f64());
-                    return Err(Unwritten::CancelNotice(DisconnectReason::Broken(message)));
+                    return Err(WriteError::CancelNotice(DisconnectReason::Broken(message)));
                 }
             }
         }
     }
 
-    async fn message(&mut self, mut body: Bytes) -> Result<(), Unwritten> {
+    async fn message(&mut self, mut body: Bytes) -> Result<(), WriteError> {
         let mut kind = Data::Text;
-        while body.len() > PIECE {
-            let piece = body.split_to(PIECE);
+        while body.len() > FRAME_BYTES {
+            let piece = body.split_to(FRAME_BYTES);
             self.put(Message::Frame(Frame::message(piece, OpCode::Data(kind), false))).await?;
             kind = Data::Continue;
-            self.beat().await?;
+            self.keep_connection_alive().await?;
         }
         self.put(Message::Frame(Frame::message(body, OpCode::Data(kind), true))).await
     }
 
-    async fn put(&self, message: Message) -> Result<(), Unwritten> {
+    async fn put(&self, message: Message) -> Result<(), WriteError> {
         let mut message = message;
         loop {
-            self.unless_stalled(self.socket.ready()).await?;
+            self.with_write_timeout(self.socket.ready()).await?;
             match self.socket.put(message) {
                 Ok(()) => return Ok(()),
                 // Pongs fill it: they go first.
@@ -107,31 +107,34 @@ impl Writer<'_> {
                     message = *back;
                     self.flush().await?;
                 }
-                Err(error) => return Err(gone(&error)),
+                Err(error) => return Err(disconnected(&error)),
             }
         }
     }
 
-    async fn flush(&self) -> Result<(), Unwritten> {
-        self.unless_stalled(self.socket.flush()).await
+    async fn flush(&self) -> Result<(), WriteError> {
+        self.with_write_timeout(self.socket.flush()).await
     }
 
     /// Waits for `action` as long as the peer takes bytes.
-    async fn unless_stalled(&self, action: impl Future<Output = Result<(), Error>>) -> Result<(), Unwritten> {
+    async fn with_write_timeout(
+        &self,
+        action: impl Future<Output = Result<(), Error>>,
+    ) -> Result<(), WriteError> {
         let mut action = pin!(action);
         let mut since = Instant::now();
         loop {
-            match tokio::time::timeout_at(since + self.stall, &mut action).await {
-                Ok(done) => return done.map_err(|it| gone(&it)),
-                Err(_) if self.traffic.written() > since => since = self.traffic.written(),
-                Err(_) => return Err(Unwritten::CancelNotice(DisconnectReason::Stalled(self.stall))),
+            match tokio::time::timeout_at(since + self.write_timeout, &mut action).await {
+                Ok(done) => return done.map_err(|it| disconnected(&it)),
+                Err(_) if self.traffic.last_write() > since => since = self.traffic.last_write(),
+                Err(_) => return Err(WriteError::CancelNotice(DisconnectReason::Stalled(self.write_timeout))),
             }
         }
     }
 }
 
-fn gone(error: &Error) -> Unwritten {
-    Unwritten::Gone(match error {
+fn disconnected(error: &Error) -> WriteError {
+    WriteError::Disconnected(match error {
         Error::Io(error) => format!("writing to it failed: {error}"),
         other => format!("writing to it failed: {other}"),
     })

@@ -31,7 +31,7 @@ pub(super) async fn check_network(
 ) -> Option<()> {
     let limit = limit.min(MAX_LIMIT);
     let deadline = Instant::now() + limit;
-    if let Some(proxy) = ProxyAddress::before(&endpoint.url) {
+    if let Some(proxy) = ProxyAddress::for_url(&endpoint.url) {
         let connected = match resolve(&proxy.host, proxy.port, deadline, limit).await {
             Ok(addresses) => connect_any(&addresses, proxy.port, deadline).await,
             Err(message) => Err((message, RESOLVE_HELP)),

@@ -5,18 +5,18 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::dial::endpoint::DialOptions;
+use crate::dial::options::DialOptions;
 use crate::net::tests::read_head;
 
-fn place(url: &str) -> Arc<Place> {
+fn place(url: &str) -> Arc<HttpEndpoint> {
     let limits = Limits { connect: Duration::from_millis(300), ..Limits::default() };
     let options = DialOptions { limits, ..DialOptions::default() };
-    Arc::new(Place::new(&UrlEndpoint::new(url.parse().unwrap()), &options).unwrap())
+    Arc::new(HttpEndpoint::new(&UrlEndpoint::new(url.parse().unwrap()), &options).unwrap())
 }
 
 /// Posts a message of two bytes; the body of the response, or why there is none.
 async fn post(client: &Client) -> Result<String, String> {
-    let (target, headers) = client.plain();
+    let (target, headers) = client.post_target();
     let body = Bytes::from_static(b"{}");
     match client.send_to(&target, &Method::POST, &headers, Some(&body)).await {
         Ok(mut response) => {
@@ -26,8 +26,8 @@ async fn post(client: &Client) -> Result<String, String> {
             }
             Ok(res)
         }
-        Err(Failed::Refused(fault)) => Err(format!("refused: {}", fault.message)),
-        Err(Failed::Lost(fault)) => Err(format!("lost: {}", fault.message)),
+        Err(RequestError::Refused(fault)) => Err(format!("refused: {}", fault.message)),
+        Err(RequestError::Lost(fault)) => Err(format!("lost: {}", fault.message)),
     }
 }
 
@@ -35,7 +35,7 @@ async fn post(client: &Client) -> Result<String, String> {
 async fn through(url: &str, answer: &str) -> (String, Result<String, String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let proxies = format!("user:hunter2@{}", listener.local_addr().unwrap());
-    let client = Client::behind(place(url), &Matcher::builder().all(proxies).build()).unwrap();
+    let client = Client::with_proxies(place(url), &Matcher::builder().all(proxies).build()).unwrap();
     let proxy = async {
         let (mut stream, _) = listener.accept().await.unwrap();
         let asked = read_head(&mut stream).await;

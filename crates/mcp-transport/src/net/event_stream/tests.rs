@@ -17,7 +17,7 @@ fn words(event: &Event) -> String {
 
 /// What a stream says: its messages, the last id, the retry, or that an event was too large.
 fn read<'a>(chunks: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> String {
-    let mut stream = EventStream::new(limit);
+    let mut stream = EventStreamParser::new(limit);
     let mut res = Vec::new();
     for chunk in chunks {
         stream.feed(Bytes::copy_from_slice(chunk), |it| res.push(words(&it)));
@@ -146,7 +146,7 @@ fn an_event_is_bounded_however_it_comes() {
 #[test]
 fn a_line_in_one_chunk_is_not_copied() {
     let chunk = Bytes::from_static(b"data: payload\n\n");
-    let mut stream = EventStream::new(100);
+    let mut stream = EventStreamParser::new(100);
     let mut seen = None;
     stream.feed(chunk.clone(), |it| seen = Some(it));
     let Some(Event::Message(seen)) = seen else { panic!("no message") };
@@ -180,21 +180,25 @@ fn what_goes_on_longer_than_many_messages_does_not_end() {
     const BOUND: usize = 64 << 20;
     // What begins it, and what it goes on with.
     let check = |begin: &'static str, piece: String| {
-        let mut stream = EventStream::new(100);
+        let mut stream = EventStreamParser::new(100);
         stream.feed(Bytes::from_static(begin.as_bytes()), |it| panic!("{it:?}"));
         let chunk = Bytes::from(piece);
         for _ in 0..BOUND / chunk.len() - 1 {
             stream.feed(chunk.clone(), |it| panic!("{it:?}"));
-            assert_eq!(stream.endless(), None, "{begin:?}");
+            assert_eq!(stream.endless_bytes(), None, "{begin:?}");
         }
         for _ in 0..2 {
             stream.feed(chunk.clone(), |it| panic!("{it:?}"));
         }
-        assert!(stream.endless().is_some_and(|it| it > BOUND), "{begin:?}: {:?}", stream.endless());
+        assert!(
+            stream.endless_bytes().is_some_and(|it| it > BOUND),
+            "{begin:?}: {:?}",
+            stream.endless_bytes()
+        );
         // Whoever reads on all the same hears what follows, if anything does.
         let mut heard = Vec::new();
         stream.feed(Bytes::from_static(b"\n\ndata: a\n\n"), |it| heard.push(words(&it)));
-        assert_eq!((stream.endless(), heard.last().map(|it| &**it)), (None, Some("a")), "{begin:?}");
+        assert_eq!((stream.endless_bytes(), heard.last().map(|it| &**it)), (None, Some("a")), "{begin:?}");
     };
     let piece = "x".repeat(1 << 20);
     check(": ", piece.clone());
@@ -203,9 +207,9 @@ fn what_goes_on_longer_than_many_messages_does_not_end() {
     check("event: ping\ndata: ", piece);
     // The line breaks do not count: a little more has to come.
     let lines = format!("data: {}\n", "x".repeat(1_000)).repeat(100);
-    let mut stream = EventStream::new(100);
+    let mut stream = EventStreamParser::new(100);
     let mut fed = 0;
-    while stream.endless().is_none() && fed < 2 * BOUND {
+    while stream.endless_bytes().is_none() && fed < 2 * BOUND {
         stream.feed(Bytes::from(lines.clone()), |it| panic!("{it:?}"));
         fed += lines.len();
     }
@@ -214,11 +218,11 @@ fn what_goes_on_longer_than_many_messages_does_not_end() {
 
 #[test]
 fn lines_that_end_may_be_as_many_as_they_like() {
-    let mut stream = EventStream::new(100);
+    let mut stream = EventStreamParser::new(100);
     let comments = Bytes::from(format!(": {}\n", "still there ".repeat(10_000)).repeat(10));
     for _ in 0..100 {
         stream.feed(comments.clone(), |it| panic!("{it:?}"));
-        assert_eq!(stream.endless(), None);
+        assert_eq!(stream.endless_bytes(), None);
     }
 }
 
@@ -226,11 +230,11 @@ fn lines_that_end_may_be_as_many_as_they_like() {
 #[track_caller]
 fn check_idle(text: &str, want: usize) {
     for size in [1, 7, text.len()] {
-        let mut stream = EventStream::new(1 << 20);
+        let mut stream = EventStreamParser::new(1 << 20);
         let mut idle = 0;
         for chunk in text.as_bytes().chunks(size) {
             stream.feed(Bytes::copy_from_slice(chunk), drop);
-            idle += stream.idle();
+            idle += stream.take_idle();
         }
         assert_eq!(idle, want, "{text:.40?} in pieces of {size}");
     }

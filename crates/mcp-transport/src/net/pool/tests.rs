@@ -13,7 +13,7 @@ use crate::net::tests::read_head;
 /// A connection, and its server's end.
 async fn connection() -> (Box<Http1Connection>, DuplexStream) {
     let (client, server) = tokio::io::duplex(64 << 10);
-    (Box::new(Http1Connection::new(Line::Through(Box::new(client))).await.unwrap()), server)
+    (Box::new(Http1Connection::new(NetStream::Tunnel(Box::new(client))).await.unwrap()), server)
 }
 
 fn take_http1(pool: &Pool) -> Option<Box<Http1Connection>> {
@@ -276,7 +276,7 @@ async fn http2_connection_is_shared() {
     let mut tasks = JoinSet::new();
     tasks.spawn(async { drop(serving.await) });
     let pool = Arc::new(Pool::default());
-    pool.share(Line::Through(Box::new(client))).await.unwrap();
+    pool.share(NetStream::Tunnel(Box::new(client))).await.unwrap();
     let requests = (0..8).map(|number: u8| {
         let pool = Arc::clone(&pool);
         async move {

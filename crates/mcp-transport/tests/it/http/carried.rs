@@ -161,7 +161,7 @@ impl Authorization for OneAtATime {
         Ok(Some("token-of-a-server".into()))
     }
 
-    fn is_under_way(&self) -> bool {
+    fn is_in_progress(&self) -> bool {
         false
     }
 

@@ -17,28 +17,28 @@ use crate::net::{CANCELLED, INITIALIZED};
 use crate::transport::{Epoch, MessageHead, Outbound, OutboundMessage, RequestId};
 
 /// How many requests are being posted at once. The rest waits its turn, and can be given up while it waits.
-const MOST_REQUESTS: usize = 256;
+const MAX_REQUESTS: usize = 256;
 
 /// How many answers to the server are being posted at once.
-const MOST_ANSWERS: usize = 64;
+const MAX_RESPONSES: usize = 64;
 
 /// How much may wait.
-const MOST_WAITING: usize = 64 << 20;
+const MAX_QUEUED_BYTES: usize = 64 << 20;
 
 /// What a message is, as far as its way goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MessageKind {
     /// One of our requests.
     Request,
     /// An answer to one of the server's.
-    Answer,
+    Response,
     /// A notification.
-    Notice,
+    Notification,
 }
 
 /// Why a POST that is under way is of no more use.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Leave {
+pub(super) enum AbortReason {
     /// Nobody waits for the request's answer any more.
     Abandoned,
     /// The request was answered.
@@ -47,13 +47,13 @@ pub(super) enum Leave {
 
 /// The messages of one connection.
 #[derive(Default)]
-pub(super) struct Lanes {
-    lanes: HashMap<RequestId, Lane>,
+pub(super) struct SseSendQueue {
+    lanes: HashMap<RequestId, PostState>,
     requests: VecDeque<RequestId>,
     answers: VecDeque<OutboundMessage>,
     notices: VecDeque<OutboundMessage>,
     /// How many of each kind are being posted.
-    posting: Posting,
+    posting: PostCounts,
     /// What the waiting messages cost together.
     cost: usize,
     /// The notice that the opening is over is not through yet: no request and no answer may overtake it.
@@ -63,23 +63,23 @@ pub(super) struct Lanes {
 }
 
 #[derive(Default)]
-struct Posting {
+struct PostCounts {
     requests: usize,
     answers: usize,
     notices: usize,
 }
 
-enum Lane {
-    Waiting(OutboundMessage),
-    Posting(oneshot::Sender<Leave>),
+enum PostState {
+    Queued(OutboundMessage),
+    Posting(oneshot::Sender<AbortReason>),
 }
 
-impl Kind {
-    pub(super) fn of(head: &MessageHead) -> Kind {
+impl MessageKind {
+    pub(super) fn of(head: &MessageHead) -> MessageKind {
         match head.id {
-            Some(_) => Kind::Request,
-            None if head.method.is_empty() => Kind::Answer,
-            None => Kind::Notice,
+            Some(_) => MessageKind::Request,
+            None if head.method.is_empty() => MessageKind::Response,
+            None => MessageKind::Notification,
         }
     }
 }
@@ -89,9 +89,9 @@ fn cost(message: &OutboundMessage) -> usize {
     message.body.len() + 256
 }
 
-impl Lanes {
+impl SseSendQueue {
     /// Takes a thing to do. Gives the request back that it does not take, because too much waits.
-    pub(super) fn take(&mut self, out: Outbound) -> Option<RequestId> {
+    pub(super) fn push(&mut self, out: Outbound) -> Option<RequestId> {
         let message = match out {
             Outbound::Send(message) => message,
             Outbound::Cancel { id, notice } => {
@@ -100,26 +100,26 @@ impl Lanes {
             }
         };
         self.version = message.head.version.or(self.version);
-        if self.cost + cost(&message) > MOST_WAITING {
+        if self.cost + cost(&message) > MAX_QUEUED_BYTES {
             return message.head.id;
         }
         match message.head.id {
             Some(id) => {
                 self.cost += cost(&message);
                 self.requests.push_back(id);
-                self.lanes.insert(id, Lane::Waiting(message));
+                self.lanes.insert(id, PostState::Queued(message));
             }
             None if message.head.method.is_empty() => {
                 self.cost += cost(&message);
                 self.answers.push_back(message);
             }
-            None => self.tell(message),
+            None => self.push_notification(message),
         }
         None
     }
 
     /// The next message to post, where one may be posted now. For a request, the other end of what ends it early.
-    pub(super) fn next(&mut self) -> Option<(OutboundMessage, Option<oneshot::Receiver<Leave>>)> {
+    pub(super) fn next(&mut self) -> Option<(OutboundMessage, Option<oneshot::Receiver<AbortReason>>)> {
         if self.posting.notices == 0
             && let Some(message) = self.notices.pop_front()
         {
@@ -130,21 +130,21 @@ impl Lanes {
         if self.opening {
             return None;
         }
-        if self.posting.answers < MOST_ANSWERS
+        if self.posting.answers < MAX_RESPONSES
             && let Some(message) = self.answers.pop_front()
         {
             self.cost -= cost(&message);
             self.posting.answers += 1;
             return Some((message, None));
         }
-        while self.posting.requests < MOST_REQUESTS {
+        while self.posting.requests < MAX_REQUESTS {
             let id = self.requests.pop_front()?;
             // What is not there any more was given up while it waited.
-            if let Some(Lane::Waiting(message)) = self.lanes.remove(&id) {
+            if let Some(PostState::Queued(message)) = self.lanes.remove(&id) {
                 self.cost -= cost(&message);
                 self.posting.requests += 1;
                 let (leave, left) = oneshot::channel();
-                self.lanes.insert(id, Lane::Posting(leave));
+                self.lanes.insert(id, PostState::Posting(leave));
                 return Some((message, Some(left)));
             }
         }
@@ -152,11 +152,11 @@ impl Lanes {
     }
 
     /// A message is not on its way any more.
-    pub(super) fn settled(&mut self, head: &MessageHead) {
-        match Kind::of(head) {
-            Kind::Request => self.posting.requests -= 1,
-            Kind::Answer => self.posting.answers -= 1,
-            Kind::Notice => self.posting.notices -= 1,
+    pub(super) fn finish(&mut self, head: &MessageHead) {
+        match MessageKind::of(head) {
+            MessageKind::Request => self.posting.requests -= 1,
+            MessageKind::Response => self.posting.answers -= 1,
+            MessageKind::Notification => self.posting.notices -= 1,
         }
         if let Some(id) = &head.id {
             self.lanes.remove(id);
@@ -173,32 +173,32 @@ impl Lanes {
 
     /// A request was answered: the response to its POST says nothing more.
     pub(super) fn answered(&mut self, id: RequestId) {
-        if let Some(Lane::Posting(leave)) = self.lanes.remove(&id) {
-            let _ = leave.send(Leave::Answered);
+        if let Some(PostState::Posting(leave)) = self.lanes.remove(&id) {
+            let _ = leave.send(AbortReason::Answered);
         }
     }
 
     fn abandon(&mut self, id: RequestId, notice: Option<Bytes>) {
         match self.lanes.remove(&id) {
-            Some(Lane::Waiting(message)) => {
+            Some(PostState::Queued(message)) => {
                 // It never went out: there is nothing to take back.
                 self.cost -= cost(&message);
                 return;
             }
-            Some(Lane::Posting(leave)) => {
-                let _ = leave.send(Leave::Abandoned);
+            Some(PostState::Posting(leave)) => {
+                let _ = leave.send(AbortReason::Abandoned);
             }
             // Its POST is through, and the server works on it.
             None => {}
         }
         if let Some(body) = notice {
             let head = MessageHead::new(None, CANCELLED.into(), self.version);
-            self.tell(OutboundMessage { epoch: Epoch(0), head, body });
+            self.push_notification(OutboundMessage { epoch: Epoch(0), head, body });
         }
     }
 
-    fn tell(&mut self, message: OutboundMessage) {
-        if self.cost + cost(&message) > MOST_WAITING {
+    fn push_notification(&mut self, message: OutboundMessage) {
+        if self.cost + cost(&message) > MAX_QUEUED_BYTES {
             return;
         }
         self.opening |= message.head.method == INITIALIZED;

@@ -5,33 +5,33 @@ use std::sync::{Arc, MutexGuard, Weak};
 use futures_util::future::{AbortHandle, Abortable, Aborted};
 use tokio::runtime::{Handle, Id};
 
-use super::lanes::{Lanes, OPENING};
-use super::{Told, Wire, post};
+use super::send_queue::{HttpSendQueue, OPENING};
+use super::{DriverCommand, HttpConnection, post};
 use crate::transport::inline_sender::{Exchange, InlineSender};
 use crate::transport::{OutboundMessage, RequestId};
 
 /// A wire that lets callers carry their requests. It does not keep the wire alive.
-pub(super) struct Lent {
-    wire: Weak<Wire>,
+pub(super) struct HttpInlineSender {
+    wire: Weak<HttpConnection>,
     /// Sockets belong to the runtime that they were opened in, and are used by others later.
     runtime: Id,
 }
 
-impl Lent {
+impl HttpInlineSender {
     /// Called in the wire's own task.
-    pub(super) fn of(wire: &Arc<Wire>) -> Lent {
-        Lent { wire: Arc::downgrade(wire), runtime: Handle::current().id() }
+    pub(super) fn of(wire: &Arc<HttpConnection>) -> HttpInlineSender {
+        HttpInlineSender { wire: Arc::downgrade(wire), runtime: Handle::current().id() }
     }
 }
 
-impl InlineSender for Lent {
+impl InlineSender for HttpInlineSender {
     fn start(&self, message: OutboundMessage) -> Result<Exchange, Box<OutboundMessage>> {
         let Some(wire) = self.wire.upgrade() else { return Err(Box::new(message)) };
         let lanes = wire.lanes();
-        if !lanes.admits(&message) || !wire.client.shares_nothing() {
+        if !lanes.can_send_now(&message) || !wire.client.is_exclusive() {
             return Err(Box::new(message));
         }
-        Ok(begin(&wire, lanes, message))
+        Ok(start_exchange(&wire, lanes, message))
     }
 
     fn is_own_runtime(&self) -> bool {
@@ -43,7 +43,7 @@ impl InlineSender for Lent {
         let lanes = wire.lanes();
         if !lanes.is_closed() {
             // Under the lock, so that it is never put where nobody looks any more.
-            wire.tell(Told::Rest(rest));
+            wire.command(DriverCommand::TakeOver(rest));
             return;
         }
         drop(lanes);
@@ -52,9 +52,9 @@ impl InlineSender for Lent {
 }
 
 /// Takes everything back when the wire is over, however it ends.
-pub(super) struct Closing<'a>(pub(super) &'a Wire);
+pub(super) struct AbortAllOnDrop<'a>(pub(super) &'a HttpConnection);
 
-impl Drop for Closing<'_> {
+impl Drop for AbortAllOnDrop<'_> {
     fn drop(&mut self) {
         let open = self.0.lanes().close();
         open.iter().for_each(AbortHandle::abort);
@@ -62,42 +62,42 @@ impl Drop for Closing<'_> {
 }
 
 /// Begins a message that may be sent now: what carries it until its lane is over, or it is taken back.
-pub(super) fn begin(
-    wire: &Arc<Wire>,
-    mut lanes: MutexGuard<'_, Lanes>,
+pub(super) fn start_exchange(
+    wire: &Arc<HttpConnection>,
+    mut lanes: MutexGuard<'_, HttpSendQueue>,
     message: OutboundMessage,
 ) -> Exchange {
     let (abort, registration) = AbortHandle::new_pair();
-    lanes.began(&message, abort);
+    lanes.mark_in_flight(&message, abort);
     drop(lanes);
-    let on_its_way = OnItsWay { wire: Arc::clone(wire), id: message.head.id };
+    let on_its_way = InFlightGuard { wire: Arc::clone(wire), id: message.head.id };
     let opening = (message.head.method == OPENING).then_some(message.epoch);
     Box::pin(async move {
         let wire = &*on_its_way.wire;
-        match (Abortable::new(post::carry(wire, message), registration).await, opening) {
-            (Ok(Some(opened)), _) => wire.tell(Told::Opened(opened)),
+        match (Abortable::new(post::send_message(wire, message), registration).await, opening) {
+            (Ok(Some(opened)), _) => wire.command(DriverCommand::SessionOpened(opened)),
             // Nothing follows it that others would have to wait for.
-            (Err(Aborted), Some(epoch)) => wire.tell(Told::Ready(epoch)),
+            (Err(Aborted), Some(epoch)) => wire.command(DriverCommand::OpeningDone(epoch)),
             (Ok(None), _) | (Err(Aborted), None) => {}
         }
     })
 }
 
 /// A message that has begun. Dropped when it is through, or when nobody carries it any more.
-struct OnItsWay {
-    wire: Arc<Wire>,
+struct InFlightGuard {
+    wire: Arc<HttpConnection>,
     id: Option<RequestId>,
 }
 
-impl Drop for OnItsWay {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         // What has panicked is about to be abandoned: the server is to hear of it.
         let id = self.id.filter(|_| !std::thread::panicking());
         // Dropped outside of the lock: it holds a stranger's waker.
-        let (lane, waits) = self.wire.lanes().settled(id);
+        let (lane, waits) = self.wire.lanes().finish(id);
         drop(lane);
         if waits {
-            self.wire.tell(Told::Room);
+            self.wire.command(DriverCommand::CapacityFree);
         }
     }
 }

@@ -6,12 +6,12 @@
 use url::Url;
 
 /// The longest URL that is taken, in bytes.
-const LONGEST: usize = 8 << 10;
+const MAX_URL_BYTES: usize = 8 << 10;
 
 /// The URL that an `endpoint` event names, relative to the stream's. Says in words why it cannot be used; of a foreign
 /// one only the origin is named, for its path may hold a secret.
-pub(super) fn join(stream: &Url, data: &[u8]) -> Result<Url, String> {
-    if data.len() > LONGEST {
+pub(super) fn resolve(stream: &Url, data: &[u8]) -> Result<Url, String> {
+    if data.len() > MAX_URL_BYTES {
         return Err("the URL that the server names for messages is too long".to_owned());
     }
     let text = str::from_utf8(data).map_err(|_| unusable())?;
@@ -46,7 +46,7 @@ mod tests {
     #[track_caller]
     fn check(stream: &str, data: &str, want: &str) {
         let stream = Url::parse(stream).unwrap();
-        let got = match join(&stream, data.as_bytes()) {
+        let got = match resolve(&stream, data.as_bytes()) {
             Ok(url) => url.to_string(),
             Err(why) => why,
         };
@@ -91,9 +91,9 @@ mod tests {
         check("https://example.com/sse", "https://", unusable);
         check("https://example.com/sse", "https://a b/", unusable);
         let url = Url::parse("https://example.com/sse").unwrap();
-        assert_eq!(join(&url, b"/m\xff"), Err(unusable.to_owned()));
+        assert_eq!(resolve(&url, b"/m\xff"), Err(unusable.to_owned()));
         assert_eq!(
-            join(&url, "x".repeat(LONGEST + 1).as_bytes()),
+            resolve(&url, "x".repeat(MAX_URL_BYTES + 1).as_bytes()),
             Err("the URL that the server names for messages is too long".to_owned())
         );
     }

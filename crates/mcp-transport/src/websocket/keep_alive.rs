@@ -9,55 +9,55 @@ use tokio::time::Instant;
 
 /// What is to be done for a connection now.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Beat {
+pub(super) enum KeepAliveAction {
     /// Nothing until then.
-    Rest(Instant),
+    Wait(Instant),
     /// Send a ping.
-    Ask,
+    Ping,
     /// The peer has not shown a sign of life for this long after a ping.
     Dead(Duration),
 }
 
 /// The signs of life of one connection.
 #[derive(Debug)]
-pub(super) struct Pulse {
+pub(super) struct KeepAlive {
     /// How long nothing may come before we ask.
-    quiet: Duration,
+    ping_after: Duration,
     /// How long an answer may take.
-    patience: Duration,
+    pong_timeout: Duration,
     /// When we last asked, and how many reads there had been.
     asked: Option<(Instant, u64)>,
 }
 
 /// When something was last read, and how many reads there have been.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Heard {
+pub(super) struct LastRead {
     pub(super) at: Instant,
     pub(super) reads: u64,
 }
 
-impl Pulse {
-    pub(super) fn new(quiet: Duration, patience: Duration) -> Pulse {
-        Pulse { quiet, patience, asked: None }
+impl KeepAlive {
+    pub(super) fn new(quiet: Duration, patience: Duration) -> KeepAlive {
+        KeepAlive { ping_after: quiet, pong_timeout: patience, asked: None }
     }
 
     /// What to do `now`. Durations are those of [`super::Place`], which the clock can count.
-    pub(super) fn look(&self, heard: Heard, now: Instant) -> Beat {
+    pub(super) fn next_action(&self, heard: LastRead, now: Instant) -> KeepAliveAction {
         match self.asked {
-            Some((at, reads)) if reads == heard.reads => match at + self.patience {
-                until if now >= until => Beat::Dead(self.patience),
+            Some((at, reads)) if reads == heard.reads => match at + self.pong_timeout {
+                until if now >= until => KeepAliveAction::Dead(self.pong_timeout),
                 // What comes meanwhile is seen no later than it matters: it makes the next ping due in so long.
-                until => Beat::Rest(until.min(now + self.quiet)),
+                until => KeepAliveAction::Wait(until.min(now + self.ping_after)),
             },
-            Some(_) | None => match heard.at + self.quiet {
-                until if now >= until => Beat::Ask,
-                until => Beat::Rest(until),
+            Some(_) | None => match heard.at + self.ping_after {
+                until if now >= until => KeepAliveAction::Ping,
+                until => KeepAliveAction::Wait(until),
             },
         }
     }
 
     /// A ping has left us `now`; there were this many reads before it.
-    pub(super) fn asked(&mut self, now: Instant, reads: u64) {
+    pub(super) fn ping_sent(&mut self, now: Instant, reads: u64) {
         self.asked = Some((now, reads));
     }
 }
@@ -71,18 +71,18 @@ mod tests {
     #[track_caller]
     fn check(steps: &[(char, u64)], want: &str) {
         let start = Instant::now();
-        let mut pulse = Pulse::new(Duration::from_secs(30), Duration::from_secs(60));
-        let mut heard = Heard { at: start, reads: 0 };
+        let mut pulse = KeepAlive::new(Duration::from_secs(30), Duration::from_secs(60));
+        let mut heard = LastRead { at: start, reads: 0 };
         let mut got = Vec::new();
         for (step, second) in steps {
             let now = start + Duration::from_secs(*second);
             match step {
-                'r' => heard = Heard { at: now, reads: heard.reads + 1 },
-                'p' => pulse.asked(now, heard.reads),
-                _ => got.push(match pulse.look(heard, now) {
-                    Beat::Rest(until) => format!("rest until {}", (until - start).as_secs()),
-                    Beat::Ask => "ask".to_owned(),
-                    Beat::Dead(after) => format!("dead after {}", after.as_secs()),
+                'r' => heard = LastRead { at: now, reads: heard.reads + 1 },
+                'p' => pulse.ping_sent(now, heard.reads),
+                _ => got.push(match pulse.next_action(heard, now) {
+                    KeepAliveAction::Wait(until) => format!("rest until {}", (until - start).as_secs()),
+                    KeepAliveAction::Ping => "ask".to_owned(),
+                    KeepAliveAction::Dead(after) => format!("dead after {}", after.as_secs()),
                 }),
             }
         }

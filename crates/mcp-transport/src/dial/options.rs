@@ -39,7 +39,7 @@ pub struct DialOptions {
 impl DialOptions {
     /// The secrets in what the server is given besides: each whole, and the texts in it.
     #[cfg(any(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
-    pub(crate) fn given_secrets(&self) -> impl Iterator<Item = Secret> {
+    pub(crate) fn all_extra_secrets(&self) -> impl Iterator<Item = Secret> {
         self.extra_secrets.iter().flat_map(|it| std::iter::once(it.clone()).chain(json_secrets(it)))
     }
 }
@@ -72,10 +72,10 @@ pub fn dialer(endpoint: &Endpoint, options: &DialOptions) -> Result<Arc<dyn Dial
         Endpoint::Stdio(it) => Ok(Arc::new(crate::stdio::StdioDial::new(it, options)?)),
         #[cfg(all(feature = "http", feature = "sse"))]
         Endpoint::Http(it) if it.sse_fallback == mcp_model::SseFallback::Allowed => {
-            Ok(Arc::new(crate::dial::sse_fallback::EitherDial::new(it, options)?))
+            Ok(Arc::new(crate::dial::sse_fallback::HttpOrSseDial::new(it, options)?))
         }
         #[cfg(all(feature = "http", feature = "sse"))]
-        Endpoint::Http(it) => Ok(Arc::new(crate::dial::sse_fallback::NewerDial::new(it, options)?)),
+        Endpoint::Http(it) => Ok(Arc::new(crate::dial::sse_fallback::HttpOnlyDial::new(it, options)?)),
         #[cfg(all(feature = "http", not(feature = "sse")))]
         Endpoint::Http(it) => Ok(Arc::new(crate::http::HttpDial::new(it, options)?)),
         #[cfg(feature = "sse")]

@@ -12,13 +12,13 @@ use futures_util::stream::FuturesUnordered;
 use tokio::net::TcpStream;
 use url::Host;
 
-use super::tls::io_words;
+use super::tls::describe_io;
 
 /// How long an address may be silent before the next one is tried beside it.
-const HEAD_START: Duration = Duration::from_millis(250);
+const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
 /// How many addresses of a name are tried.
-const MOST_ADDRESSES: usize = 16;
+const MAX_ADDRESSES: usize = 16;
 
 /// Connects. Says in words why it cannot. Dropping the future gives up all attempts.
 pub(crate) async fn connect(host: &Host<String>, port: u16) -> Result<TcpStream, String> {
@@ -26,17 +26,17 @@ pub(crate) async fn connect(host: &Host<String>, port: u16) -> Result<TcpStream,
         Host::Ipv4(address) => vec![SocketAddr::new(IpAddr::V4(*address), port)],
         Host::Ipv6(address) => vec![SocketAddr::new(IpAddr::V6(*address), port)],
         Host::Domain(name) => match tokio::net::lookup_host((name.as_str(), port)).await {
-            Ok(addresses) => in_turn(addresses.collect()),
+            Ok(addresses) => interleave_families(addresses.collect()),
             Err(_) => return Err("the host name cannot be resolved".to_owned()),
         },
     };
-    let stream = first(addresses).await.map_err(|it| io_words(&it))?;
+    let stream = connect_first(addresses).await.map_err(|it| describe_io(&it))?;
     // Messages are small, and none may wait for the next. Where it cannot be set, things are slower.
     let _ = stream.set_nodelay(true);
     Ok(stream)
 }
 
-async fn first(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
+async fn connect_first(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
     let mut addresses = addresses.into_iter();
     let mut attempts = FuturesUnordered::new();
     let mut failure = None;
@@ -54,22 +54,22 @@ async fn first(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
                 Ok(stream) => return Ok(stream),
                 Err(error) => failure = failure.or(Some(error)),
             },
-            () = tokio::time::sleep(HEAD_START), if more => {}
+            () = tokio::time::sleep(ATTEMPT_DELAY), if more => {}
         }
     }
 }
 
 /// The families in turn, the resolver's favourite first.
-fn in_turn(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
+fn interleave_families(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let favourite = addresses.first().is_some_and(SocketAddr::is_ipv6);
     let (first, second): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|it| it.is_ipv6() == favourite);
     let (mut first, mut second) = (first.into_iter(), second.into_iter());
     let mut res = Vec::new();
-    while res.len() < MOST_ADDRESSES && first.len() + second.len() > 0 {
+    while res.len() < MAX_ADDRESSES && first.len() + second.len() > 0 {
         res.extend(first.next());
         res.extend(second.next());
     }
-    res.truncate(MOST_ADDRESSES);
+    res.truncate(MAX_ADDRESSES);
     res
 }
 
@@ -80,7 +80,7 @@ mod tests {
     #[track_caller]
     fn check(addresses: &str, want: &str) {
         let parse = |it: &str| SocketAddr::new(it.parse().unwrap(), 1);
-        let got = in_turn(addresses.split_whitespace().map(parse).collect());
+        let got = interleave_families(addresses.split_whitespace().map(parse).collect());
         let got: Vec<String> = got.iter().map(|it| it.ip().to_string()).collect();
         assert_eq!(got.join(" "), want);
     }
@@ -102,8 +102,8 @@ mod tests {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             listener.local_addr().unwrap()
         };
-        assert_eq!(first(vec![closed, open]).await.unwrap().peer_addr().unwrap(), open);
-        let error = first(vec![closed, closed]).await.unwrap_err();
+        assert_eq!(connect_first(vec![closed, open]).await.unwrap().peer_addr().unwrap(), open);
+        let error = connect_first(vec![closed, closed]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
     }
 }

@@ -11,22 +11,22 @@ fn message(id: Option<RequestId>, method: &'static str, bytes: usize) -> Outboun
 /// posts what may be posted after each step. Says what was posted after which step, and what was given up early.
 #[track_caller]
 fn check(steps: &[&'static str], want: &str) {
-    let mut lanes = Lanes::default();
+    let mut lanes = SseSendQueue::default();
     let mut said = Vec::new();
-    let mut open: Vec<(MessageHead, Option<oneshot::Receiver<Leave>>)> = Vec::new();
+    let mut open: Vec<(MessageHead, Option<oneshot::Receiver<AbortReason>>)> = Vec::new();
     for step in steps {
         match step.split_once(' ') {
             Some(("settled", method)) => {
                 let at = open.iter().position(|(head, _)| head.method == method).expect("it is under way");
-                lanes.settled(&open.remove(at).0);
+                lanes.finish(&open.remove(at).0);
             }
             Some(("answered", id)) => lanes.answered(id.parse().unwrap()),
             Some((id, method)) => {
-                assert_eq!(lanes.take(Outbound::Send(message(id.parse().ok(), method, 0))), None);
+                assert_eq!(lanes.push(Outbound::Send(message(id.parse().ok(), method, 0))), None);
             }
             None => {
                 let id = step.trim_start_matches('-').parse().unwrap();
-                assert_eq!(lanes.take(Outbound::Cancel { id, notice: Some(Bytes::new()) }), None);
+                assert_eq!(lanes.push(Outbound::Cancel { id, notice: Some(Bytes::new()) }), None);
             }
         }
         let mut posted = Vec::new();
@@ -103,37 +103,37 @@ fn a_post_whose_request_was_answered_is_left() {
 
 #[test]
 fn posts_are_bounded_and_answers_have_room_of_their_own() {
-    let mut lanes = Lanes::default();
-    for id in 0..MOST_REQUESTS as u64 + 10 {
-        assert_eq!(lanes.take(Outbound::Send(message(Some(id), "a", 0))), None);
+    let mut lanes = SseSendQueue::default();
+    for id in 0..MAX_REQUESTS as u64 + 10 {
+        assert_eq!(lanes.push(Outbound::Send(message(Some(id), "a", 0))), None);
     }
     let mut posted = Vec::new();
     while let Some((message, left)) = lanes.next() {
         posted.push((message.head, left));
     }
-    assert_eq!(posted.len(), MOST_REQUESTS);
-    lanes.take(Outbound::Send(message(None, "", 0)));
-    assert_eq!(Kind::of(&lanes.next().unwrap().0.head), Kind::Answer);
-    lanes.settled(&posted[0].0);
-    assert_eq!(lanes.next().unwrap().0.head.id, Some(MOST_REQUESTS as u64));
+    assert_eq!(posted.len(), MAX_REQUESTS);
+    lanes.push(Outbound::Send(message(None, "", 0)));
+    assert_eq!(MessageKind::of(&lanes.next().unwrap().0.head), MessageKind::Response);
+    lanes.finish(&posted[0].0);
+    assert_eq!(lanes.next().unwrap().0.head.id, Some(MAX_REQUESTS as u64));
     assert!(lanes.next().is_none());
 }
 
 #[test]
 fn what_waits_is_bounded_and_its_cost_comes_back() {
-    let mut lanes = Lanes::default();
-    lanes.take(Outbound::Send(message(None, INITIALIZED, 0)));
+    let mut lanes = SseSendQueue::default();
+    lanes.push(Outbound::Send(message(None, INITIALIZED, 0)));
     let (initialized, _) = lanes.next().unwrap();
     let large = |id| Outbound::Send(message(id, "m", 1 << 20));
-    let refused: Vec<_> = (1..=70).filter_map(|id| lanes.take(large(Some(id)))).collect();
+    let refused: Vec<_> = (1..=70).filter_map(|id| lanes.push(large(Some(id)))).collect();
     assert_eq!(refused, (64..=70).collect::<Vec<_>>());
-    assert_eq!(lanes.take(large(None)), None, "a notice is dropped");
-    lanes.take(Outbound::Cancel { id: 1, notice: None });
-    lanes.settled(&initialized.head);
+    assert_eq!(lanes.push(large(None)), None, "a notice is dropped");
+    lanes.push(Outbound::Cancel { id: 1, notice: None });
+    lanes.finish(&initialized.head);
     let mut sent = 0;
     while lanes.next().is_some() {
         sent += 1;
     }
     assert_eq!((sent, lanes.cost), (62, 0));
-    assert_eq!(lanes.take(large(Some(71))), None);
+    assert_eq!(lanes.push(large(Some(71))), None);
 }

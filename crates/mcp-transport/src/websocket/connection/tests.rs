@@ -13,7 +13,7 @@ use url::Url;
 
 use super::super::{WebSocketDial, socket};
 use super::*;
-use crate::dial::endpoint::DialOptions;
+use crate::dial::options::DialOptions;
 use crate::transport::OutboundSender;
 use crate::transport::{
     Epoch, FrameSink, MessageClass, MessageHead, Outbound, OutboundMessage, OutboundQueue, RequestId,
@@ -54,7 +54,7 @@ async fn both() -> Both {
     let endpoint = UrlEndpoint::new(Url::parse("ws://peer.example/").unwrap());
     let WebSocketDial(place) = WebSocketDial::new(&endpoint, &DialOptions::default()).unwrap();
     let (here, there) = tokio::io::duplex(PIPE);
-    let ours = Observed::new(crate::net::connect::Line::Through(Box::new(here)));
+    let ours = ActivityStream::new(crate::net::connect::NetStream::Tunnel(Box::new(here)));
     let settings = socket::settings(1 << 20);
     let ours = WebSocketStream::from_raw_socket(ours, Role::Client, Some(settings)).await;
     let peer = WebSocketStream::from_raw_socket(there, Role::Server, None).await;
@@ -62,7 +62,7 @@ async fn both() -> Both {
     let (stop, stopped) = ShutdownSignal::new();
     let seen = std::sync::Arc::new(Seen::default());
     let link = Link { outbound: queue, inbound: std::sync::Arc::clone(&seen) as _, shutdown: stopped };
-    let running = tokio::spawn(async move { hold(&place, ours, link).await });
+    let running = tokio::spawn(async move { run(&place, ours, link).await });
     Both { out, seen, stop, running, peer }
 }
 

@@ -13,17 +13,17 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-use super::pulse::Heard;
-use crate::net::connect::Line;
+use super::keep_alive::LastRead;
+use crate::net::connect::NetStream;
 
 /// A stream under observation.
-pub(super) struct Observed {
-    stream: Line,
-    traffic: Arc<Traffic>,
+pub(super) struct ActivityStream {
+    stream: NetStream,
+    traffic: Arc<Activity>,
 }
 
 /// What was seen of a stream. Only the task that drives the stream writes it, so that no order is needed.
-pub(super) struct Traffic {
+pub(super) struct Activity {
     start: Instant,
     reads: AtomicU64,
     /// Nanoseconds since `start`.
@@ -31,26 +31,26 @@ pub(super) struct Traffic {
     written: AtomicU64,
 }
 
-impl Observed {
-    pub(super) fn new(stream: Line) -> Observed {
+impl ActivityStream {
+    pub(super) fn new(stream: NetStream) -> ActivityStream {
         let zero = || AtomicU64::new(0);
-        let traffic = Traffic { start: Instant::now(), reads: zero(), read: zero(), written: zero() };
-        Observed { stream, traffic: Arc::new(traffic) }
+        let traffic = Activity { start: Instant::now(), reads: zero(), read: zero(), written: zero() };
+        ActivityStream { stream, traffic: Arc::new(traffic) }
     }
 
-    pub(super) fn traffic(&self) -> Arc<Traffic> {
+    pub(super) fn activity(&self) -> Arc<Activity> {
         Arc::clone(&self.traffic)
     }
 }
 
-impl Traffic {
+impl Activity {
     /// When something was last read; the beginning where nothing was.
-    pub(super) fn heard(&self) -> Heard {
-        Heard { at: self.moment(&self.read), reads: self.reads.load(Ordering::Relaxed) }
+    pub(super) fn last_read(&self) -> LastRead {
+        LastRead { at: self.moment(&self.read), reads: self.reads.load(Ordering::Relaxed) }
     }
 
     /// When bytes were last taken from us; the beginning where none were.
-    pub(super) fn written(&self) -> Instant {
+    pub(super) fn last_write(&self) -> Instant {
         self.moment(&self.written)
     }
 
@@ -58,14 +58,14 @@ impl Traffic {
         self.start + Duration::from_nanos(nanoseconds.load(Ordering::Relaxed))
     }
 
-    fn note(&self, nanoseconds: &AtomicU64) {
+    fn record(&self, nanoseconds: &AtomicU64) {
         // Enough for centuries.
         let since = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         nanoseconds.store(since, Ordering::Relaxed);
     }
 }
 
-impl AsyncRead for Observed {
+impl AsyncRead for ActivityStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -75,20 +75,20 @@ impl AsyncRead for Observed {
         ready!(Pin::new(&mut self.stream).poll_read(context, into))?;
         if into.filled().len() > before {
             self.traffic.reads.fetch_add(1, Ordering::Relaxed);
-            self.traffic.note(&self.traffic.read);
+            self.traffic.record(&self.traffic.read);
         }
         Poll::Ready(Ok(()))
     }
 }
 
-impl AsyncWrite for Observed {
+impl AsyncWrite for ActivityStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.stream).poll_write(context, bytes))?;
-        self.traffic.note(&self.traffic.written);
+        self.traffic.record(&self.traffic.written);
         Poll::Ready(Ok(written))
     }
 

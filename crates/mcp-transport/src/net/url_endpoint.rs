@@ -12,7 +12,7 @@ use crate::error::ConnectError;
 
 /// Checks the configured headers. Those in `ours` are left out, for their value is ours to say; one in `refused` is an
 /// error.
-pub(crate) fn headers(
+pub(crate) fn configured_headers(
     endpoint: &UrlEndpoint,
     ours: &[HeaderName],
     refused: &[HeaderName],
@@ -41,10 +41,10 @@ pub(crate) fn headers(
 
 /// The user and password in a URL as basic authentication has them: `user:password`, in base64. `None` where the URL
 /// has neither.
-pub(crate) fn credentials(url: &Url) -> Option<String> {
+pub(crate) fn basic_credentials(url: &Url) -> Option<String> {
     let (user, password) = (url.username(), url.password().unwrap_or_default());
     let given = !user.is_empty() || !password.is_empty();
-    given.then(|| STANDARD.encode(format!("{}:{}", decoded(user), decoded(password))))
+    given.then(|| STANDARD.encode(format!("{}:{}", percent_decoded(user), percent_decoded(password))))
 }
 
 /// Everything that was configured and must not come back in a message: values of headers and the parts of them (a
@@ -59,8 +59,8 @@ pub(crate) fn secrets(endpoint: &UrlEndpoint) -> Vec<Secret> {
     let url = &endpoint.url;
     let (user, password) = (url.username(), url.password().unwrap_or_default());
     res.extend([user, password].map(Secret::from));
-    res.extend([user, password].map(|it| Secret::new(decoded(it))));
-    res.extend(credentials(url).map(Secret::new));
+    res.extend([user, password].map(|it| Secret::new(percent_decoded(it))));
+    res.extend(basic_credentials(url).map(Secret::new));
     res.extend(url.query().map(Secret::from));
     res.extend(url.query_pairs().map(|(_, value)| Secret::new(value)));
     res.extend(url.path_segments().into_iter().flatten().filter(|it| it.len() >= 32).map(Secret::from));
@@ -68,7 +68,7 @@ pub(crate) fn secrets(endpoint: &UrlEndpoint) -> Vec<Secret> {
 }
 
 /// The escapes are those of a form's value, in which two more characters mean something.
-fn decoded(part: &str) -> String {
+fn percent_decoded(part: &str) -> String {
     let value = format!("={}", part.replace('+', "%2B").replace('&', "%26"));
     let pair = url::form_urlencoded::parse(value.as_bytes()).next().map(|(_, value)| value.into_owned());
     pair.unwrap_or_default()

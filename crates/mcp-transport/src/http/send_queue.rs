@@ -12,25 +12,25 @@ use mcp_model::{Era, ProtocolVersion};
 use crate::transport::{Epoch, MessageHead, Outbound, OutboundMessage, RequestId};
 
 /// The message that must be through before anything else is sent.
-const GATE: &str = crate::net::INITIALIZED;
+const INITIALIZED_NOTIFICATION: &str = crate::net::INITIALIZED;
 
 /// The request that the message follows.
 pub(super) const OPENING: &str = "initialize";
 
 /// How many messages are on their way at once. The rest waits its turn, and can be given up while it waits.
-const MOST_IN_FLIGHT: usize = 512;
+const MAX_IN_FLIGHT: usize = 512;
 
 /// The messages of one connection.
 #[derive(Default)]
-pub(super) struct Lanes {
-    requests: BTreeMap<RequestId, Lane>,
-    waiting: VecDeque<Option<OutboundMessage>>,
+pub(super) struct HttpSendQueue {
+    requests: BTreeMap<RequestId, RequestState>,
+    queued: VecDeque<Option<OutboundMessage>>,
     /// The number of the first that waits.
-    first: u64,
+    first_number: u64,
     /// What the waiting messages cost together.
     cost: usize,
     /// A session whose opening is to be through before anything else is sent.
-    gated: Option<Epoch>,
+    gated_by: Option<Epoch>,
     /// How many messages are on their way.
     in_flight: usize,
     /// The session that is being opened: what is sent before that is over keeps its place in the queue.
@@ -41,9 +41,9 @@ pub(super) struct Lanes {
 
 /// What became of a thing to do.
 #[derive(Debug)]
-pub(super) enum Taken {
+pub(super) enum QueueOutcome {
     /// It waits, or is done.
-    Kept,
+    Accepted,
     /// This request is not taken, because too much waits.
     Refused(RequestId),
     /// A request is taken back with this.
@@ -51,7 +51,7 @@ pub(super) enum Taken {
 }
 
 /// How much may wait.
-const MOST_WAITING: usize = 64 << 20;
+const MAX_QUEUED_BYTES: usize = 64 << 20;
 
 /// What a message costs while it waits: its bytes, and what is kept beside them.
 fn cost(message: &OutboundMessage) -> usize {
@@ -59,10 +59,10 @@ fn cost(message: &OutboundMessage) -> usize {
 }
 
 /// Small, for it is moved about as others come and go.
-pub(super) enum Lane {
+pub(super) enum RequestState {
     /// The number that its message waits under. It may be given up, and then nothing is left there.
-    Waiting(u64),
-    Open {
+    Queued(u64),
+    InFlight {
         abort: AbortHandle,
         epoch: Epoch,
         version: Option<ProtocolVersion>,
@@ -70,77 +70,77 @@ pub(super) enum Lane {
     },
 }
 
-impl Lanes {
+impl HttpSendQueue {
     /// Takes a thing to do.
-    pub(super) fn take(&mut self, out: Outbound) -> Taken {
+    pub(super) fn push(&mut self, out: Outbound) -> QueueOutcome {
         let message = match out {
             Outbound::Send(message) => message,
             Outbound::Cancel { id, notice } => return self.abandon(id, notice),
         };
-        if self.cost + cost(&message) > MOST_WAITING {
-            return message.head.id.map_or(Taken::Kept, Taken::Refused);
+        if self.cost + cost(&message) > MAX_QUEUED_BYTES {
+            return message.head.id.map_or(QueueOutcome::Accepted, QueueOutcome::Refused);
         }
         if let Some(id) = message.head.id {
-            let number = self.first + self.waiting.len() as u64;
-            self.requests.insert(id, Lane::Waiting(number));
+            let number = self.first_number + self.queued.len() as u64;
+            self.requests.insert(id, RequestState::Queued(number));
         }
         if message.head.method == OPENING {
             self.opening = Some(message.epoch);
         }
-        self.wait(message);
-        Taken::Kept
+        self.enqueue(message);
+        QueueOutcome::Accepted
     }
 
     /// May a request be sent that has not waited? Not before those that do.
-    pub(super) fn admits(&self, message: &OutboundMessage) -> bool {
-        let has_room = self.in_flight < MOST_IN_FLIGHT && self.waiting.is_empty();
-        let may = self.gated.is_none() && self.opening.is_none() && !self.closed;
+    pub(super) fn can_send_now(&self, message: &OutboundMessage) -> bool {
+        let has_room = self.in_flight < MAX_IN_FLIGHT && self.queued.is_empty();
+        let may = self.gated_by.is_none() && self.opening.is_none() && !self.closed;
         may && has_room && message.head.method != OPENING
     }
 
     /// The next message to send, where one may be sent now.
     pub(super) fn next(&mut self) -> Option<OutboundMessage> {
-        while self.gated.is_none() && self.in_flight < MOST_IN_FLIGHT {
-            let message = self.waiting.pop_front()?;
-            self.first += 1;
+        while self.gated_by.is_none() && self.in_flight < MAX_IN_FLIGHT {
+            let message = self.queued.pop_front()?;
+            self.first_number += 1;
             let Some(message) = message else { continue };
             self.cost -= cost(&message);
-            let is_gate = message.head.id.is_none() && message.head.method == GATE;
-            self.gated = is_gate.then_some(message.epoch);
+            let is_gate = message.head.id.is_none() && message.head.method == INITIALIZED_NOTIFICATION;
+            self.gated_by = is_gate.then_some(message.epoch);
             return Some(message);
         }
         None
     }
 
     /// A message is on its way, and `abort` takes it back.
-    pub(super) fn began(&mut self, message: &OutboundMessage, abort: AbortHandle) {
+    pub(super) fn mark_in_flight(&mut self, message: &OutboundMessage, abort: AbortHandle) {
         let MessageHead { id, method, name: _, version, header_params: _ } = &message.head;
         self.in_flight += 1;
         if let Some(id) = id {
             // The protocol forbids to cancel the opening.
             let cancellable = method != OPENING && version.is_none_or(|it| it.era() == Era::Legacy);
-            let lane = Lane::Open { abort, epoch: message.epoch, version: *version, cancellable };
+            let lane = RequestState::InFlight { abort, epoch: message.epoch, version: *version, cancellable };
             self.requests.insert(*id, lane);
         }
     }
 
     /// A request was answered elsewhere: nobody needs the response that it was expected on.
-    pub(super) fn release(&self, id: RequestId) -> Option<AbortHandle> {
+    pub(super) fn abort_handle(&self, id: RequestId) -> Option<AbortHandle> {
         match self.requests.get(&id)? {
-            Lane::Open { abort, .. } => Some(abort.clone()),
-            Lane::Waiting(_) => None,
+            RequestState::InFlight { abort, .. } => Some(abort.clone()),
+            RequestState::Queued(_) => None,
         }
     }
 
     /// A message is through. Gives the lane that it had, and whether another message waits.
-    pub(super) fn settled(&mut self, id: Option<RequestId>) -> (Option<Lane>, bool) {
+    pub(super) fn finish(&mut self, id: Option<RequestId>) -> (Option<RequestState>, bool) {
         self.in_flight -= 1;
-        (id.and_then(|id| self.requests.remove(&id)), !self.waiting.is_empty())
+        (id.and_then(|id| self.requests.remove(&id)), !self.queued.is_empty())
     }
 
     /// The opening of this session needs to be waited for no longer; nor that of an earlier one.
-    pub(super) fn ready(&mut self, epoch: Epoch) {
-        for opening in [&mut self.gated, &mut self.opening] {
+    pub(super) fn opening_done(&mut self, epoch: Epoch) {
+        for opening in [&mut self.gated_by, &mut self.opening] {
             *opening = opening.filter(|it| *it > epoch);
         }
     }
@@ -154,41 +154,42 @@ impl Lanes {
     pub(super) fn close(&mut self) -> Vec<AbortHandle> {
         self.closed = true;
         let open = |lane| match lane {
-            Lane::Open { abort, .. } => Some(abort),
-            Lane::Waiting(_) => None,
+            RequestState::InFlight { abort, .. } => Some(abort),
+            RequestState::Queued(_) => None,
         };
         std::mem::take(&mut self.requests).into_values().filter_map(open).collect()
     }
 
-    fn wait(&mut self, message: OutboundMessage) {
+    fn enqueue(&mut self, message: OutboundMessage) {
         self.cost += cost(&message);
-        self.waiting.push_back(Some(message));
+        self.queued.push_back(Some(message));
     }
 
-    fn abandon(&mut self, id: RequestId, notice: Option<bytes::Bytes>) -> Taken {
+    fn abandon(&mut self, id: RequestId, notice: Option<bytes::Bytes>) -> QueueOutcome {
         match self.requests.remove(&id) {
             // It was answered in the meantime, or it was never sent.
-            None => Taken::Kept,
-            Some(Lane::Waiting(number)) => {
-                let place = usize::try_from(number - self.first).ok().and_then(|it| self.waiting.get_mut(it));
+            None => QueueOutcome::Accepted,
+            Some(RequestState::Queued(number)) => {
+                let place =
+                    usize::try_from(number - self.first_number).ok().and_then(|it| self.queued.get_mut(it));
                 if let Some(message) = place.and_then(Option::take) {
                     self.cost -= cost(&message);
                     if message.head.method == OPENING {
-                        self.ready(message.epoch);
+                        self.opening_done(message.epoch);
                     }
                 }
-                while let Some(None) = self.waiting.back() {
-                    self.waiting.pop_back();
+                while let Some(None) = self.queued.back() {
+                    self.queued.pop_back();
                 }
-                Taken::Kept
+                QueueOutcome::Accepted
             }
-            Some(Lane::Open { abort, epoch, version, cancellable }) => {
+            Some(RequestState::InFlight { abort, epoch, version, cancellable }) => {
                 // In the modern era closing the stream says it.
                 if let Some(notice) = notice.filter(|_| cancellable) {
                     let head = MessageHead::new(None, crate::net::CANCELLED.into(), version);
-                    self.wait(OutboundMessage { epoch, head, body: notice });
+                    self.enqueue(OutboundMessage { epoch, head, body: notice });
                 }
-                Taken::Abort(abort)
+                QueueOutcome::Abort(abort)
             }
         }
     }
@@ -205,18 +206,18 @@ mod tests {
             let head = MessageHead::new(id, "m".into(), None);
             Outbound::Send(OutboundMessage { epoch: Epoch(0), head, body: Bytes::from(vec![0; 1 << 20]) })
         };
-        let mut lanes = Lanes::default();
-        let refused = |taken| if let Taken::Refused(id) = taken { Some(id) } else { None };
-        let all: Vec<_> = (1..=70).filter_map(|id| refused(lanes.take(message(Some(id))))).collect();
+        let mut lanes = HttpSendQueue::default();
+        let refused = |taken| if let QueueOutcome::Refused(id) = taken { Some(id) } else { None };
+        let all: Vec<_> = (1..=70).filter_map(|id| refused(lanes.push(message(Some(id))))).collect();
         assert_eq!(all, (64..=70).collect::<Vec<_>>());
-        assert_eq!(refused(lanes.take(message(None))), None, "an answer is dropped");
-        lanes.take(Outbound::Cancel { id: 1, notice: None });
+        assert_eq!(refused(lanes.push(message(None))), None, "an answer is dropped");
+        lanes.push(Outbound::Cancel { id: 1, notice: None });
         let mut sent = 0;
         while lanes.next().is_some() {
             sent += 1;
         }
         assert_eq!((sent, lanes.cost), (62, 0));
-        assert_eq!(refused(lanes.take(message(Some(71)))), None);
+        assert_eq!(refused(lanes.push(message(Some(71)))), None);
     }
 
     const LEGACY: Option<ProtocolVersion> = Some(ProtocolVersion::LATEST_LEGACY);
@@ -237,21 +238,21 @@ mod tests {
     /// Takes messages and abandonments (`-7`), sends what may be sent after each, and says what was sent.
     #[track_caller]
     fn check(version: Option<ProtocolVersion>, steps: &[&'static str], want: &str) {
-        let mut lanes = Lanes::default();
+        let mut lanes = HttpSendQueue::default();
         let mut sent = Vec::new();
         let mut aborted = Vec::new();
         for step in steps {
             match step.split_once(' ') {
-                Some(("settled", id)) => drop(lanes.settled(id.parse().ok())),
+                Some(("settled", id)) => drop(lanes.finish(id.parse().ok())),
                 Some((id, method)) => {
-                    let taken = lanes.take(Outbound::Send(message(id.parse().ok(), method, version)));
-                    assert!(matches!(taken, Taken::Kept), "{taken:?}");
+                    let taken = lanes.push(Outbound::Send(message(id.parse().ok(), method, version)));
+                    assert!(matches!(taken, QueueOutcome::Accepted), "{taken:?}");
                 }
-                None if *step == "ready" => lanes.ready(Epoch(0)),
+                None if *step == "ready" => lanes.opening_done(Epoch(0)),
                 None => {
                     let id = step.trim_start_matches('-').parse().unwrap();
-                    if let Taken::Abort(open) =
-                        lanes.take(Outbound::Cancel { id, notice: Some(Bytes::new()) })
+                    if let QueueOutcome::Abort(open) =
+                        lanes.push(Outbound::Cancel { id, notice: Some(Bytes::new()) })
                     {
                         open.abort();
                     }
@@ -259,7 +260,7 @@ mod tests {
             }
             while let Some(message) = lanes.next() {
                 let (abort, registration) = AbortHandle::new_pair();
-                lanes.began(&message, abort);
+                lanes.mark_in_flight(&message, abort);
                 sent.push(message.head.method.to_string());
                 aborted.push(registration);
             }
@@ -285,30 +286,30 @@ mod tests {
     #[test]
     fn the_end_of_an_earlier_opening_lets_nothing_go() {
         let of = |epoch, id, method| OutboundMessage { epoch: Epoch(epoch), ..message(id, method, LEGACY) };
-        let mut lanes = Lanes::default();
-        let sent = |lanes: &mut Lanes| {
+        let mut lanes = HttpSendQueue::default();
+        let sent = |lanes: &mut HttpSendQueue| {
             lanes.next().map(|it| {
-                lanes.began(&it, AbortHandle::new_pair().0);
+                lanes.mark_in_flight(&it, AbortHandle::new_pair().0);
                 it.head.method.into_owned()
             })
         };
         let call = of(1, Some(9), "a");
-        assert!(lanes.admits(&call));
-        lanes.take(Outbound::Send(of(1, Some(1), OPENING)));
+        assert!(lanes.can_send_now(&call));
+        lanes.push(Outbound::Send(of(1, Some(1), OPENING)));
         assert_eq!(sent(&mut lanes).as_deref(), Some(OPENING));
-        lanes.ready(Epoch(0));
-        assert!(!lanes.admits(&call), "a session is being opened");
-        lanes.take(Outbound::Send(of(1, None, GATE)));
-        assert_eq!(sent(&mut lanes).as_deref(), Some(GATE));
-        lanes.take(Outbound::Send(of(1, Some(2), "b")));
-        lanes.ready(Epoch(0));
-        assert!(!lanes.admits(&call) && sent(&mut lanes).is_none());
-        lanes.ready(Epoch(1));
-        assert!(!lanes.admits(&call), "another one waits");
+        lanes.opening_done(Epoch(0));
+        assert!(!lanes.can_send_now(&call), "a session is being opened");
+        lanes.push(Outbound::Send(of(1, None, INITIALIZED_NOTIFICATION)));
+        assert_eq!(sent(&mut lanes).as_deref(), Some(INITIALIZED_NOTIFICATION));
+        lanes.push(Outbound::Send(of(1, Some(2), "b")));
+        lanes.opening_done(Epoch(0));
+        assert!(!lanes.can_send_now(&call) && sent(&mut lanes).is_none());
+        lanes.opening_done(Epoch(1));
+        assert!(!lanes.can_send_now(&call), "another one waits");
         assert_eq!(sent(&mut lanes).as_deref(), Some("b"));
-        assert!(lanes.admits(&call));
+        assert!(lanes.can_send_now(&call));
         assert_eq!(lanes.close().len(), 2);
-        assert!(!lanes.admits(&call));
+        assert!(!lanes.can_send_now(&call));
     }
 
     #[test]

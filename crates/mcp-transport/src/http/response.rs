@@ -7,8 +7,8 @@
 use bytes::Bytes;
 use mcp_model::code;
 
-use super::sessions::Standing;
-pub(super) use crate::net::error_body::{Said, read, words};
+use super::sessions::MessageContext;
+pub(super) use crate::net::error_body::{ErrorBody, describe_response, parse};
 use crate::rpc::scan::{Id, ScannedFrame, scan};
 use crate::transport::RequestId;
 
@@ -16,9 +16,9 @@ use crate::transport::RequestId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Its body is the server's answer.
-    Answer,
+    Response,
     /// The server did not take the message, for it does not know the session.
-    Forgotten,
+    SessionLost,
     /// The server did not take the message.
     Refused,
     /// The message may have been worked on.
@@ -26,7 +26,7 @@ pub(super) enum Verdict {
 }
 
 /// How many messages a body may hold, one a line.
-const MOST_LINES: usize = 1024;
+const MAX_LINES: usize = 1024;
 
 /// Does this frame hold the answer to request `id`? An error without an id does, on the request's own lane; a result
 /// without one is nobody's.
@@ -55,15 +55,15 @@ pub(super) fn lines(body: &Bytes, id: RequestId) -> Option<Vec<Bytes>> {
         return None;
     }
     let lines = whole.split(|it| *it == b'\n').map(|it| body.slice_ref(it.trim_ascii()));
-    let lines: Vec<Bytes> = lines.filter(|it| !it.is_empty()).take(MOST_LINES + 1).collect();
+    let lines: Vec<Bytes> = lines.filter(|it| !it.is_empty()).take(MAX_LINES + 1).collect();
     let is_message =
         |it: &Bytes| it.first() == Some(&b'{') && serde_json::from_slice::<serde::de::IgnoredAny>(it).is_ok();
-    (lines.len() <= MOST_LINES && lines.iter().all(is_message)).then_some(lines)
+    (lines.len() <= MAX_LINES && lines.iter().all(is_message)).then_some(lines)
 }
 
 /// Which requests a frame answers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Answered {
+pub(super) struct AnsweredRequests {
     /// The one that it was expected for, as [`answers`] says.
     pub(super) own: bool,
     /// Others.
@@ -71,53 +71,62 @@ pub(super) struct Answered {
 }
 
 /// Which requests this frame answers, where it was expected for `own`.
-pub(super) fn answered(frame: &[u8], own: Option<RequestId>) -> Answered {
+pub(super) fn answered_requests(frame: &[u8], own: Option<RequestId>) -> AnsweredRequests {
     match scan(frame) {
         ScannedFrame::Response { id: Id::Number(id), .. } if Some(id) == own => {
-            Answered { own: true, others: Vec::new() }
+            AnsweredRequests { own: true, others: Vec::new() }
         }
-        ScannedFrame::Response { id: Id::Number(id), .. } => Answered { own: false, others: vec![id] },
+        ScannedFrame::Response { id: Id::Number(id), .. } => AnsweredRequests { own: false, others: vec![id] },
         ScannedFrame::Response { id: Id::Absent, is_error, payload: _ } => {
-            Answered { own: is_error && own.is_some(), others: Vec::new() }
+            AnsweredRequests { own: is_error && own.is_some(), others: Vec::new() }
         }
         ScannedFrame::Batch(items) => {
             let messages = items.into_iter().map(|it| &frame[it]).filter(|it| it.first() == Some(&b'{'));
-            messages.map(|it| answered(it, own)).fold(Answered::default(), |mut all, mut one| {
-                all.own |= one.own;
-                all.others.append(&mut one.others);
-                all
-            })
+            messages.map(|it| answered_requests(it, own)).fold(
+                AnsweredRequests::default(),
+                |mut all, mut one| {
+                    all.own |= one.own;
+                    all.others.append(&mut one.others);
+                    all
+                },
+            )
         }
         ScannedFrame::Response { id: Id::Foreign, .. }
         | ScannedFrame::Request { .. }
         | ScannedFrame::Notification { .. }
-        | ScannedFrame::Noise => Answered::default(),
+        | ScannedFrame::Noise => AnsweredRequests::default(),
     }
 }
 
 /// Judges a response with a status that is no success.
-pub(super) fn judge(status: u16, said: &Said, standing: Standing) -> Verdict {
+pub(super) fn judge(status: u16, said: &ErrorBody, standing: MessageContext) -> Verdict {
     let number = said.error.as_ref().map(|it| it.code);
-    let answer = said.ours && standing != Standing::Opening;
-    let in_session = standing == Standing::Session;
+    let answer = said.names_request && standing != MessageContext::Opening;
+    let in_session = standing == MessageContext::Session;
     match status {
         401 | 403 => Verdict::Refused,
         // Some servers answer a method that they do not know with 404.
-        404 if in_session && !(answer && number == Some(code::METHOD_NOT_FOUND)) => Verdict::Forgotten,
+        404 if in_session && !(answer && number == Some(code::METHOD_NOT_FOUND)) => Verdict::SessionLost,
         400 if in_session
-            && asks_for_session(&said.text)
+            && reports_lost_session(&said.message)
             && !(answer && number != Some(code::SERVER_ERROR)) =>
         {
-            Verdict::Forgotten
+            Verdict::SessionLost
         }
         // A server that gives no session ids may have forgotten us as well.
-        400 if standing == Standing::Sessionless && asks_for_opening(&said.text) && !answer => {
-            Verdict::Forgotten
+        400 if standing == MessageContext::Sessionless
+            && reports_missing_initialization(&said.message)
+            && !answer =>
+        {
+            Verdict::SessionLost
         }
-        _ if answer => Verdict::Answer,
+        _ if answer => Verdict::Response,
         // So an unknown method is told in the modern era; some leave out whose it was.
-        404 if standing == Standing::Modern && said.unnamed && number == Some(code::METHOD_NOT_FOUND) => {
-            Verdict::Answer
+        404 if standing == MessageContext::Modern
+            && said.names_no_request
+            && number == Some(code::METHOD_NOT_FOUND) =>
+        {
+            Verdict::Response
         }
         500.. => Verdict::Lost,
         _ => Verdict::Refused,
@@ -128,7 +137,7 @@ pub(super) fn judge(status: u16, said: &Said, standing: Standing) -> Verdict {
 ///
 /// Whole phrases, not words: a tool may well fail because some session of its own was closed, and repeating its call
 /// would do it twice.
-fn asks_for_session(text: &str) -> bool {
+fn reports_lost_session(text: &str) -> bool {
     const PHRASES: [&str; 9] = [
         "session id",
         "session-id",
@@ -141,10 +150,10 @@ fn asks_for_session(text: &str) -> bool {
         "no such session",
     ];
     let text = text.to_ascii_lowercase();
-    asks_for_opening(&text) || PHRASES.iter().any(|it| text.contains(it))
+    reports_missing_initialization(&text) || PHRASES.iter().any(|it| text.contains(it))
 }
 
-fn asks_for_opening(text: &str) -> bool {
+fn reports_missing_initialization(text: &str) -> bool {
     text.to_ascii_lowercase().contains("not initialized")
 }
 
@@ -154,8 +163,8 @@ mod tests {
     use crate::redact::Redactor;
     use mcp_model::Secret;
 
-    fn said(body: &'static str) -> Said {
-        read(&Bytes::from_static(body.as_bytes()), Some(7), &Redactor::new([Secret::from("hunter2")].iter()))
+    fn said(body: &'static str) -> ErrorBody {
+        parse(&Bytes::from_static(body.as_bytes()), Some(7), &Redactor::new([Secret::from("hunter2")].iter()))
     }
 
     #[track_caller]
@@ -173,7 +182,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(status: u16, standing: Standing, body: &'static str, want: Verdict) {
+    fn check(status: u16, standing: MessageContext, body: &'static str, want: Verdict) {
         assert_eq!(judge(status, &said(body), standing), want, "{status} {standing:?} {body}");
     }
 
@@ -186,45 +195,45 @@ mod tests {
 
     #[test]
     fn a_session_that_is_gone_is_recognised() {
-        use Standing::*;
-        check(404, Session, "", Verdict::Forgotten);
+        use MessageContext::*;
+        check(404, Session, "", Verdict::SessionLost);
         check(
             404,
             Session,
             r#"{"error":{"code":-32001,"message":"Session not found"},"id":"server-error"}"#,
-            Verdict::Forgotten,
+            Verdict::SessionLost,
         );
-        check(400, Session, NO_SESSION, Verdict::Forgotten);
-        check(400, Session, NOT_INITIALIZED, Verdict::Forgotten);
-        check(400, Session, "Invalid session ID", Verdict::Forgotten);
+        check(400, Session, NO_SESSION, Verdict::SessionLost);
+        check(400, Session, NOT_INITIALIZED, Verdict::SessionLost);
+        check(400, Session, "Invalid session ID", Verdict::SessionLost);
         check(
             400,
             Session,
             r#"{"id":7,"error":{"code":-32000,"message":"No valid session ID"}}"#,
-            Verdict::Forgotten,
+            Verdict::SessionLost,
         );
-        check(400, Sessionless, NOT_INITIALIZED, Verdict::Forgotten);
+        check(400, Sessionless, NOT_INITIALIZED, Verdict::SessionLost);
     }
 
     #[test]
     fn other_refusals_are_refusals() {
-        use Standing::*;
+        use MessageContext::*;
         check(400, Session, "the JSON is wrong", Verdict::Refused);
-        check(400, Session, INVALID_PARAMS, Verdict::Answer);
+        check(400, Session, INVALID_PARAMS, Verdict::Response);
         check(
             400,
             Session,
             r#"{"id":7,"error":{"code":-32000,"message":"tool failed: the browser session was closed by the user"}}"#,
-            Verdict::Answer,
+            Verdict::Response,
         );
         check(400, Session, "the field session_id is required", Verdict::Refused);
-        check(404, Session, NO_METHOD, Verdict::Answer);
+        check(404, Session, NO_METHOD, Verdict::Response);
         check(404, Sessionless, "", Verdict::Refused);
         check(400, Sessionless, NO_SESSION, Verdict::Refused);
-        check(404, Modern, NO_METHOD, Verdict::Answer);
+        check(404, Modern, NO_METHOD, Verdict::Response);
         check(404, Modern, "no such page", Verdict::Refused);
         let unnamed = r#"{"id":null,"error":{"code":-32601,"message":"Method not found"}}"#;
-        check(404, Modern, unnamed, Verdict::Answer);
+        check(404, Modern, unnamed, Verdict::Response);
         check(404, Sessionless, unnamed, Verdict::Refused);
         check(400, Modern, unnamed, Verdict::Refused);
         check(404, Modern, r#"{"id":8,"error":{"code":-32601,"message":"no"}}"#, Verdict::Refused);
@@ -236,16 +245,16 @@ mod tests {
 
     #[test]
     fn the_opening_is_judged_by_the_handshake() {
-        check(400, Standing::Opening, NOT_INITIALIZED, Verdict::Refused);
-        check(404, Standing::Opening, NO_METHOD, Verdict::Refused);
-        check(500, Standing::Opening, NO_METHOD, Verdict::Lost);
+        check(400, MessageContext::Opening, NOT_INITIALIZED, Verdict::Refused);
+        check(404, MessageContext::Opening, NO_METHOD, Verdict::Refused);
+        check(500, MessageContext::Opening, NO_METHOD, Verdict::Lost);
     }
 
     #[test]
     fn a_failing_server_may_have_done_the_work() {
-        check(500, Standing::Modern, "oops", Verdict::Lost);
-        check(503, Standing::Session, NOT_INITIALIZED, Verdict::Lost);
-        check(500, Standing::Modern, INVALID_PARAMS, Verdict::Answer);
+        check(500, MessageContext::Modern, "oops", Verdict::Lost);
+        check(503, MessageContext::Session, NOT_INITIALIZED, Verdict::Lost);
+        check(500, MessageContext::Modern, INVALID_PARAMS, Verdict::Response);
     }
 
     #[test]
@@ -267,7 +276,7 @@ mod tests {
     #[test]
     fn answers_to_others_are_known_too() {
         let check = |frame: &str, want: &[u64]| {
-            let got = answered(frame.as_bytes(), Some(7));
+            let got = answered_requests(frame.as_bytes(), Some(7));
             assert_eq!((got.own, &*got.others), (answers(frame.as_bytes(), 7), want), "{frame}")
         };
         check(r#"{"id":7,"result":{}}"#, &[]);
