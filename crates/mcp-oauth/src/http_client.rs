@@ -216,7 +216,8 @@ mod tests {
             socket
         };
         let (said, _socket) = tokio::join!(words(&url), peer);
-        let want = "TLS failed: what answers there does not speak TLS (received corrupt message of type InvalidContentType)";
+        let want =
+            "TLS failed: the server does not speak TLS (received corrupt message of type InvalidContentType)";
         assert_eq!(said, want);
     }
 }

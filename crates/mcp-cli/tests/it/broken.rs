@@ -81,7 +81,7 @@ fn rows(demo: &HttpDemo, authority: &Path, ports: Ports) -> Vec<Row> {
                 "TLS name mismatch",
                 json!({"type": "http", "url": format!("https://localhost:{}/mcp", ports.tls)}),
                 "the certificate is for another name",
-                "write the name that the certificate is for into the URL",
+                "use the name of the certificate in the URL",
             )
         },
         row(
@@ -97,7 +97,7 @@ fn rows(demo: &HttpDemo, authority: &Path, ports: Ports) -> Vec<Row> {
                 "url": format!("http://127.0.0.1:{}/mcp", ports.refusing),
                 "headers": {"Authorization": "Bearer it-is-another-one"},
             }),
-            "HTTP 401 Unauthorized: it wants authorization",
+            "HTTP 401 Unauthorized: it requires authorization",
             "`Authorization`",
         ),
         row("404", http(demo_port, "/nowhere"), "HTTP 404 Not Found", "check the path of the URL"),

@@ -9,7 +9,7 @@ use mcp_registry::{ListKind, ServerLists};
 use mcp_transport::{
     Authorities, CallError, ClientCapabilities, ClientInfo, ConnectError, Dial, DialOptions, Eras, Handlers,
     ListChangeCounts, Listing, OnSessionNotification, ReceiptDirectory, Session, SessionNotification,
-    SessionOptions, SseServerCache, SseServers, dialer,
+    SessionOptions, SseServerCache, dialer,
 };
 use tokio::time::Instant;
 use tracing::Instrument;

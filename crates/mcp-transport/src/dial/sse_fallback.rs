@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_an_older_server_says_leads_to_the_older_way() {
+    fn only_sse_server_errors_lead_to_the_fallback() {
         check(Some(404), None, true);
         check(Some(405), None, true);
         check(Some(400), Some(code::INVALID_REQUEST), true);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_bounded_and_not_printed() {
+    fn cache_is_bounded_and_not_printed() {
         let known = SseServerCache::default();
         for number in 0..MAX_REMEMBERED + 10 {
             known.add(&format!("https://example.com/{number}?key=secret").parse().unwrap());

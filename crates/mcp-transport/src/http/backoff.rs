@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_double_and_stay_within_bounds() {
+    fn delays_double_within_bounds() {
         check(None, &[1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000]);
         check(Some(0), &[500, 1000, 2000, 4000]);
         check(Some(3000), &[3000, 6000, 12000]);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_stream_begins_anew() {
+    fn reset_starts_with_the_first_delay() {
         let mut backoff = Backoff::default();
         backoff.next_delay();
         backoff.next_delay();
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_streak_has_no_end_that_overflows() {
+    fn attempts_do_not_overflow() {
         let mut backoff = Backoff { asked: Some(MAX_DELAY), streak: u32::MAX - 1 };
         assert_eq!(backoff.next_delay(), MAX_DELAY);
     }

@@ -36,7 +36,7 @@ use tokio::time::Instant;
 use crate::dial::options::DialOptions;
 use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError};
-use crate::net::{Client, HttpEndpoint, RequestError, RequestTarget, Response};
+use crate::net::{Client, ExchangeError, HttpEndpoint, RequestTarget, Response};
 use crate::rpc::rate_limiter::RateLimiter;
 use crate::transport::inline_sender::Exchange;
 use crate::transport::{
@@ -177,7 +177,7 @@ impl HttpConnection {
         method: Method,
         headers: &HeaderMap,
         body: Option<&Bytes>,
-    ) -> Result<Response, RequestError> {
+    ) -> Result<Response, ExchangeError> {
         self.client.send(&self.target, method, headers, body).await
     }
 
@@ -213,7 +213,7 @@ impl HttpConnection {
         match self.send(Method::DELETE, &headers, None).await {
             // 405 says that the server leaves sessions to their time-out.
             Ok(response) => tracing::debug!(status = response.status().as_u16(), "the session was ended"),
-            Err(RequestError::Refused(fault) | RequestError::Lost(fault)) => {
+            Err(ExchangeError::Refused(fault) | ExchangeError::Lost(fault)) => {
                 tracing::debug!("the session could not be ended: {fault}");
             }
         }

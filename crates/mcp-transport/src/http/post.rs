@@ -13,7 +13,7 @@ use super::sessions::{MessageContext, MessageHeaders};
 use super::{DriverCommand, HttpConnection, body, response, resume};
 use crate::error::disconnect::RequestError;
 use crate::net::headers::SESSION_ID;
-use crate::net::{CANCELLED, INITIALIZED, RequestError, Response};
+use crate::net::{CANCELLED, ExchangeError, INITIALIZED, Response};
 use crate::transport::{Epoch, OutboundMessage, RequestId, StreamError, StreamId};
 
 /// How long the others wait for the end of the opening to be taken. A server that has not said a word about it by then has read it
@@ -232,12 +232,12 @@ async fn send_notification_then(
             wire.sessions.mark_lost(epoch);
         }
         let message = response::describe_response(status, response.headers(), &said, &wire.place.redactor);
-        Err(RequestError::Refused(RequestError { status: Some(status), message, error: said.error }))
+        Err(ExchangeError::Refused(RequestError { status: Some(status), message, error: said.error }))
     };
     let limit = if head.method == CANCELLED { CANCEL_TIMEOUT } else { NOTIFICATION_TIMEOUT };
     match tokio::time::timeout(limit, telling).await {
         Ok(Ok(())) => {}
-        Ok(Err(RequestError::Refused(fault) | RequestError::Lost(fault))) => {
+        Ok(Err(ExchangeError::Refused(fault) | ExchangeError::Lost(fault))) => {
             tracing::debug!(method = &*head.method, "a message was not taken: {fault}");
         }
         Err(_) => tracing::debug!(method = &*head.method, "a message was not taken in time"),

@@ -76,7 +76,9 @@ pub(super) fn answered_requests(frame: &[u8], own: Option<RequestId>) -> Answere
         ScannedFrame::Response { id: Id::Number(id), .. } if Some(id) == own => {
             AnsweredRequests { own: true, others: Vec::new() }
         }
-        ScannedFrame::Response { id: Id::Number(id), .. } => AnsweredRequests { own: false, others: vec![id] },
+        ScannedFrame::Response { id: Id::Number(id), .. } => {
+            AnsweredRequests { own: false, others: vec![id] }
+        }
         ScannedFrame::Response { id: Id::Absent, is_error, payload: _ } => {
             AnsweredRequests { own: is_error && own.is_some(), others: Vec::new() }
         }
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_may_hold_messages_one_a_line() {
+    fn body_may_contain_one_message_per_line() {
         check_lines("{\"method\":\"n\"}\n\r\n{\"id\":7,\"result\":{}}\n", Some(2));
         check_lines("{\"id\":7,\"result\":{}}\n", None);
         check_lines("{\"id\":7,\n\"result\":{}\n}", None);
@@ -194,7 +196,7 @@ mod tests {
         r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"Method not found"}}"#;
 
     #[test]
-    fn a_session_that_is_gone_is_recognised() {
+    fn lost_session_is_recognized() {
         use MessageContext::*;
         check(404, Session, "", Verdict::SessionLost);
         check(
@@ -216,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn other_refusals_are_refusals() {
+    fn other_errors_are_refusals() {
         use MessageContext::*;
         check(400, Session, "the JSON is wrong", Verdict::Refused);
         check(400, Session, INVALID_PARAMS, Verdict::Response);
@@ -244,21 +246,21 @@ mod tests {
     }
 
     #[test]
-    fn the_opening_is_judged_by_the_handshake() {
+    fn opening_errors_are_refusals() {
         check(400, MessageContext::Opening, NOT_INITIALIZED, Verdict::Refused);
         check(404, MessageContext::Opening, NO_METHOD, Verdict::Refused);
         check(500, MessageContext::Opening, NO_METHOD, Verdict::Lost);
     }
 
     #[test]
-    fn a_failing_server_may_have_done_the_work() {
+    fn server_error_leaves_the_outcome_unknown() {
         check(500, MessageContext::Modern, "oops", Verdict::Lost);
         check(503, MessageContext::Session, NOT_INITIALIZED, Verdict::Lost);
         check(500, MessageContext::Modern, INVALID_PARAMS, Verdict::Response);
     }
 
     #[test]
-    fn an_answer_is_known_by_its_id() {
+    fn response_is_recognized_by_its_id() {
         let check = |frame: &str, want| assert_eq!(answers(frame.as_bytes(), 7), want, "{frame}");
         check(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, true);
         check(r#"{"result":{"id":8},"id":"7"}"#, true);
@@ -274,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_to_others_are_known_too() {
+    fn responses_to_other_requests_are_recognized() {
         let check = |frame: &str, want: &[u64]| {
             let got = answered_requests(frame.as_bytes(), Some(7));
             assert_eq!((got.own, &*got.others), (answers(frame.as_bytes(), 7), want), "{frame}")

@@ -201,7 +201,7 @@ mod tests {
     use bytes::Bytes;
 
     #[test]
-    fn what_waits_is_bounded_and_its_cost_comes_back() {
+    fn queue_is_bounded_and_its_cost_is_released() {
         let message = |id| {
             let head = MessageHead::new(id, "m".into(), None);
             Outbound::Send(OutboundMessage { epoch: Epoch(0), head, body: Bytes::from(vec![0; 1 << 20]) })
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_overtakes_the_end_of_the_opening() {
+    fn nothing_overtakes_the_initialized_notification() {
         check(
             LEGACY,
             &["1 initialize", "settled 1", "- notifications/initialized", "2 a", "3 b"],
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_an_earlier_opening_lets_nothing_go() {
+    fn end_of_an_earlier_opening_releases_nothing() {
         let of = |epoch, id, method| OutboundMessage { epoch: Epoch(epoch), ..message(id, method, LEGACY) };
         let mut lanes = HttpSendQueue::default();
         let sent = |lanes: &mut HttpSendQueue| {
@@ -313,14 +313,14 @@ mod tests {
     }
 
     #[test]
-    fn abandoning_tells_a_legacy_server_and_leaves_a_modern_one() {
+    fn abandoned_request_is_cancelled_by_era() {
         check(LEGACY, &["1 a", "-1"], "a notifications/cancelled; 1 aborted");
         check(MODERN, &["1 a", "-1"], "a; 1 aborted");
         check(None, &["1 initialize", "-1"], "initialize; 1 aborted");
     }
 
     #[test]
-    fn what_is_settled_cannot_be_abandoned() {
+    fn finished_request_cannot_be_abandoned() {
         check(LEGACY, &["1 a", "settled 1", "-1"], "a; 0 aborted");
         check(LEGACY, &["-9", "1 a"], "a; 0 aborted");
     }

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_id_is_visible_ascii() {
+    fn session_id_is_visible_ascii() {
         let read = |id: &str| {
             let mut endpoint = UrlEndpoint::new("https://example.com/mcp".parse().unwrap());
             endpoint.session_id = Some(id.into());
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_belongs_to_its_epoch() {
+    fn session_belongs_to_its_epoch() {
         let sessions = fresh();
         check(&sessions, 0, &head("initialize", None), "Opening");
         sessions.open(Epoch(0), Some(HeaderValue::from_static("one")));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_without_sessions_is_sent_none() {
+    fn server_without_sessions_is_sent_no_session_id() {
         let sessions = fresh();
         sessions.open(Epoch(0), None);
         check(&sessions, 0, &head("tools/list", LEGACY), "Sessionless 2025-06-18");
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_modern_era_names_method_and_tool() {
+    fn modern_headers_name_method_and_tool() {
         let sessions = fresh();
         check(&sessions, 0, &head("server/discover", MODERN), "Opening 2026-07-28 server/discover");
         let mut call =
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_goes_into_the_session_that_asked_or_nowhere() {
+    fn response_is_sent_in_the_session_of_its_request_only() {
         let sessions = fresh();
         sessions.open(Epoch(3), Some(HeaderValue::from_static("s")));
         check(&sessions, 3, &head("tools/list", LEGACY), "Session 2025-06-18 s");
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_session_of_our_own_is_ended() {
+    fn only_an_own_session_is_deleted() {
         let resumed = HttpSessions::new(HeaderMap::new(), Some(HeaderValue::from_static("theirs")));
         check(&resumed, 0, &head("tools/list", LEGACY), "Session 2025-06-18 theirs");
         assert!(resumed.delete_headers().is_none());
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn listening_takes_up_where_it_ended() {
+    fn listening_headers_have_the_last_event_id() {
         let sessions = fresh();
         sessions.open(Epoch(0), Some(HeaderValue::from_static("s")));
         let headers = sessions.listen_headers(Epoch(0), Some(&HeaderValue::from_static("7"))).unwrap();

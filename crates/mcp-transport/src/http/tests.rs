@@ -42,7 +42,7 @@ async fn ten_seconds(wire: &HttpConnection, lane: StreamId, text: &str) -> usize
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_anything_is_read_at_its_rate() {
+async fn flood_is_rate_limited() {
     for (text, worth) in FLOODS {
         let sent = ten_seconds(&wire().0, StreamId::Notifications(Epoch(1)), text).await;
         assert!((78_000..100_000).contains(&(sent * worth)), "{text:?}: {sent}");
@@ -50,7 +50,7 @@ async fn a_flood_of_anything_is_read_at_its_rate() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_streams_of_a_server_have_one_rate_together() {
+async fn all_streams_of_a_server_share_one_rate() {
     let (wire, _) = wire();
     let request = |id| ten_seconds(&wire, StreamId::Request(id, Epoch(1)), FLOODS[1].0);
     let (one, other, third) = tokio::join!(
@@ -63,7 +63,7 @@ async fn all_streams_of_a_server_have_one_rate_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_comment_without_end_is_read_at_its_rate_and_ends_its_stream() {
+async fn endless_comment_is_rate_limited_and_ends_its_stream() {
     let text = format!(": {}", "x".repeat(4094));
     for lane in [StreamId::Notifications(Epoch(1)), StreamId::Request(1, Epoch(1))] {
         let (mut response, sent) = flood::response(&text);
@@ -82,7 +82,7 @@ async fn a_comment_without_end_is_read_at_its_rate_and_ends_its_stream() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_is_not_held_up_by_what_follows_it_nor_by_another_stream() {
+async fn response_is_not_delayed_by_later_messages_or_another_stream() {
     let (wire, answers) = wire();
     let flood = ten_seconds(&wire, StreamId::Notifications(Epoch(1)), FLOODS[1].0);
     let call = async {

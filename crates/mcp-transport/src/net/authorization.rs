@@ -1,7 +1,7 @@
-//! Who we are to a server that wants to know: a token for each request, and what to do when it is not enough.
+//! Authorization of requests: a token for each, and what to do when the server refuses it.
 //!
-//! The wire adds what it is given to requests to the server's own origin, and to no other, redirects included. Where a
-//! token comes from is somebody else's to know.
+//! The client adds a token to requests to the server's own origin only, redirects included. An implementation of
+//! [`Authorization`] provides the tokens.
 
 use std::fmt;
 use std::time::Instant;
@@ -13,87 +13,82 @@ use mcp_model::Secret;
 
 use super::Response;
 
-/// How often one request is sent again after it was turned away.
+/// How often one request is sent before its challenges are given up.
 pub(super) const MAX_CHALLENGES: usize = 4;
 
-/// What the message of a request begins with that has no authorization and gets none: the rest says what to do.
+/// Start of the message of a request without authorization. The rest says what to do.
 pub(crate) const NOT_AUTHORIZED: &str = "not authorized";
 
-/// How many challenges of one response are looked at, and how many bytes of each.
+/// Maximum number of challenges of one response, and maximum length of each.
 const MAX_SCHEMES: usize = 8;
 const MAX_SCHEME_BYTES: usize = 8 << 10;
 
-/// Gives the requests to one server their authorization. Its `Debug` shows no secret.
+/// Provides the authorization of requests to one server. Its `Debug` output contains no secret.
 #[async_trait]
 pub trait Authorization: fmt::Debug + Send + Sync {
-    /// The bearer token to send now; `None` where there is none yet, and the request goes without. May take its time:
-    /// an old token may be exchanged for a new one first.
+    /// Returns the bearer token for the next request; `None` if there is none yet, and the request is sent without. May
+    /// first exchange an old token for a new one.
     async fn token(&self) -> Result<Option<Secret>, Unauthorized>;
 
-    /// Is a token or a login being seen to at this moment? Requests wait for it then.
+    /// Whether a token is being obtained or a login is running. Requests wait for it.
     fn is_in_progress(&self) -> bool;
 
-    /// The server turned a request away with 401 or 403. Says whether to send it again, with what
-    /// [`token`](Authorization::token) gives then. Many requests may be turned away at once.
+    /// Handles a 401 or 403 response. Returns whether to send the request again, with the result of
+    /// [`token`](Authorization::token). Several requests may be refused at once.
     async fn challenged(&self, challenge: Challenge) -> Result<Remedy, Unauthorized>;
 }
 
-/// A response that wants authorization, or more of it.
+/// A response that requires authorization, or more of it.
 #[derive(Debug, Clone)]
 pub struct Challenge {
     /// 401 or 403.
     pub status: u16,
     /// The values of its `WWW-Authenticate` headers, at most 8 of at most 8 KiB each.
     pub schemes: Vec<String>,
-    /// The token that the request was sent with.
+    /// The token of the request.
     pub token_used: Option<Secret>,
     /// When the request was sent.
     pub sent_at: Instant,
-    /// How often this very request was turned away before.
+    /// Number of earlier challenges of the same request.
     pub earlier_challenges: usize,
 }
 
-/// What to do about a challenge.
+/// What to do after a challenge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remedy {
     /// Send the request again.
     Retry,
-    /// Nothing: the response is the server's last word.
+    /// Return the response.
     None,
 }
 
-/// Why there is no authorization, and what to do about that; in words, without secrets.
+/// Why there is no authorization, and what to do about it: a message without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unauthorized(pub String);
 
 impl Challenge {
-    /// What a response says, where it is one.
+    /// The challenge of a response; `None` for other statuses than 401 and 403.
     pub(super) fn from_response(
         response: &Response,
-        used: Option<Secret>,
-        (sent, before): (Instant, usize),
+        token_used: Option<Secret>,
+        (sent_at, earlier_challenges): (Instant, usize),
     ) -> Option<Challenge> {
         let status = response.status().as_u16();
         if !matches!(status, 401 | 403) {
             return None;
         }
         let values = response.headers().get_all(WWW_AUTHENTICATE).iter().take(MAX_SCHEMES);
-        let short = values.filter_map(|it| it.to_str().ok()).filter(|it| it.len() <= MAX_SCHEME_BYTES);
-        Some(Challenge {
-            status,
-            schemes: short.map(str::to_owned).collect(),
-            token_used: used,
-            sent_at: sent,
-            earlier_challenges: before,
-        })
+        let values = values.filter_map(|value| value.to_str().ok());
+        let schemes = values.filter(|value| value.len() <= MAX_SCHEME_BYTES).map(str::to_owned).collect();
+        Some(Challenge { status, schemes, token_used, sent_at, earlier_challenges })
     }
 }
 
-/// The headers with a token in them. A token that no header can hold is no token.
+/// Adds a token to headers. Fails if no header can contain the token.
 pub(super) fn with_token(headers: &HeaderMap, token: &Secret) -> Result<HeaderMap, Unauthorized> {
     let Ok(mut value) = HeaderValue::try_from(format!("Bearer {}", token.expose())) else {
-        return Err(Unauthorized("the token holds characters that no header can".to_owned()));
+        return Err(Unauthorized("the token contains characters that no header allows".to_owned()));
     };
     value.set_sensitive(true);
     let mut res = headers.clone();

@@ -1,8 +1,7 @@
-//! The HTTP client of one connection, and its errors in plain words.
+//! The HTTP client of one connection to a server, and its errors.
 //!
-//! Every request goes to the origin of the place: so says whoever names a target ([`super::exchange`] of redirects, the
-//! older wire of its endpoint). Absent on purpose: a limit for whole requests, which is the wires' and the engine's, and
-//! redirects, which [`super::exchange`] decides about.
+//! Every request is sent to the origin of the endpoint; the callers check that. Redirects and tokens are added by
+//! [`super::exchange`]. Timeouts of requests belong to the transports and the engine.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, HOST, PROXY_AUTHORIZATION};
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, PROXY_AUTHORIZATION};
 use http::{HeaderMap, HeaderValue, Method, Uri, Version};
 use http_body_util::Full;
 use hyper_util::client::proxy::matcher::Matcher;
@@ -30,105 +29,101 @@ use crate::transport::StreamError;
 /// How often a request is sent again that an HTTP/2 server reports as not processed.
 const MAX_RETRIES: usize = 2;
 
-/// No limit is longer: nobody waits for it, and it might be more than the clock can count.
+/// Maximum timeout. A longer one might overflow the clock.
 const MAX_TIMEOUT: Duration = Duration::from_secs(60 * 60 * 24);
 
-/// A request that brought no response to work with.
+/// Why a request has no usable response.
 #[derive(Debug)]
-pub(crate) enum RequestError {
-    /// It was not sent, or not taken.
+pub(crate) enum ExchangeError {
+    /// It was not sent, or the server refused it.
     Refused(RequestError),
-    /// It, or a part of it, was sent, and may have been worked on.
+    /// It was sent, at least in part, and the server may have processed it.
     Lost(RequestError),
 }
 
-/// The client of one connection to a place. Dropping it closes its sockets.
+/// The client of one connection to an endpoint. Dropping it closes its sockets.
 pub(crate) struct Client {
     pub(super) endpoint: Arc<HttpEndpoint>,
     proxy: Option<Proxy>,
-    /// Where TLS is spoken.
+    /// `None` for an endpoint without TLS.
     tls_config: Option<Arc<ClientConfig>>,
     pool: Arc<Pool>,
-    /// Held while a connection is made that others may be able to share.
+    /// Held while a connection is opened that others may share.
     connect_lock: tokio::sync::Mutex<()>,
-    /// It is known that none can be shared.
+    /// The server does not speak HTTP/2: no connection can be shared.
     is_http1_only: AtomicBool,
 }
 
 impl Client {
-    pub(crate) fn new(place: Arc<HttpEndpoint>) -> Result<Client, StartError> {
-        Client::with_proxies(place, &Matcher::from_system())
+    pub(crate) fn new(endpoint: Arc<HttpEndpoint>) -> Result<Client, StartError> {
+        Client::with_proxies(endpoint, &Matcher::from_system())
     }
 
-    /// One that goes through these proxies.
-    fn with_proxies(place: Arc<HttpEndpoint>, proxies: &Matcher) -> Result<Client, StartError> {
+    fn with_proxies(endpoint: Arc<HttpEndpoint>, proxies: &Matcher) -> Result<Client, StartError> {
         let failed = |why| StartError::System(format!("the HTTP client cannot be set up: {why}"));
-        let proxy = match is_loopback(&place.url) {
-            true => None,
-            false => proxy::proxy_for(proxies, &place.url).map_err(failed)?,
+        let proxy = if is_loopback(&endpoint.url) {
+            None
+        } else {
+            proxy::proxy_for(proxies, &endpoint.url).map_err(failed)?
         };
-        let config = match uses_tls(&place.url) {
-            // The system's certificates need not be read, nor be there at all.
-            false => None,
-            true => {
-                let mut config = tls::client_config(&place.authorities).map_err(failed)?;
-                config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-                Some(Arc::new(config))
-            }
+        // Without TLS, the system's certificates need not exist.
+        let tls_config = if uses_tls(&endpoint.url) {
+            let mut config = tls::client_config(&endpoint.authorities).map_err(failed)?;
+            config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+            Some(Arc::new(config))
+        } else {
+            None
         };
-        let alone = AtomicBool::new(config.is_none());
+        let is_http1_only = AtomicBool::new(tls_config.is_none());
         Ok(Client {
-            endpoint: place,
+            endpoint,
             proxy,
-            tls_config: config,
+            tls_config,
             pool: Arc::default(),
             connect_lock: tokio::sync::Mutex::default(),
-            is_http1_only: alone,
+            is_http1_only,
         })
     }
 
-    /// The place's URL without the user and password that it may hold, and the headers of a POST, in which these are.
+    /// The endpoint's URL without credentials, and the headers of a POST, which contain the credentials.
     pub(crate) fn post_target(&self) -> (RequestTarget, HeaderMap) {
         let url = &self.endpoint.url;
         // The host first, as servers expect it.
         let mut headers = HeaderMap::with_capacity(self.endpoint.headers.len() + 8);
         insert_host(url, &mut headers);
         headers.extend(self.endpoint.headers.clone());
-        let mut basic = url_endpoint::basic_credentials(url)
-            .and_then(|it| HeaderValue::try_from(format!("Basic {it}")).ok());
-        if let Some(value) = &mut basic {
+        let basic = url_endpoint::basic_credentials(url)
+            .and_then(|credentials| HeaderValue::try_from(format!("Basic {credentials}")).ok());
+        if let Some(mut value) = basic {
             value.set_sensitive(true);
-        }
-        if let Some(value) = basic {
             headers.entry(AUTHORIZATION).or_insert(value);
         }
-        if let Some(Some(known)) = forward_proxy(self.proxy.as_ref(), url) {
-            headers.insert(PROXY_AUTHORIZATION, known.clone());
+        if let Some(Some(authorization)) = forward_proxy(self.proxy.as_ref(), url) {
+            headers.insert(PROXY_AUTHORIZATION, authorization.clone());
         }
         (RequestTarget::new(url.clone()), headers)
     }
 
-    /// Does a request share nothing with others, neither a connection nor a token? Then it may be left alone at any moment
-    /// without holding them up.
+    /// Whether requests share neither a connection nor a token. A request that its task stops polling then blocks no other.
     #[cfg(feature = "http")]
     pub(crate) fn is_exclusive(&self) -> bool {
         self.is_http1_only.load(Ordering::Relaxed) && self.endpoint.authorization.is_none()
     }
 
-    /// Sends a request; resolves when the head of the response is there. Cancel-safe: dropping the future closes the
-    /// connection, or the stream of a connection that carries several.
+    /// Sends a request and waits for the head of its response. Dropping the future closes the connection, or resets the
+    /// stream of an HTTP/2 connection.
     pub(super) async fn send_to(
         &self,
         target: &RequestTarget,
         method: &Method,
         headers: &HeaderMap,
         body: Option<&Bytes>,
-    ) -> Result<Response, RequestError> {
+    ) -> Result<Response, ExchangeError> {
         let label = &self.endpoint.label;
         let uris = target.uris().map_err(|why| {
-            RequestError::Refused(fault(format!("the request cannot be sent to {label}: {why}")))
+            ExchangeError::Refused(fault(format!("the request cannot be sent to {label}: {why}")))
         })?;
-        let mut unprocessed = 0;
+        let mut retries = 0;
         loop {
             let (lease, was_idle) = match self.pool.take() {
                 Some(lease) => (lease, true),
@@ -166,25 +161,25 @@ impl Client {
                 continue;
             }
             let error = error.into_error();
-            if unprocessed < MAX_RETRIES && is_unprocessed(&error) {
-                unprocessed += 1;
+            if retries < MAX_RETRIES && is_unprocessed(&error) {
+                retries += 1;
                 continue;
             }
             return Err(self.lost(&describe(&error)));
         }
     }
 
-    fn lost(&self, why: &str) -> RequestError {
-        RequestError::Lost(fault(format!("{} broke off before it answered: {why}", self.endpoint.label)))
+    fn lost(&self, why: &str) -> ExchangeError {
+        ExchangeError::Lost(fault(format!("{} did not respond: {why}", self.endpoint.label)))
     }
 
-    /// A connection to the server, or one that somebody else has just made and that can be shared.
-    async fn connect(&self) -> Result<Lease, RequestError> {
-        let limit = self.endpoint.connect_timeout;
-        let connected = match tokio::time::timeout(limit.min(MAX_TIMEOUT), self.open_connection()).await {
+    /// Opens a connection, or returns one that another request has just opened and that can be shared.
+    async fn connect(&self) -> Result<Lease, ExchangeError> {
+        let timeout = self.endpoint.connect_timeout;
+        let connected = match tokio::time::timeout(timeout.min(MAX_TIMEOUT), self.open_connection()).await {
             Ok(connected) => connected,
             Err(_) => {
-                let why = format!("no connection within {} s", limit.as_secs_f64());
+                let why = format!("no connection within {} s", timeout.as_secs_f64());
                 Err(match &self.proxy {
                     Some(proxy) => format!("{}: {why}", proxy.label()),
                     None => why,
@@ -192,59 +187,64 @@ impl Client {
             }
         };
         let label = &self.endpoint.label;
-        connected.map_err(|why| RequestError::Refused(fault(format!("cannot connect to {label}: {why}"))))
+        connected.map_err(|why| ExchangeError::Refused(fault(format!("cannot connect to {label}: {why}"))))
     }
 
     async fn open_connection(&self) -> Result<Lease, String> {
-        let _sharing = match self.is_http1_only.load(Ordering::Relaxed) {
-            true => None,
-            false => {
-                let held = self.connect_lock.lock().await;
-                if let Some(lease) = self.pool.take() {
-                    return Ok(lease);
-                }
-                Some(held)
+        let _connect_lock = if self.is_http1_only.load(Ordering::Relaxed) {
+            None
+        } else {
+            let guard = self.connect_lock.lock().await;
+            if let Some(lease) = self.pool.take() {
+                return Ok(lease);
             }
+            Some(guard)
         };
-        let way = Connector {
+        let connector = Connector {
             url: &self.endpoint.url,
             proxy: self.proxy.as_ref(),
             stream_use: StreamUse::Requests,
             authorities: &self.endpoint.authorities,
             tls_config: self.tls_config.as_ref(),
         };
-        let line = way.connect(&|_| {}).await?;
-        self.is_http1_only.store(!line.speaks_http2(), Ordering::Relaxed);
-        match line.speaks_http2() {
-            true => self.pool.share(line).await,
-            false => Http1Connection::new(line).await.map(|connection| Lease::Http1(Box::new(connection))),
-        }
-        .map_err(|error| describe(&error))
+        let stream = connector.connect(&|_| {}).await?;
+        self.is_http1_only.store(!stream.is_http2(), Ordering::Relaxed);
+        let lease = if stream.is_http2() {
+            self.pool.share(stream).await
+        } else {
+            Http1Connection::new(stream).await.map(|connection| Lease::Http1(Box::new(connection)))
+        };
+        lease.map_err(|error| describe(&error))
     }
 }
 
-/// A request of the parts that it shares with others.
 fn request(method: &Method, uri: &Uri, headers: &HeaderMap, body: Option<&Bytes>) -> Request {
     let mut request = Request::new(Full::new(body.cloned().unwrap_or_default()));
     *request.method_mut() = method.clone();
     *request.uri_mut() = uri.clone();
     *request.headers_mut() = headers.clone();
+    // hyper would add the header, for which the clone has no capacity.
+    if let (Some(length), Some(body)) = (request.headers_mut().get_mut(CONTENT_LENGTH), body) {
+        *length = HeaderValue::from(body.len());
+    }
     request
 }
 
-/// Whether the server reports that it has not processed the request.
+/// Whether an HTTP/2 server reports that it has not processed the request.
 fn is_unprocessed(error: &hyper::Error) -> bool {
-    let Some(error) = error.source().and_then(|it| it.downcast_ref::<h2::Error>()) else { return false };
-    let said = error.is_remote().then(|| error.reason()).flatten();
-    (error.is_go_away() && said == Some(h2::Reason::NO_ERROR))
-        || (error.is_reset() && said == Some(h2::Reason::REFUSED_STREAM))
+    let Some(error) = error.source().and_then(|source| source.downcast_ref::<h2::Error>()) else {
+        return false;
+    };
+    let reason = error.is_remote().then(|| error.reason()).flatten();
+    (error.is_go_away() && reason == Some(h2::Reason::NO_ERROR))
+        || (error.is_reset() && reason == Some(h2::Reason::REFUSED_STREAM))
 }
 
-impl From<RequestError> for StreamError {
-    fn from(failed: RequestError) -> StreamError {
-        match failed {
-            RequestError::Refused(fault) => StreamError::Refused(fault),
-            RequestError::Lost(fault) => StreamError::Lost(fault),
+impl From<ExchangeError> for StreamError {
+    fn from(error: ExchangeError) -> StreamError {
+        match error {
+            ExchangeError::Refused(fault) => StreamError::Refused(fault),
+            ExchangeError::Lost(fault) => StreamError::Lost(fault),
         }
     }
 }

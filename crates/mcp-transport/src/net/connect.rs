@@ -1,5 +1,4 @@
-//! From a URL to a stream of bytes to its server, the same for every wire: TCP, a proxy where one stands before the
-//! server, TLS.
+//! Connecting to the server of a URL: TCP, a proxy if there is one, TLS.
 
 use std::io;
 use std::pin::Pin;
@@ -22,16 +21,15 @@ use super::proxy::{Proxy, ProxyProtocol};
 use super::tcp;
 use super::tls::{self, Authorities};
 
-/// How long a connection for requests is silent before the system asks whether its peer is still there, how long it waits
-/// between two questions, and how often it asks.
+/// Idle time before TCP keep-alive probes an HTTP connection, interval between probes, and their number.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 const KEEPALIVE_RETRIES: u32 = 3;
 
-/// How long what was sent on one may stay without the peer's system confirming it.
+/// Maximum time that sent bytes of an HTTP connection stay unacknowledged.
 #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
 const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What bytes can be sent over and come from.
+/// A stream of bytes in both directions.
 pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
@@ -40,68 +38,71 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
 pub(crate) enum NetStream {
     Tcp(TcpStream),
     Tls(Box<TlsStream<NetStream>>),
-    /// A tunnel through a proxy that is spoken to over TLS.
+    /// Through a proxy that is itself reached over TLS.
     Tunnel(Box<dyn ByteStream>),
 }
 
-/// How far the way has been gone.
+/// A step of connecting that is reported, after TCP.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ConnectStep {
-    Tunnelling,
-    Securing,
+    ProxyTunnel,
+    TlsHandshake,
 }
 
-/// What goes over a stream.
+/// What a stream is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamUse {
-    /// Requests: an HTTP proxy can be asked for each, and the system watches over a peer that has gone.
+    /// Requests: an HTTP proxy forwards each of them, and TCP keep-alive detects a dead peer.
     Requests,
-    /// A conversation: an HTTP proxy has to let it through, and the wire itself watches over its peer.
+    /// A WebSocket: an HTTP proxy has to open a tunnel, and pings detect a dead peer.
     WebSocket,
 }
 
-/// The way to a server.
+/// Connects to the server of a URL.
 pub(crate) struct Connector<'a> {
     pub(crate) url: &'a Url,
     pub(crate) proxy: Option<&'a Proxy>,
     pub(crate) stream_use: StreamUse,
-    /// Trusted besides the system's.
+    /// Trusted in addition to the system's.
     pub(crate) authorities: &'a Authorities,
-    /// How the server itself is spoken to over TLS; made of the authorities where it is not given.
+    /// TLS configuration for the server. Built from `authorities` if it is `None`.
     pub(crate) tls_config: Option<&'a Arc<ClientConfig>>,
 }
 
-/// Is TLS spoken to this server?
+/// Whether the server of a URL speaks TLS.
 pub(crate) fn uses_tls(url: &Url) -> bool {
     matches!(url.scheme(), "https" | "wss")
 }
 
-/// The HTTP proxy that is asked for each request to this URL, and as whom; `None` where requests go to the server itself.
+/// The `Proxy-Authorization` for each request to this URL, if an HTTP proxy forwards them. `None` if requests are sent to
+/// the server itself; `Some(None)` if the proxy needs no authorization.
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) fn forward_proxy<'a>(proxy: Option<&'a Proxy>, url: &Url) -> Option<Option<&'a HeaderValue>> {
     match &proxy.filter(|_| !uses_tls(url))?.protocol {
-        ProxyProtocol::Http(known) | ProxyProtocol::Https(known) => Some(known.as_ref()),
+        ProxyProtocol::Http(authorization) | ProxyProtocol::Https(authorization) => {
+            Some(authorization.as_ref())
+        }
         ProxyProtocol::Socks(_) => None,
     }
 }
 
 impl Connector<'_> {
-    /// Goes it. Says in words why it cannot be gone. Dropping the future gives it up.
-    pub(crate) async fn connect(&self, reached: &(impl Fn(ConnectStep) + Sync)) -> Result<NetStream, String> {
+    /// Connects, and reports each step after TCP. The error is a message. Cancel-safe.
+    pub(crate) async fn connect(&self, on_step: &(impl Fn(ConnectStep) + Sync)) -> Result<NetStream, String> {
         let url = self.url;
-        let host = url.host().ok_or_else(|| "the URL names no host".to_owned())?.to_owned();
-        let port = url.port_or_known_default().ok_or_else(|| "the URL names no port".to_owned())?;
-        let line = match self.proxy {
+        let host = url.host().ok_or_else(|| "the URL has no host".to_owned())?.to_owned();
+        let port = url.port_or_known_default().ok_or_else(|| "the URL has no port".to_owned())?;
+        let stream = match self.proxy {
             None => NetStream::Tcp(self.connect_tcp(&host, port).await?),
-            Some(proxy) => self.connect_through_proxy(proxy, reached).await?,
+            Some(proxy) => self.connect_through_proxy(proxy, on_step).await?,
         };
         if !uses_tls(url) {
-            return Ok(line);
+            return Ok(stream);
         }
-        reached(ConnectStep::Securing);
+        on_step(ConnectStep::TlsHandshake);
         match self.tls_config {
-            Some(config) => start_tls(Arc::clone(config), &host, line).await,
-            None => start_tls(Arc::new(tls::client_config(self.authorities)?), &host, line).await,
+            Some(config) => start_tls(Arc::clone(config), &host, stream).await,
+            None => start_tls(Arc::new(tls::client_config(self.authorities)?), &host, stream).await,
         }
     }
 
@@ -116,124 +117,120 @@ impl Connector<'_> {
     async fn connect_through_proxy(
         &self,
         proxy: &Proxy,
-        reached: &(impl Fn(ConnectStep) + Sync),
+        on_step: &(impl Fn(ConnectStep) + Sync),
     ) -> Result<NetStream, String> {
-        let told = |it| format!("{}: {it}", proxy.label());
-        let tcp = self.connect_tcp(&proxy.host, proxy.port).await.map_err(told)?;
-        reached(ConnectStep::Tunnelling);
-        let (line, known) = match &proxy.protocol {
+        let failed = |why| format!("{}: {why}", proxy.label());
+        let tcp = self.connect_tcp(&proxy.host, proxy.port).await.map_err(failed)?;
+        on_step(ConnectStep::ProxyTunnel);
+        let (stream, authorization) = match &proxy.protocol {
             ProxyProtocol::Socks(socks) => {
-                return Ok(NetStream::Tcp(socks.connect(tcp, self.url).await.map_err(told)?));
+                return Ok(NetStream::Tcp(socks.connect(tcp, self.url).await.map_err(failed)?));
             }
-            ProxyProtocol::Http(known) => (NetStream::Tcp(tcp), known),
-            ProxyProtocol::Https(known) => {
+            ProxyProtocol::Http(authorization) => (NetStream::Tcp(tcp), authorization),
+            ProxyProtocol::Https(authorization) => {
                 let config = Arc::new(tls::client_config(self.authorities)?);
-                let line = start_tls(config, &proxy.host, NetStream::Tcp(tcp)).await.map_err(told)?;
-                (NetStream::Tunnel(Box::new(line)), known)
+                let stream = start_tls(config, &proxy.host, NetStream::Tcp(tcp)).await.map_err(failed)?;
+                (NetStream::Tunnel(Box::new(stream)), authorization)
             }
         };
         if self.stream_use == StreamUse::WebSocket || uses_tls(self.url) {
-            return proxy.tunnel(line, known.as_ref(), self.url).await;
+            return proxy.tunnel(stream, authorization.as_ref(), self.url).await;
         }
-        Ok(line)
+        Ok(stream)
     }
 }
 
-/// Has the system look after a connection on which nothing comes. Where it cannot, a peer that has gone is noticed later.
+/// Enables TCP keep-alive. If the system refuses it, a dead peer is detected later.
 fn enable_keepalive(stream: &TcpStream) {
     let socket = SockRef::from(stream);
-    let alive = TcpKeepalive::new()
+    let keepalive = TcpKeepalive::new()
         .with_time(KEEPALIVE_INTERVAL)
         .with_interval(KEEPALIVE_INTERVAL)
         .with_retries(KEEPALIVE_RETRIES);
-    let _ = socket.set_tcp_keepalive(&alive);
+    let _ = socket.set_tcp_keepalive(&keepalive);
     #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
     let _ = socket.set_tcp_user_timeout(Some(ACKNOWLEDGE_TIMEOUT));
 }
 
-/// TLS over a stream, with a certificate for `host`.
+/// Starts TLS on a stream, with a certificate for `host`.
 async fn start_tls(
     config: Arc<ClientConfig>,
     host: &Host<String>,
-    line: NetStream,
+    stream: NetStream,
 ) -> Result<NetStream, String> {
     let name = match host {
         Host::Domain(name) => ServerName::try_from(name.clone())
-            .map_err(|_| "the host's name can stand in no certificate".to_owned())?,
+            .map_err(|_| "the host's name is not valid in a certificate".to_owned())?,
         Host::Ipv4(address) => ServerName::IpAddress((*address).into()),
         Host::Ipv6(address) => ServerName::IpAddress((*address).into()),
     };
-    let secured = TlsConnector::from(config).connect(name, line).await;
-    Ok(NetStream::Tls(Box::new(secured.map_err(|it| tls::describe_io(&it))?)))
+    let stream = TlsConnector::from(config).connect(name, stream).await;
+    Ok(NetStream::Tls(Box::new(stream.map_err(|error| tls::describe_io(&error))?)))
 }
 
 impl NetStream {
-    /// Was it agreed upon to speak HTTP/2?
+    /// Whether HTTP/2 was negotiated.
     #[cfg(any(feature = "http", feature = "sse"))]
-    pub(crate) fn speaks_http2(&self) -> bool {
+    pub(crate) fn is_http2(&self) -> bool {
         match self {
-            NetStream::Tls(it) => it.get_ref().1.alpn_protocol() == Some(b"h2"),
+            NetStream::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(b"h2"),
             NetStream::Tcp(_) | NetStream::Tunnel(_) => false,
         }
     }
 }
 
 impl AsyncRead for NetStream {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            NetStream::Tcp(it) => Pin::new(it).poll_read(context, into),
-            NetStream::Tls(it) => Pin::new(it).poll_read(context, into),
-            NetStream::Tunnel(it) => Pin::new(it).poll_read(context, into),
+            NetStream::Tcp(stream) => Pin::new(stream).poll_read(cx, into),
+            NetStream::Tls(stream) => Pin::new(stream).poll_read(cx, into),
+            NetStream::Tunnel(stream) => Pin::new(stream).poll_read(cx, into),
         }
     }
 }
 
 impl AsyncWrite for NetStream {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            NetStream::Tcp(it) => Pin::new(it).poll_write(context, bytes),
-            NetStream::Tls(it) => Pin::new(it).poll_write(context, bytes),
-            NetStream::Tunnel(it) => Pin::new(it).poll_write(context, bytes),
+            NetStream::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
+            NetStream::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
+            NetStream::Tunnel(stream) => Pin::new(stream).poll_write(cx, bytes),
         }
     }
 
     fn poll_write_vectored(
         self: Pin<&mut Self>,
-        context: &mut Context<'_>,
+        cx: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            NetStream::Tcp(it) => Pin::new(it).poll_write_vectored(context, bytes),
-            NetStream::Tls(it) => Pin::new(it).poll_write_vectored(context, bytes),
-            NetStream::Tunnel(it) => Pin::new(it).poll_write_vectored(context, bytes),
+            NetStream::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, bytes),
+            NetStream::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, bytes),
+            NetStream::Tunnel(stream) => Pin::new(stream).poll_write_vectored(cx, bytes),
         }
     }
 
     fn is_write_vectored(&self) -> bool {
         match self {
-            NetStream::Tcp(it) => it.is_write_vectored(),
-            NetStream::Tls(it) => it.is_write_vectored(),
-            NetStream::Tunnel(it) => it.is_write_vectored(),
+            NetStream::Tcp(stream) => stream.is_write_vectored(),
+            NetStream::Tls(stream) => stream.is_write_vectored(),
+            NetStream::Tunnel(stream) => stream.is_write_vectored(),
         }
     }
 
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            NetStream::Tcp(it) => Pin::new(it).poll_flush(context),
-            NetStream::Tls(it) => Pin::new(it).poll_flush(context),
-            NetStream::Tunnel(it) => Pin::new(it).poll_flush(context),
+            NetStream::Tcp(stream) => Pin::new(stream).poll_flush(cx),
+            NetStream::Tls(stream) => Pin::new(stream).poll_flush(cx),
+            NetStream::Tunnel(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            NetStream::Tcp(it) => Pin::new(it).poll_shutdown(context),
-            NetStream::Tls(it) => Pin::new(it).poll_shutdown(context),
-            NetStream::Tunnel(it) => Pin::new(it).poll_shutdown(context),
+            NetStream::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+            NetStream::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+            NetStream::Tunnel(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a response that is no success says: its JSON-RPC error or its text, and its status in words.
+//! Error responses: their JSON-RPC error or text, and a message for the status.
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -10,36 +10,36 @@ use crate::redact::Redactor;
 use crate::rpc::scan::{Id, ScannedFrame, scan};
 use crate::transport::RequestId;
 
-/// The most of a body that a message repeats, in bytes.
+/// Maximum number of bytes of a body that a message quotes.
 const MAX_QUOTED_BYTES: usize = 200;
 
-/// What an error's body says.
+/// The content of an error response's body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ErrorBody {
     /// Its JSON-RPC error.
     pub(crate) error: Option<RpcError>,
-    /// That error names the request's own id.
+    /// The error has the id of the request.
     pub(crate) names_request: bool,
-    /// It names no request at all.
+    /// The error has no id.
     pub(crate) names_no_request: bool,
-    /// The error's message, or else the body's text.
+    /// The error's message, or the body's text.
     pub(crate) message: String,
 }
 
-/// Reads the body of an error. What it says is cleaned of secrets.
+/// Parses the body of an error response and removes secrets.
 pub(crate) fn parse(body: &Bytes, id: Option<RequestId>, redactor: &Redactor) -> ErrorBody {
     if let ScannedFrame::Response { id: named, is_error: true, payload } = scan(body)
         && let Ok(error) = RpcError::deserialize(&mut serde_json::Deserializer::from_slice(&body[payload..]))
     {
         let message = redactor.clean(&error.message, 4 * MAX_QUOTED_BYTES);
-        // Data that would have to be changed is no data any more.
-        let data = error.data.filter(|it| it.as_str() == redactor.clean(it.as_str(), usize::MAX));
-        let unnamed = named == Id::Absent;
-        let ours = matches!((named, id), (Id::Number(number), Some(id)) if number == id);
+        // Data with a secret is dropped: after a change it would be wrong.
+        let data = error.data.filter(|data| data.as_str() == redactor.clean(data.as_str(), usize::MAX));
+        let names_no_request = named == Id::Absent;
+        let names_request = matches!((named, id), (Id::Number(number), Some(id)) if number == id);
         return ErrorBody {
             error: Some(RpcError { code: error.code, message: message.clone(), data }),
-            names_request: ours,
-            names_no_request: unnamed,
+            names_request,
+            names_no_request,
             message,
         };
     }
@@ -53,39 +53,40 @@ pub(crate) fn parse(body: &Bytes, id: Option<RequestId>, redactor: &Redactor) ->
     }
 }
 
-/// A status in words, with what the body says where that is no JSON-RPC error: that one is told apart.
+/// A message for a status, with the text of the body unless that is a JSON-RPC error, which is reported separately.
 pub(crate) fn describe_response(
     status: u16,
     headers: &HeaderMap,
-    said: &ErrorBody,
+    body: &ErrorBody,
     redactor: &Redactor,
 ) -> String {
-    let reason =
-        http::StatusCode::from_u16(status).ok().and_then(|it| it.canonical_reason()).unwrap_or_default();
+    let status_code = http::StatusCode::from_u16(status).ok();
+    let reason = status_code.and_then(|status| status.canonical_reason()).unwrap_or_default();
     let mut res = format!("the server answered HTTP {status} {reason}").trim_end().to_owned();
     if matches!(status, 401 | 403) {
         let schemes = challenge_schemes(headers, redactor);
         res.push_str(&match schemes.is_empty() {
-            true => ": it wants authorization".to_owned(),
-            false => format!(": it wants authorization ({})", schemes.join(", ")),
+            true => ": it requires authorization".to_owned(),
+            false => format!(": it requires authorization ({})", schemes.join(", ")),
         });
     }
-    if said.error.is_none() && !said.message.is_empty() {
-        res.push_str(&format!(": {}", said.message));
+    if body.error.is_none() && !body.message.is_empty() {
+        res.push_str(&format!(": {}", body.message));
     }
     res
 }
 
-/// The schemes that a response challenges us to use, nothing else of the challenge. What stands in a scheme's place may
-/// be anything, what we have sent as well.
+/// The schemes of a response's challenges, without their parameters. The position of a scheme may contain anything,
+/// including what we have sent.
 fn challenge_schemes(headers: &HeaderMap, redactor: &Redactor) -> Vec<String> {
     let mut res = Vec::new();
     for value in headers.get_all(WWW_AUTHENTICATE) {
-        // Cleaned as a whole: what is cut off before would be the beginning of a secret that nobody knows any more.
+        // Redacted before it is cut: the beginning of a secret would not be recognized.
         let value = redactor.clean(&String::from_utf8_lossy(value.as_bytes()), usize::MAX);
-        let end = value.find(|it: char| !it.is_ascii_alphanumeric() && it != '-').unwrap_or(value.len());
+        let is_scheme = |character: char| character.is_ascii_alphanumeric() || character == '-';
+        let end = value.find(|character| !is_scheme(character)).unwrap_or(value.len());
         let scheme = &value[..end];
-        if !scheme.is_empty() && scheme.len() <= 32 && !res.iter().any(|it| it == scheme) {
+        if !scheme.is_empty() && scheme.len() <= 32 && !res.iter().any(|known| known == scheme) {
             res.push(scheme.to_owned());
         }
     }
@@ -109,7 +110,7 @@ mod tests {
     const NO_SESSION: &str = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#;
 
     #[test]
-    fn words_hold_no_secret_and_fit_a_line() {
+    fn message_has_no_secret_and_fits_a_line() {
         let none = HeaderMap::new();
         let check = |status, body| describe_response(status, &none, &said(body), &redactor());
         assert_eq!(
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_challenge_is_told_by_its_scheme() {
+    fn challenge_is_reported_by_its_scheme() {
         let mut headers = HeaderMap::new();
         headers.append(
             WWW_AUTHENTICATE,
@@ -144,17 +145,17 @@ mod tests {
         headers.append(WWW_AUTHENTICATE, HeaderValue::from_static("Basic"));
         assert_eq!(
             describe_response(401, &headers, &said(""), &redactor()),
-            "the server answered HTTP 401 Unauthorized: it wants authorization (Bearer, Basic)"
+            "the server answered HTTP 401 Unauthorized: it requires authorization (Bearer, Basic)"
         );
         assert_eq!(
             describe_response(403, &HeaderMap::new(), &said(""), &redactor()),
-            "the server answered HTTP 403 Forbidden: it wants authorization"
+            "the server answered HTTP 403 Forbidden: it requires authorization"
         );
         let said_back = HeaderValue::from_static("x-hunter2-1");
         headers.insert(WWW_AUTHENTICATE, said_back);
         assert_eq!(
             describe_response(401, &headers, &said(""), &redactor()),
-            "the server answered HTTP 401 Unauthorized: it wants authorization (x-)"
+            "the server answered HTTP 401 Unauthorized: it requires authorization (x-)"
         );
     }
 }

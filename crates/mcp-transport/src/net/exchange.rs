@@ -1,7 +1,7 @@
-//! One request and the response to it, redirects included.
+//! One request and its response, including authorization and redirects.
 //!
-//! A redirect is followed only where it keeps method and body (307, 308; any for a GET) and stays with the same origin:
-//! headers hold secrets, and no other server is to see them.
+//! A redirect is followed only if it keeps method and body (307 and 308; any for a GET) and the origin: headers contain
+//! secrets that no other server may receive.
 
 use std::time::Instant;
 
@@ -13,16 +13,16 @@ use url::Url;
 use super::authorization::{
     Authorization, Challenge, MAX_CHALLENGES, NOT_AUTHORIZED, Remedy, Unauthorized, with_token,
 };
-use super::{Client, RequestError, RequestTarget, Response};
+use super::{Client, ExchangeError, RequestTarget, Response};
 use crate::error::disconnect::RequestError;
 
-/// How many redirects one request may meet.
+/// Maximum number of redirects of one request.
 const MAX_REDIRECTS: usize = 4;
 
 /// A request without its URL.
 type RequestParts<'a> = (&'a Method, &'a HeaderMap, Option<&'a Bytes>);
 
-/// What to do about a response that redirects.
+/// What to do with a redirect.
 #[derive(Debug, PartialEq, Eq)]
 enum Redirect {
     Follow(Url),
@@ -30,36 +30,35 @@ enum Redirect {
 }
 
 impl Client {
-    /// Sends a request; resolves when the head of the response is there. Cancel-safe: dropping the future closes the
-    /// connection, or the stream of a connection that carries several.
+    /// Sends a request and waits for the head of its response. Dropping the future closes the connection, or resets the
+    /// stream of an HTTP/2 connection.
     pub(crate) async fn send(
         &self,
         target: &RequestTarget,
         method: Method,
         headers: &HeaderMap,
         body: Option<&Bytes>,
-    ) -> Result<Response, RequestError> {
+    ) -> Result<Response, ExchangeError> {
         match &self.endpoint.authorization {
-            // A token is for this server alone.
+            // The token is for this origin only.
             Some(authorization) if target.url().origin() == self.endpoint.url.origin() => {
-                // Boxed, for few servers want it, and every request's future would be as large.
+                // Boxed because few servers need it, and it would enlarge every request's future.
                 Box::pin(self.send_authorized(&**authorization, target, (&method, headers, body))).await
             }
             Some(_) | None => self.send_with_redirects(target, (&method, headers, body)).await,
         }
     }
 
-    /// Sends a request with a token, and again where something can be done about it that the server turned it away: it
-    /// did not work on it then.
+    /// Sends a request with a token. Sends it again after 401 or 403 if a new token may help: the server did not process it.
     async fn send_authorized(
         &self,
         authorization: &dyn Authorization,
         target: &RequestTarget,
         (method, headers, body): RequestParts<'_>,
-    ) -> Result<Response, RequestError> {
-        for before in 0..MAX_CHALLENGES {
+    ) -> Result<Response, ExchangeError> {
+        for earlier_challenges in 0..MAX_CHALLENGES {
             let token = authorization.token().await.map_err(not_authorized)?;
-            let sent = Instant::now();
+            let sent_at = Instant::now();
             let response = match &token {
                 Some(token) => {
                     self.endpoint.redactor.learn(token);
@@ -68,7 +67,8 @@ impl Client {
                 }
                 None => self.send_with_redirects(target, (method, headers, body)).await?,
             };
-            let Some(challenge) = Challenge::from_response(&response, token, (sent, before)) else {
+            let Some(challenge) = Challenge::from_response(&response, token, (sent_at, earlier_challenges))
+            else {
                 return Ok(response);
             };
             match authorization.challenged(challenge).await.map_err(not_authorized)? {
@@ -76,19 +76,19 @@ impl Client {
                 Remedy::None => return Ok(response),
             }
         }
-        Err(not_authorized(Unauthorized("the server wants authorization again and again".to_owned())))
+        Err(not_authorized(Unauthorized("the server refuses every token".to_owned())))
     }
 
     async fn send_with_redirects(
         &self,
         target: &RequestTarget,
         (method, headers, body): RequestParts<'_>,
-    ) -> Result<Response, RequestError> {
+    ) -> Result<Response, ExchangeError> {
         let response = self.send_to(target, method, headers, body).await?;
         if !response.status().is_redirection() {
             return Ok(response);
         }
-        // Boxed, for it is rare, and every request's future would be as large.
+        // Boxed because it is rare, and would enlarge every request's future.
         Box::pin(self.follow_redirects(response, target.url().clone(), (method, headers, body))).await
     }
 
@@ -97,10 +97,10 @@ impl Client {
         mut response: Response,
         mut url: Url,
         (method, headers, body): RequestParts<'_>,
-    ) -> Result<Response, RequestError> {
+    ) -> Result<Response, ExchangeError> {
         for _ in 0..MAX_REDIRECTS {
             let status = response.status().as_u16();
-            let location = response.headers().get(LOCATION).and_then(|it| it.to_str().ok());
+            let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
             match redirect(method, status, location, &url) {
                 Redirect::Follow(next) => url = next,
                 Redirect::Refuse(message) => return Err(refused(status, message)),
@@ -110,23 +110,23 @@ impl Client {
                 return Ok(response);
             }
         }
-        Err(refused(response.status().as_u16(), "the server redirects again and again".to_owned()))
+        Err(refused(response.status().as_u16(), "the server redirects too often".to_owned()))
     }
 }
 
-fn refused(status: u16, message: String) -> RequestError {
-    RequestError::Refused(RequestError { status: Some(status), message, error: None })
+fn refused(status: u16, message: String) -> ExchangeError {
+    ExchangeError::Refused(RequestError { status: Some(status), message, error: None })
 }
 
-/// There is no authorization to be had. Status 401, whichever it was: nothing else was wrong with the request.
-fn not_authorized(why: Unauthorized) -> RequestError {
+/// No authorization is available. The status is 401 also after a 403: nothing else was wrong with the request.
+fn not_authorized(why: Unauthorized) -> ExchangeError {
     refused(401, format!("{NOT_AUTHORIZED}: {why}"))
 }
 
-/// What to do about a redirect from `url`. Only the origin of the new place is named: its path may hold a secret.
+/// Decides about a redirect from `url`. Messages contain only the origin of the target: its path may be secret.
 fn redirect(method: &Method, status: u16, location: Option<&str>, url: &Url) -> Redirect {
-    let Some(next) = location.and_then(|it| url.join(it).ok()) else {
-        return Redirect::Refuse(format!("the server redirects (HTTP {status}) without saying where"));
+    let Some(next) = location.and_then(|location| url.join(location).ok()) else {
+        return Redirect::Refuse(format!("the server redirects (HTTP {status}) without a valid location"));
     };
     let origin = next.origin();
     if origin != url.origin() {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_same_origin_is_followed_and_only_with_the_message() {
+    fn redirect_keeps_origin_and_message() {
         check(307, Some("/mcp/"), "https://example.com/mcp/");
         check(308, Some("https://example.com:443/x"), "https://example.com/x");
         let elsewhere = "the server redirects to https://evil.example (HTTP 307), which is not followed";
@@ -174,12 +174,12 @@ mod tests {
         check(308, Some("http://example.com/mcp"), plain);
         let page = "the server redirects to another page of its own (HTTP 302), which loses the message";
         check(302, Some("/login?next=secret"), page);
-        check(307, None, "the server redirects (HTTP 307) without saying where");
-        check(304, Some("http://["), "the server redirects (HTTP 304) without saying where");
+        check(307, None, "the server redirects (HTTP 307) without a valid location");
+        check(304, Some("http://["), "the server redirects (HTTP 304) without a valid location");
     }
 
     #[test]
-    fn a_request_without_a_message_loses_none() {
+    fn get_follows_any_redirect_within_its_origin() {
         check_for(&Method::GET, 302, Some("/sse/"), "https://example.com/sse/");
         check_for(&Method::GET, 308, Some("sse"), "https://example.com/sse");
         let elsewhere = "the server redirects to https://evil.example (HTTP 301), which is not followed";

@@ -1,6 +1,6 @@
-//! Headers: those of the configuration, checked once, and ours, which win.
+//! The headers of MCP over HTTP: the configured ones, checked once, and ours, which win.
 //!
-//! Nothing here prints a value. A name may be printed, for a name is no secret.
+//! No message contains a value. Header names are no secrets and may be printed.
 
 #[cfg(any(feature = "http", test))]
 use base64::Engine as _;
@@ -13,49 +13,52 @@ use mcp_model::UrlEndpoint;
 use super::url_endpoint;
 use crate::error::ConnectError;
 
-/// The session, in the legacy era.
+/// The session id, in the legacy era.
 pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-/// The negotiated version.
+/// The negotiated protocol version.
 pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 /// The method, in the modern era.
 pub(crate) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-/// The tool, prompt or URI, in the modern era.
+/// The name of the tool or prompt, or the URI, in the modern era.
 pub(crate) const NAME: HeaderName = HeaderName::from_static("mcp-name");
-/// The last event of a stream that is to be taken up again.
+/// The id of the last event of a stream that is resumed.
 pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// The headers whose value is ours to say: a configured one is not sent.
+/// Headers whose value we set. A configured one is not sent.
 const OWN_HEADERS: [HeaderName; 7] =
     [CONTENT_TYPE, ACCEPT, SESSION_ID, PROTOCOL_VERSION, METHOD, NAME, LAST_EVENT_ID];
 
-/// The headers that say how a message is cut and whom it is for. A wrong one would break the connection, or cross it
-/// with another.
+/// Headers that determine the framing and the destination of a message. A wrong one would break the connection or mix it
+/// up with another.
 const FORBIDDEN_HEADERS: [HeaderName; 3] = [HOST, CONTENT_LENGTH, TRANSFER_ENCODING];
 
-/// Checks the configured headers and adds ours: those of a POST, with nothing of a session.
+/// The headers of a POST: the configured ones, checked, and ours, without those of a session.
 pub(super) fn post_headers(endpoint: &UrlEndpoint) -> Result<HeaderMap, ConnectError> {
     let mut post = url_endpoint::configured_headers(endpoint, &OWN_HEADERS, &FORBIDDEN_HEADERS)?;
     post.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     post.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    // Set to the body's length for each request.
+    post.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
     let agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
     post.entry(USER_AGENT).or_insert(HeaderValue::from_static(agent));
     Ok(post)
 }
 
-/// The headers of a GET or DELETE, made of those of a POST.
+/// The headers of a GET or DELETE, from those of a POST.
 pub(crate) fn without_body(mut post: HeaderMap) -> HeaderMap {
     post.remove(CONTENT_TYPE);
+    post.remove(CONTENT_LENGTH);
     post.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
     post
 }
 
-/// A text as a header's value: as it is where that is safe, else in base64 as the revision 2026-07-28 says.
+/// Encodes a text as a header value: unchanged if that is safe, otherwise in base64 as revision 2026-07-28 specifies.
 #[cfg(any(feature = "http", test))]
 pub(crate) fn encode_text(text: &str) -> HeaderValue {
-    let plain = text.bytes().all(|it| it == b' ' || it.is_ascii_graphic()) && text.trim() == text;
+    let is_plain = text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) && text.trim() == text;
     // A peer would decode it.
     let looks_encoded = text.starts_with("=?base64?") && text.ends_with("?=");
-    if plain
+    if is_plain
         && !looks_encoded
         && let Ok(value) = HeaderValue::from_str(text)
     {
@@ -65,11 +68,11 @@ pub(crate) fn encode_text(text: &str) -> HeaderValue {
     HeaderValue::try_from(encoded).expect("base64 is plain ASCII")
 }
 
-/// Adds an argument that a tool's schema wants to see as a header. A configured header of that name makes way.
+/// Adds an argument that a tool's schema maps to a header. It replaces a configured header of that name.
 #[cfg(feature = "http")]
-pub(crate) fn insert_header_param(it: &crate::transport::HeaderParam, headers: &mut HeaderMap) {
-    let name = HeaderName::try_from(format!("mcp-param-{}", it.name)).expect("the name is an HTTP token");
-    let mut value = encode_text(&it.value);
+pub(crate) fn insert_header_param(param: &crate::transport::HeaderParam, headers: &mut HeaderMap) {
+    let name = HeaderName::try_from(format!("mcp-param-{}", param.name)).expect("the name is an HTTP token");
+    let mut value = encode_text(&param.value);
     value.set_sensitive(true);
     headers.insert(name, value);
 }
@@ -93,7 +96,7 @@ mod tests {
         let got = match post_headers(&endpoint(headers)) {
             Err(error) => error.to_string(),
             Ok(post) => {
-                let always = [CONTENT_TYPE, ACCEPT, USER_AGENT];
+                let always = [CONTENT_TYPE, ACCEPT, CONTENT_LENGTH, USER_AGENT];
                 let own = post.iter().filter(|(name, _)| !always.contains(name));
                 let words =
                     own.map(|(name, value)| format!("{name}={}", String::from_utf8_lossy(value.as_bytes())));
@@ -105,7 +108,7 @@ mod tests {
 
     #[test]
     fn hd_121_configured_headers_are_sent_and_ours_win() {
-        check(&[("Authorization", "Bearer b"), ("x-é", "1")], "\"x-é\" is no name of a header");
+        check(&[("Authorization", "Bearer b"), ("x-é", "1")], "\"x-é\" is not a valid header name");
         check(&[("X-A", "1"), ("x-a", "2"), ("X-B", "grün")], "x-a=1 x-a=2 x-b=grün");
         check(
             &[("Accept", "text/html"), ("mcp-session-id", "s"), ("MCP-Protocol-Version", "1"), ("X-A", "1")],
@@ -117,17 +120,20 @@ mod tests {
     }
 
     #[test]
-    fn hd_022_what_would_break_a_message_is_refused_without_its_value() {
+    fn hd_022_forbidden_header_is_refused_without_its_value() {
         check(&[("Host", "h")], "the header Host cannot be configured");
         check(&[("content-length", "9")], "the header content-length cannot be configured");
         check(&[("Transfer-Encoding", "chunked")], "the header Transfer-Encoding cannot be configured");
-        check(&[("X", "secret\r\nY: 1")], "the value of the header X holds characters that no header can");
-        check(&[("X Y", "1")], "\"X Y\" is no name of a header");
-        check(&[("", "1")], "\"\" is no name of a header");
+        check(
+            &[("X", "secret\r\nY: 1")],
+            "the value of the header X contains characters that are not allowed",
+        );
+        check(&[("X Y", "1")], "\"X Y\" is not a valid header name");
+        check(&[("", "1")], "\"\" is not a valid header name");
     }
 
     #[test]
-    fn a_name_that_no_header_can_hold_is_encoded() {
+    fn name_that_is_no_header_value_is_encoded() {
         let check = |plain: &str, want: &str| assert_eq!(encode_text(plain), want, "{plain:?}");
         check("get_weather", "get_weather");
         check("file:///a b?c", "file:///a b?c");

@@ -57,28 +57,32 @@ impl Http1Connection {
 
     /// Sends a request and waits for the head of its response. The error contains the request if nothing of it was
     /// written. Not cancel-safe: after dropping this future, the connection must not be used again.
-    pub(crate) async fn send(
+    pub(crate) fn send(
         &mut self,
         request: Request,
-    ) -> Result<http::Response<Incoming>, TrySendError<Request>> {
-        let mut response = pin!(self.sender.try_send_request(request));
-        let mut is_first = true;
-        poll_fn(|cx| {
-            if std::mem::take(&mut is_first) {
-                // Detects that the connection was closed while idle, before it writes. If the task's budget put that off,
-                // hyper would no longer know that nothing was written.
-                let _ = pin!(unconstrained(poll_fn(|cx| Poll::Ready(self.drive(cx))))).poll(cx);
-            } else {
-                self.drive(cx);
-            }
-            let polled = poll_received(response.as_mut());
-            // Dropping the driver resolves the response.
-            if polled.is_pending() && self.is_finished && self.driver.take().is_some() {
-                return poll_received(response.as_mut());
-            }
-            polled
-        })
-        .await
+    ) -> impl Future<Output = Result<http::Response<Incoming>, TrySendError<Request>>> {
+        // Not an async function: the request, which is large, is not a part of the future.
+        let response = self.sender.try_send_request(request);
+        async move {
+            let mut response = pin!(response);
+            let mut is_first = true;
+            poll_fn(|cx| {
+                if std::mem::take(&mut is_first) {
+                    // Detects that the connection was closed while idle, before it writes. If the task's budget put that
+                    // off, hyper would no longer know that nothing was written.
+                    let _ = pin!(unconstrained(poll_fn(|cx| Poll::Ready(self.drive(cx))))).poll(cx);
+                } else {
+                    self.drive(cx);
+                }
+                let polled = poll_received(response.as_mut());
+                // Dropping the driver resolves the response.
+                if polled.is_pending() && self.is_finished && self.driver.take().is_some() {
+                    return poll_received(response.as_mut());
+                }
+                polled
+            })
+            .await
+        }
     }
 
     /// Polls for the next data frame of a response's body. Returns `None` at its end.

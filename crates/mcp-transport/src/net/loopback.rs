@@ -1,8 +1,8 @@
-//! Which hosts are this machine: no proxy stands before it.
+//! Detection of loopback hosts, for which no proxy is used.
 
 use url::{Host, Url};
 
-/// Does the URL's host name this machine?
+/// Whether the URL's host is this machine.
 pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => {
@@ -25,7 +25,7 @@ mod tests {
     }
 
     #[test]
-    fn no_proxy_stands_before_this_machine() {
+    fn loopback_hosts_are_recognized() {
         check("http://localhost:80/mcp", true);
         check("http://LOCALHOST./", true);
         check("http://a.localhost/", true);

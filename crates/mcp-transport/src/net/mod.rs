@@ -1,6 +1,7 @@
-//! What the wires over HTTP share: the way to a server, the client with the connections it keeps, one request with its
-//! redirects, headers, event streams, and what errors say. What a message means to a wire, and what becomes of its
-//! request, is the wire's own.
+//! What the transports with a URL share: connections, TLS, proxies, the HTTP client with its pool, redirects, headers,
+//! event streams and error messages.
+//!
+//! The meaning of a message belongs to the transports.
 
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod authorization;
@@ -37,7 +38,7 @@ pub(crate) mod url_endpoint;
 pub(crate) use url_endpoint::secrets;
 
 #[cfg(any(feature = "http", feature = "sse"))]
-pub(crate) use client::{Client, RequestError};
+pub(crate) use client::{Client, ExchangeError};
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) use endpoint::HttpEndpoint;
 #[cfg(any(feature = "http", feature = "sse"))]
@@ -45,10 +46,11 @@ pub(crate) use request_target::RequestTarget;
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) use response::Response;
 
-/// The notice that a request is given up.
+/// The method of the notification that cancels a request.
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) const CANCELLED: &str = "notifications/cancelled";
 
-/// The notice that the opening is over. Nothing of its session may overtake it: servers refuse what comes earlier.
+/// The method of the notification that ends the handshake. Nothing of its session may overtake it: servers refuse
+/// earlier messages.
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) const INITIALIZED: &str = "notifications/initialized";

@@ -1,9 +1,9 @@
-//! The proxy before a server, where the environment or the system names one, and the tunnel through it.
+//! The proxy for a server, as the environment or the system configures it, and the tunnel through it.
 //!
-//! The rules are the usual ones (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`), `wss` read as `https` and `ws` as
-//! `http`; of an HTTP proxy a tunnel is asked for with CONNECT, as browsers do (but for requests without TLS, which it is
-//! asked for one by one), and a SOCKS proxy is asked in its own way ([`Socks`]). A proxy of another kind is an error: to go round it would send what its owner wanted
-//! to see elsewhere.
+//! The usual variables apply (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`); `wss` counts as `https` and `ws` as
+//! `http`. An HTTP proxy opens a tunnel with `CONNECT`, except for plain HTTP requests, which it forwards. A SOCKS proxy
+//! opens its own kind of tunnel ([`SocksProxy`]). Any other proxy is an error: bypassing it would send traffic around its
+//! owner's rules.
 
 use http::header::{HOST, PROXY_AUTHORIZATION};
 use http::{HeaderValue, Uri};
@@ -23,18 +23,17 @@ pub(crate) struct Proxy {
     pub(crate) protocol: ProxyProtocol,
 }
 
-/// What a proxy speaks.
+/// The protocol of a proxy, with its credentials.
 #[derive(PartialEq, Eq)]
 pub(crate) enum ProxyProtocol {
-    /// HTTP, to whom it is asked as.
+    /// HTTP, with the value of `Proxy-Authorization`.
     Http(Option<HeaderValue>),
-    /// The same over TLS.
+    /// HTTP over TLS.
     Https(Option<HeaderValue>),
-    /// SOCKS.
     Socks(SocksProxy),
 }
 
-/// The proxy for a URL. Says in words why there can be none.
+/// The proxy for a URL. The error says why the configured proxy is not supported.
 pub(crate) fn proxy_for(matcher: &Matcher, url: &Url) -> Result<Option<Proxy>, String> {
     let scheme = if uses_tls(url) { "https" } else { "http" };
     let authority = &url[url::Position::BeforeHost..url::Position::AfterPort];
@@ -45,24 +44,21 @@ pub(crate) fn proxy_for(matcher: &Matcher, url: &Url) -> Result<Option<Proxy>, S
 fn parse(intercept: Intercept) -> Result<Proxy, String> {
     let uri = intercept.uri();
     let authorization = || intercept.basic_auth().cloned();
-    let (speaks, usual) = match uri.scheme_str() {
+    let (protocol, default_port) = match uri.scheme_str() {
         Some("http") | None => (ProxyProtocol::Http(authorization()), 80),
         Some("https") => (ProxyProtocol::Https(authorization()), 443),
-        Some(other) => match SocksProxy::from_scheme(other, intercept.raw_auth()) {
+        Some(scheme) => match SocksProxy::from_scheme(scheme, intercept.raw_auth()) {
             Some(socks) => (ProxyProtocol::Socks(socks), 1080),
-            None => {
-                return Err("the proxy is neither an HTTP nor a SOCKS proxy, and no other kind can be used"
-                    .to_owned());
-            }
+            None => return Err("the proxy is neither an HTTP nor a SOCKS proxy".to_owned()),
         },
     };
-    let host = uri.host().and_then(|it| Host::parse(it).ok());
-    let host = host.ok_or_else(|| "the proxy's address cannot be read".to_owned())?;
-    Ok(Proxy { host, port: uri.port_u16().unwrap_or(usual), protocol: speaks })
+    let host = uri.host().and_then(|host| Host::parse(host).ok());
+    let host = host.ok_or_else(|| "the proxy's address is invalid".to_owned())?;
+    Ok(Proxy { host, port: uri.port_u16().unwrap_or(default_port), protocol })
 }
 
 impl Proxy {
-    /// What messages call it: no user, no password.
+    /// The proxy's name in messages, without its credentials.
     pub(crate) fn label(&self) -> String {
         format!("the proxy {}:{}", self.host, self.port)
     }
@@ -70,7 +66,7 @@ impl Proxy {
     /// Opens a tunnel to the server with `CONNECT`. The error says why the proxy does not open one.
     pub(crate) async fn tunnel(
         &self,
-        line: NetStream,
+        stream: NetStream,
         authorization: Option<&HeaderValue>,
         url: &Url,
     ) -> Result<NetStream, String> {
@@ -81,17 +77,18 @@ impl Proxy {
         if let Some(authorization) = authorization {
             request = request.header(PROXY_AUTHORIZATION, authorization);
         }
-        let request =
-            request.body(Full::default()).map_err(|_| format!("{label}: the URL's host cannot be sent"))?;
+        let request = request
+            .body(Full::default())
+            .map_err(|_| format!("{label}: the URL's host is not valid in a request"))?;
         let failed = |error: &hyper::Error| format!("{label}: {}", describe(error));
-        let mut connection = Http1Connection::for_upgrade(line).await.map_err(|error| failed(&error))?;
+        let mut connection = Http1Connection::for_upgrade(stream).await.map_err(|error| failed(&error))?;
         let response = connection.send(request).await.map_err(|error| failed(&error.into_error()))?;
         match (response.status().as_u16(), connection.into_parts()) {
-            // The client speaks first, so the tunnel cannot have brought anything yet.
-            (200..=299, Some((line, rest))) if rest.is_empty() => Ok(line),
-            (200..=299, _) => Err(format!("{label} sent more than an answer")),
-            (407, _) => Err(format!("{label} wants authorization (HTTP 407)")),
-            (status, _) => Err(format!("{label} refuses to connect (HTTP {status})")),
+            // The client sends first, so nothing can have come through the tunnel yet.
+            (200..=299, Some((stream, rest))) if rest.is_empty() => Ok(stream),
+            (200..=299, _) => Err(format!("{label} sent data before the tunnel was used")),
+            (407, _) => Err(format!("{label} requires authorization (HTTP 407)")),
+            (status, _) => Err(format!("{label} refused the tunnel (HTTP {status})")),
         }
     }
 }
@@ -122,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scheme_and_the_exceptions_choose_the_proxy() {
+    fn scheme_and_exceptions_select_the_proxy() {
         let (http, https) = ("http://a.example:3128", "https://user:pw@b.example");
         check("ws://x.example/", http, https, "the proxy a.example:3128");
         check("wss://x.example:8443/", http, https, "the proxy b.example:443 over TLS as somebody");

@@ -1,5 +1,4 @@
-//! Which proxy stands before a URL. The client of the HTTP wires finds it by the same rules and says nothing of it, so
-//! that words about a failure have to ask again.
+//! The address of the proxy for a URL, for error messages.
 
 use std::fmt;
 
@@ -9,7 +8,7 @@ use url::Url;
 
 use super::loopback::is_loopback;
 
-/// A proxy that the environment or the system names. Never its user or password.
+/// A proxy that the environment or the system configures, without its credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxyAddress {
     /// Its host, an IPv6 address without brackets.
@@ -19,8 +18,8 @@ pub struct ProxyAddress {
 }
 
 impl ProxyAddress {
-    /// The proxy that stands before a URL (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, or the system's
-    /// own settings); `None` where the way is direct. Before this machine there is none.
+    /// The proxy for a URL (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, or the system's settings); `None` if
+    /// the connection is direct, as for loopback hosts.
     pub fn for_url(url: &Url) -> Option<ProxyAddress> {
         if is_loopback(url) { None } else { find(&Matcher::from_system(), url) }
     }
@@ -42,13 +41,13 @@ fn find(proxies: &Matcher, url: &Url) -> Option<ProxyAddress> {
     let uri: Uri = format!("{scheme}://{authority}/").parse().ok()?;
     let intercept = proxies.intercept(&uri)?;
     let uri = intercept.uri();
-    let usual = match uri.scheme_str() {
+    let default_port = match uri.scheme_str() {
         Some("https") => 443,
-        Some(it) if it.starts_with("socks") => 1080,
+        Some(scheme) if scheme.starts_with("socks") => 1080,
         Some(_) | None => 80,
     };
     let host = uri.host()?.trim_start_matches('[').trim_end_matches(']').to_owned();
-    Some(ProxyAddress { host, port: uri.port_u16().unwrap_or(usual) })
+    Some(ProxyAddress { host, port: uri.port_u16().unwrap_or(default_port) })
 }
 
 #[cfg(test)]
@@ -67,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scheme_and_the_exceptions_choose_the_proxy() {
+    fn scheme_and_exceptions_select_the_proxy() {
         check("http://x.example/", Some("the proxy a.example:3128"));
         check("ws://x.example/", Some("the proxy a.example:3128"));
         check("https://x.example:8443/mcp", Some("the proxy b.example:443"));

@@ -1,15 +1,15 @@
-//! Where requests go at a server: a URL, read once into what a request line holds.
+//! The target of requests: a URL in the forms that HTTP needs.
 
 use http::header::HOST;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Uri};
 use url::{Position, Url};
 
-/// A URL that requests are sent to. It names no user.
+/// A URL that requests are sent to, without credentials.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestTarget {
     url: Url,
-    /// What is asked for, or why nothing can be.
+    /// An error says why no request can be sent.
     uris: Result<RequestUris, String>,
 }
 
@@ -22,12 +22,12 @@ pub(super) struct RequestUris {
 }
 
 impl RequestTarget {
-    /// A user or a fragment is not sent.
+    /// Removes credentials and the fragment.
     pub(crate) fn new(mut url: Url) -> RequestTarget {
-        // It fails for URLs without a host, which are not sent to.
+        // Fails for URLs without a host, to which nothing is sent.
         let _ = url.set_username("");
         let _ = url.set_password(None);
-        let uris = RequestUris::of(&url);
+        let uris = RequestUris::from_url(&url);
         RequestTarget { url, uris }
     }
 
@@ -41,16 +41,16 @@ impl RequestTarget {
 }
 
 impl RequestUris {
-    fn of(url: &Url) -> Result<RequestUris, String> {
-        let uri = url[..Position::AfterQuery].parse::<Uri>().map_err(|it| it.to_string())?;
-        let path = uri.path_and_query().cloned().unwrap_or(PathAndQuery::from_static("/"));
-        Ok(RequestUris { path: path.into(), absolute: uri })
+    fn from_url(url: &Url) -> Result<RequestUris, String> {
+        let absolute = url[..Position::AfterQuery].parse::<Uri>().map_err(|error| error.to_string())?;
+        let path = absolute.path_and_query().cloned().unwrap_or(PathAndQuery::from_static("/"));
+        Ok(RequestUris { path: path.into(), absolute })
     }
 }
 
-/// Names the host in a message's headers.
+/// Adds the `Host` header of a URL.
 pub(super) fn insert_host(url: &Url, headers: &mut HeaderMap) {
-    // With its port where that is not the usual one. The URL of a server has a host that a header can hold.
+    // Includes the port unless it is the default one. The host of a server's URL is valid in a header.
     let authority = &url[Position::BeforeHost..Position::AfterPort];
     if let Ok(host) = HeaderValue::from_str(authority) {
         headers.insert(HOST, host);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_line_has_the_path_and_the_query_and_nobodys_name() {
+    fn request_target_has_path_and_query_without_credentials() {
         check("http://example.com", "http://example.com/", "/", "example.com");
         check(
             "https://ann:hunter2@example.com:443/mcp?key=k#part",

@@ -1,7 +1,6 @@
-//! The way through a SOCKS proxy: versions 4 and 5, as the environment's URL says.
+//! SOCKS proxies, versions 4 and 5. hyper-util implements the protocol.
 //!
-//! The conversation is hyper-util's. With `socks4` and `socks5` names are looked up
-//! here, with `socks4a` and `socks5h` by the proxy, as curl has it.
+//! With `socks4` and `socks5` names are resolved here, with `socks4a` and `socks5h` by the proxy, as in curl.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -14,12 +13,12 @@ use tokio::net::TcpStream;
 use tower_service::Service;
 use url::{Host, Url};
 
-/// How a SOCKS proxy is spoken to.
+/// How a SOCKS proxy is used.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct SocksProxy {
     version: SocksVersion,
     name_resolution: NameResolution,
-    /// A user and a password.
+    /// User and password.
     credentials: Option<(String, String)>,
 }
 
@@ -29,7 +28,7 @@ enum SocksVersion {
     Five,
 }
 
-/// Who looks names up.
+/// Where host names are resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NameResolution {
     Local,
@@ -37,57 +36,61 @@ enum NameResolution {
 }
 
 impl SocksProxy {
-    /// What the scheme of a proxy's URL means; `None` for another one.
-    pub(crate) fn from_scheme(scheme: &str, user: Option<(&str, &str)>) -> Option<SocksProxy> {
-        let (version, names) = match scheme {
+    /// The settings for the scheme of a proxy's URL; `None` for another scheme.
+    pub(crate) fn from_scheme(scheme: &str, credentials: Option<(&str, &str)>) -> Option<SocksProxy> {
+        let (version, name_resolution) = match scheme {
             "socks4" => (SocksVersion::Four, NameResolution::Local),
             "socks4a" => (SocksVersion::Four, NameResolution::Proxy),
             "socks5" => (SocksVersion::Five, NameResolution::Local),
             "socks5h" => (SocksVersion::Five, NameResolution::Proxy),
             _ => return None,
         };
-        let user = user.map(|(user, password)| (user.to_owned(), password.to_owned()));
-        Some(SocksProxy { version, name_resolution: names, credentials: user })
+        let credentials = credentials.map(|(user, password)| (user.to_owned(), password.to_owned()));
+        Some(SocksProxy { version, name_resolution, credentials })
     }
 
-    /// Makes of a connection to the proxy one to the URL's host, over which we speak first: what came through it with the
-    /// proxy's own answer would be lost. Says in words why it cannot.
+    /// Opens a tunnel to the URL's host over a connection to the proxy. The error is a message.
+    ///
+    /// The client must send first on the tunnel: bytes that arrive together with the proxy's response are lost.
     pub(crate) async fn connect(&self, stream: TcpStream, url: &Url) -> Result<TcpStream, String> {
-        let unusable = || "the URL names no host and port that it could be asked for".to_owned();
-        let (host, port) = url.host().zip(url.port_or_known_default()).ok_or_else(unusable)?;
+        let invalid = || "the URL has no host and port for a SOCKS request".to_owned();
+        let (host, port) = url.host().zip(url.port_or_known_default()).ok_or_else(invalid)?;
         let host = match (host, self.name_resolution) {
             (Host::Domain(name), NameResolution::Local) => {
-                let found = tokio::net::lookup_host((name, port)).await.ok();
-                // Version 4 has no other addresses.
-                let usable = |it: &std::net::SocketAddr| self.version == SocksVersion::Five || it.is_ipv4();
-                let address = found.and_then(|mut it| it.find(usable));
+                let addresses = tokio::net::lookup_host((name, port)).await.ok();
+                // Version 4 supports IPv4 only.
+                let usable =
+                    |address: &std::net::SocketAddr| self.version == SocksVersion::Five || address.is_ipv4();
+                let address = addresses.and_then(|mut addresses| addresses.find(usable));
                 let address = address.ok_or_else(|| "the host name cannot be resolved".to_owned())?;
                 match address.ip() {
-                    std::net::IpAddr::V4(it) => it.to_string(),
-                    std::net::IpAddr::V6(it) => format!("[{it}]"),
+                    std::net::IpAddr::V4(address) => address.to_string(),
+                    std::net::IpAddr::V6(address) => format!("[{address}]"),
                 }
             }
             (host, _) => host.to_string(),
         };
-        let place: Uri = format!("ws://{host}:{port}").parse().map_err(|_| unusable())?;
-        let given = ConnectedStream(Some(TokioIo::new(stream)));
-        // It is connected to already; where it is does not matter any more.
+        let target: Uri = format!("ws://{host}:{port}").parse().map_err(|_| invalid())?;
+        let connected = ConnectedStream(Some(TokioIo::new(stream)));
+        // The connection exists already, so the proxy's address is not used.
         let proxy = Uri::from_static("socks://proxy");
-        let reached = match self.version {
-            SocksVersion::Four => SocksV4::new(proxy, given).call(place).await.map_err(|it| it.to_string()),
+        let tunnel = match self.version {
+            SocksVersion::Four => {
+                SocksV4::new(proxy, connected).call(target).await.map_err(|error| error.to_string())
+            }
             SocksVersion::Five => {
-                let mut socks = SocksV5::new(proxy, given);
+                let mut socks = SocksV5::new(proxy, connected);
                 if let Some((user, password)) = &self.credentials {
                     socks = socks.with_auth(user.clone(), password.clone());
                 }
-                socks.call(place).await.map_err(|it| it.to_string())
+                socks.call(target).await.map_err(|error| error.to_string())
             }
         };
-        reached.map(TokioIo::into_inner)
+        tunnel.map(TokioIo::into_inner)
     }
 }
 
-/// A connection that is there, as something that connects.
+/// An open connection in the form of a connector, as hyper-util expects it.
 struct ConnectedStream(Option<TokioIo<TcpStream>>);
 
 impl Service<Uri> for ConnectedStream {
@@ -100,7 +103,7 @@ impl Service<Uri> for ConnectedStream {
     }
 
     fn call(&mut self, _: Uri) -> Self::Future {
-        ready(Ok(self.0.take().expect("it is asked for once")))
+        ready(Ok(self.0.take().expect("it is called once")))
     }
 }
 
@@ -151,7 +154,7 @@ mod tests {
     const BEYOND: (usize, &[u8]) = (1, b"hello");
 
     #[tokio::test]
-    async fn version_5_is_asked_by_name_or_by_address() {
+    async fn socks5_request_has_a_name_or_an_address() {
         let by = |scheme| SocksProxy::from_scheme(scheme, None).unwrap();
         let says: [(usize, &[u8]); 3] = [(3, b"\x05\x00"), (18, REACHED), BEYOND];
         let heard = check(by("socks5h"), "ws://mcp.example:81/", &says, Ok("hello")).await;
@@ -162,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn version_5_is_told_who_asks_and_its_refusal_is_told_without_the_password() {
+    async fn socks5_refusal_is_reported_without_the_password() {
         let somebody = SocksProxy::from_scheme("socks5h", Some(("Ann", "hunter2"))).unwrap();
         let says: [(usize, &[u8]); 4] = [(3, b"\x05\x02"), (13, b"\x01\x00"), (18, REACHED), BEYOND];
         let heard = check(somebody.clone(), "ws://mcp.example:81/", &says, Ok("hello")).await;
@@ -172,7 +175,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn version_4_is_asked_in_its_own_way() {
+    async fn socks4_request_is_sent() {
         let says: [(usize, &[u8]); 2] = [(9, b"\x00\x5a\0\0\0\0\0\0"), BEYOND];
         let socks = SocksProxy::from_scheme("socks4", None).unwrap();
         let heard = check(socks, "ws://10.0.0.1:81/", &says, Ok("hello")).await;

@@ -1,7 +1,7 @@
-//! A TCP connection to a host by name or address.
+//! TCP connections to a host by name or address.
 //!
-//! A name may have addresses that lead nowhere: the next is tried when one has been silent for a moment, the two
-//! families in turn, and the first that answers counts (RFC 8305, in short).
+//! A name may have addresses that do not respond. The next address is tried after a short delay, alternating between the
+//! families, and the first connection wins (a simple form of RFC 8305).
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -14,13 +14,13 @@ use url::Host;
 
 use super::tls::describe_io;
 
-/// How long an address may be silent before the next one is tried beside it.
+/// Delay after which the next address is tried in parallel.
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
-/// How many addresses of a name are tried.
+/// Maximum number of addresses that are tried.
 const MAX_ADDRESSES: usize = 16;
 
-/// Connects. Says in words why it cannot. Dropping the future gives up all attempts.
+/// Connects. The error is a message. Dropping the future cancels all attempts.
 pub(crate) async fn connect(host: &Host<String>, port: u16) -> Result<TcpStream, String> {
     let addresses = match host {
         Host::Ipv4(address) => vec![SocketAddr::new(IpAddr::V4(*address), port)],
@@ -30,8 +30,8 @@ pub(crate) async fn connect(host: &Host<String>, port: u16) -> Result<TcpStream,
             Err(_) => return Err("the host name cannot be resolved".to_owned()),
         },
     };
-    let stream = connect_first(addresses).await.map_err(|it| describe_io(&it))?;
-    // Messages are small, and none may wait for the next. Where it cannot be set, things are slower.
+    let stream = connect_first(addresses).await.map_err(|error| describe_io(&error))?;
+    // Messages are small and must not wait for each other. A failure only costs latency.
     let _ = stream.set_nodelay(true);
     Ok(stream)
 }
@@ -48,21 +48,22 @@ async fn connect_first(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
             }
             None => {}
         }
-        let more = addresses.len() > 0;
+        let has_more = addresses.len() > 0;
         tokio::select! {
             Some(attempt) = attempts.next() => match attempt {
                 Ok(stream) => return Ok(stream),
                 Err(error) => failure = failure.or(Some(error)),
             },
-            () = tokio::time::sleep(ATTEMPT_DELAY), if more => {}
+            () = tokio::time::sleep(ATTEMPT_DELAY), if has_more => {}
         }
     }
 }
 
-/// The families in turn, the resolver's favourite first.
+/// Alternates between the address families, starting with that of the resolver's first address.
 fn interleave_families(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
-    let favourite = addresses.first().is_some_and(SocketAddr::is_ipv6);
-    let (first, second): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|it| it.is_ipv6() == favourite);
+    let starts_with_ipv6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
+    let (first, second): (Vec<_>, Vec<_>) =
+        addresses.into_iter().partition(|address| address.is_ipv6() == starts_with_ipv6);
     let (mut first, mut second) = (first.into_iter(), second.into_iter());
     let mut res = Vec::new();
     while res.len() < MAX_ADDRESSES && first.len() + second.len() > 0 {
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn the_families_take_turns() {
+    fn address_families_alternate() {
         check("", "");
         check("::1 ::2 ::3 10.0.0.1", "::1 10.0.0.1 ::2 ::3");
         check("10.0.0.1 10.0.0.2 ::1 ::2 ::3", "10.0.0.1 ::1 10.0.0.2 ::2 ::3");
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_address_that_refuses_does_not_hide_the_next() {
+    async fn next_address_is_tried_after_a_refusal() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let open = listener.local_addr().unwrap();
         let closed = {

@@ -1,6 +1,6 @@
-//! What a configuration says about requests to a server: headers, checked once, and who stands in the URL.
+//! The headers, credentials and secrets of a configured URL endpoint.
 //!
-//! Nothing here prints a value. A name may be printed, for a name is no secret.
+//! No message contains a value. Header names are no secrets and may be printed.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,29 +8,30 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use mcp_model::{Secret, UrlEndpoint};
 use url::Url;
 
+use crate::dial::options::DialOptions;
 use crate::error::ConnectError;
+use crate::redact::Redactor;
 
-/// Checks the configured headers. Those in `ours` are left out, for their value is ours to say; one in `refused` is an
-/// error.
+/// Checks the configured headers. Those in `own` are omitted, because we set their value. One in `forbidden` is an error.
 pub(crate) fn configured_headers(
     endpoint: &UrlEndpoint,
-    ours: &[HeaderName],
-    refused: &[HeaderName],
+    own: &[HeaderName],
+    forbidden: &[HeaderName],
 ) -> Result<HeaderMap, ConnectError> {
     let mut res = HeaderMap::with_capacity(endpoint.headers.len() + 8);
     for (name, value) in &endpoint.headers {
         let Ok(header) = HeaderName::try_from(name.as_str()) else {
-            return Err(ConnectError::Invalid(format!("{name:?} is no name of a header")));
+            return Err(ConnectError::Invalid(format!("{name:?} is not a valid header name")));
         };
-        if refused.contains(&header) {
+        if forbidden.contains(&header) {
             return Err(ConnectError::Invalid(format!("the header {name} cannot be configured")));
         }
-        if ours.contains(&header) {
+        if own.contains(&header) {
             continue;
         }
-        // Bytes, so that text beyond ASCII passes as UTF-8.
+        // Bytes, so that text beyond ASCII is sent as UTF-8.
         let Ok(mut value) = HeaderValue::from_bytes(value.expose().as_bytes()) else {
-            let message = format!("the value of the header {name} holds characters that no header can");
+            let message = format!("the value of the header {name} contains characters that are not allowed");
             return Err(ConnectError::Invalid(message));
         };
         value.set_sensitive(true);
@@ -39,16 +40,21 @@ pub(crate) fn configured_headers(
     Ok(res)
 }
 
-/// The user and password in a URL as basic authentication has them: `user:password`, in base64. `None` where the URL
-/// has neither.
+/// The credentials of a URL for basic authentication: `user:password` in base64. `None` if the URL has none.
 pub(crate) fn basic_credentials(url: &Url) -> Option<String> {
     let (user, password) = (url.username(), url.password().unwrap_or_default());
-    let given = !user.is_empty() || !password.is_empty();
-    given.then(|| STANDARD.encode(format!("{}:{}", percent_decoded(user), percent_decoded(password))))
+    let is_present = !user.is_empty() || !password.is_empty();
+    is_present.then(|| STANDARD.encode(format!("{}:{}", percent_decoded(user), percent_decoded(password))))
 }
 
-/// Everything that was configured and must not come back in a message: values of headers and the parts of them (a
-/// server may repeat a token without its `Bearer`), the session id, and what in the URL may be a secret.
+/// A redactor for the secrets of an endpoint and of its options.
+pub(crate) fn redactor(endpoint: &UrlEndpoint, options: &DialOptions) -> Redactor {
+    let secrets: Vec<Secret> = secrets(endpoint).into_iter().chain(options.all_extra_secrets()).collect();
+    Redactor::new(secrets.iter())
+}
+
+/// Everything configured that must not appear in a message: header values and their parts (a server may repeat a token
+/// without its `Bearer`), the session id, and possible secrets in the URL.
 pub(crate) fn secrets(endpoint: &UrlEndpoint) -> Vec<Secret> {
     let mut res = Vec::new();
     let values = endpoint.headers.iter().map(|(_, value)| value).chain(&endpoint.session_id);
@@ -59,15 +65,16 @@ pub(crate) fn secrets(endpoint: &UrlEndpoint) -> Vec<Secret> {
     let url = &endpoint.url;
     let (user, password) = (url.username(), url.password().unwrap_or_default());
     res.extend([user, password].map(Secret::from));
-    res.extend([user, password].map(|it| Secret::new(percent_decoded(it))));
+    res.extend([user, password].map(|part| Secret::new(percent_decoded(part))));
     res.extend(basic_credentials(url).map(Secret::new));
     res.extend(url.query().map(Secret::from));
     res.extend(url.query_pairs().map(|(_, value)| Secret::new(value)));
-    res.extend(url.path_segments().into_iter().flatten().filter(|it| it.len() >= 32).map(Secret::from));
+    let segments = url.path_segments().into_iter().flatten();
+    res.extend(segments.filter(|segment| segment.len() >= 32).map(Secret::from));
     res
 }
 
-/// The escapes are those of a form's value, in which two more characters mean something.
+/// Decodes percent escapes with the parser for form values, in which `+` and `&` have a meaning of their own.
 fn percent_decoded(part: &str) -> String {
     let value = format!("={}", part.replace('+', "%2B").replace('&', "%26"));
     let pair = url::form_urlencoded::parse(value.as_bytes()).next().map(|(_, value)| value.into_owned());
@@ -79,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hd_sc5_who_stands_in_the_url_is_a_secret_in_every_form() {
+    fn hd_sc5_url_credentials_are_secrets_in_every_form() {
         let endpoint = UrlEndpoint::new(Url::parse("http://ghp_TOKEN:p%40ss+w0rd@host/").unwrap());
         let secrets = secrets(&endpoint);
         for text in ["ghp_TOKEN", "p%40ss+w0rd", "p@ss+w0rd", &STANDARD.encode("ghp_TOKEN:p@ss+w0rd")] {
@@ -88,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_configured_is_known_as_secret() {
+    fn configured_values_are_secrets() {
         let url = "https://user:password@example.com/0123456789abcdef0123456789abcdef?key=k%2Bvalue";
         let mut endpoint = UrlEndpoint::new(Url::parse(url).unwrap());
         endpoint.headers.push(("Authorization".to_owned(), Secret::from("Bearer token-1")));

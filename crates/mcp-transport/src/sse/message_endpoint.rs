@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_is_joined_to_the_streams_url() {
+    fn message_endpoint_is_resolved_against_the_stream_url() {
         let stream = "https://example.com/a/sse?key=k";
         check(stream, "/messages/?session_id=1", "https://example.com/messages/?session_id=1");
         check(stream, "messages?s=1", "https://example.com/a/messages?s=1");
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn another_origin_is_refused_and_only_the_origin_named() {
+    fn another_origin_is_refused_and_only_the_origin_reported() {
         let check = |data: &str, named: &str| {
             let why =
                 format!("the server names {named} for messages, and none is sent to another origin than ");
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_is_refused() {
+    fn invalid_url_is_refused() {
         let unusable = "what the server names for messages is no URL";
         check("https://example.com/sse", "https://", unusable);
         check("https://example.com/sse", "https://a b/", unusable);

@@ -14,7 +14,7 @@ use crate::error::disconnect::{DisconnectReason, RequestError};
 use crate::net::client::fault;
 use crate::net::event_stream::{Event, EventStreamParser};
 use crate::net::http1::describe;
-use crate::net::{Client, HttpEndpoint, RequestError, RequestTarget, Response, error_body, headers};
+use crate::net::{Client, ExchangeError, HttpEndpoint, RequestTarget, Response, error_body, headers};
 
 /// A silence longer than this is none that anybody waits for, and might be more than the clock can count.
 const MAX_SILENCE: Duration = Duration::from_secs(60 * 60 * 24);
@@ -77,7 +77,7 @@ pub(super) async fn open(
     let asking = client.send(target, Method::GET, &headers, None);
     let response = match tokio::time::timeout_at(deadline, asking).await {
         Err(_) => return Err(late("did not answer")),
-        Ok(Err(RequestError::Refused(fault) | RequestError::Lost(fault))) => return Err(fault),
+        Ok(Err(ExchangeError::Refused(fault) | ExchangeError::Lost(fault))) => return Err(fault),
         Ok(Ok(response)) => response,
     };
     let status = response.status().as_u16();
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn hd_122_a_silence_ends_the_stream_and_a_comment_is_none() {
+    async fn hd_122_silence_ends_the_stream_and_comments_count_as_activity() {
         let silent = "nothing came on the stream for 5 s";
         check(&[], false, &format!("; {silent} after 5 s")).await;
         check(
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn events_come_whole_whatever_the_chunks_are() {
+    async fn events_are_complete_with_any_chunks() {
         let closed = "the server ended the stream";
         check(
             &[
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_comes_before_the_endpoint_is_dropped() {
+    async fn events_before_the_endpoint_are_dropped() {
         let mut stream = streaming(&[(0, "data: a\n\nevent: endpoint\ndata: /m\n\ndata: b\n\n")], false);
         assert_eq!(stream.endpoint().await, Ok(Bytes::from_static(b"/m")));
         assert_eq!(stream.next_event(), Some(Event::Message(Bytes::from_static(b"b"))));

@@ -30,7 +30,7 @@ async fn flooded(seconds: u64, text: &str) -> (usize, Arc<Answers>, DisconnectRe
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_anything_is_read_at_its_rate() {
+async fn flood_is_rate_limited() {
     for (text, worth) in FLOODS {
         let (sent, _, end) = flooded(10, text).await;
         assert_eq!(end, DisconnectReason::Stopped);
@@ -39,7 +39,7 @@ async fn a_flood_of_anything_is_read_at_its_rate() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_has_no_end_is_read_at_its_rate_and_ends_the_connection() {
+async fn endless_event_is_rate_limited_and_ends_the_connection() {
     let comment = format!(": {}", "x".repeat(4094));
     let data = format!("data: {}\n", "x".repeat(1000));
     let other = format!("event: ping\n{data}");
@@ -58,7 +58,7 @@ async fn what_has_no_end_is_read_at_its_rate_and_ends_the_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_stands_behind_a_flood_comes_soon() {
+async fn response_behind_a_flood_arrives_soon() {
     let (_, answers, _) = flooded(10, &format!("{}data: {{\"id\":1}}\n\n", ": ping\n\n".repeat(50))).await;
     let times = answers.times();
     assert!(times.len() > 500, "{}", times.len());

@@ -1,7 +1,7 @@
-//! A stream that tells when bytes last went through it.
+//! A stream that records when bytes were last read and written.
 //!
-//! A message of many megabytes takes its time: whether a peer still sends and still reads is seen in the bytes, long
-//! before a whole message has come or gone.
+//! A message of many megabytes takes time. Bytes show whether a peer still sends and reads, long before a message is
+//! complete.
 
 use std::io;
 use std::pin::Pin;
@@ -16,13 +16,13 @@ use tokio::time::Instant;
 use super::keep_alive::LastRead;
 use crate::net::connect::NetStream;
 
-/// A stream under observation.
+/// A stream with its activity.
 pub(super) struct ActivityStream {
     stream: NetStream,
-    traffic: Arc<Activity>,
+    activity: Arc<Activity>,
 }
 
-/// What was seen of a stream. Only the task that drives the stream writes it, so that no order is needed.
+/// The activity of a stream. Only the task that drives the stream writes it, so relaxed ordering suffices.
 pub(super) struct Activity {
     start: Instant,
     reads: AtomicU64,
@@ -34,32 +34,32 @@ pub(super) struct Activity {
 impl ActivityStream {
     pub(super) fn new(stream: NetStream) -> ActivityStream {
         let zero = || AtomicU64::new(0);
-        let traffic = Activity { start: Instant::now(), reads: zero(), read: zero(), written: zero() };
-        ActivityStream { stream, traffic: Arc::new(traffic) }
+        let activity = Activity { start: Instant::now(), reads: zero(), read: zero(), written: zero() };
+        ActivityStream { stream, activity: Arc::new(activity) }
     }
 
     pub(super) fn activity(&self) -> Arc<Activity> {
-        Arc::clone(&self.traffic)
+        Arc::clone(&self.activity)
     }
 }
 
 impl Activity {
-    /// When something was last read; the beginning where nothing was.
+    /// The last read; the start if there was none.
     pub(super) fn last_read(&self) -> LastRead {
-        LastRead { at: self.moment(&self.read), reads: self.reads.load(Ordering::Relaxed) }
+        LastRead { at: self.instant(&self.read), reads: self.reads.load(Ordering::Relaxed) }
     }
 
-    /// When bytes were last taken from us; the beginning where none were.
+    /// When bytes were last written; the start if none were.
     pub(super) fn last_write(&self) -> Instant {
-        self.moment(&self.written)
+        self.instant(&self.written)
     }
 
-    fn moment(&self, nanoseconds: &AtomicU64) -> Instant {
+    fn instant(&self, nanoseconds: &AtomicU64) -> Instant {
         self.start + Duration::from_nanos(nanoseconds.load(Ordering::Relaxed))
     }
 
     fn record(&self, nanoseconds: &AtomicU64) {
-        // Enough for centuries.
+        // 64 bits last for centuries.
         let since = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         nanoseconds.store(since, Ordering::Relaxed);
     }
@@ -68,35 +68,31 @@ impl Activity {
 impl AsyncRead for ActivityStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
+        cx: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = into.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(context, into))?;
+        ready!(Pin::new(&mut self.stream).poll_read(cx, into))?;
         if into.filled().len() > before {
-            self.traffic.reads.fetch_add(1, Ordering::Relaxed);
-            self.traffic.record(&self.traffic.read);
+            self.activity.reads.fetch_add(1, Ordering::Relaxed);
+            self.activity.record(&self.activity.read);
         }
         Poll::Ready(Ok(()))
     }
 }
 
 impl AsyncWrite for ActivityStream {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.stream).poll_write(context, bytes))?;
-        self.traffic.record(&self.traffic.written);
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.stream).poll_write(cx, bytes))?;
+        self.activity.record(&self.activity.written);
         Poll::Ready(Ok(written))
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }

@@ -1,35 +1,34 @@
-//! Whether a quiet connection is asked for a sign of life, or given up: a pure value.
+//! The keep-alive of a WebSocket: decides when to ping and when the peer is dead. A pure value.
 //!
-//! Anything that arrives is a sign of life, not only the pong: a peer that is in the middle of a large message has no
-//! place for one. So what counts is how often something was read, which the caller says.
+//! Any read counts as activity, not only a pong: a peer that is in the middle of a large message cannot send one. The
+//! caller passes the number of reads.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What is to be done for a connection now.
+/// What to do next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum KeepAliveAction {
     /// Nothing until then.
     Wait(Instant),
-    /// Send a ping.
     Ping,
-    /// The peer has not shown a sign of life for this long after a ping.
+    /// Nothing was read for this long after a ping.
     Dead(Duration),
 }
 
-/// The signs of life of one connection.
+/// The keep-alive state of one connection.
 #[derive(Debug)]
 pub(super) struct KeepAlive {
-    /// How long nothing may come before we ask.
+    /// Silence after which a ping is sent.
     ping_after: Duration,
-    /// How long an answer may take.
+    /// Maximum time until something is read after a ping.
     pong_timeout: Duration,
-    /// When we last asked, and how many reads there had been.
-    asked: Option<(Instant, u64)>,
+    /// Time of the last ping, and the number of reads before it.
+    last_ping: Option<(Instant, u64)>,
 }
 
-/// When something was last read, and how many reads there have been.
+/// Time of the last read, and the number of reads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LastRead {
     pub(super) at: Instant,
@@ -37,28 +36,28 @@ pub(super) struct LastRead {
 }
 
 impl KeepAlive {
-    pub(super) fn new(quiet: Duration, patience: Duration) -> KeepAlive {
-        KeepAlive { ping_after: quiet, pong_timeout: patience, asked: None }
+    pub(super) fn new(ping_after: Duration, pong_timeout: Duration) -> KeepAlive {
+        KeepAlive { ping_after, pong_timeout, last_ping: None }
     }
 
-    /// What to do `now`. Durations are those of [`super::Place`], which the clock can count.
-    pub(super) fn next_action(&self, heard: LastRead, now: Instant) -> KeepAliveAction {
-        match self.asked {
-            Some((at, reads)) if reads == heard.reads => match at + self.pong_timeout {
+    /// What to do `now`. The durations of [`super::WebSocketEndpoint`] do not overflow the clock.
+    pub(super) fn next_action(&self, last_read: LastRead, now: Instant) -> KeepAliveAction {
+        match self.last_ping {
+            Some((at, reads)) if reads == last_read.reads => match at + self.pong_timeout {
                 until if now >= until => KeepAliveAction::Dead(self.pong_timeout),
-                // What comes meanwhile is seen no later than it matters: it makes the next ping due in so long.
+                // A read until then makes the next ping due after `ping_after`, so checking by then is early enough.
                 until => KeepAliveAction::Wait(until.min(now + self.ping_after)),
             },
-            Some(_) | None => match heard.at + self.ping_after {
+            Some(_) | None => match last_read.at + self.ping_after {
                 until if now >= until => KeepAliveAction::Ping,
                 until => KeepAliveAction::Wait(until),
             },
         }
     }
 
-    /// A ping has left us `now`; there were this many reads before it.
+    /// A ping was sent `now`, after this many reads.
     pub(super) fn ping_sent(&mut self, now: Instant, reads: u64) {
-        self.asked = Some((now, reads));
+        self.last_ping = Some((now, reads));
     }
 }
 
@@ -66,40 +65,40 @@ impl KeepAlive {
 mod tests {
     use super::*;
 
-    /// A connection that is asked after 30 s and given up 60 s later. Steps: `r` reads, `p` pings, `?` looks, each at
-    /// a second.
+    /// Checks the actions of a keep-alive that pings after 30 s and times out 60 s later. Steps with their second: `r`
+    /// reads, `p` pings, `?` asks for the next action.
     #[track_caller]
-    fn check(steps: &[(char, u64)], want: &str) {
+    fn check(steps: &[(char, u64)], expected: &str) {
         let start = Instant::now();
-        let mut pulse = KeepAlive::new(Duration::from_secs(30), Duration::from_secs(60));
-        let mut heard = LastRead { at: start, reads: 0 };
-        let mut got = Vec::new();
+        let mut keep_alive = KeepAlive::new(Duration::from_secs(30), Duration::from_secs(60));
+        let mut last_read = LastRead { at: start, reads: 0 };
+        let mut actions = Vec::new();
         for (step, second) in steps {
             let now = start + Duration::from_secs(*second);
             match step {
-                'r' => heard = LastRead { at: now, reads: heard.reads + 1 },
-                'p' => pulse.ping_sent(now, heard.reads),
-                _ => got.push(match pulse.next_action(heard, now) {
-                    KeepAliveAction::Wait(until) => format!("rest until {}", (until - start).as_secs()),
-                    KeepAliveAction::Ping => "ask".to_owned(),
+                'r' => last_read = LastRead { at: now, reads: last_read.reads + 1 },
+                'p' => keep_alive.ping_sent(now, last_read.reads),
+                _ => actions.push(match keep_alive.next_action(last_read, now) {
+                    KeepAliveAction::Wait(until) => format!("wait until {}", (until - start).as_secs()),
+                    KeepAliveAction::Ping => "ping".to_owned(),
                     KeepAliveAction::Dead(after) => format!("dead after {}", after.as_secs()),
                 }),
             }
         }
-        assert_eq!(got.join(", "), want);
+        assert_eq!(actions.join(", "), expected);
     }
 
     #[test]
-    fn a_quiet_peer_is_asked_and_a_silent_one_given_up() {
-        check(&[('?', 0), ('?', 29), ('?', 30)], "rest until 30, rest until 30, ask");
-        check(&[('r', 20), ('?', 30), ('?', 50)], "rest until 50, ask");
-        check(&[('p', 30), ('?', 30), ('?', 89), ('?', 90)], "rest until 60, rest until 90, dead after 60");
+    fn quiet_peer_is_pinged_and_a_silent_one_is_dead() {
+        check(&[('?', 0), ('?', 29), ('?', 30)], "wait until 30, wait until 30, ping");
+        check(&[('r', 20), ('?', 30), ('?', 50)], "wait until 50, ping");
+        check(&[('p', 30), ('?', 30), ('?', 89), ('?', 90)], "wait until 60, wait until 90, dead after 60");
     }
 
     #[test]
-    fn anything_that_comes_after_the_ping_is_a_sign_of_life() {
-        check(&[('p', 30), ('r', 30), ('?', 31), ('?', 60)], "rest until 60, ask");
-        check(&[('p', 30), ('r', 89), ('?', 90), ('?', 119)], "rest until 119, ask");
-        check(&[('p', 30), ('r', 31), ('p', 61), ('?', 62)], "rest until 92");
+    fn any_read_after_the_ping_counts_as_activity() {
+        check(&[('p', 30), ('r', 30), ('?', 31), ('?', 60)], "wait until 60, ping");
+        check(&[('p', 30), ('r', 89), ('?', 90), ('?', 119)], "wait until 119, ping");
+        check(&[('p', 30), ('r', 31), ('p', 61), ('?', 62)], "wait until 92");
     }
 }

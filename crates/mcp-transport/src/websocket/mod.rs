@@ -132,8 +132,7 @@ impl Transport for WebSocketTransport {
         };
         match opened {
             Ok(socket) => {
-                conversation::run(&place, socket, Link { outbound: out, inbound: inbox, shutdown: stop })
-                    .await
+                connection::run(&place, socket, Link { outbound: out, inbound: inbox, shutdown: stop }).await
             }
             Err(fault) => Disconnect::new(DisconnectReason::NotStarted(StartError::Refused(fault))),
         }

@@ -71,8 +71,8 @@ async fn attempt(
     };
     let told = |step| {
         reached(match step {
-            connect::ConnectStep::Tunnelling => OpenStep::ProxyTunnel,
-            connect::ConnectStep::Securing => OpenStep::TlsHandshake,
+            connect::ConnectStep::ProxyTunnel => OpenStep::ProxyTunnel,
+            connect::ConnectStep::TlsHandshake => OpenStep::TlsHandshake,
         });
     };
     let stream = way.connect(&told).await.map_err(failed)?;
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_websocket_is_opened_through_a_tunnel() {
+    async fn websocket_is_opened_through_a_proxy_tunnel() {
         let (asked, opened) =
             through("ws://mcp.example:8080/ws?key=1", "HTTP/1.1 200 Connected\r\nVia: x\r\n\r\n").await;
         let want = "CONNECT mcp.example:8080 HTTP/1.1\r\nHost: mcp.example:8080\r\nProxy-Authorization: Basic \
@@ -154,11 +154,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn hd_sc5_a_proxy_that_refuses_is_told_without_its_password() {
+    async fn hd_sc5_proxy_refusal_is_reported_without_its_password() {
         for (answer, want) in [
-            ("HTTP/1.1 407 No\r\n\r\n", "wants authorization (HTTP 407)"),
-            ("HTTP/1.1 502 No\r\n\r\n", "refuses to connect (HTTP 502)"),
-            ("HTTP/1.1 200 Connected\r\n\r\n<html>", "sent more than an answer"),
+            ("HTTP/1.1 407 No\r\n\r\n", "requires authorization (HTTP 407)"),
+            ("HTTP/1.1 502 No\r\n\r\n", "refused the tunnel (HTTP 502)"),
+            ("HTTP/1.1 200 Connected\r\n\r\n<html>", "sent data before the tunnel was used"),
         ] {
             let (_, opened) = through("wss://mcp.example/ws", answer).await;
             let want = format!("cannot connect to wss://mcp.example/ws: the proxy 127.0.0.1:PORT {want}");

@@ -41,7 +41,16 @@ pub(super) struct ReadEnd {
 impl<'a> Reader<'a> {
     pub(super) fn new(socket: &'a Socket, inbox: Arc<dyn FrameSink>, redactor: &'a Redactor) -> Reader<'a> {
         let rate_limiter = RateLimiter::new(Instant::now());
-        Reader { socket, inbox, redactor, rate_limiter, paused: None, noise: 0, noise_sample: None, close: None }
+        Reader {
+            socket,
+            inbox,
+            redactor,
+            rate_limiter,
+            paused: None,
+            noise: 0,
+            noise_sample: None,
+            close: None,
+        }
     }
 
     /// Reads until the peer closes, or cannot be understood, with pauses when much comes that nobody waits for.
@@ -102,8 +111,10 @@ impl<'a> Reader<'a> {
     }
 
     fn failed(&mut self, error: &Error) -> ReadEnd {
-        let broken =
-            |message: String, code| ReadEnd { reason: DisconnectReason::Broken(message), close_code: Some(code) };
+        let broken = |message: String, code| ReadEnd {
+            reason: DisconnectReason::Broken(message),
+            close_code: Some(code),
+        };
         match error {
             Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => self.disconnected(),
             Error::Io(error) if is_disconnect(error) => self.disconnected(),
@@ -178,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn hd_sc5_a_close_frame_is_told_in_words_without_secrets() {
+    fn hd_sc5_close_frame_is_described_without_secrets() {
         check(1000, "", "with code 1000 (it is done)");
         check(1011, "oops", r#"with code 1011 (an internal error): "oops""#);
         check(

@@ -92,7 +92,10 @@ pub(super) fn headers(endpoint: &UrlEndpoint) -> Result<HeaderMap, ConnectError>
 
 /// Requests the upgrade. Returns the stream with the bytes that the server sent after its response, or why it opened no
 /// WebSocket.
-pub(super) async fn upgrade(place: &WebSocketEndpoint, line: NetStream) -> Result<(NetStream, Bytes), RequestError> {
+pub(super) async fn upgrade(
+    place: &WebSocketEndpoint,
+    line: NetStream,
+) -> Result<(NetStream, Bytes), RequestError> {
     let key = generate_key();
     let failed = |status, why: &str| {
         let message = format!("{} did not open a WebSocket: {why}", place.label);
@@ -220,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn hd_123_the_answer_to_the_upgrade_is_judged() {
+    fn hd_123_upgrade_response_is_checked() {
         check(101, &and(&["sec-websocket-protocol: mcp"]), Ok(Subprotocol::Mcp));
         check(101, &GOOD, Ok(Subprotocol::None));
         let other = Err("it chose another subprotocol than `mcp`");
@@ -270,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn hd_fr006_the_request_is_for_the_url_and_has_the_headers() {
+    fn hd_fr006_request_has_the_urls_path_and_the_headers() {
         check_request("ws://a.example", &[], &["GET /", "host: a.example"]);
         check_request(
             "wss://user:p%40ss@a.example:8443/x/y?q=1#f",
@@ -291,13 +294,13 @@ mod tests {
         check_request(
             "ws://a",
             &[("X", "secret\r\nY: 1")],
-            &["the value of the header X holds characters that no header can"],
+            &["the value of the header X contains characters that are not allowed"],
         );
         check_request("http://a/x", &[], &["http://a/x is no ws or wss URL"]);
     }
 
     #[test]
-    fn a_session_to_take_up_is_refused() {
+    fn configured_session_is_refused() {
         let mut endpoint = endpoint("ws://a");
         endpoint.session_id = Some(Secret::from("s"));
         let refused = super::super::WebSocketDial::new(&endpoint, &Default::default());

@@ -127,7 +127,9 @@ impl Writer<'_> {
             match tokio::time::timeout_at(since + self.write_timeout, &mut action).await {
                 Ok(done) => return done.map_err(|it| disconnected(&it)),
                 Err(_) if self.traffic.last_write() > since => since = self.traffic.last_write(),
-                Err(_) => return Err(WriteError::CancelNotice(DisconnectReason::Stalled(self.write_timeout))),
+                Err(_) => {
+                    return Err(WriteError::CancelNotice(DisconnectReason::Stalled(self.write_timeout)));
+                }
             }
         }
     }

@@ -11,7 +11,7 @@
 //! - a child that dies while a grandchild holds its output:
 //!   `stdio::a_grandchild_that_holds_the_pipe_does_not_hold_the_call`
 //! - a server that does not read: `stdio::a_server_that_does_not_read_costs_a_call_its_deadline`,
-//!   `websocket::closing::a_peer_that_does_not_read_is_given_up`
+//!   `websocket::closing::peer_that_does_not_read_times_out`
 //! - a runtime that is dropped: `stdio::a_runtime_that_is_dropped_leaves_no_process`
 //! - a grandchild in the background whose leader ends as it is asked to:
 //!   `stdio::hd_117_closing_politely_leaves_no_grandchild`
@@ -19,9 +19,9 @@
 //! - one tool without an object `inputSchema`: the row of this name
 //! - a cursor that repeats: `session::a_list_without_an_end_ends`
 //! - lists that a server's `ttlMs` keeps alive after the end: the row of closing twice, where they are asked for
-//! - GETs again and again, a stream that breaks off, `retry: 0`, a first GET that fails: `http::streams::listening_never_storms`
-//! - HTTP 4xx with an error without an id: `http::faults::a_refusal_is_told_with_what_the_server_says`, and where it
-//!   means that the session is forgotten `http::sessions::a_forgotten_session_is_opened_again_once`
+//! - GETs again and again, a stream that breaks off, `retry: 0`, a first GET that fails: `http::streams::listening_retries_with_backoff`
+//! - HTTP 4xx with an error without an id: `http::faults::error_contains_the_servers_message`, and where it
+//!   means that the session is forgotten `http::sessions::lost_session_is_reopened_once`
 //! - a server that is down: the row of the peer that dies after the handshake, whose calls end at once
 
 #[cfg(target_os = "linux")]

@@ -145,7 +145,7 @@ async fn call(session: &Session, tool: &str, arguments: Value) -> Result<String,
 }
 
 #[tokio::test]
-async fn many_calls_share_one_connection_and_each_has_its_own_answer() {
+async fn concurrent_calls_share_one_connection() {
     let server = Server::start().await;
     let session = server.connect().await;
     let calls = (0..64).map(|it| call(&session, "echo", json!({"text": it.to_string()})));
@@ -160,7 +160,7 @@ async fn many_calls_share_one_connection_and_each_has_its_own_answer() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_given_up_ends_its_stream_and_no_other() {
+async fn dropped_call_resets_its_stream_only() {
     let server = Server::start().await;
     let session = server.connect().await;
     let waiting = call(&session, "wait", json!({}));
@@ -178,7 +178,7 @@ async fn a_call_that_is_given_up_ends_its_stream_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_connection_that_takes_no_more_ends_what_it_has_and_another_is_made() {
+async fn goaway_finishes_streams_and_opens_another_connection() {
     let server = Server::start().await;
     let session = server.connect().await;
     let waiting = call(&session, "wait", json!({}));

@@ -149,30 +149,30 @@ async fn check(company: Company, trusting: &str, untrusting: &str) {
     }
 }
 
-const UNKNOWN: &str = "cannot connect to URL: TLS failed: nobody who is trusted here has issued the certificate (\
+const UNKNOWN: &str = "cannot connect to URL: TLS failed: no trusted authority has issued the certificate (\
                        |\nif the server is yours or your company's, name a PEM file with the authority";
 
 #[tokio::test]
-async fn an_authority_of_ones_own_is_trusted_where_it_is_configured() {
+async fn configured_authority_is_trusted() {
     check(company(&["127.0.0.1"], Valid::Now, Issued::ByAuthority), "hello", UNKNOWN).await;
 }
 
 #[tokio::test]
-async fn a_certificate_that_vouches_for_itself_is_refused_and_told_so() {
+async fn self_signed_certificate_is_refused() {
     check(company(&["127.0.0.1"], Valid::Now, Issued::ByItself), UNKNOWN, UNKNOWN).await;
 }
 
 #[tokio::test]
-async fn a_certificate_for_another_name_is_refused() {
+async fn certificate_for_another_name_is_refused() {
     let other = "cannot connect to URL: TLS failed: the certificate is for another name (\
-                 |\nwrite the name that the certificate is for into the URL";
+                 |\nuse the name of the certificate in the URL";
     check(company(&["server.example"], Valid::Now, Issued::ByAuthority), other, UNKNOWN).await;
 }
 
 #[tokio::test]
-async fn a_certificate_out_of_its_time_is_refused() {
+async fn expired_certificate_is_refused() {
     let expired = "cannot connect to URL: TLS failed: the certificate has expired (\
-                   |\nhave the server's certificate renewed; if it has been, check this machine's clock";
+                   |\nrenew the server's certificate; if it is new, check this machine's clock";
     check(company(&["127.0.0.1"], Valid::Once, Issued::ByAuthority), expired, expired).await;
     let early = "cannot connect to URL: TLS failed: the certificate is not valid yet (\
                  |\ncheck this machine's clock";
@@ -180,7 +180,7 @@ async fn a_certificate_out_of_its_time_is_refused() {
 }
 
 #[tokio::test]
-async fn much_goes_both_ways_over_tls() {
+async fn large_messages_are_sent_and_received_over_tls() {
     let Company { authority, acceptor } = company(&["127.0.0.1"], Valid::Now, Issued::ByAuthority);
     let web = web(acceptor).await;
     let endpoint = Endpoint::Http(UrlEndpoint::new(web.url.parse().unwrap()));
@@ -195,7 +195,7 @@ async fn much_goes_both_ways_over_tls() {
 }
 
 #[tokio::test]
-async fn what_speaks_no_tls_is_told_so() {
+async fn server_without_tls_is_reported() {
     for scheme in ["wss", "https"] {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("{scheme}://{}/ws", listener.local_addr().unwrap());
@@ -209,7 +209,7 @@ async fn what_speaks_no_tls_is_told_so() {
         let (error, _socket) = tokio::join!(connect(endpoint, Authorities::default()), answering);
         let error = error.err().unwrap();
         let want = format!(
-            "cannot connect to {url}: TLS failed: what answers there does not speak TLS (received corrupt message of type \
+            "cannot connect to {url}: TLS failed: the server does not speak TLS (received corrupt message of type \
              InvalidContentType)"
         );
         assert_eq!(error.to_string(), want);

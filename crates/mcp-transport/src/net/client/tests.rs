@@ -26,8 +26,8 @@ async fn post(client: &Client) -> Result<String, String> {
             }
             Ok(res)
         }
-        Err(RequestError::Refused(fault)) => Err(format!("refused: {}", fault.message)),
-        Err(RequestError::Lost(fault)) => Err(format!("lost: {}", fault.message)),
+        Err(ExchangeError::Refused(fault)) => Err(format!("refused: {}", fault.message)),
+        Err(ExchangeError::Lost(fault)) => Err(format!("lost: {}", fault.message)),
     }
 }
 
@@ -49,7 +49,7 @@ async fn through(url: &str, answer: &str) -> (String, Result<String, String>) {
 }
 
 #[tokio::test]
-async fn a_proxy_is_asked_for_a_plain_url_itself() {
+async fn plain_http_request_is_sent_to_the_proxy() {
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     let (asked, posted) = through("http://ann:pw@mcp.example:81/mcp?key=1", answer).await;
     assert_eq!(posted, Ok("hello".to_owned()));
@@ -70,10 +70,10 @@ async fn a_proxy_is_asked_for_a_plain_url_itself() {
 }
 
 #[tokio::test]
-async fn hd_sc5_a_tunnel_that_cannot_be_had_is_told_without_its_password() {
+async fn hd_sc5_tunnel_failure_is_reported_without_its_password() {
     for (answer, want) in [
-        ("HTTP/1.1 407 No\r\n\r\n", "wants authorization (HTTP 407)"),
-        ("HTTP/1.1 502 No\r\n\r\n", "refuses to connect (HTTP 502)"),
+        ("HTTP/1.1 407 No\r\n\r\n", "requires authorization (HTTP 407)"),
+        ("HTTP/1.1 502 No\r\n\r\n", "refused the tunnel (HTTP 502)"),
         ("HTTP/1.1 200 Connected\r\n\r\n", ": no connection within 0.3 s"),
     ] {
         let (asked, posted) = through("https://mcp.example/mcp", answer).await;
@@ -103,8 +103,8 @@ async fn of(scheme: &str, answer: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_is_no_answer_is_told_in_words() {
-    let lost = "lost: http://HOST/mcp broke off before it answered:";
+async fn invalid_response_is_reported() {
+    let lost = "lost: http://HOST/mcp did not respond:";
     assert_eq!(
         of("http", "").await,
         format!("{lost} the connection was closed before the end of the response")
@@ -113,13 +113,13 @@ async fn what_is_no_answer_is_told_in_words() {
         of("http", "SSH-2.0-OpenSSH_9.9\r\n").await,
         format!("{lost} its response is not valid HTTP (invalid HTTP version parsed)")
     );
-    let plain = "refused: cannot connect to https://HOST/mcp: TLS failed: what answers there does not speak TLS (received \
+    let plain = "refused: cannot connect to https://HOST/mcp: TLS failed: the server does not speak TLS (received \
                  corrupt message of type InvalidContentType)";
     assert_eq!(of("https", "HTTP/1.1 400 Bad Request\r\n\r\n").await, plain);
 }
 
 #[tokio::test]
-async fn a_connection_that_ended_while_it_rested_is_replaced_without_a_word() {
+async fn connection_closed_while_idle_is_replaced() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = Client::new(place(&format!("http://{}/mcp", listener.local_addr().unwrap()))).unwrap();
     let answered = async || {
@@ -139,7 +139,7 @@ async fn a_connection_that_ended_while_it_rested_is_replaced_without_a_word() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_said_in_plain_words() {
+async fn refused_connection_is_reported() {
     let address = {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         listener.local_addr().unwrap().to_string()
@@ -150,7 +150,7 @@ async fn nobody_there_is_said_in_plain_words() {
 }
 
 #[tokio::test]
-async fn a_request_that_no_line_can_hold_is_not_sent() {
+async fn request_with_an_invalid_uri_is_not_sent() {
     let client = Client::new(place(&format!("http://127.0.0.1:1/{}", "a".repeat(70_000)))).unwrap();
     let said = post(&client).await.unwrap_err();
     assert!(said.starts_with("refused: the request cannot be sent to http://127.0.0.1:1/"), "{said}");

@@ -50,7 +50,7 @@ fn events_end_with_an_empty_line_of_any_kind() {
 }
 
 #[test]
-fn fields_are_read_as_the_standard_says() {
+fn fields_follow_the_standard() {
     check("event: message\nid: 7\ndata: a\n\n", "a | <id> 7");
     check("data:a\n\ndata:  b\n\n", "a |  b");
     check("data: a\ndata: b\ndata\ndata:c\n\n", "a\nb\n\nc");
@@ -60,7 +60,7 @@ fn fields_are_read_as_the_standard_says() {
 }
 
 #[test]
-fn an_event_that_is_cut_off_leaves_no_id() {
+fn truncated_event_leaves_no_id() {
     check("id: 1\ndata: a\n\nid: 2\ndata: cut", "a | <id> 1");
     check("id: 1\ndata: a\n\nid: 2", "a | <id> 1");
     check("id: 1\ndata: a\n\nid: 2\ndata: b", "a | <rest> b | <id> 2");
@@ -75,7 +75,7 @@ fn only_messages_with_data_are_messages() {
 }
 
 #[test]
-fn an_endpoint_is_told_from_a_message() {
+fn endpoint_event_is_distinguished_from_a_message() {
     check("event: endpoint\ndata: /messages?s=1\n\ndata: a\n\n", "<endpoint> /messages?s=1 | a");
     check("data: /m\r\nevent: endpoint\r\n\r\n", "<endpoint> /m");
     check("event: endpoint\nevent: ping\ndata: /m\n\n", "");
@@ -84,7 +84,7 @@ fn an_endpoint_is_told_from_a_message() {
 }
 
 #[test]
-fn an_id_counts_when_its_event_is_complete() {
+fn id_counts_when_its_event_is_complete() {
     check("id: 1\ndata: a\n\nid: 2\ndata: b\nid: 3\n\n", "a | b | <id> 3");
     check("id: 1\ndata: a\n\ndata: b\n\n", "a | b | <id> 1");
     check("id: 1\u{0}2\ndata: a\n\n", "a");
@@ -99,21 +99,21 @@ fn retry_is_a_number() {
 }
 
 #[test]
-fn a_byte_order_mark_is_skipped_once() {
+fn byte_order_mark_is_skipped_once() {
     check("\u{feff}data: a\n\n", "a");
     check("\u{feff}\u{feff}data: a\n\n", "");
     check("data: a\n\n\u{feff}data: b\n\n", "a");
 }
 
 #[test]
-fn an_end_without_an_empty_line_leaves_a_rest() {
+fn end_without_an_empty_line_leaves_a_rest() {
     check("data: a\n\ndata: b\n", "a | <rest> b");
     check("data: b", "<rest> b");
     check("data: a\n\n", "a");
 }
 
 #[test]
-fn an_event_is_bounded_however_it_comes() {
+fn event_is_bounded_with_any_chunks() {
     let limited = |text: &str, limit| {
         let whole = read([text.as_bytes()], limit);
         assert_eq!(read(text.as_bytes().chunks(1), limit), whole, "{text:?}");
@@ -144,7 +144,7 @@ fn an_event_is_bounded_however_it_comes() {
 }
 
 #[test]
-fn a_line_in_one_chunk_is_not_copied() {
+fn line_in_one_chunk_is_not_copied() {
     let chunk = Bytes::from_static(b"data: payload\n\n");
     let mut stream = EventStreamParser::new(100);
     let mut seen = None;
@@ -176,7 +176,7 @@ proptest! {
 }
 
 #[test]
-fn what_goes_on_longer_than_many_messages_does_not_end() {
+fn endless_event_is_detected() {
     const BOUND: usize = 64 << 20;
     // What begins it, and what it goes on with.
     let check = |begin: &'static str, piece: String| {
@@ -217,7 +217,7 @@ fn what_goes_on_longer_than_many_messages_does_not_end() {
 }
 
 #[test]
-fn lines_that_end_may_be_as_many_as_they_like() {
+fn complete_lines_are_unlimited() {
     let mut stream = EventStreamParser::new(100);
     let comments = Bytes::from(format!(": {}\n", "still there ".repeat(10_000)).repeat(10));
     for _ in 0..100 {
@@ -241,7 +241,7 @@ fn check_idle(text: &str, want: usize) {
 }
 
 #[test]
-fn what_carries_no_message_is_counted() {
+fn data_without_a_message_is_counted() {
     check_idle("event: message\nid: 7\nretry: 5\ndata: {}\n\n", 0);
     check_idle(": ping\ndata: {\ndata: }\n\n", 0);
     check_idle(": ping\n\n", 2);

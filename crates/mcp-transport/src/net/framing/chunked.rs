@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_has_an_end() {
+    fn endless_ignored_line_is_detected() {
         let beside = |count: usize, line: &str| line.repeat(count);
         let long = format!("1;{}\r\na\r\n", "x".repeat(500));
         assert_eq!(

@@ -48,12 +48,12 @@ fn check(steps: &[&'static str], want: &str) {
 }
 
 #[test]
-fn requests_and_answers_go_beside_each_other() {
+fn requests_and_responses_are_concurrent() {
     check(&["1 a", "2 b", "- ", "- "], "a, b, answer, answer");
 }
 
 #[test]
-fn notices_go_one_after_another_and_hold_nothing_up() {
+fn notifications_are_sequential_and_block_nothing() {
     check(
         &["- notifications/x", "- notifications/y", "1 a", "- ", "settled notifications/x"],
         "x, , a, answer, y",
@@ -61,7 +61,7 @@ fn notices_go_one_after_another_and_hold_nothing_up() {
 }
 
 #[test]
-fn nothing_overtakes_the_end_of_the_opening() {
+fn nothing_overtakes_the_initialized_notification() {
     check(
         &[
             "1 initialize",
@@ -86,7 +86,7 @@ fn nothing_overtakes_the_end_of_the_opening() {
 }
 
 #[test]
-fn abandoning_takes_back_what_waits_and_tells_of_what_was_sent() {
+fn abandoned_request_is_dequeued_or_cancelled() {
     check(&["1 a", "settled a", "-1"], "a, , cancelled");
     check(&["1 a", "-1"], "a, cancelled+a Abandoned");
     check(
@@ -96,13 +96,13 @@ fn abandoning_takes_back_what_waits_and_tells_of_what_was_sent() {
 }
 
 #[test]
-fn a_post_whose_request_was_answered_is_left() {
+fn post_of_an_answered_request_is_aborted() {
     check(&["1 a", "answered 1", "settled a"], "a, a Answered, ");
     check(&["1 a", "settled a", "answered 1"], "a, , ");
 }
 
 #[test]
-fn posts_are_bounded_and_answers_have_room_of_their_own() {
+fn posts_are_bounded_and_responses_have_their_own_limit() {
     let mut lanes = SseSendQueue::default();
     for id in 0..MAX_REQUESTS as u64 + 10 {
         assert_eq!(lanes.push(Outbound::Send(message(Some(id), "a", 0))), None);
@@ -120,7 +120,7 @@ fn posts_are_bounded_and_answers_have_room_of_their_own() {
 }
 
 #[test]
-fn what_waits_is_bounded_and_its_cost_comes_back() {
+fn queue_is_bounded_and_its_cost_is_released() {
     let mut lanes = SseSendQueue::default();
     lanes.push(Outbound::Send(message(None, INITIALIZED, 0)));
     let (initialized, _) = lanes.next().unwrap();

@@ -95,7 +95,7 @@ fn words(message: Option<Result<Message, tokio_tungstenite::tungstenite::Error>>
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quiet_connection_is_kept_alive_and_a_dead_one_is_given_up() {
+async fn quiet_connection_is_pinged_and_a_dead_one_closed() {
     let mut both = both().await;
     let begun = Instant::now();
     for second in [30, 60, 90] {
@@ -111,7 +111,7 @@ async fn a_quiet_connection_is_kept_alive_and_a_dead_one_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn any_bytes_are_a_sign_of_life_while_a_large_message_comes() {
+async fn partial_message_counts_as_activity() {
     let Both { seen, running, peer, out: _out, stop: _stop } = both().await;
     // A text of three bytes, one of them every 50 s: no message, and no pong, for longer than a ping may wait.
     let mut raw = peer.into_inner();
@@ -126,7 +126,7 @@ async fn any_bytes_are_a_sign_of_life_while_a_large_message_comes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pings_are_answered_while_a_large_message_is_written() {
+async fn pings_are_answered_during_a_large_write() {
     let mut both = both().await;
     both.send(vec![b' '; 1 << 20]);
     // It has begun, and fills the pipe many times over.
@@ -136,7 +136,7 @@ async fn pings_are_answered_while_a_large_message_is_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_does_not_read_is_given_up_and_costs_a_bounded_amount() {
+async fn peer_that_does_not_read_times_out_with_bounded_memory() {
     let mut both = both().await;
     both.send(vec![b' '; 1 << 20]);
     // It goes on asking for pongs, which do not pile up.
@@ -153,7 +153,7 @@ async fn a_peer_that_does_not_read_is_given_up_and_costs_a_bounded_amount() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_reader_that_reads_is_waited_for() {
+async fn slow_reader_does_not_time_out() {
     let mut both = both().await;
     both.send(vec![b' '; 200_000]);
     both.send("{}");
@@ -192,7 +192,7 @@ async fn a_slow_reader_that_reads_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_polite_end_takes_no_longer_than_its_deadline() {
+async fn close_takes_no_longer_than_its_deadline() {
     // A peer that answers.
     let mut polite = both().await;
     polite.stop.send_replace(Some(Instant::now() + Duration::from_secs(5)));
@@ -221,7 +221,7 @@ async fn a_polite_end_takes_no_longer_than_its_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_the_engine_is_the_end_of_the_socket() {
+async fn end_of_the_engine_closes_the_socket() {
     let Both { out, running, mut peer, stop: _stop, seen: _ } = both().await;
     drop(out);
     let (ended, heard) = tokio::join!(running, peer.next());
@@ -233,7 +233,7 @@ async fn the_end_of_the_engine_is_the_end_of_the_socket() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_that_nobody_waits_for_is_read_at_its_rate_and_ends_when_it_must() {
+async fn unsolicited_flood_is_rate_limited_and_can_be_closed() {
     let Both { seen, running, mut peer, out: _out, stop } = both().await;
     let begun = Instant::now();
     let flood =

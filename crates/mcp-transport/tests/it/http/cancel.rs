@@ -4,7 +4,7 @@ use super::peer::Step;
 use super::*;
 
 #[tokio::test]
-async fn dropping_a_call_closes_a_modern_stream() {
+async fn dropped_call_closes_a_modern_stream() {
     let peer = Peer::start(|it| modern(it, |_| vec![Step::Hang])).await;
     let session = How::default().connect(&peer.url).await.unwrap();
     tokio::select! {
@@ -16,7 +16,7 @@ async fn dropping_a_call_closes_a_modern_stream() {
 }
 
 #[tokio::test]
-async fn dropping_a_call_tells_a_legacy_server() {
+async fn dropped_call_sends_cancelled_to_a_legacy_server() {
     let peer = Peer::start(|it| legacy(it, "s", |_| vec![Step::Hang])).await;
     let session = How::legacy().connect(&peer.url).await.unwrap();
     tokio::select! {
@@ -30,7 +30,7 @@ async fn dropping_a_call_tells_a_legacy_server() {
 }
 
 #[tokio::test]
-async fn hd_119_a_call_that_takes_too_long_ends_and_is_cancelled() {
+async fn hd_119_call_past_its_deadline_ends_and_is_cancelled() {
     let peer = Peer::start(|it| legacy(it, "s", |_| vec![Step::Hang])).await;
     let session = How::legacy().connect(&peer.url).await.unwrap();
     let options = CallOptions { timeout: Some(Duration::from_millis(50)), ..CallOptions::default() };
@@ -39,7 +39,7 @@ async fn hd_119_a_call_that_takes_too_long_ends_and_is_cancelled() {
 }
 
 #[tokio::test]
-async fn calls_run_beside_each_other() {
+async fn calls_run_concurrently() {
     let peer = Peer::start(|it| {
         modern(it, |it| {
             let mut steps = vec![Step::Wait(Duration::from_millis(100))];
@@ -57,7 +57,7 @@ async fn calls_run_beside_each_other() {
 }
 
 #[tokio::test]
-async fn calls_beyond_the_bound_wait_and_can_be_given_up() {
+async fn calls_beyond_the_limit_queue_and_can_be_dropped() {
     let peer = Peer::start(|it| {
         modern(it, |it| match it.rpc()["params"]["name"].as_str() {
             Some("hang") => vec![Step::Hang],
@@ -82,7 +82,7 @@ async fn calls_beyond_the_bound_wait_and_can_be_given_up() {
 }
 
 #[tokio::test]
-async fn dropping_a_session_closes_its_connections() {
+async fn dropped_session_closes_its_connections() {
     let peer = Peer::start(|it| match it.what().as_str() {
         "GET" => peer::stream(&[], vec![Step::Hang]),
         _ => legacy(it, "s", |it| json_reply(said(it, "hello"))),

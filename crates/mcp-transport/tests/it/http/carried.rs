@@ -10,7 +10,7 @@ use super::*;
 const CHANGED: &str = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}";
 
 #[tokio::test(start_paused = true)]
-async fn what_follows_an_answer_is_heard_and_the_connection_is_used_again() {
+async fn messages_after_a_response_are_delivered_and_the_connection_is_reused() {
     let peer = Peer::start(|it| {
         legacy(it, "s", |it| {
             let answer = format!("data: {}\n\n", said(it, "hello"));
@@ -35,7 +35,7 @@ async fn what_follows_an_answer_is_heard_and_the_connection_is_used_again() {
 }
 
 #[tokio::test]
-async fn the_stream_that_listens_is_asked_for_before_the_first_call() {
+async fn listening_stream_is_requested_before_the_first_call() {
     for _ in 0..20 {
         let peer = Peer::start(|it| match it.what().as_str() {
             "GET" => stream(&[], vec![Step::Hang]),
@@ -49,7 +49,7 @@ async fn the_stream_that_listens_is_asked_for_before_the_first_call() {
 }
 
 #[test]
-fn a_call_from_elsewhere_leaves_no_socket_there() {
+fn call_from_another_runtime_leaves_no_socket_there() {
     let runtime =
         || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let (ours, other) = (runtime(), runtime());
@@ -93,7 +93,7 @@ fn parked<T>(future: impl Future<Output = T>) -> T {
 }
 
 #[tokio::test]
-async fn a_caller_that_panics_leaves_the_others_alone() {
+async fn panicking_caller_does_not_affect_others() {
     let peer = Peer::start(|it| {
         legacy(it, "s", |it| {
             let token = &it.rpc()["params"]["_meta"]["progressToken"];
@@ -124,7 +124,7 @@ async fn a_caller_that_panics_leaves_the_others_alone() {
 }
 
 #[tokio::test]
-async fn a_panic_beside_a_call_cancels_it() {
+async fn panic_in_the_callers_task_cancels_its_call() {
     let peer = Peer::start(|it| {
         legacy(it, "s", |it| match it.rpc()["params"]["name"].as_str() {
             Some("hang") => vec![Step::Hang],
@@ -171,7 +171,7 @@ impl Authorization for OneAtATime {
 }
 
 #[tokio::test]
-async fn a_call_that_is_left_alone_holds_up_nobody() {
+async fn unpolled_call_does_not_block_others() {
     let peer = Peer::start(|it| modern(it, |it| json_reply(said(it, "hello")))).await;
     let endpoint = Endpoint::Http(UrlEndpoint::new(peer.url.parse().unwrap()));
     let options =
@@ -186,7 +186,7 @@ async fn a_call_that_is_left_alone_holds_up_nobody() {
 }
 
 #[test]
-fn a_call_may_move_to_a_place_without_a_runtime() {
+fn call_may_move_to_a_thread_without_a_runtime() {
     let ours = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let slowly = |it: &Heard| {
         let mut steps = vec![Step::Wait(Duration::from_millis(20))];
@@ -210,7 +210,7 @@ fn a_call_may_move_to_a_place_without_a_runtime() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_connection_takes_back_what_callers_carry() {
+async fn closing_the_connection_aborts_the_exchanges_of_callers() {
     let before = std::sync::atomic::AtomicUsize::new(0);
     let peer = Peer::start(move |it| match it.what().as_str() {
         "DELETE" => vec![Step::Hang],

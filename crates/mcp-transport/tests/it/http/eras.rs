@@ -4,7 +4,7 @@ use super::*;
 use serde_json::Value;
 
 #[tokio::test]
-async fn a_modern_server_is_met_without_a_session() {
+async fn modern_server_is_opened_without_a_session() {
     let peer = Peer::start(|it| modern(it, |it| json_reply(said(it, "hello")))).await;
     let session = How::default().connect(&peer.url).await.unwrap();
     assert_eq!((session.version().as_str(), session.server().name.as_str()), ("2026-07-28", "modern"));
@@ -26,7 +26,7 @@ async fn a_modern_server_is_met_without_a_session() {
 }
 
 #[tokio::test]
-async fn a_name_beyond_ascii_is_encoded() {
+async fn non_ascii_name_is_encoded() {
     let peer = Peer::start(|it| modern(it, |it| json_reply(said(it, "")))).await;
     let session = How::default().connect(&peer.url).await.unwrap();
     session.call_tool("grün", &RawJson::empty_object(), CallOptions::default()).await.unwrap();
@@ -34,7 +34,7 @@ async fn a_name_beyond_ascii_is_encoded() {
 }
 
 #[tokio::test]
-async fn a_legacy_server_is_met_with_its_session_and_told_goodbye() {
+async fn legacy_session_is_opened_and_deleted_on_close() {
     let peer = Peer::start(|it| legacy(it, "s-1", |it| json_reply(said(it, "hello")))).await;
     let session = How::default().connect(&peer.url).await.unwrap();
     assert_eq!((session.version().as_str(), session.server().name.as_str()), ("2025-06-18", "legacy"));
@@ -73,7 +73,7 @@ fn check_fallback(refusal: fn(&Heard) -> Reply) -> impl Future<Output = ()> {
 }
 
 #[tokio::test]
-async fn every_refusal_of_the_probe_leads_to_initialize() {
+async fn every_error_of_the_probe_leads_to_initialize() {
     check_fallback(|_| not_initialized()).await;
     check_fallback(|_| reply(400, "", "Bad Request")).await;
     check_fallback(|_| reply(404, "Content-Type: text/html\r\n", "<html>no</html>")).await;
@@ -92,7 +92,7 @@ async fn every_refusal_of_the_probe_leads_to_initialize() {
 }
 
 #[tokio::test]
-async fn nothing_overtakes_the_end_of_the_opening() {
+async fn nothing_overtakes_the_initialized_notification() {
     let peer = Peer::start(|it| match it.what().as_str() {
         "notifications/initialized" => {
             let mut steps = vec![peer::Step::Wait(Duration::from_millis(100))];
@@ -122,7 +122,7 @@ async fn held_up(concluded: fn() -> Reply) -> Duration {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_finish_the_opening_holds_up_nobody_for_long() {
+async fn unanswered_initialized_notification_delays_calls_briefly() {
     use peer::Step;
     let at_once = Duration::from_millis(100);
     // It has taken the notice, and never ends its response to it.
@@ -137,7 +137,7 @@ async fn a_server_that_does_not_finish_the_opening_holds_up_nobody_for_long() {
 }
 
 #[tokio::test]
-async fn hd_126_a_session_is_kept_where_that_is_wanted() {
+async fn hd_126_session_is_kept_if_configured() {
     let peer = Peer::start(|it| legacy(it, "s", |it| json_reply(said(it, "hello")))).await;
     let session = How { keep_session: true, ..How::legacy() }.connect(&peer.url).await.unwrap();
     session.close(Duration::from_secs(1)).await;
@@ -145,7 +145,7 @@ async fn hd_126_a_session_is_kept_where_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn closing_does_not_wait_for_a_server_that_hangs() {
+async fn close_does_not_wait_for_an_unresponsive_server() {
     let peer = Peer::start(|it| match it.what().as_str() {
         "DELETE" | "tools/call" => vec![peer::Step::Hang],
         _ => legacy(it, "s", |_| vec![]),
@@ -182,7 +182,7 @@ async fn hd_121_configured_headers_are_sent_with_every_message() {
 }
 
 #[tokio::test]
-async fn a_user_in_the_url_is_sent_as_a_header() {
+async fn url_credentials_are_sent_as_a_header() {
     let peer = Peer::start(|it| modern(it, |it| json_reply(said(it, "hello")))).await;
     let url = peer.url.replace("http://", "http://user:p%40ss@");
     let session = How::default().connect(&url).await.unwrap();
@@ -191,7 +191,7 @@ async fn a_user_in_the_url_is_sent_as_a_header() {
 }
 
 #[tokio::test]
-async fn a_server_is_answered_on_a_post_of_its_own() {
+async fn response_to_a_server_request_is_a_separate_post() {
     let peer = Peer::start(|it| match it.what().as_str() {
         "tools/call" => {
             let ping = "data: {\"jsonrpc\":\"2.0\",\"id\":\"p-1\",\"method\":\"ping\"}\n\n";

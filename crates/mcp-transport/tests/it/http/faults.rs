@@ -18,7 +18,7 @@ async fn fault(rest: fn(&Heard) -> Reply) -> String {
 }
 
 #[tokio::test]
-async fn a_refusal_is_told_with_what_the_server_says() {
+async fn error_contains_the_servers_message() {
     assert_eq!(
         fault(|_| reply(400, "", r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"bad"},"id":null}"#))
             .await,
@@ -26,7 +26,7 @@ async fn a_refusal_is_told_with_what_the_server_says() {
     );
     assert_eq!(
         fault(|_| reply(401, "WWW-Authenticate: Bearer realm=\"r\"\r\n", "")).await,
-        "refused: the server answered HTTP 401 Unauthorized: it wants authorization (Bearer)"
+        "refused: the server answered HTTP 401 Unauthorized: it requires authorization (Bearer)"
     );
     assert_eq!(
         fault(|_| reply(404, "Content-Type: text/html\r\n", "<p>\n nothing</p>")).await,
@@ -35,7 +35,7 @@ async fn a_refusal_is_told_with_what_the_server_says() {
 }
 
 #[tokio::test]
-async fn an_answer_is_an_answer_whatever_the_status() {
+async fn response_is_accepted_with_any_status() {
     fn error(it: &Heard) -> String {
         json!({"error": {"code": -32602, "message": "no"}, "id": it.rpc()["id"]}).to_string()
     }
@@ -50,7 +50,7 @@ async fn an_answer_is_an_answer_whatever_the_status() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_leaves_the_outcome_unknown() {
+async fn lost_response_leaves_the_outcome_unknown() {
     let unknown =
         |why: &str| format!("unknown: the answer was lost ({why}), and it is not known whether the call ran");
     assert_eq!(
@@ -59,7 +59,7 @@ async fn a_lost_answer_leaves_the_outcome_unknown() {
     );
     assert_eq!(
         fault(|_| vec![Step::Close]).await,
-        unknown("URL broke off before it answered: the connection was closed before the end of the response")
+        unknown("URL did not respond: the connection was closed before the end of the response")
     );
     assert_eq!(
         fault(|_| reply(202, "", "")).await,
@@ -91,7 +91,7 @@ async fn a_lost_answer_leaves_the_outcome_unknown() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_followed_within_its_origin_only() {
+async fn redirect_is_followed_within_its_origin_only() {
     let peer = Peer::start(|it| match it.path.as_str() {
         "/mcp" => reply(307, "Location: /mcp/\r\n", ""),
         _ => modern(it, |it| json_reply(said(it, "hello"))),
@@ -105,12 +105,12 @@ async fn a_redirect_is_followed_within_its_origin_only() {
     );
     assert_eq!(
         fault(|_| reply(307, "Location: /mcp\r\n", "")).await,
-        "refused: the server redirects again and again"
+        "refused: the server redirects too often"
     );
 }
 
 #[tokio::test]
-async fn nobody_there_is_said_in_plain_words() {
+async fn refused_connection_is_reported() {
     let url = {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         format!("http://user:hunter2@{}/mcp?key=hunter3", listener.local_addr().unwrap())
@@ -122,7 +122,7 @@ async fn nobody_there_is_said_in_plain_words() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_used_is_refused_before_anything_is_sent() {
+async fn invalid_endpoint_is_refused_before_anything_is_sent() {
     let refused = |name: &str, value: &str| {
         let headers = vec![(name.to_owned(), Secret::from(value))];
         How { headers, ..How::default() }.connect("http://127.0.0.1:1/mcp")
@@ -130,13 +130,13 @@ async fn what_cannot_be_used_is_refused_before_anything_is_sent() {
     let error = refused("Host", "evil.example").await.err().unwrap();
     assert_eq!(error.to_string(), "the header Host cannot be configured");
     let error = refused("X", "hunter2\r\nY: 1").await.err().unwrap();
-    assert_eq!(error.to_string(), "the value of the header X holds characters that no header can");
+    assert_eq!(error.to_string(), "the value of the header X contains characters that are not allowed");
     let error = How::default().connect("ftp://127.0.0.1/mcp").await.err().unwrap();
-    assert_eq!(error.to_string(), "ftp://127.0.0.1/mcp is no http or https URL");
+    assert_eq!(error.to_string(), "ftp://127.0.0.1/mcp is not an http or https URL");
 }
 
 #[tokio::test]
-async fn hd_sc5_a_server_that_repeats_a_secret_is_not_quoted() {
+async fn hd_sc5_secret_repeated_by_a_server_is_redacted() {
     let peer = Peer::start(|it| {
         reply(401, "", format!("no: {} {}", it.header("authorization"), it.header("x-key")))
     })
@@ -144,12 +144,12 @@ async fn hd_sc5_a_server_that_repeats_a_secret_is_not_quoted() {
     let headers = [("Authorization", "Bearer token-1"), ("X-Key", "hunter22")];
     let headers = headers.map(|(name, value)| (name.to_owned(), Secret::from(value))).to_vec();
     let error = How { headers, ..How::default() }.connect(&peer.url).await.err().unwrap();
-    let want = "the server answered HTTP 401 Unauthorized: it wants authorization: no: *** ***";
+    let want = "the server answered HTTP 401 Unauthorized: it requires authorization: no: *** ***";
     assert_eq!(error.to_string(), want);
 }
 
 #[tokio::test]
-async fn a_large_answer_comes_whole_and_a_larger_one_not_at_all() {
+async fn large_response_is_delivered_and_a_too_large_one_refused() {
     let text = |size: usize| "x".repeat(size);
     let peer = Peer::start(move |it| {
         modern(it, |it| match it.rpc()["params"]["name"].as_str().unwrap() {
@@ -180,7 +180,7 @@ async fn a_large_answer_comes_whole_and_a_larger_one_not_at_all() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_is_asked_for_again_once_where_that_is_safe() {
+async fn lost_response_is_retried_once_if_safe() {
     let lossy = |lost: usize| {
         let calls = std::sync::atomic::AtomicUsize::new(0);
         Peer::start(move |it| {

@@ -16,7 +16,7 @@ fn error(heard: &Heard, status: u16, code: i64, data: serde_json::Value) -> Repl
 }
 
 #[tokio::test]
-async fn marked_arguments_are_sent_as_headers_and_tools_with_odd_marks_are_set_aside() {
+async fn marked_arguments_are_sent_as_headers_and_tools_with_invalid_marks_are_dropped() {
     let peer = Peer::start(|it| {
         modern(it, |it| match it.what().as_str() {
             "tools/list" => {
@@ -54,7 +54,7 @@ async fn marked_arguments_are_sent_as_headers_and_tools_with_odd_marks_are_set_a
 }
 
 #[tokio::test]
-async fn a_server_that_misses_a_header_is_asked_for_its_tools_and_called_again() {
+async fn missing_header_error_refreshes_the_tools_and_retries() {
     let peer = Peer::start(|it| {
         modern(it, |it| match it.what().as_str() {
             "tools/list" => {
@@ -79,7 +79,7 @@ async fn a_server_that_misses_a_header_is_asked_for_its_tools_and_called_again()
 }
 
 #[tokio::test]
-async fn the_errors_of_the_era_are_told_apart() {
+async fn modern_error_codes_are_distinguished() {
     let count = AtomicUsize::new(0);
     let peer = Peer::start(move |it| {
         modern(it, |it| match count.fetch_add(1, Ordering::SeqCst) {

@@ -39,7 +39,7 @@ fn check(refusal: fn(&Heard) -> Reply) -> impl Future<Output = ()> {
 }
 
 #[tokio::test]
-async fn a_forgotten_session_is_opened_again_once() {
+async fn lost_session_is_reopened_once() {
     check(|_| reply(404, "", "")).await;
     check(|_| not_initialized()).await;
     check(|_| reply(400, "", "Bad Request: No valid session ID provided")).await;
@@ -51,7 +51,7 @@ async fn a_forgotten_session_is_opened_again_once() {
 }
 
 #[tokio::test]
-async fn a_server_that_forgets_every_session_is_not_asked_for_ever() {
+async fn server_that_loses_every_session_is_not_retried_forever() {
     let peer = Peer::start(|it| legacy(it, "s", |_| reply(404, "", ""))).await;
     let session = How::legacy().connect(&peer.url).await.unwrap();
     let error = call(&session).await.unwrap_err();
@@ -60,7 +60,7 @@ async fn a_server_that_forgets_every_session_is_not_asked_for_ever() {
 }
 
 #[tokio::test]
-async fn a_method_that_is_not_there_is_no_session_that_is_gone() {
+async fn unknown_method_is_not_a_lost_session() {
     let peer = Peer::start(|it| {
         legacy(it, "s", |it| {
             let error = json!({"jsonrpc": "2.0", "id": it.rpc()["id"], "error": {"code": -32601, "message": "Method not found"}});
@@ -74,7 +74,7 @@ async fn a_method_that_is_not_there_is_no_session_that_is_gone() {
 }
 
 #[tokio::test]
-async fn a_session_from_the_configuration_is_used_at_once_and_left_alone() {
+async fn configured_session_is_used_and_not_deleted() {
     let peer = Peer::start(|it| legacy(it, "new", |it| json_reply(said(it, "hello")))).await;
     let how = || How { session_id: Some(Secret::from("kept")), ..How::default() };
     let session = how().connect(&peer.url).await.unwrap();
@@ -87,7 +87,7 @@ async fn a_session_from_the_configuration_is_used_at_once_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_session_from_the_configuration_that_is_gone_makes_place_for_a_new_one() {
+async fn lost_configured_session_is_replaced() {
     let peer = Peer::start(|it| {
         legacy(it, "new", |it| match it.header("mcp-session-id") {
             "new" => json_reply(said(it, "hello")),
@@ -104,7 +104,7 @@ async fn a_session_from_the_configuration_that_is_gone_makes_place_for_a_new_one
 }
 
 #[tokio::test]
-async fn a_reopening_that_is_given_up_keeps_the_calls_deadline_and_lets_go_of_its_socket() {
+async fn abandoned_reopening_keeps_the_deadline_and_closes_its_socket() {
     let opened = AtomicUsize::new(0);
     let peer = Peer::start(move |it| {
         if it.what() == "initialize" && opened.fetch_add(1, Ordering::SeqCst) > 0 {
@@ -141,7 +141,7 @@ impl mcp_transport::Roots for Slow {
 }
 
 #[tokio::test]
-async fn a_late_answer_does_not_reach_the_session_that_came_after() {
+async fn late_response_does_not_reach_the_next_session() {
     // Both sessions ask under the same id, the first one for something that takes a while.
     let opened = AtomicUsize::new(0);
     let peer = Peer::start(move |it| {

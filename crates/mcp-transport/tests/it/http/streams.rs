@@ -15,7 +15,7 @@ fn check(odd: fn(String) -> Reply) -> impl Future<Output = ()> {
 }
 
 #[tokio::test]
-async fn an_answer_is_read_however_it_is_framed() {
+async fn response_is_read_with_any_framing() {
     check(|it| stream(&[&format!("event: message\ndata: {it}\n\n")], end())).await;
     check(|it| stream(&[&format!("\u{feff}: hi\r\nid: 1\r\ndata:{it}\r\n\r\n")], end())).await;
     check(|it| stream(&[&format!("data: {it}\r"), "\r"], end())).await;
@@ -48,7 +48,7 @@ fn stream_tail() -> Reply {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_stream_is_given_up() {
+async fn silent_stream_times_out() {
     let peer = Peer::start(|it| modern(it, |_| stream(&[": hello\n\n"], vec![Step::Hang]))).await;
     let limits = Limits { sse_read: Duration::from_secs(7), ..Limits::default() };
     let session = How { limits: Some(limits), ..How::default() }.connect(&peer.url).await.unwrap();
@@ -57,7 +57,7 @@ async fn a_silent_stream_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_with_event_ids_is_taken_up_where_it_ended() {
+async fn stream_with_event_ids_is_resumed() {
     let peer = Peer::start(|it| match (it.what().as_str(), it.header("last-event-id")) {
         ("tools/call", _) => stream(&["retry: 700\nid: e-1\ndata:\n\n"], end()),
         ("GET", "e-1") => {
@@ -91,7 +91,7 @@ fn answer_to_first_call() -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_cannot_be_taken_up_is_lost() {
+async fn stream_that_cannot_be_resumed_is_lost() {
     let peer = Peer::start(|it| match it.what().as_str() {
         "tools/call" => stream(&["id: e-1\ndata:\n\n"], end()),
         "GET" if it.header("last-event-id").is_empty() => reply(405, "", ""),
@@ -120,7 +120,7 @@ async fn gets(seconds: u64, listened: fn() -> Reply) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn listening_never_storms() {
+async fn listening_retries_with_backoff() {
     assert_eq!(gets(600, || reply(405, "", "")).await, 1);
     assert_eq!(gets(600, || reply(200, "Content-Type: text/html\r\n", "<html>")).await, 1);
     assert_eq!(gets(4, || stream(&["data: {\"cut"], vec![Step::Close])).await, 3);
@@ -133,7 +133,7 @@ async fn listening_never_storms() {
 }
 
 #[tokio::test]
-async fn what_comes_unasked_is_heard() {
+async fn unsolicited_messages_are_delivered() {
     let peer = Peer::start(|it| match it.what().as_str() {
         "GET" => {
             let changed =
@@ -155,7 +155,7 @@ async fn what_comes_unasked_is_heard() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_listening_stream_is_taken_up_where_it_ended() {
+async fn listening_stream_is_resumed() {
     let peer = Peer::start(|it| match (it.what().as_str(), it.header("last-event-id")) {
         ("GET", "") => {
             let changed =
@@ -178,7 +178,7 @@ async fn a_listening_stream_is_taken_up_where_it_ended() {
 }
 
 #[tokio::test]
-async fn an_answer_on_another_lane_lets_go_of_the_response_it_was_expected_on() {
+async fn response_on_another_stream_ends_the_expected_one() {
     // The first call's response never says anything; its answer comes with the second call's.
     let first = std::sync::Mutex::new(None);
     let peer = Peer::start(move |it| {
@@ -203,7 +203,7 @@ async fn an_answer_on_another_lane_lets_go_of_the_response_it_was_expected_on() 
 }
 
 #[tokio::test]
-async fn an_answer_on_the_stream_that_listens_lets_go_of_the_response_too() {
+async fn response_on_the_listening_stream_ends_the_expected_one() {
     let peer = Peer::start(move |it| match it.what().as_str() {
         // The id of the one and only call.
         "GET" => stream(

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn closing_ends_the_stream_and_all_posts() {
+async fn close_ends_the_stream_and_all_posts() {
     let peer = Peer::start(|it| legacy(it, |_| taken().never())).await;
     let session = How::legacy().connect(&peer.url).await.unwrap();
     assert_eq!(peer.streams(), 1);
@@ -19,7 +19,7 @@ async fn closing_ends_the_stream_and_all_posts() {
 }
 
 #[tokio::test]
-async fn dropping_a_session_ends_its_stream() {
+async fn dropped_session_ends_its_stream() {
     let peer = Peer::start(greeting).await;
     let session = How::legacy().connect(&peer.url).await.unwrap();
     assert_eq!(peer.streams(), 1);
@@ -28,7 +28,7 @@ async fn dropping_a_session_ends_its_stream() {
 }
 
 #[tokio::test]
-async fn a_new_session_is_a_new_stream() {
+async fn new_session_opens_a_new_stream() {
     let peer = Peer::start(|it| match it.what().as_str() {
         "tools/call" => taken().ending(),
         _ => greeting(it),

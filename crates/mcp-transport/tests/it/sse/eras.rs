@@ -17,7 +17,7 @@ async fn check(probe: impl Fn(&Heard) -> Reply + Send + Sync + 'static, want: &s
 }
 
 #[tokio::test]
-async fn every_refusal_of_the_probe_leads_to_initialize() {
+async fn every_error_of_the_probe_leads_to_initialize() {
     let want = "GET server/discover initialize notifications/initialized tools/call";
     check(|it| taken().push(no_method(it)), want).await;
     let invalid = |it: &Heard| {
@@ -32,12 +32,12 @@ async fn every_refusal_of_the_probe_leads_to_initialize() {
 }
 
 #[tokio::test]
-async fn silence_about_the_probe_leads_to_initialize() {
+async fn unanswered_probe_leads_to_initialize() {
     check(|_| taken(), "GET server/discover initialize notifications/initialized tools/call").await;
 }
 
 #[tokio::test]
-async fn a_server_that_dies_of_the_probe_gets_a_second_chance() {
+async fn connection_lost_by_the_probe_is_opened_again() {
     let want = "GET server/discover GET initialize notifications/initialized tools/call";
     check(|_| taken().ending(), want).await;
     check(|_| taken().breaking(), want).await;
@@ -45,7 +45,7 @@ async fn a_server_that_dies_of_the_probe_gets_a_second_chance() {
 }
 
 #[tokio::test]
-async fn a_server_that_dies_of_anything_is_not_asked_for_ever() {
+async fn connection_lost_by_every_request_is_not_retried_forever() {
     let streams = std::sync::Arc::new(AtomicUsize::new(0));
     let seen = std::sync::Arc::clone(&streams);
     let peer = Peer::start(move |it| match it.what().as_str() {
@@ -63,7 +63,7 @@ async fn a_server_that_dies_of_anything_is_not_asked_for_ever() {
 }
 
 #[tokio::test]
-async fn a_modern_server_is_met_without_initialize() {
+async fn modern_server_is_opened_without_initialize() {
     let peer = Peer::start(|it| match it.what().as_str() {
         "GET" => stream(),
         "server/discover" => taken().push(it.result(json!({

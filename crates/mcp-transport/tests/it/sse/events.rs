@@ -10,7 +10,7 @@ async fn answered(event: impl Fn(&Heard) -> Reply + Send + Sync + 'static) -> St
 }
 
 #[tokio::test]
-async fn an_answer_is_read_in_any_form_that_the_standard_allows() {
+async fn response_is_read_in_every_valid_event_form() {
     let crlf = |it: &Heard| taken().push(said(it, "hello").replace('\n', "\r\n"));
     assert_eq!(answered(crlf).await, "hello");
     let lines = |it: &Heard| {
@@ -39,7 +39,7 @@ async fn an_answer_is_read_in_any_form_that_the_standard_allows() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_stream_is_the_end_of_the_connection() {
+async fn end_of_the_stream_ends_the_connection() {
     let lost = |why: &str| format!("the server is no longer available: {why}");
     assert_eq!(answered(|_| taken().ending()).await, lost("it closed the connection"));
     let cut = |it: &Heard| taken().push(&said(it, "hello")[..40]).ending();
@@ -49,7 +49,7 @@ async fn the_end_of_the_stream_is_the_end_of_the_connection() {
 }
 
 #[tokio::test]
-async fn hd_122_a_silent_stream_is_the_end_of_the_connection() {
+async fn hd_122_silent_stream_ends_the_connection() {
     let peer = Peer::start(|it| legacy(it, |_| taken())).await;
     let limits = Limits { sse_read: Duration::from_millis(500), ..Limits::default() };
     let session = How { limits: Some(limits), ..How::legacy() }.connect(&peer.url).await.unwrap();
@@ -59,7 +59,7 @@ async fn hd_122_a_silent_stream_is_the_end_of_the_connection() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_too_large_costs_its_own_call_alone() {
+async fn too_large_message_fails_its_call_only() {
     let peer = Peer::start(|it| {
         legacy(it, |it| {
             let size = if it.rpc()["params"]["name"] == "large" { 10 << 20 } else { 12 << 20 };
@@ -82,7 +82,7 @@ async fn a_message_that_is_too_large_costs_its_own_call_alone() {
 }
 
 #[tokio::test]
-async fn the_server_is_heard_and_answered() {
+async fn server_requests_and_notifications_are_handled() {
     let peer = Peer::start(|it| {
         legacy(it, |it| match it.rpc()["method"].as_str() {
             Some("tools/call") => taken()
@@ -103,7 +103,7 @@ async fn the_server_is_heard_and_answered() {
 }
 
 #[tokio::test]
-async fn noise_is_counted_and_harms_nobody() {
+async fn noise_is_counted_and_ignored() {
     let peer =
         Peer::start(|it| legacy(it, |it| taken().push("data: hello?\n\n").push(said(it, "hello")))).await;
     let session = How::legacy().connect(&peer.url).await.unwrap();

@@ -27,7 +27,7 @@ async fn older(status: u16) -> Peer {
 }
 
 #[tokio::test]
-async fn dia_08_an_older_server_is_found_and_remembered() {
+async fn dia_08_sse_server_is_detected_and_remembered() {
     for status in [400, 404, 405] {
         let peer = older(status).await;
         let dial = either(&peer.url, SseFallback::Allowed);
@@ -47,7 +47,7 @@ async fn dia_08_an_older_server_is_found_and_remembered() {
 }
 
 #[tokio::test]
-async fn other_refusals_and_other_configurations_lead_nowhere() {
+async fn other_errors_and_configurations_do_not_fall_back() {
     for status in [401, 403, 406, 500] {
         let peer = older(status).await;
         let error = connect(&either(&peer.url, SseFallback::Allowed)).await.err().unwrap().to_string();
@@ -70,7 +70,7 @@ async fn other_refusals_and_other_configurations_lead_nowhere() {
 }
 
 #[tokio::test]
-async fn where_neither_way_leads_both_are_told() {
+async fn failed_fallback_reports_both_errors() {
     let peer = Peer::start(|it| match it.verb.as_str() {
         "POST" => reply(405, "no POST"),
         _ => reply(404, "no GET"),
@@ -89,12 +89,12 @@ async fn where_neither_way_leads_both_are_told() {
     })
     .await;
     let error = connect(&either(&peer.url, SseFallback::Allowed)).await.err().unwrap();
-    assert!(error.to_string().ends_with("it wants authorization (Basic)"), "{error}");
+    assert!(error.to_string().ends_with("it requires authorization (Basic)"), "{error}");
     assert!(error.help().unwrap().starts_with("the server wants authorization"));
 }
 
 #[tokio::test]
-async fn a_memory_that_proves_wrong_is_dropped() {
+async fn wrong_cached_transport_is_dropped() {
     let newer = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let now = Arc::clone(&newer);
     let peer = Peer::start(move |it| {

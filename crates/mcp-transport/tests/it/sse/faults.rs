@@ -27,18 +27,18 @@ async fn fault(rest: impl Fn(&Heard) -> Reply + Send + Sync + 'static) -> String
 }
 
 #[tokio::test]
-async fn a_refusal_ends_its_call_and_no_other() {
+async fn refused_post_fails_its_call_only() {
     assert_eq!(
         fault(|_| reply(400, "not so: hunter22")).await,
         "refused: the server answered HTTP 400 Bad Request: not so: *** | hello"
     );
     assert_eq!(
         fault(|_| reply(401, "").header("www-authenticate", "Bearer realm=\"r\"")).await,
-        "refused: the server answered HTTP 401 Unauthorized: it wants authorization (Bearer) | hello"
+        "refused: the server answered HTTP 401 Unauthorized: it requires authorization (Bearer) | hello"
     );
     assert_eq!(
         fault(|_| reply(403, "no")).await,
-        "refused: the server answered HTTP 403 Forbidden: it wants authorization: no | hello"
+        "refused: the server answered HTTP 403 Forbidden: it requires authorization: no | hello"
     );
     assert_eq!(
         fault(|_| reply(413, "")).await,
@@ -51,7 +51,7 @@ async fn a_refusal_ends_its_call_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_failing_server_may_have_done_the_work() {
+async fn server_error_leaves_the_outcome_unknown() {
     let unknown = |why: &str| {
         format!("unknown: the answer was lost ({why}), and it is not known whether the call ran | hello")
     };
@@ -66,7 +66,7 @@ async fn a_failing_server_may_have_done_the_work() {
 }
 
 #[tokio::test]
-async fn an_error_under_the_calls_own_id_is_its_answer() {
+async fn error_with_the_calls_id_is_its_response() {
     let error =
         |it: &Heard| json!({"id": it.rpc()["id"], "error": {"code": -32602, "message": "no"}}).to_string();
     let want = "answered: the server answered with an error: no (code -32602) | hello";
@@ -76,7 +76,7 @@ async fn an_error_under_the_calls_own_id_is_its_answer() {
 }
 
 #[tokio::test]
-async fn sk_24_an_unknown_session_is_the_end_of_the_connection() {
+async fn sk_24_unknown_session_ends_the_connection() {
     assert_eq!(
         fault(|_| reply(404, "Could not find session")).await,
         "refused: the server answered HTTP 404 Not Found: Could not find session | the server is no longer available: it \
@@ -97,7 +97,7 @@ async fn sk_24_an_unknown_session_is_the_end_of_the_connection() {
 }
 
 #[tokio::test]
-async fn whatever_a_post_says_that_was_taken_the_answer_comes_on_the_stream() {
+async fn body_of_an_accepted_post_is_ignored() {
     for status in [200, 201, 202, 204] {
         let peer = Peer::start(move |it| {
             legacy(it, |it| {
@@ -113,7 +113,7 @@ async fn whatever_a_post_says_that_was_taken_the_answer_comes_on_the_stream() {
 }
 
 #[tokio::test]
-async fn notices_that_are_refused_harm_nobody() {
+async fn refused_notifications_are_ignored() {
     let peer = Peer::start(|it| match it.what().as_str() {
         "notifications/initialized" => reply(500, "what?"),
         _ => greeting(it),

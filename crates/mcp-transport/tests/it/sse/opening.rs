@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn hd_120_hd_fr005_a_server_is_met_and_called() {
+async fn hd_120_hd_fr005_server_is_connected_and_called() {
     let peer = Peer::start(greeting).await;
     let session = How::default().connect(&peer.url).await.unwrap();
     assert_eq!((session.version().as_str(), session.server().name.as_str()), ("2024-11-05", "older"));
@@ -24,7 +24,7 @@ async fn hd_120_hd_fr005_a_server_is_met_and_called() {
 }
 
 #[tokio::test]
-async fn hd_121_headers_go_with_every_request_and_ours_win() {
+async fn hd_121_headers_are_sent_with_every_request_and_ours_win() {
     let peer = Peer::start(greeting).await;
     let headers = [
         ("Authorization", "Bearer token-1"),
@@ -50,7 +50,7 @@ async fn hd_121_headers_go_with_every_request_and_ours_win() {
 }
 
 #[tokio::test]
-async fn a_user_in_the_url_is_sent_as_a_header_with_every_request() {
+async fn url_credentials_are_sent_with_every_request() {
     let peer = Peer::start(greeting).await;
     let url = peer.url.replace("http://", "http://user:p%40ss@");
     let session = How::default().connect(&url).await.unwrap();
@@ -82,7 +82,7 @@ async fn posted_within(begin: &'static str, connect: Duration) -> String {
 }
 
 #[tokio::test]
-async fn the_place_for_messages_is_joined_and_never_foreign() {
+async fn message_endpoint_is_resolved_within_the_origin() {
     assert_eq!(posted_to("event: endpoint\ndata: messages\n\n").await, "/messages");
     assert_eq!(posted_to("event: endpoint\r\ndata: /a/b?c=d\r\n\r\n").await, "/a/b?c=d");
     assert_eq!(
@@ -109,7 +109,7 @@ async fn the_place_for_messages_is_joined_and_never_foreign() {
 }
 
 #[tokio::test]
-async fn hd_122_the_connect_limit_is_for_all_of_the_opening() {
+async fn hd_122_connect_timeout_covers_the_whole_opening() {
     let late = "ORIGIN/sse opened its stream, and did not say where messages go within 0.5 s";
     let limit = Duration::from_millis(500);
     assert_eq!(posted_within(": hello\n\n", limit).await, late);
@@ -132,7 +132,7 @@ async fn refused(get: impl Fn() -> Reply + Send + Sync + 'static) -> String {
 }
 
 #[tokio::test]
-async fn what_is_no_stream_is_told_with_what_the_server_says() {
+async fn response_without_a_stream_is_reported_with_its_message() {
     let path = "check the path of the URL: Streamable HTTP servers usually listen at /mcp, those with server-sent events \
                 at /sse, WebSocket servers at /ws";
     assert_eq!(
@@ -141,12 +141,12 @@ async fn what_is_no_stream_is_told_with_what_the_server_says() {
     );
     assert_eq!(
         refused(|| reply(401, "no hunter22").header("www-authenticate", "Bearer realm=\"r\"")).await,
-        "the server answered HTTP 401 Unauthorized: it wants authorization (Bearer): no *** [the server wants \
+        "the server answered HTTP 401 Unauthorized: it requires authorization (Bearer): no *** [the server wants \
          authorization: check the `Authorization` header]"
     );
     assert_eq!(
         refused(|| reply(403, "")).await,
-        "the server answered HTTP 403 Forbidden: it wants authorization [the server wants authorization: check the \
+        "the server answered HTTP 403 Forbidden: it requires authorization [the server wants authorization: check the \
          `Authorization` header]"
     );
     assert_eq!(
@@ -168,7 +168,7 @@ async fn what_is_no_stream_is_told_with_what_the_server_says() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_followed_within_its_origin_only() {
+async fn redirect_is_followed_within_its_origin_only() {
     for status in [301, 302, 303, 307, 308] {
         let peer = Peer::start(move |it| match it.path.as_str() {
             "/sse" => reply(status, "").header("location", "/sse/"),
@@ -193,7 +193,7 @@ async fn a_redirect_is_followed_within_its_origin_only() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_said_in_plain_words() {
+async fn refused_connection_is_reported() {
     let url = {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         format!("http://user:hunter2@{}/sse?key=hunter3", listener.local_addr().unwrap())
@@ -205,16 +205,16 @@ async fn nobody_there_is_said_in_plain_words() {
 }
 
 #[tokio::test]
-async fn hd_022_what_cannot_be_used_is_refused_before_anything_is_sent() {
+async fn hd_022_invalid_endpoint_is_refused_before_anything_is_sent() {
     let headers = vec![("Host".to_owned(), Secret::from("evil.example"))];
     let error = How { headers, ..How::default() }.connect("http://127.0.0.1:1/sse").await.err().unwrap();
     assert_eq!(error.to_string(), "the header Host cannot be configured");
     let error = How::default().connect("wss://127.0.0.1/sse").await.err().unwrap();
-    assert_eq!(error.to_string(), "wss://127.0.0.1/sse is no http or https URL");
+    assert_eq!(error.to_string(), "wss://127.0.0.1/sse is not an http or https URL");
 }
 
 #[tokio::test]
-async fn a_connection_that_is_given_up_leaves_nothing() {
+async fn abandoned_connection_leaves_no_socket() {
     let peer = Peer::start(|_| stream_of(": wait\n\n")).await;
     let connecting = How::default().connect(&peer.url);
     assert!(tokio::time::timeout(Duration::from_millis(100), connecting).await.is_err());

@@ -37,7 +37,7 @@ async fn calls_do_not_wait_for_a_slow_post() {
 }
 
 #[tokio::test]
-async fn posts_at_once_are_bounded() {
+async fn concurrent_posts_are_bounded() {
     const CALLS: usize = 300;
     let peer =
         Peer::start(|it| legacy(it, |it| taken().push(said(it, "hello")).after(Duration::from_millis(50))))
@@ -50,7 +50,7 @@ async fn posts_at_once_are_bounded() {
 }
 
 #[tokio::test]
-async fn notices_arrive_in_order() {
+async fn notifications_arrive_in_order() {
     let slow_first = std::sync::atomic::AtomicBool::new(true);
     let peer = Peer::start(move |it| match it.what().as_str() {
         "notifications/cancelled" if slow_first.swap(false, std::sync::atomic::Ordering::SeqCst) => {
@@ -85,7 +85,7 @@ async fn notices_arrive_in_order() {
 }
 
 #[tokio::test]
-async fn nothing_overtakes_the_end_of_the_opening() {
+async fn nothing_overtakes_the_initialized_notification() {
     let open = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     let seen = std::sync::Arc::clone(&open);
     let peer = Peer::start(move |it| match it.what().as_str() {
@@ -112,7 +112,7 @@ async fn nothing_overtakes_the_end_of_the_opening() {
 }
 
 #[tokio::test]
-async fn hd_122_a_call_that_takes_too_long_is_cancelled_with_a_notice() {
+async fn hd_122_call_past_its_deadline_is_cancelled_with_a_notification() {
     let peer = Peer::start(|it| legacy(it, |_| taken())).await;
     let session = How::legacy().connect(&peer.url).await.unwrap();
     let options = CallOptions { timeout: Some(Duration::from_millis(50)), ..CallOptions::default() };
@@ -125,7 +125,7 @@ async fn hd_122_a_call_that_takes_too_long_is_cancelled_with_a_notice() {
 }
 
 #[tokio::test]
-async fn many_calls_get_their_own_answers() {
+async fn concurrent_calls_get_their_own_responses() {
     let peer = Peer::start(|it| {
         legacy(it, |it| taken().push(said(it, it.rpc()["params"]["name"].as_str().unwrap())))
     })

@@ -23,7 +23,7 @@ async fn check(end: fn() -> Vec<Step>, want: &str) {
 }
 
 #[tokio::test]
-async fn hd_117_hd_sc5_the_peers_last_words_are_told_without_secrets() {
+async fn hd_117_hd_sc5_close_reason_is_reported_without_secrets() {
     check(|| vec![Step::Close(1000, "")], "with code 1000 (it is done)").await;
     check(
         || vec![Step::Close(1011, "\u{1b}[31mno hunter22\u{7}\n\"ever\"\u{202e}")],
@@ -37,7 +37,7 @@ async fn hd_117_hd_sc5_the_peers_last_words_are_told_without_secrets() {
 }
 
 #[tokio::test]
-async fn closing_is_polite_and_the_peer_hears_it() {
+async fn close_sends_a_close_frame() {
     let peer = Peer::start(|it| modern(it, |it| vec![said(it, "hello")])).await;
     let session = connect(&peer).await.unwrap();
     call(&session).await.unwrap();
@@ -49,7 +49,7 @@ async fn closing_is_polite_and_the_peer_hears_it() {
 }
 
 #[tokio::test]
-async fn a_peer_that_does_not_answer_a_close_does_not_hold_it_up() {
+async fn unanswered_close_frame_does_not_delay_the_close() {
     let peer = Peer::start(|it| modern(it, |_| vec![Step::Deaf])).await;
     let session = connect(&peer).await.unwrap();
     tokio::select! {
@@ -61,7 +61,7 @@ async fn a_peer_that_does_not_answer_a_close_does_not_hold_it_up() {
 }
 
 #[tokio::test]
-async fn dropping_a_session_closes_its_socket() {
+async fn dropped_session_closes_its_socket() {
     let peer = Peer::start(|it| modern(it, |it| vec![said(it, "hello")])).await;
     let session = connect(&peer).await.unwrap();
     call(&session).await.unwrap();
@@ -70,7 +70,7 @@ async fn dropping_a_session_closes_its_socket() {
 }
 
 #[tokio::test]
-async fn dropping_a_call_tells_the_server() {
+async fn dropped_call_sends_cancelled() {
     let peer = Peer::start(|it| legacy(it, |_| vec![])).await;
     let session = connect(&peer).await.unwrap();
     tokio::select! {
@@ -83,7 +83,7 @@ async fn dropping_a_call_tells_the_server() {
 }
 
 #[tokio::test]
-async fn hd_119_a_call_that_takes_too_long_ends_and_is_cancelled() {
+async fn hd_119_call_past_its_deadline_ends_and_is_cancelled() {
     let peer = Peer::start(|it| legacy(it, |_| vec![])).await;
     let session = connect(&peer).await.unwrap();
     let options = CallOptions { timeout: Some(Duration::from_millis(50)), ..CallOptions::default() };
@@ -93,7 +93,7 @@ async fn hd_119_a_call_that_takes_too_long_ends_and_is_cancelled() {
 }
 
 #[tokio::test]
-async fn a_peer_that_does_not_read_is_given_up() {
+async fn peer_that_does_not_read_times_out() {
     let peer = Peer::start(|it| modern(it, |_| vec![Step::Deaf])).await;
     let limits = Limits { request: Duration::from_millis(300), ..Limits::default() };
     let session = How { limits: Some(limits), ..How::default() }.connect(&peer.url).await.unwrap();

@@ -13,7 +13,7 @@ fn answer(message: &Value, text: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_binary_message_of_json_is_one_and_anything_else_is_noise() {
+async fn binary_json_is_a_message_and_other_data_is_noise() {
     let peer = Peer::start(|it| {
         modern(it, |it| {
             vec![
@@ -34,7 +34,7 @@ async fn a_binary_message_of_json_is_one_and_anything_else_is_noise() {
 }
 
 #[tokio::test]
-async fn a_message_in_pieces_is_one_and_pings_between_them_are_answered() {
+async fn fragmented_message_is_joined_and_pings_between_are_answered() {
     let peer = Peer::start(|it| {
         modern(it, |it| {
             let frame = |bytes: &[u8], kind, last| {
@@ -60,7 +60,7 @@ async fn a_message_in_pieces_is_one_and_pings_between_them_are_answered() {
 }
 
 #[tokio::test]
-async fn large_messages_go_both_ways() {
+async fn large_messages_are_sent_and_received() {
     let peer = Peer::start(|it| {
         modern(it, |it| vec![said(it, it["params"]["arguments"]["text"].as_str().unwrap())])
     })
@@ -84,7 +84,7 @@ async fn check(limits: Limits, bytes: impl Fn() -> Step + Send + Sync + 'static,
 }
 
 #[tokio::test]
-async fn hd_117_what_breaks_the_protocol_ends_the_connection_with_a_reason() {
+async fn hd_117_protocol_violation_ends_the_connection_with_a_reason() {
     let raw = |bytes: &'static [u8]| move || Step::Raw(bytes.to_vec());
     let usual = Limits::default;
     check(usual(), raw(b"\x81\x02{\xff"), "it sent a text that is no UTF-8", "close 1007").await;
@@ -97,7 +97,7 @@ async fn hd_117_what_breaks_the_protocol_ends_the_connection_with_a_reason() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_too_large_ends_the_connection_whole_or_in_pieces() {
+async fn too_large_message_ends_the_connection_whole_or_fragmented() {
     let small = || Limits { message_bytes: 1000, ..Limits::default() };
     // A frame that only says that it will be large.
     let said = || Step::Raw(b"\x81\x7f\x7f\xff\xff\xff\xff\xff\xff\xff".to_vec());
@@ -114,7 +114,7 @@ async fn a_message_that_is_too_large_ends_the_connection_whole_or_in_pieces() {
 }
 
 #[tokio::test]
-async fn a_flood_does_not_keep_calls_from_their_answers() {
+async fn flood_does_not_delay_responses() {
     let peer = Peer::start(|it| {
         modern(it, |it| {
             let notice = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": 1}});

@@ -10,7 +10,7 @@ use tracing::field::{Field, Visit};
 use super::*;
 
 #[tokio::test]
-async fn hd_123_a_server_is_connected_and_asked_for_mcp() {
+async fn hd_123_upgrade_requests_the_mcp_subprotocol() {
     let peer = Peer::start(|it| modern(it, |it| vec![said(it, "hello")])).await;
     let headers = vec![("Authorization".to_owned(), Secret::from("Bearer token-1"))];
     let session = How { headers, ..How::default() }.connect(&peer.url).await.unwrap();
@@ -23,7 +23,7 @@ async fn hd_123_a_server_is_connected_and_asked_for_mcp() {
 }
 
 #[tokio::test]
-async fn hd_124_calls_share_the_one_connection() {
+async fn hd_124_calls_share_one_connection() {
     // Answers come in the reverse order, when all questions are there.
     let waiting = Mutex::new(Vec::new());
     let peer = Peer::start(move |it| {
@@ -47,7 +47,7 @@ async fn hd_124_calls_share_the_one_connection() {
 }
 
 #[tokio::test]
-async fn a_legacy_server_is_spoken_to_in_its_way() {
+async fn legacy_server_is_initialized() {
     let peer = Peer::start(|it| legacy(it, |it| vec![said(it, "hello")])).await;
     let session = connect(&peer).await.unwrap();
     assert_eq!(session.era(), Era::Legacy);
@@ -57,7 +57,7 @@ async fn a_legacy_server_is_spoken_to_in_its_way() {
 }
 
 #[tokio::test]
-async fn a_server_that_closes_at_the_probe_is_asked_again_without_one() {
+async fn connection_closed_by_the_probe_is_opened_without_one() {
     for end in [|| Step::Close(1003, "what?"), || Step::Drop] {
         let peer = Peer::start(move |it| match it["method"].as_str() {
             Some("server/discover") => vec![end()],
@@ -103,7 +103,7 @@ impl Visit for Warnings {
 }
 
 #[tokio::test]
-async fn a_server_without_a_subprotocol_is_accepted_with_a_warning_and_another_one_refused() {
+async fn missing_subprotocol_is_accepted_and_another_one_refused() {
     let warnings = Warnings::default();
     let _guard = tracing::subscriber::set_default(warnings.clone());
     let plan = |lines| Plan { opening: Opening::Open(lines), tls: None };
@@ -148,16 +148,16 @@ const NO_SERVER: &str = "what answers there is no MCP server, or not at this pat
 const RUNNING: &str = "check that the server is running, and that host and port are right";
 
 #[tokio::test]
-async fn hd_sc5_a_server_that_refuses_is_quoted_without_secrets() {
+async fn hd_sc5_refused_upgrade_is_reported_without_secrets() {
     check(
         http("401 Unauthorized\r\nWWW-Authenticate: Bearer realm=\"secret\"", "no:\n hunter22\u{1b}[31m!"),
-        "the server answered HTTP 401 Unauthorized: it wants authorization (Bearer): no: ***!",
+        "the server answered HTTP 401 Unauthorized: it requires authorization (Bearer): no: ***!",
         AUTHORIZE,
     )
     .await;
     check(
         http("403 Forbidden", ""),
-        "the server answered HTTP 403 Forbidden: it wants authorization",
+        "the server answered HTTP 403 Forbidden: it requires authorization",
         AUTHORIZE,
     )
     .await;
@@ -187,7 +187,7 @@ async fn hd_sc5_a_server_that_refuses_is_quoted_without_secrets() {
 }
 
 #[tokio::test]
-async fn what_is_no_websocket_is_told_in_words() {
+async fn invalid_upgrade_response_is_reported() {
     let none = |why: &str| format!("URL did not open a WebSocket: {why}");
     check(
         Opening::Say(String::new()),
@@ -224,7 +224,7 @@ async fn what_is_no_websocket_is_told_in_words() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_said_in_plain_words() {
+async fn refused_connection_is_reported() {
     let address = {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         listener.local_addr().unwrap()
@@ -236,13 +236,13 @@ async fn nobody_there_is_said_in_plain_words() {
 }
 
 #[tokio::test]
-async fn hd_042_only_ws_and_wss_are_dialled() {
+async fn hd_042_only_ws_and_wss_are_accepted() {
     let error = How::default().connect("http://127.0.0.1:1/ws").await.err().unwrap();
     assert_eq!(error.to_string(), "http://127.0.0.1:1/ws is no ws or wss URL");
 }
 
 #[tokio::test]
-async fn giving_up_an_opening_closes_the_connection() {
+async fn dropped_connect_closes_the_connection() {
     let peer = Peer::refusing(Opening::Silent).await;
     tokio::select! {
         _ = connect(&peer) => panic!("there is no answer"),
