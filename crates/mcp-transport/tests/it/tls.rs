@@ -213,6 +213,6 @@ async fn server_without_tls_is_reported() {
              InvalidContentType)"
         );
         assert_eq!(error.to_string(), want);
-        assert!(error.help().unwrap().contains("begin the URL with http:// or ws:// instead"));
+        assert!(error.help().unwrap().contains("use http:// or ws:// in the URL"));
     }
 }
