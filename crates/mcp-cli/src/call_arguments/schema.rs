@@ -1,6 +1,7 @@
 //! JSON Schemas of tools: resolves references and finds schemas that cannot be compiled.
 //!
-//! A host compiles a schema at the first call of its tool; `tools` and `doctor` report problems earlier.
+//! A host compiles a schema at the first call of its tool. `tools` and `doctor` compile all schemas to report
+//! problems earlier.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -18,7 +19,8 @@ const MAX_SCHEMAS: usize = 2_000;
 /// The maximum length of a chain of references.
 pub(crate) const MAX_REFERENCES: usize = 8;
 
-/// Follows the references `#/…` of a schema within the document `root`. Other references are not followed.
+/// Follows references of the form `#/…` within the document `root`. Returns the schema at the first reference that
+/// has another form, no target, or more than [`MAX_REFERENCES`] before it.
 pub(crate) fn resolve_ref<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     let mut resolved = schema;
     for _ in 0..MAX_REFERENCES {
@@ -43,7 +45,7 @@ pub(crate) fn invalid_schemas<'a>(
     })
 }
 
-/// Adds a problem for each tool whose input schema cannot be compiled.
+/// Adds a problem for each tool whose input schema cannot be compiled, unless the host has reported it.
 pub(crate) async fn with_schema_problems(published: Arc<HostSnapshot>) -> Arc<HostSnapshot> {
     blocking(move || {
         let tools = published.catalog.tools();

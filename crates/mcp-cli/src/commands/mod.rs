@@ -1,4 +1,5 @@
-//! The commands, one module each. A command receives arguments and returns text and an exit code.
+//! The commands, one module each. A command that runs no servers returns a report, which is printed here. The
+//! others print their output themselves and return the exit code.
 
 mod acp_check;
 mod call;
@@ -114,7 +115,7 @@ fn list(context: &Context, servers: &ServerArgs, target: ListTarget<'_>) -> Exit
     on_runtime(context.console, async |signals| list::run(context, servers, target, signals).await)
 }
 
-/// Runs an async command. The runtime and everything that it started is dropped on return.
+/// Runs an async command. On return, the runtime and all its tasks and child processes are dropped.
 fn on_runtime(console: Console, command: impl AsyncFnOnce(&mut Signals) -> Exit) -> Exit {
     let failed = |error: std::io::Error| {
         console.print(&console.failure(Exit::Failure, &format!("cannot start the runtime: {error}"), None))

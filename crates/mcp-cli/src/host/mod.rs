@@ -1,7 +1,7 @@
 //! Runs a host for the duration of a command: starts the servers before it and stops them after it.
 //!
-//! The first signal ends the command; the servers are then stopped gracefully. A second signal skips the wait, and
-//! dropping the runtime ends the child processes.
+//! The first signal ends the command; the servers are then stopped gracefully. A second signal ends this wait; the
+//! child processes are then killed when the runtime is dropped.
 
 pub(crate) mod startup;
 
@@ -24,9 +24,9 @@ use crate::output::sanitize;
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::Signals;
 
-/// How long a server may take to end by itself.
+/// How long running calls may take to end when the servers are stopped.
 const GRACE: Duration = Duration::from_secs(3);
-/// How long the shutdown of all servers may take. Dropping the runtime ends the remaining ones.
+/// How long the shutdown of all servers may take. The remaining ones are killed when the runtime is dropped.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Starts the servers, runs `work`, and stops the servers.
@@ -61,7 +61,8 @@ pub(crate) async fn with_host(
     stop(&host, exit, signals).await
 }
 
-/// Stops the host. Returns `exit`, or the signal that arrives meanwhile.
+/// Stops the host. Returns `exit`, or the signal that arrives meanwhile. If `exit` is a signal already, another
+/// signal ends the wait.
 pub(crate) async fn stop(host: &Host, mut exit: Exit, signals: &mut Signals) -> Exit {
     let stopping = timeout(SHUTDOWN_TIMEOUT, host.shutdown());
     tokio::pin!(stopping);
@@ -99,12 +100,13 @@ pub(crate) fn options(supervision: Supervision) -> HostOptions {
     }
 }
 
-/// The name and version that servers receive.
+/// The client name and version that servers receive in `initialize`.
 pub(crate) fn client_info() -> ClientInfo {
     ClientInfo { name: "mcp-host".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
 }
 
-/// The stored logins; with a user agent, also new ones. `None` if there is no folder to store them.
+/// The OAuth logins: uses stored tokens and, with a user agent, can also log in. `None` if there is no folder for
+/// tokens.
 pub(crate) fn logins(user: Option<Arc<dyn UserAgent>>, client: Option<RegisteredClient>) -> Option<Logins> {
     Some(Logins::new(LoginOptions {
         store: Arc::new(token_store()?),
@@ -116,7 +118,7 @@ pub(crate) fn logins(user: Option<Arc<dyn UserAgent>>, client: Option<Registered
     }))
 }
 
-/// The store of the login tokens.
+/// The store of the login tokens. `None` if there is no state folder.
 pub(crate) fn token_store() -> Option<FileTokenStore> {
     Some(FileTokenStore::new(state_path("logins", &|name| env::var_os(name))?))
 }
@@ -126,14 +128,15 @@ fn receipts_folder(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBu
     state_path("receipts", variable)
 }
 
-/// A path in the state folder of this program.
+/// A path in the state folder of this program. `variable` reads an environment variable. `None` if neither
+/// `XDG_STATE_HOME` nor `HOME` is an absolute path.
 pub(crate) fn state_path(name: &str, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
     Some(state.join("mcp-host").join(name))
 }
 
-/// Keeps only the named server. Fails with a message that lists the existing ones.
+/// Keeps only the named server. If there is none, returns a message that lists the existing servers.
 pub(crate) fn select_server(mut wanted: DesiredServers, name: &str) -> Result<DesiredServers, String> {
     let names: Vec<String> = wanted
         .servers

@@ -1,4 +1,4 @@
-//! A server entry as the dialect readers return it.
+//! The server entry that all dialect readers return.
 
 use mcp_model::{Passthrough, ServerId, ServerSpec, TransportKind};
 
@@ -7,7 +7,8 @@ use crate::diagnostic::quoted;
 /// The maximum number of servers in a file.
 pub(crate) const MAX_SERVERS: usize = 1_000;
 
-/// A server entry of a file.
+/// A server entry of a file. `spec` is `None` if the entry has errors or is an extension. `extension` is the JSON
+/// of an ACP entry whose transport is an extension.
 pub(crate) struct ReadEntry {
     pub(crate) name: String,
     pub(crate) pointer: String,
@@ -18,7 +19,7 @@ pub(crate) struct ReadEntry {
     pub(crate) extension: Option<Passthrough>,
 }
 
-/// The name of an entry for display: a valid name unchanged, any other escaped and shortened.
+/// The name of an entry for messages. A valid name is unchanged; any other name is escaped and shortened.
 pub(crate) fn display_name(name: &str) -> String {
     match ServerId::parse(name) {
         Ok(id) => id.as_str().to_owned(),

@@ -1,6 +1,6 @@
 //! Renders diagnostics as SARIF 2.1.0, for code hosts and editors.
 //!
-//! The output contains no text of a file, so no secrets. Columns count characters.
+//! The output quotes no lines of a file, so it contains no secrets. Columns count Unicode code points.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,8 @@ pub struct SarifTool<'a> {
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
-/// Diagnostics as one SARIF document with one run. A file that could not be read is a notification of the run.
+/// Renders diagnostics as one SARIF document with one run. A file that could not be read becomes a notification of
+/// the run, not a result.
 pub fn render_sarif(program: &SarifTool<'_>, checked: &[CheckedFile<'_>]) -> Value {
     let mut codes = BTreeSet::new();
     let mut results = Vec::new();
@@ -161,7 +162,7 @@ fn message_of(message: &str, help: Option<&str>) -> Value {
     json!({ "text": text })
 }
 
-/// A path as a URI reference.
+/// The SARIF location of a file: a relative path as a relative URI, an absolute one as a `file:` URI.
 fn artifact_location(name: &str) -> Value {
     let mut uri = String::new();
     for byte in name.replace('\\', "/").bytes() {

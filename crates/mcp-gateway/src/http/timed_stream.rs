@@ -1,5 +1,5 @@
-//! The byte stream below hyper: time limits for a client that sends no request or does not read, counters, and a close
-//! that lets the client read the last response.
+//! The byte stream below hyper. It limits the time of a client that sends no request or does not read, counts
+//! bytes, and closes in a way that lets the client read the last response.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -14,16 +14,16 @@ use tokio::time::{Instant, Sleep, sleep};
 use super::connection::ConnectionState;
 use crate::limits::counters::Counters;
 
-/// How long a closing connection is read, so that a client that still sends receives its response. To close a socket with
-/// unread bytes would discard what was sent.
+/// How long the stream reads and discards input after its write side was closed. Closing a socket with unread
+/// input resets the connection, and a client that is still sending would lose the response.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// How long a client may take.
+/// The time limits for a client.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TimeLimits {
-    /// To send the head of a request, since the connection or the last response.
+    /// The time to send the head of a request, from the start of the connection or the end of the last response.
     pub(super) receive: Duration,
-    /// To take a part of what is sent.
+    /// The time that a single write may be blocked because the client does not read.
     pub(super) send: Duration,
 }
 
@@ -34,11 +34,11 @@ pub(super) struct TimedStream<S> {
     limits: TimeLimits,
     counters: Arc<Counters>,
     connection: Arc<ConnectionState>,
-    /// Runs while a write is blocked.
+    /// The timer of a blocked write.
     blocked: Option<Pin<Box<Sleep>>>,
-    /// When the wait for a request began; `None` while one runs.
+    /// When the wait for a request began; `None` while a request is handled or a write is blocked.
     waiting_since: Option<Instant>,
-    /// Ends the close; `None` until the write side is closed.
+    /// The timer that ends [`TimedStream::poll_linger`]; `None` until the write side is closed.
     linger: Option<Pin<Box<Sleep>>>,
 }
 
@@ -52,7 +52,7 @@ impl<S> TimedStream<S> {
         TimedStream { stream, limits, counters, connection, blocked: None, waiting_since: None, linger: None }
     }
 
-    /// Fails when there was no request for too long. The head of a request must be complete by then.
+    /// Completes with an error when the client took too long to send the head of a request.
     fn poll_no_request(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
         if self.connection.is_active() || self.blocked.is_some() {
             self.waiting_since = None;
@@ -66,7 +66,7 @@ impl<S> TimedStream<S> {
         self.connection.timer.poll(cx, deadline).map(|()| timed_out())
     }
 
-    /// Fails when a write is blocked for too long.
+    /// Turns a write that is blocked for too long into an error.
     fn limit_write<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.blocked = None;
@@ -84,8 +84,8 @@ impl<S> TimedStream<S> {
         let written = self.limit_write(cx, written);
         if let Poll::Ready(Ok(bytes)) = written {
             self.counters.bytes_sent(bytes);
-            // The wait for the next request begins behind the response. hyper does not read again here, so the timer
-            // is set now.
+            // The wait for the next request begins after the response. hyper does not poll a read after this
+            // write, so the timer is set here.
             self.waiting_since = None;
             if let Poll::Ready(error) = self.poll_no_request(cx) {
                 return Poll::Ready(Err(error));

@@ -1,7 +1,8 @@
-//! The lists that a scope shows, cut into pages.
+//! The tools, prompts, resources and templates that a scope shows, in pages.
 //!
-//! Text and order depend only on the catalog and the scope, so equal content has equal bytes and cursors. Definitions
-//! are shared by all scopes. A listing holds one flag per definition, so that invented scopes cost little memory.
+//! Text and order depend only on the catalog and the scope, so equal content has equal bytes and cursors. All
+//! scopes share the definitions; a listing has one flag per definition. A client can request many scopes, so each
+//! must cost little memory.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -15,7 +16,7 @@ use crate::access::scope::{LeasedServers, Scope};
 pub(crate) use crate::lists::definitions::Target;
 use crate::lists::definitions::{DefinitionList, Definitions};
 
-/// Maximum size of a page, unless one definition is larger.
+/// Maximum size of a page in bytes. A larger definition has a page of its own.
 pub(crate) const PAGE_BYTES: usize = 1024 * 1024;
 
 /// The kinds of lists.
@@ -49,14 +50,14 @@ pub(crate) struct Listing {
     templates: VisibleList,
 }
 
-/// The visible part of a list.
+/// The visible definitions of one list.
 #[derive(Debug)]
 struct VisibleList {
-    /// By position.
+    /// Whether each definition is visible, by its position in the [`DefinitionList`].
     seen: Box<[bool]>,
-    /// The positions of each page.
+    /// The positions of each page, hidden definitions included.
     pages: Vec<Range<usize>>,
-    /// The hash of the visible list, which cursors contain.
+    /// The hash of the visible definitions. Cursors contain its first bytes.
     hash: blake3::Hash,
 }
 
@@ -94,7 +95,8 @@ impl Listing {
         }
     }
 
-    /// Writes the members of a result with the first page, or with the page of `cursor`.
+    /// Writes the members of a JSON result: the list with the page of `cursor` (or the first page), and
+    /// `nextCursor` if another page follows.
     pub(crate) fn write(
         &self,
         kind: ListKind,
@@ -134,12 +136,12 @@ impl Listing {
         Ok(())
     }
 
-    /// The hash of a visible list.
+    /// The hash of the visible definitions of a list.
     pub(crate) fn hash(&self, kind: ListKind) -> blake3::Hash {
         self.part(kind).1.hash
     }
 
-    /// Whether no definition of a server is visible.
+    /// Whether nothing is visible except the gateway's own resources.
     pub(crate) fn is_empty(&self) -> bool {
         [ListKind::Tools, ListKind::Prompts, ListKind::Resources, ListKind::Templates].into_iter().all(
             |kind| {
@@ -164,12 +166,13 @@ impl Listing {
         self.find(ListKind::Resources, uri)
     }
 
-    /// The template with this text.
+    /// The template with exactly this URI template.
     pub(crate) fn template(&self, uri: &str) -> Option<&Target> {
         self.find(ListKind::Templates, uri)
     }
 
-    /// The template that matches a URI: the one with the longest literal parts, or the first of several.
+    /// The template that matches a URI. Of several, the one with the longest literal prefix and suffix; of equally
+    /// long ones, the first.
     pub(crate) fn matching_template(&self, uri: &str) -> Option<&Target> {
         let (items, part) = self.part(ListKind::Templates);
         let fitting = part.all().filter_map(|at| Some((literal(items.key(at), uri)?, at)));
@@ -193,7 +196,7 @@ impl Listing {
 }
 
 impl VisibleList {
-    /// The visible part of a list. Of several entries with the same key the first is visible.
+    /// Determines the visible definitions. Of several with the same key, only the first is visible.
     fn of(
         items: &DefinitionList,
         mut seen: Vec<bool>,
@@ -212,13 +215,13 @@ impl VisibleList {
         VisibleList { seen: seen.into(), pages, hash: hasher.finalize() }
     }
 
-    /// The positions of visible entries.
+    /// The positions of the visible definitions.
     fn all(&self) -> impl Iterator<Item = usize> {
         self.seen.iter().enumerate().filter(|(_, seen)| **seen).map(|(at, _)| at)
     }
 }
 
-/// Cuts a list into pages. There is at least one page; each page but an only one has a visible entry.
+/// Cuts a list into pages. There is at least one page. Only a list without visible definitions has an empty page.
 fn cut(items: &DefinitionList, seen: &[bool]) -> Vec<Range<usize>> {
     let mut res = Vec::new();
     let (mut start, mut bytes) = (0, 0);
@@ -233,7 +236,7 @@ fn cut(items: &DefinitionList, seen: &[bool]) -> Vec<Range<usize>> {
     res
 }
 
-/// The length of a template's literal prefix and suffix, if the URI matches them.
+/// The total length of a template's literal prefix and suffix; `None` if the URI does not match them.
 fn literal(template: &str, uri: &str) -> Option<usize> {
     let (start, rest) = template.split_once('{')?;
     let end = rest.rsplit_once('}')?.1;
@@ -241,7 +244,7 @@ fn literal(template: &str, uri: &str) -> Option<usize> {
     fits.then_some(start.len() + end.len())
 }
 
-/// What all views of a scope select, by position in the catalog.
+/// Whether each definition passes all views of a scope, by its position in the catalog.
 struct Selected {
     tools: Vec<bool>,
     prompts: Vec<bool>,
@@ -268,7 +271,7 @@ impl Selected {
     }
 }
 
-/// Clears what is not in `viewed`, which has the order of `all`.
+/// Clears the flags of definitions that are not in `viewed`. It has the order of `all`.
 fn narrow<T>(seen: &mut [bool], all: &[T], viewed: &[&T]) {
     let mut viewed = viewed.iter().copied().peekable();
     for (seen, it) in seen.iter_mut().zip(all) {

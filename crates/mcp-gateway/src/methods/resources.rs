@@ -15,10 +15,10 @@ use crate::protocol::frame::Request;
 use crate::protocol::upstream_error;
 use crate::session::caller::Caller;
 
-/// Maximum size of a subscribed URI in bytes, because it is stored.
+/// Maximum size of a subscribed URI in bytes. It is limited because it is stored.
 const MAX_URI_BYTES: usize = 8 * 1024;
 
-/// How long servers may take to accept a subscription.
+/// How long a server may take to accept a subscription of a modern notification stream.
 const SUBSCRIBE_WAIT: Duration = Duration::from_secs(10);
 
 impl RequestContext<'_> {
@@ -36,13 +36,14 @@ impl RequestContext<'_> {
         }
     }
 
-    /// The resource of the gateway with this URI, if it is visible.
+    /// The gateway's own resource with this URI, if the scope shows it.
     fn gateway_resource(&self, uri: &str) -> Option<GatewayResource> {
         let own = self.gateway.options.gateway_resources.iter().find(|it| it.uri() == uri)?;
         self.caller.scope.is_whole().then_some(*own)
     }
 
-    /// The server of a URI; `None` if the host decides.
+    /// Finds the server of a URI: a server that lists the resource, the scope's only server, or the server of a
+    /// matching template. Otherwise the resource is not found; in an unfiltered scope the host decides (`None`).
     pub(super) fn resource_server(&self, uri: &str) -> Result<Option<ServerId>, RpcError> {
         if let Some(Target { server, .. }) = self.listing().resource(uri) {
             return Ok(Some(server.clone()));
@@ -59,9 +60,9 @@ impl RequestContext<'_> {
             return Ok(Some(server.clone()));
         }
         match self.caller.scope.is_all() {
-            // The host has the best error message.
+            // The host knows all servers and has the most precise error message.
             true => Ok(None),
-            // The server of an unlisted URI is unknown before it is read, and may be hidden.
+            // An unlisted URI may belong to a server that the scope hides.
             false => Err(self.resource_not_found(uri)),
         }
     }
@@ -82,7 +83,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// The error for an unknown resource, which has a different code in each era.
+    /// The error for an unknown resource. Its code depends on the client's era.
     fn resource_not_found(&self, uri: &str) -> RpcError {
         let code = match self.caller.era() {
             Era::Legacy => code::RESOURCE_NOT_FOUND,
@@ -93,7 +94,7 @@ impl RequestContext<'_> {
         RpcError { data: Some(data), ..RpcError::new(code, "Resource not found") }
     }
 
-    /// Subscribes the session to a resource.
+    /// Subscribes the session to a resource. A request without a session succeeds without effect.
     pub(super) async fn subscribe(&self) -> Result<RawJson, RpcError> {
         let uri = self.text("uri")?;
         let Some(session) = &self.caller.session else { return Ok(RawJson::empty_object()) };
@@ -110,7 +111,7 @@ impl RequestContext<'_> {
         Ok(RawJson::empty_object())
     }
 
-    /// Removes a subscription.
+    /// Removes a subscription of the session.
     pub(super) async fn unsubscribe(&self) -> Result<RawJson, RpcError> {
         let uri = self.text("uri")?;
         if let Some(session) = &self.caller.session {
@@ -121,7 +122,8 @@ impl RequestContext<'_> {
 }
 
 impl GatewayInner {
-    /// Subscribes to the resources of a modern notification stream. Returns those that were accepted in time.
+    /// Subscribes to the resources of a modern notification stream. Returns the subscriptions that servers
+    /// accepted within [`SUBSCRIBE_WAIT`]; the other resources are left out.
     pub(crate) async fn subscribe_all(
         &self,
         caller: &Caller,

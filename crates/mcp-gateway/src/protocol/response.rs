@@ -1,7 +1,7 @@
 //! Writes JSON-RPC messages from parts that are valid JSON.
 //!
-//! A message has no line break, so it is one line on stdio and one `data` field of an event. JSON has line breaks
-//! only between tokens, where a space is equivalent.
+//! Line breaks are replaced by spaces, so a message is one line on stdio and one `data` field of an event. This
+//! does not change a message: JSON has line breaks only between tokens.
 
 use bytes::Bytes;
 use mcp_model::{RawJson, RpcError};
@@ -17,7 +17,7 @@ pub(crate) fn result(id: &RawJson, result: &[u8]) -> Bytes {
     one_line(res)
 }
 
-/// A response with an error. It has no id if the request could not be read.
+/// A response with an error. `id` is `None`, and null in the message, if the request's id could not be read.
 pub(crate) fn error(id: Option<&RawJson>, error: &RpcError) -> Bytes {
     let error = serde_json::to_vec(error).expect("an error is JSON");
     let id = id.map_or(&b"null"[..], RawJson::as_bytes);
@@ -30,19 +30,19 @@ pub(crate) fn error(id: Option<&RawJson>, error: &RpcError) -> Bytes {
     one_line(res)
 }
 
-/// A notification. `params` is a JSON object.
+/// A notification. `params` must be a JSON object.
 pub(crate) fn notification(method: &str, params: &str) -> Bytes {
     one_line(format!(r#"{{"jsonrpc":"2.0","method":{},"params":{params}}}"#, text(method)).into_bytes())
 }
 
-/// A request to the client.
+/// A request to the client. `params` must be a JSON object.
 pub(crate) fn request(id: u64, method: &str, params: &str) -> Bytes {
     one_line(
         format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{},"params":{params}}}"#, text(method)).into_bytes(),
     )
 }
 
-/// The responses to a batch.
+/// A JSON array of the responses to a batch.
 pub(crate) fn batch(answers: &[Bytes]) -> Bytes {
     let mut res = vec![b'['];
     for (at, answer) in answers.iter().enumerate() {
@@ -55,7 +55,7 @@ pub(crate) fn batch(answers: &[Bytes]) -> Bytes {
     res.into()
 }
 
-/// A JSON string.
+/// Quotes and escapes a text as a JSON string.
 pub(crate) fn text(text: &str) -> String {
     serde_json::to_string(text).expect("a string is JSON")
 }

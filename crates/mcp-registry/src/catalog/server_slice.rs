@@ -1,7 +1,7 @@
-//! One server's slice of a catalog, computed once for each state of its lists.
+//! One server's slice of a catalog, computed once per version of the server's lists.
 //!
-//! Without a name collision, a slice does not depend on other servers. The next catalog reuses it, so a starting or
-//! stopping server does not cost recomputing the others.
+//! Without a name collision, a slice does not depend on other servers, and the next catalog reuses it. So when one
+//! server starts or stops, the slices of the others are not recomputed.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -26,13 +26,13 @@ pub(crate) type ShownItem = (usize, ExposedName);
 pub(crate) struct ServerSlice {
     pub(crate) entry: ServerEntry,
     drift: Option<Arc<Drift>>,
-    /// False if its toolset name collides.
+    /// Whether the server has a toolset; false if the toolset's name collides.
     pub(crate) is_toolset: bool,
     pub(crate) tools: Vec<ShownItem>,
     pub(crate) prompts: Vec<ShownItem>,
     pub(crate) resources: Vec<ShownItem>,
     pub(crate) templates: Vec<ShownItem>,
-    /// Unapproved tools and prompts: hidden, but their names stay reserved.
+    /// Unapproved tools, and unapproved prompts. They are hidden, but their names stay reserved.
     pub(crate) withheld: [Vec<ShownItem>; 2],
     decisions: [Vec<Decision>; 3],
     pub(crate) problems: Vec<Problem>,
@@ -40,11 +40,11 @@ pub(crate) struct ServerSlice {
     hash: OnceLock<CatalogHash>,
 }
 
-/// Looks up a name that an earlier server uses: returns the server and its original name.
+/// Looks up an exposed name among those of earlier servers. Returns the server and the item's original name.
 pub(crate) type OtherNames<'a> = &'a dyn Fn(&str) -> Option<(&'a ServerId, &'a str)>;
 
-/// Decides on several names of one server in order, including collisions among them and with `builtins`. Needs no
-/// connection. Resources are decided by name, because their URIs are unknown.
+/// Decides on several names of one server in order, including collisions among them and with `builtins`. The
+/// server need not be connected. Resources are decided by name, because their URIs are unknown.
 pub fn decide_all(
     builtins: &Builtins,
     list: ListKind,
@@ -63,7 +63,7 @@ pub fn decide_all(
 }
 
 impl ServerSlice {
-    /// Computes the slice of a server without collisions with others.
+    /// Computes the slice of a server as if there were no other servers.
     pub(crate) fn standalone(
         builtins: &Builtins,
         entry: &ServerEntry,
@@ -72,7 +72,7 @@ impl ServerSlice {
         ServerSlice::after_others(builtins, entry, drift, [&|_| None, &|_| None])
     }
 
-    /// Computes the slice of a server after servers that already use names.
+    /// Computes the slice of a server. Earlier servers already use the names that `tools` and `prompts` find.
     pub(crate) fn after_others<'a>(
         builtins: &'a Builtins,
         entry: &ServerEntry,
@@ -101,7 +101,7 @@ impl ServerSlice {
         res
     }
 
-    /// The slice of a server whose toolset name collides: everything is hidden (DM-033, X-19).
+    /// The slice of a server whose toolset name is already used by `owner`: everything is hidden (DM-033, X-19).
     pub(crate) fn toolset_collision(entry: &ServerEntry, owner: &str) -> ServerSlice {
         let mut res = ServerSlice { is_toolset: false, ..ServerSlice::of(entry, None) };
         let id = &entry.id;
@@ -155,14 +155,14 @@ impl ServerSlice {
         &self.decisions[place(list)]
     }
 
-    /// Records a decision, and its problem.
+    /// Records a decision and, if it hides the item, a problem.
     fn decided(&mut self, list: ListKind, decision: Decision) {
         self.problems.extend(Problem::hidden(list, &decision));
         self.decisions[place(list)].push(decision);
     }
 
-    /// Withholds or reports an item that differs from the approved one. A withheld item keeps its name reserved:
-    /// another item under it would be taken for the approved one.
+    /// Withholds or reports an exposed item that differs from the approved one. The caller keeps the name of a
+    /// withheld item reserved; otherwise another item under this name could be taken for the approved one.
     fn unless_drifted(
         &mut self,
         drift: Option<&Drift>,
@@ -180,7 +180,7 @@ impl ServerSlice {
                 Decision { exposed: None, verdict: Verdict::NotApproved, rule: why.into(), ..decision }
             }
             Enforcement::Warn => {
-                // A never approved server has one problem for all items.
+                // A server that was never approved has one problem for all its items.
                 if drift.is_some_and(|it| !it.is_never_approved()) {
                     self.problems.push(Problem::drifted(item.list(), &decision, &why));
                 }
@@ -240,7 +240,7 @@ impl ServerSlice {
         }
     }
 
-    /// Returns the hash of names and definitions, byte for byte, in order.
+    /// Returns the hash of the exposed names and definitions, byte for byte and in order.
     pub(crate) fn hash(&self) -> &CatalogHash {
         self.hash.get_or_init(|| {
             let lists = &*self.entry.lists;
@@ -287,7 +287,7 @@ fn label(decider: &CompiledRules<'_>, rules: &Rules, name: &str, uri: &str) -> D
     Decision { server: decider.server().clone(), original: name.to_owned(), exposed, verdict, rule }
 }
 
-/// Hides duplicates of a URI.
+/// Hides an item whose URI an earlier exposed item has.
 fn show_uri_once<'a>(uris: &mut HashSet<&'a str>, uri: &'a str, decision: Decision) -> Decision {
     if decision.exposed.is_none() || uris.insert(uri) {
         return decision;
@@ -296,7 +296,7 @@ fn show_uri_once<'a>(uris: &mut HashSet<&'a str>, uri: &'a str, decision: Decisi
     Decision { exposed: None, verdict: Verdict::Collision, rule, ..decision }
 }
 
-/// The used names of one list: of the host, of earlier servers, and of this server.
+/// The names that are used in one list: by the host, by earlier servers, and by this server.
 struct NameTable<'a, 'n> {
     list: ListKind,
     builtins: ahash::HashSet<&'a str>,

@@ -1,9 +1,10 @@
 //! Validation of arguments and structured results against JSON Schema.
 //!
 //! Schemas come from untrusted servers, so everything is bounded: the size and the references of a schema (see
-//! [`schema_cost`]), its patterns, the work of one check, and the length of the messages. Nothing is fetched. A schema
-//! that cannot be used does not block a call: its arguments pass unchecked, and the outcome says so. Messages never
-//! contain the values of arguments or results.
+//! [`schema_cost`]), its patterns, the work of one check, and the length of the messages. References to other
+//! documents are never fetched. A schema that cannot be used does not block a call: the arguments are not checked,
+//! and the outcome is [`ValidationOutcome::Unvalidated`]. Messages never contain the values of arguments or
+//! results.
 
 mod schema_cost;
 mod violation;
@@ -21,8 +22,8 @@ use schema_cost::{ErrorDetail, PatternEngine, SchemaAnalysis, SchemaCost, analyz
 
 /// A cache of compiled schemas.
 ///
-/// Each schema is compiled once, and found by the hash of its bytes. The cache is shared by reference; its state never
-/// changes an outcome.
+/// The key of a schema is the hash of its bytes. The cache is shared by reference. Its content affects the speed
+/// of a validation, never the outcome.
 pub struct ValidatorCache {
     entries: Mutex<BoundedCache>,
 }
@@ -62,7 +63,7 @@ pub struct SchemaViolation {
     pub pointer: String,
 }
 
-/// The noun that messages use for the validated value.
+/// The noun for the validated value in messages.
 #[derive(Clone, Copy)]
 struct Subject(&'static str);
 
@@ -102,8 +103,8 @@ impl ValidatorCache {
     /// Validates the `structuredContent` of a result against its tool's `outputSchema`. A missing `structuredContent` is
     /// invalid. Do not call this for a failed result (`isError`): the schema does not apply to it.
     ///
-    /// The host decides what to do about an invalid result: the protocol requires servers to conform, and only
-    /// recommends that clients validate.
+    /// The host decides what to do about an invalid result. The protocol requires that servers conform to the
+    /// schema; it only recommends that clients validate.
     pub fn check_result(
         &self,
         schema: &RawJson,
@@ -162,7 +163,7 @@ impl ValidatorCache {
         if let Some(entry) = self.lock().entries.get(&hash) {
             return Arc::clone(entry);
         }
-        // A schema that is too large is not compiled: its entry holds only the reason.
+        // A schema that is too large is not compiled. Its entry has only the reason, so its size is capped.
         let bytes = schema.as_bytes().len().min(MAX_SCHEMA_BYTES);
         let entry = Arc::new(CacheEntry { compiled: compile(schema), bytes });
         self.lock().insert(hash, Arc::clone(&entry));
@@ -170,7 +171,7 @@ impl ValidatorCache {
     }
 
     fn lock(&self) -> MutexGuard<'_, BoundedCache> {
-        // A panic cannot leave the cache inconsistent in a way that matters: at worst `bytes` is too large.
+        // A poisoned lock is usable: a panic can at worst leave `bytes` too large.
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -198,15 +199,16 @@ struct CompiledSchema {
     cost: SchemaCost,
 }
 
-/// The largest schema that is compiled, in bytes. The largest seen in use are a tenth of it.
+/// The largest schema that is compiled, in bytes. The largest known schemas of real servers are a tenth of it.
 const MAX_SCHEMA_BYTES: usize = 256 << 10;
 /// The largest compiled pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 1 << 20;
 /// The backtracking limit for a pattern with look-around or back references.
 const MAX_BACKTRACKS: usize = 20_000;
 
-/// The message for JSON that is nested more deeply than serde_json reads. Other errors of valid [`RawJson`] are unpaired
-/// surrogates and numbers out of range.
+/// Recognizes the error for JSON that is nested more deeply than serde_json permits, and returns a message for it.
+/// serde_json has no error kind for this. The other possible errors for [`RawJson`] are unpaired surrogates and
+/// numbers out of range.
 fn nesting_error(error: &serde_json::Error) -> Option<&'static str> {
     error.to_string().starts_with("recursion limit exceeded").then_some("nested too deeply")
 }
@@ -226,12 +228,14 @@ fn compile(schema: &RawJson) -> Result<CompiledSchema, String> {
     }
     let schema: Value = schema.read().map_err(|error| unread_schema(&error))?;
     let SchemaAnalysis { mut cost, has_tuples, names_draft } = analyze(&schema)?;
-    // Drafts differ on whether `format` is an assertion. The server decides: a value that it would accept must pass.
+    // Drafts differ on whether `format` is an assertion, so it is left to the server: a value that the server
+    // would accept must pass.
     let mut options = jsonschema::options().offline().should_validate_formats(false);
     if !names_draft {
         options = options.with_draft(if has_tuples { Draft::Draft7 } else { Draft::Draft202012 });
     }
-    // Patterns with look-around or back references are rare. All others run in time linear in the text.
+    // Try the linear-time engine first. Only patterns with look-around or back references need the backtracking
+    // engine.
     let linear = PatternOptions::regex().size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_PATTERN_BYTES);
     if let Ok(validator) = options.clone().with_pattern_options(linear).build(&schema) {
         return Ok(CompiledSchema { validator, cost });
@@ -264,7 +268,8 @@ struct CacheEntry {
 
 impl BoundedCache {
     const MAX_ENTRIES: usize = 1_024;
-    /// The limit for the bytes of the schemas; their compiled forms are about ten times larger.
+    /// The limit for the total size of the cached schemas in bytes. Their compiled forms are about ten times
+    /// larger.
     const MAX_BYTES: usize = 8 << 20;
 
     fn insert(&mut self, hash: [u8; 32], entry: Arc<CacheEntry>) {

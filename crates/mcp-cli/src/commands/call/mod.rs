@@ -84,7 +84,7 @@ async fn prepare(context: &Context, args: &CallArgs) -> Result<PreparedCall, Exi
     };
     let mut wanted = file.loaded.desired;
     if args.save.is_some() {
-        // The result limit is for models; content that is saved must be complete.
+        // The result limit keeps results small for models. Saved content must be complete.
         for server in &mut wanted.servers {
             server.spec.limits.result_bytes = server.spec.limits.message_bytes;
         }
@@ -92,7 +92,7 @@ async fn prepare(context: &Context, args: &CallArgs) -> Result<PreparedCall, Exi
     Ok(PreparedCall { arguments, wanted, approval })
 }
 
-/// Saves binary content if requested, and reports the file names.
+/// Saves binary content to the folder of `--save`, if there is one, and adds the file names to the report.
 async fn save_content(report: Report, result: &CallResult, args: &CallArgs) -> Report {
     let Some(folder) = args.save.clone() else { return report };
     let (result, tool) = (result.clone(), args.tool.clone());
@@ -101,7 +101,7 @@ async fn save_content(report: Report, result: &CallResult, args: &CallArgs) -> R
     Report { err: report.err + &saved.text, exit, ..report }
 }
 
-/// Draws the images of a result, if the terminal supports that.
+/// Draws the images of a result if the terminal can display them.
 async fn draw_images(context: &Context, result: &CallResult) {
     let console = context.console;
     let protocol = images::protocol().filter(|_| console.out_is_terminal && context.format == Format::Text);
@@ -141,14 +141,15 @@ pub(super) async fn call(
     host.call(ToolCall { progress: Some(on_progress), ..ToolCall::new(tool, arguments) }).await
 }
 
-/// Whether the server of the tool was reachable at the time of the call.
+/// Whether an unreachable server could have the tool of the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reachability {
-    /// The tool exists, or all servers are reachable and none has it.
+    /// It could not: the tool exists, or all servers are reachable and none has it.
     Known,
-    /// The tool is missing and a server is unreachable, but another tool has a similar name.
+    /// It probably could not: the tool is missing and a server is unreachable, but another tool has a similar
+    /// name.
     SimilarName,
-    /// The tool is missing and a server is unreachable.
+    /// It could: the tool is missing, a server is unreachable, and no other tool has a similar name.
     Unknown,
 }
 
@@ -197,7 +198,7 @@ fn report(context: &Context, args: &CallArgs, result: &CallResult, exit: Exit) -
     Report { out, err, exit, ..Report::default() }
 }
 
-/// `<kind>: <message>` and an optional help line.
+/// The error of a failed call: `<kind>: <message>`, and a help line for most kinds.
 fn error_text(failure: &CallFailure, file: &Path, tool: &str, colour: Colour) -> String {
     let file = file.display();
     let help = match failure.kind {
@@ -220,7 +221,7 @@ fn error_text(failure: &CallFailure, file: &Path, tool: &str, colour: Colour) ->
     call_error(failure, colour) + &help.map(|help| style::help(colour, &help)).unwrap_or_default()
 }
 
-/// `<kind>: <message>`.
+/// The error of a failed call without help: `<kind>: <message>`.
 pub(super) fn call_error(failure: &CallFailure, colour: Colour) -> String {
     let CallFailure { kind, message } = failure;
     let kind = style::paint(colour, style::FAILURE, kind.as_str());

@@ -1,27 +1,27 @@
-//! The differences between protocol versions, and what an agent may tolerate.
+//! The rules of each ACP version, and the deviations from them that an agent may tolerate.
 
 use mcp_model::Severity;
 
 use crate::profile::Profile;
 
-/// The rules of a protocol version.
+/// The rules of an ACP version.
 #[derive(Debug)]
 pub(super) struct ProtocolRules {
     /// The version number.
     pub(super) version: u8,
-    /// The methods that have servers, and whether these are required (ACPX-10).
+    /// The methods whose parameters can have `mcpServers`, and whether it is required (ACPX-10).
     pub(super) methods: &'static [(&'static str, Carries)],
-    /// The known types, without extensions.
+    /// The values of `type` that the protocol defines; extensions are not included.
     pub(super) types: &'static [&'static str],
-    /// The meaning of an entry without a type.
+    /// The meaning of an entry without a `type`.
     pub(super) untyped: UntypedEntry,
-    /// Whether a type that begins with `_` is an extension.
+    /// Whether a `type` that begins with `_` is an extension.
     pub(super) extensions: bool,
     /// Whether `args`, `env` and `headers` are required (ACPX-09).
     pub(super) lists: Requirement,
 }
 
-/// Whether a request must have `mcpServers`, even if empty.
+/// Whether the parameters of a method must have `mcpServers`, even if it is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Carries {
     Always,
@@ -44,27 +44,27 @@ pub(super) enum Requirement {
 
 /// Deviations from the protocol that an agent tolerates.
 ///
-/// Known clients send both. A tolerated deviation is reported as a warning.
+/// Known clients deviate in both ways. A tolerated deviation is reported as a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Leniency {
-    /// A command that is not an absolute path and is looked up on `PATH` (ACP-022, X-05).
+    /// A command that is not an absolute path. It is looked up on `PATH` (ACP-022, X-05).
     pub relative_commands: Tolerance,
-    /// An entry without `args`, `env` or `headers` in version 1; they count as empty (ACPX-09).
+    /// An entry of version 1 without `args`, `env` or `headers`. A missing list counts as empty (ACPX-09).
     pub missing_lists: Tolerance,
 }
 
 /// Whether a deviation is tolerated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tolerance {
-    /// Report an error.
+    /// Not tolerated: report an error.
     #[default]
     Reject,
-    /// Report a warning.
+    /// Tolerated: report a warning.
     Warn,
 }
 
 impl Tolerance {
-    /// The severity of the deviation.
+    /// The severity of the diagnostic that reports the deviation.
     pub(super) fn severity(self) -> Severity {
         match self {
             Tolerance::Reject => Severity::Error,
@@ -101,7 +101,7 @@ static V2: ProtocolRules = ProtocolRules {
 };
 
 impl ProtocolRules {
-    /// The rules of a profile; version 1 for a profile other than ACP's.
+    /// The rules of a profile. A profile other than those of ACP gets version 1.
     pub(super) fn of(profile: Profile) -> &'static ProtocolRules {
         match profile {
             Profile::AcpV2 => &V2,
@@ -113,7 +113,7 @@ impl ProtocolRules {
         }
     }
 
-    /// The types that a user may write.
+    /// The types for a message, as `a`, `b`. `acp` is left out: only a client can provide such a server.
     pub(super) fn type_list(&self) -> String {
         let types = self.types.iter().filter(|it| **it != "acp");
         types.map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ")

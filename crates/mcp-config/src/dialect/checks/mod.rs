@@ -1,6 +1,6 @@
-//! Rules for single values that several dialects share.
+//! Checks of single values (URLs, headers, arguments, durations) that several dialects share.
 //!
-//! Each rule runs twice: on the value in the file, and on the value after its variables were replaced.
+//! Each check runs twice: on the value in the file, and on the value after its variables were replaced.
 
 mod duration;
 mod stdio;
