@@ -1,7 +1,8 @@
 //! An HTTP/1.1 client connection that is driven by the task that waits for its response.
 //!
-//! hyper parses and frames the messages. No task is spawned for a connection: whoever awaits a response also reads and
-//! writes the socket, so dropping a request closes it at once and no task switch lies between a call and its socket.
+//! hyper parses and frames the messages. No task is spawned for a connection: the task that awaits a response also
+//! reads and writes the socket. Dropping a request therefore closes the socket at once, and a call needs no task
+//! switch to reach its socket.
 
 use std::error::Error as _;
 use std::future::poll_fn;
@@ -27,12 +28,12 @@ const MAX_BUFFER_BYTES: usize = 64 << 10;
 /// A request with its whole body.
 pub(crate) type Request = http::Request<Full<Bytes>>;
 
-/// A connection.
+/// An HTTP/1.1 connection. It has at most one request at a time.
 pub(crate) struct Http1Connection {
     sender: http1::SendRequest<Full<Bytes>>,
-    /// `None` when the connection has failed.
+    /// `None` after it was dropped because the connection had ended, which resolves a pending response or body.
     driver: Option<http1::Connection<TokioIo<NetStream>, Full<Bytes>>>,
-    /// The driver has completed: it must not be polled again.
+    /// Whether the driver has completed. It must not be polled again.
     is_finished: bool,
 }
 
@@ -43,8 +44,8 @@ impl Http1Connection {
         Http1Connection::build(&http1::Builder::new(), stream).await
     }
 
-    /// The same for a `CONNECT` or an upgrade. Header names are sent in title case: some proxies and WebSocket servers
-    /// compare them by case.
+    /// Prepares a connection for a `CONNECT` or an upgrade. Header names are sent in title case: some proxies and
+    /// WebSocket servers compare them by case.
     pub(crate) async fn for_upgrade(stream: NetStream) -> hyper::Result<Http1Connection> {
         Http1Connection::build(http1::Builder::new().title_case_headers(true), stream).await
     }
@@ -68,8 +69,9 @@ impl Http1Connection {
             let mut is_first = true;
             poll_fn(|cx| {
                 if std::mem::take(&mut is_first) {
-                    // Detects that the connection was closed while idle, before it writes. If the task's budget put that
-                    // off, hyper would no longer know that nothing was written.
+                    // The first poll detects that the server closed the idle connection, before anything is
+                    // written. It must not be delayed by Tokio's coop budget: later, hyper could no longer tell
+                    // that nothing was written.
                     let _ = pin!(unconstrained(poll_fn(|cx| Poll::Ready(self.drive(cx))))).poll(cx);
                 } else {
                     self.drive(cx);
@@ -119,11 +121,12 @@ impl Http1Connection {
         poll_fn(|cx| self.poll_data(body, cx)).await
     }
 
-    /// Whether another request may be sent, after the last response was read to its end.
+    /// Whether another request may be sent. To be called after the last response was read to its end.
     #[cfg(any(feature = "http", feature = "sse"))]
     pub(crate) fn is_reusable(&mut self) -> bool {
         if !self.sender.is_ready() {
-            // The end of a chunked body may be unread, and the request may be unsent.
+            // The last chunk of a chunked body may still be unread. Part of the request may still be unsent,
+            // because a server may respond early.
             self.drive(&mut Context::from_waker(Waker::noop()));
         }
         !self.is_finished && self.sender.is_ready()
@@ -142,7 +145,7 @@ impl Http1Connection {
         if !self.is_finished
             && let Some(driver) = &mut self.driver
         {
-            // An error is also returned by the request or the body that it concerns.
+            // The error is ignored here: the request or body that it concerns returns it too.
             self.is_finished = driver.poll_without_shutdown(cx).is_ready();
         }
     }
@@ -155,14 +158,14 @@ impl Http1Connection {
     }
 }
 
-/// Polls what only the driver can make ready, and the driver is polled by the same task: with the task's own waker,
-/// each message would schedule the task once more.
+/// Polls a future that only the driver can make ready. No waker is registered: the same task polls the driver and
+/// then this future again. The task's own waker would schedule the task once more for each message.
 fn poll_received<F: Future + Unpin>(future: F) -> Poll<F::Output> {
-    // Without a budget: a future that yields because of it would wake nothing.
+    // Without Tokio's coop budget: a future that yields because of the budget could not wake the task.
     pin!(unconstrained(future)).poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Describes an error of an exchange.
+/// Describes an error of a request or response for the user. The text continues a sentence about the server.
 pub(crate) fn describe(error: &hyper::Error) -> String {
     if error.is_parse_too_large() {
         return "the head of its response is too large".to_owned();

@@ -2,7 +2,7 @@
 
 use url::{Host, Url};
 
-/// Whether the URL's host is this machine.
+/// Whether the URL's host is this machine. Decided by the name or address in the URL: no name is resolved.
 pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => {

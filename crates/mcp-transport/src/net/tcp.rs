@@ -20,7 +20,8 @@ const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 /// Maximum number of addresses that are tried.
 const MAX_ADDRESSES: usize = 16;
 
-/// Connects. The error is a message. Dropping the future cancels all attempts.
+/// Connects to the first of the host's addresses that accepts. The error is a text for the user. Dropping the
+/// future cancels all attempts.
 pub(crate) async fn connect(host: &Host<String>, port: u16) -> Result<TcpStream, String> {
     let addresses = match host {
         Host::Ipv4(address) => vec![SocketAddr::new(IpAddr::V4(*address), port)],
@@ -31,11 +32,13 @@ pub(crate) async fn connect(host: &Host<String>, port: u16) -> Result<TcpStream,
         },
     };
     let stream = connect_first(addresses).await.map_err(|error| describe_io(&error))?;
-    // Messages are small and must not wait for each other. A failure only costs latency.
+    // Small messages must not be delayed by Nagle's algorithm. If the option cannot be set, only latency suffers.
     let _ = stream.set_nodelay(true);
     Ok(stream)
 }
 
+/// Tries the addresses in order. The next attempt starts after `ATTEMPT_DELAY`, or at once when an attempt fails.
+/// If all fail, returns the first error.
 async fn connect_first(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
     let mut addresses = addresses.into_iter();
     let mut attempts = FuturesUnordered::new();

@@ -1,8 +1,7 @@
 //! The table of calls in flight.
 //!
-//! One table behind one short lock; closing takes the same lock. A call is either in the table when the connection
-//! ends, and gets that outcome, or it comes later and is refused. No call is left without an outcome. Nothing here
-//! blocks.
+//! One mutex, held briefly, guards the table and its closing. A call that is in the table when the connection ends
+//! gets the outcome `Closed`; a later call is refused. So no call is left without an outcome. Nothing here blocks.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -21,7 +20,7 @@ use crate::transport::{MAX_CALLS, RequestId, StreamError, StreamId};
 /// The outcome of a call.
 #[derive(Debug)]
 pub(crate) enum CallOutcome {
-    /// The server responded.
+    /// The server responded. `payload` is the offset of the result or error in `frame`.
     Response { frame: Bytes, is_error: bool, payload: usize },
     /// The response stream ended without a response.
     StreamFailed(StreamError),
@@ -31,27 +30,35 @@ pub(crate) enum CallOutcome {
     Closed(Arc<Disconnect>),
 }
 
+/// A call in the table.
 struct Call {
+    /// The call's number, which also is in its id: a reused slot does not take an old response.
     serial: u64,
     deadline: Deadline,
     progress: Option<OnProgress>,
+    /// A possible owner of server requests.
     owner_hint: OwnerHint,
     state: State,
 }
 
+/// The state of a call.
 enum State {
+    /// No outcome yet, with the waker of the waiting task.
     Waiting(Option<Waker>),
+    /// The outcome, until the task takes it.
     Done(CallOutcome),
 }
 
 #[derive(Default)]
 struct Table {
     calls: Slab<Call>,
+    /// The serial of the last call.
     serial: u64,
     /// The next time the timer checks; not later than any deadline.
     next_check: Option<Instant>,
+    /// How the connection ended; `None` while it is open.
     closed: Option<Arc<Disconnect>>,
-    /// Whether any call ever had a caller. If not, every server request belongs to the session.
+    /// Whether any call ever had an [`OwnerHint::Caller`]. If not, every server request belongs to the session.
     has_callers: bool,
     recent: RecentCalls,
 }
@@ -60,14 +67,15 @@ struct Table {
 #[derive(Default)]
 pub(crate) struct PendingCalls(Mutex<Table>);
 
-/// How many low bits of an id are the call's slot in the table; the other bits count up. Ids stay below 2^53, which every
-/// JSON reader accepts, for the first 2^37 calls of a connection.
+/// The number of low bits of an id that are the call's slot in the table. The other bits are its serial. With 16
+/// slot bits, the ids of the first 2^37 calls of a connection are below 2^53, so every JSON reader reads them
+/// exactly.
 const SLOT_BITS: u32 = MAX_CALLS.trailing_zeros();
 
 /// A call that was added to the table.
 pub(crate) struct StartedCall {
     pub(crate) id: RequestId,
-    /// The timer would wake too late for this call's deadline and must be notified.
+    /// Whether the timer must be notified, because it would wake too late for this call's deadline.
     pub(crate) rearm: bool,
 }
 
@@ -101,7 +109,7 @@ impl PendingCalls {
             State::Waiting(Some(waker)) if waker.will_wake(context.waker()) => return Poll::Pending,
             State::Waiting(waker) => {
                 let replaced = waker.replace(context.waker().clone());
-                // The waker is dropped outside the lock: its `Drop` is foreign code and may call back.
+                // The waker is dropped outside the lock: its `Drop` is foreign code and may call into this table.
                 drop(table);
                 drop(replaced);
                 return Poll::Pending;
@@ -116,7 +124,7 @@ impl PendingCalls {
         }
     }
 
-    /// Removes call `id`, whose owner is gone. Returns true when the server may still be working on it.
+    /// Removes call `id`, whose future was dropped. Returns true when the server may still be working on it.
     pub(crate) fn remove(&self, id: RequestId) -> bool {
         let mut table = self.lock();
         let call = table.get(id).is_some().then(|| table.calls.remove(slot_index(id)));
@@ -130,7 +138,7 @@ impl PendingCalls {
         is_waiting
     }
 
-    /// The owner of a message that arrived on `stream`.
+    /// Returns the owner of a server request or notification that arrived on `stream`.
     pub(crate) fn owner(&self, stream: StreamId) -> RequestOwner {
         let mut table = self.lock();
         if !table.has_callers {
@@ -153,8 +161,8 @@ impl PendingCalls {
         table.recent.owner(waiting.into_iter().map(|it| it.1), common, Instant::now())
     }
 
-    /// Pauses the deadlines of the calls that a server request of `owner` on this stream may belong to. Returns these
-    /// calls, for [`PendingCalls::resume_deadlines`].
+    /// Pauses the deadlines of the calls that may wait for the response to a server request, which arrived on
+    /// `stream` and belongs to `owner`. Returns these calls, for [`PendingCalls::resume_deadlines`].
     pub(crate) fn pause_deadlines(&self, stream: StreamId, owner: &RequestOwner) -> Vec<RequestId> {
         let now = Instant::now();
         let mut table = self.lock();
@@ -183,7 +191,8 @@ impl PendingCalls {
         res
     }
 
-    /// Resumes the deadlines of these calls. Returns true when the timer must check earlier.
+    /// Resumes the deadlines of these calls. Returns true when the timer must be notified, because it would check
+    /// too late.
     pub(crate) fn resume_deadlines(&self, calls: &[RequestId], now: Instant) -> bool {
         let mut table = self.lock();
         let mut next: Option<Instant> = None;
@@ -204,7 +213,8 @@ impl PendingCalls {
             let call = table.calls.get_mut(slot_index(id)).filter(|it| it.serial == id >> SLOT_BITS);
             let waiting = call.filter(|it| matches!(it.state, State::Waiting(_)));
             let Some(call) = waiting else {
-                // A late response: the server no longer works on the call.
+                // A late response to a cancelled call: the server no longer works on it and sends no more requests
+                // for it.
                 table.recent.record_late_response(id);
                 return false;
             };
@@ -220,7 +230,8 @@ impl PendingCalls {
         true
     }
 
-    /// Records progress of call `id`; ignored when the call has ended or is unknown.
+    /// Resets the idle deadline of call `id` and passes the progress to its handler. Ignored when the call has
+    /// ended or is unknown.
     pub(crate) fn progress(&self, id: RequestId, progress: Progress, now: Instant) {
         let on_progress = {
             let mut table = self.lock();
@@ -298,7 +309,7 @@ impl Table {
         self.calls.iter().map(|it| it.1).filter(|it| matches!(it.state, State::Waiting(_)))
     }
 
-    /// Schedules a check at `next`. Returns true when the timer would check later.
+    /// Schedules a check at `next`. Returns true when the timer must be notified, because it would check later.
     fn arm(&mut self, next: Option<Instant>) -> bool {
         match (next, self.next_check) {
             (Some(next), next_check) if next_check.is_none_or(|it| next < it) => {
@@ -309,13 +320,15 @@ impl Table {
         }
     }
 
+    /// The call with this id. An id whose slot was reused is unknown.
     fn get(&mut self, id: RequestId) -> Option<&mut Call> {
         self.calls.get_mut(slot_index(id)).filter(|it| it.serial == id >> SLOT_BITS)
     }
 }
 
 impl Call {
-    /// Returns `None` when the call already has an outcome, otherwise the waker of its task.
+    /// Sets the outcome. Returns `None` when the call already has one. The inner value is the waker of the waiting
+    /// task, if it was polled.
     fn complete(&mut self, outcome: CallOutcome) -> Option<Option<Waker>> {
         match &mut self.state {
             State::Done(_) => None,

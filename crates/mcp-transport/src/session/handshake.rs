@@ -1,14 +1,14 @@
 //! The handshake of a session, in either era.
 //!
-//! The modern probe (`server/discover`) is sent first. A legacy server answers it with an error, does not answer, or
-//! exits. After an error `initialize` is sent at once. After a short silence `initialize` is sent while the probe is
-//! still pending, because a cold `npx` may take longer to start than any timeout and then answer both. After an exit a
-//! new connection is opened without a probe. If a transport is refused altogether, another one to the same server may
-//! be tried.
+//! The modern probe (`server/discover`) is sent first. A legacy server answers it with an error, does not answer,
+//! or exits. After an error, `initialize` is sent at once. After a short silence, `initialize` is sent while the
+//! probe is still pending: a server that `npx` downloads first may start later than any timeout, and then answers
+//! both. After an exit, a new connection is opened without a probe. If the server refuses the transport,
+//! [`Dial::fallback`] may return another one for the same server.
 //!
-//! The `ttlMs` of `server/discover` is not used: it allows a client to reuse the result without asking again, and the
-//! result is never reused. Every connection sends the request, even when the era is known, so that connecting proves
-//! that a server is there.
+//! The `ttlMs` in the result of `server/discover` is ignored. It would allow a client to reuse the result on later
+//! connections. Every connection sends the request, even when the era is known, because a response proves that the
+//! server runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ use crate::rpc::frame;
 use crate::rpc::pending::CallOutcome;
 use crate::transport::{Dial, Epoch, HandshakeMode, MessageHead, OutboundMessage, StreamError};
 
-/// How long a connection that is not used may take to close.
+/// The time that a connection may take to close after its handshake failed.
 pub(super) const CLOSE_GRACE: Duration = Duration::from_millis(500);
 
 /// The result of a handshake.
@@ -39,9 +39,9 @@ pub(super) const CLOSE_GRACE: Duration = Duration::from_millis(500);
 pub(crate) struct Negotiated {
     pub(crate) version: ProtocolVersion,
     pub(crate) server: ServerInfo,
-    /// The `_meta` members that each request carries; empty in the legacy era.
+    /// The `_meta` members that are added to each request; empty in the legacy era.
     pub(crate) meta: String,
-    /// The requested log level, in the modern era.
+    /// The requested log level. Modern era only.
     pub(crate) log_level: Option<LogLevel>,
     /// The tool arguments that are sent as headers; `None` if there are none.
     pub(crate) tool_headers: Option<Arc<ToolHeaders>>,
@@ -52,21 +52,24 @@ impl Negotiated {
         Negotiated { version, server, meta, log_level: None, tool_headers: None }
     }
 
-    /// Sets the log level that each request asks for. Modern era only.
+    /// Sets the log level that each request contains. Modern era only.
     pub(crate) fn log(&mut self, level: LogLevel, options: &SessionOptions) {
         self.meta = modern_meta(self.version, options, MetaScope::Any, Some(level));
         self.log_level = Some(level);
     }
 }
 
-/// Why a handshake failed, before it is known how the connection ended.
+/// Why a handshake failed. How its connection ended is not yet known and is added later.
 pub(super) enum HandshakeFailure {
+    /// The connection ended during the handshake.
     Ended(Arc<Disconnect>),
+    /// The server responded with a JSON-RPC error.
     Rejected(RpcError),
+    /// Any other failure, for example a refused HTTP request or an invalid response.
     Other(ConnectError),
 }
 
-/// The eras to try.
+/// The eras to try, and the era that the server spoke last time.
 #[derive(Clone, Copy)]
 struct EraPlan {
     eras: Eras,
@@ -74,12 +77,13 @@ struct EraPlan {
 }
 
 impl EraPlan {
+    /// Whether the server may be of either era and spoke this one last time.
     fn is_known(self, era: Era) -> bool {
         self.eras == Eras::Both && self.known_era == Some(era)
     }
 }
 
-/// Dials and negotiates within the startup limit.
+/// Connects and performs the handshake, within `limits.startup` in total.
 pub(crate) async fn open(
     dial: &Arc<dyn Dial>,
     options: &SessionOptions,
@@ -92,10 +96,10 @@ pub(crate) async fn open(
     let deadline = tokio::time::Instant::now().checked_add(limit).unwrap_or_else(super::far_future);
     let all = EraPlan { eras: options.eras, known_era: options.known_era };
     let mut plan = all;
-    // A server that closed its first connection gets a second one.
+    // Whether a server that closes its connection is connected once more.
     let mut again = true;
     let mut dial = Arc::clone(dial);
-    // How the first transport was refused, while a second one is tried.
+    // Why the server refused the first transport, while the second one is tried.
     let mut before: Option<RequestError> = None;
     loop {
         let connection = Connection::start(&dial, options, parts);
@@ -117,11 +121,11 @@ pub(crate) async fn open(
         };
         let ended = connection.stop(CLOSE_GRACE).await;
         match failure {
-            // The known era may be outdated: forget it and try all.
+            // The known era may be outdated. Connect again and try both eras.
             HandshakeFailure::Ended(ended) if again && plan.is_known(Era::Legacy) && peer_ended(&ended) => {
                 (again, plan.known_era) = (false, None);
             }
-            // The server may have exited because of the probe; try once without it.
+            // The server may have exited because of the probe. Connect again without it.
             HandshakeFailure::Ended(ended) if again && plan.eras == Eras::Both && peer_ended(&ended) => {
                 (again, plan.eras) = (false, Eras::Legacy);
             }
@@ -147,7 +151,7 @@ pub(crate) async fn open(
     }
 }
 
-/// Whether a server that had been reached ended the connection.
+/// Whether the server ended the connection, after it had been reached.
 fn peer_ended(ended: &Disconnect) -> bool {
     ended.evidence.exit.is_some()
         || matches!(ended.reason, DisconnectReason::PeerClosed | DisconnectReason::Broken(_))
@@ -184,12 +188,14 @@ pub(crate) fn redacted_error(error: RpcError, dial: &dyn Dial) -> RpcError {
     RpcError { code: error.code, message: dial.redact(&error.message), data }
 }
 
-/// The result for a resumed session: nothing is known about the server.
+/// The result for a resumed session, which has no handshake: nothing is known about the server.
 fn resumed() -> Negotiated {
     let server = ServerInfo { capabilities: ServerCapabilities::unknown(), ..ServerInfo::default() };
     Negotiated::new(ProtocolVersion::LATEST_LEGACY, server, String::new())
 }
 
+/// Performs the handshake on a connection, in the eras of `plan`. A known legacy server gets `initialize` first; a
+/// known modern server has more time to answer the probe.
 async fn negotiate(
     dial: &dyn Dial,
     connection: &Connection,
@@ -204,7 +210,7 @@ async fn negotiate(
             ProbeOutcome::Legacy(failure) | ProbeOutcome::Failed(failure) => Err(failure),
         },
         Eras::Both if plan.is_known(Era::Legacy) => match initialize(connection, options, epoch).await {
-            // The server was replaced or updated.
+            // The server was probably replaced or updated since.
             Err(HandshakeFailure::Rejected(_) | HandshakeFailure::Other(_)) => {
                 probe(dial, connection, options, PROBE_SILENCE, epoch).await
             }
@@ -217,6 +223,7 @@ async fn negotiate(
     }
 }
 
+/// Sends `server/discover`, and `initialize` after an error or after `silence_timeout`.
 async fn probe(
     dial: &dyn Dial,
     connection: &Connection,
@@ -235,8 +242,8 @@ async fn probe(
         Some(ProbeOutcome::Legacy(_)) => return initialize(connection, options, epoch).await,
         None => {}
     }
-    // From here on the legacy handshake wins if it succeeds: a server that answers both may have settled on the later
-    // one.
+    // Both requests are now pending. If `initialize` succeeds, the legacy era is used even if the probe succeeds
+    // too: `initialize` was sent last, so the server may have switched to the legacy era.
     let mut initialize = std::pin::pin!(initialize(connection, options, epoch));
     tokio::select! {
         biased;
@@ -265,12 +272,13 @@ async fn probe(
 enum ProbeOutcome {
     /// The server speaks the modern era.
     Modern(Negotiated),
-    /// The server does not speak the modern era; this was its answer.
+    /// The server does not speak the modern era. Contains the failure to report if `initialize` is not tried.
     Legacy(HandshakeFailure),
     /// The server can be used in neither era.
     Failed(HandshakeFailure),
 }
 
+/// Sends `server/discover`, and once more if the server refuses a version that it supports.
 async fn discover(connection: &Connection, options: &SessionOptions) -> ProbeOutcome {
     match discover_once(connection, options).await {
         Err(_) => discover_once(connection, options)
@@ -280,8 +288,8 @@ async fn discover(connection: &Connection, options: &SessionOptions) -> ProbeOut
     }
 }
 
-/// Returns an error if the server refuses the version although it lists it as supported; the probe may then be
-/// repeated.
+/// Sends `server/discover` once. Returns an error if the server refuses the version although it supports a modern
+/// one; the caller may repeat the request.
 async fn discover_once(connection: &Connection, options: &SessionOptions) -> Result<ProbeOutcome, RpcError> {
     let version = ProtocolVersion::LATEST;
     let meta = modern_meta(version, options, MetaScope::Any, None);
@@ -301,7 +309,7 @@ async fn discover_once(connection: &Connection, options: &SessionOptions) -> Res
         CallOutcome::StreamFailed(StreamError::Refused(fault)) => {
             let refused = |fault| HandshakeFailure::Other(ConnectError::Refused(fault));
             match fault.status {
-                // The server was not reached, or it refuses access in any era.
+                // The server was not reached, or it refuses access: the other era would fail too.
                 None | Some(401 | 403) => ProbeOutcome::Failed(refused(fault)),
                 Some(_) => match fault.error.clone() {
                     Some(error) if error.code == code::UNSUPPORTED_PROTOCOL_VERSION => unsupported(error)?,
@@ -326,6 +334,7 @@ async fn discover_once(connection: &Connection, options: &SessionOptions) -> Res
     })
 }
 
+/// Reads the result of `server/discover`.
 fn discovered(
     payload: &[u8],
     version: ProtocolVersion,
@@ -349,7 +358,7 @@ fn discovered(
     }
     let found = match Discovered::deserialize(&mut serde_json::Deserializer::from_slice(payload)) {
         Ok(found) => found,
-        // A server that responds with a result to any request.
+        // Some servers respond to an unknown request with any result.
         Err(error) => return ProbeOutcome::Legacy(invalid_response(&error.to_string())),
     };
     if !found.supported.iter().any(|it| it == version.as_str()) {
@@ -371,7 +380,8 @@ fn discovered(
     ProbeOutcome::Modern(negotiated)
 }
 
-/// The server lists the versions that it supports.
+/// Decides about a server that refused the version, by the supported versions in its error. Returns the error if
+/// they include a modern one: the request may be repeated.
 fn unsupported(error: RpcError) -> Result<ProbeOutcome, RpcError> {
     #[derive(Deserialize)]
     struct Data {
@@ -387,6 +397,7 @@ fn unsupported(error: RpcError) -> Result<ProbeOutcome, RpcError> {
     }
 }
 
+/// Sends `initialize` and then `notifications/initialized`.
 pub(super) async fn initialize(
     connection: &Connection,
     options: &SessionOptions,
@@ -422,6 +433,7 @@ pub(super) async fn initialize(
     Ok(negotiated)
 }
 
+/// Reads the result of `initialize`.
 fn initialized(payload: &[u8]) -> Result<Negotiated, HandshakeFailure> {
     #[derive(Deserialize)]
     struct Initialized<'a> {
@@ -435,10 +447,10 @@ fn initialized(payload: &[u8]) -> Result<Negotiated, HandshakeFailure> {
     }
     let found = Initialized::deserialize(&mut serde_json::Deserializer::from_slice(payload))
         .map_err(|it| invalid_response(&it.to_string()))?;
-    // The server's choice is checked: an unsupported version is not used.
+    // The server chooses the version; one that we do not know is an error.
     let version: ProtocolVersion =
         found.version.parse().map_err(|_| version_failure(std::slice::from_ref(&found.version)))?;
-    // The server cannot have chosen a revision without `initialize`.
+    // The modern era has no `initialize`, so its result must not contain a modern version.
     if version.era() == Era::Modern {
         return Err(version_failure(std::slice::from_ref(&found.version)));
     }
@@ -446,6 +458,7 @@ fn initialized(payload: &[u8]) -> Result<Negotiated, HandshakeFailure> {
     Ok(Negotiated::new(version, server, String::new()))
 }
 
+/// Sends a request of the handshake and waits for its outcome.
 async fn send(
     connection: &Connection,
     epoch: Epoch,
@@ -468,6 +481,7 @@ async fn send(
     outcome
 }
 
+/// Reads what a server reports about itself. Invalid members count as absent.
 fn server_info(
     info: Option<&RawValue>,
     instructions: Option<String>,

@@ -1,7 +1,8 @@
-//! The keep-alive of a WebSocket: decides when to ping and when the peer is dead. A pure value.
+//! The keep-alive of a WebSocket: decides when to ping and when the peer is dead. It does no I/O and reads no
+//! clock.
 //!
-//! Any read counts as activity, not only a pong: a peer that is in the middle of a large message cannot send one. The
-//! caller passes the number of reads.
+//! Any read counts as activity, not only a pong, because a peer cannot send a pong in the middle of a large
+//! message. The caller counts the reads.
 
 use std::time::Duration;
 
@@ -10,10 +11,11 @@ use tokio::time::Instant;
 /// What to do next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum KeepAliveAction {
-    /// Nothing until then.
+    /// Wait until this time, then ask again.
     Wait(Instant),
+    /// Send a ping.
     Ping,
-    /// Nothing was read for this long after a ping.
+    /// Close the connection: nothing was read for this long after a ping.
     Dead(Duration),
 }
 
@@ -24,11 +26,11 @@ pub(super) struct KeepAlive {
     ping_after: Duration,
     /// Maximum time until something is read after a ping.
     pong_timeout: Duration,
-    /// Time of the last ping, and the number of reads before it.
+    /// Time of the last ping, and the number of reads at that time.
     last_ping: Option<(Instant, u64)>,
 }
 
-/// Time of the last read, and the number of reads.
+/// Time of the last read, and the number of reads so far.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LastRead {
     pub(super) at: Instant,
@@ -40,12 +42,14 @@ impl KeepAlive {
         KeepAlive { ping_after, pong_timeout, last_ping: None }
     }
 
-    /// What to do `now`. The durations of [`super::WebSocketEndpoint`] do not overflow the clock.
+    /// Returns what to do at `now`. The additions cannot overflow, because [`super::WebSocketEndpoint`] bounds its
+    /// durations.
     pub(super) fn next_action(&self, last_read: LastRead, now: Instant) -> KeepAliveAction {
         match self.last_ping {
             Some((at, reads)) if reads == last_read.reads => match at + self.pong_timeout {
                 until if now >= until => KeepAliveAction::Dead(self.pong_timeout),
-                // A read until then makes the next ping due after `ping_after`, so checking by then is early enough.
+                // If something is read meanwhile, the next ping may be due before `until`, but not before `now +
+                // ping_after`.
                 until => KeepAliveAction::Wait(until.min(now + self.ping_after)),
             },
             Some(_) | None => match last_read.at + self.ping_after {
@@ -55,7 +59,7 @@ impl KeepAlive {
         }
     }
 
-    /// A ping was sent `now`, after this many reads.
+    /// Records that a ping was sent at `now`, after `reads` reads.
     pub(super) fn ping_sent(&mut self, now: Instant, reads: u64) {
         self.last_ping = Some((now, reads));
     }
