@@ -1,4 +1,4 @@
-//! Tool calls, from the name to the result. Every error becomes a result.
+//! Tool calls: routing by name, validation, and the result. `CallRouter::call` turns every error into a result.
 
 pub(crate) mod admin;
 mod admin_calls;
@@ -57,7 +57,8 @@ use result_format::ResultFormat;
 pub use result_format::{RawResult, RequestError};
 use tool_lookup::{display_name, find_tool};
 
-/// How often a call is routed again because its instance was retired in between.
+/// The maximum number of attempts to route a call. An attempt fails when the instance is retired between the
+/// lookup and the call.
 const MAX_ATTEMPTS: usize = 4;
 
 /// A tool call.
@@ -65,30 +66,30 @@ const MAX_ATTEMPTS: usize = 4;
 pub struct ToolCall {
     /// The tool's exposed name, or its original name if only one server has it.
     pub name: String,
-    /// A JSON object.
+    /// The arguments, a JSON object.
     pub arguments: RawJson,
     /// Receives progress notifications.
     pub progress: Option<OnProgress>,
-    /// The deadline, counted from the call. It covers the start of a leased instance, which continues without the
-    /// call. `None`: a start has `limits.startup` and the request `limits.request`.
+    /// The maximum duration of the call, including the start of a leased instance. A start continues after the
+    /// deadline. `None`: a start is limited by `limits.startup` and the request by `limits.request`.
     pub deadline: Option<Duration>,
-    /// The server, if the name is not enough.
+    /// The server, if the name is ambiguous without it.
     pub server: Option<ServerId>,
-    /// The calling dialog, which leases instances of servers that are not shared. Calls without a dialog share
-    /// theirs.
+    /// The calling dialog, which leases instances of servers that are not shared. All calls without a dialog use
+    /// the same leases.
     pub dialog: Option<DialogId>,
-    /// The trace context sent to the server. `None`: that of
+    /// The trace context that is sent to the server. `None`: that of
     /// [`TelemetryOptions::trace`](crate::TelemetryOptions::trace).
     pub trace: Option<TraceContext>,
-    /// Answers server requests caused by the call. `None`: the dialog's caller
+    /// Answers the server requests that the call causes. `None`: the dialog's caller
     /// ([`Host::dialog_with`](crate::host::Host::dialog_with)), else the host's handlers.
     pub caller: Option<Arc<Caller>>,
-    /// The caller's `_meta`, forwarded without what belongs to its own connection
+    /// The caller's `_meta`. Members that concern only the caller's own connection are not forwarded
     /// ([`CallOptions::meta`](mcp_transport::CallOptions::meta)).
     pub meta: Option<RawJson>,
-    /// Additional request parameters, a JSON object, forwarded.
+    /// Additional request parameters, a JSON object, that are forwarded.
     pub extra_params: Option<RawJson>,
-    /// What happens with a result that requires input; only [`Host::call_raw`](crate::host::Host::call_raw) can
+    /// What is done with a result that requires input. Only [`Host::call_raw`](crate::host::Host::call_raw) can
     /// forward it.
     pub input: InputHandling,
 }
@@ -113,7 +114,7 @@ impl ToolCall {
 }
 
 impl fmt::Debug for ToolCall {
-    /// Without the arguments, which are private.
+    /// Prints the size of the arguments only, because they are private.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ToolCall {
             name,
@@ -141,17 +142,24 @@ impl fmt::Debug for ToolCall {
     }
 }
 
-/// Routes calls to instances.
+/// Routes calls and requests to instances.
 pub(crate) struct CallRouter {
+    /// The latest routing table.
     pub(crate) snapshot: watch::Receiver<Arc<RoutingTable<InstanceRef>>>,
+    /// The published leases.
     pub(crate) leases: watch::Receiver<Arc<LeaseTable<InstanceRef>>>,
     pub(crate) validators: ValidatorCache,
+    /// Commands to the committer.
     pub(crate) commands: mpsc::Sender<Command>,
+    /// Makes the reminders of leases.
     pub(crate) reminder: ReminderText,
+    /// The idle timeout of leases; `None`: they do not time out.
     pub(crate) idle: Option<Duration>,
     pub(crate) wall_clock: WallClock,
     pub(crate) metrics: Arc<HostMetrics>,
+    /// Stores the parts of results that exceed the size limit.
     pub(crate) spills: SpillStore,
+    /// Counts ended dialogs, to order lease requests and ends.
     pub(crate) ends: DialogEndCounter,
     pub(crate) trace: Option<TraceSource>,
     pub(crate) callers: Arc<DialogCallers>,
@@ -161,7 +169,7 @@ pub(crate) struct CallRouter {
     pub(crate) server_info: Arc<ServerInfoCache>,
 }
 
-/// The catalog version of a call.
+/// The catalog version that a call uses.
 #[derive(Clone, Copy)]
 pub(crate) enum CatalogVersion<'a> {
     /// The latest generation.
@@ -170,7 +178,7 @@ pub(crate) enum CatalogVersion<'a> {
     Pinned(&'a PinnedGeneration),
 }
 
-/// The target of a tool name.
+/// What a tool name refers to.
 enum ToolTarget {
     /// A tool of a server.
     Server(CallTarget),
@@ -194,10 +202,11 @@ struct Destination<'a> {
     dialog: Option<&'a DialogId>,
 }
 
-/// The outcome of a call with what its result needs.
+/// The outcome of a call, with the data for its [`CallResult`].
 struct CallOutcome<T> {
-    /// The server and tool, if found.
+    /// The server and the original name of the tool, if found.
     tool: Option<(ServerId, String)>,
+    /// The maximum size of the result, in bytes.
     budget: usize,
     duration: Duration,
     outcome: Result<CallSuccess<T>, RequestError>,
@@ -207,15 +216,15 @@ struct CallOutcome<T> {
 struct CallSuccess<T> {
     request_id: Option<RequestId>,
     value: T,
-    /// Deviations from the output schema.
+    /// Deviations of the result from the tool's output schema.
     warnings: Vec<String>,
 }
 
-/// Why a call has no instance.
+/// Why there is no instance for a call.
 enum RouteError {
-    /// It was retired in between; another lookup may find its successor.
+    /// The instance was retired after the lookup; another lookup may find its successor.
     Retired,
-    /// It is not available.
+    /// The server is not available.
     Refused(HostError),
 }
 
@@ -234,7 +243,7 @@ impl CallRouter {
         work.instrument(span).await
     }
 
-    /// Calls a tool and returns the raw result.
+    /// Calls a tool and returns its result as the server sent it.
     pub(crate) async fn call_raw(
         &self,
         call: ToolCall,
@@ -260,12 +269,12 @@ impl CallRouter {
         work.instrument(span).await
     }
 
-    /// The latest routing table.
+    /// Returns the latest routing table.
     pub(crate) fn latest(&self) -> Arc<RoutingTable<InstanceRef>> {
         Arc::clone(&self.snapshot.borrow())
     }
 
-    /// The routing table of a version.
+    /// Returns the routing table of a version.
     fn routing(&self, version: CatalogVersion<'_>) -> Arc<RoutingTable<InstanceRef>> {
         match version {
             CatalogVersion::Latest => self.latest(),
@@ -273,16 +282,17 @@ impl CallRouter {
         }
     }
 
-    /// The trace of a request: its own, else the host's.
+    /// Returns the trace of a request: its own, else the host's.
     fn trace_for(&self, own: Option<&TraceContext>) -> Option<TraceContext> {
         own.cloned().or_else(|| self.trace.as_ref().and_then(|it| it()))
     }
 
-    /// The caller of a request: its own, else the dialog's.
+    /// Returns the caller of a request: its own, else the dialog's.
     fn caller(&self, own: Option<&Arc<Caller>>, dialog: Option<&DialogId>) -> Option<Arc<Caller>> {
         own.cloned().or_else(|| dialog.and_then(|it| self.callers.caller(it)))
     }
 
+    /// Finds the tool and its instance, and sends the call. Looks up again if the instance was retired.
     async fn route_call<T: ResultFormat>(
         &self,
         call: &ToolCall,
@@ -297,10 +307,10 @@ impl CallRouter {
         if let Some(failure) = call.dialog.as_ref().and_then(|it| self.stop_reason(it)) {
             return unrouted(failure);
         }
-        // The clock is read at the start and the end of a call, and otherwise only after waiting.
+        // The clock is read only at the start and the end of a call, and after a wait.
         let deadline = CallDeadline::begin(record.started(), call.deadline);
-        // A retired gate means that the server was replaced or stopped after the lookup, and that the new state is
-        // already published. One more lookup is enough, except for leases, which may be released repeatedly.
+        // If the instance's gate is retired, the server was replaced or stopped after the lookup, and the new
+        // state is already published. Then a second lookup is enough. Only a lease may be released several times.
         for _ in 0..MAX_ATTEMPTS {
             let snapshot = self.routing(version);
             let target = match resolve_tool(&snapshot, call) {
@@ -343,7 +353,7 @@ impl CallRouter {
             };
             let Some(guard) = enter_gate(&instance, version) else {
                 match (version, &target.target) {
-                    // The lease was released in this moment.
+                    // The instance was retired since the lookup: look up again.
                     (CatalogVersion::Latest, _) | (CatalogVersion::Pinned(_), RouteTarget::Leased(_)) => {
                         continue;
                     }
@@ -368,7 +378,7 @@ impl CallRouter {
         unrouted(HostError::new(ErrorKind::Connection, message))
     }
 
-    /// The instance for a request.
+    /// Returns the instance for a request, and leases one if the server is not shared.
     async fn resolve_instance(
         &self,
         destination: Destination<'_>,
@@ -388,8 +398,8 @@ impl CallRouter {
                 if let Some(kept) = kept.as_ref().filter(|it| it.gate.is_open() && !it.is_over()) {
                     return Ok(Arc::clone(kept));
                 }
-                // The lease was released or lost: another one on the same base replaces it. If the base was replaced,
-                // the pinned instance takes calls while it drains.
+                // The pinned lease was released or lost. Another lease on the same base replaces it. If the base
+                // was replaced, the pinned instance is used while it still accepts pinned calls.
                 let request = LeaseRequest { dialog: dialog.clone(), server: server.clone(), base };
                 match self.lease_instance(request).await {
                     Ok(instance) => {
@@ -405,7 +415,7 @@ impl CallRouter {
         }
     }
 
-    /// The dialog's instance, started if needed.
+    /// Returns the instance of the dialog, and starts it if needed.
     async fn lease_instance(&self, request: LeaseRequest) -> Result<InstanceRef, RouteError> {
         let key = (request.dialog.clone(), request.server.clone());
         if let Some(held) = self.leases.borrow().held.get(&key)
@@ -427,6 +437,7 @@ impl CallRouter {
         }
     }
 
+    /// Validates the arguments, sends the call to the instance and checks the result.
     async fn send<T: ResultFormat>(
         &self,
         call: &ToolCall,
@@ -467,7 +478,7 @@ impl CallRouter {
         }
     }
 
-    /// Validates the arguments against the tool's schema before sending.
+    /// Validates the arguments against the tool's schema.
     fn validate(&self, call: &ToolCall, server: &ServerId, tool: &Tool) -> Result<(), HostError> {
         let invalid = |what: &str| {
             let message = format!("Invalid arguments for tool '{}': {what}", display_name(&call.name));
@@ -489,7 +500,7 @@ impl CallRouter {
 }
 
 impl CallRouter {
-    /// Reports a finding about a tool; `None` withdraws it.
+    /// Reports a note about a tool to the committer; without a `reason`, withdraws it.
     fn report_note(&self, server: &ServerId, tool: &Tool, note: ToolNote, reason: Option<String>) {
         let (server, tool) = (server.clone(), tool.name.to_string());
         // If the queue is full, a later call reports it.
@@ -498,7 +509,7 @@ impl CallRouter {
     }
 }
 
-/// Finds the tool of a call.
+/// Finds the tool of a call, with its route.
 fn resolve_tool(snapshot: &RoutingTable<InstanceRef>, call: &ToolCall) -> Result<ToolTarget, HostError> {
     let (tool, route) = find_tool(snapshot, &call.name, call.server.as_ref())?;
     let tool = tool.tool.clone();
@@ -512,6 +523,7 @@ fn resolve_tool(snapshot: &RoutingTable<InstanceRef>, call: &ToolCall) -> Result
     })
 }
 
+/// Enters the instance's gate; `None` if it does not accept calls of this version.
 fn enter_gate<'a>(instance: &'a InstanceRef, version: CatalogVersion<'_>) -> Option<GateGuard<'a>> {
     match version {
         CatalogVersion::Latest => instance.gate.enter(),

@@ -1,7 +1,7 @@
-//! Store of OAuth grants in a private folder: one file of mode 0600 per grant.
+//! A store of OAuth grants in a private folder: one file of mode 0600 per grant.
 //!
 //! Files are replaced atomically. Their names are hashes, because a URL may contain a secret. Empty lock files
-//! serialize renewals; the system releases them when their process ends, so they are never removed.
+//! serialize token refreshes. The files are never removed: the system releases a lock when its process ends.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -13,10 +13,10 @@ use mcp_oauth::{Grant, RefreshLock, TokenStore, TokenStoreError};
 use serde_json::{Value, json};
 use url::Url;
 
-/// The maximum number of bytes read from a file.
+/// The maximum number of bytes read from a file. A longer file counts as invalid.
 const MAX_FILE_BYTES: u64 = 256 << 10;
 
-/// The maximum number of files listed in a folder.
+/// The maximum number of files considered in the folder; others are ignored.
 const MAX_FILES: usize = 4096;
 
 /// Stores grants in a folder.
@@ -26,16 +26,17 @@ pub struct FileTokenStore {
 }
 
 impl FileTokenStore {
-    /// Uses this folder, which is created with the first grant.
+    /// Creates a store in this folder. The folder is created when the first grant or lock is.
     pub fn new(folder: impl Into<PathBuf>) -> FileTokenStore {
         FileTokenStore { folder: folder.into() }
     }
 
+    /// The path of the file for a grant.
     fn path(&self, resource: &Url, issuer: &str) -> PathBuf {
         self.folder.join(format!("{}-{}.json", short_hash(resource.as_str()), short_hash(issuer)))
     }
 
-    /// The files of a resource.
+    /// Lists the files with the grants of a resource.
     fn files(&self, resource: &Url) -> Result<Vec<PathBuf>, TokenStoreError> {
         let listed = match fs::read_dir(&self.folder) {
             Ok(listed) => listed,
@@ -51,7 +52,7 @@ impl FileTokenStore {
         Ok(ours.collect())
     }
 
-    /// Opens the lock file, creating it if needed.
+    /// Opens the lock file of a resource and creates it if needed. Does not lock it.
     fn lock(&self, resource: &Url) -> Result<File, TokenStoreError> {
         let path = self.folder.join(format!("{}.lock", short_hash(resource.as_str())));
         make_private(&self.folder).map_err(|it| failed("make", &self.folder, &it))?;
@@ -62,9 +63,10 @@ impl FileTokenStore {
         options.open(&path).map_err(|it| failed("open", &path, &it))
     }
 
+    /// Replaces a file atomically and durably.
     fn write(&self, path: &Path, text: &[u8]) -> io::Result<()> {
         make_private(&self.folder)?;
-        // Mode 0600 from the beginning.
+        // The temporary file has mode 0600 from the start, so the token is never readable by others.
         let mut file = crate::fs::atomic_write::create_temp(&self.folder)?;
         file.write_all(text)?;
         file.as_file().sync_all()?;
@@ -90,7 +92,7 @@ impl TokenStore for FileTokenStore {
     fn save(&self, grant: &Grant) -> Result<(), TokenStoreError> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_nanos());
         let now = u64::try_from(now).unwrap_or(u64::MAX);
-        // The clock may have been ahead at an earlier save: the new entry must still be the latest.
+        // The new grant must be the latest, even if the clock was set back since an earlier save.
         let files = self.files(&grant.resource).unwrap_or_default();
         let kept = files.iter().filter_map(|it| read(it).ok().flatten());
         let saved = kept.map(|(saved, _)| saved.saturating_add(1)).fold(now, u64::max);
@@ -122,7 +124,8 @@ impl TokenStore for FileTokenStore {
     }
 }
 
-/// The time and grant of a file. An invalid file counts as absent: the next login replaces it.
+/// Reads the save time, in nanoseconds since the Unix epoch, and the grant from a file. An invalid file counts as
+/// absent: the next login replaces it.
 fn read(path: &Path) -> Result<Option<(u64, Grant)>, TokenStoreError> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -136,18 +139,19 @@ fn read(path: &Path) -> Result<Option<(u64, Grant)>, TokenStoreError> {
     Ok(parse(&text))
 }
 
-/// Parses a file.
+/// Parses the content of a file into its save time and grant; `None` if it is invalid.
 pub(crate) fn parse(text: &str) -> Option<(u64, Grant)> {
     let value: Value = serde_json::from_str(text).unwrap_or_default();
     let (Some(1), Some(saved)) = (value["version"].as_u64(), value["saved"].as_u64()) else { return None };
     Grant::from_json(&value["grant"]).map(|it| (saved, it))
 }
 
-/// The text of a file.
+/// Serializes a save time and a grant as the content of a file.
 pub(crate) fn text(saved: u64, grant: &Grant) -> String {
     json!({"version": 1, "saved": saved, "grant": grant.to_json()}).to_string()
 }
 
+/// Creates the folder with mode 0700. The mode of an existing folder is not changed.
 fn make_private(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -156,6 +160,7 @@ fn make_private(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
+/// The first 32 hexadecimal digits (128 bits) of the text's hash.
 fn short_hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
 }

@@ -1,40 +1,40 @@
-//! Pacing of list reads. Pure: times in, times out.
+//! Pacing of reads of a server's lists. Does no I/O and reads no clock.
 //!
-//! An announcement is followed by a read after a delay that doubles while announcements continue. A failed read is
-//! retried with a growing delay as well.
+//! An announcement is a `list_changed` notification. It causes a read after a delay that doubles while
+//! announcements continue. A failed read is retried, also with a growing delay.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The delay between the first two reads in a row.
+/// The delay between the first two reads of a burst.
 const INITIAL_DELAY: Duration = Duration::from_millis(100);
 
-/// The maximum delay, and the time without reads after which the delay is reset.
+/// The maximum delay. After this time without a read, the delay is reset.
 const MAX_DELAY: Duration = Duration::from_secs(30);
 
-/// The first and the maximum delay of a retry.
+/// The first and the maximum delay before a retry.
 const INITIAL_RETRY: Duration = Duration::from_secs(1);
 const MAX_RETRY: Duration = Duration::from_secs(60);
 
-/// The read history of one server.
+/// The pacing state of one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ListPacing {
-    /// The last read after an announcement.
+    /// The end of the last read that an announcement caused.
     last: Option<Instant>,
-    /// The delay until the next one.
+    /// The minimum delay between that read and the next one.
     delay: Duration,
-    /// The time of the next retry, and the delay of the following one.
+    /// The time of the next retry, and the delay of the retry after it. `None`: no list needs a retry.
     retry: Option<(Instant, Duration)>,
 }
 
 impl ListPacing {
-    /// Without reads.
+    /// The state before the first read.
     pub(crate) fn new() -> ListPacing {
         ListPacing { last: None, delay: INITIAL_DELAY, retry: None }
     }
 
-    /// The earliest time for a read announced at `now`.
+    /// Returns the earliest time for a read that was announced at `now`.
     pub(crate) fn earliest_read(&self, now: Instant) -> Instant {
         match self.recent_read(now) {
             Some(last) => now.max(last + self.delay),
@@ -42,7 +42,8 @@ impl ListPacing {
         }
     }
 
-    /// After a read that was requested at `asked` and finished at `now`.
+    /// Records a read that an announcement caused at `asked` and that ended at `now`, with or without success.
+    /// Doubles the delay if the read before was recent.
     pub(crate) fn read_done(self, asked: Instant, now: Instant) -> ListPacing {
         let delay = match self.recent_read(asked) {
             Some(_) => (self.delay * 2).min(MAX_DELAY),
@@ -51,23 +52,23 @@ impl ListPacing {
         ListPacing { last: Some(now), delay, ..self }
     }
 
-    /// The time of the next retry.
+    /// Returns the time of the next retry, if one is due.
     pub(crate) fn retry_at(&self) -> Option<Instant> {
         self.retry.map(|(at, _)| at)
     }
 
-    /// After a read failed at `now`.
+    /// Records that a read failed at `now`: schedules a retry.
     pub(crate) fn read_failed(self, now: Instant) -> ListPacing {
         let delay = self.retry.map_or(INITIAL_RETRY, |(_, delay)| delay);
         ListPacing { retry: Some((now + delay, (delay * 2).min(MAX_RETRY))), ..self }
     }
 
-    /// After all lists were read.
+    /// Records that no list needs a retry any more.
     pub(crate) fn read_succeeded(self) -> ListPacing {
         ListPacing { retry: None, ..self }
     }
 
-    /// The last read, if it was recent.
+    /// The end of the last read, if it was recent at `now`.
     fn recent_read(&self, now: Instant) -> Option<Instant> {
         self.last.filter(|it| now < *it + MAX_DELAY)
     }
@@ -81,7 +82,8 @@ mod tests {
         Duration::from_millis(text.parse().unwrap())
     }
 
-    /// Announcements in milliseconds after the previous read; expects the delays of their reads.
+    /// `announced` has the times of announcements and `want` those of their reads, each in milliseconds after the
+    /// previous read.
     #[track_caller]
     fn check_pauses(announced: &str, want: &str) {
         let mut pacing = ListPacing::new();
@@ -105,7 +107,8 @@ mod tests {
         check_pauses("0 0 0 30000 0 0", "0 100 200 30000 100 200");
     }
 
-    /// `!` is a failed read, `.` a successful one; expects the seconds until the next retry.
+    /// `readings` has `!` for a failed read and `.` for a successful one; `want` has the seconds until the next
+    /// retry.
     #[track_caller]
     fn check_retries(readings: &str, want: &str) {
         let mut pacing = ListPacing::new();

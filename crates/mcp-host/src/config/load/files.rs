@@ -1,4 +1,4 @@
-//! Reads text files with a size limit.
+//! Reading of text files, with a size limit.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,20 +14,20 @@ pub enum FileError {
     /// An I/O error.
     #[error("{}", io_text(.0))]
     Io(io::Error),
-    /// It exceeds the size limit.
+    /// The file exceeds the size limit.
     #[error("it is larger than {} MiB", MAX_FILE_BYTES >> 20)]
     TooLarge,
-    /// It is not UTF-8.
+    /// The file is not UTF-8.
     #[error("it is not UTF-8 text: line {line}{}", encoding(*.utf16))]
     NotText {
         /// The first invalid line, from 1.
         line: usize,
-        /// Whether it begins like UTF-16.
+        /// Whether the file is probably UTF-16.
         utf16: Utf16,
     },
 }
 
-/// Reads a file as text.
+/// Reads a file as UTF-8 text of at most `MAX_FILE_BYTES`.
 pub(crate) fn read_text(path: &Path) -> Result<String, FileError> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(FileError::Io)?;
@@ -43,15 +43,16 @@ pub(crate) fn read_text(path: &Path) -> Result<String, FileError> {
     })
 }
 
-/// Whether a text begins with the byte order mark of UTF-16.
+/// Whether a file is probably UTF-16, judged by its byte order mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Utf16 {
-    /// It does.
+    /// It begins with the byte order mark of UTF-16.
     Likely,
-    /// It does not.
+    /// It does not begin with that mark.
     No,
 }
 
+/// The end of the message for a file that is not UTF-8: what the line contains and what to do.
 fn encoding(utf16: Utf16) -> &'static str {
     match utf16 {
         Utf16::Likely => " has UTF-16; save it as UTF-8",
@@ -59,7 +60,7 @@ fn encoding(utf16: Utf16) -> &'static str {
     }
 }
 
-/// The system's message without its error number.
+/// A short text for common kinds of errors, else the system's message.
 pub(super) fn io_text(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "it does not exist".to_owned(),

@@ -1,51 +1,52 @@
-//! Computes which folders to watch, and which names in them matter, so that every change of a path's content is
-//! noticed. Pure: the caller provides the file system.
+//! Computes which folders to watch, and which paths in them are relevant, so that the watcher reports every change
+//! of a file's content. Does no I/O: the caller provides access to the file system.
 //!
-//! Folders are watched, not files, because a watch on a file is lost when another file replaces it. Every link on the
-//! path is followed, because a mounted folder is replaced by changing one link (`..data`). If the path does not
-//! exist, the last existing folder is watched for the missing name.
+//! Folders are watched, not files, because a watch on a file is lost when another file replaces it. Every symbolic
+//! link on the path is followed and watched: Kubernetes updates a mounted volume by replacing one link (`..data`).
+//! If the path does not exist, the last existing folder on it is watched for the missing entry.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-/// The maximum number of links on a path, against cycles.
+/// The maximum number of links that are followed on a path. It ends cycles.
 const MAX_LINKS: usize = 40;
 
 /// What exists at a path; links are not followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PathEntry {
-    /// Nothing, or not accessible.
+    /// Nothing, or an entry that is not accessible.
     Missing,
     /// A link with this target.
     Link(PathBuf),
-    /// Anything else.
+    /// A file, a folder or anything else.
     There,
 }
 
-/// The folders and names to watch.
+/// The folders to watch, and the paths whose events are relevant.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct WatchPlan {
-    /// The folders.
+    /// The folders to watch, and how much each watch is needed.
     pub(crate) folders: BTreeMap<PathBuf, WatchNeed>,
-    /// The relevant paths: entries of these folders, and the folders themselves.
+    /// The relevant paths: entries of the folders, and the folders themselves. Events for other paths are ignored.
     pub(crate) names: BTreeSet<PathBuf>,
 }
 
-/// How much a watch is needed.
+/// How much a watch on a folder is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum WatchNeed {
-    /// It only reports that a subfolder was replaced, and the folder may be unreadable.
+    /// The watch only reports that a watched subfolder was replaced. It may fail, for example when the folder is
+    /// unreadable.
     Helpful,
-    /// It reports ordinary edits.
+    /// The watch reports ordinary edits. If it fails, changes are missed.
     Required,
 }
 
 impl WatchPlan {
-    /// Adds an absolute path; `look` returns what exists at a path.
+    /// Adds what must be watched for an absolute path. `look` returns what exists at a path.
     pub(crate) fn add(&mut self, path: &Path, look: &dyn Fn(&Path) -> PathEntry) {
         let mut folder = PathBuf::new();
-        // In reverse order.
+        // Reversed, so that `pop` returns the next component.
         let mut rest = components(path);
         let mut links = 0;
         while let Some(step) = rest.pop() {
@@ -78,7 +79,7 @@ impl WatchPlan {
         }
     }
 
-    /// Watches `full` in `folder`, and the replacement of `folder`.
+    /// Watches `folder` for its entry `full`, and the parent of `folder` for a replacement of `folder`.
     fn add_watch(&mut self, folder: &Path, full: PathBuf) {
         self.names.insert(full);
         self.names.insert(folder.to_owned());
@@ -89,6 +90,7 @@ impl WatchPlan {
     }
 }
 
+/// One component of a path.
 enum Step {
     Root(PathBuf),
     Up,
@@ -112,7 +114,7 @@ fn components(path: &Path) -> Vec<Step> {
 mod tests {
     use super::*;
 
-    /// A file system as `a/ a/b a/l->b`.
+    /// A file system from its entries: `a/` is a folder, `a/b` a file, `a/l->b` a link.
     fn disk(text: &str) -> impl Fn(&Path) -> PathEntry + '_ {
         move |path| {
             let path = path.to_str().unwrap();
@@ -127,7 +129,8 @@ mod tests {
         }
     }
 
-    /// Expects the folders (helpful ones in parentheses) and the other names.
+    /// Checks the plan for a path. `want` has the folders (those with a helpful watch in parentheses), then the
+    /// other relevant paths.
     #[track_caller]
     fn check(text: &str, path: &str, want: &str) {
         let mut plan = WatchPlan::default();

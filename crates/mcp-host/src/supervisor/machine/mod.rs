@@ -1,8 +1,9 @@
-//! The state machine of a host's servers: events in, actions out, snapshots on request.
+//! The state machine of a host's servers. It handles events, returns actions to execute, and makes snapshots to
+//! publish.
 //!
-//! Pure: no I/O, no clock, no async. `I` is the type of running instances, which the machine only stores. Each start
-//! has its own [`StartTicket`], and each event about a start carries it; an event with an outdated ticket changes
-//! nothing.
+//! It does no I/O, reads no clock and is not async. `I` is the type of running instances, which the machine only
+//! stores. Each start has its own [`StartTicket`]. An event about a start contains the ticket; an event with an
+//! outdated ticket changes nothing.
 
 mod drift;
 mod lease;
@@ -45,13 +46,15 @@ pub(crate) struct Machine<I> {
     slots: Vec<ServerSlot<I>>,
     leases: Leases<I>,
     phase: Phase,
+    /// The number of starts so far, which is the number of the last ticket.
     starts: u64,
+    /// The generation of the last snapshot.
     generation: u64,
-    /// Something has changed since the last snapshot.
+    /// Whether anything has changed since the last snapshot.
     changed: bool,
     /// The catalog of the last snapshot.
     catalog: Arc<Catalog>,
-    /// The catalog must be rebuilt.
+    /// Whether the catalog must be rebuilt.
     stale: bool,
     /// The cached drift of servers.
     looked: BTreeMap<ServerId, drift::CachedDrift>,
@@ -59,16 +62,17 @@ pub(crate) struct Machine<I> {
     problems: Vec<ActiveProblem>,
     /// The views in use.
     views: Vec<ViewFilter>,
-    /// Events that are not published yet.
+    /// Host events that are not published yet.
     news: Vec<MachineNews>,
     /// Problems of the configuration files.
     source: Vec<Problem>,
-    /// Why the last overflow could not be written.
+    /// The problem of the last attempt to write an oversized result to files; `None` after a success.
     spilling: Option<Problem>,
-    /// Stopped dialogs.
+    /// The stopped dialogs, with the reasons.
     stopped: Arc<BTreeMap<DialogId, DialogStop>>,
 }
 
+/// Whether the host is running or shut down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Open,
@@ -104,12 +108,12 @@ impl<I: Clone> Machine<I> {
         self.changed
     }
 
-    /// Takes the unpublished events.
+    /// Takes the unpublished host events.
     pub(crate) fn take_news(&mut self) -> Vec<MachineNews> {
         std::mem::take(&mut self.news)
     }
 
-    /// Handles one event at `now`.
+    /// Handles one event at `now`. Returns the actions to execute after the next snapshot is published.
     pub(crate) fn handle(&mut self, event: MachineEvent<I>, now: Instant) -> Vec<MachineAction<I>> {
         match event {
             MachineEvent::Configure(_) if self.phase == Phase::Closed => Vec::new(),
@@ -145,9 +149,10 @@ impl<I: Clone> Machine<I> {
         }
     }
 
+    /// Applies a new configuration: starts added and changed servers, removes the others.
     fn configure(&mut self, wanted: DesiredServers) -> Vec<MachineAction<I>> {
         self.catalog_changed();
-        // An entry that never ran is not compared.
+        // Slots of invalid entries without a running instance are made anew below.
         self.slots.retain(|it| it.desired().is_some());
         let old: Vec<DesiredServer> = self.slots.iter().filter_map(ServerSlot::desired).collect();
         let new: Vec<DesiredServer> = wanted.servers.iter().map(desired).collect();
@@ -188,7 +193,8 @@ impl<I: Clone> Machine<I> {
         actions
     }
 
-    /// Removes a server that is not configured. A running one whose entry is invalid remains (DM-105).
+    /// Removes a server that is not configured any more. A running server whose entry became invalid remains
+    /// (DM-105).
     fn remove(&mut self, id: &ServerId, refused: &mut Vec<FailedServer>) -> Vec<MachineAction<I>> {
         let at = self.slots.iter().position(|it| it.name == id.as_str());
         let at = at.expect("the plan removes only what was there");
@@ -207,6 +213,7 @@ impl<I: Clone> Machine<I> {
         actions
     }
 
+    /// A start succeeded. The new instance replaces the previous one of the server, which is retired.
     fn ready(
         &mut self,
         ticket: StartTicket,
@@ -224,11 +231,11 @@ impl<I: Clone> Machine<I> {
         let StartState::Pending { server, .. } = std::mem::replace(&mut slot.start, StartState::Done) else {
             unreachable!("a slot that waits has something to wait for");
         };
-        // Its names or limits may have changed meanwhile.
+        // The server's names or limits may have changed during the start.
         let server = slot.server().unwrap_or(server);
         let leased = is_leased(&server);
         let mut actions = vec![match leased {
-            // It has listed its tools; each dialog gets its own instance (DM-080).
+            // This instance was needed only to list the tools: each dialog gets its own (DM-080).
             true => MachineAction::retire(instance.clone(), DrainMode::Calls),
             false => MachineAction::Watch {
                 ticket: ticket.clone(),
@@ -263,6 +270,7 @@ impl<I: Clone> Machine<I> {
         actions
     }
 
+    /// The lists of a running instance were read again.
     fn lists(&mut self, ticket: StartTicket, listed: ListSnapshot) -> Vec<MachineAction<I>> {
         let Some(slot) = self.slots.iter_mut().find(|it| it.is_running(&ticket)) else {
             return self.lease_lists(ticket, listed);
@@ -283,7 +291,7 @@ impl<I: Clone> Machine<I> {
         vec![MachineAction::Watch { ticket, instance, listed }]
     }
 
-    /// Adds or withdraws a finding of a call about a tool.
+    /// Adds a note about a tool that a call reported; removes it if there is no `reason`.
     fn tool_noted(
         &mut self,
         server: &ServerId,
@@ -296,7 +304,7 @@ impl<I: Clone> Machine<I> {
             self.changed |= running.tool_notes.remove(&about).is_some();
             return Vec::new();
         };
-        // The first reason is kept, because many calls find the same.
+        // The first reason is kept, because many calls report the same.
         if !running.tool_notes.contains_key(&about)
             && running.listed.lists.tools.iter().any(|it| *it.name == *about.0)
         {
@@ -324,6 +332,7 @@ impl<I: Clone> Machine<I> {
         Vec::new()
     }
 
+    /// Shuts down: aborts all starts and retires all instances.
     fn close(&mut self) -> Vec<MachineAction<I>> {
         if self.phase == Phase::Closed {
             return Vec::new();
@@ -342,7 +351,7 @@ impl<I: Clone> Machine<I> {
         actions
     }
 
-    /// Restarts a server.
+    /// Restarts a server, also if it is disabled.
     fn restart(&mut self, server: &ServerId) -> Vec<MachineAction<I>> {
         let open = self.phase == Phase::Open;
         let slot = self.slots.iter_mut().find(|it| it.name == server.as_str());
@@ -355,7 +364,7 @@ impl<I: Clone> Machine<I> {
         actions
     }
 
-    /// Disables a server.
+    /// Disables a server until it is restarted or its entry changes.
     fn disable(&mut self, server: &ServerId) -> Vec<MachineAction<I>> {
         let open = self.phase == Phase::Open;
         let slot = self.slots.iter_mut().find(|it| it.name == server.as_str());
@@ -367,14 +376,14 @@ impl<I: Clone> Machine<I> {
         actions
     }
 
-    /// Marks the catalog for rebuilding.
+    /// Records that the catalog must be rebuilt for the next snapshot.
     fn catalog_changed(&mut self) {
         self.changed = true;
         self.stale = true;
     }
 }
 
-/// The noun for a list.
+/// The plural name of a list kind.
 pub(crate) fn plural(kind: ListKind) -> &'static str {
     match kind {
         ListKind::Tool => "tools",
