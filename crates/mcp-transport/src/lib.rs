@@ -63,8 +63,6 @@ pub use error::{CallError, ConnectError, Expiry};
 #[cfg(any(feature = "http", feature = "sse"))]
 pub use net::authorization::{Authorization, Challenge, Remedy, Unauthorized};
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
-pub use net::framing::{ChunkedBody, ChunkedPart, NotChunked, head_end};
-#[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 pub use net::proxy_diagnosis::ProxyAddress;
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 pub use net::tls::Authorities;

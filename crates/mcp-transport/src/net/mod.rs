@@ -15,7 +15,6 @@ pub(crate) mod error_body;
 pub(crate) mod event_stream;
 #[cfg(any(feature = "http", feature = "sse"))]
 mod exchange;
-pub(crate) mod framing;
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod headers;
 pub(crate) mod http1;
