@@ -1,8 +1,6 @@
-//! A URL that may be spoken to in either of the two ways over HTTP: Streamable HTTP first, and where the server refuses
-//! that as a server of 2024-11-05 would, server-sent events.
+//! Fallback from Streamable HTTP to HTTP with SSE, for servers that refuse the former as a server of 2024-11-05 would.
 //!
-//! What was found is remembered, so that a server is not asked in the wrong way each time. A memory that proves wrong is
-//! dropped: the next connection begins with Streamable HTTP again.
+//! A cache remembers the URLs of SSE servers. A wrong entry is dropped: the next connection starts with Streamable HTTP.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -19,7 +17,7 @@ use crate::http::HttpDial;
 use crate::sse::{SseDial, StreamOutcome};
 use crate::transport::{Dial, HandshakeMode, Transport};
 
-/// How many URLs are remembered. What is forgotten is found out again.
+/// Maximum number of cached URLs. Others are detected again.
 const MAX_REMEMBERED: usize = 1024;
 
 /// The URLs that were found to speak HTTP with server-sent events only. Clones share what they know; a host that hands
@@ -56,13 +54,13 @@ impl fmt::Debug for SseServerCache {
     }
 }
 
-/// Where a server can be had that may speak either way.
+/// Connects with Streamable HTTP or, as a fallback, with SSE.
 pub(crate) struct HttpOrSseDial {
     http: HttpDial,
     sse: SseDial,
     url: Url,
     sse_servers: SseServerCache,
-    /// The last wire was one with server-sent events, for the URL was remembered.
+    /// The last connection used SSE because of the cache.
     used_cache: AtomicBool,
 }
 
@@ -120,8 +118,7 @@ impl Dial for HttpOrSseDial {
     }
 }
 
-/// Where a server can be had that is to be spoken to by Streamable HTTP alone. One that refuses it is asked in the older
-/// way, too, for that is what its user wants to know.
+/// Connects with Streamable HTTP only. Probes SSE after a refusal, for the error message.
 pub(crate) struct HttpOnlyDial {
     http: HttpDial,
     sse: SseDial,
@@ -159,8 +156,7 @@ impl Dial for HttpOnlyDial {
     }
 }
 
-/// May a server that refuses the newer way like this speak the older one? An error of the modern era says that it does
-/// not.
+/// Whether a server with this error may speak SSE. An error code of the modern era shows that it does not.
 fn suggests_sse(refusal: &RequestError) -> bool {
     let modern = refusal.error.as_ref().is_some_and(|it| code::is_modern(it.code));
     matches!(refusal.status, Some(400 | 404 | 405)) && !modern

@@ -1,20 +1,19 @@
-//! How long to wait before a stream is asked for again: a pure value.
+//! Backoff of stream requests: a pure value.
 //!
-//! A server may say how long (`retry`), but neither it nor a stream that breaks at once can make us ask in a storm:
-//! the waits double until a stream has proved good.
+//! The delays double until a stream is stable. A server can set the first delay (`retry`) within bounds.
 
 use std::time::Duration;
 
-/// The shortest wait that a server may ask for.
+/// Minimum first delay that a server can set.
 const MIN_DELAY: Duration = Duration::from_millis(500);
 
-/// The first wait where the server does not say.
+/// First delay unless the server sets one.
 const DEFAULT_DELAY: Duration = Duration::from_secs(1);
 
-/// The longest wait.
+/// Maximum delay.
 const MAX_DELAY: Duration = Duration::from_secs(60);
 
-/// The waits of one stream.
+/// The delays of one stream.
 #[derive(Debug, Default)]
 pub(super) struct Backoff {
     asked: Option<Duration>,
@@ -22,17 +21,17 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    /// The server said how long to wait.
+    /// Sets the first delay.
     pub(super) fn set_retry(&mut self, retry: Duration) {
         self.asked = Some(retry.clamp(MIN_DELAY, MAX_DELAY));
     }
 
-    /// The stream was good: the next wait is a first one.
+    /// The stream was stable: the next delay is the first one.
     pub(super) fn reset(&mut self) {
         self.streak = 0;
     }
 
-    /// How long to wait now.
+    /// The delay before the next attempt.
     pub(super) fn next_delay(&mut self) -> Duration {
         let first = self.asked.unwrap_or(DEFAULT_DELAY);
         let wait = first.saturating_mul(1 << self.streak.min(16)).min(MAX_DELAY);
@@ -40,7 +39,7 @@ impl Backoff {
         wait
     }
 
-    /// How many waits there have been since the stream was good.
+    /// Number of delays since the last reset.
     pub(super) fn attempts(&self) -> u32 {
         self.streak
     }
@@ -50,7 +49,7 @@ impl Backoff {
 mod tests {
     use super::*;
 
-    /// What a server asked for (milliseconds), and the waits that follow.
+    /// Checks the delays after a server has set the first one (milliseconds).
     #[track_caller]
     fn check(asked: Option<u64>, want: &[u64]) {
         let mut backoff = Backoff::default();

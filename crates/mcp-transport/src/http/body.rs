@@ -1,31 +1,30 @@
-//! Answers that are bodies of responses, within bounds.
+//! Bounded reading of response bodies.
 
 use bytes::{Buf, Bytes, BytesMut};
 
 use crate::net::Response;
 use crate::net::http1::describe;
 
-/// What is shorter than this is copied out of the buffer that it was read into: the connection can use that again, and who
-/// keeps a short answer keeps no more.
+/// Shorter messages are copied out of the read buffer, so that the connection can reuse it and a kept message does not keep
+/// the buffer.
 const MAX_COPIED_BYTES: usize = 4 << 10;
 
 /// Maximum number of bytes that are allocated because a server declares a body of that length.
 const MAX_PREALLOCATED_BYTES: usize = 4 << 20;
 
-/// Why there is no whole body.
+/// Why a body is not complete.
 #[derive(Debug)]
 pub(super) enum BodyError {
-    /// It has more bytes than a message may have.
+    /// It exceeds the limit.
     TooLarge,
-    /// The connection broke off, for this reason.
+    /// The connection failed for this reason.
     Failed(String),
 }
 
-/// The byte order mark that some servers begin a text with.
+/// The byte order mark at the start of some servers' texts.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// The whole body, unless it has more than `limit` bytes, without a byte order mark. A long one that arrives at once is not
-/// copied.
+/// Reads a body of at most `limit` bytes, without its byte order mark. A long body in one piece is not copied.
 pub(super) async fn read_body(response: &mut Response, limit: usize) -> Result<Bytes, BodyError> {
     let promised = response.content_length().map_or(0, |it| usize::try_from(it).unwrap_or(usize::MAX));
     if promised > limit {
@@ -55,7 +54,7 @@ pub(super) async fn read_body(response: &mut Response, limit: usize) -> Result<B
     Ok(body)
 }
 
-/// The same bytes, in a buffer of their own where they are few.
+/// Copies short bytes into their own buffer.
 pub(super) fn copy_if_short(bytes: Bytes) -> Bytes {
     if bytes.len() < MAX_COPIED_BYTES { Bytes::copy_from_slice(&bytes) } else { bytes }
 }

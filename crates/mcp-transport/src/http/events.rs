@@ -1,4 +1,4 @@
-//! Reads the event stream of a response, from its first chunk to its end.
+//! Reading of an event stream, from its first chunk to its end.
 
 use std::time::Duration;
 
@@ -13,26 +13,25 @@ use crate::net::event_stream::{Event, EventStreamParser};
 use crate::net::http1::describe;
 use crate::transport::{MessageClass, StreamId};
 
-/// How long a stream is kept after it has brought the answer. An orderly server ends it at once, and the connection
-/// can be used again.
+/// How long a stream is read after the response. Most servers end it at once, and the connection can be reused.
 const AFTER_RESPONSE: Duration = Duration::from_millis(250);
 
-/// What one lane has heard, over all its streams.
+/// The state of a stream, across resumptions.
 pub(super) struct StreamReader {
     pub(super) lane: StreamId,
-    /// The answer to the lane's request was delivered.
+    /// The response to the stream's request was delivered.
     pub(super) answered: bool,
-    /// How many messages came.
+    /// Number of messages.
     pub(super) messages: u64,
-    /// Where a stream can be taken up again.
+    /// The event after which the stream can be resumed.
     pub(super) last_id: Option<HeaderValue>,
-    /// How long the server wants us to wait before that.
+    /// The delay before a resumption that the server requests.
     pub(super) retry: Option<Duration>,
-    /// The last chunk held something that nobody waits for.
+    /// The last chunk contained something unsolicited.
     idle: bool,
 }
 
-/// A silence longer than this is none that anybody waits for, and might be more than the clock can count.
+/// Maximum silence timeout. A longer one might overflow the clock.
 const MAX_SILENCE: Duration = Duration::from_secs(60 * 60 * 24);
 
 /// How a stream ended.
@@ -40,13 +39,13 @@ const MAX_SILENCE: Duration = Duration::from_secs(60 * 60 * 24);
 pub(super) enum StreamEnd {
     /// The server ended it.
     Closed,
-    /// The connection broke off, for this reason.
+    /// The connection failed for this reason.
     Failed(String),
-    /// Nothing came for so long that nothing more was waited for.
+    /// Nothing was received for too long.
     Silent,
-    /// A message was larger than one may be.
+    /// A message exceeds the limit.
     TooLarge,
-    /// A line that is no data goes on after so many bytes: nothing would ever be heard behind it.
+    /// An event does not end after this many bytes; nothing behind it would be received.
     Endless(usize),
 }
 
@@ -55,11 +54,11 @@ impl StreamReader {
         StreamReader { lane, answered: false, messages: 0, last_id: None, retry: None, idle: false }
     }
 
-    /// Delivers what the stream brings until it ends.
+    /// Delivers the messages of a stream until it ends.
     pub(super) async fn read_stream(&mut self, wire: &HttpConnection, response: &mut Response) -> StreamEnd {
         let mut stream = EventStreamParser::new(wire.place.max_message_bytes);
         let end = self.read(wire, response, &mut stream).await;
-        // An id that no header can hold cannot be sent back.
+        // An id that is not a valid header value cannot be sent.
         if let Some(id) = stream.last_id() {
             self.last_id = HeaderValue::from_bytes(id).ok().filter(|it| !it.is_empty());
         }
@@ -81,24 +80,24 @@ impl StreamReader {
             }
             if std::mem::take(&mut self.idle) && wire.rate_limiter().is_charged() {
                 let paused = wire.rate_limiter().pause_until(now);
-                // What follows the answer is not waited for longer than it may take.
+                // Not longer than the stream is read after the response.
                 let paused = paused.map(|it| last_words.map_or(it, |last| it.min(last)));
                 if let Some(paused) = paused {
                     tokio::time::sleep_until(paused).await;
                     now = Instant::now();
                 }
             }
-            // One that goes on and on has always more to read, and would never be late by that.
+            // An endless stream always has more to read, so the timeout below would not fire.
             if last_words.is_some_and(|it| it <= now) {
                 return StreamEnd::Silent;
             }
             let silence = now + wire.place.stream_timeout.min(MAX_SILENCE);
-            // What follows the answer has a time of its own, all together: else a server could hold the lane for ever.
+            // After the response there is one deadline for the rest, or a server could keep the stream open forever.
             let until = last_words.unwrap_or(silence);
             let chunk = match tokio::time::timeout_at(until, response.chunk()).await {
                 Ok(Ok(Some(chunk))) => chunk,
                 Ok(Ok(None)) => {
-                    // A whole message is worth more than the line that should have followed it.
+                    // A complete message is accepted without the empty line that should follow it.
                     let is_whole = |it: &[u8]| serde_json::from_slice::<IgnoredAny>(it).is_ok();
                     if let Some(rest) = stream.finish(is_whole) {
                         self.deliver(wire, rest);
@@ -111,7 +110,7 @@ impl StreamReader {
             let mut too_large = false;
             stream.feed(chunk, |event| match event {
                 Event::Message(message) => self.deliver(wire, message),
-                // The older transport's, which has no meaning here.
+                // Belongs to the SSE transport.
                 Event::Endpoint(_) => {}
                 Event::TooLarge(_) => too_large = true,
             });
@@ -120,7 +119,7 @@ impl StreamReader {
                 self.idle = true;
                 wire.rate_limiter().charge(idle, 0);
             }
-            // What is too large on a lane of its own can only be meant for its request.
+            // A too large message on a request's stream can only be its response.
             if too_large || stream.is_skipping() {
                 return StreamEnd::TooLarge;
             }
@@ -140,18 +139,18 @@ impl StreamReader {
         self.answered |= answered;
         let bytes = message.len();
         let worth = wire.inbox.deliver(self.lane, body::copy_if_short(message));
-        // The lock is for those that need it: calls at once share nothing here.
+        // The lock is taken only if needed, so that concurrent calls do not contend.
         if worth != MessageClass::Solicited {
             self.idle = true;
             wire.rate_limiter().record(worth, bytes);
         }
-        // After the delivery: what lets go of its response must not be the first to tell the call.
+        // After the delivery: aborting the exchange first would fail the call.
         others.into_iter().for_each(|it| wire.release(it));
     }
 }
 
 impl StreamEnd {
-    /// In words, for a request whose answer did not come.
+    /// A message for a request without a response.
     pub(super) fn message(&self, wire: &HttpConnection) -> String {
         let place = &wire.place;
         match self {

@@ -1,4 +1,4 @@
-//! Who carries a message: its caller where he can, the wire's own task otherwise.
+//! Exchanges: a message and its response, sent by the caller's task if possible, by the driver otherwise.
 
 use std::sync::{Arc, MutexGuard, Weak};
 
@@ -10,15 +10,15 @@ use super::{DriverCommand, HttpConnection, post};
 use crate::transport::inline_sender::{Exchange, InlineSender};
 use crate::transport::{OutboundMessage, RequestId};
 
-/// A wire that lets callers carry their requests. It does not keep the wire alive.
+/// Lets callers send their requests themselves. Does not keep the connection alive.
 pub(super) struct HttpInlineSender {
     wire: Weak<HttpConnection>,
-    /// Sockets belong to the runtime that they were opened in, and are used by others later.
+    /// Sockets belong to the runtime in which they were opened, and are reused by other callers.
     runtime: Id,
 }
 
 impl HttpInlineSender {
-    /// Called in the wire's own task.
+    /// Must be called by the driver.
     pub(super) fn of(wire: &Arc<HttpConnection>) -> HttpInlineSender {
         HttpInlineSender { wire: Arc::downgrade(wire), runtime: Handle::current().id() }
     }
@@ -42,7 +42,7 @@ impl InlineSender for HttpInlineSender {
         let Some(wire) = self.wire.upgrade() else { return };
         let lanes = wire.lanes();
         if !lanes.is_closed() {
-            // Under the lock, so that it is never put where nobody looks any more.
+            // Under the lock, so that no command is sent after the queue was closed.
             wire.command(DriverCommand::TakeOver(rest));
             return;
         }
@@ -51,7 +51,7 @@ impl InlineSender for HttpInlineSender {
     }
 }
 
-/// Takes everything back when the wire is over, however it ends.
+/// Aborts all exchanges when the connection ends.
 pub(super) struct AbortAllOnDrop<'a>(pub(super) &'a HttpConnection);
 
 impl Drop for AbortAllOnDrop<'_> {
@@ -61,7 +61,7 @@ impl Drop for AbortAllOnDrop<'_> {
     }
 }
 
-/// Begins a message that may be sent now: what carries it until its lane is over, or it is taken back.
+/// Starts the exchange of a message. The future ends with the message's stream, or when it is aborted.
 pub(super) fn start_exchange(
     wire: &Arc<HttpConnection>,
     mut lanes: MutexGuard<'_, HttpSendQueue>,
@@ -76,14 +76,14 @@ pub(super) fn start_exchange(
         let wire = &*on_its_way.wire;
         match (Abortable::new(post::send_message(wire, message), registration).await, opening) {
             (Ok(Some(opened)), _) => wire.command(DriverCommand::SessionOpened(opened)),
-            // Nothing follows it that others would have to wait for.
+            // The handshake has failed, so there is nothing to wait for.
             (Err(Aborted), Some(epoch)) => wire.command(DriverCommand::OpeningDone(epoch)),
             (Ok(None), _) | (Err(Aborted), None) => {}
         }
     })
 }
 
-/// A message that has begun. Dropped when it is through, or when nobody carries it any more.
+/// Marks a message as in flight until it is dropped.
 struct InFlightGuard {
     wire: Arc<HttpConnection>,
     id: Option<RequestId>,
@@ -91,9 +91,9 @@ struct InFlightGuard {
 
 impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        // What has panicked is about to be abandoned: the server is to hear of it.
+        // After a panic, the request stays known: its caller abandons it, and the server is notified.
         let id = self.id.filter(|_| !std::thread::panicking());
-        // Dropped outside of the lock: it holds a stranger's waker.
+        // Dropped outside of the lock: it holds another task's waker.
         let (lane, waits) = self.wire.lanes().finish(id);
         drop(lane);
         if waits {

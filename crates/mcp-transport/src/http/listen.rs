@@ -1,8 +1,7 @@
-//! The stream on which a legacy server says what nobody asked for: a GET, again and again, for as long as its session
-//! lives.
+//! The listening stream of a legacy session, for unsolicited messages: a GET that is repeated while the session lives.
 //!
-//! A server need not offer it, and says so with 405: then it is not asked again in this session. Everything else that
-//! fails is tried again, ever more slowly, so that a server which comes back is heard.
+//! A server without such a stream responds with 405; then it is not requested again in this session. Any other failure is
+//! retried with backoff.
 
 use std::time::Duration;
 
@@ -15,22 +14,22 @@ use super::events::{StreamEnd, StreamReader};
 use crate::net::Response;
 use crate::transport::{Epoch, StreamId};
 
-/// A stream that lived so long was good.
+/// A stream that lived this long resets the backoff.
 const STABLE_AFTER: Duration = Duration::from_secs(10);
 
-/// What a GET brought.
+/// The response to a GET.
 pub(super) enum ListenResponse {
     /// A stream.
     Stream(Response),
-    /// There is nothing there.
+    /// HTTP 404.
     NotFound,
-    /// The server has none there.
+    /// The server has no listening stream.
     Unsupported,
-    /// Nothing that lasts: it may be otherwise later.
+    /// A failure that may be temporary.
     Unavailable,
 }
 
-/// Listens until the session of `epoch` is over.
+/// Listens until the session of `epoch` ends.
 pub(super) async fn listen(wire: &HttpConnection, epoch: Epoch) {
     let mut hearing = StreamReader::new(StreamId::Notifications(epoch));
     let mut backoff = Backoff::default();
@@ -52,7 +51,7 @@ pub(super) async fn listen(wire: &HttpConnection, epoch: Epoch) {
                 }
             }
             ListenResponse::NotFound if heard => {
-                // There was a stream in this session: what is missing now is the session.
+                // There was a stream in this session, so the session is lost.
                 wire.sessions.mark_lost(epoch);
                 return;
             }
@@ -63,7 +62,7 @@ pub(super) async fn listen(wire: &HttpConnection, epoch: Epoch) {
     }
 }
 
-/// Asks for a stream once.
+/// Requests a stream once.
 pub(super) async fn open(wire: &HttpConnection, headers: &HeaderMap) -> ListenResponse {
     let Ok(response) = wire.send(Method::GET, headers, None).await else {
         return ListenResponse::Unavailable;

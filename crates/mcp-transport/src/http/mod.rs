@@ -1,13 +1,12 @@
 //! Streamable HTTP, in both eras of the protocol.
 //!
-//! A request is carried by the task that makes it, as a rule; one task of the connection's own carries everything else,
-//! and what is left when a caller is gone. Nothing is spawned for a call. When the wire ends, or its future is dropped,
-//! every exchange is taken back: its socket goes with it, or as soon as its caller looks at it. The wire is connectionless,
-//! so a request that fails ends its own lane and nothing else; only being stopped ends the wire.
+//! The task that makes a call usually also sends its request. The driver, one task per connection, sends everything else
+//! and finishes the exchanges of callers that are gone. No task is spawned for a call. When the connection ends, or its
+//! future is dropped, every exchange is aborted: its socket closes at once, or when its caller polls it next. A failed
+//! request ends only its own stream; only a shutdown ends the connection.
 //!
-//! Decisions are values elsewhere ([`reply`], [`backoff`], [`lanes`], [`sessions`]); what awaits is here, in [`post`],
-//! [`listen`] and [`resume`]. Absent on purpose: OAuth, the older HTTP with SSE, and any retry of a
-//! request that may have run.
+//! Decisions are pure ([`response`], [`backoff`], [`send_queue`], [`sessions`]); [`post`], [`listen`] and [`resume`] do the
+//! I/O. Absent on purpose: OAuth, HTTP with SSE, and retries of a request that may have run.
 
 mod backoff;
 mod body;
@@ -45,13 +44,13 @@ use crate::transport::{
 use send_queue::{HttpSendQueue, QueueOutcome};
 use sessions::HttpSessions;
 
-/// How many things to do are taken from the queue at once.
+/// Maximum number of queue entries that are taken at once.
 const BATCH: usize = 128;
 
-/// Where a Streamable HTTP server can be had.
+/// Connects to a Streamable HTTP server.
 pub(crate) struct HttpDial(HttpSettings);
 
-/// What stays the same from connection to connection.
+/// What is the same for each connection.
 #[derive(Clone)]
 struct HttpSettings {
     endpoint: Arc<HttpEndpoint>,
@@ -60,7 +59,7 @@ struct HttpSettings {
     terminate_on_close: bool,
 }
 
-/// One connection, not yet begun.
+/// A connection that is not started yet.
 struct HttpTransport(HttpSettings);
 
 /// One connection.
@@ -72,26 +71,26 @@ struct HttpConnection {
     sessions: HttpSessions,
     terminate_on_close: bool,
     lanes: Mutex<HttpSendQueue>,
-    /// One for all streams, for a server can open many.
+    /// Shared by all streams, because a server can open many.
     rate_limiter: Mutex<RateLimiter>,
-    /// The wire's own task.
+    /// Sends commands to the driver.
     driver: mpsc::UnboundedSender<DriverCommand>,
 }
 
-/// What the wire's own task is told.
+/// A command to the driver.
 enum DriverCommand {
-    /// The opening of a session needs to be waited for no longer.
+    /// Messages no longer wait for the handshake of this session.
     OpeningDone(Epoch),
-    /// This session is known to be open by now.
+    /// This session is open.
     SessionOpened(Epoch),
-    /// There is room for a message that waits.
+    /// A queued message can be sent.
     CapacityFree,
-    /// Nobody else carries this any more.
+    /// The caller has abandoned this exchange.
     TakeOver(Exchange),
 }
 
 impl HttpDial {
-    /// Checks what was configured; does nothing yet. No message of an error holds a header's value.
+    /// Checks the configuration. Does no I/O. No error message contains a header's value.
     pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<HttpDial, ConnectError> {
         Ok(HttpDial(HttpSettings {
             endpoint: Arc::new(HttpEndpoint::new(endpoint, options)?),
@@ -162,7 +161,7 @@ impl Transport for HttpTransport {
             drive(&wire, &mut out, &mut told, stopping).await
         };
         if let Some(deadline) = deadline {
-            // Whether the server heard it changes nothing for us.
+            // The result does not matter.
             let _ = tokio::time::timeout_at(deadline, wire.end_session()).await;
         }
         Disconnect::new(DisconnectReason::Stopped)
@@ -170,8 +169,8 @@ impl Transport for HttpTransport {
 }
 
 impl HttpConnection {
-    /// Sends a request; resolves when the head of the response is there. Cancel-safe: dropping the future closes the
-    /// connection, or the stream of a connection that carries several.
+    /// Sends a request and waits for the head of its response. Dropping the future closes the connection, or resets the
+    /// stream of an HTTP/2 connection.
     async fn send(
         &self,
         method: Method,
@@ -190,28 +189,28 @@ impl HttpConnection {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request was answered elsewhere: the response that it was expected on is dropped.
+    /// Aborts the exchange of a request that was answered on another stream.
     fn release(&self, id: RequestId) {
-        // Not under the lock: it wakes whoever carries it.
+        // Not under the lock: it wakes another task.
         let open = self.lanes().abort_handle(id);
         if let Some(open) = open {
             open.abort();
         }
     }
 
-    /// Tells the wire's own task something. One that is over needs to know nothing.
+    /// Sends a command to the driver, unless it has ended.
     fn command(&self, told: DriverCommand) {
         let _ = self.driver.send(told);
     }
 
-    /// Ends the session where there is one that is ours to end.
+    /// Deletes the session, if there is one that we opened.
     async fn end_session(&self) {
         if !self.terminate_on_close {
             return;
         }
         let Some(headers) = self.sessions.delete_headers() else { return };
         match self.send(Method::DELETE, &headers, None).await {
-            // 405 says that the server leaves sessions to their time-out.
+            // 405 means that sessions end by timeout only.
             Ok(response) => tracing::debug!(status = response.status().as_u16(), "the session was ended"),
             Err(ExchangeError::Refused(fault) | ExchangeError::Lost(fault)) => {
                 tracing::debug!("the session could not be ended: {fault}");
@@ -220,8 +219,7 @@ impl HttpConnection {
     }
 }
 
-/// Carries messages until the wire is stopped; returns by when that is to be over, or `None` when nobody is there to
-/// wait for it. What it carries is gone when it returns.
+/// Sends messages until the shutdown, and returns its deadline; `None` if the engine has ended. Drops all exchanges.
 async fn drive(
     wire: &Arc<HttpConnection>,
     out: &mut OutboundQueue,
@@ -240,7 +238,7 @@ async fn drive(
         tokio::select! {
             biased;
             deadline = &mut stopping => return Some(deadline),
-            // Before anything new: a stream that is to be listened to is asked for before the others are let go.
+            // Before new messages: the listening stream is requested before the first call is sent.
             Some(()) = work.next(), if !work.is_empty() => {}
             Some(told) = told.recv() => match told {
                 DriverCommand::OpeningDone(epoch) => wire.lanes().opening_done(epoch),
@@ -269,7 +267,7 @@ async fn drive(
     }
 }
 
-/// Begins to listen in a session that is open now, and ends what listened in an earlier one.
+/// Starts listening in a session, and ends the listening stream of an earlier one.
 fn start_listening(
     wire: &Arc<HttpConnection>,
     epoch: Epoch,
@@ -285,7 +283,7 @@ fn start_listening(
     let wire = Arc::clone(wire);
     let listening = async move { listen::listen(&wire, epoch).await };
     Some(Box::pin(async {
-        // Taken back or over: either way it is not listened to any more.
+        // Aborted or finished: either way it is over.
         let _ = Abortable::new(listening, registration).await;
     }))
 }

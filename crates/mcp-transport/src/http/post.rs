@@ -1,4 +1,4 @@
-//! One message on its way to the server, and what comes back for it.
+//! POST of one message, and the handling of its response.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -16,20 +16,20 @@ use crate::net::headers::SESSION_ID;
 use crate::net::{CANCELLED, ExchangeError, INITIALIZED, Response};
 use crate::transport::{Epoch, OutboundMessage, RequestId, StreamError, StreamId};
 
-/// How long the others wait for the end of the opening to be taken. A server that has not said a word about it by then has read it
-/// all the same, or never will.
+/// How long other messages wait for the response to `notifications/initialized`. A server that has not responded by then
+/// has read it, or never will.
 const INITIALIZED_WAIT: Duration = Duration::from_secs(2);
 
-/// How long a notice of cancellation may take: nobody waits for it.
+/// Timeout of `notifications/cancelled`.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long any other message without an answer may take.
+/// Timeout of any other message without a response.
 const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long the body of an error may take: what matters is the status.
+/// Timeout of the body of an error response. The status alone suffices.
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a body that says nothing may take.
+/// Timeout of a body that is ignored.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// A request that was sent.
@@ -39,8 +39,7 @@ struct ServerRequestGuard {
     standing: MessageContext,
 }
 
-/// Carries a message. A request's lane is over when this resolves. Gives the legacy session that is known to be open by
-/// now.
+/// Sends a message and handles its response. Returns the configured session that is now known to be open.
 pub(super) async fn send_message(wire: &HttpConnection, message: OutboundMessage) -> Option<Epoch> {
     let id = message.head.id;
     let epoch = message.epoch;
@@ -53,25 +52,25 @@ pub(super) async fn send_message(wire: &HttpConnection, message: OutboundMessage
         return None;
     };
     let Some(id) = id else {
-        // Boxed, for it is rare, and every message's future would be as large.
+        // Boxed because it is rare, and would enlarge every message's future.
         match &*message.head.method {
             INITIALIZED => Box::pin(send_initialized(wire, message, admitted)).await,
             _ => Box::pin(send_notification(wire, message, admitted)).await,
         }
         return None;
     };
-    // A session from the configuration is known to be open when the server takes a first request in it.
+    // A configured session is known to be open when the server accepts a first request in it.
     let opens = admitted.configured && admitted.context == MessageContext::Session;
     let is_opening = message.head.method == OPENING;
     let taken = send_request(wire, id, message, admitted).await;
     if is_opening && !taken {
-        // Nothing follows it that others would have to wait for.
+        // The handshake has failed, so there is nothing to wait for.
         wire.command(DriverCommand::OpeningDone(epoch));
     }
     (opens && taken).then_some(epoch)
 }
 
-/// Sends a request and delivers what comes for it. True when the server took it.
+/// Sends a request and delivers its response. Returns whether the server accepted it.
 async fn send_request(
     wire: &HttpConnection,
     id: RequestId,
@@ -89,7 +88,7 @@ async fn send_request(
     };
     let taken = response.status().is_success();
     if taken && head.method == OPENING {
-        // Before the answer is delivered: what follows it belongs to this session.
+        // Before the response is delivered: the next message belongs to this session.
         wire.sessions.open(epoch, response.headers().get(SESSION_ID).cloned());
     }
     let end = match taken {
@@ -103,7 +102,7 @@ async fn send_request(
 }
 
 impl ServerRequestGuard {
-    /// Delivers what a successful response brings. Says why the lane ends where that is not the answer.
+    /// Delivers the messages of a successful response. Returns an error if the JSON-RPC response is not among them.
     async fn deliver_response(&self, wire: &HttpConnection, mut response: Response) -> Option<StreamError> {
         let status = response.status().as_u16();
         let lost =
@@ -113,7 +112,7 @@ impl ServerRequestGuard {
             let end = hearing.read_stream(wire, &mut response).await;
             drop(response);
             let legacy = matches!(self.standing, MessageContext::Session | MessageContext::Sessionless);
-            // Boxed, for it is rare.
+            // Boxed because it is rare.
             if hearing.answered
                 || (legacy
                     && hearing.last_id.is_some()
@@ -142,7 +141,7 @@ impl ServerRequestGuard {
             return None;
         }
         let AnsweredRequests { own: answered, others } = response::answered_requests(&body, Some(self.id));
-        // Whatever the server calls it: an answer is an answer. Anything else only where it says that it is JSON.
+        // A response is accepted with any content type, other messages only as JSON.
         if answered || (is_json(&response) && !body.is_empty()) {
             wire.inbox.deliver(StreamId::Request(self.id, self.epoch), body.clone());
             others.into_iter().for_each(|it| wire.release(it));
@@ -161,7 +160,7 @@ impl ServerRequestGuard {
         })
     }
 
-    /// Judges a response that is no success. Says why the lane ends where its body is not the answer.
+    /// Handles an error status. Returns an error unless the body is the JSON-RPC response.
     async fn judge_error(&self, wire: &HttpConnection, mut response: Response) -> Option<StreamError> {
         let status = response.status().as_u16();
         let body = response.read_beginning(ERROR_BODY_TIMEOUT).await;
@@ -184,11 +183,11 @@ impl ServerRequestGuard {
     }
 }
 
-/// Sends the notice that the opening is over, and lets the others go as soon as it is taken.
+/// Sends `notifications/initialized`, and releases the other messages when it is accepted.
 async fn send_initialized(wire: &HttpConnection, message: OutboundMessage, admitted: MessageHeaders) {
     let epoch = message.epoch;
     let mut telling = pin!(send_notification_then(wire, message, admitted, || {
-        // In this order: servers say on the stream that listens what they want to know for the first call.
+        // In this order: some servers send requests on the listening stream during the first call.
         wire.command(DriverCommand::SessionOpened(epoch));
         wire.command(DriverCommand::OpeningDone(epoch));
     }));
@@ -200,12 +199,12 @@ async fn send_initialized(wire: &HttpConnection, message: OutboundMessage, admit
     wire.command(DriverCommand::OpeningDone(epoch));
 }
 
-/// Sends a message that has no answer.
+/// Sends a message without a response.
 async fn send_notification(wire: &HttpConnection, message: OutboundMessage, admitted: MessageHeaders) {
     send_notification_then(wire, message, admitted, || {}).await;
 }
 
-/// The same, and calls `taken` when the server has taken it, which may be long before its response ends.
+/// The same, and calls `taken` when the server accepts it, which may be long before the HTTP response ends.
 async fn send_notification_then(
     wire: &HttpConnection,
     message: OutboundMessage,
@@ -220,7 +219,7 @@ async fn send_notification_then(
             taken();
         }
         if response.status().is_success() {
-            // Its end is waited for, so that the connection can be used again.
+            // Read to its end, so that the connection can be reused.
             if !response.is_event_stream() {
                 response.read_beginning(DRAIN_TIMEOUT).await;
             }

@@ -1,8 +1,8 @@
-//! What a response means for the request it answers: pure.
+//! Interpretation of HTTP responses: pure.
 //!
-//! Servers put the same news into different statuses and bodies. The rules here are the narrowest that were found to
-//! hold for the servers in use: a session that is gone is told by 404, or by 400 with words about it; an error under
-//! the request's own id is the server's answer, whatever the status.
+//! Servers report the same condition with different statuses and bodies. The rules are the narrowest that work with the
+//! servers in use: a lost session is reported by 404, or by 400 with a message about it; an error with the id of the
+//! request is its response, with any status.
 
 use bytes::Bytes;
 use mcp_model::code;
@@ -12,24 +12,24 @@ pub(super) use crate::net::error_body::{ErrorBody, describe_response, parse};
 use crate::rpc::scan::{Id, ScannedFrame, scan};
 use crate::transport::RequestId;
 
-/// What to make of a response that is no success.
+/// The meaning of an error status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Its body is the server's answer.
+    /// Its body is the JSON-RPC response.
     Response,
-    /// The server did not take the message, for it does not know the session.
+    /// The server refused the message because it does not know the session.
     SessionLost,
-    /// The server did not take the message.
+    /// The server refused the message.
     Refused,
-    /// The message may have been worked on.
+    /// The server may have processed the message.
     Lost,
 }
 
-/// How many messages a body may hold, one a line.
+/// Maximum number of messages in a body with one per line.
 const MAX_LINES: usize = 1024;
 
-/// Does this frame hold the answer to request `id`? An error without an id does, on the request's own lane; a result
-/// without one is nobody's.
+/// Whether a frame contains the response to request `id`. An error without an id counts, on the request's own stream; a
+/// result without one does not.
 pub(super) fn answers(frame: &[u8], id: RequestId) -> bool {
     match scan(frame) {
         ScannedFrame::Response { id: Id::Number(number), .. } => number == id,
@@ -45,11 +45,11 @@ pub(super) fn answers(frame: &[u8], id: RequestId) -> bool {
     }
 }
 
-/// The messages of a body that holds several, one a line, the last of which answers request `id`: so some servers say what
-/// belongs before an answer. `None` for any other body.
+/// The messages of a body with one per line, if the last is the response to request `id`. Some servers send
+/// notifications before a response in this form. `None` for any other body.
 pub(super) fn lines(body: &Bytes, id: RequestId) -> Option<Vec<Bytes>> {
     let whole = body.slice(..body.trim_ascii_end().len());
-    // The common case ends here: one document, or one over many lines, whose last is no message.
+    // The common case ends here: one document, possibly over many lines.
     let last = memchr::memrchr(b'\n', &whole)? + 1;
     if !answers(&whole[last..], id) {
         return None;
@@ -61,16 +61,16 @@ pub(super) fn lines(body: &Bytes, id: RequestId) -> Option<Vec<Bytes>> {
     (lines.len() <= MAX_LINES && lines.iter().all(is_message)).then_some(lines)
 }
 
-/// Which requests a frame answers.
+/// The requests that a frame responds to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct AnsweredRequests {
-    /// The one that it was expected for, as [`answers`] says.
+    /// The expected one, as in [`answers`].
     pub(super) own: bool,
     /// Others.
     pub(super) others: Vec<RequestId>,
 }
 
-/// Which requests this frame answers, where it was expected for `own`.
+/// The requests that a frame responds to, where `own` is the expected one.
 pub(super) fn answered_requests(frame: &[u8], own: Option<RequestId>) -> AnsweredRequests {
     match scan(frame) {
         ScannedFrame::Response { id: Id::Number(id), .. } if Some(id) == own => {
@@ -100,14 +100,14 @@ pub(super) fn answered_requests(frame: &[u8], own: Option<RequestId>) -> Answere
     }
 }
 
-/// Judges a response with a status that is no success.
+/// Interprets an error status.
 pub(super) fn judge(status: u16, said: &ErrorBody, standing: MessageContext) -> Verdict {
     let number = said.error.as_ref().map(|it| it.code);
     let answer = said.names_request && standing != MessageContext::Opening;
     let in_session = standing == MessageContext::Session;
     match status {
         401 | 403 => Verdict::Refused,
-        // Some servers answer a method that they do not know with 404.
+        // Some servers respond to an unknown method with 404.
         404 if in_session && !(answer && number == Some(code::METHOD_NOT_FOUND)) => Verdict::SessionLost,
         400 if in_session
             && reports_lost_session(&said.message)
@@ -115,7 +115,7 @@ pub(super) fn judge(status: u16, said: &ErrorBody, standing: MessageContext) -> 
         {
             Verdict::SessionLost
         }
-        // A server that gives no session ids may have forgotten us as well.
+        // A server without session ids can lose its state as well.
         400 if standing == MessageContext::Sessionless
             && reports_missing_initialization(&said.message)
             && !answer =>
@@ -123,7 +123,7 @@ pub(super) fn judge(status: u16, said: &ErrorBody, standing: MessageContext) -> 
             Verdict::SessionLost
         }
         _ if answer => Verdict::Response,
-        // So an unknown method is told in the modern era; some leave out whose it was.
+        // The response to an unknown method in the modern era; some servers omit the id.
         404 if standing == MessageContext::Modern
             && said.names_no_request
             && number == Some(code::METHOD_NOT_FOUND) =>
@@ -137,8 +137,7 @@ pub(super) fn judge(status: u16, said: &ErrorBody, standing: MessageContext) -> 
 
 /// `Bad Request: No valid session ID provided`, `Invalid session ID`, `Session not found`, `Server not initialized`.
 ///
-/// Whole phrases, not words: a tool may well fail because some session of its own was closed, and repeating its call
-/// would do it twice.
+/// Whole phrases, not words: a tool may fail because a session of its own was closed, and its call must not be repeated.
 fn reports_lost_session(text: &str) -> bool {
     const PHRASES: [&str; 9] = [
         "session id",

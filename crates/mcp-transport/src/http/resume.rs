@@ -1,7 +1,7 @@
-//! Takes up the stream of a request where it broke off, as legacy servers that number their events allow.
+//! Resumption of a request's stream after its last event, for legacy servers with event ids.
 //!
-//! That a stream ends early is no failure there: such a server may end it on purpose, say how long to wait, and go on
-//! with the answer when asked again.
+//! An early end of the stream is no failure: such a server may end it on purpose, with a retry delay, and send the
+//! response on the resumed stream.
 
 use super::HttpConnection;
 use super::backoff::Backoff;
@@ -9,10 +9,10 @@ use super::events::StreamReader;
 use super::listen::{ListenResponse, open};
 use crate::transport::Epoch;
 
-/// How often a stream is asked for without anything new.
+/// Maximum number of attempts without progress.
 const MAX_ATTEMPTS: u32 = 5;
 
-/// Asks for the rest of a stream until it brings the answer. False when it cannot be had.
+/// Resumes a stream until it brings the response. Returns false if it cannot.
 pub(super) async fn resume(wire: &HttpConnection, epoch: Epoch, hearing: &mut StreamReader) -> bool {
     let mut backoff = Backoff::default();
     while backoff.attempts() < MAX_ATTEMPTS {

@@ -1,8 +1,7 @@
-//! Which messages are on their way and which still wait: bookkeeping, no I/O.
+//! The messages of a connection that are queued or in flight: bookkeeping without I/O.
 //!
-//! The queue of the engine is always emptied, also when no more messages can be on their way: an abandonment must
-//! reach the lane that it ends, and would never come past the messages before it. What waits here is bounded in bytes:
-//! past the bound requests are refused and answers dropped, for the peer reads neither.
+//! The engine's queue is always emptied, so that an abandonment reaches its request behind other messages. This queue is
+//! bounded in bytes: beyond the limit, requests are refused and responses dropped, because the peer reads neither.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,13 +10,13 @@ use mcp_model::{Era, ProtocolVersion};
 
 use crate::transport::{Epoch, MessageHead, Outbound, OutboundMessage, RequestId};
 
-/// The message that must be through before anything else is sent.
+/// The message that must be accepted before anything else is sent.
 const INITIALIZED_NOTIFICATION: &str = crate::net::INITIALIZED;
 
-/// The request that the message follows.
+/// The first request of a session.
 pub(super) const OPENING: &str = "initialize";
 
-/// How many messages are on their way at once. The rest waits its turn, and can be given up while it waits.
+/// Maximum number of messages in flight. Others are queued, and can be abandoned there.
 const MAX_IN_FLIGHT: usize = 512;
 
 /// The messages of one connection.
@@ -25,42 +24,42 @@ const MAX_IN_FLIGHT: usize = 512;
 pub(super) struct HttpSendQueue {
     requests: BTreeMap<RequestId, RequestState>,
     queued: VecDeque<Option<OutboundMessage>>,
-    /// The number of the first that waits.
+    /// The number of the first queued message.
     first_number: u64,
-    /// What the waiting messages cost together.
+    /// Total cost of the queued messages.
     cost: usize,
-    /// A session whose opening is to be through before anything else is sent.
+    /// The session whose handshake must end before anything else is sent.
     gated_by: Option<Epoch>,
-    /// How many messages are on their way.
+    /// Number of messages in flight.
     in_flight: usize,
-    /// The session that is being opened: what is sent before that is over keeps its place in the queue.
+    /// The session of a running handshake: messages sent meanwhile keep their order in the queue.
     opening: Option<Epoch>,
-    /// The wire is over.
+    /// The connection has ended.
     closed: bool,
 }
 
-/// What became of a thing to do.
+/// The result of queueing an outbound entry.
 #[derive(Debug)]
 pub(super) enum QueueOutcome {
-    /// It waits, or is done.
+    /// It is queued, or done.
     Accepted,
-    /// This request is not taken, because too much waits.
+    /// This request is refused because the queue is full.
     Refused(RequestId),
-    /// A request is taken back with this.
+    /// Aborts a request in flight.
     Abort(AbortHandle),
 }
 
-/// How much may wait.
+/// Maximum total cost of queued messages.
 const MAX_QUEUED_BYTES: usize = 64 << 20;
 
-/// What a message costs while it waits: its bytes, and what is kept beside them.
+/// The cost of a queued message: its bytes, and an estimate for the rest.
 fn cost(message: &OutboundMessage) -> usize {
     message.body.len() + 256
 }
 
-/// Small, for it is moved about as others come and go.
+/// Small, because the map moves its entries.
 pub(super) enum RequestState {
-    /// The number that its message waits under. It may be given up, and then nothing is left there.
+    /// The number of its queued message.
     Queued(u64),
     InFlight {
         abort: AbortHandle,
@@ -71,7 +70,7 @@ pub(super) enum RequestState {
 }
 
 impl HttpSendQueue {
-    /// Takes a thing to do.
+    /// Adds an outbound entry.
     pub(super) fn push(&mut self, out: Outbound) -> QueueOutcome {
         let message = match out {
             Outbound::Send(message) => message,
@@ -91,14 +90,14 @@ impl HttpSendQueue {
         QueueOutcome::Accepted
     }
 
-    /// May a request be sent that has not waited? Not before those that do.
+    /// Whether a request may be sent without queueing.
     pub(super) fn can_send_now(&self, message: &OutboundMessage) -> bool {
         let has_room = self.in_flight < MAX_IN_FLIGHT && self.queued.is_empty();
         let may = self.gated_by.is_none() && self.opening.is_none() && !self.closed;
         may && has_room && message.head.method != OPENING
     }
 
-    /// The next message to send, where one may be sent now.
+    /// Removes the next message that may be sent now.
     pub(super) fn next(&mut self) -> Option<OutboundMessage> {
         while self.gated_by.is_none() && self.in_flight < MAX_IN_FLIGHT {
             let message = self.queued.pop_front()?;
@@ -112,19 +111,19 @@ impl HttpSendQueue {
         None
     }
 
-    /// A message is on its way, and `abort` takes it back.
+    /// A message is in flight; `abort` aborts its exchange.
     pub(super) fn mark_in_flight(&mut self, message: &OutboundMessage, abort: AbortHandle) {
         let MessageHead { id, method, name: _, version, header_params: _ } = &message.head;
         self.in_flight += 1;
         if let Some(id) = id {
-            // The protocol forbids to cancel the opening.
+            // The protocol forbids cancelling `initialize`.
             let cancellable = method != OPENING && version.is_none_or(|it| it.era() == Era::Legacy);
             let lane = RequestState::InFlight { abort, epoch: message.epoch, version: *version, cancellable };
             self.requests.insert(*id, lane);
         }
     }
 
-    /// A request was answered elsewhere: nobody needs the response that it was expected on.
+    /// Aborts the exchange of a request that was answered on another stream.
     pub(super) fn abort_handle(&self, id: RequestId) -> Option<AbortHandle> {
         match self.requests.get(&id)? {
             RequestState::InFlight { abort, .. } => Some(abort.clone()),
@@ -132,25 +131,25 @@ impl HttpSendQueue {
         }
     }
 
-    /// A message is through. Gives the lane that it had, and whether another message waits.
+    /// A message is finished. Returns its state, and whether another message is queued.
     pub(super) fn finish(&mut self, id: Option<RequestId>) -> (Option<RequestState>, bool) {
         self.in_flight -= 1;
         (id.and_then(|id| self.requests.remove(&id)), !self.queued.is_empty())
     }
 
-    /// The opening of this session needs to be waited for no longer; nor that of an earlier one.
+    /// Messages no longer wait for the handshake of this session or an earlier one.
     pub(super) fn opening_done(&mut self, epoch: Epoch) {
         for opening in [&mut self.gated_by, &mut self.opening] {
             *opening = opening.filter(|it| *it > epoch);
         }
     }
 
-    /// Is the wire over?
+    /// Whether the connection has ended.
     pub(super) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// The wire is over: what takes back what is on its way.
+    /// The connection ends. Returns handles that abort the exchanges in flight.
     pub(super) fn close(&mut self) -> Vec<AbortHandle> {
         self.closed = true;
         let open = |lane| match lane {
@@ -167,7 +166,7 @@ impl HttpSendQueue {
 
     fn abandon(&mut self, id: RequestId, notice: Option<bytes::Bytes>) -> QueueOutcome {
         match self.requests.remove(&id) {
-            // It was answered in the meantime, or it was never sent.
+            // It has been answered, or was never sent.
             None => QueueOutcome::Accepted,
             Some(RequestState::Queued(number)) => {
                 let place =
@@ -184,7 +183,7 @@ impl HttpSendQueue {
                 QueueOutcome::Accepted
             }
             Some(RequestState::InFlight { abort, epoch, version, cancellable }) => {
-                // In the modern era closing the stream says it.
+                // In the modern era, closing the stream cancels the request.
                 if let Some(notice) = notice.filter(|_| cancellable) {
                     let head = MessageHead::new(None, crate::net::CANCELLED.into(), version);
                     self.enqueue(OutboundMessage { epoch, head, body: notice });
@@ -235,7 +234,7 @@ mod tests {
         }
     }
 
-    /// Takes messages and abandonments (`-7`), sends what may be sent after each, and says what was sent.
+    /// Queues messages and abandonments (`-7`), sends as many as possible after each, and checks what was sent.
     #[track_caller]
     fn check(version: Option<ProtocolVersion>, steps: &[&'static str], want: &str) {
         let mut lanes = HttpSendQueue::default();

@@ -1,7 +1,7 @@
-//! Which session a message belongs to, and whether the server still has it.
+//! The session of a connection, and the headers of its messages.
 //!
-//! A session id comes with the response to `initialize` and belongs to that request's epoch. The state changes before
-//! the response is handed on, for what the caller sends next may be on its way at once.
+//! A session id arrives with the response to `initialize` and belongs to that request's epoch. The state changes before
+//! the response is delivered, because the caller may send its next message at once.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +12,7 @@ use crate::error::ConnectError;
 use crate::net::headers::{self, LAST_EVENT_ID, METHOD, NAME, PROTOCOL_VERSION, SESSION_ID};
 use crate::transport::{Epoch, OutboundMessage};
 
-/// The configured session, where there is one.
+/// The configured session id.
 pub(super) fn configured_session(endpoint: &UrlEndpoint) -> Result<Option<HeaderValue>, ConnectError> {
     let Some(id) = &endpoint.session_id else { return Ok(None) };
     let plain = !id.expose().is_empty() && id.expose().bytes().all(|it| it.is_ascii_graphic());
@@ -31,41 +31,41 @@ pub(super) struct HttpSessions(Mutex<SessionState>);
 struct SessionState {
     epoch: Epoch,
     id: Option<HeaderValue>,
-    /// The id stood in the configuration: it is not ours to end.
+    /// The id is configured: the session must not be deleted.
     configured: bool,
-    /// The server has said that it does not know the session any more.
+    /// The server has reported that it does not know the session.
     forgotten: bool,
     version: Option<ProtocolVersion>,
     /// The headers of a POST without a session.
     plain: HeaderMap,
-    /// Those of the last version asked for, with the session where that version has one.
+    /// Cached headers for the last version, with the session id.
     ready: Option<(Option<ProtocolVersion>, Arc<HeaderMap>)>,
 }
 
-/// What a message is, in view of sessions.
+/// How a message relates to sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MessageContext {
-    /// It opens the conversation: `initialize` or `server/discover`.
+    /// `initialize` or `server/discover`.
     Opening,
-    /// It is sent in a session.
+    /// In a session with an id.
     Session,
-    /// It belongs to the legacy era, and the server gave no session id.
+    /// In the legacy era, without a session id.
     Sessionless,
-    /// It stands for itself.
+    /// In the modern era, without a session.
     Modern,
 }
 
-/// A message that may be sent.
+/// The headers of a message.
 #[derive(Debug)]
 pub(super) struct MessageHeaders {
     pub(super) headers: Arc<HeaderMap>,
     pub(super) context: MessageContext,
-    /// The session that it uses was not opened by us.
+    /// Its session is the configured one.
     pub(super) configured: bool,
 }
 
 impl HttpSessions {
-    /// The sessions of a connection that begins, which sends `plain` with every message and may take up a session.
+    /// The state of a new connection, with the headers of every message and the configured session id.
     pub(super) fn new(plain: HeaderMap, id: Option<HeaderValue>) -> HttpSessions {
         HttpSessions(Mutex::new(SessionState {
             epoch: Epoch(0),
@@ -78,12 +78,12 @@ impl HttpSessions {
         }))
     }
 
-    /// The headers for a message, unless its session is gone.
+    /// The headers for a message; `None` if its session is lost.
     pub(super) fn headers_for(&self, message: &OutboundMessage) -> Option<MessageHeaders> {
         let (epoch, head) = (message.epoch, &message.head);
         let mut state = self.lock();
         let state = &mut *state;
-        // An answer to the server belongs to the session that asked.
+        // A response to a server request belongs to the session of the request.
         let answer = head.method.is_empty();
         let version = if answer { state.version } else { head.version };
         let modern = version.is_some_and(|it| it.era() == Era::Modern);
@@ -116,7 +116,7 @@ impl HttpSessions {
         })
     }
 
-    /// A GET in the session of `epoch`, to listen or to take up a stream; `None` when it is gone.
+    /// The headers of a GET in the session of `epoch`, to listen or to resume a stream; `None` if the session is lost.
     pub(super) fn listen_headers(&self, epoch: Epoch, last_id: Option<&HeaderValue>) -> Option<HeaderMap> {
         let mut state = self.lock();
         if state.epoch != epoch || state.forgotten {
@@ -152,7 +152,7 @@ impl HttpSessions {
         }
     }
 
-    /// The headers that end the session, where there is one that we opened.
+    /// The headers that delete the session; `None` unless we opened it.
     pub(super) fn delete_headers(&self) -> Option<HeaderMap> {
         let mut state = self.lock();
         if state.id.is_none() || state.configured || state.forgotten {
@@ -204,7 +204,7 @@ mod tests {
     const LEGACY: Option<ProtocolVersion> = Some(ProtocolVersion::V2025_06_18);
     const MODERN: Option<ProtocolVersion> = Some(ProtocolVersion::V2026_07_28);
 
-    /// What is sent for a message: its standing and our headers.
+    /// Checks the context and our headers of a message.
     #[track_caller]
     fn check(sessions: &HttpSessions, epoch: u32, head: &MessageHead, want: &str) {
         let message = OutboundMessage { epoch: Epoch(epoch), head: head.clone(), body: bytes::Bytes::new() };

@@ -1,4 +1,4 @@
-//! Streams that flood, on a virtual clock: they are read at one rate together, and what stands behind a flood comes.
+//! The rate limit of streams, on a virtual clock: all streams share it, and later messages are not lost.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn wire() -> (HttpConnection, Arc<Answers>) {
     (wire, answers)
 }
 
-/// Reads a stream that brings this without end for ten seconds: how often it did.
+/// Reads a stream that repeats `text` without end, for ten seconds. Returns the number of repetitions.
 async fn ten_seconds(wire: &HttpConnection, lane: StreamId, text: &str) -> usize {
     let (mut response, sent) = flood::response(text);
     let mut hearing = StreamReader::new(lane);
@@ -91,7 +91,7 @@ async fn response_is_not_delayed_by_later_messages_or_another_stream() {
         let text = format!("data: {{\"id\":1,\"result\":{{}}}}\n\n{}", FLOODS[1].0.repeat(100));
         let (mut response, _) = flood::response(&text);
         StreamReader::new(StreamId::Request(1, Epoch(1))).read_stream(&wire, &mut response).await;
-        // The answer is there at once, and the stream that does not end after it is let go of after its time.
+        // The response is delivered at once. The stream does not end after it, so it is closed after its timeout.
         assert_eq!(answers.times()[0], begun);
         assert!(begun.elapsed() <= Duration::from_millis(251), "{:?}", begun.elapsed());
     };

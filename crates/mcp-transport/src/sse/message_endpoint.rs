@@ -1,15 +1,14 @@
-//! Where messages are posted: what the server's `endpoint` event says, checked. Pure.
+//! Resolution and check of the URL for POSTs, from the server's `endpoint` event. Pure.
 //!
-//! Headers hold secrets, and so do messages: neither goes to another origin than the one that was configured, whatever
-//! the server says.
+//! Headers and messages contain secrets: neither is sent to another origin than the configured one.
 
 use url::Url;
 
-/// The longest URL that is taken, in bytes.
+/// Maximum length of the URL.
 const MAX_URL_BYTES: usize = 8 << 10;
 
-/// The URL that an `endpoint` event names, relative to the stream's. Says in words why it cannot be used; of a foreign
-/// one only the origin is named, for its path may hold a secret.
+/// Resolves the URL of an `endpoint` event against that of the stream. The error is a message; of a foreign URL it contains
+/// only the origin, because the path may be secret.
 pub(super) fn resolve(stream: &Url, data: &[u8]) -> Result<Url, String> {
     if data.len() > MAX_URL_BYTES {
         return Err("the URL that the server names for messages is too long".to_owned());
@@ -27,7 +26,7 @@ pub(super) fn resolve(stream: &Url, data: &[u8]) -> Result<Url, String> {
             stream.origin().ascii_serialization()
         ));
     }
-    // A user is sent as a header, and only the configured one; a fragment is sent to nobody.
+    // Only configured credentials are sent, as a header. A fragment is never sent.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.set_fragment(None);
@@ -42,7 +41,7 @@ fn unusable() -> String {
 mod tests {
     use super::*;
 
-    /// The URL that is posted to, or why there is none, for a stream at one of two places.
+    /// Checks the resolved URL, or the error, for the URL of a stream.
     #[track_caller]
     fn check(stream: &str, data: &str, want: &str) {
         let stream = Url::parse(stream).unwrap();

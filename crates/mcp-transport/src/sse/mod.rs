@@ -1,12 +1,11 @@
-//! HTTP with server-sent events, the transport of 2024-11-05: one GET that stays open and brings what the server says,
-//! and a POST for each message, to the place that the server names first.
+//! HTTP with server-sent events, the transport of 2024-11-05: one open GET for the messages of the server, and a POST for
+//! each message to it, at the endpoint that the server names first.
 //!
-//! One task drives the stream and all POSTs of a connection: nothing is spawned for a call, and dropping the task's
-//! future drops the client with all its sockets. The stream is the session: when it ends, the connection is over, and
-//! nothing is taken up again.
+//! One task drives the stream and all POSTs of a connection. No task is spawned for a call, and dropping the future closes
+//! all sockets. The stream is the session: when it ends, the connection ends, and nothing is resumed.
 //!
-//! Decisions are values elsewhere ([`endpoint`], [`lanes`]); what awaits is here, in [`stream`] and [`post`]. Absent on
-//! purpose: OAuth, `Last-Event-ID`, and any retry.
+//! Decisions are pure ([`message_endpoint`], [`send_queue`]); [`stream`] and [`post`] do the I/O. Absent on purpose: OAuth,
+//! `Last-Event-ID`, and retries.
 
 mod message_endpoint;
 mod post;
@@ -37,35 +36,35 @@ use post::PostResult;
 use send_queue::SseSendQueue;
 use stream::SseStream;
 
-/// How many things to do are taken from the queue at once.
+/// Maximum number of queue entries that are taken at once.
 const BATCH: usize = 128;
 
-/// Whether a stream that was asked for was there.
+/// Whether the stream was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamOutcome {
     Opened,
     Refused,
 }
 
-/// Who hears of streams that were asked for. Must not wait.
+/// Called after each attempt to open the stream. Must not block.
 pub(crate) type OnStreamOutcome = Arc<dyn Fn(StreamOutcome) + Send + Sync>;
 
-/// Where a server of 2024-11-05 can be had.
+/// Connects to a server of 2024-11-05.
 #[derive(Clone)]
 pub(crate) struct SseDial {
     place: Arc<HttpEndpoint>,
-    /// Hears of each stream that was asked for.
+    /// Called after each attempt to open the stream.
     on_outcome: Option<OnStreamOutcome>,
 }
 
-/// One connection, not yet begun.
+/// A connection that is not started yet.
 struct SseTransport(SseDial);
 
 /// One connection.
 struct SseConnection {
     place: Arc<HttpEndpoint>,
     client: Client,
-    /// Where messages go.
+    /// The target of POSTs.
     endpoint: RequestTarget,
     /// The headers of each POST.
     headers: HeaderMap,
@@ -73,12 +72,12 @@ struct SseConnection {
 }
 
 impl SseDial {
-    /// Checks what was configured; does nothing yet. No message of an error holds a header's value.
+    /// Checks the configuration. Does no I/O. No error message contains a header's value.
     pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<SseDial, ConnectError> {
         Ok(SseDial { place: Arc::new(HttpEndpoint::new(endpoint, options)?), on_outcome: None })
     }
 
-    /// The same, with somebody who hears of each stream that was asked for.
+    /// Adds a callback after each attempt to open the stream.
     #[cfg(feature = "http")]
     pub(crate) fn with_observer(self, told: OnStreamOutcome) -> SseDial {
         SseDial { on_outcome: Some(told), ..self }
@@ -140,7 +139,7 @@ impl Transport for SseTransport {
     }
 }
 
-/// Carries messages until the stream ends or the wire is stopped. The stream and all POSTs are gone when it returns.
+/// Sends and receives messages until the stream ends or the shutdown. Drops the stream and all POSTs.
 async fn drive(
     wire: &SseConnection,
     mut stream: SseStream,
@@ -186,7 +185,7 @@ async fn drive(
             }
             () = sleep_until(paused.unwrap_or_else(Instant::now)), if paused.is_some() => paused = None,
             more = stream.read(), if paused.is_none() => if let Err(end) = more {
-                // What came before the end counts.
+                // Events before the end are delivered.
                 while let Some(event) = stream.next_event() {
                     deliver(wire, &mut lanes, &mut rate_limiter, event);
                 }
@@ -196,7 +195,7 @@ async fn drive(
     }
 }
 
-/// Delivers what came.
+/// Delivers an event.
 fn deliver(wire: &SseConnection, lanes: &mut SseSendQueue, rate_limiter: &mut RateLimiter, event: Event) {
     match event {
         Event::Message(message) => {
@@ -207,16 +206,16 @@ fn deliver(wire: &SseConnection, lanes: &mut SseSendQueue, rate_limiter: &mut Ra
             rate_limiter.record(wire.inbox.deliver(StreamId::Shared, message), bytes);
         }
         Event::TooLarge(oversize) => {
-            // Its bytes were counted as they came.
+            // Its bytes are counted already.
             rate_limiter.charge(1, 0);
             wire.inbox.noise(oversize.len);
-            // The call that it answered need not wait for its deadline.
+            // Its call fails now instead of at its deadline.
             if let Some(id) = oversize.response_id() {
                 lanes.answered(id);
                 wire.inbox.stream_failed(id, StreamError::TooLarge(wire.place.max_message_bytes));
             }
         }
-        // The place was named once, and stays.
+        // The endpoint does not change.
         Event::Endpoint(place) => {
             rate_limiter.charge(1, place.len());
             tracing::debug!("{} names a place for messages again", wire.place.label);
@@ -224,7 +223,7 @@ fn deliver(wire: &SseConnection, lanes: &mut SseSendQueue, rate_limiter: &mut Ra
     }
 }
 
-/// Says which of our requests a message answers.
+/// Calls back with each of our requests that a frame responds to.
 fn answered_requests(frame: &[u8], answered: &mut impl FnMut(crate::transport::RequestId)) {
     match scan(frame) {
         ScannedFrame::Response { id: Id::Number(id), .. } => answered(id),

@@ -1,5 +1,5 @@
-//! One message on its way to the server. What the server says to it comes on the stream; the response to the POST only
-//! says whether the message was taken.
+//! POST of one message. The JSON-RPC response arrives on the stream; the HTTP response only shows whether the message was
+//! accepted.
 
 use std::time::Duration;
 
@@ -13,34 +13,34 @@ use crate::net::headers::PROTOCOL_VERSION;
 use crate::net::{CANCELLED, error_body};
 use crate::transport::{MessageHead, OutboundMessage, RequestId, StreamError, StreamId};
 
-/// How long a notice of cancellation may take: nobody waits for it.
+/// Timeout of `notifications/cancelled`.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long any other message without an answer may take.
+/// Timeout of any other message without a response.
 const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long the body of an error may take: what matters is the status.
+/// Timeout of the body of an error response. The status alone suffices.
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a body that says nothing may take, and a response after the answer has come.
+/// Timeout of a body that is ignored, and of an HTTP response after the JSON-RPC response.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// A message that is not on its way any more.
+/// A finished POST.
 pub(super) struct PostResult {
     pub(super) head: MessageHead,
-    /// The server does not know the session, and says so with these words.
+    /// The server's message that it does not know the session.
     pub(super) session_lost: Option<String>,
 }
 
-/// Why a message was not taken.
+/// Why a message was not accepted.
 enum PostError {
-    /// The session is gone.
+    /// The server does not know the session.
     SessionLost(RequestError),
-    /// All else.
+    /// Any other error.
     StreamId(StreamError),
 }
 
-/// Posts a message. `left` says when the response to a request's POST is of no more use.
+/// Posts a message. `left` resolves when the HTTP response to a request is no longer needed.
 pub(super) async fn post_message(
     wire: &SseConnection,
     message: OutboundMessage,
@@ -84,7 +84,7 @@ async fn send_request(
         biased;
         refusal = &mut posting => refusal,
         leave = left => match leave {
-            // A moment more, so that the connection can be used again.
+            // Wait briefly, so that the connection can be reused.
             Ok(AbortReason::Answered) => tokio::time::timeout(DRAIN_TIMEOUT, posting).await.unwrap_or(None),
             Ok(AbortReason::Abandoned) | Err(_) => None,
         },
@@ -100,7 +100,7 @@ async fn send_notification(wire: &SseConnection, message: &OutboundMessage) -> O
     })
 }
 
-/// Posts a message, and says why it was not taken where it was not.
+/// Posts a message. Returns an error if it was not accepted.
 async fn post(wire: &SseConnection, message: &OutboundMessage, id: Option<RequestId>) -> Option<PostError> {
     let mut headers = wire.headers.clone();
     if let Some(version) = message.head.version {
@@ -112,8 +112,7 @@ async fn post(wire: &SseConnection, message: &OutboundMessage, id: Option<Reques
             Err(failed) => return Some(PostError::StreamId(failed.into())),
         };
     if response.status().is_success() {
-        // Whatever it says, the answer comes on the stream. Its end is waited for, so that the connection can be used
-        // again.
+        // The JSON-RPC response arrives on the stream. The body is read to its end, so that the connection can be reused.
         if !response.is_event_stream() {
             response.read_beginning(DRAIN_TIMEOUT).await;
         }
@@ -123,7 +122,7 @@ async fn post(wire: &SseConnection, message: &OutboundMessage, id: Option<Reques
     let body = response.read_beginning(ERROR_BODY_TIMEOUT).await;
     let said = error_body::parse(&body, id, &wire.place.redactor);
     if said.names_request {
-        // An error under the request's own id is the server's answer, whatever the status.
+        // An error with the id of the request is its response, with any status.
         wire.inbox.deliver(StreamId::Shared, body);
         return None;
     }

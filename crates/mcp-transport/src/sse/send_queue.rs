@@ -1,11 +1,11 @@
-//! Which messages are on their way and which still wait: bookkeeping, no I/O.
+//! The messages of a connection that are queued or being posted: bookkeeping without I/O.
 //!
-//! Notices go one after another, so that none overtakes another one. Requests and answers go beside each other, for a
-//! server may keep the response to a POST until the call is done. Neither kind waits for room of another's: else a
-//! server that asks during many calls would wait for an answer that waits for the calls.
+//! Notifications are posted one after another, to keep their order. Requests and responses are posted concurrently,
+//! because a server may delay the HTTP response until the call is done. Requests and responses have separate limits:
+//! otherwise a server request during many calls would deadlock.
 //!
-//! The queue of the engine is always emptied, so that an abandonment reaches the request that it ends. What waits here
-//! is bounded in bytes: past the bound requests are refused, answers and notices dropped.
+//! The engine's queue is always emptied, so that an abandonment reaches its request. This queue is bounded in bytes:
+//! beyond the limit, requests are refused, responses and notifications dropped.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -16,30 +16,30 @@ use tokio::sync::oneshot;
 use crate::net::{CANCELLED, INITIALIZED};
 use crate::transport::{Epoch, MessageHead, Outbound, OutboundMessage, RequestId};
 
-/// How many requests are being posted at once. The rest waits its turn, and can be given up while it waits.
+/// Maximum number of requests that are posted at once. Others are queued, and can be abandoned there.
 const MAX_REQUESTS: usize = 256;
 
-/// How many answers to the server are being posted at once.
+/// Maximum number of responses that are posted at once.
 const MAX_RESPONSES: usize = 64;
 
-/// How much may wait.
+/// Maximum total cost of queued messages.
 const MAX_QUEUED_BYTES: usize = 64 << 20;
 
-/// What a message is, as far as its way goes.
+/// The kind of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MessageKind {
     /// One of our requests.
     Request,
-    /// An answer to one of the server's.
+    /// A response to a server request.
     Response,
     /// A notification.
     Notification,
 }
 
-/// Why a POST that is under way is of no more use.
+/// Why a POST is aborted.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AbortReason {
-    /// Nobody waits for the request's answer any more.
+    /// The caller has abandoned the request.
     Abandoned,
     /// The request was answered.
     Answered,
@@ -52,13 +52,13 @@ pub(super) struct SseSendQueue {
     requests: VecDeque<RequestId>,
     answers: VecDeque<OutboundMessage>,
     notices: VecDeque<OutboundMessage>,
-    /// How many of each kind are being posted.
+    /// Number of messages being posted, by kind.
     posting: PostCounts,
-    /// What the waiting messages cost together.
+    /// Total cost of the queued messages.
     cost: usize,
-    /// The notice that the opening is over is not through yet: no request and no answer may overtake it.
+    /// `notifications/initialized` is not accepted yet: no request and no response may overtake it.
     opening: bool,
-    /// The version of the last message that had one.
+    /// The protocol version of the last message with one.
     version: Option<ProtocolVersion>,
 }
 
@@ -84,13 +84,13 @@ impl MessageKind {
     }
 }
 
-/// What a message costs while it waits: its bytes, and what is kept beside them.
+/// The cost of a queued message: its bytes, and an estimate for the rest.
 fn cost(message: &OutboundMessage) -> usize {
     message.body.len() + 256
 }
 
 impl SseSendQueue {
-    /// Takes a thing to do. Gives the request back that it does not take, because too much waits.
+    /// Adds an outbound entry. Returns a request that is refused because the queue is full.
     pub(super) fn push(&mut self, out: Outbound) -> Option<RequestId> {
         let message = match out {
             Outbound::Send(message) => message,
@@ -118,7 +118,7 @@ impl SseSendQueue {
         None
     }
 
-    /// The next message to post, where one may be posted now. For a request, the other end of what ends it early.
+    /// Removes the next message that may be posted now; for a request, with a receiver that aborts it.
     pub(super) fn next(&mut self) -> Option<(OutboundMessage, Option<oneshot::Receiver<AbortReason>>)> {
         if self.posting.notices == 0
             && let Some(message) = self.notices.pop_front()
@@ -139,7 +139,7 @@ impl SseSendQueue {
         }
         while self.posting.requests < MAX_REQUESTS {
             let id = self.requests.pop_front()?;
-            // What is not there any more was given up while it waited.
+            // Absent if it was abandoned in the queue.
             if let Some(PostState::Queued(message)) = self.lanes.remove(&id) {
                 self.cost -= cost(&message);
                 self.posting.requests += 1;
@@ -151,7 +151,7 @@ impl SseSendQueue {
         None
     }
 
-    /// A message is not on its way any more.
+    /// A POST is finished.
     pub(super) fn finish(&mut self, head: &MessageHead) {
         match MessageKind::of(head) {
             MessageKind::Request => self.posting.requests -= 1,
@@ -166,12 +166,12 @@ impl SseSendQueue {
         }
     }
 
-    /// Is any request being posted, so that it is worth knowing which ones were answered?
+    /// Whether any request is being posted, so that responses must be looked at.
     pub(super) fn posts_requests(&self) -> bool {
         self.posting.requests > 0
     }
 
-    /// A request was answered: the response to its POST says nothing more.
+    /// A request was answered: its HTTP response is no longer needed.
     pub(super) fn answered(&mut self, id: RequestId) {
         if let Some(PostState::Posting(leave)) = self.lanes.remove(&id) {
             let _ = leave.send(AbortReason::Answered);
@@ -181,14 +181,14 @@ impl SseSendQueue {
     fn abandon(&mut self, id: RequestId, notice: Option<Bytes>) {
         match self.lanes.remove(&id) {
             Some(PostState::Queued(message)) => {
-                // It never went out: there is nothing to take back.
+                // It was never sent: there is nothing to cancel.
                 self.cost -= cost(&message);
                 return;
             }
             Some(PostState::Posting(leave)) => {
                 let _ = leave.send(AbortReason::Abandoned);
             }
-            // Its POST is through, and the server works on it.
+            // Its POST is finished, and the server processes it.
             None => {}
         }
         if let Some(body) = notice {

@@ -1,4 +1,4 @@
-//! The one stream of a connection: opened, read, and never taken up again, for a session ends with it.
+//! The stream of a connection. It is never resumed: the session ends with it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,29 +16,29 @@ use crate::net::event_stream::{Event, EventStreamParser};
 use crate::net::http1::describe;
 use crate::net::{Client, ExchangeError, HttpEndpoint, RequestTarget, Response, error_body, headers};
 
-/// A silence longer than this is none that anybody waits for, and might be more than the clock can count.
+/// Maximum silence timeout. A longer one might overflow the clock.
 const MAX_SILENCE: Duration = Duration::from_secs(60 * 60 * 24);
 
-/// How long the body of an error may take: what matters is the status.
+/// Timeout of the body of an error response. The status alone suffices.
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A stream that is open.
+/// An open stream.
 pub(super) struct SseStream {
     response: Response,
     parser: EventStreamParser,
-    /// Events that came and were not taken yet.
+    /// Events that are not processed yet.
     events: VecDeque<Event>,
     limits: StreamLimits,
-    /// When something came last.
+    /// When something was last read.
     last_read: Instant,
 }
 
-/// What one stream may do.
+/// The limits of a stream.
 #[derive(Clone, Copy)]
 pub(super) struct StreamLimits {
-    /// How long it may be silent.
+    /// Maximum silence.
     silence: Duration,
-    /// How large one event may be.
+    /// Maximum size of an event.
     event_bytes: usize,
 }
 
@@ -47,11 +47,11 @@ pub(super) struct StreamLimits {
 pub(super) enum SseStreamEnd {
     /// The server ended it.
     Closed,
-    /// The connection broke off, for this reason.
+    /// The connection failed for this reason.
     Failed(String),
-    /// Nothing came for so long.
+    /// Nothing was received for this long.
     Silent(Duration),
-    /// An event goes on after so many bytes: nothing would ever be heard behind it.
+    /// An event does not end after this many bytes; nothing behind it would be received.
     Endless(usize),
 }
 
@@ -61,8 +61,7 @@ impl StreamLimits {
     }
 }
 
-/// Asks for the stream and waits until the server says where messages go, both together within the limit for
-/// connecting.
+/// Opens the stream and waits for the endpoint event, both within the connect timeout.
 pub(super) async fn open(
     client: &Client,
     place: &HttpEndpoint,
@@ -98,7 +97,7 @@ pub(super) async fn open(
     }
 }
 
-/// What a response says that is no stream.
+/// The error for a response that is not an event stream.
 async fn refusal(place: &HttpEndpoint, mut response: Response) -> RequestError {
     let status = response.status().as_u16();
     let body = response.read_beginning(ERROR_BODY_TIMEOUT.min(place.connect_timeout)).await;
@@ -116,7 +115,7 @@ impl SseStream {
         SseStream { response, parser, events: VecDeque::new(), limits, last_read: Instant::now() }
     }
 
-    /// What the server's `endpoint` event says; what comes before it is dropped, for nothing was asked yet.
+    /// Waits for the `endpoint` event. Earlier events are dropped, because nothing was requested yet.
     async fn endpoint(&mut self) -> Result<Bytes, SseStreamEnd> {
         loop {
             match self.next_event() {
@@ -127,14 +126,14 @@ impl SseStream {
         }
     }
 
-    /// Waits for more of the stream, whatever it is: comments count as signs of life. Cancel-safe.
+    /// Reads more of the stream. Comments count as activity. Cancel-safe.
     pub(super) async fn read(&mut self) -> Result<(), SseStreamEnd> {
         let until = self.last_read + self.limits.silence;
         let chunk = match tokio::time::timeout_at(until, self.response.chunk()).await {
             Err(_) => return Err(SseStreamEnd::Silent(self.limits.silence)),
             Ok(Err(error)) => return Err(SseStreamEnd::Failed(describe(&error))),
             Ok(Ok(None)) => {
-                // A whole message is worth more than the line that should have followed it.
+                // A complete message is accepted without the empty line that should follow it.
                 let is_whole = |it: &[u8]| serde_json::from_slice::<IgnoredAny>(it).is_ok();
                 self.events.extend(self.parser.finish(is_whole).map(Event::Message));
                 return Err(SseStreamEnd::Closed);
@@ -150,12 +149,12 @@ impl SseStream {
         }
     }
 
-    /// What came since this was asked last that carried no message, as so many messages that nobody waits for.
+    /// Returns and resets the amount of data without messages, as a number of messages for the rate limit.
     pub(super) fn take_idle(&mut self) -> usize {
         self.parser.take_idle()
     }
 
-    /// The next event of what came.
+    /// The next event that was read.
     pub(super) fn next_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
@@ -192,7 +191,7 @@ mod tests {
     use super::*;
     use futures_util::{StreamExt, stream};
 
-    /// A stream that brings each chunk so many seconds after the one before, and goes on for ever where no end is given.
+    /// A stream of chunks, each after a delay in seconds. Without `ends`, it stays open.
     fn streaming(chunks: &[(u64, &'static str)], ends: bool) -> SseStream {
         let chunks: Vec<_> = chunks.to_vec();
         let body = stream::iter(chunks).then(|(seconds, chunk)| async move {
@@ -207,7 +206,7 @@ mod tests {
         SseStream::new(response, limits)
     }
 
-    /// What comes, with the second at which the stream ended.
+    /// Checks the events and the end of a stream, with the second of its end.
     #[track_caller]
     fn check(chunks: &'static [(u64, &'static str)], ends: bool, want: &str) -> impl Future<Output = ()> {
         let place = std::panic::Location::caller();

@@ -1,4 +1,4 @@
-//! A stream that floods, on a virtual clock: it is read at a rate, and what stands behind a flood comes.
+//! The rate limit of a stream, on a virtual clock: later messages are not lost.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -9,8 +9,8 @@ use super::*;
 use crate::dial::options::DialOptions;
 use crate::net::tests::flood::{self, Answers, FLOODS};
 
-/// Drives a connection whose stream brings this without end for some seconds: how often it was read, the answers, and how
-/// it ended.
+/// Drives a connection whose stream repeats a text without end, for some seconds. Returns the number of repetitions, the
+/// delivered responses, and the end.
 async fn flooded(seconds: u64, text: &str) -> (usize, Arc<Answers>, DisconnectReason) {
     let endpoint = UrlEndpoint::new("http://localhost:1/sse".parse().unwrap());
     let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
@@ -43,7 +43,7 @@ async fn endless_event_is_rate_limited_and_ends_the_connection() {
     let comment = format!(": {}", "x".repeat(4094));
     let data = format!("data: {}\n", "x".repeat(1000));
     let other = format!("event: ping\n{data}");
-    // A comment in one line, and an event that is let go of line by line, of whatever type.
+    // A comment in one line, and too large events of both types, which are skipped line by line.
     for text in [comment, data, other] {
         let begun = Instant::now();
         let (sent, _, end) = flooded(60, &text).await;
@@ -62,6 +62,6 @@ async fn response_behind_a_flood_arrives_soon() {
     let (_, answers, _) = flooded(10, &format!("{}data: {{\"id\":1}}\n\n", ": ping\n\n".repeat(50))).await;
     let times = answers.times();
     assert!(times.len() > 500, "{}", times.len());
-    // What one chunk brings is a hundred such floods.
+    // A chunk contains a hundred repetitions.
     assert!(times.windows(2).all(|it| it[1] - it[0] <= Duration::from_millis(1_250)), "{times:?}");
 }

@@ -1,4 +1,4 @@
-//! An open WebSocket, from its first message to its end.
+//! An open WebSocket connection: reading, writing and closing.
 
 use std::time::Duration;
 
@@ -17,13 +17,13 @@ use super::{PING_AFTER, WebSocketEndpoint};
 use crate::error::disconnect::{Disconnect, DisconnectReason, Evidence};
 use crate::transport::Link;
 
-/// How long the end may take when we did not ask for it.
+/// Maximum duration of the close if no shutdown was requested.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How long what the peer said before its end may take to be read.
+/// Maximum time for reading the last messages of a peer that cannot be written to.
 const FINAL_READ_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Carries messages until the end, and parts politely within the time there is.
+/// Sends and receives messages until the end, and closes within the deadline.
 pub(super) async fn run(
     place: &WebSocketEndpoint,
     stream: WebSocketStream<ActivityStream>,
@@ -38,16 +38,15 @@ pub(super) async fn run(
         Writer { socket: &socket, traffic, keep_alive: pulse, write_timeout: place.write_timeout };
     let soon = || Instant::now() + CLOSE_TIMEOUT;
 
-    // In no fixed order: all of it draws on one budget of the task, and a flood in one direction must not use up that
-    // of the other.
+    // Not biased: all branches share the task's budget, and a flood in one direction must not starve the other.
     let (over, deadline) = tokio::select! {
         deadline = stop.requested() => (stopped(), deadline),
         over = reader.run() => (over, soon()),
         unwritten = writer.run(&mut out) => match unwritten {
-            // The engine is gone: nobody waits for a polite end.
+            // The engine has ended: nothing waits for a close handshake.
             Ok(()) => (stopped(), Instant::now()),
             Err(WriteError::CancelNotice(reason)) => (ReadEnd { reason, close_code: Some(CloseCode::Policy) }, soon()),
-            // What it said before it went tells more.
+            // Its last messages may contain the reason.
             Err(WriteError::Disconnected(message)) => match tokio::time::timeout(FINAL_READ_TIMEOUT, reader.run()).await {
                 Ok(over) => (over, soon()),
                 Err(_) => (ReadEnd { reason: DisconnectReason::Broken(message), close_code: None }, soon()),
@@ -69,16 +68,16 @@ fn stopped() -> ReadEnd {
     ReadEnd { reason: DisconnectReason::Stopped, close_code: Some(CloseCode::Normal) }
 }
 
-/// Says the last word, or lets the answer to the peer's go out, and reads on meanwhile: answers that still come are
-/// delivered, and a peer that writes is not left hanging.
+/// Sends the close frame, or flushes the answer to the peer's. Reads meanwhile: responses are still delivered, and a
+/// writing peer is not blocked.
 async fn close(socket: &Socket, reader: &mut Reader<'_>, farewell: Option<CloseCode>, deadline: Instant) {
     let both = async {
         let Some(code) = farewell else {
-            // The answer to a close frame is queued already. A peer that is gone fails this at once.
+            // The answer to a close frame is queued already. This fails at once if the peer is gone.
             let _ = socket.flush().await;
             return;
         };
-        // Refused only where the socket is closed, or pongs fill it: then there is no last word.
+        // Fails only if the socket is closed or full of pongs: then no close frame is sent.
         if socket.put(Message::Close(Some(CloseFrame { code, reason: "".into() }))).is_err() {
             return;
         }

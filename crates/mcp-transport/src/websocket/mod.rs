@@ -1,11 +1,11 @@
-//! The WebSocket wire: one socket that carries every message of a connection, both ways, subprotocol `mcp`.
+//! The WebSocket transport: one socket for all messages of a connection, subprotocol `mcp`.
 //!
-//! One task reads, writes and keeps alive; nothing is spawned, so that dropping its future drops the socket. Each text
-//! message is one JSON-RPC message. Decisions are values ([`pulse`], what an answer to the upgrade means in
-//! [`upgrade`]); what awaits is in [`open`], [`reader`], [`writer`] and [`conversation`].
+//! One task reads, writes and sends pings. No task is spawned, so dropping the future closes the socket. Each text message
+//! is one JSON-RPC message. Decisions are pure ([`keep_alive`], and the check of the response in [`upgrade`]); [`open`],
+//! [`reader`], [`writer`] and [`connection`] do the I/O.
 //!
-//! The protocol's frames are tungstenite's. Its opening handshake is not used, for it turns away servers that choose no
-//! subprotocol, and says little of a server that refuses. Absent on purpose: compression, redirects, and the sessions of
+//! tungstenite implements the protocol, except for the opening handshake: tungstenite's refuses servers that choose no
+//! subprotocol, and reports few details of a refusal. Absent on purpose: compression, redirects, and the sessions of
 //! Streamable HTTP.
 
 mod activity;
@@ -33,39 +33,39 @@ use crate::net::url_endpoint;
 use crate::redact::Redactor;
 use crate::transport::{Dial, HandshakeMode, Link, Transport};
 
-/// How long nothing may come from the peer before we send a ping. Proxies let a connection go after a minute of rest.
+/// Silence after which a ping is sent. Proxies close a connection after a minute of silence.
 const PING_AFTER: Duration = Duration::from_secs(30);
 
-/// The least time that a peer has to answer a ping. It is given the time of a call where that is longer: a server that
-/// does one thing at a time answers nothing while it does it.
+/// Minimum timeout of a pong. A longer request timeout applies instead: a server that handles one request at a time does
+/// not answer pings meanwhile.
 const MIN_PONG_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// No limit is longer: nobody waits for it, and it might be more than the clock can count.
+/// Maximum timeout. A longer one might overflow the clock.
 const MAX_TIMEOUT: Duration = Duration::from_secs(60 * 60 * 24);
 
-/// Where a WebSocket server can be had.
+/// Connects to a WebSocket server.
 pub(crate) struct WebSocketDial(Arc<WebSocketEndpoint>);
 
-/// What stays the same from connection to connection.
+/// A WebSocket endpoint: everything that is the same for each connection to it.
 struct WebSocketEndpoint {
     url: Url,
     label: String,
     /// The request's path and query.
     target: Uri,
-    /// The headers of the upgrade, but for its key.
+    /// The headers of the upgrade, without its key.
     headers: HeaderMap,
     authorities: Authorities,
     connect_timeout: Duration,
-    /// How long the peer may take no byte of what is sent to it.
+    /// Maximum time without progress in writing.
     write_timeout: Duration,
-    /// How long it may leave a ping unanswered.
+    /// Maximum silence after a ping.
     pong_timeout: Duration,
     max_message_bytes: usize,
     redactor: Redactor,
 }
 
 impl WebSocketDial {
-    /// Checks what was configured; does nothing yet. No message of an error holds a header's value.
+    /// Checks the configuration. Does no I/O. No error message contains a header's value.
     pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<WebSocketDial, ConnectError> {
         let limits = &options.limits;
         if !matches!(endpoint.url.scheme(), "ws" | "wss") {
@@ -118,7 +118,7 @@ impl Dial for WebSocketDial {
     }
 }
 
-/// One connection, not yet begun.
+/// A connection that is not started yet.
 struct WebSocketTransport(Arc<WebSocketEndpoint>);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! From a URL to an open WebSocket, within one limit of time: TCP, a proxy's tunnel, TLS, the upgrade.
+//! Opening a WebSocket within one timeout: TCP, proxy tunnel, TLS, upgrade.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::error::disconnect::RequestError;
 use crate::net::connect::{self, Connector, StreamUse};
 use crate::net::{loopback, proxy};
 
-/// How long the body of a refusal may take: what matters is the status.
+/// Timeout of the body of a refusal. The status alone suffices.
 pub(super) const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How far an opening has come.
+/// The current step of opening.
 #[derive(Clone, Copy)]
 enum OpenStep {
     Connecting,
@@ -25,7 +25,7 @@ enum OpenStep {
     Upgrade,
 }
 
-/// Opens a WebSocket. Dropping the future gives it up.
+/// Opens a WebSocket. Cancel-safe.
 pub(super) async fn open(place: &WebSocketEndpoint) -> Result<WebSocketStream<ActivityStream>, RequestError> {
     open_with_proxies(place, &Matcher::from_system()).await
 }
@@ -106,8 +106,8 @@ mod tests {
     use crate::dial::options::DialOptions;
     use crate::net::tests::read_head;
 
-    /// Opens a WebSocket at `url` through a proxy that answers so, and is the server behind itself. What the proxy was
-    /// asked, and what came of it.
+    /// Opens a WebSocket at `url` through a proxy that responds with `answer` and then acts as the server. Returns the
+    /// request to the proxy, and the result.
     async fn through(url: &str, answer: &str) -> (String, Result<String, String>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let proxies = format!("user:hunter2@{}", listener.local_addr().unwrap());
@@ -126,7 +126,7 @@ mod tests {
                 let head =
                     "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ";
                 let mut said = format!("{head}{accept}\r\n\r\n").into_bytes();
-                // Its first message comes with the answer, as it may.
+                // The first message may follow the response in one write.
                 said.extend(b"\x01\x02he\x80\x03llo");
                 stream.write_all(&said).await.unwrap();
                 let _ = stream.read_u8().await;

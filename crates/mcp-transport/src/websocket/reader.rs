@@ -1,4 +1,4 @@
-//! The way from the peer: messages to frames, and everything else to evidence.
+//! Reading: messages are delivered, everything else becomes evidence.
 
 use std::sync::Arc;
 
@@ -15,26 +15,26 @@ use crate::redact::Redactor;
 use crate::rpc::rate_limiter::RateLimiter;
 use crate::transport::{FrameSink, StreamId};
 
-/// Reads messages and hands them to the engine.
+/// Reads messages and delivers them to the engine.
 pub(super) struct Reader<'a> {
     socket: &'a Socket,
     inbox: Arc<dyn FrameSink>,
     redactor: &'a Redactor,
     rate_limiter: RateLimiter,
-    /// Nothing is read until then.
+    /// Reading is paused until then.
     paused: Option<Instant>,
-    /// Bytes that were no protocol, and the first of them as text.
+    /// Number of bytes that are not JSON-RPC, and the first of them as text.
     pub(super) noise: u64,
     pub(super) noise_sample: Option<String>,
-    /// How the peer ended the connection, in words.
+    /// Describes how the peer closed the connection.
     pub(super) close: Option<String>,
 }
 
-/// The end of what the peer says.
+/// Why reading ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ReadEnd {
     pub(super) reason: DisconnectReason,
-    /// What a polite end says about it; `None` where the peer has said its own word, or is no longer there.
+    /// The code of our close frame; `None` if the peer has sent its own, or is gone.
     pub(super) close_code: Option<CloseCode>,
 }
 
@@ -53,8 +53,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads until the peer closes, or cannot be understood, with pauses when much comes that nobody waits for.
-    /// Cancel-safe.
+    /// Reads until the peer closes or violates the protocol, with pauses by the rate limit. Cancel-safe.
     pub(super) async fn run(&mut self) -> ReadEnd {
         loop {
             if let Some(until) = self.paused {
@@ -67,7 +66,7 @@ impl<'a> Reader<'a> {
                     Ok(_) => self.take(bytes),
                     Err(_) => self.noise(&bytes),
                 },
-                // Pings are answered below us, and what a pong says is that it came. Raw frames are never read.
+                // tungstenite answers pings. A pong only counts as activity. Raw frames are never read.
                 Some(Ok(Message::Ping(bytes) | Message::Pong(bytes))) => {
                     self.rate_limiter.charge(1, bytes.len())
                 }
@@ -82,13 +81,13 @@ impl<'a> Reader<'a> {
             if self.rate_limiter.is_charged() {
                 self.paused = self.rate_limiter.pause_until(Instant::now());
             }
-            // A flood of small messages is many of them in one read.
+            // One read may contain many small messages.
             tokio::task::consume_budget().await;
         }
     }
 
     fn take(&mut self, mut message: Bytes) {
-        // Each message is a text of its own, and some servers begin theirs with a byte order mark.
+        // Some servers start each message with a byte order mark.
         if message.starts_with(b"\xEF\xBB\xBF") {
             message = message.slice(3..);
         }
@@ -139,7 +138,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The peer, or what lies between, has let the connection go.
+/// Whether the peer, or an intermediary, has closed the connection.
 fn is_disconnect(error: &std::io::Error) -> bool {
     use std::io::ErrorKind;
     matches!(
@@ -151,7 +150,7 @@ fn is_disconnect(error: &std::io::Error) -> bool {
     )
 }
 
-/// A close frame in words: `with code 1011 (an internal error): "out of memory"`.
+/// Describes a close frame: `with code 1011 (internal error): "out of memory"`.
 fn describe_close(frame: Option<&CloseFrame>, redactor: &Redactor) -> String {
     let Some(CloseFrame { code, reason }) = frame else { return "without a code".to_owned() };
     let meaning = match u16::from(*code) {

@@ -1,7 +1,7 @@
-//! One WebSocket, read and written at the same time by the two halves of one task.
+//! A WebSocket that one task reads and writes concurrently.
 //!
-//! The lock is taken for a poll and given back before it returns; since one task does all the polling, nobody ever
-//! waits for it. The library keeps the wakers of reading and writing apart, and answers pings while it reads.
+//! The lock is held during a poll only. One task does all the polling, so the lock is never contended. tungstenite keeps
+//! separate wakers for reading and writing, and answers pings while it reads.
 
 use std::future::poll_fn;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,23 +14,22 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::activity::ActivityStream;
 
-/// How much is gathered before it is written, and how large one piece of a message is: between two pieces there is
-/// room for a ping, a pong, or a close.
+/// Maximum size of a frame, and of the bytes that are gathered for a write. Between two frames of a message, a ping, pong
+/// or close can be sent.
 pub(super) const FRAME_BYTES: usize = 64 << 10;
 
-/// The most that waits in the library to be written. What comes on top is ours, a piece at a time, and pongs: a peer
-/// that pings and does not read gets none piled up for it.
+/// Maximum number of bytes that tungstenite buffers for writing: our frames, one at a time, and pongs. Pongs for a peer
+/// that does not read are therefore bounded.
 const MAX_UNWRITTEN_BYTES: usize = 1 << 20;
 
-/// How much is read at once.
+/// Size of the read buffer.
 const READ_BUFFER_BYTES: usize = 32 << 10;
 
 /// An open WebSocket.
 pub(super) struct Socket(Mutex<WebSocketStream<ActivityStream>>);
 
-/// How a socket of ours is set up, with the largest message that it takes. One that is larger ends the connection: the
-/// library stops at the head of a frame that it does not take, and cannot go on behind it; RFC 6455 has the code 1009 for
-/// this, so that the peer knows why.
+/// The settings of a socket, with its maximum message size. A larger message ends the connection with code 1009:
+/// tungstenite stops at the head of a too large frame and cannot skip it.
 pub(super) fn settings(message_bytes: usize) -> WebSocketConfig {
     WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER_BYTES)
@@ -45,35 +44,35 @@ impl Socket {
         Socket(Mutex::new(stream))
     }
 
-    /// The next message; `None` at the end. Cancel-safe.
+    /// Reads the next message; `None` at the end. Cancel-safe.
     pub(super) async fn next(&self) -> Option<Result<Message, Error>> {
         poll_fn(|context| self.lock().poll_next_unpin(context)).await
     }
 
-    /// Resolves when a message can be taken. Cancel-safe.
+    /// Waits until a message can be written. Cancel-safe.
     pub(super) async fn ready(&self) -> Result<(), Error> {
         poll_fn(|context| self.lock().poll_ready_unpin(context)).await
     }
 
-    /// Takes a message to be written. `WriteBufferFull` gives it back.
+    /// Buffers a message. `WriteBufferFull` returns it.
     pub(super) fn put(&self, message: Message) -> Result<(), Error> {
         self.lock().start_send_unpin(message)
     }
 
-    /// Writes all that was taken. Cancel-safe.
+    /// Writes all buffered messages. Cancel-safe.
     pub(super) async fn flush(&self) -> Result<(), Error> {
         poll_fn(|context| self.lock().poll_flush_unpin(context)).await
     }
 
-    /// Ends the stream below, without a word of the WebSocket's own.
+    /// Shuts the underlying stream down, without a close frame.
     pub(super) async fn shutdown(self) {
         let mut stream = self.0.into_inner().unwrap_or_else(PoisonError::into_inner).into_inner();
-        // It is over either way.
+        // The result does not matter.
         let _ = stream.shutdown().await;
     }
 
     fn lock(&self) -> MutexGuard<'_, WebSocketStream<ActivityStream>> {
-        // A panic inside the library ends the connection's task, and with it the socket.
+        // A panic inside tungstenite ends the connection's task, and with it the socket.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

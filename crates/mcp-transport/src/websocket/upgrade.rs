@@ -1,7 +1,7 @@
-//! The upgrade from HTTP: what is asked, and what the answer means.
+//! The upgrade from HTTP: its request and the check of its response.
 //!
-//! The subprotocol `mcp` is offered. A server that chooses none is taken at its word, with a warning, for many know
-//! nothing of subprotocols; one that chooses another is refused, as RFC 6455 says.
+//! The subprotocol `mcp` is offered. A server that chooses none is accepted with a warning, because many do not support
+//! subprotocols. One that chooses another is refused, as RFC 6455 specifies.
 
 use bytes::{Bytes, BytesMut};
 use http::header::{
@@ -30,7 +30,7 @@ const SUBPROTOCOL: &str = "mcp";
 /// Maximum number of bytes that are read of the body of a refusal.
 const MAX_EXPLANATION_BYTES: usize = 4 << 10;
 
-/// The headers that are the handshake itself: a configured one would break it.
+/// The headers of the handshake, which cannot be configured.
 const OWN_HEADERS: [HeaderName; 10] = [
     HOST,
     CONNECTION,
@@ -44,19 +44,19 @@ const OWN_HEADERS: [HeaderName; 10] = [
     SEC_WEBSOCKET_ACCEPT,
 ];
 
-/// What a server that opens the WebSocket chose.
+/// The subprotocol that the server chose.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Subprotocol {
     Mcp,
     None,
 }
 
-/// What of an answer is no WebSocket.
+/// Why a response does not open a WebSocket.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum UpgradeError {
-    /// It is another answer altogether, and its body may say why.
+    /// It has another status, and its body may contain the reason.
     NotSwitching,
-    /// It claims to be one.
+    /// It has status 101, but is invalid.
     Invalid(String),
 }
 
@@ -132,7 +132,7 @@ async fn read_beginning(connection: &mut Http1Connection, body: &mut Incoming) -
             res.extend_from_slice(&data[..data.len().min(MAX_EXPLANATION_BYTES - res.len())]);
         }
     };
-    // What arrived before the timeout is still useful: what matters is the status.
+    // A partial body is still useful. The status alone suffices.
     let _ = tokio::time::timeout(super::open::ERROR_BODY_TIMEOUT, read).await;
     res.freeze()
 }
@@ -146,7 +146,7 @@ fn request(place: &WebSocketEndpoint, key: &str) -> Request {
     request
 }
 
-/// What an answer means.
+/// Checks a response.
 pub(super) fn check_response(
     status: StatusCode,
     headers: &HeaderMap,
@@ -179,7 +179,7 @@ fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
     values.flat_map(|value| value.split(',')).any(|it| it.trim().eq_ignore_ascii_case(token))
 }
 
-/// An answer that is no WebSocket, in words.
+/// The error for a response with another status.
 fn refusal(place: &WebSocketEndpoint, status: StatusCode, headers: &HeaderMap, body: &Bytes) -> RequestError {
     let said = error_body::parse(body, None, &place.redactor);
     let mut message = error_body::describe_response(status.as_u16(), headers, &said, &place.redactor);
@@ -198,7 +198,7 @@ mod tests {
         UrlEndpoint::new(Url::parse(url).unwrap())
     }
 
-    /// What an answer means: status, then `name: value` fields; `ACCEPT` is the right one.
+    /// Checks a response: status, then `name: value` fields. `ACCEPT` is the correct key.
     #[track_caller]
     fn check(status: u16, fields: &[&str], want: Result<Subprotocol, &str>) {
         let mut headers = HeaderMap::new();
@@ -250,7 +250,7 @@ mod tests {
         }
     }
 
-    /// The request for a URL with these headers, without what is always there.
+    /// Checks the request for a URL with these headers. Headers that every request has are left out.
     #[track_caller]
     fn check_request(url: &str, configured: &[(&str, &str)], want: &[&str]) {
         let mut endpoint = endpoint(url);

@@ -1,7 +1,7 @@
-//! The way to the peer: messages in pieces, many in one write, and pings between them.
+//! Writing: messages in frames, many in one write, with pings between them.
 //!
-//! A message larger than a piece goes out in several frames, so that what is urgent need not wait for its end. A peer
-//! that takes no byte for too long is given up.
+//! A large message is sent in several frames, so that pings and pongs need not wait for its end. A peer that accepts no
+//! bytes for too long times out.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::socket::{FRAME_BYTES, Socket};
 use crate::error::disconnect::DisconnectReason;
 use crate::transport::{Outbound, OutboundQueue};
 
-/// How many messages are taken from the queue at once.
+/// Maximum number of messages that are taken from the queue at once.
 const BATCH: usize = 256;
 
 /// Writes messages and keeps the connection alive.
@@ -27,21 +27,21 @@ pub(super) struct Writer<'a> {
     pub(super) socket: &'a Socket,
     pub(super) traffic: Arc<Activity>,
     pub(super) keep_alive: KeepAlive,
-    /// How long the peer may take no byte.
+    /// Maximum time without progress in writing.
     pub(super) write_timeout: Duration,
 }
 
-/// Why nothing more is written.
+/// Why writing ended.
 #[derive(Debug)]
 pub(super) enum WriteError {
-    /// The connection is no longer there; what was read last says more.
+    /// The connection is closed; the last messages of the peer may contain the reason.
     Disconnected(String),
-    /// The peer is to be given up.
+    /// The peer does not respond or accepts no bytes.
     CancelNotice(DisconnectReason),
 }
 
 impl Writer<'_> {
-    /// Writes until it cannot, or until the engine is gone.
+    /// Writes until writing fails or the engine has ended.
     pub(super) async fn run(&mut self, out: &mut OutboundQueue) -> Result<(), WriteError> {
         let mut batch = Vec::with_capacity(BATCH);
         loop {
@@ -66,7 +66,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Does what keeps the connection alive. Returns when to look again.
+    /// Sends a ping if one is due. Returns when to check again.
     async fn keep_connection_alive(&mut self) -> Result<Instant, WriteError> {
         loop {
             let heard = self.traffic.last_read();
@@ -102,7 +102,7 @@ impl Writer<'_> {
             self.with_write_timeout(self.socket.ready()).await?;
             match self.socket.put(message) {
                 Ok(()) => return Ok(()),
-                // Pongs fill it: they go first.
+                // Pongs fill the buffer: write them first.
                 Err(Error::WriteBufferFull(back)) => {
                     message = *back;
                     self.flush().await?;
@@ -116,7 +116,7 @@ impl Writer<'_> {
         self.with_write_timeout(self.socket.flush()).await
     }
 
-    /// Waits for `action` as long as the peer takes bytes.
+    /// Waits for `action` as long as the peer accepts bytes.
     async fn with_write_timeout(
         &self,
         action: impl Future<Output = Result<(), Error>>,

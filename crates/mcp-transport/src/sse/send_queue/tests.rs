@@ -1,4 +1,4 @@
-//! What goes when, row by row.
+//! The order of posted messages.
 
 use super::*;
 
@@ -7,8 +7,8 @@ fn message(id: Option<RequestId>, method: &'static str, bytes: usize) -> Outboun
     OutboundMessage { epoch: Epoch(0), head, body: Bytes::from(vec![0; bytes]) }
 }
 
-/// Takes messages (`7 method`, `- notice`, `- ` for an answer) and abandonments (`-7`), settles (`settled method`), and
-/// posts what may be posted after each step. Says what was posted after which step, and what was given up early.
+/// Queues messages (`7 method`, `- notification`, `- ` for a response) and abandonments (`-7`), finishes them
+/// (`settled method`), and posts as many as possible after each step. Checks what was posted and aborted after each step.
 #[track_caller]
 fn check(steps: &[&'static str], want: &str) {
     let mut lanes = SseSendQueue::default();

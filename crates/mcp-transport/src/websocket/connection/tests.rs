@@ -1,4 +1,4 @@
-//! An open WebSocket over a pipe in memory, on a clock that stands still: what time does to it.
+//! An open WebSocket over an in-memory pipe, on a virtual clock: pings, timeouts and the close.
 
 use std::sync::Mutex;
 
@@ -20,7 +20,7 @@ use crate::transport::{
     ShutdownSignal, StreamError, StreamId,
 };
 
-/// How much the pipe holds in each direction.
+/// The capacity of the pipe in each direction.
 const PIPE: usize = 16 << 10;
 
 #[derive(Default)]
@@ -41,7 +41,7 @@ impl FrameSink for Seen {
     }
 }
 
-/// Our end, running, and the peer's.
+/// Our running connection, and the peer's socket.
 struct Both {
     out: OutboundSender,
     seen: std::sync::Arc<Seen>,
@@ -73,7 +73,7 @@ impl Both {
     }
 
     async fn ended(self) -> String {
-        // The peer's end stays open until ours is gone.
+        // The peer's socket stays open until ours is closed.
         let Both { running, peer, .. } = self;
         let ended = running.await.unwrap();
         drop(peer);
@@ -81,7 +81,7 @@ impl Both {
     }
 }
 
-/// What a peer reads, in words.
+/// Describes a message that the peer has read.
 fn words(message: Option<Result<Message, tokio_tungstenite::tungstenite::Error>>) -> String {
     match message {
         None => "end".to_owned(),
@@ -101,19 +101,19 @@ async fn quiet_connection_is_pinged_and_a_dead_one_closed() {
     for second in [30, 60, 90] {
         assert_eq!(words(both.peer.next().await), "ping");
         assert_eq!(begun.elapsed().as_secs(), second);
-        // What answers it goes out with the next read, or here.
+        // The pong is written by the next read, or here.
         both.peer.flush().await.unwrap();
     }
-    // From now on the peer is dead: it neither reads nor answers.
+    // From now on the peer neither reads nor writes.
     assert_eq!(both.ended().await, "it has not answered a ping for 60 s");
-    // The last ping went out half a minute after the last pong, and parting takes half a second.
+    // The last ping was sent half a minute after the last pong, and the close takes half a second.
     assert_eq!(begun.elapsed(), Duration::from_millis(180_500));
 }
 
 #[tokio::test(start_paused = true)]
 async fn partial_message_counts_as_activity() {
     let Both { seen, running, peer, out: _out, stop: _stop } = both().await;
-    // A text of three bytes, one of them every 50 s: no message, and no pong, for longer than a ping may wait.
+    // A text of three bytes, one every 50 s: no message and no pong for longer than the pong timeout.
     let mut raw = peer.into_inner();
     let mut bytes = vec![0x81, 3];
     bytes.extend(b"{ }");
@@ -129,7 +129,7 @@ async fn partial_message_counts_as_activity() {
 async fn pings_are_answered_during_a_large_write() {
     let mut both = both().await;
     both.send(vec![b' '; 1 << 20]);
-    // It has begun, and fills the pipe many times over.
+    // The write has started, and is larger than the pipe.
     both.peer.send(Message::Ping("now".into())).await.unwrap();
     assert_eq!(words(both.peer.next().await), "pong now");
     assert_eq!(words(both.peer.next().await), format!("text of {}", 1 << 20));
@@ -139,10 +139,10 @@ async fn pings_are_answered_during_a_large_write() {
 async fn peer_that_does_not_read_times_out_with_bounded_memory() {
     let mut both = both().await;
     both.send(vec![b' '; 1 << 20]);
-    // It goes on asking for pongs, which do not pile up.
+    // The peer continues to send pings. The pongs must not accumulate.
     for number in 0..5000 {
         let ping = Message::Ping(format!("{number}: {}", "x".repeat(100)).into());
-        // From some point on the pipe is full: nobody reads on either side.
+        // At some point the pipe is full, because neither side reads.
         if tokio::time::timeout(Duration::from_millis(1), both.peer.send(ping)).await.is_err() {
             break;
         }
@@ -166,13 +166,13 @@ async fn slow_reader_does_not_time_out() {
             let mut some = [0; 10_000];
             while let Ok(count @ 1..) = tokio::io::AsyncReadExt::read(&mut slow, &mut some).await {
                 tokio::io::AsyncWriteExt::write_all(&mut there, &some[..count]).await.unwrap();
-                // Slower than any limit for the whole, faster than the limit for a byte.
+                // Slower than the timeout for the whole message, faster than the timeout without progress.
                 tokio::time::sleep(Duration::from_secs(20)).await;
             }
         });
         (&mut both.peer, slowly)
     };
-    // Our pings come between; nothing of the peer is heard, so the last of them ends it, but what was sent is there.
+    // Pings are sent between the frames. The peer is silent, so the last one times out, but everything was sent.
     let mut told = Vec::new();
     loop {
         match words(peer.next().await) {
@@ -193,7 +193,7 @@ async fn slow_reader_does_not_time_out() {
 
 #[tokio::test(start_paused = true)]
 async fn close_takes_no_longer_than_its_deadline() {
-    // A peer that answers.
+    // A peer that responds.
     let mut polite = both().await;
     polite.stop.send_replace(Some(Instant::now() + Duration::from_secs(5)));
     let begun = Instant::now();
@@ -201,7 +201,7 @@ async fn close_takes_no_longer_than_its_deadline() {
     assert_eq!(words(polite.peer.next().await), "end");
     assert_eq!(polite.ended().await, "it was stopped");
     assert_eq!(begun.elapsed(), Duration::ZERO);
-    // One that still has something to say.
+    // A peer that sends another message.
     let mut late = both().await;
     late.stop.send_replace(Some(Instant::now() + Duration::from_secs(5)));
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -210,7 +210,7 @@ async fn close_takes_no_longer_than_its_deadline() {
     let seen = std::sync::Arc::clone(&late.seen);
     assert_eq!(late.ended().await, "it was stopped");
     assert_eq!(*seen.0.lock().unwrap(), ["{\"late\":1}"]);
-    // One that does not read, with a message on its way.
+    // A peer that does not read, with a message in flight.
     let deaf = both().await;
     deaf.send(vec![b' '; 1 << 20]);
     tokio::time::sleep(Duration::from_secs(1)).await;
