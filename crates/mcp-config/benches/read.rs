@@ -1,7 +1,7 @@
-//! What reading a configuration costs, and how that grows with its servers.
+//! Benchmarks of reading a configuration, by number of servers.
 //!
-//! What the bare parsers take for the same text stands beside it, so that a figure can be read as a ratio: they know
-//! nothing of servers, check nothing, and have no places (of YAML: no tree either).
+//! The plain parsers are measured on the same text for comparison. They check nothing and keep no positions; the
+//! YAML parser does not even build a tree.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ fn main() {
     divan::main();
 }
 
-/// Numbers of servers, for growth.
+/// The numbers of servers.
 const SERVERS: [usize; 4] = [1, 10, 100, 1_000];
 
 fn json(servers: usize) -> String {
@@ -88,7 +88,7 @@ fn acp_session(bencher: Bencher<'_, '_>, servers: usize) {
     reading(bencher, "session", &session(servers), Profile::AcpV1);
 }
 
-/// A file in which each server has a mistake, and each mistake its place and its help.
+/// Reads a file in which each server has a mistake. Each diagnostic has a position and a help.
 #[divan::bench(args = SERVERS)]
 fn mcp_json_with_mistakes(bencher: Bencher<'_, '_>, servers: usize) {
     let text = json(servers).replace("\"args\"", "\"arg\"");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mcp_model::{ProtocolVersion, RawJson};
 
-/// ConnectionRecorder sessions of several servers, in the order of their first connection.
+/// The recorded sessions of several servers, in the order of their first connection.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recording {
     pub(crate) servers: Vec<Arc<ServerRecording>>,

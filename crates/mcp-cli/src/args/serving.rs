@@ -50,7 +50,7 @@ pub(crate) struct ServeArgs {
     /// Private key of the certificate, a PEM file
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// ServerDefinitions the tools mcp_release, mcp_restart and mcp_disable, and the resources mcp-host://problems and
+    /// Offer the tools mcp_release, mcp_restart and mcp_disable, and the resources mcp-host://problems and
     /// mcp-host://servers
     #[arg(long)]
     pub(crate) admin: bool,

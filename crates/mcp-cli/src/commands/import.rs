@@ -56,7 +56,7 @@ struct ImportJson<'a> {
     found: Vec<FileJson<'a>>,
     /// The file that servers were added to; null without `--into`.
     into: Option<String>,
-    /// The servers that were added, or would be without `--dry-run`.
+    /// The servers that were added, or that would be added without `--dry-run`.
     added: &'a [String],
     /// The servers that were not added, with reasons.
     left: &'a [SkippedServer],
@@ -91,7 +91,7 @@ struct ImportResult {
     has_missing: bool,
 }
 
-/// ServerLists the servers, and adds them with `--into`. Blocks.
+/// Lists the servers of other programs, and adds them to a file with `--into`. Blocks.
 pub(crate) fn run(context: &Context, args: &ImportArgs) -> Report {
     let ImportArgs { into, from, server, dry_run } = args;
     let found = find_files(context, from);

@@ -66,7 +66,8 @@ impl Progress {
         }
     }
 
-    /// Shows progress that a server reports, with a bar if the fraction is known. WrittenFile also without a terminal.
+    /// Shows progress that a server reports, with a bar if the fraction is known. It is shown also without a
+    /// terminal.
     pub(crate) fn show_server_progress(&self, text: &str, fraction: Option<f64>) {
         match self.mode {
             ProgressMode::Spinner => {

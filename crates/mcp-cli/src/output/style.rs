@@ -8,7 +8,7 @@ use mcp_model::Severity;
 
 /// Success.
 pub(crate) const SUCCESS: Style = AnsiColor::Green.on_default().bold();
-/// HostError.
+/// Failure.
 pub(crate) const FAILURE: Style = AnsiColor::Red.on_default().bold();
 /// A warning.
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();

@@ -15,17 +15,17 @@ use web::{answering, closed_port, listening, secured};
 
 /// A broken server and the expected output.
 struct Row {
-    /// How it is broken.
+    /// How the server is broken.
     how: &'static str,
-    /// Its entry.
+    /// Its entry in the configuration.
     server: Value,
-    /// What shows it.
+    /// The commands that report it.
     shown: Shown,
     /// The variables that the program is run with.
     environment: Vec<(&'static str, String)>,
-    /// What the first line about the server has to have in it.
+    /// A text that the first line about the server must contain.
     cause: &'static str,
-    /// What the lines after it have to have in them.
+    /// A text that the following lines must contain.
     remedy: &'static str,
 }
 

@@ -29,7 +29,7 @@ const ASKED: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}\n";
 const RECORDING: &str =
     "{\"format\":\"mcp-recording\",\"version\":1}\n{\"server\":\"a\"}\n{\"method\":\"x\",\"result\":1}\n";
 
-/// The most lines of one output that are worth keeping: what is longer has tests of its own.
+/// The maximum number of lines of one output in a snapshot. Commands with longer output have tests of their own.
 const LONGEST: usize = 60;
 
 /// JSON members whose numbers differ between runs.
@@ -86,12 +86,12 @@ fn steady(text: &str) -> String {
         let line = match line.trim_start() {
             it if CHANGING.iter().any(|key| it.starts_with(key)) => {
                 let (key, value) = it.split_once(": ").unwrap_or_default();
-                // What is not there stays what it is.
+                // A null is the same in each run.
                 let value = if value.starts_with("null") { "null" } else { "…" };
                 let comma = if it.ends_with(',') { "," } else { "" };
                 format!("{}{key}: {value}{comma}", &line[..line.len() - it.len()])
             }
-            // What is asked beside the calls depends on how soon it is over.
+            // The number of requests besides the calls depends on timing.
             it if it.starts_with("wrote ") && it.ends_with(" requests") => {
                 format!("{}, … requests", line.rsplit_once(", ").unwrap_or_default().0)
             }

@@ -60,7 +60,7 @@ fn acp_035_acp_045_acp_048_the_servers_of_a_session_run() {
     assert!(names.contains(&"local__echo") && names.contains(&"remote__echo"), "{names:?}");
     let run = workspace.run(&["call", "request.json", "remote__echo", r#"{"text": "hello"}"#]);
     assert_eq!((run.code, run.out.as_str()), (Some(0), "hello\n"), "{run:?}");
-    // Version 2 wants a type.
+    // Version 2 requires `type`.
     let run = workspace.run(&["check", "request.json", "--profile", "acp-v2"]);
     assert_eq!(run.code, Some(1), "{run:?}");
     assert!(run.out.contains("'type' is required in protocol version 2"), "{run:?}");

@@ -70,7 +70,7 @@ fn write_error_is_reported() {
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
     let run = workspace.run(&["check", ".", "--fix"]);
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
-    // The superuser writes anywhere.
+    // Root can write to any folder, so the file may have been fixed.
     if text(&workspace) == WORKSPACE {
         assert_eq!(run.code, Some(1));
         assert!(run.out.contains("cannot write .minds/mcp.yaml: permission denied"), "{run:?}");
@@ -178,9 +178,9 @@ fn servers_are_converted_with_a_report() {
     assert_eq!(run.code, Some(0), "{run:?}");
     insta::assert_snapshot!("converted", run.out);
     insta::assert_snapshot!("converted-report", run.err);
-    // What is wrong is not converted, and costs the end.
+    // Invalid servers are not converted and make the command fail.
     let workspace = Workspace::dominds(WORKSPACE);
-    // ACP wants the whole path of a program.
+    // ACP requires the absolute path of a program.
     workspace.script("x", "");
     let document = workspace.run(&["convert", ".", "--to", "acp", "--format", "json"]);
     assert_eq!(document.code, Some(1));
@@ -266,7 +266,7 @@ fn dia_06_variable_syntax_depends_on_the_file() {
             ["add", file, "a", "--url", "https://a.example", "--header", "Authorization=Bearer ${TOKEN}"];
         let run = workspace.run(&[&words[..], &["--dialect", "mcp-json"]].concat());
         assert_eq!(run.code, Some(0), "{file}: {run:?}");
-        // A second one goes into the file that is there.
+        // A second server is added to the existing file.
         let words = ["add", file, "b", "--command", "x", "--env", "KEY=Bearer ${TOKEN}"];
         let run = workspace.run(&[&words[..], &["--dialect", "mcp-json"]].concat());
         assert_eq!(run.code, Some(0), "{file}: {run:?}");
@@ -382,7 +382,7 @@ fn dia_06_dia_08_vs_code_file_declares_inputs() {
         .unwrap();
     assert_eq!(sound.status.code(), Some(0), "{sound:?}");
 
-    // Another file of the same editor says the same, and what was declared stands there again.
+    // Another file of the same editor has the same references and the same input declarations.
     workspace.write("other/.vscode/x", "");
     workspace.write(
         ".vscode/mcp.json",
@@ -399,7 +399,7 @@ fn dia_06_dia_08_vs_code_file_declares_inputs() {
     assert_eq!(other["inputs"], written(".vscode/mcp.json")["inputs"]);
     assert_eq!(other["inputs"][0]["title"], "t");
 
-    // Others ask for nothing, and have other spellings.
+    // Other editors do not prompt for inputs, and use another variable syntax.
     for (to, city, told) in [
         (".cursor/mcp.json", "${env:CITY}", "${input:api-key} is not replaced"),
         (".mcp.json", "${CITY}", "${input:api-key} is not replaced"),

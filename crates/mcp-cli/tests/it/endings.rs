@@ -7,16 +7,16 @@ use std::time::Instant;
 
 use crate::support::{DEMO, TIMEOUT, Workspace, children, is_alive, only_child, send};
 
-/// A call that takes a minute, once its server is at work.
+/// Starts a call that takes a minute, and waits until its server works on it. Returns the program and its server.
 fn long_call(workspace: &Workspace) -> (Child, u32) {
     let mut child =
         workspace.command(&["call", ".", "sleep", r#"{"ms":60000,"steps":1000}"#]).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    // The first progress: the server has the call in its hands.
+    // The first progress shows that the server has received the call.
     let begun = lines.any(|it| it.unwrap().starts_with("sleep: 0% step 1 of"));
     assert!(begun, "the call reports no progress");
     let server = only_child(child.id());
-    // Whatever else is written has to go somewhere.
+    // Drain standard error, so that the program does not block on a full pipe.
     thread::spawn(move || lines.for_each(drop));
     (child, server)
 }
@@ -57,7 +57,7 @@ fn second_signal_skips_the_shutdown_wait() {
     let workspace = Workspace::dominds(
         "version: 1\nservers:\n  stubborn:\n    transport: stdio\n    command: stubborn\n",
     );
-    // It never answers, and ends for no polite request.
+    // It never responds and ignores all signals that can be ignored.
     workspace.script(
         "stubborn",
         "trap '' TERM INT HUP; echo ready >&2; echo > \"$HOME/ready\"; while :; do sleep 1; done",
@@ -79,7 +79,8 @@ fn second_signal_skips_the_shutdown_wait() {
 fn signal_ends_a_read_of_standard_input() {
     let workspace = Workspace::dominds(DEMO);
     let mut child = workspace.command(&["call", ".", "echo", "-"]).stdin(Stdio::piped()).spawn().unwrap();
-    // Nothing says that it reads by now, but once it catches signals it is about to.
+    // Nothing shows that the program reads its input, but it does so soon after it has installed its signal
+    // handlers.
     let begun = Instant::now();
     while !catches(child.id(), 2) {
         assert!(begun.elapsed() < TIMEOUT);
@@ -103,13 +104,13 @@ fn demo_server_exits_on_request() {
         send("TERM", child.id());
         assert_eq!(wait(&mut child), Some(143));
     }
-    // The end of input is a farewell.
+    // The end of input is a normal end.
     let mut child = workspace.command(&["demo-server"]).stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"").unwrap();
     assert_eq!(wait(&mut child), Some(0));
 }
 
-/// Has the process a handler for this signal?
+/// Whether the process has a handler for this signal.
 pub(crate) fn catches(pid: u32, signal: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let mask = status.lines().find_map(|it| it.strip_prefix("SigCgt:")).map_or("0", str::trim);

@@ -73,7 +73,7 @@ fn commands(text: &str) -> String {
 fn check(run: &Run, what: &str) {
     for text in [&run.out, &run.err] {
         assert_eq!(commands(text), "", "{what}: {run:?}");
-        // A tool's text is what `call` is for, line by line.
+        // `call` prints the text of a tool with its line breaks, so its lines may begin with anything.
         let lines: Vec<&str> =
             text.lines().filter(|it| it.starts_with("SPOOF") && !what.starts_with("call ")).collect();
         assert!(lines.is_empty(), "{what}: {lines:?} {run:?}");
@@ -111,7 +111,7 @@ fn no_command_prints_control_characters_of_servers() {
         for more in [&["--color", "always"][..], &["--color", "never"], &["--format", "json"]] {
             let arguments = [arguments, more].concat();
             let run = workspace.run(&arguments);
-            // Only this one writes a file's content, which is to be what it was, into what is no terminal.
+            // `convert` writes the exact content of the file unless the output is a terminal.
             if arguments[0] == "convert" && more[1] == "never" {
                 continue;
             }

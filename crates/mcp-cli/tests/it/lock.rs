@@ -145,7 +145,7 @@ fn items_added_at_runtime_are_withheld() {
     let mut lines = BufReader::new(output).lines().map(Result::unwrap);
     input.write_all(b"change_tools name=extra\n").unwrap();
     assert_eq!(lines.next().unwrap(), "added extra");
-    // The list is read again a moment later.
+    // The host reads the changed list after a delay.
     let begun = Instant::now();
     let told = loop {
         input.write_all(b"problems\n").unwrap();
@@ -172,7 +172,7 @@ fn gateway_client_sees_approved_items_only() {
         r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
         "\n",
     );
-    // Servers start beside the first answer: a call waits for its server, and the list is asked for behind that.
+    // Servers start in the background. A call waits for its server, so the list is requested after the call.
     let calls = concat!(
         r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"}}}"#,
         "\n",
@@ -182,7 +182,7 @@ fn gateway_client_sees_approved_items_only() {
     let mut serving = workspace.command(&["serve", ".", "--stdio"]).stdin(Stdio::piped()).spawn().unwrap();
     let (mut input, output) = (serving.stdin.take().unwrap(), serving.stdout.take().unwrap());
     input.write_all(format!("{ask}{calls}").as_bytes()).unwrap();
-    // The end of its input is the client's farewell: it stays until it has been answered.
+    // The end of input disconnects the client, so keep it open until the last response was received.
     let mut told = String::new();
     for line in BufReader::new(output).lines().map(Result::unwrap) {
         told.push_str(&line);

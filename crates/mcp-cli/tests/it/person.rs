@@ -122,7 +122,7 @@ fn ctrl_c_sends_a_cancellation() {
     keys.write_all(b"\x03").unwrap();
     keys.flush().unwrap();
     let begun = Instant::now();
-    // Whatever else is shown has to go somewhere.
+    // Drain the output, so that the program does not block on a full pipe.
     let rest = std::thread::spawn(move || out.read_to_end(&mut seen));
     while child.try_wait().unwrap().is_none() {
         assert!(begun.elapsed() < TIMEOUT, "it does not end");

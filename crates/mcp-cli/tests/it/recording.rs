@@ -53,14 +53,14 @@ fn replay_returns_recorded_responses() {
     assert!(run.err.contains("\nwrote out.jsonl: demo (modern), "), "{run:?}");
     workspace.write("replayed.yaml", &replayed(""));
     let real = seen(&workspace, ".minds/mcp.yaml");
-    // Were there no answers there would be nothing to compare.
+    // Without a result, the comparison would be empty.
     assert_eq!(real[3]["content"], json!([{"type": "text", "text": "hello"}]));
     let mut arguments = seen(&workspace, "replayed.yaml");
     assert_eq!(arguments.len(), real.len());
     for (got, want) in arguments.drain(..).zip(real) {
         assert_eq!(got, want);
     }
-    // What is not there is told with what is.
+    // The error for a call that was not recorded names the most similar recorded call.
     let run = workspace.run(&["call", "replayed.yaml", "echo", "text=other"]);
     assert_eq!(run.code, Some(1));
     assert!(
@@ -69,7 +69,7 @@ fn replay_returns_recorded_responses() {
         ),
         "{run:?}"
     );
-    // Recording it again changes nothing.
+    // A second recording of the same calls has the same bytes.
     let before = std::fs::read_to_string(workspace.path().join("out.jsonl")).unwrap();
     let mut again = vec!["record", ".", "-o", "out.jsonl", "--format", "json"];
     for (tool, it) in CALLS {
@@ -120,7 +120,7 @@ fn hd_sc5_no_secret_is_in_a_recording() {
     let text = std::fs::read_to_string(workspace.path().join("out.jsonl")).unwrap();
     assert!(!text.contains("sk-live"), "{text}");
     assert!(text.contains("***"), "{text}");
-    // Whoever plays it need not know the secret, and may.
+    // The replay accepts calls with and without the secret.
     workspace.write("replayed.yaml", &replayed(""));
     for word in ["text=sk-live-1234567890", "text=x"] {
         let run = workspace.run(&["call", "replayed.yaml", "echo", word]);

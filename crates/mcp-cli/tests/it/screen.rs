@@ -28,7 +28,7 @@ fn full_screen_view_shows_server_changes() {
     assert!(shown.contains("reloaded .minds/mcp.yaml: added demo"), "{shown}");
     workspace.write(".minds/mcp.yaml", &format!("{DEMO}{OTHER}"));
     terminal.until_it("the broken one", |it| it.contains("MCPConnectionError") && it.contains("1/2 ready"));
-    // A smaller window, the smallest, and back.
+    // A small window, the smallest one, and the original size.
     terminal.resize(40, 8);
     terminal.until_it("less of it", |it| it.contains("broken") && it.lines().count() <= 8);
     terminal.resize(1, 1);

@@ -8,7 +8,7 @@ const SECRET: &str = "s3cr3t-of-the-environment-0123456789";
 fn no_secret_is_ever_written() {
     let workspace = Workspace::empty();
     let web = HttpDemo::start(&workspace);
-    // One that works, one that prints what it was given and fails, one behind HTTP, one that is not there.
+    // A working server, one that prints its secret and fails, one over HTTP, and one whose program is missing.
     workspace.script("chatty", "echo \"token is $TOKEN, and $1\" >&2; echo \"$TOKEN\"; exit 1");
     workspace.write(
         ".minds/mcp.yaml",
@@ -72,6 +72,6 @@ fn no_secret_is_ever_written() {
             }
         }
     }
-    // The chatty server's words do come through: it is the secret that is taken out of them.
+    // The output of the server `chatty` is printed; only the secret in it is hidden.
     assert!(heard > 0);
 }

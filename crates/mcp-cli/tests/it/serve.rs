@@ -67,7 +67,7 @@ fn http_is_served_until_a_signal() {
     };
     assert!(post("ann-0123456789abcdef").starts_with("HTTP/1.1 200 "));
     assert!(post("bob-0123456789abcdef").starts_with("HTTP/1.1 401 "));
-    // What the gateway counts, and what the host does.
+    // The metrics of the gateway and those of the host.
     let metrics = ask("GET /metrics", "ann-0123456789abcdef");
     for line in [
         "mcp_gateway_sessions 1",

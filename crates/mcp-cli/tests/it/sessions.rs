@@ -12,7 +12,7 @@ use crate::contracts::shown;
 use crate::support::{DEMO, HttpDemo, Run, Workspace};
 use crate::terminal::Terminal;
 
-/// The text of a page after all redirects.
+/// Fetches a page, follows its redirects, and returns the text of the last one.
 fn browse(page: &str) -> String {
     let mut url = Url::parse(page).unwrap();
     for _ in 0..5 {
@@ -45,7 +45,7 @@ fn masked(text: &str, workspace: &Workspace) -> String {
             (None, true) => "  \"expires_at\": …,".to_owned(),
             (None, false) => line.to_owned(),
         };
-        // A bar has another look at each moment, and what is typed into it may leave a line of it behind.
+        // A progress bar looks different in each run, and typed input may leave a copy of it on the screen.
         if !line.contains("] sleep: ") {
             res.push_str(&line);
             res.push('\n');

@@ -108,7 +108,7 @@ fn prompt_has_completion_history_and_cancellation() {
     let workspace = Workspace::dominds(DEMO);
     let Some(terminal) = Terminal::start(&workspace, "shell .", (100, 30)) else { return };
     terminal.until("mcp>");
-    // A tool, and its argument.
+    // Completes a tool and then its argument.
     terminal.types("ec");
     terminal.press(&["Tab"]);
     terminal.until("mcp> echo");
@@ -117,28 +117,28 @@ fn prompt_has_completion_history_and_cancellation() {
     terminal.types("from-the-prompt");
     terminal.press(&["Enter"]);
     terminal.until("\nfrom-the-prompt\n");
-    // Several lines are one.
+    // JSON that spans several lines is one command.
     terminal.types("add {\"a\": 2,");
     terminal.press(&["Enter"]);
     terminal.types("\"b\": 3}");
     terminal.press(&["Enter"]);
     terminal.until("\"sum\": 5");
-    // Ctrl-C ends the call, and not the shell.
+    // Ctrl-C cancels the call, not the shell.
     terminal.types("sleep ms=600000 steps=1000");
     terminal.press(&["Enter"]);
     terminal.until("sleep: 0%");
     terminal.press(&["C-c"]);
     terminal.until("cancelled");
-    // With nothing running it ends the line.
+    // Without a running call, Ctrl-C discards the line.
     terminal.types("never");
     terminal.until("mcp> never");
     terminal.press(&["C-c"]);
-    // What comes in one read with that key goes with the line.
+    // Input that is read together with Ctrl-C is discarded too, so wait for the new prompt before typing.
     terminal.until_it("a new line", |it| it.trim_end().ends_with("mcp> never\nmcp>"));
     terminal.types("echo text=still-here");
     terminal.press(&["Enter"]);
     terminal.until("\nstill-here\n");
-    // What may be a secret is not remembered.
+    // A line that may contain a secret is not stored in the history.
     terminal.types("echo {\"text\":\"x\",\"password\":\"hunter2\"}");
     terminal.press(&["Enter"]);
     terminal.until("ValidationError");

@@ -17,8 +17,9 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// The program with these arguments, in a window of so many columns and lines. When it has ended the window says
-    /// `ended CODE, the terminal is as before`, or that it is not. `None` where there is no tmux, and that is no failure.
+    /// Starts the program with these arguments in a window of this size (columns, lines). When the program has
+    /// ended, the window shows `ended CODE, the terminal is as before`, or `the terminal is another` if its
+    /// settings were changed. Returns `None` if tmux is not installed; the test is then skipped, except in CI.
     pub(crate) fn start(workspace: &Workspace, arguments: &str, size: (u16, u16)) -> Option<Terminal> {
         if Command::new("tmux").arg("-V").output().is_err() {
             assert!(std::env::var_os("CI").is_none(), "tmux is not installed");
@@ -31,7 +32,7 @@ impl Terminal {
              if [ \"$(stty -g)\" = \"$before\" ]; then echo \"ended $code, the terminal is as before\"; \
              else echo \"ended $code, the terminal is another\"; fi\nexec sleep 600\n"
         );
-        // A workspace may have several, one after the other, and the one before may not be gone yet.
+        // Each terminal has its own tmux server: a previous one of the same workspace may still be ending.
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let script_name = format!("in-terminal-{number}.sh");
         workspace.write(&script_name, &script);
@@ -60,19 +61,20 @@ impl Terminal {
         command.env_remove("TMUX").output().unwrap()
     }
 
-    /// What the window shows now.
+    /// The current content of the window.
     pub(crate) fn shows(&self) -> String {
         let output = self.tmux(&["capture-pane", "-p"]);
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Waits until it shows this, and gives all that it shows then.
+    /// Waits until the window contains this text, and returns the content of the window.
     #[track_caller]
     pub(crate) fn until(&self, text: &str) -> String {
         self.until_it(text, |it| it.contains(text))
     }
 
-    /// Waits until it shows something like this.
+    /// Waits until the content of the window fulfils a condition, and returns it. `what` describes it for the
+    /// failure.
     #[track_caller]
     pub(crate) fn until_it(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
         let begun = Instant::now();
@@ -82,11 +84,11 @@ impl Terminal {
                 return shown;
             }
             assert!(begun.elapsed() < TIMEOUT, "no `{what}` in:\n{shown}");
-            // Asking again takes long enough to leave others the processor.
+            // No sleep is needed: each query starts a process.
         }
     }
 
-    /// Types text as it is.
+    /// Types text literally, without interpreting key names.
     pub(crate) fn types(&self, text: &str) {
         assert!(self.tmux(&["send-keys", "-l", "--", text]).status.success());
     }
@@ -98,13 +100,13 @@ impl Terminal {
         assert!(self.tmux(&arguments).status.success());
     }
 
-    /// Gives the window another size.
+    /// Changes the size of the window.
     pub(crate) fn resize(&self, columns: u16, lines: u16) {
         let (columns, lines) = (columns.to_string(), lines.to_string());
         assert!(self.tmux(&["resize-window", "-x", &columns, "-y", &lines]).status.success());
     }
 
-    /// The process of the program.
+    /// The process id of the program.
     pub(crate) fn program(&self) -> u32 {
         let output = self.tmux(&["display-message", "-p", "#{pane_pid}"]);
         let shell: u32 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
@@ -114,7 +116,7 @@ impl Terminal {
 }
 
 impl Terminal {
-    /// The window is closed, whatever runs in it.
+    /// Closes the window, even if the program still runs in it.
     pub(crate) fn close(&self) {
         let _ = self.tmux(&["kill-server"]);
     }

@@ -105,7 +105,7 @@ fn refused_file_starts_no_server() {
     assert!(!workspace.path().join("trace").exists());
 }
 
-/// A valid file does leave the trace of the test above.
+/// Shows that the check of the test above is meaningful: a valid file leaves the trace.
 #[test]
 fn valid_acp_request_starts_its_servers() {
     let workspace = Workspace::empty();

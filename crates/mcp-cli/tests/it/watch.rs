@@ -22,7 +22,7 @@ impl Watch {
         Watch { child, lines }
     }
 
-    /// Reads up to a line that begins so, and gives it.
+    /// Reads lines until one begins with `start`, and returns it.
     #[track_caller]
     fn until(&mut self, start: &str) -> String {
         let mut before = Vec::new();
@@ -35,7 +35,7 @@ impl Watch {
         panic!("no `{start}` after {before:#?}");
     }
 
-    /// Ends it with Ctrl-C, and gives its exit code. Its servers end with it.
+    /// Ends the program with SIGINT, checks that its servers have ended, and returns its exit code.
     #[track_caller]
     fn end(mut self) -> Option<i32> {
         let servers = children(self.child.id());
@@ -47,7 +47,7 @@ impl Watch {
 }
 
 impl Drop for Watch {
-    /// A test that fails leaves nothing behind either.
+    /// Kills the program, so that a failing test leaves no process.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -111,7 +111,7 @@ fn json_events_are_one_per_line() {
     let mut watch = Watch::start(&workspace, &["watch", FILE, "--format", "json"]);
     let first: serde_json::Value = serde_json::from_str(&watch.until("{")).unwrap();
     assert_eq!(first["event"], "watching");
-    // Its folder is made later.
+    // This also creates the folder of the file.
     workspace.write(FILE, DEMO);
     let mut seen = Vec::new();
     while seen.last().is_none_or(|it: &serde_json::Value| it["event"] != "catalog") {
@@ -132,7 +132,7 @@ fn watch_ends_when_its_reader_closes() {
     assert!(lines.any(|it| it.unwrap().starts_with("ready")));
     let servers = children(child.id());
     drop(lines);
-    // Causes another event.
+    // The program notices that its reader is gone when it prints the next event.
     workspace.write(FILE, "version: 1\nservers: {a\n");
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(servers.iter().all(|it| !is_alive(*it)), "{servers:?}");

@@ -12,7 +12,7 @@ use serde_json::Value;
 pub(crate) fn folder(variable: &str, test: &str) -> Option<PathBuf> {
     let res = std::env::var_os(variable).map(PathBuf::from);
     if res.is_none() {
-        // Not a print, which is only shown for a test that fails.
+        // Not `eprintln!`, whose output is shown only if the test fails.
         let line = format!("{test}: skipped, for {variable} is not set\n");
         std::io::stderr().write_all(line.as_bytes()).unwrap();
     }

@@ -16,7 +16,7 @@ use crate::oracles::{NEWEST, PAPER, servers, their_servers};
 struct Listed {
     path: String,
     dialect: String,
-    /// What the index says it is written in: `yaml` or `json` where it is without a mistake.
+    /// The syntax according to the index: `yaml` or `json` if the file has no syntax error.
     syntax: String,
 }
 
@@ -45,9 +45,9 @@ fn secrets(text: &str) -> Vec<String> {
     fn collect(value: &Value, inside: bool, out: &mut Vec<String>) {
         match value {
             Value::Object(members) => {
-                // The name of a pair is no secret.
+                // The name of a name-value pair is not a secret.
                 let pair = members.contains_key("value");
-                // Nor is a value whose variable says that it is a place.
+                // A variable with such a name contains a region or a folder, not a secret.
                 let is_place = |key: &str| ["REGION", "WORKSPACE"].iter().any(|it| key.ends_with(it));
                 let told = |key: &str| (pair && key == "name") || (inside && is_place(key));
                 for (key, value) in members.iter().filter(|it| !told(it.0)) {
@@ -74,7 +74,7 @@ fn secrets(text: &str) -> Vec<String> {
         Some(json) => {
             let json = json.read().unwrap();
             collect(&json, false, &mut res);
-            // A folder that also stands where it may be shown is none either.
+            // A folder that is also a `cwd`, which may be shown, is not a secret.
             folders(&json, &mut open);
         }
         None => res.extend(pairs(text)),
@@ -119,7 +119,7 @@ fn holds(path: &str, text: &str, reading: &Reading) {
     }
     unspoken(&serde_json::to_string(&reading.diagnostics).unwrap());
     unspoken(&render(path, text, &reading.diagnostics, Colour::Never));
-    // Wherever a diagnostic may point, the line that is drawn shows nothing.
+    // No line shows a secret when a diagnostic points at it.
     if let Some(first) = reading.diagnostics.first() {
         let lines = text.split_inclusive('\n').scan(0, |at, line| {
             let start = *at;
@@ -333,7 +333,7 @@ fn dia_01_dialect_of_real_json_files_is_detected_by_content() {
     };
     let case = |it: Listed| -> Option<Case> {
         let theirs = of_json(&it)?.dialect().as_str();
-        // By a name that says nothing.
+        // With a file name that does not identify the dialect.
         let found = detect("x.json", &contents(&folder, &it.path));
         Some((it.path, theirs.to_owned(), found.map_or("none", Dialect::as_str).to_owned()))
     };

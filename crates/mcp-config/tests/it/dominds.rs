@@ -67,11 +67,11 @@ fn dm_042_to_dm_045_dmx_09_transforms_keep_their_order_and_do_not_stack() {
     let prefix =
         |remove: &str, add: &str| Transform::Prefix { remove: remove.to_owned(), add: add.to_owned() };
     let own = [prefix("", "one_"), prefix("two_", "three_"), Transform::Suffix("_four".to_owned())];
-    // An empty list of its own: none.
+    // The tools have an empty list of their own, so there are no transforms.
     assert_eq!(spec.exposure.tools.transforms, []);
     assert_eq!(spec.exposure.prompts.transforms, [prefix("", "p_")]);
     assert_eq!(spec.exposure.prompts.filter.whitelist, ["p*"]);
-    // None of its own: the server's.
+    // The resources have no list of their own, so the server's transforms apply.
     assert_eq!(spec.exposure.resources.transforms, own);
     assert_eq!(spec.exposure.resources.filter.blacklist, ["*secret*"]);
     assert_eq!(
@@ -138,7 +138,7 @@ fn dm_121_errors_that_reject_the_workspace() {
     refused("version: 1\nservers:\n\ta: 1\n", true);
     refused("version: 1\nservers: {}\n---\nx: 1\n", true);
     refused("version: 1\nservers:\n  a: {transport: stdio, command: x}\n  a: {}\n", true);
-    // DM-019: a duplicate key anywhere, even in what is not looked at.
+    // DM-019: a duplicate key anywhere, even in a disabled server, which is not checked.
     refused("version: 1\nservers:\n  a: {transport: stdio, command: x, command: y}\n", true);
     refused("version: 1\nservers:\n  a: {enabled: false, command: x, command: y}\n", true);
     refused("version: 1\nservers:\n  a: {transport: stdio, command: *x}\n", true);

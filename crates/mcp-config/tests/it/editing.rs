@@ -42,7 +42,8 @@ fn hdx_22_item_is_added_after_the_others() {
     let first = "name: agent # mine\ntools:\n  # the first\n  - {name: x, type: function}  # keep\n";
     adds(Profile::HoloDeck, first, &format!("{first}{item}"));
     adds(Profile::HoloDeck, &format!("{first}\nmodel: {{}}\n"), &format!("{first}{item}\nmodel: {{}}\n"));
-    // Without an indentation, with blank lines between, with a comment of the item's own, with the line ends of Windows.
+    // A list without indentation, with blank lines between items and a comment in the last one; then Windows line
+    // ends.
     let flat = "tools:\n- name: x\n  type: function\n\n- name: y\n  type: function\n  # of y\n# of nobody\n";
     let flat_item: String = item.lines().map(|it| format!("{}\n", &it[2..])).collect();
     let want = flat.replace("# of nobody\n", &format!("\n{flat_item}# of nobody\n"));
@@ -204,7 +205,7 @@ fn the_last_server_leaves_an_empty_list() {
     );
     takes(Profile::HoloDeck, "tools:\n- name: a\n  type: mcp\n", "a", "tools: []\n");
     takes(Profile::Dominds, "version: 1\nservers: { a: {} }\n", "a", "version: 1\nservers: {}\n");
-    // What somebody has commented out stays, and the comments of the entry go with it.
+    // A commented-out entry stays; the comments of the removed entry are removed.
     takes(
         Profile::McpJson,
         "{\"mcpServers\": {\n  // \"old\": {},\n\n  // of a\n  \"a\": {\"command\": \"x\"}, // a\n}}\n",
@@ -226,7 +227,7 @@ fn flow_server_is_removed_with_its_comma() {
     takes(Profile::Dominds, &flow("a: {}, b: {}, c: {}"), "b", &flow("a: {}, c: {}"));
     takes(Profile::Dominds, &flow("a: {}, b: {}, c: {}"), "c", &flow("a: {}, b: {}"));
     takes(Profile::Dominds, &flow("a: {}, b: {},"), "b", &flow("a: {},"));
-    // The comment of the next one stays.
+    // The comment of the next entry stays.
     let json = |inner: &str| format!("{{\"mcpServers\": {{{inner}}}}}");
     let (a, b) = ("\"a\": {\"command\": \"x\"}", "\"b\": {\"command\": \"y\"}");
     takes(Profile::McpJson, &json(&format!("{a}, // a\n // b\n {b}")), "a", &json(&format!("\n // b\n {b}")));
@@ -271,7 +272,7 @@ fn dmx_02_server_is_disabled_by_its_first_key() {
         Switch::Off,
         "version: 1\nservers: {a: {enabled: false, transport: stdio, command: x}}\n",
     );
-    // A server that is wrong can be switched off.
+    // An invalid server can be disabled.
     let wrong = "version: 1\nservers:\n  a:\n    transport: sse\n";
     switches(wrong, Switch::Off, "version: 1\nservers:\n  a:\n    enabled: false\n    transport: sse\n");
 }
@@ -355,7 +356,7 @@ fn a_server_is_added_to_a_file_of_an_editor_that_has_none() {
     adds(Profile::McpJson, "{}\n", &format!("{}\n", file(servers)));
     adds(Profile::McpJson, &file("{}"), &file(servers));
     adds(Profile::McpJson, &file("null"), &file(servers));
-    // Beside what is there, wherever that is.
+    // A server is added to the list that has the existing ones, at any position.
     let nested =
         |rest: &str| format!("{{\"mcp\": {{\"servers\": {{\"a\": {{\"command\": \"x\"}}{rest}}}}}}}");
     let entry = "\"new\": {\"command\": \"npx\", \"args\": [\"-y\", \"p\"], \"env\": {\"A\": \"b\"}, \"description\": \"New.\"}";

@@ -7,7 +7,7 @@ fn check(profile: Profile, least: Applicability, before: &str, want: &str) {
     let fixed = fix_all(&Document { name: "config.yaml", text: before, profile }, least);
     assert_eq!(fixed.text, want);
     assert_eq!(fixed.fixed.is_empty(), before == want);
-    // Nothing is left that could be fixed, so that a second time changes nothing.
+    // A second run has nothing to fix.
     let again = fix_all(&Document { name: "config.yaml", text: want, profile }, least);
     assert_eq!((again.text.as_str(), again.fixed.len()), (want, 0));
 }
@@ -44,7 +44,8 @@ fn hd_038_dm_017_misspelled_key_is_fixed() {
     dominds(Sure, "    \"trulystateless\": true\n", "    \"truely-stateless\": true\n");
     dominds(Sure, "    transfrom: [{prefx: a}]\n", "    transform: [{prefix: a}]\n");
     holodeck(Sure, "    'comand': npx\r\n", "    'command': npx\r\n");
-    // Two keys are as near, the word is short, the key is there already, or nothing is near.
+    // No certain fix: two keys are equally similar, the word is short, the key exists already, or no key is
+    // similar.
     holodeck(Sure, "    command: npx\n    env_fil: x\n", "    command: npx\n    env_fil: x\n");
     holodeck(Sure, "    command: npx\n    evn: {A: b}\n", "    command: npx\n    evn: {A: b}\n");
     holodeck(Suggested, "    command: npx\n    evn: {A: b}\n", "    command: npx\n    env: {A: b}\n");
@@ -97,7 +98,7 @@ fn hd_025_hd_026_hd_031_milliseconds_are_only_suggested_to_be_seconds() {
         "    transport: sse\n    url: https://x.example\n    timeout: 30\n    sse_read_timeout: 300\n    \
          request_timeout: 60 # ms\n",
     );
-    // More than an hour, and no number of milliseconds that anybody writes.
+    // Suspicious as seconds, because it is more than an hour, but not a plausible number of milliseconds either.
     let long = "    command: npx\n    request_timeout: 7201\n";
     holodeck(Suggested, long, long);
 }
@@ -146,7 +147,7 @@ fn wrong_types_with_a_clear_meaning_are_fixed() {
     dominds(Suggested, "    args: -y\n", "    args: [\"-y\"]\n");
     check(Profile::Dominds, Sure, "version: '1'\nservers: {}\n", "version: 1\nservers: {}\n");
     check(Profile::Dominds, Sure, "# ours\nservers: {}\n", "# ours\nversion: 1\nservers: {}\n");
-    // A number that says nothing better as text, and a text that says no number.
+    // No fix: null is not useful as text, and the text spells no number.
     dominds(Sure, "    args: [~]\n", "    args: [~]\n");
     holodeck(
         Sure,
@@ -175,7 +176,7 @@ fn a_fix_may_follow_from_another() {
 #[test]
 fn aliased_value_is_fixed_once() {
     let text = "version: 1\nx: &it {transport: stdio, comand: x}\nservers: {a: *it, b: *it}\n";
-    // `x` is nobody's business, and would change too.
+    // No fix: it would also change the unrelated key `x`.
     check(Profile::Dominds, Sure, text, text);
     let text = "version: 1\nservers:\n  a: &it {transport: stdio, comand: x}\n  b: *it\n";
     check(Profile::Dominds, Sure, text, &text.replace("comand", "command"));
@@ -193,7 +194,7 @@ fn suggested_fixes_are_not_applied_as_certain() {
         apply_fixes(&document, fixable.clone()).as_deref(),
         Ok(text.replace("comand", "command").as_str())
     );
-    // The same fix twice is one; a fix of another text is none.
+    // The same fix counts once. A fix that was made for another text is refused.
     assert!(apply_fixes(&document, [fixable[0], fixable[0]]).is_ok());
     let other = Document { text: "version: 1\n", ..document };
     assert_eq!(apply_fixes(&other, fixable.clone()), Err(FixError::Overlap));
@@ -205,6 +206,6 @@ fn suggested_fixes_are_not_applied_as_certain() {
     let twice = "version: 1\nservers:\n  a: {transport: stdio, comand: x, comannd: y}\n";
     let document = Document { text: twice, ..document };
     let both = read(&document).diagnostics;
-    // Both want to be `command`: there would be two.
+    // Both fixes rename a key to `command`, so the key would be duplicate.
     assert!(apply_fixes(&document, &both).is_err());
 }

@@ -99,7 +99,7 @@ const ONLY_THE_READER: &[&str] = &[
 
 struct Fixture {
     label: String,
-    /// The pointer its name gives, `/` written as `-`.
+    /// The pointer in the name of the file, where `-` stands for `/`.
     pointer: String,
     text: String,
 }
@@ -123,7 +123,8 @@ fn fixtures(profile: Profile, verdict: &str) -> Vec<Fixture> {
 
 fn schema_accepts(profile: Profile, text: &str) -> bool {
     let validator = jsonschema::validator_for(&schema(profile)).unwrap();
-    // What is no YAML, or cannot be said in JSON, no schema ever sees.
+    // A text that is not valid YAML, or cannot be expressed in JSON, counts as accepted: a schema cannot reject
+    // it.
     text_to_json(text).is_none_or(|it| validator.is_valid(&it.read().unwrap()))
 }
 

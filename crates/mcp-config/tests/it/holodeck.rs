@@ -193,7 +193,7 @@ fn x_17_one_error_refuses_the_file_and_everything_is_listed() {
     let reading = reading(Profile::HoloDeck, &text);
     assert!(reading.refused);
     assert!(reading.entries.iter().all(|it| !it.accepted));
-    // The good one is still there to be looked at.
+    // The valid server can still be inspected.
     assert_eq!(reading.servers.len(), 1);
 }
 
@@ -237,7 +237,7 @@ fn hd_025_to_hd_031_only_0_7_converts_strings_to_numbers_and_booleans() {
         contract.diagnostics.iter().filter(|it| it.severity == mcp_model::Severity::Error).collect();
     let pointers: Vec<_> = errors.iter().map(|it| it.pointer.trim_start_matches("/tools/0/")).collect();
     assert_eq!(pointers, ["load_tools", "load_prompts", "request_timeout", "timeout", "terminate_on_close"]);
-    // What says nothing is refused by both.
+    // Texts that spell no value are rejected by both profiles.
     let text = text.replace("'90'", "'soon'").replace("\"off\"", "maybe");
     insta::assert_snapshot!(found(&reading(Profile::HoloDeck07, &text)), @"
     error 2:68 /tools/0/load_tools ValidationError: 'load_tools' must be true or false, not text

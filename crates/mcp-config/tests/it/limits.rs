@@ -128,7 +128,7 @@ fn long_line_is_drawn_for_the_first_mistakes_only() {
     let lines = |it: &&&str| it.contains("\n1 |");
     let count = blocks.iter().filter(lines).count();
     assert!((1..20).contains(&count), "{count}");
-    // The others say where they are, and what to do.
+    // The other diagnostics have a position and a help, but no drawn line.
     let last = blocks[blocks.len() - 1];
     assert!(last.contains("mcp.json:1:") && last.contains("help: "), "{last}");
 }

@@ -132,7 +132,7 @@ fn dia_07_excluded_tools_are_hidden_even_if_included() {
     };
     assert_eq!(filter(r#""includeTools": ["a", "b"]"#), of(&["a", "b"], &[]));
     assert_eq!(filter(r#""excludeTools": ["a"], "disabledTools": ["b"]"#), of(&[], &["a", "b"]));
-    // The model's whitelist would bring back what the blacklist took.
+    // In the model a whitelist overrides the blacklist, so excluded tools are removed from the whitelist.
     assert_eq!(filter(r#""includeTools": ["a", "b"], "excludeTools": ["b"]"#), of(&["a"], &[]));
     assert_eq!(filter(r#""includeTools": ["a"], "excludeTools": ["a"]"#), of(&[], &["*"]));
     assert_eq!(filter(r#""tools": ["*"], "excludeTools": ["a"]"#), of(&[], &["a"]));

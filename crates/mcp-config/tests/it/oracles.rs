@@ -121,10 +121,10 @@ fn holodeck_0_7_accepts_the_same_items() {
         let label = text(&probe["label"]);
         let mut agent = json!({ "tools": [probe["input"]] }).to_string().replace("\".inf\"", ".inf");
         if label.starts_with("env={1: ") {
-            // JSON made a text of the number.
+            // In JSON the key is a string; in the original probe it is a number.
             agent = agent.replace("{\"1\":", "{1: ");
         }
-        // The probes were made past the replacing of variables, so each is replaced by itself.
+        // The recorded results are without variable replacement, so each variable is replaced by itself.
         let ours = verdict(&reading(Profile::HoloDeck07, &agent), &|name| Some(format!("${{{name}}}")));
         (label.to_owned(), text(&probe["outcome"]).to_owned(), ours.to_owned())
     };
@@ -172,7 +172,7 @@ fn hd_050_to_hd_055_variables_are_replaced_alike() {
             Err(why) => why.trim_end().trim_start_matches("ConfigError: ").to_owned(),
         };
         let theirs = match case["message"].as_str() {
-            // Theirs says the name twice, and what to do.
+            // HoloDeck's message has the name twice and ends with advice; both are removed.
             Some(message) => {
                 let message = message.split_once("': ").unwrap().1;
                 message.trim_end_matches(". Please set it and try again.").to_owned()
@@ -189,7 +189,7 @@ fn hd_050_to_hd_055_variables_are_replaced_alike() {
 fn hd_057_env_files_are_read_alike() {
     let Some(recorded) = recorded("hd_057_env_files_are_read_alike", "holodeck.json") else { return };
     let case = |case: &Value| -> Option<Case> {
-        // Without a text it is a file that cannot be read.
+        // A case without a text is a file that cannot be read.
         let input = case["input"].as_str()?;
         let ours: serde_json::Map<_, _> =
             parse_env_file(input).into_iter().map(|it| (it.0, it.1.expose().into())).collect();
@@ -301,7 +301,7 @@ fn dominds_reports_the_same_messages() {
     let case = |probe: &Value| -> Option<Case> {
         let answer = &probe[NEWEST];
         let complaint = answer["errorText"].as_str().or(answer["invalidServers"][0]["errorText"].as_str())?;
-        // The words of its YAML reader are not its own.
+        // Only Dominds' own messages are compared, not those of its YAML parser.
         let complaint = complaint.starts_with("Invalid mcp.yaml").then_some(complaint)?;
         let reading = reading(Profile::Dominds, text(&probe["yaml"]));
         let ours = reading.diagnostics.iter().find(|it| it.message == complaint);

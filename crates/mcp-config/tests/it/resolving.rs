@@ -61,7 +61,8 @@ fn hd_050_hd_055_one_pass_over_each_value() {
         "command: npx, args: ['${A}', 'x${A}y${EMPTY}z', '${NESTED}', '$A', '${A:-d}', '${input:x}', '${LINES}', '$${A}']",
     );
     let args: Vec<_> = endpoint.args.iter().map(|it| it.expose()).collect();
-    // HD-054: HoloDeck puts values into the file's text; a line break in one adds keys there.
+    // HD-054: HoloDeck replaces variables in the text of the file, so a line break in a value could add keys. Here
+    // it cannot.
     assert_eq!(args, ["va", "xvayz", "${A}", "$A", "${A:-d}", "${input:x}", "x\nargs: [evil]", "$va"]);
 }
 
@@ -76,7 +77,7 @@ fn hd_051_hd_052_hd_063_every_missing_variable_is_named() {
          /tools/0/args/1 ConfigError: Environment variable 'ONE' not found\n\
          /tools/0/env/K ConfigError: Environment variable 'THREE' not found",
     );
-    // Also in what is no value: every text of the item.
+    // Variables are replaced in every text of an item, not only in values.
     let text = "tools:\n  - {name: a, description: '${D}', type: mcp, server: '${S}', command: npx, encoding: '${E}'}\n";
     let errors = resolved(Profile::HoloDeck, "/srv", text).unwrap_err();
     let missing: Vec<_> =

@@ -158,10 +158,10 @@ fn clean(diagnostics: &[Diagnostic], name: &str, text: &str) {
     for fix in diagnostics.iter().filter_map(|it| it.fix.as_ref()) {
         unspoken(&format!("{fix:?}"));
     }
-    // Every line that goes and every line that comes.
+    // A diff that removes every line, and one that adds every line.
     unspoken(&render_diff(name, text, "", Colour::Never));
     unspoken(&render_diff(name, "", text, Colour::Always));
-    // Wherever a diagnostic may point, the line that is drawn shows nothing.
+    // No line shows a secret when a diagnostic points at it.
     let lines = text.split_inclusive('\n').scan(0, |at, line| {
         let start = *at;
         *at += line.len();
@@ -176,7 +176,7 @@ fn clean(diagnostics: &[Diagnostic], name: &str, text: &str) {
 
 #[track_caller]
 fn unspoken(text: &str) {
-    // A key is no value, and an anchor is a name.
+    // These may be printed: they are keys and the names of an anchor and an alias, not values.
     let text = text.replace("SECRET03", "").replace("SECRET28", "").replace("SECRET_A", "");
     if let Some(at) = text.find("SECRET") {
         panic!("{}", &text[at.saturating_sub(300)..(at + 20).min(text.len())]);

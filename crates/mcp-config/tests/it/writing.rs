@@ -17,7 +17,7 @@ fn bare(servers: Vec<ServerSpec>) -> Vec<ServerSpec> {
         let mut metadata = it.metadata;
         metadata.remove("legacy");
         metadata.remove("profile");
-        // Which key of an editor a URL was under, and what its file would ask for.
+        // The key of the URL in an editor file, and the defaults of its inputs.
         metadata.remove("url_key");
         metadata.remove("inputs");
         let origin = Origin { file: String::new(), pointer: String::new(), span: 0..0, ..it.origin };
@@ -63,7 +63,7 @@ fn round_trip(label: &str, profile: Profile, text: &str) {
 fn written_servers_are_read_back_unchanged() {
     for (profile, folder) in FOLDERS {
         for (label, text) in valid(folder) {
-            // The separator of this system is written as itself.
+            // `${/}` is written as the path separator of this system.
             round_trip(&label, *profile, &text.replace("${/}", "/"));
         }
     }
@@ -240,7 +240,7 @@ fn written_files_are_accepted_by_their_profile() {
             let shown = crate::found(&again);
             assert!(!again.has_errors(), "{label} as {}: {shown}\n{}", target.as_str(), written.text);
             assert_eq!(again.servers.len() + left_out, servers.len(), "{label} as {}", target.as_str());
-            // Once it is in a dialect, it stays.
+            // A second round trip in the same dialect changes nothing.
             let twice = write(&again.servers, *target);
             assert_eq!(
                 (twice.text, twice.unsupported.len()),

@@ -119,7 +119,7 @@ impl HttpServer {
 
     /// Serves until `shutdown` resolves. Running requests then have a few seconds to finish; all sessions and dialogs end.
     ///
-    /// Dropping the future closes all connections at once. SessionRegistry and dialogs then end with the gateway.
+    /// Dropping the future closes all connections at once. Sessions and dialogs then end with the gateway.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) {
         let HttpServer { listener, address: _, app, tls } = self;
         let Bounds { idle_timeout, connections: max_connections, .. } = *app.bounds();

@@ -85,7 +85,7 @@ async fn wait_for_announcement(instance: &Instance, listed: &ListSnapshot) -> Li
         }
         let requested = Instant::now();
         tokio::time::sleep_until(listed.pacing.earliest_read(requested)).await;
-        // ListChangeCounts during the delay belong to the same read.
+        // List changes during the delay belong to the same read.
         let seen = *instance.session.list_changes().borrow();
         return ListAnnouncement { kinds: anew(seen), seen, requested };
     }

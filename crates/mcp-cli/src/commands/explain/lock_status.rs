@@ -19,7 +19,7 @@ pub(super) struct LockStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum ApprovalState {
-    /// ServerSnapshot; not compared with the server.
+    /// In the lock file; not compared with the server.
     Listed,
     /// Unchanged since its approval.
     Approved,
@@ -27,7 +27,7 @@ enum ApprovalState {
     Drifted,
     /// Never approved.
     Unapproved,
-    /// ServerSnapshot, but no longer offered by its server.
+    /// In the lock file, but no longer offered by its server.
     Gone,
 }
 

@@ -43,7 +43,7 @@ struct PreparedList {
     approval: Option<Approval>,
 }
 
-/// ServerLists what the servers of a configuration offer.
+/// Starts the servers of a configuration and lists what they offer.
 pub(crate) async fn run(
     context: &Context,
     servers: &ServerArgs,

@@ -26,7 +26,7 @@ use crate::render::events::{EventLine, change_lines, file_event_lines};
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::Signal;
 
-/// How long one poll for keys may take. RecordingProxy polls, the thread can end.
+/// How long one poll for keys may take. The thread can end only between polls.
 const KEY_POLL: Duration = Duration::from_millis(100);
 /// How long changes are collected before the next frame.
 const FRAME_DELAY: Duration = Duration::from_millis(30);

@@ -55,7 +55,7 @@ impl Running {
         writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    /// The next line in which this stands.
+    /// Reads lines until one contains `what`, and returns it.
     #[track_caller]
     fn until(&self, what: &str) -> String {
         let mut told = Vec::new();
@@ -68,7 +68,7 @@ impl Running {
         }
     }
 
-    /// Ends it, and gives its standard error.
+    /// Ends the program with SIGINT and returns its standard error.
     fn end(mut self) -> String {
         let killed = std::process::Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
         assert!(killed.unwrap().success());
@@ -90,7 +90,7 @@ fn gateway_client_is_notified_of_an_approval() {
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"hello"}}}}}}"#
         )
     };
-    // Its server starts beside the first answer; the call waits for it.
+    // The server starts in the background; the call waits for it.
     serving.type_line(&call(2));
     let refused = serving.until(r#""id":2"#);
     assert!(refused.contains("it was never approved"), "{refused}");
