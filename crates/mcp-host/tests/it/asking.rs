@@ -1,4 +1,4 @@
-//! Prompts, resources and completions, asked of the demo server through the host.
+//! Prompts, resources and completions of the demo server, requested through the host.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ fn json(text: &'static str) -> RawJson {
     RawJson::parse(text.as_bytes().into()).unwrap()
 }
 
-/// What a prompt says, or why it is not there.
+/// The text of a prompt, or the error.
 fn said(result: Result<PromptResult, HostError>) -> String {
     match result {
         Err(failure) => failure.to_string(),
@@ -43,7 +43,7 @@ fn said(result: Result<PromptResult, HostError>) -> String {
     }
 }
 
-/// What is in a resource, or why it is not there.
+/// The content of a resource, or the error.
 fn read(result: Result<ReadResult, HostError>) -> String {
     match result {
         Err(failure) => failure.to_string(),
@@ -99,7 +99,7 @@ async fn a_resource_is_read_of_whoever_lists_it_or_whose_template_fits() {
     assert_eq!(ask("demo://numbers/3", RequestOptions::default()).await.trim(), "1\n2\n3");
     let nobodys = "ValidationError: Resource 'other://x' not found; say which server it is asked of";
     assert_eq!(ask("other://x", RequestOptions::default()).await, nobodys);
-    // What no list has may be there all the same: its server knows.
+    // With a named server, a URI that is in no list is still requested: the server decides whether it exists.
     let answer = ask("other://x", of("a")).await;
     assert!(
         answer.starts_with("MCPProtocolError: server 'a'") && answer.contains("no such resource"),
@@ -128,7 +128,7 @@ async fn what_a_filter_hides_cannot_be_read() {
     assert!(ask("demo://picture", RequestOptions::default()).await.ends_with(" bytes"), "only b shows it");
 }
 
-/// A template that is shown brings nothing back that a filter hides.
+/// A visible template does not make a resource readable that a filter hides.
 #[tokio::test(start_paused = true)]
 async fn what_a_filter_hides_is_not_read_by_way_of_a_template() {
     let mut some = server("a");
@@ -181,7 +181,7 @@ async fn a_completion_is_asked_of_the_server_that_has_the_prompt_or_the_template
     let host = host(vec![server("a")]).await;
     let argument = CompletionArgument { name: "text".into(), value: "x".into(), context: Vec::new() };
     let of = CompletionReference::Prompt("a__summarise".into());
-    // The demo server has nothing to propose, and says so.
+    // The demo server returns an empty completion.
     let answer = host.complete(&of, &argument, RequestOptions::default()).await.unwrap();
     assert!(answer.values.is_empty() && !answer.has_more);
     let of = CompletionReference::Prompt("nobody".into());

@@ -1,5 +1,5 @@
-//! A host before several clients: their servers' questions go back to the one they are about, results go on as they are,
-//! and what servers say on their own comes with its server's name.
+//! A host with several callers: a server request is answered by the caller that it belongs to, raw results are
+//! returned unchanged, and notifications contain the name of their server.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::leasing::leased;
 use crate::peer::Peer;
 use crate::world::{World, server, told};
 
-/// Answers everything with his name, after a second.
+/// A caller that answers every server request with its name, after a second.
 struct Person(&'static str);
 
 impl RawRequestHandler for Person {
@@ -118,7 +118,7 @@ async fn in_the_legacy_era_what_is_shared_asks_one_at_a_time_and_what_is_leased_
     assert_eq!(told(&host.call(ask("model", Some(&b))).await), "the model m answers: bob");
     let both = tokio::join!(host.call(ask("user", Some(&a))), host.call(ask("user", Some(&b))));
     for refused in [told(&both.0), told(&both.1)] {
-        // One of them may have asked before the other was there, and then it is its own that answers.
+        // The first server request may arrive before the second call starts. Then its own caller answers.
         let own = refused.starts_with("the user answers: ann") && refused == told(&both.0);
         assert!(own || refused.contains("several callers share this connection"), "{refused}");
     }
@@ -132,7 +132,7 @@ async fn in_the_legacy_era_what_is_shared_asks_one_at_a_time_and_what_is_leased_
     assert_eq!(told(&both.0), "the user answers: ann");
     assert_eq!(told(&both.1), "the user answers: bob");
     assert_eq!(told(&both.2), "the model m answers: bob");
-    // A call of its own may know better.
+    // A call's own caller takes precedence over the dialog's.
     assert_eq!(told(&one.call(ask("user", Some(&person("amy")))).await), "the user answers: amy");
     host.shutdown().await;
 }
@@ -172,7 +172,7 @@ async fn a_leased_instance_asks_its_dialog_between_calls_and_is_told_what_that_c
     assert_eq!(peer.count("notifications/roots/list_changed"), 1);
     drop(dialog);
     tokio::time::sleep(Duration::from_secs(1)).await;
-    // Nobody speaks for the next one of that name.
+    // A later dialog with the same id has no caller.
     let dialog = world.host.dialog(DialogId::new("1"));
     assert!(dialog.call(ToolCall::new("t", RawJson::empty_object())).await.success);
     peer.say(question(2));
@@ -181,7 +181,7 @@ async fn a_leased_instance_asks_its_dialog_between_calls_and_is_told_what_that_c
     world.host.shutdown().await;
 }
 
-/// Whoever hands something on does so in a task, and in a box.
+/// The futures of raw requests are `Send`, as spawned and boxed tasks require.
 #[tokio::test(start_paused = true)]
 async fn what_is_asked_may_be_asked_from_any_task() {
     let host = Arc::new(demo(server("a"), Eras::Modern).await);
@@ -191,7 +191,7 @@ async fn what_is_asked_may_be_asked_from_any_task() {
             let uri = "demo://numbers/3".to_owned();
             let read = host.read_resource_raw(&uri, RequestOptions::default()).await.is_ok();
             let call = host.call_raw(ToolCall::new("echo", raw(r#"{"text":"x"}"#))).await.is_ok();
-            // The demo server tells of no resource.
+            // The demo server has no subscriptions.
             read && call && host.subscribe_resource(&uri, RequestOptions::default()).await.is_err()
         }
     });
@@ -243,7 +243,8 @@ async fn what_else_is_asked_is_handed_on_too() {
     let completed = host.complete_raw(&of, &argument, asking()).await.unwrap();
     assert!(completed.result.as_str().contains(r#""completion""#), "{}", completed.result.as_str());
 
-    // Whoever makes the request again himself gets the question as it is.
+    // With `ReturnToCaller`, the result that requires input is returned unchanged, and the caller repeats the
+    // request.
     let input = InputHandling::ReturnToCaller;
     let able = Arc::new(Caller {
         capabilities: everything(),
@@ -260,7 +261,7 @@ async fn what_else_is_asked_is_handed_on_too() {
     host.shutdown().await;
 }
 
-/// The next that is said, in words.
+/// The next notification, as text.
 async fn next(hearing: &mut NotificationStream) -> String {
     let Some(NotificationStreamItem::Notification(said)) = hearing.next().await else {
         panic!("nothing is said")
@@ -342,7 +343,7 @@ async fn a_resource_is_subscribed_to_once_for_all_and_again_after_a_restart() {
     assert_eq!(next(&mut hearing).await, "a - - x:1");
 
     peer.die();
-    // The next one is asked as well, and what it has may be something else.
+    // The successor is subscribed too. The resource counts as updated, because its content may differ.
     assert_eq!(next(&mut hearing).await, "a - - x:1");
     assert_eq!(peer.count("subscribe x:1"), 2);
     updated();
@@ -382,7 +383,7 @@ async fn what_is_leased_tells_its_own_dialog() {
     drop(other);
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(peer.count("unsubscribe x:1"), 1);
-    // Given back and leased again, it is asked again.
+    // After a release and a new lease, the new instance is subscribed too.
     let server = ServerId::parse("a").unwrap();
     assert!(world.host.release(one.id(), &server).await.unwrap());
     assert!(one.call(ToolCall::new("t", RawJson::empty_object())).await.success);

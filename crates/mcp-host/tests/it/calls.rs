@@ -1,4 +1,4 @@
-//! Calls end, with a result that says what happened.
+//! Every call ends with a result or an error that explains it.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ async fn hd_sc4_wrong_arguments_are_never_sent() {
     assert_eq!(world.peer("a").count("tools/call"), 0);
     check(&world.call("a__t", r#"{"n": 1}"#).await, r#"{"n":1}"#);
 
-    // A schema that cannot be used stops no call, and is a problem.
+    // An unusable schema does not prevent calls. It is published as a problem.
     check(&world.call("odd", r#"{"x": 1}"#).await, r#"{"x":1}"#);
     let mut published = world.host.subscribe();
     let problems = published.wait_for(|it| !it.problems.is_empty()).await.unwrap().problems.clone();
@@ -78,7 +78,7 @@ async fn hd_119_a_call_has_a_deadline() {
     let call = ToolCall { deadline, ..ToolCall::new("hang", RawJson::empty_object()) };
     check(&world.host.call(call).await, &want.replace("7 s", "1.5 s"));
     assert!(begun.elapsed() < Duration::from_secs(2));
-    // The server was told both times.
+    // The server received a cancellation both times.
     assert_eq!(world.peer("a").count("abandon"), 2);
 }
 
@@ -109,7 +109,7 @@ async fn hd_117_a_server_that_dies_during_a_call_ends_it() {
                 (see what it said last, and its log; what crashes a server only its authors can mend)";
     check(&result, want);
 
-    // A tool that may be called twice does not make its caller think about that.
+    // For a repeatable tool, the error does not mention that the call may have run.
     let peer = Peer::new(&[]);
     let hints = json!({"readOnlyHint": true});
     *peer.tools.lock().unwrap() =

@@ -1,4 +1,4 @@
-//! Servers come up beside each other, and one that does not stays alone with it.
+//! Servers start concurrently, and a failed server does not affect the others.
 
 use std::sync::{Arc, Mutex};
 
@@ -21,7 +21,7 @@ async fn dm_102_hd_sc6_one_bad_server_never_hides_the_others() {
     ]);
     world.peer("unlisted").broken.lock().unwrap().push("tools/list");
     world.apply(["good", "missing", "silent", "unlisted"].map(server).to_vec()).await;
-    // The good one does not wait for the silent one's sixty seconds.
+    // The good server does not wait for the startup timeout (60 s) of the silent one.
     world.until("good:ready missing:failed silent:starting unlisted:failed | good__t").await;
     world.host.ready().await;
     assert_eq!(world.seen(), "good:ready missing:failed silent:failed unlisted:failed | good__t");
@@ -110,7 +110,7 @@ async fn hd_115_a_storm_of_announcements_costs_one_reading() {
     assert_eq!(peer.count("tools/list"), 2);
     assert_eq!(world.host.snapshot().generation, 3);
 
-    // A list that cannot be read leaves the old one, and says so until it can.
+    // If a list cannot be read, the old list is kept, and a problem is published until a read succeeds.
     peer.broken.lock().unwrap().push("tools/list");
     peer.announce();
     let mut published = world.host.subscribe();
@@ -163,7 +163,7 @@ async fn hd_116_a_command_that_is_missing_is_named() {
 
 #[tokio::test]
 async fn the_command_mcp_host_is_this_executable() {
-    // Any program that ends at once does: what matters is that it was found.
+    // Any program that exits at once will do: the test checks only that it is found.
     let own_executable = Some("/bin/true".into());
     let host = Host::start(HostOptions {
         processes: ProcessOptions { own_executable, ..ProcessOptions::default() },

@@ -1,4 +1,4 @@
-//! A server of another implementation: the demo server, over streams in memory.
+//! The demo server, which is another implementation of MCP, over in-memory streams.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,33 +13,33 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use crate::world::{server, told};
 
-/// Where a demo server is that can be connected to any number of times, each time to another one.
+/// An address of demo servers: each connection gets a new demo server.
 #[derive(Default)]
 pub(crate) struct Site {
-    /// What it offers in the place of its own tools.
+    /// Tools that replace those of the demo server.
     pub(crate) offer: Option<CustomTools>,
     connected: AtomicUsize,
     open: AtomicUsize,
 }
 
 impl Site {
-    /// One that offers this.
+    /// A site whose servers have these tools.
     pub(crate) fn offering(offer: CustomTools) -> Site {
         Site { offer: Some(offer), ..Site::default() }
     }
 
-    /// How often it was connected to.
+    /// The number of connections so far.
     pub(crate) fn connected(&self) -> usize {
         self.connected.load(Ordering::SeqCst)
     }
 
-    /// How many connections are open.
+    /// The number of open connections.
     pub(crate) fn open(&self) -> usize {
         self.open.load(Ordering::SeqCst)
     }
 }
 
-/// The demo server on the other side of a pair of streams, one message a line.
+/// A transport to a demo server over a pair of streams, with one message per line.
 struct Demo(Arc<Site>);
 
 impl Transport for Demo {
@@ -54,7 +54,7 @@ impl Transport for Demo {
     }
 }
 
-/// Counts a connection, however it ends.
+/// Counts an open connection until it is dropped.
 struct Open(Arc<Site>);
 
 impl Open {
@@ -156,7 +156,7 @@ async fn hd_100_the_demo_server_is_used_from_beginning_to_end() {
     assert!(slept.success, "{slept:?}");
     assert!(!heard.lock().unwrap().is_empty());
 
-    // HD-115 in the era without a session, where changes are listened for.
+    // HD-115 in the modern era, where the client requests notifications of changes.
     assert_eq!(published.servers[0].era, Some(Era::Modern));
     let changed = told(&host.call(call("change_tools", r#"{"name":"surprise"}"#)).await);
     assert_eq!(changed, "added surprise");

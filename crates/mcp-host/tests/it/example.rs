@@ -1,5 +1,5 @@
-//! The example of the front page, run as a reader would run it: a real process, with the demo server as another one.
-//! Its program is the demo server for a host of ours as well.
+//! Runs the example of the README as a user would: as a process that starts the demo server as another process.
+//! The program of the example is also the demo server for a host in these tests.
 
 use std::process::{Command, Stdio};
 
@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use crate::world::told;
 
-/// The program, built if it is not: a run of these tests alone builds no examples.
+/// The path of the example's program. Builds it, because a run of these tests alone builds no examples.
 fn built() -> String {
-    // With the same features nothing that is built has to be built again.
+    // With the same features, nothing is compiled twice.
     let features = if cfg!(feature = "otel") { "otel" } else { "" };
     let output = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--package", "mcp-host", "--example", "agent", "--message-format=json"])
@@ -34,7 +34,7 @@ fn the_agent_of_the_front_page_calls_and_sums_up() {
     assert!(output.status.success(), "{output:?}");
     let last = text.lines().last().unwrap_or_default();
     assert!(last.starts_with("I have ") && last.contains("and was told: hello, 5, "), "{text}");
-    // What was wrong about the last call is the model's to read.
+    // The error of the last call is text for the model.
     assert!(last.contains("ValidationError: Invalid arguments for tool 'demo_add': "), "{text}");
     let lines = include_str!("../../examples/agent.rs").lines().count();
     assert!(lines < 100, "{lines} lines");
@@ -45,7 +45,7 @@ fn the_agent_of_the_front_page_calls_and_sums_up() {
 async fn a_real_server_takes_a_call_that_says_its_trace() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
-    // What the server reads is kept on its way.
+    // `tee` logs what the server reads.
     let script = format!("tee \"{}\" | \"{}\" demo-server", log.display(), built());
     let servers = serde_json::json!({"mcpServers": {"demo": {"command": "sh", "args": ["-c", script]}}});
     let file = folder.path().join("mcp.json");

@@ -1,4 +1,4 @@
-//! A defect of the host itself is seen. It is made by a listener to the host's log that panics in its committer.
+//! A panic of the committer is reported as a failure of the host. A tracing subscriber causes the panic.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tracing::{Event, Metadata, Subscriber};
 use crate::peer::Peer;
 use crate::world::{World, changed, server, told};
 
-/// Panics when the committer says that it takes a configuration.
+/// A subscriber that panics when the committer logs that it applies a configuration.
 struct Saboteur;
 
 impl Subscriber for Saboteur {
@@ -51,7 +51,8 @@ async fn a_host_that_fails_says_so() {
     let world = World::running(&[("a", Peer::new(&["t"])), ("b", Peer::new(&["t"]))]).await;
     let generation = world.host.snapshot().generation;
     let sabotage = tracing::subscriber::set_default(Saboteur);
-    // Another test's thread may be about to note that nobody listens where this one's committer will speak.
+    // The thread of another test may just cache that no subscriber wants the committer's event. Rebuilding the
+    // cache several times overrides that.
     for _ in 0..100 {
         tracing::callsite::rebuild_interest_cache();
         std::thread::yield_now();
@@ -77,12 +78,12 @@ async fn a_host_that_fails_says_so() {
         assert_eq!(told(&world.call(name, "{}").await), fault);
     }
 
-    // Nothing runs any more, and nobody waits for that which will not come.
+    // All servers have ended, and no later operation blocks.
     tokio::time::sleep(Duration::from_millis(1)).await;
     assert_eq!((world.peer("a").open(), world.peer("b").open()), (0, 0));
     world.apply(vec![server("a")]).await;
     world.host.ready().await;
-    // What is wanted of it now is listed as well, and cannot be had either.
+    // Servers that are applied later are listed with the same failure.
     assert_eq!((world.seen().as_str(), world.failure("a").as_str()), ("a:failed |", fault));
     assert_eq!(told(&world.call("a__t", "{}").await), fault);
     world.host.shutdown().await;

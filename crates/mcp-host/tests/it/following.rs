@@ -1,4 +1,4 @@
-//! Files that are followed, on a real disk: whatever way they are saved in, their content is what runs.
+//! Followed configuration files on a real file system: the host runs their content, whichever way they are saved.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,14 +10,14 @@ use tokio::time::Instant;
 use crate::peer::Peer;
 use crate::world::World;
 
-/// A host that follows `.minds/mcp.yaml` of a folder, with peers `a`, `b` and `c`.
+/// A host that follows `.minds/mcp.yaml` in a folder, with peers `a`, `b` and `c`.
 struct Place {
     folder: TempDir,
     world: World,
     following: FollowHandle,
 }
 
-/// `a b=2 c! d-`: servers, one with other arguments, one with a wrong entry, one that is switched off.
+/// The text of a configuration. In `a b=2 c! d-`, `b` has other arguments, `c` is invalid and `d` is disabled.
 fn dominds(words: &str) -> String {
     let mut res = "version: 1\nservers:\n".to_owned();
     for word in words.split_whitespace() {
@@ -56,7 +56,8 @@ impl Place {
         std::fs::write(path, text).unwrap();
     }
 
-    /// Waits until this is seen, with these problems, and this often connected to `a`, `b` and `c`.
+    /// Waits until the host has this state, these problems, and these numbers of connections so far to `a`, `b`
+    /// and `c`.
     async fn until(&self, want: &str, problems: &[&str], connected: [usize; 3]) {
         let now = || {
             let problems = self.world.host.snapshot().problems.clone();
@@ -72,7 +73,7 @@ impl Place {
         }
     }
 
-    /// The next event that is not about the way of watching.
+    /// The next event that is not a change of the watch mode, as text.
     async fn event(&mut self) -> String {
         loop {
             match self.following.next().await.unwrap() {
@@ -116,12 +117,12 @@ const CONFIG_ERROR: &str = "mcp/workspace_config_error";
 async fn dm_090_to_dm_110_each_edit_does_what_it_says_and_nothing_else() {
     let place = Place::new().await;
     place.until("|", &[], [0, 0, 0]).await;
-    // DM-092: the folder comes later.
+    // DM-092: the folder is created after following has started.
     place.write(FILE, &dominds("a"));
     place.until("a:ready | ta", &[], [1, 0, 0]).await;
     place.write(FILE, &dominds("a b"));
     place.until("a:ready b:ready | ta tb", &[], [1, 1, 0]).await;
-    // DM-110: names and filters restart nothing.
+    // DM-110: changed names and filters restart no server.
     place.write(FILE, &dominds("a~ b"));
     place.until("a:ready b:ready | ta_x tb", &[], [1, 1, 0]).await;
     place.write(FILE, &dominds("a~ b=2"));
@@ -129,17 +130,17 @@ async fn dm_090_to_dm_110_each_edit_does_what_it_says_and_nothing_else() {
     place.write(FILE, &dominds("b=2 c a-"));
     place.until("b:ready c:ready | tb tc", &[], [1, 2, 1]).await;
     assert_eq!(place.world.peer("a").open(), 0);
-    // DM-105, DM-122: a wrong entry is its own server's affair, and that goes on.
+    // DM-105, DM-122: an invalid entry affects only its own server, which keeps running.
     place.write(FILE, &dominds("b! c a"));
     let failed = "mcp/server/b/server_error";
     place.until("c:ready a:ready b:ready | tc ta tb", &[failed], [2, 2, 1]).await;
-    // DM-121: what is no YAML changes nothing at all.
+    // DM-121: a file that is not YAML changes nothing.
     place.write(FILE, BROKEN);
     place.until("c:ready a:ready b:ready | tc ta tb", &[CONFIG_ERROR, failed], [2, 2, 1]).await;
-    // DM-124: and is no problem any more once it is mended.
+    // DM-124: the problem disappears when the file is corrected.
     place.write(FILE, &dominds("a b=2 c"));
     place.until("a:ready b:ready c:ready | ta tb tc", &[], [2, 2, 1]).await;
-    // DM-094: what is deleted stops.
+    // DM-094: deleting the file stops its servers.
     std::fs::remove_file(place.path(FILE)).unwrap();
     place.until("|", &[], [2, 2, 1]).await;
     place.write(FILE, &dominds("a"));
@@ -150,7 +151,7 @@ async fn dm_090_to_dm_110_each_edit_does_what_it_says_and_nothing_else() {
     place.until("b:ready | tb", &[], [3, 3, 1]).await;
 }
 
-/// Saves `text` over `path` in one of the ways in which that is done, twice.
+/// Checks one way to save a file. `save` replaces the content of the path by the text; it is called twice.
 async fn check(save: impl AsyncFn(&Path, &str)) {
     let place = Place::new().await;
     place.write(FILE, &dominds("a"));
@@ -228,7 +229,7 @@ async fn events_tell_what_a_reload_did_and_why_there_was_none() {
     let mut place = Place::new().await;
     assert_eq!(place.event().await, "reloaded 1: +[] -[] *[] 0 ");
     place.write(FILE, &dominds("a b c!"));
-    // The key that is not known, and the one that is missing for it.
+    // Two diagnostics: the unknown key, and the required key that is missing.
     assert_eq!(place.event().await, "reloaded 1: +[a b] -[] *[] 2 ");
     place.write(FILE, BROKEN);
     let refused = place.event().await;
@@ -237,7 +238,7 @@ async fn events_tell_what_a_reload_did_and_why_there_was_none() {
         "{refused}"
     );
     assert!(refused.ends_with("; what it said before stays"), "{refused}");
-    // The same content, saved again, is nothing.
+    // Saving the same content again causes no event.
     place.write(FILE, BROKEN);
     place.write(FILE, &dominds("a=2"));
     assert_eq!(place.event().await, "reloaded 1: +[] -[b] *[a] 0 ");
@@ -262,7 +263,7 @@ async fn hd_058_hd_134_files_that_a_configuration_refers_to_are_followed_too() {
     place.until("b:ready c:ready | b__tb c__tc", &[], [0, 1, 1]).await;
     place.write("b.env", "TOKEN=2\n");
     place.until("b:ready c:ready | b__tb c__tc", &[], [0, 2, 1]).await;
-    // HoloDeck refuses a file as a whole.
+    // In HoloDeck, one error refuses the whole file.
     std::fs::remove_file(place.path("b.env")).unwrap();
     place.until("b:ready c:ready | b__tb c__tc", &[CONFIG_ERROR], [0, 2, 1]).await;
     place.write("agent.yaml", &HOLODECK.replace("name: c", "name: a").replace("envFile", "envFiel"));
@@ -312,12 +313,12 @@ async fn a_project_counts_before_its_user() {
         "reloaded 1: +[c] -[] *[b] 0 server 'b' of user/.minds/mcp.yaml is shadowed by that of \
          project/.minds/mcp.yaml, which stands before it"
     );
-    // What is switched off here does not run because it stands there.
+    // A server that is disabled in the first file does not run from the second one.
     place.write("project/.minds/mcp.yaml", &dominds("c a-"));
     place.until("c:ready b:ready | tc tb", &[&shadowed("a")], [1, 3, 1]).await;
     let problems = place.world.host.snapshot().problems.clone();
     assert!(problems[0].problem.message.starts_with("server 'a' of "), "{}", problems[0].problem.message);
-    // A problem for as long as it is so.
+    // The problem lasts as long as its cause.
     place.write("project/.minds/mcp.yaml", &dominds("c"));
     place.until("c:ready a:ready b:ready | tc ta tb", &[], [2, 3, 1]).await;
 }
@@ -335,7 +336,7 @@ async fn what_stops_following_changes_nothing_else() {
     std::fs::remove_file(folder.path().join(FILE)).unwrap();
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(world.seen(), "a:ready | ta");
-    // The same for one that is dropped; and one that begins anew finds what it missed.
+    // Dropping the handle also stops following. A new one reads the current state first.
     drop(world.host.follow(FollowRequest::new(vec![LoadRequest::new(folder.path().join(FILE))])).await);
     assert_eq!(world.seen(), "|");
     std::fs::write(folder.path().join(FILE), dominds("a")).unwrap();

@@ -1,4 +1,5 @@
-//! How long what is leased lasts: a turn outlives the end of a lease, and nothing outlives its dialog, turn or host.
+//! The lifetime of leases: a turn may continue after its lease has ended, and no instance outlives its dialog,
+//! turn or host.
 
 use std::future::Future;
 use std::task::{Context, Waker};
@@ -26,7 +27,7 @@ fn dialog(world: &World) -> Dialog {
     world.host.dialog(DialogId::new("d"))
 }
 
-/// A server `a` that is leased, and no supervision of it.
+/// A host with one leased server `a` and without supervision.
 async fn world(options: HostOptions) -> World {
     let options = HostOptions { supervision: Supervision::Off, ..options };
     let world = World::with(&[("a", Peer::new(&["t", "slow"]))], options);
@@ -35,7 +36,7 @@ async fn world(options: HostOptions) -> World {
     world
 }
 
-/// Long enough for what is to happen at once.
+/// Waits long enough for everything that happens without a delay.
 async fn a_moment() {
     tokio::time::sleep(Duration::from_millis(10)).await;
 }
@@ -58,7 +59,7 @@ async fn dm_074_a_dialog_is_over_when_its_last_turn_is() {
     assert_eq!((world.peer("a").open(), world.host.leases().len()), (0, 0));
 }
 
-/// Begins a call and does not wait for it.
+/// Polls a call once, then drops it.
 fn begin(call: impl Future) {
     let mut call = std::pin::pin!(call);
     assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
@@ -85,7 +86,7 @@ async fn dm_074_an_end_that_finds_the_queue_full_comes_after_what_is_in_it() {
     let world = world.await;
     for _ in 0..10 {
         let dialog = dialog(&world);
-        // More than wait in the queue of a host.
+        // More calls than the host's command queue can hold.
         for _ in 0..100 {
             begin(dialog.call(tool("a__t")));
         }
@@ -100,7 +101,7 @@ async fn dm_074_a_dialog_that_begins_again_at_once_keeps_what_it_leases() {
     let world = world(HostOptions::default()).await;
     for round in 0..20 {
         let first = dialog(&world);
-        // Every other time there is no room for its end in the queue of the host.
+        // In every other round the host's queue is full when the dialog ends.
         for _ in 0..1 + round % 2 * 100 {
             begin(first.call(tool("a__t")));
         }
@@ -123,7 +124,7 @@ async fn dm_096_a_turn_leases_again_what_was_given_back() {
     assert!(world.host.release(dialog.id(), &a()).await.unwrap());
     check_called(&turn).await;
     assert_eq!((world.peer("a").count("connect"), world.peer("a").open()), (3, 1));
-    // A base that is another one is no longer the turn's.
+    // When the base is replaced, the turn keeps its pinned instance only while that drains.
     world.apply(vec![changed(leased("a"))]).await;
     world.host.ready().await;
     check_called(&turn).await;
@@ -146,7 +147,7 @@ async fn dm_096_a_turn_leases_again_what_was_lost() {
     let asking = RequestOptions { server: Some(a()), ..RequestOptions::default() };
     world.peer("a").die();
     tokio::time::sleep(Duration::from_secs(60)).await;
-    // The peer has no resources, and says so itself: it was asked.
+    // The error comes from the peer, which has no resources: the request was sent.
     let answer = turn.read_resource("x:y", asking).await.unwrap_err().to_string();
     assert!(answer.contains("what?"), "{answer}");
 }
@@ -168,7 +169,7 @@ async fn dm_075_what_a_turn_counts_on_does_not_lie_unused() {
     assert_eq!((world.peer("a").open(), world.host.leases().len()), (0, 0));
 }
 
-/// What a gauge has come to since it was last asked.
+/// The change of each gauge since the last snapshot.
 fn gauges(snapshotter: &Snapshotter) -> Vec<(String, f64)> {
     let all = snapshotter.snapshot().into_vec().into_iter();
     let mut res: Vec<_> = all
@@ -194,7 +195,7 @@ async fn hd_fr024_a_host_that_is_dropped_ends_what_dialogs_and_turns_still_hold(
     let dialog = dialog(&world);
     let turn = dialog.pin();
     assert!(turn.call(tool("a__t")).await.success && turn.call(tool("b__t")).await.success);
-    // One that only the turn still knows.
+    // The previous instance is now held only by the turn.
     world.apply(vec![changed(server("a")), leased("b")]).await;
     world.host.ready().await;
     assert_eq!((shared.open(), own.open()), (2, 1));
@@ -236,7 +237,7 @@ async fn hd_119_a_deadline_covers_the_start_of_what_is_leased() {
     let asking = RequestOptions { server: Some(a()), deadline, ..RequestOptions::default() };
     let asked = dialog.read_resource("x:y", asking).await.unwrap_err().to_string();
     assert_eq!((asked.as_str(), begun.elapsed().as_secs()), (want, 3));
-    // The start was one, and goes on.
+    // All three calls caused one start, which continues after their deadlines.
     assert_eq!((world.peer("a").count("connect"), world.peer("a").open()), (2, 1));
 }
 

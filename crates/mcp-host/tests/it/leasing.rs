@@ -1,4 +1,4 @@
-//! Servers that are not shared: an instance for each dialog, and the tools with which a model gives it back.
+//! Servers that are not shared: each dialog leases its own instance, and a model can release it with a tool.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use mcp_model::{CallResult, RawJson, ServerId, Sharing};
 use crate::peer::{Beginning, Peer};
 use crate::world::{World, server, told};
 
-/// A server that each dialog has its own instance of.
+/// A server of which each dialog leases its own instance.
 pub(crate) fn leased(id: &str) -> ResolvedServer {
     let mut res = server(id);
     res.spec.sharing = Sharing::PerOwner;
@@ -41,16 +41,16 @@ async fn call(dialog: &Dialog, name: &str, arguments: &'static str) -> CallResul
 async fn dm_074_dm_075_dm_080_each_dialog_has_its_own() {
     let world = world(&[("a", Peer::new(&["t", "slow"]))], HostOptions::default()).await;
     let peer = world.peer("a");
-    // Who listed is gone, and what was listed is there.
+    // The instance that listed the tools has ended; the tools are in the catalog.
     assert_eq!((world.seen().as_str(), peer.count("connect"), peer.open()), ("a:ready | a__t a__slow", 1, 0));
     let (one, two) = (world.host.dialog(DialogId::new("1")), world.host.dialog(DialogId::new("2")));
-    // The first calls of a dialog share one start.
+    // Concurrent first calls of a dialog share one start.
     let (first, second, other) =
         tokio::join!(call(&one, "a__t", "{}"), call(&one, "a__t", "{}"), call(&two, "a__t", "{}"));
     assert!(first.success && second.success && other.success);
     assert_eq!((peer.count("connect"), peer.open(), peer.count("tools/list")), (3, 2, 1));
     assert!(call(&one, "a__t", "{}").await.success);
-    // Calls without a dialog share one as well.
+    // Calls without a dialog share one instance.
     assert!(world.call("a__t", "{}").await.success && world.call("a__t", "{}").await.success);
     assert_eq!(peer.open(), 3);
 
@@ -60,7 +60,7 @@ async fn dm_074_dm_075_dm_080_each_dialog_has_its_own() {
     assert!(receipts.iter().all(|it| it.pid.is_none() && it.last_used >= Some(it.started)));
     assert!(receipts[0].expires.unwrap() > receipts[0].started);
 
-    // A dialog that is over has nothing any more; a call of it that runs has the grace.
+    // When a dialog ends, its instance ends too. The other dialog's running call is not affected.
     let (slow, ()) = tokio::join!(call(&two, "a__slow", "{}"), async {
         tokio::time::sleep(Duration::from_millis(1)).await;
         drop(one);
@@ -86,7 +86,7 @@ async fn dm_076_dm_077_a_dialog_is_reminded_once_and_gives_back() {
     assert_eq!((reminders.len(), reminders[0].server.as_str()), (1, "a"));
     assert!(reminders[0].text.contains(r#"mcp_release({"serverId":"a"})"#));
 
-    // It waits for the dialog's calls.
+    // The release waits for the dialog's running calls.
     let release = || call(&dialog, "mcp_release", r#"{"serverId":"a"}"#);
     let (slow, released, ()) = tokio::join!(call(&dialog, "a__slow", "{}"), release(), async {
         tokio::time::sleep(Duration::from_secs(20)).await;
@@ -101,7 +101,7 @@ async fn dm_076_dm_077_a_dialog_is_reminded_once_and_gives_back() {
     assert_eq!(told(&unknown), "MCPToolError: MCP server 'zz' is not loaded");
     let wrong = told(&call(&dialog, "mcp_release", r#"{"server":"a"}"#).await);
     assert!(wrong.starts_with("ValidationError: Invalid arguments for tool 'mcp_release': "), "{wrong}");
-    // The next call gets another one.
+    // The next call leases a new instance.
     assert!(call(&dialog, "a__t", "{}").await.success);
     assert_eq!((dialog.reminders().len(), peer.open()), (1, 1));
 }
@@ -139,7 +139,7 @@ async fn a_model_switches_a_server_off_and_on() {
     *world.peer("a").beginning.lock().unwrap() = Beginning::NotFound;
     let failed = told(&call(&dialog, "mcp_restart", r#"{"serverId":"a"}"#).await);
     assert!(failed.contains("the command was not found"), "{failed}");
-    // What ran still does.
+    // The old instance still runs, because the restart failed.
     assert!(world.call("a__t", "{}").await.success);
 }
 

@@ -1,4 +1,4 @@
-//! Lists that are read again: those that could not be read, and those of servers that do not keep quiet.
+//! Repeated reads of lists: retries after failures, and limits for servers that announce changes too often.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,13 +14,13 @@ async fn hd_115_a_list_that_could_not_be_read_is_tried_again() {
     let peer = world.peer("a");
     peer.broken.lock().unwrap().push("tools/list");
     peer.announce();
-    // At 0, 1, 3, 7, 15, 31, 63 and 123 s, each time with the same outcome.
+    // Reads at 0, 1, 3, 7, 15, 31, 63 and 123 s. All of them fail.
     tokio::time::sleep(Duration::from_secs(130)).await;
     assert_eq!(peer.count("tools/list"), 1 + 8);
     assert_eq!((world.host.snapshot().generation, world.seen().as_str()), (3, "a:ready | a__t"));
     assert_eq!(world.host.snapshot().problems.len(), 1);
 
-    // It says nothing of having been repaired.
+    // The server works again but does not announce it: the retry finds out.
     peer.broken.lock().unwrap().clear();
     peer.set_tools(&["u"]);
     tokio::time::sleep(Duration::from_secs(61)).await;
@@ -83,7 +83,7 @@ async fn hd_115_a_server_that_announces_whenever_it_is_read_is_read_less_and_les
     assert_eq!(world.host.snapshot().generation, generation);
     assert!(!published.has_changed().unwrap());
 
-    // What it has to say is still heard.
+    // A real change is still noticed.
     world.peer("a").set_tools(&["u"]);
     tokio::time::sleep(Duration::from_secs(61)).await;
     assert_eq!(world.seen(), "a:ready | a__u");

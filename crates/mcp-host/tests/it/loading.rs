@@ -1,4 +1,5 @@
-//! Files into servers: what is wrong with a server stays with it in one dialect, and stops the file in the other.
+//! Loading of configuration files: an invalid server is skipped in one dialect, and refuses the whole file in the
+//! other.
 
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use mcp_model::{Dialect, Endpoint};
 use crate::peer::Peer;
 use crate::world::World;
 
-/// Writes `files` into a folder and loads the first of them.
+/// Writes `files` into a folder and loads the first one.
 fn load_files(
     files: &[(&str, &str)],
     change: impl Fn(&Path, &mut LoadRequest),
@@ -25,7 +26,7 @@ fn load_files(
     load(&request)
 }
 
-/// `servers | failed servers with their messages`.
+/// Checks what is loaded, as `servers | failed servers with their messages`.
 #[track_caller]
 fn check(files: &[(&str, &str)], want_refused: bool, want: &str) -> LoadedConfig {
     let loaded = load_files(files, |_, _| {}).unwrap();
@@ -79,7 +80,7 @@ fn dm_122_a_server_that_is_wrong_fails_alone() {
     assert!(failed[0].1.contains("MCP_HOST_TEST_UNSET"), "{failed:?}");
     assert_eq!(failed[1].0, "bad");
     assert!(failed[1].1.starts_with("MCPConfigError: server 'bad': "), "{failed:?}");
-    // In the order of the file.
+    // Diagnostics are in the order of the file.
     assert!(loaded.diagnostics.is_sorted_by_key(|it| it.span.start));
     assert!(loaded.diagnostics.iter().any(|it| it.line == 12), "{:#?}", loaded.diagnostics);
 }

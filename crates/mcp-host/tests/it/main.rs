@@ -1,4 +1,4 @@
-//! A host with servers in memory, on a clock that only moves when everybody waits.
+//! Tests of a host with in-memory servers, on a paused Tokio clock that advances only when all tasks are idle.
 
 #![expect(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 

@@ -1,4 +1,5 @@
-//! What a host says of itself: spans, metrics, the trace that servers are told, and nothing of what anybody wrote.
+//! Telemetry of a host: spans, metrics, and the trace context that servers receive. It contains no message
+//! content.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -17,7 +18,7 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use crate::peer::{Beginning, Peer};
 use crate::world::{World, server, supervision, told};
 
-/// Every span with its fields, and every event as text.
+/// A layer that records every span with its fields, and every event as text.
 #[derive(Clone, Default)]
 struct Seen {
     spans: Arc<Mutex<BTreeMap<u64, (&'static str, Fields)>>>,
@@ -52,7 +53,7 @@ impl<S: Subscriber> Layer<S> for Seen {
     }
 }
 
-/// Ids of spans are used again: each span is moved here when it closes.
+/// A layer that moves each span here when it closes, because ids of spans are reused.
 #[derive(Clone, Default)]
 struct Closed {
     open: Seen,
@@ -79,7 +80,8 @@ impl<S: Subscriber> Layer<S> for Closed {
 }
 
 impl Closed {
-    /// `name a=1 b=2` of each span that is over, with these fields only; `?` for one that is there and not looked at.
+    /// Returns `name=value` for these fields of each closed span with this name. A field that ends with `?` is
+    /// listed without its value.
     fn lines(&self, name: &str, fields: &[&str]) -> Vec<String> {
         let spans = self.spans.lock().unwrap();
         let line = |it: &Fields| {
@@ -173,7 +175,7 @@ async fn what_is_given_up_is_cancelled() {
     assert!(lists.contains(&"server=b list=tool outcome=cancelled duration?".to_owned()), "{lists:?}");
 }
 
-/// `name{label=value} value` of everything that was counted, in order; durations only by how many there are.
+/// Returns all metrics as sorted lines `name{label=value} value`. For durations, the value is their number.
 fn counted(snapshotter: &Snapshotter) -> Vec<String> {
     let all = snapshotter.snapshot().into_vec().into_iter().map(|(key, unit, text, value)| {
         assert!(unit.is_some() && text.is_some(), "{key:?} is not described");
@@ -234,7 +236,7 @@ async fn everything_that_is_counted_is_documented_and_adds_up() {
             "spills_total{server=a} 1",
         ]
     );
-    // Lost and started again.
+    // The server is lost and restarted.
     let mut events = world.host.events();
     world.peer("a").die();
     while !matches!(events.recv().await.unwrap().kind, mcp_host::HostEventKind::Ready { .. }) {}
@@ -242,11 +244,11 @@ async fn everything_that_is_counted_is_documented_and_adds_up() {
     world.host.shutdown().await;
     let after = counted(&snapshotter);
     assert!(after.contains(&"restarts_total{server=a} 1".to_owned()), "{after:?}");
-    // A look begins anew: what was open then is closed now, and so is what was started since.
+    // Gauges are relative to the last snapshot: all instances and leases have ended since.
     for gone in ["running_instances{server=a} -1", "running_instances{server=b} -1", "leases{} -1"] {
         assert!(after.contains(&gone.to_owned()), "{gone}: {after:?}");
     }
-    // Every name stands in the one page.
+    // Every metric is declared in the one module.
     let page = include_str!("../../src/telemetry/metrics.rs");
     for line in &after {
         let name = line.split_once('{').unwrap().0;
@@ -281,7 +283,7 @@ async fn a_server_is_told_the_trace_of_a_call() {
     let world = world.started().await;
     let want = json!({"traceparent": PARENT, "tracestate": "vendor=1"}).to_string();
     assert_eq!(told(&world.call("meta", "{}").await), want);
-    // What a call says itself comes first.
+    // The trace context of the call takes precedence.
     let own = PARENT.replace("-01", "-00");
     let trace = TraceContext::parse(&own, None).ok();
     let call = ToolCall { trace, ..ToolCall::new("meta", RawJson::empty_object()) };

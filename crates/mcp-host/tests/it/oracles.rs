@@ -1,9 +1,9 @@
-//! What the system that leases servers really did, step by step, done again with our host: the same tools, toolsets,
-//! statuses and problems, or a reason.
+//! Replays a recording of the system whose leases we follow, step by step, and compares tools, toolsets, statuses
+//! and problems. Each difference has a documented reason.
 //!
-//! The recording is not part of the project. `MCP_HOST_ORACLES` names its folder; without it this test says that it is
-//! skipped. Its servers are the demo server, which offers the tools that the recording's arguments name; a process of its
-//! own is a connection to a demo server of its own here.
+//! The recording is not part of the project. `MCP_HOST_ORACLES` names its folder; without it this test prints that
+//! it is skipped. Its servers are replaced by demo servers with the tools that the recording's arguments name. A
+//! process in the recording is a connection to a new demo server here.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -25,7 +25,7 @@ use crate::demo::{DemoDial, Site};
 use crate::peer::{Beginning, Peer, PeerDial};
 use crate::world::told;
 
-/// Where we differ: step, what differs, theirs, ours, and why.
+/// The expected differences: step, subject, their value, our value, and the reason.
 const DIFFERENCES: &[[&str; 5]] = &[
     ["invalid yaml keeps last-known-good", "statuses", "", "a:there", "servers that run are shown as such"],
     ["version 2 keeps lkg", "statuses", "", "a:there", "servers that run are shown as such"],
@@ -48,10 +48,10 @@ const DIFFERENCES: &[[&str; 5]] = &[
     ["reordered only", "tools", "z1 a1 m1", "m1 a1 z1", "the order is that of the file"],
 ];
 
-/// How long a call takes.
+/// The duration of a slow call.
 const SLOW: Duration = Duration::from_millis(500);
 
-/// Their defect: a problem of a server that is gone stays.
+/// A defect of theirs: the problem of a removed server remains.
 const STALE: &str = "mcp/server/builtin_ts/server_error";
 
 struct Replay {
@@ -120,7 +120,7 @@ impl Replay {
         self.host.ready().await;
     }
 
-    /// What is there, in the words that both have in common.
+    /// Our state, in a form that is common to both systems.
     fn ours(&self) -> HashMap<&'static str, Vec<String>> {
         let published = self.host.snapshot();
         let tools = published.catalog.tools();
@@ -145,7 +145,7 @@ impl Replay {
         });
         let mut problems: Vec<String> = published.problems.iter().map(|it| it.problem.id.clone()).collect();
         if self.refused {
-            // It is told by whoever reads the file, and the host goes on as before.
+            // The program that loads the file publishes this problem; the host keeps its state.
             problems.push("mcp/workspace_config_error".to_owned());
         }
         problems.sort();
@@ -157,7 +157,7 @@ impl Replay {
         ])
     }
 
-    /// Compares a step with what was recorded of it.
+    /// Compares our state after a step with the recorded one.
     fn compare(&mut self, label: &str, step: &Value) {
         let ours = self.ours();
         for (what, theirs) in theirs(step) {
@@ -207,7 +207,7 @@ fn theirs(step: &Value) -> Vec<(&'static str, Vec<String>)> {
     let toolsets = step["toolsets"].as_object().unwrap().iter();
     let mut toolsets: Vec<String> =
         toolsets.map(|(id, tools)| format!("{id}={}", texts(tools).join(","))).collect();
-    // A JSON reader need not keep the order of keys, and the statuses have it as well.
+    // The order is taken from the statuses, because a JSON reader need not keep the order of keys.
     let order: Vec<&str> =
         step["statuses"].as_array().unwrap().iter().map(|it| it["serverId"].as_str().unwrap()).collect();
     toolsets.sort_by_key(|it| order.iter().position(|id| it.starts_with(&format!("{id}="))));
@@ -242,14 +242,14 @@ async fn dm_074_to_dm_110_dm_121_to_dm_124_each_step_comes_to_the_same_or_has_a_
         let label = step["label"].as_str().unwrap();
         let mut step = step.clone();
         step["toolset_is_there"] = Value::from(label == "toolset name collides with builtin toolset");
-        // Theirs writes the switch into the file; ours keeps it in the host.
+        // Theirs writes the disabled state into the file; ours keeps it in the host.
         let switched = ["mcp_disable", "mcp_restart re-enables"].contains(&label);
         if step.get("tools").is_some() && !switched {
             replay.apply(step["yaml"].as_str(), &step["env"]).await;
             replay.compare(label, &step);
             steps += 1;
             if label == "slow server" {
-                // A call that is in flight when its server is taken out ends well.
+                // A call that is in flight when its server is removed succeeds.
                 let (result, ()) = tokio::join!(replay.call("d", "slow"), async {
                     tokio::time::sleep(SLOW / 2).await;
                     replay.host.apply(DesiredServers::default()).await;
@@ -304,11 +304,11 @@ async fn dm_074_to_dm_110_dm_121_to_dm_124_each_step_comes_to_the_same_or_has_a_
             "restart unknown" => {
                 let unknown = ServerId::parse("nope").unwrap();
                 let failure = replay.host.restart(&unknown).await.unwrap_err();
-                // Their words speak of their file; ours knows servers, not files.
+                // Their message mentions the file; our host knows servers, not files.
                 assert_eq!(failure.message, "MCP server 'nope' is not loaded");
             }
             "restart with no file" => assert!(replay.host.restart(&a).await.is_err()),
-            // What a call's content becomes is another recording's subject; that an error is one is ours.
+            // The content of results is not compared here. Errors are ours.
             call if call.starts_with("call ") => {}
             other => panic!("nobody knows what to do about the step {other:?}"),
         }

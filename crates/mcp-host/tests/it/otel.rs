@@ -1,4 +1,5 @@
-//! What an OpenTelemetry collector is sent over HTTP, and that the server's trace is the one that is exported.
+//! Export to an OpenTelemetry collector over HTTP. The trace context that a server receives belongs to an exported
+//! span.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,10 +12,10 @@ use tracing_subscriber::layer::SubscriberExt;
 use crate::peer::Peer;
 use crate::world::{World, told};
 
-/// Path and body of each request.
+/// The path and body of each request.
 type Requests = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
 
-/// A collector on a port of its own, which takes whatever comes; it goes with the test's process.
+/// Starts a collector on its own port. It accepts every request and runs until the test process ends.
 fn collector() -> (String, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -23,7 +24,7 @@ fn collector() -> (String, Requests) {
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let taken = Arc::clone(&taken);
-            // A connection may stay open for the next export.
+            // A connection may be kept open for the next export.
             std::thread::spawn(move || while take(stream.as_ref().unwrap(), &taken).is_some() {});
         }
     });
@@ -87,7 +88,7 @@ async fn a_collector_gets_spans_and_metrics_and_the_server_the_same_trace() {
     for path in [traces, metrics] {
         assert!(!holds(&requests, path, b"hunter2"));
     }
-    // The trace and the span that the server was told of are among those that were exported.
+    // The trace and span that the server received were exported.
     let parent = meta["traceparent"].as_str().unwrap();
     let ids: Vec<&str> = parent.split('-').collect();
     for id in &ids[1..3] {
@@ -103,7 +104,7 @@ fn an_export_that_is_dropped_sends_what_is_left() {
     let (address, requests) = collector();
     let export =
         export(Collector { endpoint: Some(address), service: "agent-of-a-test".to_owned() }).unwrap();
-    // The program's own subscriber lives on, and with it a tracer.
+    // The program's own subscriber, which holds a tracer, outlives the export.
     let layer = tracing_subscriber::registry().with(export.layer());
     tracing::subscriber::with_default(layer, || {
         tracing::info_span!("last-words").in_scope(|| {});

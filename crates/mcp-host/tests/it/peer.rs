@@ -1,4 +1,4 @@
-//! A scripted server of the old era, in memory: the wire is a procedure of the test's own, there is no process.
+//! A scripted in-memory server of the legacy era. Its transport is a function of the test, without a process.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -14,32 +14,32 @@ use mcp_transport::{
 use serde_json::{Value, json};
 use tokio::sync::{Notify, broadcast};
 
-/// A server that can be connected to any number of times, and what was seen of its clients.
+/// A scripted server that accepts any number of connections and logs what its clients do.
 pub(crate) struct Peer {
-    /// How it begins.
+    /// How connections begin.
     pub(crate) beginning: Mutex<Beginning>,
-    /// Its tools: a definition each.
+    /// The definitions of its tools.
     pub(crate) tools: Mutex<Vec<Value>>,
-    /// Methods it answers with an error.
+    /// Methods that it answers with an error.
     pub(crate) broken: Mutex<Vec<&'static str>>,
-    /// What it says then.
+    /// The message of these errors.
     pub(crate) complaint: Mutex<String>,
-    /// Methods it never answers.
+    /// Methods that it never answers.
     pub(crate) silent: Mutex<Vec<&'static str>>,
-    /// Everything that happened, in order: `connect`, each request's method, `end`.
+    /// The log of events, in order: `connect`, the method of each message, `end`.
     pub(crate) log: Mutex<Vec<String>>,
-    /// Its prompts: a definition each. Without, it is a server that has none.
+    /// The definitions of its prompts; `None`: it does not support prompts.
     pub(crate) prompts: Mutex<Option<Vec<Value>>>,
-    /// Its resources, likewise.
+    /// The definitions of its resources; `None`: it does not support resources.
     pub(crate) resources: Mutex<Option<Vec<Value>>>,
-    /// Announces its tools whenever they were asked for.
+    /// Whether it announces changed tools after each read of them.
     pub(crate) restless: AtomicBool,
-    /// Lets calls of the tool `slow` go on.
+    /// Completes calls of the tool `slow`.
     pub(crate) release: Notify,
-    /// How long it takes for each answer.
+    /// The delay of each response.
     pub(crate) delay: Mutex<Duration>,
-    /// What happens while its tools are read the next time, a millisecond apart: `c` they change to `u` alone, `a` that
-    /// is announced, `r` the answer is written down, `d` and sent; what follows comes after it.
+    /// The steps during the next read of its tools: `c` changes the tools to only `u` after 1 ms, `a` announces a
+    /// change after 1 ms, `r` builds the response, `d` sends it. Steps after `d` run after the response.
     pub(crate) interlude: Mutex<String>,
     orders: broadcast::Sender<Order>,
 }
@@ -47,11 +47,11 @@ pub(crate) struct Peer {
 /// How a connection begins.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Beginning {
-    /// As it should.
+    /// It works.
     Well,
-    /// There is no such program.
+    /// The command is not found.
     NotFound,
-    /// Nothing is ever answered.
+    /// The server answers nothing.
     Silent,
 }
 
@@ -62,7 +62,7 @@ enum Order {
 }
 
 impl Peer {
-    /// A server with these tools, each of which takes any object.
+    /// A server with these tools; each accepts any object.
     pub(crate) fn new(names: &[&str]) -> Arc<Peer> {
         let peer = Peer {
             beginning: Mutex::new(Beginning::Well),
@@ -83,7 +83,7 @@ impl Peer {
         Arc::new(peer)
     }
 
-    /// A server that begins like this.
+    /// A server without tools whose connections begin like this.
     pub(crate) fn beginning(beginning: Beginning) -> Arc<Peer> {
         let peer = Peer::new(&[]);
         *peer.beginning.lock().unwrap() = beginning;
@@ -95,33 +95,33 @@ impl Peer {
             names.iter().map(|it| json!({"name": it, "inputSchema": {"type": "object"}})).collect();
     }
 
-    /// Says that its list of tools has changed.
+    /// Announces that the list of tools has changed.
     pub(crate) fn announce(&self) {
         self.announce_list("tools");
     }
 
-    /// Says that a list has changed.
+    /// Announces that a list has changed.
     pub(crate) fn announce_list(&self, list: &str) {
         let message = json!({"jsonrpc": "2.0", "method": format!("notifications/{list}/list_changed")});
         self.orders.send(Order::Say(message)).unwrap();
     }
 
-    /// Says this to all that are connected to it.
+    /// Sends a message to all connected clients.
     pub(crate) fn say(&self, message: Value) {
         self.orders.send(Order::Say(message)).unwrap();
     }
 
-    /// Its process ends.
+    /// Ends all connections, as if the process had exited.
     pub(crate) fn die(&self) {
         self.orders.send(Order::Die).unwrap();
     }
 
-    /// How often `what` happened.
+    /// How often `what` is in the log.
     pub(crate) fn count(&self, what: &str) -> usize {
         self.log.lock().unwrap().iter().filter(|it| *it == what).count()
     }
 
-    /// How many connections are open.
+    /// The number of open connections.
     pub(crate) fn open(&self) -> usize {
         self.count("connect") - self.count("end")
     }
@@ -130,7 +130,7 @@ impl Peer {
         self.log.lock().unwrap().push(what.to_owned());
     }
 
-    /// What it says that it can do; only of tools that it announces changes.
+    /// The declared capabilities. Only changes of tools are announced.
     fn capabilities(&self) -> Value {
         let mut res = json!({"tools": {"listChanged": true}, "logging": {}});
         if self.prompts.lock().unwrap().is_some() {
@@ -142,7 +142,7 @@ impl Peer {
         res
     }
 
-    /// Its tools as it lists them.
+    /// The tools as it lists them, after the scripted steps.
     async fn listed(&self) -> Vec<Value> {
         let mut res = self.tools.lock().unwrap().clone();
         while let Some(step) = self.next_step() {
@@ -169,7 +169,7 @@ impl Peer {
         }
     }
 
-    /// The answer to a request, or `None` for none.
+    /// The response to a request; `None` for no response.
     async fn answer(&self, method: &str, params: &Value) -> Option<Result<Value, Value>> {
         if method == "tools/list" && self.restless.load(Ordering::Relaxed) {
             self.announce();
@@ -223,7 +223,7 @@ impl Peer {
     }
 }
 
-/// One connection to a peer.
+/// A transport for one connection to a peer.
 struct Wire(Arc<Peer>);
 
 impl Transport for Wire {
@@ -235,7 +235,7 @@ impl Transport for Wire {
     }
 }
 
-/// Notes the end however it comes.
+/// Logs the end of a connection when dropped.
 struct Noted(Arc<Peer>);
 
 impl Drop for Noted {
@@ -296,7 +296,7 @@ async fn take(peer: Arc<Peer>, message: Value, inbox: Arc<dyn FrameSink>) {
     if message["id"].is_null() || *peer.beginning.lock().unwrap() == Beginning::Silent {
         return;
     }
-    // Every other answer of this tool is lost on its way.
+    // Every other call of this tool gets no response.
     if message["params"]["name"] == "vanish" && peer.count("tools/call") % 2 == 1 {
         let message_lost =
             RequestError { status: None, message: "the response broke off".to_owned(), error: None };
@@ -319,7 +319,7 @@ async fn take(peer: Arc<Peer>, message: Value, inbox: Arc<dyn FrameSink>) {
     }
 }
 
-/// Where a peer is.
+/// A dial that connects to a peer.
 pub(crate) struct PeerDial(pub(crate) Arc<Peer>);
 
 impl Dial for PeerDial {

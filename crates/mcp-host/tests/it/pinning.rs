@@ -1,4 +1,4 @@
-//! A turn keeps its generation: what its model was shown is what it can call, for a while.
+//! A turn keeps its generation: its model can call the tools that it was shown, until the grace period ends.
 
 use std::time::Duration;
 
@@ -23,13 +23,13 @@ async fn dm_096_a_turn_keeps_names_schemas_and_routes_until_the_grace_is_over() 
     world.peer("a").set_tools(&["u"]);
     world.apply(vec![changed(server("a"))]).await;
     world.until("a:ready | a__u").await;
-    // The turn still sees and calls what there was; whoever looks for the latest does not.
+    // The turn still lists and calls the old tools. A lookup in the latest generation does not find them.
     tokio::time::sleep(Duration::from_secs(4)).await;
     assert_eq!(pinned.snapshot().catalog.tools()[0].name.as_str(), "a__t");
     assert_eq!(told(&call(&pinned, "a__t").await), "{}");
     assert!(told(&world.call("a__t", "{}").await).contains("not found"));
     assert_eq!(world.peer("a").open(), 2);
-    // Not for ever, and never by another instance.
+    // The old instance ends after the grace period. The turn's calls are not sent to the new one.
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(world.peer("a").open(), 1);
     assert_eq!(told(&call(&pinned, "a__t").await), REPLACED);
@@ -82,7 +82,7 @@ async fn dm_074_a_turn_keeps_what_it_has_leased() {
     world.apply(vec![changed(leased("a"))]).await;
     world.host.ready().await;
     assert_eq!(told(&call(&pinned, "a__t").await), "{}");
-    // One that had called nothing before has nothing to go on with.
+    // A turn that made no call before the change has no pinned instance.
     assert_eq!(told(&call(&late, "a__t").await), REPLACED);
     tokio::time::sleep(Duration::from_secs(6)).await;
     assert_eq!(told(&call(&pinned, "a__t").await), REPLACED);

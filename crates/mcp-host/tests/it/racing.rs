@@ -1,5 +1,5 @@
-//! Two things at once, in each order in which they can come: what the machine alone cannot show, for it takes a server
-//! that answers late, or a caller who goes away.
+//! Concurrent operations in every possible order. The tests of the state machine cannot cover these cases, because
+//! they need a server that responds late or a call that is dropped.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ fn milliseconds(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
-/// The list changes (`c`) and that is announced (`a`) while an answer to its reading is written down (`r`) and sent
-/// (`d`): in the end the new list is shown.
+/// Orders of four steps: the list changes (`c`), the change is announced (`a`), the response to a read is built
+/// (`r`) and sent (`d`). In each case the new list must be published in the end.
 const INTERLUDES: [&str; 6] = ["card", "crad", "crda", "rcad", "rcda", "rdca"];
 
 #[tokio::test(start_paused = true)]
@@ -44,7 +44,7 @@ async fn hd_115_a_list_that_changes_while_it_is_read_again_is_not_missed() {
 
 #[tokio::test(start_paused = true)]
 async fn hd_115_a_list_that_changes_while_its_server_is_replaced_is_that_of_the_new_one() {
-    // The change and the announcement come at any moment of a swap that takes 30 ms.
+    // The change and its announcement happen at different times of a replacement that takes 30 ms.
     for at in [0, 5, 10, 15, 20, 25, 29, 30, 31, 40] {
         let world = World::running(&[("a", Peer::new(&["t"]))]).await;
         let peer = world.peer("a");
@@ -78,7 +78,7 @@ async fn dm_074_the_first_caller_goes_away_at_any_moment_of_the_start_that_he_ha
             call().await
         });
         assert_eq!(told(&result), "{}", "{gone} {second}");
-        // One that listed, and one for both of them.
+        // One connection listed the tools; the other one serves both calls.
         assert_eq!((peer.count("connect"), peer.open()), (2, 1), "{gone} {second}");
         drop(dialog);
         tokio::time::sleep(milliseconds(100)).await;
@@ -101,7 +101,8 @@ async fn dm_077_a_release_at_any_moment_of_a_start_leaves_nothing() {
             tokio::time::sleep(milliseconds(at)).await;
             world.host.release(dialog.id(), &a).await
         });
-        // Whoever was promised an answer gets one; who was being started for is told why there is none.
+        // If the lease is released while it is being started, the waiting call gets an error. Otherwise the call
+        // succeeds.
         let answer = told(&result);
         let refused = "MCPConnectionError: server 'a': its lease was given back while it was being started";
         assert!(answer == "{}" || answer == refused, "{at}: {answer}");
@@ -111,8 +112,8 @@ async fn dm_077_a_release_at_any_moment_of_a_start_leaves_nothing() {
     }
 }
 
-/// A call of the old instance that ends so long after the swap, with what it comes to, and how long after the swap the
-/// old instance is closed at the latest.
+/// Replaces a server during a call. The server completes the call `ends` ms after the replacement; `want` is the
+/// start of the call's result. The old instance must be closed within `closed` ms after the replacement.
 async fn check_drain(ends: u64, want: &str, closed: u64) {
     let world = World::running(&[("a", Peer::new(&["slow", "t"]))]).await;
     let peer = world.peer("a");
@@ -131,7 +132,7 @@ async fn check_drain(ends: u64, want: &str, closed: u64) {
             }
             begun.elapsed()
         };
-        // Whatever becomes of the old one, the new one is there.
+        // The new instance accepts calls in any case.
         let (after, (), result) = tokio::join!(old, end, world.call("a__t", "{}"));
         assert_eq!(told(&result), "{}");
         assert!(after <= milliseconds(closed), "{ends}: {after:?}");
@@ -147,7 +148,7 @@ async fn dm_104_the_drain_deadline_falls_before_into_and_after_the_end_of_a_call
     let lost = "MCPConnectionError: server 'a' (npx): the server is no longer available: it was stopped; it is not known";
     check_drain(0, "at last", 100).await;
     check_drain(4_990, "at last", 5_100).await;
-    // The host's grace is 5 s, and a server has a second to end by itself.
+    // The host's grace period is 5 s. After that, the server has 1 s to end by itself.
     check_drain(5_500, lost, 6_100).await;
     check_drain(60_000, lost, 6_100).await;
 }

@@ -1,4 +1,5 @@
-//! A provider refuses a request: the dialog stops, everybody sees why, and it goes on when somebody says so.
+//! A model provider refuses a request: the dialog is stopped, a problem is published, and the dialog continues
+//! when it is resumed.
 
 use std::time::Duration;
 
@@ -41,7 +42,7 @@ async fn dm_066_a_dialog_that_is_stopped_does_nothing_until_it_may_go_on() {
     let mut generations = world.host.subscribe();
     generations.mark_unchanged();
     assert_eq!(world.host.report_provider_failure(refusal("1", status(400))).await, RetryDecision::Stop);
-    // Who subscribes hears of it (DM-125).
+    // Subscribers are notified (DM-125).
     assert!(generations.has_changed().unwrap());
     let problem = generations.borrow_and_update().problems[0].problem.clone();
     assert_eq!(problem.id, "llm/p/provider_rejected/1");
@@ -50,7 +51,7 @@ async fn dm_066_a_dialog_that_is_stopped_does_nothing_until_it_may_go_on() {
 
     let refused = format!("ValidationError: {why} (mend what was refused, then let the dialog go on)");
     assert_eq!(told(&one.call(call()).await), refused);
-    // Also in the turn that had begun before; nobody else is stopped.
+    // Turns that began earlier are stopped too. Other dialogs are not.
     assert_eq!(told(&turn.call(call()).await), refused);
     assert!(two.call(call()).await.success && world.host.call(call()).await.success);
     assert_eq!(world.peer("a").count("tools/call"), 3);
@@ -60,7 +61,7 @@ async fn dm_066_a_dialog_that_is_stopped_does_nothing_until_it_may_go_on() {
     assert!(one.call(call()).await.success && turn.call(call()).await.success);
     world.host.resume(&DialogId::new("nobody")).await;
 
-    // A dialog that is over is nobody's problem (DM-124).
+    // The problem is withdrawn when the dialog ends (DM-124).
     world.host.report_provider_failure(refusal("2", status(422))).await;
     assert_eq!(problems(&world), ["llm/p/provider_rejected/2"]);
     let mut generations = world.host.subscribe();
@@ -77,7 +78,7 @@ async fn dm_067_what_passes_is_tried_again_and_stops_nothing() {
         assert_eq!(again, RetryDecision::Retry { after: Duration::from_secs(1) });
     }
     assert!(problems(&world).is_empty() && world.host.stop_reason(&DialogId::new("1")).is_none());
-    // Not for ever.
+    // The number of retries is limited.
     let last = ProviderFailureReport { attempt: 6, ..refusal("1", status(429)) };
     assert_eq!(world.host.report_provider_failure(last).await, RetryDecision::Stop);
     assert!(world.host.stop_reason(&DialogId::new("1")).is_some());

@@ -1,4 +1,4 @@
-//! A new configuration touches what it changes and nothing else.
+//! A new configuration affects only the servers that it changes.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ async fn dm_110_dm_100_unchanged_servers_keep_their_connection() {
     world.apply(vec![server("a"), renamed]).await;
     assert_eq!(world.seen(), "a:ready b:ready | a__t b__t2");
     assert_eq!((world.peer("a").count("connect"), world.peer("b").count("connect")), (1, 1));
-    // What was taken out of the configuration ends.
+    // A server that was removed from the configuration ends.
     tokio::time::sleep(Duration::from_millis(1)).await;
     assert_eq!(world.peer("c").open(), 0);
     assert!(world.call("b__t2", "{}").await.success);
@@ -68,7 +68,7 @@ async fn dm_105_what_cannot_be_replaced_stays() {
     assert!(world.failure("a").contains("the command was not found"));
     assert!(world.call("a__t", "{}").await.success);
 
-    // The same when the entry is not even valid any more.
+    // The same when the new entry is invalid.
     let failure = HostError { kind: ErrorKind::McpConfig, message: "bad".into(), help: None };
     let failed = vec![FailedServer { id: "a".into(), error: failure }];
     world.host.apply(DesiredServers { servers: Vec::new(), failed }).await;
@@ -99,7 +99,7 @@ async fn generations_grow_and_older_ones_stand() {
     world.until("a:ready | a__u").await;
     assert_eq!(world.host.snapshot().generation, older.generation + 1);
     assert_eq!(older.catalog.tools()[0].name.as_str(), "a__t");
-    // The same again changes nothing that is shown.
+    // Applying the same configuration again does not change the catalog.
     let hash = world.host.snapshot().catalog.hash();
     world.apply(vec![server("a")]).await;
     assert_eq!(world.host.snapshot().catalog.hash(), hash);
@@ -127,7 +127,7 @@ async fn dm_107_dm_124_a_view_that_names_a_toolset_which_is_not_there_is_a_probl
     assert_eq!(problems(), none);
     world.apply(vec![server("a")]).await;
     assert_eq!(problems(), ["warning Toolset not found: b"]);
-    // However many views name it.
+    // One problem per toolset, however many views name it.
     world.host.set_views(vec![view(&["a", "b"]), view(&["b", "c"])]).await;
     assert_eq!(problems(), ["warning Toolset not found: b", "warning Toolset not found: c"]);
     world.apply(vec![server("a"), server("b")]).await;

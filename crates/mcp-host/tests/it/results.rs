@@ -1,4 +1,4 @@
-//! What becomes of results that are too large, and of those that are not what their tool promises.
+//! Results that exceed the size limit, and results that do not match the tool's output schema.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ async fn hd_133_a_result_past_the_budget_is_in_the_file_that_its_block_names() {
         format!("é\n[137856 more bytes of this text are left out; all of it is in {}]", path.display());
     assert!(text.starts_with("éééé") && text.ends_with(&want), "{}", &text[text.len() - 200..]);
     assert_eq!(std::fs::read_to_string(path).unwrap(), "é".repeat(200_000));
-    // The files go with the host, whoever still holds something of it.
+    // The files are removed with the host, even if a dialog or turn still exists.
     let (dialog, turn) = (world.host.dialog(DialogId::new("d")), world.host.pin());
     world.host.shutdown().await;
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -58,7 +58,7 @@ async fn hd_133_a_host_that_starts_removes_what_a_killed_one_has_left() {
     let folder = tempfile::tempdir().unwrap();
     let first = world(folder.path(), Peer::new(&["big"])).await;
     first.call("big", "{}").await;
-    // The folder of one that lives, and one of a process with our number that had started earlier.
+    // The folder of a running host, and one of an earlier process with our process id.
     let living = files(folder.path()).remove(0).parent().unwrap().to_owned();
     let name = living.file_name().unwrap().to_str().unwrap();
     let parts: Vec<&str> = name.split('-').collect();
@@ -129,14 +129,14 @@ async fn hd_102_a_result_that_is_not_what_its_tool_promises_is_given_with_a_warn
     assert_eq!(problems[0].problem.id, "mcp/server/a/tool_result_invalid/structured");
     assert!(problems[0].problem.message.ends_with(why), "{}", problems[0].problem.message);
 
-    // The next one that keeps the promise takes the problem back.
+    // The next valid result withdraws the problem.
     world.call("structured", r#"{"n": 2}"#).await;
     published.wait_for(|it| it.problems.is_empty()).await.unwrap();
 
     let none = world.call("unstructured", "{}").await;
     assert_eq!(told(&none), "no structure");
     assert_eq!(none.metadata.warnings.len(), 1, "{:?}", none.metadata.warnings);
-    // A tool that fails promises nothing.
+    // The result of a failed call is not checked.
     assert!(world.call("fail", "{}").await.metadata.warnings.is_empty());
 }
 

@@ -1,4 +1,4 @@
-//! After a shutdown nothing is left.
+//! Shutdown: no instance, process or lease remains.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +48,7 @@ async fn hd_fr024_what_dialogs_and_turns_hold_goes_beside_each_other_as_well() {
     let ids = ["a", "b", "c", "d", "e", "f", "g", "h"];
     let peers = ids.map(|it| (it, Peer::new(&["t", "hang"])));
     let world = World::new(&peers);
-    // Half of them shared, half leased.
+    // Half of the servers are shared, half are leased.
     let servers = ids.iter().enumerate().map(|(at, it)| if at % 2 == 0 { server(it) } else { leased(it) });
     world.apply(servers.collect()).await;
     world.host.ready().await;
@@ -67,7 +67,7 @@ async fn hd_fr024_what_dialogs_and_turns_hold_goes_beside_each_other_as_well() {
     let begun = tokio::time::Instant::now();
     world.host.shutdown().await;
     assert!(begun.elapsed() < Duration::from_secs(7), "{:?}", begun.elapsed());
-    // Neither a turn nor a dialog that is still held keeps anything.
+    // A turn or dialog that still exists keeps no instance alive.
     assert!(ids.iter().all(|it| world.peer(it).open() == 0) && world.host.leases().is_empty());
     while let Some(ended) = hanging.join_next().await {
         assert!(!ended.unwrap().success);
@@ -82,7 +82,7 @@ async fn a_shutdown_may_be_asked_for_at_any_time_and_by_many() {
     world.apply(vec![server("a")]).await;
     tokio::time::sleep(Duration::from_millis(1)).await;
     tokio::join!(world.host.shutdown(), world.host.shutdown(), world.host.ready());
-    // Not even of the start that was under way.
+    // The pending start is aborted too.
     assert_eq!((world.peer("a").count("connect"), world.peer("a").open()), (1, 0));
     world.host.shutdown().await;
     world.apply(vec![server("a")]).await;

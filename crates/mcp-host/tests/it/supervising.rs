@@ -1,4 +1,4 @@
-//! Servers that fail are started again, and while they are down nobody waits for them.
+//! Failed servers are restarted. Meanwhile calls fail at once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -24,7 +24,7 @@ async fn hd_117_a_server_that_dies_in_mid_call_ends_it_and_comes_back() {
                     (see what it said last, and its log; what crashes a server only its authors can mend)";
         assert_eq!(lost, want);
         world.until("a:restarting b:ready | b__slow").await;
-        // While it is down a call says so at once, with what is known.
+        // While the server is down, a call fails at once, with the evidence.
         let down = told(&world.call("a__echo", "{}").await);
         assert_eq!(
             down,
@@ -64,7 +64,7 @@ async fn a_first_connection_that_fails_is_tried_again_and_nobody_waits_for_it() 
         .await;
     assert_eq!(world.seen(), "a:restarting b:ready | b__t");
     world.host.ready().await;
-    // It goes on failing until it is left alone for long.
+    // The server fails repeatedly until its restarts are suspended.
     world.until("a:failed b:ready | b__t").await;
     assert!(world.failure("a").ends_with(
         "the command was not found; it went wrong 4 times in a row, and is left alone for up to 100 s"
@@ -80,7 +80,7 @@ async fn a_first_connection_that_fails_is_tried_again_and_nobody_waits_for_it() 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_answers_nothing_any_more_is_replaced() {
     let world = World::supervised(&[("a", Peer::new(&["t", "hang"]))]).started().await;
-    // One that is busy is not asked, for many a server answers nothing meanwhile.
+    // A busy server is not probed, because many servers do not respond during a call.
     let hang = world.call("hang", "{}");
     world.peer("a").silent.lock().unwrap().push("ping");
     assert!(told(&hang.await).starts_with("MCPTimeoutError: "));
@@ -116,7 +116,7 @@ async fn after_a_sleep_of_the_machine_servers_are_asked_whether_they_live() {
     tokio::time::sleep(Duration::from_secs(11)).await;
     assert_eq!((world.peer("a").count("ping"), world.seen().as_str()), (1, "a:ready | a__t"));
 
-    // The next time it does not survive it.
+    // After the next missed probes the server counts as lost.
     world.peer("a").silent.lock().unwrap().push("ping");
     slept.store(7200, Ordering::Relaxed);
     world.until("a:restarting |").await;

@@ -1,4 +1,4 @@
-//! A host whose servers are peers in memory, and short words for what tests do with it.
+//! A host whose servers are in-memory peers, with helpers for tests.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use mcp_model::{
 
 use crate::peer::{Peer, PeerDial};
 
-/// A host and the peers that its servers are, by their ids.
+/// A host and its peers, by server id.
 pub(crate) struct World {
     pub(crate) host: Host,
     peers: HashMap<&'static str, Arc<Peer>>,
 }
 
 impl World {
-    /// One that leaves servers alone that failed, so that what is seen of them stays.
+    /// A host that does not restart failed servers, so that their state remains visible.
     pub(crate) fn new(peers: &[(&'static str, Arc<Peer>)]) -> World {
         World::with(peers, HostOptions { supervision: Supervision::Off, ..HostOptions::default() })
     }
 
-    /// One that tries them again, after 1 to 2 s, 2 to 4 s and so on, and asks every minute.
+    /// A host that restarts failed servers after 1 to 2 s, then 2 to 4 s and so on, and probes every minute.
     pub(crate) fn supervised(peers: &[(&'static str, Arc<Peer>)]) -> World {
         World::with(peers, HostOptions { supervision: supervision(), ..HostOptions::default() })
     }
@@ -40,12 +40,12 @@ impl World {
         World { host: Host::with_dialer(options, dialer), peers }
     }
 
-    /// The same, with every peer running as it is.
+    /// A host without restarts that has started all peers.
     pub(crate) async fn running(peers: &[(&'static str, Arc<Peer>)]) -> World {
         World::new(peers).started().await
     }
 
-    /// The same, with every peer wanted, in the order of their ids, and no longer starting.
+    /// Starts all peers, in the order of their ids, and waits until each is ready or has failed.
     pub(crate) async fn started(self) -> World {
         let mut ids: Vec<_> = self.peers.keys().copied().collect();
         ids.sort_unstable();
@@ -62,13 +62,13 @@ impl World {
         self.host.apply(DesiredServers { servers, failed: Vec::new() }).await;
     }
 
-    /// Calls with `arguments` as JSON.
+    /// Calls a tool with these JSON arguments.
     pub(crate) async fn call(&self, name: &str, arguments: &str) -> CallResult {
         let arguments = RawJson::parse(arguments.to_owned().into()).unwrap();
         self.host.call(ToolCall::new(name, arguments)).await
     }
 
-    /// `a:ready b:failed | a__t a__u`.
+    /// The states of the servers and the names of the tools, for example `a:ready b:failed | a__t a__u`.
     pub(crate) fn seen(&self) -> String {
         let published = self.host.snapshot();
         let servers = published.servers.iter().map(|it| format!("{}:{}", it.id, it.state.as_str()));
@@ -77,7 +77,7 @@ impl World {
         format!("{} | {}", servers.join(" "), tools.join(" ")).trim().to_owned()
     }
 
-    /// Waits until this is seen.
+    /// Waits until [`World::seen`] returns this.
     pub(crate) async fn until(&self, want: &str) {
         let mut published = self.host.subscribe();
         while self.seen() != want {
@@ -86,7 +86,7 @@ impl World {
         }
     }
 
-    /// The failure of a server, as `<kind>: <message>`, or nothing.
+    /// The error of a server as `<kind>: <message>`; empty if it has none.
     pub(crate) fn failure(&self, id: &str) -> String {
         let published = self.host.snapshot();
         let status = published.servers.iter().find(|it| it.id == id).unwrap();
@@ -95,7 +95,7 @@ impl World {
     }
 }
 
-/// What a supervised world does about servers that fail.
+/// The restart policy of a supervised host.
 pub(crate) fn supervision() -> Supervision {
     let seconds = Duration::from_secs;
     Supervision::Restart(RestartPolicy {
@@ -109,7 +109,7 @@ pub(crate) fn supervision() -> Supervision {
     })
 }
 
-/// What a call brought: its text, or its failure as `<kind>: <message>`.
+/// The text of a result, or its error as `<kind>: <message>`.
 pub(crate) fn told(result: &CallResult) -> String {
     assert_eq!(result.success, result.error.is_none());
     match &result.error {
@@ -118,7 +118,7 @@ pub(crate) fn told(result: &CallResult) -> String {
     }
 }
 
-/// A server that is started with `npx`, tools named `<id>__<tool>`.
+/// A server with the command `npx`, whose tools are named `<id>__<tool>`.
 pub(crate) fn server(id: &str) -> ResolvedServer {
     let endpoint = StdioEndpoint::new("npx");
     let spec = ServerSpec {
@@ -144,7 +144,7 @@ pub(crate) fn server(id: &str) -> ResolvedServer {
     ResolvedServer { spec, endpoint: Endpoint::Stdio(endpoint), config: None }
 }
 
-/// The same server with other arguments: what needs a new start.
+/// The same server with other arguments, which require a restart.
 pub(crate) fn changed(mut server: ResolvedServer) -> ResolvedServer {
     let Endpoint::Stdio(endpoint) = &mut server.endpoint else { panic!("it is a child process") };
     endpoint.args.push("--changed".into());
