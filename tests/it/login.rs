@@ -122,7 +122,7 @@ async fn a_login_serves_every_command_until_logout() {
     assert!(place.logins().is_empty());
     assert_eq!(place.run(&["tools"]).await.code, Some(3));
     let again = place.run(&["logout", "guarded"]).await;
-    assert_eq!((again.code, again.stdout.as_str()), (Some(0), "there was no login to `guarded`\n"));
+    assert_eq!((again.code, again.stdout.as_str()), (Some(0), "no login to `guarded` is stored\n"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -151,7 +151,7 @@ async fn a_server_without_login_is_reported() {
     std::fs::write(place.folder.path().join("local.json"), text).unwrap();
     let local = place.run(&["login", "local", "local.json"]).await;
     assert_eq!(local.code, Some(2), "{local:#?}");
-    assert!(local.stderr.contains("only servers over http and sse have one"), "{local:#?}");
+    assert!(local.stderr.contains("only servers over http and sse can"), "{local:#?}");
     let down = r#"{"mcpServers": {"down": {"type": "http", "url": "http://127.0.0.1:1/mcp"}}}"#;
     std::fs::write(place.folder.path().join("down.json"), down).unwrap();
     let down = place.run(&["login", "down", "down.json", "--format", "json"]).await;

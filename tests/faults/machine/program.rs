@@ -80,7 +80,7 @@ fn hd_133_the_program_runs_on_a_read_only_disk() {
     check(
         FULL,
         PROGRAM,
-        "calls are answered; what cannot be written is outcome with its name, and is as it was",
+        "calls work; an error names each file that cannot be written, which is unchanged",
     );
 }
 

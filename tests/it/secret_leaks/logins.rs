@@ -63,7 +63,7 @@ async fn a_logout_revokes_the_login() {
     place.authority.books().revokes = false;
     place.log_in(&["login", "guarded", "--no-browser"]).await;
     let logout = place.run(&["logout", "guarded"]).await;
-    assert!(logout.stdout.contains("is forgotten here; the server may know it"), "{logout:#?}");
+    assert!(logout.stdout.contains("is deleted here; the server may accept it"), "{logout:#?}");
     assert_eq!((logout.stderr.contains("warning"), place.logins().len()), (false, 0), "{logout:#?}");
     place.authority.books().revokes = true;
     place.log_in(&["login", "guarded", "--no-browser"]).await;

@@ -166,7 +166,7 @@ fn holodeck_server_is_added_but_cannot_be_disabled() {
     let run = workspace.run(&["disable", ".", "fetch"]);
     assert_eq!(
         (run.code, run.err.lines().last()),
-        (Some(1), Some("error: a server of holodeck cannot be switched off, only removed"))
+        (Some(1), Some("error: a server of holodeck cannot be disabled, only removed"))
     );
     let run = workspace.run(&["add", ".", "x", "--command", "bash"]);
     assert!(run.err.contains("command: only npx, uvx, docker are allowed there"), "{run:?}");

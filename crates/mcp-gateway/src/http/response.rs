@@ -24,7 +24,7 @@ const WATCHED_PART: usize = 16 * 1024;
 
 /// The body of a response.
 pub(super) enum ResponseBody {
-    CapacityError(Bytes),
+    Full(Bytes),
     Events(EventStream),
 }
 
@@ -57,8 +57,8 @@ impl Body for SentBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let SentBody { body, watched, _active } = &mut *self;
         let part = match body {
-            ResponseBody::CapacityError(bytes) if bytes.is_empty() => Poll::Ready(None),
-            ResponseBody::CapacityError(bytes) => Poll::Ready(Some(match watched {
+            ResponseBody::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
+            ResponseBody::Full(bytes) => Poll::Ready(Some(match watched {
                 Some(_) => bytes.split_to(bytes.len().min(WATCHED_PART)),
                 None => std::mem::take(bytes),
             })),
@@ -73,12 +73,12 @@ impl Body for SentBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.body, ResponseBody::CapacityError(bytes) if bytes.is_empty())
+        matches!(&self.body, ResponseBody::Full(bytes) if bytes.is_empty())
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.body {
-            ResponseBody::CapacityError(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            ResponseBody::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             ResponseBody::Events(_) => SizeHint::default(),
         }
     }
@@ -88,7 +88,7 @@ impl Body for SentBody {
 pub(super) fn full(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response {
     let mut response = empty(status);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-    *response.body_mut() = ResponseBody::CapacityError(body.into());
+    *response.body_mut() = ResponseBody::Full(body.into());
     response
 }
 
@@ -104,7 +104,7 @@ pub(super) fn text(status: StatusCode, body: impl Into<Bytes>) -> Response {
 
 /// A response without a body.
 pub(super) fn empty(status: StatusCode) -> Response {
-    let mut response = Response::new(ResponseBody::CapacityError(Bytes::new()));
+    let mut response = Response::new(ResponseBody::Full(Bytes::new()));
     *response.status_mut() = status;
     response
 }
