@@ -77,11 +77,7 @@ fn hd_133_the_program_runs_on_a_read_only_disk() {
         assert_eq!(names(folder.path()), before, "{arguments:?}");
     }
     assert_eq!(fs::read_to_string(folder.path().join(".minds/mcp.yaml")).unwrap(), text);
-    check(
-        FULL,
-        PROGRAM,
-        "calls work; an error names each file that cannot be written, which is unchanged",
-    );
+    check(FULL, PROGRAM, "calls work; an error names each file that cannot be written, which is unchanged");
 }
 
 #[test]
