@@ -20,7 +20,7 @@ pub(crate) struct ReadContext {
     /// The path of the file, as shown to the user.
     pub(crate) file: String,
     diagnostics: RefCell<Vec<RawDiagnostic>>,
-    /// The pointers of the errors among them, so that looking for errors of one server does not scan all diagnostics.
+    /// The pointers of all errors. With them, a search for errors of one server does not scan all diagnostics.
     /// `None` if the set must be rebuilt.
     errors: RefCell<Option<BTreeSet<String>>>,
     /// The number of spelling suggestions that were looked up.

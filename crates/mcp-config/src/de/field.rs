@@ -89,7 +89,8 @@ impl Presence {
         }
     }
 
-    /// The presence that a newtype name stands for. Called for each field of each server, so it compares one byte only.
+    /// The presence that a newtype name encodes. It is called for each field of each server, so it compares only
+    /// one byte.
     pub(super) fn from_name(name: &str) -> Option<Presence> {
         match name.as_bytes() {
             [b'!', b'r', ..] => Some(Presence::Required),

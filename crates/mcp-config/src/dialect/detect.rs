@@ -98,7 +98,7 @@ fn by_words(text: &str) -> Option<Dialect> {
     keys.iter().any(|it| text.contains(it)).then_some(Dialect::McpJson)
 }
 
-/// Guesses the dialect of invalid YAML by its lines, for the same reason.
+/// Guesses the dialect of invalid YAML by its lines, so that the mistake itself can be reported.
 fn by_lines(text: &str) -> Option<Dialect> {
     let has = |key: &str| text.lines().any(|it| it.starts_with(key));
     if has("servers:") {

@@ -22,16 +22,16 @@ pub(crate) const SSE_CONNECT: Duration = Duration::from_secs(5);
 /// The environment variable that passes `config` to a child process (HDX-08).
 pub(crate) const CONFIG_VARIABLE: &str = "MCP_CONFIG";
 
-/// Metadata key of the profile that the spec was read with.
+/// Metadata key: the profile that the spec was read with.
 pub(crate) const PROFILE_KEY: &str = "profile";
 
-/// Metadata key of a spec whose command was derived from `server`.
+/// Metadata key: marks a spec whose command was derived from `server`.
 pub(crate) const LEGACY_KEY: &str = "legacy";
 
-/// Metadata key of the key of the URL, if that is not `url`.
+/// Metadata key: the key of the URL in the file, if it is not `url`.
 pub(crate) const URL_KEY: &str = "url_key";
 
-/// Metadata key of the defaults of inputs.
+/// Metadata key: the defaults of inputs.
 pub(crate) const INPUTS_KEY: &str = "inputs";
 
 /// The number of implied arguments of a command that was derived from `server`.
@@ -88,7 +88,7 @@ fn humanize(seconds: f64) -> String {
     format!("{value:.0} {unit}")
 }
 
-/// The URLs that a transport accepts.
+/// The rule for the URL of a transport.
 pub(crate) fn url_rule(kind: TransportKind, policy: UrlPolicy) -> UrlRule {
     match (kind, policy) {
         (TransportKind::WebSocket, _) => UrlRule::WebSocket,

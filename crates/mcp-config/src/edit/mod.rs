@@ -347,7 +347,7 @@ impl<'a> EditableFile<'a> {
             NewEntry::Member(name, _) => child(&at, name),
             NewEntry::Item(_) => child(&at, &count.to_string()),
         };
-        // Null becomes a list, so only the whole value can be compared.
+        // A null is replaced by a list or map, so only the whole value can be excluded from the comparison.
         let from_nothing = matches!(value.content(), Content::Null);
         let old = if from_nothing { vec![at.clone()] } else { Vec::new() };
         let changed = ChangedPointers { old, new: vec![if from_nothing { at } else { new }] };

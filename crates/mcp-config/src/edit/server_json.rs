@@ -190,7 +190,7 @@ struct ServerJson {
     remotes: Vec<RemoteJson>,
 }
 
-/// Older spellings of the members are aliases.
+/// A package of a `server.json`. Older spellings of its members are aliases.
 #[derive(Deserialize)]
 struct PackageJson {
     #[serde(alias = "registryType", alias = "registry_type", alias = "registry_name")]

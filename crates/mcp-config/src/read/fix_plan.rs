@@ -124,7 +124,7 @@ fn quote_edits(diagnostic: &RawDiagnostic, source: &str) -> Option<Vec<TextEdit>
     (plain && !source.is_empty()).then(|| vec![quote(diagnostic.span.start), quote(diagnostic.span.end)])
 }
 
-/// The value that a string spells.
+/// The number or boolean that a quoted string spells, as text.
 fn unquoted_value(source: &str, says: ScalarKind) -> Option<&str> {
     let inner =
         ['"', '\''].iter().find_map(|it| source.strip_prefix(*it)?.strip_suffix(*it)).unwrap_or(source);

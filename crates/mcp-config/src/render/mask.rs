@@ -155,7 +155,7 @@ impl MaskedText {
     }
 }
 
-/// What is shown of a collection.
+/// The parts of a collection that are shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Visibility {
     /// Keys, and the values of safe keys.

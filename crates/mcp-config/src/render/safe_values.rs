@@ -154,7 +154,7 @@ const TOKEN_PREFIXES: &[&str] = &[
 /// The maximum length of a printed word.
 const MAX_SHOWN_LENGTH: usize = 96;
 
-/// What the next argument may be.
+/// The role of the next argument.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NextArgument {
     /// The package of a runner, or the script of an interpreter.
@@ -274,12 +274,12 @@ fn classify(arg: &str, expected: NextArgument, images: bool) -> (Vec<Range<usize
     (if shown { whole() } else { visible_url(arg) }, NextArgument::Other)
 }
 
-/// A prefix of a text.
+/// The range of a prefix of this length.
 fn prefix(end: usize) -> Range<usize> {
     0..end
 }
 
-/// What a flag's following argument is.
+/// The role of the argument after a flag.
 fn after_flag(flag: &str) -> NextArgument {
     let name = flag.trim_start_matches('-');
     match () {

@@ -141,7 +141,7 @@ impl<'a> Resolver<'a> {
         directory.ancestors().nth(levels).unwrap_or(Path::new("")).to_owned()
     }
 
-    /// Reports each missing variable of a value once.
+    /// Joins the pieces of a text with the values of their variables. Reports each missing variable once.
     fn join_pieces<'p>(&mut self, pieces: impl Iterator<Item = Piece<'p>>, pointer: &str) -> Option<String> {
         let mut res = Some(String::new());
         let mut missing = Vec::new();
@@ -209,14 +209,14 @@ impl<'a> Resolver<'a> {
         self.errors.push(ResolveError::new(Code::MissingInput, message, pointer, &help));
     }
 
-    /// HD-052, HD-063.
+    /// Reports a missing variable of a text (HD-052, HD-063).
     fn report_missing_variable(&mut self, name: &str, pointer: &str) {
         let message = format!("Environment variable '{name}' not found");
         let help = format!("set it before the start: `export {name}=…`");
         self.errors.push(ResolveError::new(Code::MissingVariable, message, pointer, &help));
     }
 
-    /// DM-071.
+    /// Reports a missing host variable with Dominds' message (DM-071).
     fn report_missing_host_variable(&mut self, name: &str, pointer: &str, what: &str) {
         let server = self.server;
         let message = format!("MCP server '{server}' missing required host env var '{name}' (for {what})");

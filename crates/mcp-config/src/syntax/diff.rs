@@ -1,9 +1,9 @@
-//! Compares two trees, except for intended changes. Verifies every edit.
+//! Compares two trees, except for intended changes. Every edit of a file is verified by this.
 
 use crate::syntax::{Content, Node, child};
 
-/// Pointers into the old and the new tree where they may differ. Such entries are skipped, and later list items are
-/// matched without them.
+/// Pointers into the old and the new tree where the trees may differ. The comparison skips these entries and
+/// matches the remaining items of a list with each other.
 #[derive(Debug, Default)]
 pub(crate) struct ChangedPointers {
     pub(crate) old: Vec<String>,

@@ -33,7 +33,7 @@ impl NewEntry<'_> {
         }
     }
 
-    /// As lines between brackets.
+    /// The entry as lines, for a collection with brackets over several lines.
     fn pretty(self) -> Vec<String> {
         match self {
             NewEntry::Member(key, value) => {
@@ -45,7 +45,7 @@ impl NewEntry<'_> {
         }
     }
 
-    /// On one line between brackets.
+    /// The entry on one line, for a collection with brackets.
     fn flow(self, quotes: QuoteStyle) -> String {
         match self {
             NewEntry::Member(key, value) => {
@@ -192,7 +192,7 @@ fn flow_insert(
     let is_last = index + 1 == spans.len();
     let put = |at: usize, text: String| TextEdit { span: at..at, text };
     if text[comma..].starts_with(',') {
-        // After the comma, with a comma of its own: a trailing comma stays a trailing comma.
+        // Insert after the trailing comma and add another one, so that the last entry keeps a trailing comma.
         let at = if own_line { after_comment(layout, comma + 1) } else { comma + 1 };
         return Some(vec![put(at, format!("{gap}{new},"))]);
     }
@@ -267,7 +267,7 @@ pub(crate) fn remove(layout: Layout<'_>, node: &Node, index: usize) -> Option<Ve
     }
     let mark = entry_start(layout, node, index)?;
     if !layout.text_before(mark).trim().is_empty() {
-        // After the dash of an item: the next entry moves there.
+        // The first entry of a mapping in a list follows a dash: the next entry moves to its position.
         let next = spans.get(index + 1)?.0;
         let moved = index == 0 && layout.column(mark)? == layout.column(next)?;
         return moved.then(|| vec![deletion(mark..next)]);
@@ -295,7 +295,8 @@ fn flow_remove(layout: Layout<'_>, spans: &[(usize, usize)], index: usize) -> Op
     let comma = layout.skip_blanks_and_comments(end);
     let behind = if layout.text()[comma..].starts_with(',') { comma + 1 } else { end };
     let line_end = after_comment(layout, behind);
-    // Alone on its lines: remove the lines and the comments directly above; comments of the next entry stay.
+    // If the entry is alone on its lines, remove these lines and the comments directly above. Comments of the next
+    // entry stay.
     let alone = layout.text_before(start).trim().is_empty() && layout.line(line_end).trim().is_empty();
     let mut res = Vec::new();
     if alone {
@@ -312,7 +313,7 @@ fn flow_remove(layout: Layout<'_>, spans: &[(usize, usize)], index: usize) -> Op
             None => return Some(vec![deletion(spans[index - 1].1..end)]),
         });
     }
-    // If the last entry has no trailing comma, the comma before it goes too.
+    // If the last entry has no trailing comma, remove the comma before it too.
     if index + 1 == spans.len() && behind == end {
         let before = layout.skip_blanks_and_comments(spans[index - 1].1);
         res.push(deletion(before..before + 1));

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-/// The most recent keys. A miss costs memory only.
+/// The most recent keys. A key that is not found is only allocated again.
 #[derive(Default)]
 pub(super) struct KeyInterner([Option<Rc<str>>; 32]);
 

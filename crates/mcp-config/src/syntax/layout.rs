@@ -36,7 +36,7 @@ impl<'a> Layout<'a> {
         self.text[at..].find('\n').map_or(self.text.len(), |it| at + it + 1)
     }
 
-    /// The text on the line of `at` before it.
+    /// The text between the start of the line and `at`.
     pub(crate) fn text_before(self, at: usize) -> &'a str {
         &self.text[self.line_start(at)..at]
     }
@@ -46,7 +46,7 @@ impl<'a> Layout<'a> {
         self.text[start..self.next_line(start)].trim_end_matches(['\n', '\r'])
     }
 
-    /// The column of `at`, if only blanks and list dashes precede it.
+    /// The column of `at`, if only blanks and list dashes precede it on its line.
     pub(crate) fn column(self, at: usize) -> Option<usize> {
         let before = self.text_before(at);
         before.bytes().all(|it| it == b' ' || it == b'-').then_some(before.len())

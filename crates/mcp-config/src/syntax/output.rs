@@ -47,7 +47,7 @@ impl OutputValue {
         }
     }
 
-    /// On one line, with brackets. With `QuoteStyle::Always` it is JSON.
+    /// The value on one line, with brackets. With `QuoteStyle::Always` it is JSON.
     pub(crate) fn flow(&self, quotes: QuoteStyle) -> String {
         let mut res = String::new();
         self.write_flow(quotes, &mut res);
@@ -79,7 +79,7 @@ impl OutputValue {
         }
     }
 
-    /// As block YAML: lines without line ends; the first is not indented.
+    /// The value as block YAML: lines without line ends. The first line is not indented.
     pub(crate) fn block(&self) -> Vec<String> {
         match self {
             OutputValue::Map(members) if !members.is_empty() => {
@@ -92,7 +92,7 @@ impl OutputValue {
         }
     }
 
-    /// As JSON with an indentation of two blanks: lines as in [`OutputValue::block`].
+    /// The value as JSON with an indentation of two blanks, as lines like those of [`OutputValue::block`].
     pub(crate) fn pretty(&self) -> Vec<String> {
         let (open, close, entries) = match self {
             OutputValue::Map(members) if !members.is_empty() => {

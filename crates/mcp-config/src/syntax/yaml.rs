@@ -168,7 +168,8 @@ impl YamlBuilder {
                 (Content::Mapping(members), last)
             }
         };
-        // The parser reports the end of a block at the next token, that of a flow collection at its bracket.
+        // The parser reports the end of a block collection at the next token, and the end of a flow collection at
+        // its bracket.
         let end = if range.is_empty() { last.unwrap_or(start) } else { range.end };
         self.finish(Node::new(content, start..end.max(start)), anchor, None)
     }

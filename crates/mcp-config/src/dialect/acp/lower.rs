@@ -126,7 +126,7 @@ pub(super) fn check_acp_tunnel(entry: &AcpTunnel, context: &ReadContext) -> bool
     named
 }
 
-/// Checks the name of an extension's entry. Its other members are unknown.
+/// Checks the name of an entry whose transport is an extension. Its other members are unknown.
 pub(super) fn check_extension_name(node: &Node, at: &Location, context: &ReadContext) -> bool {
     let Some(member) = node.get("name") else {
         context.error(Code::MissingKey, &at.missing("name", context), "'name' is required", "add `name`");
@@ -189,7 +189,7 @@ fn parse_id(name: &Field<String>, context: &ReadContext) -> Option<ServerId> {
     parse_name(name.value()?, &name.at, context)
 }
 
-/// ACP-040.
+/// Parses the name of a server (ACP-040).
 fn parse_name(text: &str, at: &Location, context: &ReadContext) -> Option<ServerId> {
     if text.is_empty() {
         context.error(Code::InvalidName, at, "MCP server name cannot be empty", "give the server a name");
@@ -204,7 +204,8 @@ fn parse_name(text: &str, at: &Location, context: &ReadContext) -> Option<Server
     }
 }
 
-/// ACPX-09: version 1 requires the lists, even if empty. Null is an empty list.
+/// Reports a missing list. Version 1 requires `args`, `env` and `headers`, even if they are empty; null is an
+/// empty list (ACPX-09).
 fn required<T>(key: &str, got: &FieldState<T>, at: &Location, server: &str, options: &SessionOptions<'_>) {
     let absent = matches!(got, FieldState::Absent) && options.rules.lists == Requirement::Required;
     if absent {
@@ -216,7 +217,7 @@ fn required<T>(key: &str, got: &FieldState<T>, at: &Location, server: &str, opti
     }
 }
 
-/// ACP-012, ACP-022.
+/// The command of a stdio entry. Reports a missing, empty or relative one (ACP-012, ACP-022).
 fn command_path(
     command: &DeferredField<String>,
     server: &str,
@@ -257,7 +258,7 @@ fn command_path(
     Some(text.clone())
 }
 
-/// ACP-013, ACP-014, ACP-023.
+/// The URL of an http or sse entry. Reports a missing or invalid one (ACP-013, ACP-014, ACP-023).
 fn url_value(
     url: &DeferredField<String>,
     kind: TransportKind,

@@ -1,7 +1,7 @@
 //! The `mcpServers` of an ACP session: a whole request, its `params`, or the list alone.
 //!
-//! Only `type` decides what an entry is. An unknown type never becomes stdio, and sse never becomes http (ACP-006).
-//! mcp-acp checks which transports the agent has declared.
+//! Only `type` selects the transport of an entry. An unknown type is never read as stdio, and sse never as http
+//! (ACP-006). mcp-acp checks whether the agent has declared the transport.
 
 mod lower;
 mod pairs;
@@ -182,7 +182,7 @@ fn transport<'a>(node: &'a Node, at: &Location, options: &SessionOptions<'_>) ->
     None
 }
 
-/// ACPX-14, 6: names are unique within the list.
+/// Reports names that are not unique within the list (ACPX-14, 6).
 fn check_unique_names(nodes: &[(String, &Node, Location)], context: &ReadContext) {
     let mut seen: HashMap<&str, Range<usize>> = HashMap::new();
     for (_, node, at) in nodes {

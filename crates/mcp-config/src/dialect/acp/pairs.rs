@@ -67,7 +67,7 @@ pub(super) fn pairs(
 
 fn check_name(name: &str, kind: PairKind, at: &Location, server: &str, context: &ReadContext) {
     if name.is_empty() {
-        // ACPX-01
+        // These words are part of the message of existing agents (ACPX-01).
         let what = match kind {
             PairKind::Environment => "environment variable",
             PairKind::Headers => "HTTP header",
@@ -90,7 +90,7 @@ fn check_name(name: &str, kind: PairKind, at: &Location, server: &str, context: 
     }
 }
 
-/// the last value of a variable counts; all values of a header are sent.
+/// Warns about a repeated name: the last value of a variable counts, and all values of a header are sent.
 fn check_repeated(
     name: &str,
     kind: PairKind,

@@ -9,7 +9,7 @@ use crate::syntax::{Content, Node};
 
 /// The entries of a document.
 pub(super) struct SessionServers<'a> {
-    /// Each entry with a label for an entry without name.
+    /// The entries. The label is the name in messages for an entry that has no name.
     pub(super) nodes: Vec<(String, &'a Node, Location)>,
     /// The working directory of the session.
     pub(super) cwd: Option<&'a str>,

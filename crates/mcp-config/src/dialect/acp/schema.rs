@@ -50,7 +50,7 @@ pub(crate) fn schema(profile: Profile) -> Value {
     })
 }
 
-/// Adds the lists that version 1 requires.
+/// Makes the lists that version 1 requires required.
 fn require(members: &mut Map<String, Value>) {
     let stdio = members.get("title").is_some_and(|it| it == "AcpStdio");
     let lists: &[&str] = match (stdio, members.get("properties").and_then(|it| it.get("serverId"))) {

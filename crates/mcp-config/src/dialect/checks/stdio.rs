@@ -1,11 +1,11 @@
-//! Rules for a child process: arguments, environment, and the encoding of its pipes.
+//! Checks for a child process: arguments, environment, and the encoding of its pipes.
 
 use encoding_rs::{Encoding, REPLACEMENT, UTF_16BE, UTF_16LE};
 
 use crate::diagnostic::CheckError;
 use crate::diagnostic::Code;
 
-/// Checks the name of a variable: not empty, without `=` and NUL.
+/// Checks the name of an environment variable: it is not empty and contains no `=` and no NUL.
 pub(crate) fn env_name(name: &str) -> Result<(), CheckError> {
     if !name.is_empty() && !name.contains(['=', '\0']) {
         return Ok(());
@@ -17,12 +17,12 @@ pub(crate) fn env_name(name: &str) -> Result<(), CheckError> {
     ))
 }
 
-/// Checks the value of a variable: without NUL.
+/// Checks the value of an environment variable: it contains no NUL.
 pub(crate) fn env_value(value: &str) -> Result<(), CheckError> {
     no_nul(value, "the value of an environment variable must not contain NUL")
 }
 
-/// Checks an argument: without NUL.
+/// Checks an argument: it contains no NUL.
 pub(crate) fn argument(value: &str) -> Result<(), CheckError> {
     no_nul(value, "an argument must not contain NUL")
 }
@@ -41,7 +41,7 @@ pub(crate) fn is_absolute(path: &str) -> bool {
     drive || path.starts_with('/') || path.starts_with("\\\\")
 }
 
-/// Checks an encoding: a WHATWG label whose line ends are one byte.
+/// Checks an encoding: it is a WHATWG label of an encoding whose line feed is one byte.
 pub(crate) fn encoding(label: &str) -> Result<(), CheckError> {
     let Some(found) = Encoding::for_label(label.as_bytes()) else {
         return Err(CheckError::new(

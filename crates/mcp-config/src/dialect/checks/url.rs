@@ -1,4 +1,5 @@
-//! Rules for URLs. They use the parsed URL: a host such as `localhost.example.com` is not this machine.
+//! Checks for URLs. They use the parsed URL, so that a host such as `localhost.example.com` does not count as this
+//! machine.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -1,9 +1,9 @@
-//! Rules for HTTP headers (RFC 9110). A value must not add a header or end the request.
+//! Checks for HTTP headers (RFC 9110). A value must not be able to add a header or to end the request.
 
 use crate::diagnostic::CheckError;
 use crate::diagnostic::Code;
 
-/// Checks a header's name: a token.
+/// Checks the name of a header: it is a token of RFC 9110.
 pub(crate) fn header_name(name: &str) -> Result<(), CheckError> {
     let token = |it: u8| it.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&it);
     if !name.is_empty() && name.bytes().all(token) {
@@ -16,18 +16,18 @@ pub(crate) fn header_name(name: &str) -> Result<(), CheckError> {
     ))
 }
 
-/// Who sets a header.
+/// The part of the program that sets a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeaderOwner {
     /// The configuration.
     User,
-    /// The transport. A configured value is ignored.
+    /// The MCP transport. A configured value is ignored.
     Transport,
-    /// The connection. Another value would break the request.
+    /// The HTTP connection. A configured value would break the request.
     Connection,
 }
 
-/// Returns who sets the header of this name.
+/// Returns the owner of the header with this name.
 pub(crate) fn header_owner(name: &str) -> HeaderOwner {
     const TRANSPORT: [&str; 7] = [
         "accept",
@@ -47,7 +47,7 @@ pub(crate) fn header_owner(name: &str) -> HeaderOwner {
     }
 }
 
-/// Checks a header's value: one line.
+/// Checks the value of a header: it contains no control characters except tabs.
 pub(crate) fn header_value(value: &str) -> Result<(), CheckError> {
     if !value.chars().any(|it| it.is_control() && it != '\t') {
         return Ok(());

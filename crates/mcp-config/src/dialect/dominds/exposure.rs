@@ -74,7 +74,7 @@ fn resource_rules(
     }
     let skills = skills.take().map(|it| {
         let Skills { enabled, whitelist, blacklist, transform } = it;
-        // Checked only: Dominds names skills itself.
+        // These transforms are checked but not used, because Dominds names skills itself.
         transforms(transform, context);
         json!({
             "enabled": enabled.take().unwrap_or(false),
@@ -94,7 +94,7 @@ fn resource_rules(
     (rules(filter, transforms, NamePolicy::Slug), settings)
 }
 
-/// Patterns without blank ones, not trimmed (DM-016).
+/// The patterns of a list. Blank ones are dropped; the others are not trimmed (DM-016).
 fn patterns(list: OptionalField<Vec<Field<String>>>) -> Vec<String> {
     let all = list.take().unwrap_or_default().into_iter().filter_map(Field::take);
     all.filter(|it| !it.trim().is_empty()).collect()

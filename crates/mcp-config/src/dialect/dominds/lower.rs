@@ -163,7 +163,7 @@ fn non_empty<'a>(slot: &'a OptionalField<String>, context: &ReadContext) -> Opti
     Some(text)
 }
 
-/// DM-008.
+/// The command of a stdio server. Reports a missing or empty one (DM-008).
 fn command_value(command: &OptionalField<String>, context: &ReadContext) -> Option<String> {
     if !command.is_given() {
         report_missing(Code::MissingCommand, command, "add the program to start", context);
@@ -172,7 +172,7 @@ fn command_value(command: &OptionalField<String>, context: &ReadContext) -> Opti
     non_empty(command, context).map(str::to_owned)
 }
 
-/// DM-012.
+/// The URL of a server. Reports a missing or invalid one (DM-012).
 fn url_value(url: &OptionalField<String>, context: &ReadContext) -> Option<ConfigValue> {
     if !url.is_given() {
         report_missing(Code::MissingUrl, url, "add the URL of the server", context);
@@ -202,7 +202,7 @@ fn argument(slot: Field<String>, context: &ReadContext) -> Option<ConfigValue> {
     slot.take().map(ConfigValue::literal)
 }
 
-/// an empty id is ignored.
+/// The session id. An empty one is ignored.
 fn session_value(slot: OptionalField<String>, context: &ReadContext) -> Option<ConfigValue> {
     let text = slot.value()?;
     if text.is_empty() {
@@ -219,7 +219,8 @@ fn session_value(slot: OptionalField<String>, context: &ReadContext) -> Option<C
     slot.take().map(ConfigValue::literal)
 }
 
-/// DM-010, DM-011: literal text, including `${}`, or a host variable.
+/// A value of `env` or `headers`: literal text, in which `${}` has no meaning, or a host variable (DM-010,
+/// DM-011).
 fn host_value(
     value: DomindsValue,
     at: &Location,

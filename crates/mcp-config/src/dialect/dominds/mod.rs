@@ -19,7 +19,7 @@ use crate::syntax::{Content, Node};
 pub(crate) use wire::DomindsFile;
 use wire::{DomindsServer, DomindsTransport};
 
-/// Reads the servers in file order; an id that looks like a number keeps its position (DMX-17).
+/// Reads the servers in file order. An id that looks like a number keeps its position too (DMX-17).
 pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
     let at = Location::root(root);
     if matches!(root.content(), Content::Broken) {
@@ -45,7 +45,7 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
     entries.into_iter().map(|(name, slot)| server(&name, slot, context)).collect()
 }
 
-/// DM-003.
+/// Reports a `version` other than 1 (DM-003).
 fn check_version(version: &FieldState<f64>, at: &Location, context: &ReadContext) {
     match version {
         FieldState::Value(number) if *number == 1.0 => return,
@@ -55,7 +55,7 @@ fn check_version(version: &FieldState<f64>, at: &Location, context: &ReadContext
     let message = "Invalid mcp.yaml: expected version: 1";
     let diagnostic = RawDiagnostic::new(Code::UnsupportedVersion, message, at.pointer(context), at.span());
     let fix = match version {
-        // Perhaps `"1"`.
+        // The value may be the string `"1"`.
         FieldState::Invalid => Some(FixIntent::Unquote(ScalarKind::Integer)),
         FieldState::Absent => Some(FixIntent::AddMembers {
             mapping: String::new(),

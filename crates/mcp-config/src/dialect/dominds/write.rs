@@ -113,7 +113,8 @@ fn http(spec: &UrlSpec, report: &mut WriteReport<'_>) -> Option<Vec<(String, Out
     Some(res)
 }
 
-/// Which of the first two lists are hidden because the server does not list them.
+/// Whether tools, prompts and resources are hidden by a blacklist, because the spec does not list them and Dominds
+/// always does. Resources never are.
 fn hidden(discovery: Discovery, exposure: &Exposure, report: &mut WriteReport<'_>) -> [bool; 3] {
     let Discovery { tools, prompts } = discovery;
     let mut hide = |list: &str, listed: bool, rules: &Rules| {
@@ -133,7 +134,7 @@ fn hidden(discovery: Discovery, exposure: &Exposure, report: &mut WriteReport<'_
     [hide("tools", tools, &exposure.tools), hide("prompts", prompts, &exposure.prompts), false]
 }
 
-/// The three lists, and the transforms of the server.
+/// The members `tools`, `prompts` and `resources`, and the transforms of the server.
 fn exposed(exposure: &Exposure, hidden: [bool; 3], settings: Option<&RawJson>) -> Vec<(String, OutputValue)> {
     let lists = common::lists(exposure);
     // The transforms of the resources, which skills also use, become those of the server. A list's own transforms

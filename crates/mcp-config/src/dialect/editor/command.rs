@@ -104,8 +104,8 @@ fn check_program(program: String, at: &Location, has_args: bool, values: &ValueR
     Some(program)
 }
 
-/// Reports a whole command line in `command`. This is certain if the first word is a bare name, and likely if an option
-/// follows: a path may contain blanks.
+/// Reports a whole command line in `command`. A path may contain blanks, so it is a command line for certain only
+/// if the first word is a bare name, and probably if an option follows.
 fn check_command_line(program: &str, at: &Location, has_args: bool, context: &ReadContext) {
     let mut words = program.split_whitespace();
     let first = words.next().unwrap_or_default();

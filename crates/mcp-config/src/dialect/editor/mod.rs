@@ -46,7 +46,7 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
             Content::Mapping(members) => {
                 res.reserve(members.len().min(MAX_SERVERS + 1));
                 for member in members.iter().take(MAX_SERVERS + 1) {
-                    // A comment written as a key.
+                    // Skip a key that is used as a comment.
                     if member.key.text.starts_with("//") || member.key.text.starts_with('$') {
                         continue;
                     }

@@ -1,4 +1,4 @@
-//! How the editor of a file writes references, and under which key it expects servers (DIA-06, DIA-08).
+//! The variable syntax of each editor, and the key of its servers (DIA-06, DIA-08).
 //!
 //! Some editors replace `${NAME}`, others only `${env:NAME}`, a few nothing. VS Code prompts for `inputs`. A file of an
 //! unknown editor is written with `${NAME}`, which most editors read.
@@ -13,7 +13,7 @@ use crate::syntax::template::VariableRule;
 use crate::syntax::template::{Piece, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, split};
 use crate::syntax::{Syntax, to_json};
 
-/// How an editor writes a variable.
+/// The variable syntax of an editor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum VariableSyntax {
     /// `${NAME}`: Claude Code, Gemini CLI, Kiro, and unknown editors.

@@ -47,7 +47,7 @@ pub(crate) fn schema() -> Value {
     })
 }
 
-/// A file that is a map of servers.
+/// The schema of a file that is itself a map of servers.
 fn plain() -> Value {
     let reached = ["command", "url", "serverUrl", "httpUrl"].map(|it| json!({ "required": [it] }));
     json!({
@@ -56,7 +56,7 @@ fn plain() -> Value {
     })
 }
 
-/// A disabled server may have any content.
+/// The schema of a server, or of a disabled server, which may have any content.
 fn or_off() -> Value {
     let off = |key: &str, value: bool| json!({ "type": "object", "required": [key], "properties": { key: { "const": value } } });
     json!({ "anyOf": [off("disabled", true), off("enabled", false), { "$ref": "#/$defs/McpServer" }] })

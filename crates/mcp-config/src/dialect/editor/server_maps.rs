@@ -1,7 +1,7 @@
 //! Finds the servers in a file, and the program that the file belongs to (DIA-01).
 //!
-//! The program matters only for keys with different meanings: a bare `url` means server-sent events in Gemini CLI, and
-//! VS Code falls back to them where `http` fails.
+//! The program matters only for keys whose meaning differs: in Gemini CLI a `url` without `type` means server-sent
+//! events, and in VS Code `http` falls back to them.
 
 use crate::de::{Location, ReadContext, closest};
 use crate::diagnostic::Code;

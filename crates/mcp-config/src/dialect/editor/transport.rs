@@ -20,11 +20,11 @@ pub(super) enum DeclaredTransport {
     Kind(TransportKind),
     /// opencode's `remote`: any transport with a URL.
     AnyUrl,
-    /// Unreadable, and reported.
+    /// A value that could not be read and has been reported.
     Invalid,
 }
 
-/// the accepted spellings.
+/// The accepted spellings of each transport.
 const TRANSPORT_NAMES: &[(&str, DeclaredTransport)] = &[
     ("stdio", DeclaredTransport::Kind(TransportKind::Stdio)),
     ("local", DeclaredTransport::Kind(TransportKind::Stdio)),
@@ -159,7 +159,8 @@ pub(super) struct EntryUrl {
     pub(super) slot: NullableField<String>,
 }
 
-/// DIA-03. Some files repeat the same URL under several keys, for several programs.
+/// The URL of an entry, under any of its keys (DIA-03). Some files repeat the same URL under several keys, for
+/// several programs. Different URLs are an error.
 pub(super) fn entry_url(
     url: NullableField<String>,
     server_url: NullableField<String>,

@@ -129,7 +129,7 @@ fn write_limits(members: &mut Vec<(String, OutputValue)>, limits: &Limits) {
     }
 }
 
-/// Which tools are exposed. A whitelist together with a blacklist cannot be expressed.
+/// Writes the filter of tools. A whitelist together with a blacklist cannot be expressed.
 fn tool_filter(members: &mut Vec<(String, OutputValue)>, exposure: &Exposure, report: &mut WriteReport<'_>) {
     for (list, rules) in common::lists(exposure) {
         let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _, limit: _ } = rules;

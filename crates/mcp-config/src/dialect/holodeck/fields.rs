@@ -39,7 +39,7 @@ pub(super) fn report_missing_keys(given: &[(&'static str, bool)], at: &Location,
     }
 }
 
-/// HD-002, HD-003.
+/// Parses the name of an item (HD-002, HD-003).
 pub(super) fn parse_id(name: &Field<String>, context: &ReadContext) -> Option<ServerId> {
     let text = name.value()?;
     let id = match ServerId::parse(text) {
@@ -58,7 +58,7 @@ pub(super) fn parse_id(name: &Field<String>, context: &ReadContext) -> Option<Se
     Some(id)
 }
 
-/// HD-009, HD-065.
+/// Reports an empty `server` (HD-009, HD-065).
 pub(super) fn check_server_key(server: &OptionalField<String>, context: &ReadContext) {
     if server.value().is_some_and(|it| it.trim().is_empty()) {
         let message = "'server' must be a non-empty identifier";
@@ -66,7 +66,7 @@ pub(super) fn check_server_key(server: &OptionalField<String>, context: &ReadCon
     }
 }
 
-/// `envFile` and `env_file` are the same key.
+/// The env file. `envFile` and `env_file` are the same key, so only one of them may be given.
 pub(super) fn env_file(
     file: NullableField<String>,
     alias: NullableField<String>,
@@ -97,7 +97,7 @@ pub(super) fn env_file(
     res
 }
 
-/// HD-031, HD-032.
+/// The timeout of a request, or its default. Reports one that is not positive (HD-031, HD-032).
 pub(super) fn request_timeout(slot: &OptionalField<i64>, context: &ReadContext) -> Duration {
     let default = Limits::default().request;
     let Some(value) = slot.value() else { return default };
@@ -114,7 +114,7 @@ pub(super) fn request_timeout(slot: &OptionalField<i64>, context: &ReadContext) 
     duration
 }
 
-/// HD-015.
+/// The arguments of the program (HD-015).
 pub(super) fn arguments(args: NullableField<Vec<Field<String>>>, context: &ReadContext) -> Vec<ConfigValue> {
     let mut res = Vec::new();
     for slot in args.take().unwrap_or_default() {
@@ -126,7 +126,7 @@ pub(super) fn arguments(args: NullableField<Vec<Field<String>>>, context: &ReadC
     res
 }
 
-/// HD-016.
+/// The environment variables of the program (HD-016).
 pub(super) fn environment(
     env: NullableField<OrderedMap<String>>,
     context: &ReadContext,
@@ -138,14 +138,14 @@ pub(super) fn environment(
     })
 }
 
-/// HD-020.
+/// The encoding of the program's streams; `utf-8` by default (HD-020).
 pub(super) fn encoding_label(slot: &NullableField<String>, context: &ReadContext) -> String {
     let Some(label) = slot.value() else { return "utf-8".to_owned() };
     check_literal(label, &slot.at, checks::encoding, context);
     label.clone()
 }
 
-/// HD-028. An empty configuration counts as none.
+/// The configuration for the server (HD-028). An empty object counts as none.
 pub(super) fn passthrough(RawObject(json): RawObject, variables: VariableRule) -> Option<Passthrough> {
     if json.as_str() == "{}" {
         return None;

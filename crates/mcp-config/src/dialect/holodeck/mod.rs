@@ -129,7 +129,7 @@ fn is_mcp_tool(node: &Node, at: &Location, context: &ReadContext) -> bool {
     false
 }
 
-/// HoloDeck 0.7 accepts at most 50 tools.
+/// Reports too many tools. HoloDeck 0.7 accepts at most 50.
 fn check_tool_count(items: &[Node], at: &Location, context: &ReadContext) {
     let Some(most) = context.policy.max_tools else { return };
     let Some(first) = items.get(most) else { return };
@@ -139,7 +139,7 @@ fn check_tool_count(items: &[Node], at: &Location, context: &ReadContext) {
     context.report(diagnostic.help("remove some, or divide them among several agents"));
 }
 
-/// HD-004: unique across all tools of the agent.
+/// Reports names that are not unique across all tools of the agent (HD-004).
 fn check_unique_names(items: &[Node], at: &Location, context: &ReadContext) {
     let mut seen: HashMap<&str, Range<usize>> = HashMap::new();
     for (index, node) in items.iter().enumerate() {

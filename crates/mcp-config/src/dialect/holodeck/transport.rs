@@ -42,7 +42,7 @@ pub(super) fn legacy_package(
 }
 
 impl TransportFields<'_> {
-    /// HD-037: fields of another transport.
+    /// Warns about given fields of another transport (HD-037).
     pub(super) fn warn_without_effect(&self, kind: TransportKind, given: &[(&str, bool, &Location)]) {
         if self.context.policy.foreign_fields == ForeignRule::Accept {
             return;
@@ -77,7 +77,7 @@ impl TransportFields<'_> {
         }
     }
 
-    /// HD-014: a command must be allowed even if it is not run.
+    /// Reports a command that is not allowed, even if the transport does not run it (HD-014).
     pub(super) fn check_unused_command(&self) {
         if let Some(text) = self.command.value() {
             is_allowed_command(text, &self.command.at, self.context);
@@ -174,7 +174,7 @@ impl TransportFields<'_> {
     }
 }
 
-/// `@scope/name` or `@scope/name@version`.
+/// Returns whether the text is `@scope/name` or `@scope/name@version`.
 fn is_npm_package(server: &str) -> bool {
     let word =
         |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_alphanumeric() || b"-._~".contains(&it));
@@ -196,7 +196,7 @@ fn has_effect(key: &str, kind: TransportKind) -> bool {
     }
 }
 
-/// HD-013, HD-060.
+/// Returns whether the profile allows the command; reports one that it does not (HD-013, HD-060).
 fn is_allowed_command(command: &str, at: &Location, context: &ReadContext) -> bool {
     let Some(commands) = context.policy.commands else { return true };
     if commands.contains(&command) {
@@ -214,7 +214,7 @@ fn is_allowed_command(command: &str, at: &Location, context: &ReadContext) -> bo
         None if command == "node" => "the profile holodeck-0.7 allows `node`; otherwise use npx".to_owned(),
         None => "start the program through one of them".to_owned(),
     };
-    // The same name in other case.
+    // Suggest the command that differs only in case.
     let fix = commands.iter().find(|it| it.eq_ignore_ascii_case(command));
     let fix = fix.map(|it| FixIntent::ReplaceScalar((*it).to_owned(), Applicability::Sure));
     let diagnostic = RawDiagnostic::new(Code::InvalidCommand, message, at.pointer(context), at.span());

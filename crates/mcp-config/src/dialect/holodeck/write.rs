@@ -215,7 +215,8 @@ fn has_no_reference(text: &str, policy: &Policy) -> bool {
     policy.variables == VariableRule::Literal || !has_variable(text)
 }
 
-/// A template if the reader replaces variables; otherwise the text must not contain a reference.
+/// The `config` of an item. If the reader replaces variables it may be a template; otherwise it must not contain
+/// text that looks like a reference.
 fn passthrough(config: &Passthrough, policy: &Policy, report: &mut WriteReport<'_>) -> Option<OutputValue> {
     let json = match config {
         Passthrough::Literal(json) if has_no_reference(json.as_str(), policy) => json,

@@ -1,4 +1,5 @@
-//! Fields that several dialects cannot express, or write in the same way.
+//! Fields that several dialects cannot express, or that they write in the same way. Each function reports the part
+//! that the dialect cannot express.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use crate::dialect::lowering::{LEGACY_KEY, PROFILE_KEY, SSE_CONNECT};
 use crate::dialect::write::WriteReport;
 use crate::syntax::output::OutputValue;
 
-/// The inherited environment, if it differs from the dialect's.
+/// Reports an inherited environment that differs from the dialect's.
 pub(crate) fn inherit(wanted: EnvInherit, given: EnvInherit, report: &mut WriteReport<'_>) {
     if wanted == given {
         return;
@@ -28,7 +29,7 @@ pub(crate) fn inherit(wanted: EnvInherit, given: EnvInherit, report: &mut WriteR
     report.replaced("inherit", why, done);
 }
 
-/// Sharing of an instance, if it differs from the dialect's.
+/// Reports a sharing of instances that differs from the dialect's.
 pub(crate) fn sharing(wanted: Sharing, given: Sharing, report: &mut WriteReport<'_>) {
     if wanted == given {
         return;
@@ -41,7 +42,7 @@ pub(crate) fn sharing(wanted: Sharing, given: Sharing, report: &mut WriteReport<
     report.replaced("sharing", why, done);
 }
 
-/// The fallback transport, for dialects without one.
+/// Reports a fallback transport, for dialects without one.
 pub(crate) fn fallback(wanted: SseFallback, report: &mut WriteReport<'_>) {
     match wanted {
         SseFallback::Never => {}
@@ -52,7 +53,7 @@ pub(crate) fn fallback(wanted: SseFallback, report: &mut WriteReport<'_>) {
     }
 }
 
-/// Limits that differ from the defaults, except those that were written.
+/// Reports limits that differ from the defaults, except those that were written.
 pub(crate) fn limits(limits: &Limits, kind: TransportKind, said: &[&str], report: &mut WriteReport<'_>) {
     let Limits {
         request,
@@ -90,7 +91,7 @@ pub(crate) fn default_connect(kind: TransportKind) -> Duration {
     }
 }
 
-/// Lists that are not requested, for dialects that always request them.
+/// Reports lists that are not requested, for dialects that always request them.
 pub(crate) fn discovery(discovery: Discovery, report: &mut WriteReport<'_>) {
     let Discovery { tools, prompts } = discovery;
     if !tools {
@@ -101,8 +102,8 @@ pub(crate) fn discovery(discovery: Discovery, report: &mut WriteReport<'_>) {
     }
 }
 
-/// Filters and transforms, for dialects without them, and a name policy that differs from the dialect's. Name lengths
-/// are configured in the host, not in a dialect.
+/// Reports filters and transforms, for dialects without them, and a name policy that differs from the dialect's.
+/// Name lengths are configured in the host, not in a dialect.
 pub(crate) fn exposure(exposure: &Exposure, naming: Option<NamePolicy>, report: &mut WriteReport<'_>) {
     for (list, rules) in lists(exposure) {
         let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _, limit: _ } = rules;
@@ -118,7 +119,8 @@ pub(crate) fn exposure(exposure: &Exposure, naming: Option<NamePolicy>, report: 
     }
 }
 
-/// A name policy that differs from the dialect's; `given` is that of tools, prompts and resources.
+/// Reports a name policy that differs from the dialect's. `given` are the dialect's policies for tools, prompts
+/// and resources.
 pub(crate) fn naming(exposure: &Exposure, given: [NamePolicy; 3], report: &mut WriteReport<'_>) {
     if lists(exposure).map(|it| it.1.naming) == given {
         return;
@@ -138,7 +140,7 @@ pub(crate) fn lists(exposure: &Exposure) -> [(&'static str, &Rules); 3] {
     [("tools", tools), ("prompts", prompts), ("resources", resources)]
 }
 
-/// Metadata of another dialect's reader, except the keys that were written.
+/// Reports metadata of another dialect's reader, except the keys that were written.
 pub(crate) fn metadata(metadata: &BTreeMap<String, RawJson>, said: &[&str], report: &mut WriteReport<'_>) {
     for key in metadata.keys().filter(|it| ![PROFILE_KEY, LEGACY_KEY].contains(&it.as_str())) {
         if !said.contains(&key.as_str()) {
@@ -147,7 +149,8 @@ pub(crate) fn metadata(metadata: &BTreeMap<String, RawJson>, said: &[&str], repo
     }
 }
 
-/// The configuration for the server, for dialects without it: a child process gets it in a variable anyway (HDX-08).
+/// The configuration for the server, for dialects without it. For a child process, a literal one is written as an
+/// environment variable, because that is how the process receives it anyway (HDX-08). Any other is reported.
 pub(crate) fn config(
     config: Option<&Passthrough>,
     env: Option<&mut Vec<(String, OutputValue)>>,
@@ -182,7 +185,7 @@ pub(crate) fn push_non_empty(members: &mut Vec<(String, OutputValue)>, key: &str
     }
 }
 
-/// Metadata key of unknown members, which readers keep.
+/// Metadata key: the unknown members, which readers keep.
 pub(crate) const EXTRA: &str = "extra";
 
 /// Adds unknown members that the reader of the same dialect kept.
