@@ -26,10 +26,10 @@ pub struct ServerNotification {
     pub server: ServerId,
     /// The dialog of the instance; `None` for a shared instance.
     pub dialog: Option<DialogId>,
-    /// The call that caused it, if known. [`Caller::hears`](mcp_transport::Caller::hears) of that call has received
-    /// it already.
+    /// The call that caused it, if known. [`Caller::on_event`](mcp_transport::Caller::on_event) of that call has
+    /// received it already.
     pub owner: Option<CallerId>,
-    /// The content: [`Event::Log`], [`Event::ResourceUpdated`] or [`Event::Notification`].
+    /// The content: [`ServerEvent::Log`], [`ServerEvent::ResourceUpdated`] or [`ServerEvent::Notification`].
     pub event: ServerEvent,
 }
 

@@ -1,4 +1,4 @@
-//! Detects that the machine was suspended: only the wall clock advances meanwhile.
+//! Detects that the computer was suspended, because only the wall clock advances meanwhile.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -10,7 +10,7 @@ use crate::supervisor::machine::sleep_duration;
 /// The maximum time between two checks.
 const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The source of timestamps for users, and of the detection of suspends: usually [`SystemTime::now`].
+/// The wall clock, usually [`SystemTime::now`]. Used for timestamps and to detect suspends.
 pub type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
 /// Both clocks at the last check.
@@ -36,7 +36,7 @@ impl ClockMonitor {
         self.last.0 + CHECK_INTERVAL
     }
 
-    /// Checks both clocks; returns how long the machine was suspended.
+    /// Checks both clocks; returns how long the computer was suspended since the last check.
     pub(crate) fn check(&mut self) -> Option<Duration> {
         let (instant, wall) = self.last;
         self.last = (Instant::now(), self.wall());

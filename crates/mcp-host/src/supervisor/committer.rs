@@ -39,9 +39,9 @@ pub(crate) type InstanceRef = Arc<Instance>;
 pub(crate) enum Command {
     /// Runs these servers; replies when published.
     Apply(Box<DesiredServers>, oneshot::Sender<()>),
-    /// An event without a reply.
+    /// Handles an event without a reply.
     Found(MachineEvent<InstanceRef>),
-    /// An event about a dialog; replies when published.
+    /// Handles an event about a dialog; replies when published.
     Dialog(MachineEvent<InstanceRef>, oneshot::Sender<()>),
     /// Sets the views in use; replies when published.
     Views(Vec<ViewFilter>, oneshot::Sender<()>),
@@ -71,7 +71,7 @@ pub(crate) struct Committer {
     /// The pending replies about leases.
     waiters: HashMap<WaiterId, oneshot::Sender<LeaseReply<InstanceRef>>>,
     last_waiter: WaiterId,
-    /// The published number of leases.
+    /// The metric of the number of leases.
     held: LeaseGauge,
     /// All started instances that still exist.
     instances: Vec<Weak<Instance>>,
@@ -470,7 +470,8 @@ impl Committer {
 }
 
 impl Drop for Committer {
-    /// The host was dropped or has shut down. Remaining instances end now, even if a dialog or a turn holds them.
+    /// Runs when the host was dropped or has shut down. Remaining instances end now, even if a dialog or turn
+    /// still holds them.
     fn drop(&mut self) {
         self.connector.notifications.close();
         self.connector.connections.abort();

@@ -1,8 +1,8 @@
-//! Batches events of the state machine before they are published.
+//! Batches the results of starts, so that they are published together.
 //!
-//! Servers that start together become ready one after the other, and building a catalog costs what all of them have.
-//! Therefore results of starts wait briefly for each other. The first one does not wait, nor the last one, nor any
-//! other event, nor the start of a lease, which a call waits for.
+//! Servers that start together become ready one after the other. Each publication builds a catalog, whose cost
+//! depends on all servers. Therefore results of starts wait briefly for each other. Other events do not wait, nor
+//! do the first and the last result, nor that of a leased start, because a call waits for it.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use crate::supervisor::machine::{MachineEvent, StartTicket};
 /// The maximum time that results of starts are batched.
 const BATCH_WINDOW: Duration = Duration::from_millis(4);
 
-/// Events in order.
+/// The pending events, in order.
 pub(crate) struct EventBatcher<I> {
     events: Vec<MachineEvent<I>>,
-    /// The last time that a result of a start was taken.
+    /// When a result of a start was last taken.
     last: Option<Instant>,
 }
 
 impl<I> EventBatcher<I> {
-    /// Without events.
+    /// Creates a batcher without events.
     pub(crate) fn new() -> EventBatcher<I> {
         EventBatcher { events: Vec::new(), last: None }
     }
@@ -31,13 +31,13 @@ impl<I> EventBatcher<I> {
         self.events.extend(events);
     }
 
-    /// Whether all events can wait for other starts.
+    /// Whether all pending events can still wait for the results of other starts.
     pub(crate) fn should_wait(&self, is_leased: impl Fn(&StartTicket) -> bool, now: Instant) -> bool {
         let start = |it: &MachineEvent<I>| start_ticket(it).is_some_and(|it| !is_leased(it));
         self.due().is_some_and(|it| now < it) && self.events.iter().all(start)
     }
 
-    /// When waiting ends; `None` without events or an earlier batch.
+    /// When the wait ends; `None` if there are no events or no result was taken before.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.last.filter(|_| !self.events.is_empty()).map(|it| it + BATCH_WINDOW)
     }
@@ -51,7 +51,7 @@ impl<I> EventBatcher<I> {
     }
 }
 
-/// The start that this event is the result of.
+/// The start whose result this event is.
 fn start_ticket<I>(event: &MachineEvent<I>) -> Option<&StartTicket> {
     match event {
         MachineEvent::Ready(ticket, _) | MachineEvent::StartFailed(ticket, _) => Some(ticket),

@@ -1,4 +1,5 @@
-//! The gate of an instance: counts running calls and pins, and refuses new calls.
+//! The gate of an instance. It counts running calls and pins, and refuses new calls when the instance is to be
+//! closed.
 //!
 //! The state is one atomic number, so that no call can enter between "closed" and "drained". A retired gate accepts
 //! only pinned calls; a sealed gate accepts none.
@@ -16,24 +17,24 @@ const SEALED: u64 = 1 << 62;
 /// One pin. The bits below count entered calls.
 const PIN: u64 = 1 << 31;
 
-/// Counts calls and pins, and refuses new ones.
+/// The gate of one instance.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     state: AtomicU64,
     drained: Notify,
 }
 
-/// An entered call; leaves on drop.
+/// A running call. Dropping it leaves the gate.
 #[derive(Debug)]
 pub(crate) struct GateGuard<'a>(&'a Gate);
 
 impl Gate {
-    /// Enters; `None` if the gate is retired.
+    /// Enters a call; `None` if the gate is retired or sealed.
     pub(crate) fn enter(&self) -> Option<GateGuard<'_>> {
         self.add(1, RETIRED | SEALED).then(|| GateGuard(self))
     }
 
-    /// Enters for a pinned call, also if the gate is retired; `None` if it is sealed.
+    /// Enters a pinned call, also if the gate is retired; `None` if it is sealed.
     pub(crate) fn enter_pinned(&self) -> Option<GateGuard<'_>> {
         self.add(1, SEALED).then(|| GateGuard(self))
     }

@@ -16,10 +16,10 @@ use crate::supervisor::lists::{ListSnapshot, changed_lists};
 use crate::supervisor::machine::{MachineEvent, StartTicket, saturating_after};
 use crate::telemetry::metrics::HostMetrics;
 
-/// How long a server must not announce changes before its lists are read.
+/// How long a server must be quiet after an announcement before its lists are read.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// The maximum wait for that.
+/// The maximum wait for a quiet period.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// Waits for the next changed lists or the end of the connection. Dropping it ends only the wait.

@@ -1,7 +1,7 @@
-//! Debounces file changes. Pure: times in, times out.
+//! Debounces file changes. Does no I/O and reads no clock.
 //!
-//! A save causes several events, so files are read once it is quiet (DM-093), and at the latest after a maximum
-//! delay.
+//! A save causes several events. Therefore files are read after a time without events (DM-093), and at the latest
+//! after a maximum delay.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ impl Debounce {
         self.window.map(|it| (it.last + self.quiet).min(it.first + self.max_delay))
     }
 
-    /// A read has begun that covers all changes.
+    /// Records that a read has begun, which includes all changes so far.
     pub(crate) fn reset(self) -> Debounce {
         Debounce { window: None, ..self }
     }

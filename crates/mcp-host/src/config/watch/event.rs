@@ -17,7 +17,7 @@ pub enum FollowEvent {
     Approved(String),
     /// A file or the lock file cannot be used (DM-121, HD-134). Its previous content remains in effect.
     Refused(RefusedFile),
-    /// The way of noticing changes has changed.
+    /// The way in which changes are detected has changed.
     WatchModeChanged(WatchMode),
     /// The number of events lost because the receiver was slow.
     Lagged(u64),
@@ -83,7 +83,7 @@ impl fmt::Display for ShadowedServer {
     }
 }
 
-/// How changes are noticed.
+/// How changes are detected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchMode {
     /// By notifications of the operating system, and by polling in addition.

@@ -1,4 +1,5 @@
-//! Combines several followed files: readings in, a configuration and events out. Pure: no I/O, no clock.
+//! Combines several followed files: takes their readings and returns a configuration and events. Does no I/O and
+//! reads no clock.
 //!
 //! Each file keeps its last usable content. It remains in effect when the file is refused (DM-121; for HoloDeck after
 //! any error), and when the file suddenly becomes empty, until it has been empty for a while: an editor that
@@ -25,7 +26,7 @@ use crate::error::HostError;
 /// All followed files.
 pub(crate) struct FollowedFiles {
     files: Vec<FollowedFile>,
-    /// How long a file must be empty or missing before that takes effect.
+    /// How long a file must be empty or missing before its previous content is given up.
     settle: Duration,
     /// The last desired servers, for the reload plan.
     desired: Vec<DesiredServer>,
@@ -47,9 +48,9 @@ pub(crate) struct ReadRequest {
 struct FollowedFile {
     request: LoadRequest,
     path: String,
-    /// The content last judged.
+    /// The content that was last processed.
     seen: Option<SourceContents>,
-    /// Content that disappeared and may come back.
+    /// A removal that has not taken effect yet, because the content may come back.
     removal: Option<PendingRemoval>,
     /// The last usable content.
     good: Option<UsableConfig>,
@@ -57,38 +58,39 @@ struct FollowedFile {
     refusal: Option<HostError>,
 }
 
-/// Disappeared content.
+/// A file whose content disappeared, before the removal takes effect.
 #[derive(Debug, Clone, Copy)]
 struct PendingRemoval {
     /// The first read without it.
     first: Instant,
-    /// Since when it is known to be missing continuously: a reported change may mean that it was back in between.
+    /// The start of the settle time. It starts again with each reported change, because the content may have been
+    /// back in between.
     hint: Instant,
 }
 
 impl PendingRemoval {
-    /// When the removal takes effect. Endless reports may concern other files.
+    /// When the removal takes effect. The wait is limited, because endless reports may concern other files.
     fn end(self, settle: Duration) -> Instant {
         (self.hint + settle).min(self.first + settle * MAX_SETTLE_RESETS)
     }
 }
 
-/// How often reported changes may extend the wait.
+/// The maximum wait for a removal, in multiples of the settle time.
 const MAX_SETTLE_RESETS: u32 = 8;
 
 /// Whether a change was reported since the last read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChangeHint {
-    /// Reported.
+    /// A change was reported.
     Told,
-    /// Not reported; this means little without a watch.
+    /// No change was reported. Without a watch, the file may still have changed.
     Silent,
 }
 
 /// The result of a read.
 #[derive(Debug, Default)]
 pub(crate) struct FilesUpdate {
-    /// The configuration, if it must be applied.
+    /// The configuration to apply; `None` if it is unchanged.
     pub(crate) wanted: Option<DesiredServers>,
     /// The events.
     pub(crate) events: Vec<FollowEvent>,
@@ -96,7 +98,7 @@ pub(crate) struct FilesUpdate {
     pub(crate) recheck_at: Option<Instant>,
 }
 
-/// The outcome of one file.
+/// The outcome of reading one file.
 enum FileOutcome {
     Same,
     Doubted,

@@ -1,4 +1,4 @@
-//! A followed lock file: readings in, approvals out. Pure, except for the read itself.
+//! A followed lock file: takes readings and returns approvals. Only `read_lock_file` does I/O.
 //!
 //! Approvals remain in effect until a new lock file is read. A missing or unreadable lock file reveals nothing that
 //! was hidden before.
@@ -18,7 +18,7 @@ use crate::error::HostError;
 /// A lock file to follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FollowLock {
-    /// The file. It need not be there: from when it is there on it counts.
+    /// The file. It may be missing; its approvals apply from when it is created.
     pub path: PathBuf,
     /// How drift is treated.
     pub policy: DriftPolicy,
@@ -28,7 +28,7 @@ pub struct FollowLock {
 pub(super) struct FollowedLock {
     request: FollowLock,
     content: Option<Content>,
-    /// Whether a valid lock file was read.
+    /// Whether a valid lock file was ever read.
     counts: bool,
     /// Why the current content is not used.
     refusal: Option<HostError>,
@@ -40,7 +40,7 @@ pub(super) struct LockReading {
     lock: Result<Option<LockFile>, String>,
 }
 
-/// The result of a reading.
+/// The effects of a reading.
 #[derive(Default)]
 pub(super) struct LockUpdate {
     /// The new approval.

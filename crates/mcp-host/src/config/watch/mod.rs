@@ -1,8 +1,8 @@
 //! Follows configuration files: applies every saved change; a broken file changes nothing.
 //!
-//! A task receives changes from the operating system ([`watcher`]) and polls the files as well. Changes are debounced
-//! ([`debounce`]); then the files are read ([`snapshot`]), judged and merged ([`files`], [`merge`]), and applied.
-//! Decisions are pure and depend on content, never on modification times.
+//! A task receives changes from the operating system ([`watcher`]) and polls the files as well. Changes are
+//! debounced ([`debounce`]); then the files are read ([`snapshot`]), checked and merged ([`files`], [`merge`]),
+//! and applied. Decisions depend on the content only, never on modification times.
 
 mod debounce;
 mod event;
@@ -36,8 +36,8 @@ pub struct FollowRequest {
     /// by file. Files and folders may be missing.
     pub files: Vec<LoadRequest>,
     /// The lock file whose approvals apply to their servers from when it exists, as by
-    /// [`Host::set_approval`](crate::host::Host::set_approval). A lock file that cannot be used or is gone changes
-    /// nothing and is published as a problem.
+    /// [`Host::set_approval`](crate::host::Host::set_approval). A lock file that cannot be used or was deleted
+    /// changes nothing and is published as a problem.
     pub lock: Option<FollowLock>,
     /// How long files must be unchanged before they are read (DM-093); clamped to 100..=500 ms.
     pub debounce: Duration,

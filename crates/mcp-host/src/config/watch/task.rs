@@ -55,7 +55,7 @@ pub(super) struct Follower {
 enum ReadPurpose {
     /// Check for changes.
     Poll,
-    /// Read and judge.
+    /// Read the files and apply their changes.
     Judge(Trust, ChangeHint),
 }
 
@@ -110,7 +110,7 @@ impl Follower {
         }
     }
 
-    /// Follows until stopped or the host shuts down. `begun` is notified after the first read.
+    /// Follows the files until it is stopped or the host shuts down. `begun` is notified after the first read.
     pub(super) async fn run(mut self, mut stopped: oneshot::Receiver<()>, begun: oneshot::Sender<()>) {
         let mut begun = Some(begun);
         let mut job = Some(self.begin(ReadPurpose::Judge(Trust::Keep, ChangeHint::Silent)));
@@ -134,7 +134,7 @@ impl Follower {
                 }
             }
         }
-        // Nothing would remove the problems later.
+        // Withdraws the problems, because nothing would do so later.
         self.publish((None, None), Vec::new(), None).await;
     }
 
@@ -297,7 +297,7 @@ fn read(mut watcher: FolderWatcher, request: &ReadRequest, purpose: ReadPurpose)
     let needed = paths(request, &res);
     if attended != needed {
         watcher.watch_paths(&needed, Trust::Keep);
-        // Referenced files were not watched while they were read.
+        // If referenced files were not yet watched during the read, changes of them may have been missed.
         if !attended.is_superset(&needed) {
             res = looks(requests);
         }

@@ -11,7 +11,8 @@ use tokio::sync::Notify;
 
 use super::watch_plan::{PathEntry, WatchNeed, WatchPlan};
 
-/// How often the watch plan is computed again because links changed while watches were set.
+/// The maximum number of times that the watch plan is computed. It is computed again if links change while watches
+/// are set.
 const ATTEMPTS: usize = 4;
 
 /// Watches folders. May block.
@@ -22,11 +23,11 @@ pub(crate) trait FolderWatch: Send {
     fn unwatch(&mut self, folder: &Path);
 }
 
-/// Creates a watch that reports to the signal.
+/// Creates a watch that reports changes to the signal.
 pub(crate) type WatchFactory =
     Arc<dyn Fn(Arc<ChangeSignal>) -> Result<Box<dyn FolderWatch>, String> + Send + Sync>;
 
-/// Changes reported from any thread.
+/// A signal for changes, which any thread can report.
 #[derive(Debug, Default)]
 pub(crate) struct ChangeSignal {
     news: Notify,
@@ -43,10 +44,10 @@ struct State {
     failed: Option<String>,
 }
 
-/// Called by watches.
+/// Functions for watches.
 #[cfg(any(feature = "watch", test))]
 impl ChangeSignal {
-    /// This path changed.
+    /// Reports that this path changed.
     pub(crate) fn path_changed(&self, path: &Path) {
         let mut state = self.state();
         if state.names.contains(path) {
@@ -56,12 +57,12 @@ impl ChangeSignal {
         }
     }
 
-    /// Something changed.
+    /// Reports that something changed, without a path.
     pub(crate) fn rescan(&self) {
         self.news.notify_one();
     }
 
-    /// The watch has failed.
+    /// Reports that the watch has failed.
     pub(crate) fn failed(&self, why: String) {
         self.state().failed = Some(why);
         self.news.notify_one();
@@ -83,7 +84,7 @@ impl ChangeSignal {
 /// The current watches.
 pub(crate) struct FolderWatcher {
     changes: Arc<ChangeSignal>,
-    /// `None`: there is no way of watching, which is not an error.
+    /// `None`: this build cannot watch folders, which is not an error.
     make: Option<WatchFactory>,
     watch: Option<Box<dyn FolderWatch>>,
     folders: BTreeSet<PathBuf>,
@@ -95,7 +96,7 @@ pub(crate) struct FolderWatcher {
 pub(crate) enum Trust {
     /// Keep them.
     Keep,
-    /// They have missed a change: set them again.
+    /// They missed a change, so they are set again.
     Renew,
 }
 
@@ -131,7 +132,7 @@ impl FolderWatcher {
         };
         let mut plan = watch_plan(paths);
         for _ in 0..ATTEMPTS {
-            // Before the folders, so that early reports are not filtered out.
+            // Set before the folders are watched, so that early reports are not discarded.
             self.changes.state().names.clone_from(&plan.names);
             self.failure = None;
             for (folder, need) in &plan.folders {

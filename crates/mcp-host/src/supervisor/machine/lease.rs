@@ -60,7 +60,7 @@ pub(crate) struct ActiveLease<I> {
 }
 
 impl<I> LeaseTable<I> {
-    /// Without leases.
+    /// A table without leases.
     pub(crate) fn empty() -> LeaseTable<I> {
         LeaseTable { held: HashMap::new(), reminders: Vec::new() }
     }
@@ -226,7 +226,7 @@ impl<I: Clone> Machine<I> {
         vec![MachineAction::StartLeased(ticket, server, lists)]
     }
 
-    /// A leased start succeeded. If no lease waits for it, `started` is returned.
+    /// Handles a successful leased start. Returns `started` as an error if no lease waits for it.
     pub(super) fn lease_ready(
         &mut self,
         ticket: &StartTicket,
@@ -268,7 +268,7 @@ impl<I: Clone> Machine<I> {
         Ok(actions)
     }
 
-    /// A leased instance has read its lists, which apply to its server.
+    /// Handles new lists of a leased instance. They apply to its server.
     pub(super) fn lease_lists(&mut self, ticket: StartTicket, listed: ListSnapshot) -> Vec<MachineAction<I>> {
         let Some((live, base, _)) = self.leases.live_by(&ticket) else { return Vec::new() };
         let is_news = live.lists != listed.lists;
@@ -276,7 +276,7 @@ impl<I: Clone> Machine<I> {
         let instance = live.instance.clone();
         let entry = self.slots.iter_mut().filter_map(|it| it.running.as_mut());
         if let Some(entry) = entry.into_iter().find(|it| it.ticket.number == base) {
-            // A changed list counts; an old list of this instance does not.
+            // Only a list that changed on this instance is taken; an outdated one is not.
             let differs = entry.listed.lists != listed.lists && is_news || entry.listed.notes != listed.notes;
             if differs {
                 if entry.listed.lists.tools != listed.lists.tools {
@@ -291,7 +291,7 @@ impl<I: Clone> Machine<I> {
         vec![MachineAction::Watch { ticket, instance, listed }]
     }
 
-    /// A leased instance was checked for idleness.
+    /// Handles the result of an idle check of a leased instance.
     pub(super) fn lease_idle_checked(
         &mut self,
         ticket: &StartTicket,
@@ -342,7 +342,7 @@ impl<I: Clone> Machine<I> {
         actions
     }
 
-    /// A dialog ended. Leases of a later dialog with the same id remain.
+    /// Handles the end of a dialog. Leases of a later dialog with the same id remain.
     pub(super) fn dialog_over(&mut self, end: &DialogEnd) -> Vec<MachineAction<I>> {
         let alike = self.leases.held.iter().filter(|it| it.dialog == end.dialog);
         let (own, later): (Vec<_>, Vec<_>) = alike.partition(|it| it.ends_seen <= end.number);
@@ -419,7 +419,7 @@ impl<I: Clone> Machine<I> {
         actions
     }
 
-    /// After a suspend all leased instances are probed.
+    /// Probes all leased instances after a suspend.
     pub(super) fn wake_leases(&mut self, now: Instant) -> Vec<MachineAction<I>> {
         if self.ping().is_none() {
             return Vec::new();
@@ -434,7 +434,7 @@ impl<I: Clone> Machine<I> {
         self.tick_leases(now)
     }
 
-    /// A probe of a leased instance succeeded.
+    /// Handles a successful probe of a leased instance.
     pub(super) fn lease_alive(&mut self, ticket: &StartTicket, now: Instant) {
         let Some(lease) = self.leases.held.iter_mut().find(|it| it.ticket == *ticket) else { return };
         if let LeaseState::Running(live) = &mut lease.state {

@@ -49,18 +49,18 @@ pub(crate) enum MachineEvent<I> {
     ListsRead(StartTicket, ListSnapshot),
     /// The connection of a running server ended.
     Disconnected(StartTicket, HostError),
-    /// A call made or withdrew a finding about a tool.
+    /// A call added or withdrew a note about a tool.
     ToolNoted {
         /// The tool's server.
         server: ServerId,
         /// The tool's original name.
         tool: String,
-        /// The finding.
+        /// The kind of note.
         note: ToolNote,
         /// The reason; `None` withdraws it.
         reason: Option<String>,
     },
-    /// Overflow was written, or failed with this problem.
+    /// Parts of an oversized result were written to files, or failed with this problem.
     SpillResult(Option<Problem>),
     /// Stop a dialog whose provider refused a request.
     StopDialog {
@@ -75,7 +75,7 @@ pub(crate) enum MachineEvent<I> {
     ResumeDialog(DialogId),
     /// A running server answered a probe.
     ProbeSucceeded(StartTicket),
-    /// The machine was suspended for this time.
+    /// The computer was suspended for this time.
     ClockJumped(Duration),
     /// A call requests a leased instance, with the number of dialogs that had ended before.
     Lease(LeaseRequest, u64, WaiterId),
@@ -95,7 +95,7 @@ pub(crate) enum MachineEvent<I> {
     Close,
 }
 
-/// A finding of a call about a tool.
+/// A note about a tool that a call reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ToolNote {
     /// Its arguments cannot be validated.
@@ -158,7 +158,7 @@ pub(crate) enum MachineAction<I> {
     StartLeased(StartTicket, Arc<ResolvedServer>, Arc<ServerLists>),
     /// Reply to a waiting call.
     Reply(WaiterId, LeaseReply<I>),
-    /// Check the instance for idleness.
+    /// Check whether the instance is idle.
     CheckIdle(StartTicket, I),
     /// Refuse calls, wait for running ones, close.
     Retire {
@@ -166,7 +166,7 @@ pub(crate) enum MachineAction<I> {
         instance: I,
         /// What is waited for.
         drain: DrainMode,
-        /// Who gets a reply when it is closed.
+        /// The request to reply to when it is closed.
         waiter: Option<WaiterId>,
     },
 }

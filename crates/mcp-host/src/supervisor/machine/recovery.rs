@@ -12,7 +12,7 @@ use crate::error::HostError;
 use crate::state::event::HostEventKind;
 
 impl<I: Clone> Machine<I> {
-    /// A start failed.
+    /// Handles a failed start.
     pub(super) fn start_failed(
         &mut self,
         ticket: &StartTicket,
@@ -27,14 +27,14 @@ impl<I: Clone> Machine<I> {
         self.news.push(MachineNews::new(&slot.name, HostEventKind::StartFailed(failure.clone())));
         slot.start = StartState::Failed(failure);
         self.news.extend(slot.schedule_restart(&self.settings.supervision, down, now));
-        // The same failure again is not published.
+        // A repeated failure is not published again.
         if before != (slot.state(), slot.failure().cloned()) {
             self.changed = true;
         }
         Vec::new()
     }
 
-    /// A connection was lost.
+    /// Handles a lost connection.
     pub(super) fn disconnected(
         &mut self,
         ticket: &StartTicket,
@@ -94,7 +94,7 @@ impl<I: Clone> Machine<I> {
         slots.chain(self.leases.next_wake()).min()
     }
 
-    /// The machine was suspended: servers may have gone without notice.
+    /// Handles a suspend of the computer: connections may have been lost unnoticed, so servers are probed.
     pub(super) fn clock_jumped(&mut self, slept: Duration, now: Instant) -> Vec<MachineAction<I>> {
         tracing::info!(?slept, "this machine has slept; servers are asked whether they live");
         let within = self.ping().map(|it| it.timeout);
@@ -107,7 +107,7 @@ impl<I: Clone> Machine<I> {
         actions
     }
 
-    /// A probe succeeded.
+    /// Handles a successful probe: schedules the next one.
     pub(super) fn probe_succeeded(&mut self, ticket: &StartTicket, now: Instant) -> Vec<MachineAction<I>> {
         if let Some(running) = self.slots.iter_mut().find_map(|it| it.running_mut(ticket)) {
             let next = next_probe(&self.settings.supervision, &running.server, now);

@@ -48,7 +48,7 @@ pub(super) enum SlotConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SlotMode {
     On,
-    /// Switched off.
+    /// Disabled until it is restarted or its entry changes.
     Disabled,
 }
 
@@ -83,7 +83,7 @@ pub(super) struct RunningServer<I> {
     pub(super) since: Instant,
     /// The time of the next probe; `None` while one runs, or without probes.
     pub(super) probe: Option<Instant>,
-    /// Findings about tools, with reasons.
+    /// Notes about tools, with their reasons.
     pub(super) tool_notes: BTreeMap<(String, ToolNote), String>,
 }
 
@@ -205,7 +205,7 @@ impl<I: Clone> ServerSlot<I> {
         self.config = SlotConfig::Invalid(failure);
     }
 
-    /// Aborts a start, or forgets a failed one.
+    /// Aborts a pending start, or forgets a failed one.
     pub(super) fn abort(&mut self) -> Vec<MachineAction<I>> {
         self.restarts.clear_schedule();
         match std::mem::replace(&mut self.start, StartState::Done) {
@@ -244,7 +244,7 @@ impl<I: Clone> ServerSlot<I> {
         actions
     }
 
-    /// Switches the server off.
+    /// Disables the server.
     pub(super) fn disable(&mut self) -> Vec<MachineAction<I>> {
         let mut actions = self.abort();
         self.mode = SlotMode::Disabled;

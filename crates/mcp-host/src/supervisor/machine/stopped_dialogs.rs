@@ -37,7 +37,7 @@ impl<I: Clone> Machine<I> {
         Vec::new()
     }
 
-    /// A dialog ended. A later dialog with the same id stays as it is.
+    /// Handles the end of a dialog: resumes it, unless a later dialog with the same id is stopped.
     pub(super) fn stopped_over(&mut self, end: &DialogEnd) {
         if self.stopped.get(&end.dialog).is_some_and(|it| it.ends_seen <= end.number) {
             self.resume(&end.dialog);

@@ -1,4 +1,4 @@
-//! Restart policy: when failed servers are restarted. Pure: no clock, no randomness.
+//! Restart policy: when failed servers are restarted. Reads no clock and uses no random numbers.
 //!
 //! Delays grow with each failure and are spread by a seed, so that many hosts do not restart at once. Only sustained
 //! uptime resets the failures. A server that fails repeatedly is suspended, and then restarted once.
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 /// What a host does about failed servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Supervision {
-    /// Nothing, until they are applied again or restarted. For one-shot programs.
+    /// Leaves them failed until they are applied again or restarted. For one-shot programs.
     Off,
     /// Restarts them.
     Restart(RestartPolicy),
@@ -201,8 +201,8 @@ fn jitter_fraction(seed: u64, server: &str, failures: u32) -> f64 {
     f64::from((mixed >> 32) as u32) / f64::from(u32::MAX)
 }
 
-/// How long the machine was suspended between two checks of both clocks, because only the wall clock advances
-/// meanwhile. `None` for less than a usual correction of the wall clock.
+/// How long the computer was suspended between two checks of both clocks: the difference, because only the wall
+/// clock advances during a suspend. `None` if a usual correction of the wall clock explains it.
 pub(crate) fn sleep_duration(wall: Duration, monotonic: Duration) -> Option<Duration> {
     const LEAST: Duration = Duration::from_secs(30);
     wall.checked_sub(monotonic).filter(|it| *it >= LEAST)

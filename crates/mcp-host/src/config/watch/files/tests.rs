@@ -1,4 +1,4 @@
-//! What files say, moment by moment, and what that leads to; no disk, no clock.
+//! Tests of followed files: a sequence of contents and the events that it causes, without file system and clock.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,8 +11,8 @@ use crate::config::load::FileError;
 use crate::config::load::load_through;
 use crate::config::watch::snapshot::Content;
 
-/// Of each file what it says: `a b=2 c!` are servers (with another revision, with a wrong entry), `?` is broken text,
-/// `-` is no file.
+/// The content of each file: in `a b=2 c!`, `b` has another revision and `c` is invalid; `?` is a text that cannot
+/// be parsed, `-` a missing file.
 type Disk<'a> = BTreeMap<&'a str, &'a str>;
 
 fn text(path: &str, words: &str) -> Option<String> {
@@ -22,7 +22,7 @@ fn text(path: &str, words: &str) -> Option<String> {
         ("", _) => return Some(String::new()),
         ("?", true) => return Some("version: 1\nservers: {a\n".to_owned()),
         ("?", false) => return Some("name: a\ntools: [\n".to_owned()),
-        // An env file is as it is.
+        // The text of an environment file is used unchanged.
         (words, false) if !path.ends_with("agent.yaml") => return Some(words.to_owned()),
         (_, true | false) => {}
     }
@@ -58,10 +58,10 @@ fn read_config(request: &LoadRequest, disk: &Disk<'_>) -> FileSnapshot {
     FileSnapshot { sources: sources.into_inner(), outcome }
 }
 
-/// At which millisecond, what changed until then, and what came of looking.
+/// The time in milliseconds, the changes since the last step, and the expected outcome of the read.
 type Step<'a> = (u64, &'a [(&'a str, &'a str)], &'a str);
 
-/// Follows `paths` with 1 s of patience through `steps`.
+/// Runs the steps for `paths`, with a settle time of 1 s.
 #[track_caller]
 fn check(paths: &[&str], steps: &[Step<'_>]) {
     let begun = Instant::now();
@@ -88,7 +88,7 @@ fn check(paths: &[&str], steps: &[Step<'_>]) {
     }
 }
 
-/// `+a -b *c ~d =e`: added, removed, changed, shown otherwise, unchanged.
+/// An event as text, with a reload plan as `+a -b *c ~d =e`: added, removed, changed, re-exposed, unchanged.
 fn shown(event: &FollowEvent) -> String {
     match event {
         FollowEvent::Reloaded(Reload { files, plan, shadowed }) => {
@@ -164,7 +164,7 @@ fn hd_134_any_error_refuses_all_of_a_holodeck_file() {
             (0, &[("agent.yaml", "a"), ("s.env", "A=1")], "reloaded +a, wants [a]"),
             (1, &[("agent.yaml", "a=2 b!")], "refused agent.yaml, keeps, problem"),
             (2, &[("agent.yaml", "a=2 b")], "reloaded +b *a, wants [a b]"),
-            // Its end is no wish that nothing runs.
+            // HoloDeck requires its file: deleting it does not stop the servers.
             (3, &[("agent.yaml", "-")], "again at 1003"),
             (1003, &[], "refused agent.yaml, keeps, problem"),
             (1004, &[("agent.yaml", "a=2 b")], "reloaded =a =b, wants [a b]"),
@@ -197,16 +197,16 @@ fn dm_094_what_is_gone_is_believed_after_a_while() {
             (1, &[("mcp.yaml", "a")], "reloaded +a, wants [a]"),
             (2, &[("mcp.yaml", "-")], "again at 1002"),
             (500, &[("mcp.yaml", "")], "again at 1500"),
-            // In the middle of a save: nothing has happened.
+            // The file was missing only during a save.
             (501, &[("mcp.yaml", "a")], ""),
             (600, &[("mcp.yaml", "-")], "again at 1600"),
             (1599, &[], "again at 1600"),
             (1600, &[], "reloaded no .minds/mcp.yaml -a, wants []"),
             (1601, &[("mcp.yaml", "a")], "reloaded +a, wants [a]"),
-            // An empty file is no configuration, only after a while.
+            // An empty file is refused, but only after the settle time.
             (1602, &[("mcp.yaml", "")], "again at 2602"),
             (2602, &[], "refused .minds/mcp.yaml, keeps, problem"),
-            // Nothing is in it already, so that nothing vanishes.
+            // The file was empty before, so its removal takes effect at once.
             (2603, &[("mcp.yaml", "-")], "reloaded no .minds/mcp.yaml -a, wants []"),
         ],
     );
@@ -224,7 +224,7 @@ fn dm_094_what_came_and_went_between_two_looks_was_not_gone_for_long() {
             (2000, gone, "again at 3000"),
             (3000, &[], "reloaded no .minds/mcp.yaml -a, wants []"),
             (3001, &[("mcp.yaml", "a")], "reloaded +a, wants [a]"),
-            // What is heard without end may be about something else.
+            // Reported changes extend the wait to at most 8 s, because they may concern other files.
             (4000, gone, "again at 5000"),
             (4900, gone, "again at 5900"),
             (11800, gone, "again at 12000"),
@@ -250,7 +250,7 @@ fn several_files_are_one_configuration() {
                 "reloaded +b =a a<.minds/mcp.yaml, wants [a b], shadowed a",
             ),
             (2, &[("mcp.yaml", "?")], "refused .minds/mcp.yaml, keeps, problem, shadowed a"),
-            // One file's mistake stops no edit of another one.
+            // An error in one file does not prevent edits of another one.
             (
                 3,
                 &[("agent.yaml", "b=2 c a")],

@@ -1,5 +1,5 @@
-//! Following without a host: what it asks for, with watches that fail as they are told, on a clock that only moves
-//! when everybody waits.
+//! Tests of the task without a host: the updates that it sends. The tests control the watches; the Tokio clock is
+//! paused.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,15 +12,15 @@ use super::*;
 use crate::config::watch::FollowLock;
 use crate::config::watch::watcher::FolderWatch;
 
-/// Watches of folders, made by hand.
+/// The state of the controlled watches.
 #[derive(Default)]
 struct Watches {
-    /// Why no folder can be watched.
+    /// The error of every new watch, if any.
     broken: Option<&'static str>,
     watched: BTreeSet<PathBuf>,
-    /// Whom to tell.
+    /// The signal for changes.
     changes: Option<Arc<ChangeSignal>>,
-    /// The next folder to watch is on a disk that does not answer until this is dropped.
+    /// Setting the next watch blocks until the sender of this is dropped.
     hangs: Option<std::sync::mpsc::Receiver<()>>,
 }
 
@@ -30,7 +30,7 @@ impl FolderWatch for Watch {
     fn watch(&mut self, folder: &Path) -> Result<(), String> {
         let hangs = self.0.lock().unwrap().hangs.take();
         if let Some(hangs) = hangs {
-            // Only its end is waited for.
+            // Returns an error when the sender is dropped.
             let _ = hangs.recv();
         }
         self.0.lock().unwrap().watched.insert(folder.to_owned());
@@ -42,7 +42,7 @@ impl FolderWatch for Watch {
     }
 }
 
-/// A folder whose `.minds/mcp.yaml` is followed, and a host that writes down what it is asked for.
+/// A folder whose `.minds/mcp.yaml` is followed. A simulated host records the updates.
 struct FollowedFolder {
     folder: TempDir,
     watches: Arc<Mutex<Watches>>,
@@ -105,7 +105,7 @@ impl FollowedFolder {
         }
     }
 
-    /// Writes the file with these servers, and tells of it as a system does.
+    /// Writes the file with these servers. Does not report the change.
     fn write(&self, servers: &str) {
         let path = self.folder.path().join(".minds/mcp.yaml");
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -116,19 +116,19 @@ impl FollowedFolder {
         std::fs::write(path, format!("version: 1\nservers:\n{}", servers.concat())).unwrap();
     }
 
-    /// Tells that something happened to this path, in the folder as the system names it.
+    /// Reports a change of this path in the folder, as the operating system does.
     fn tell(&self, path: &str) {
         let path = self.folder.path().canonicalize().unwrap().join(path);
         self.watches.lock().unwrap().changes.as_ref().unwrap().path_changed(&path);
     }
 
-    /// The next thing that is asked for, and after how many milliseconds.
+    /// The next update, with its time in milliseconds.
     async fn next_update(&mut self) -> (u128, String) {
         let request = self.updates.recv().await.unwrap();
         (self.begun.elapsed().as_millis(), request)
     }
 
-    /// How changes are noticed from now on.
+    /// Waits for the next change of the watch mode.
     async fn watching(&mut self) -> WatchMode {
         loop {
             if let FollowEvent::WatchModeChanged(watching) = self.events.recv().await.unwrap() {
@@ -151,7 +151,7 @@ impl FollowedFolder {
 async fn dm_092_dm_093_what_is_heard_is_read_after_a_pause() {
     let mut target = FollowedFolder::new(None, |it| it.poll_interval = Duration::from_secs(600));
     assert_eq!(target.next_update().await, (0, "[]".to_owned()));
-    // There is no such folder yet.
+    // `.minds` does not exist yet, so its parent is watched.
     target.check_watched(&[""]);
     target.write("a");
     target.tell(".minds");
@@ -162,7 +162,7 @@ async fn dm_092_dm_093_what_is_heard_is_read_after_a_pause() {
     tokio::time::sleep(Duration::from_millis(150)).await;
     target.tell(".minds/mcp.yaml");
     assert_eq!(target.next_update().await, (550, "[a b]".to_owned()));
-    // What happens beside it wakes nobody: only the slow look finds this.
+    // A change of another file causes no read. Only polling finds the change of this one.
     target.write("b");
     target.tell(".minds/other.yaml");
     assert_eq!(target.next_update().await, (600_000 + 550 + 200, "[b]".to_owned()));
@@ -176,12 +176,12 @@ async fn dm_092_without_watches_files_are_looked_at() {
     assert_eq!(target.watching().await, WatchMode::PollOnly(Some("too many".to_owned())));
     target.write("a");
     assert_eq!(target.next_update().await, (2200, "[a] workspace_unwatched".to_owned()));
-    // The next look tries again, and the problem is gone without anybody's doing.
+    // The next poll sets the watches again, and the problem is withdrawn.
     target.watches.lock().unwrap().broken = None;
     assert_eq!(target.next_update().await, (4200, "as before".to_owned()));
     assert_eq!(target.watching().await, WatchMode::System);
     target.check_watched(&["", ".minds"]);
-    // The same, when what worked is lost.
+    // The same when working watches fail.
     target.watches.lock().unwrap().broken = Some("gone");
     target.watches.lock().unwrap().changes.as_ref().unwrap().failed("unmounted".to_owned());
     assert_eq!(target.next_update().await, (4400, "as before workspace_unwatched".to_owned()));
@@ -194,7 +194,7 @@ async fn dm_092_watches_that_miss_something_are_set_anew() {
     assert_eq!(target.next_update().await.1, "[]");
     target.write("a");
     assert_eq!(target.next_update().await, (2200, "[a]".to_owned()));
-    // As when a folder far above is exchanged: nothing is heard, and the watches are of folders that are gone.
+    // As if a folder further up was replaced: the watches refer to deleted folders and report nothing.
     target.watches.lock().unwrap().watched.clear();
     target.write("b");
     assert_eq!(target.next_update().await.1, "[b]");
@@ -234,14 +234,14 @@ async fn a_disk_that_does_not_answer_holds_up_nobody() {
     target.write("a");
     target.tell(".minds");
     assert_eq!(target.next_update().await.1, "as before workspace_config_error, unread");
-    // Another look finds it well again, and the problem is gone; the one that hangs changes nothing any more.
+    // The next read succeeds and withdraws the problem. The stalled read has no effect any more.
     assert_eq!(target.next_update().await.1, "as before");
     assert_eq!(target.next_update().await.1, "[a]");
     drop(release);
     target.write("b");
     target.tell(".minds/mcp.yaml");
     assert_eq!(target.next_update().await.1, "[b]");
-    // Nor is it waited for at the end, nor at the beginning.
+    // Stopping does not wait for a stalled read either.
     let (release, hangs) = std::sync::mpsc::channel();
     target.watches.lock().unwrap().hangs = Some(hangs);
     target.watches.lock().unwrap().changes.as_ref().unwrap().failed("unmounted".to_owned());
@@ -265,7 +265,7 @@ async fn a_lock_counts_as_it_is_saved_and_one_that_is_lost_goes_on_counting() {
     target.write("a");
     std::fs::write(&lock, &text).unwrap();
     target.tell(".minds");
-    // Both come together, so that nothing is shown in between.
+    // Servers and approvals arrive in one update, so that no unapproved tool is shown in between.
     assert_eq!(target.next_update().await.1, "[a], approved");
     std::fs::write(&lock, "{}").unwrap();
     target.tell(".minds/mcp.lock");
@@ -274,6 +274,6 @@ async fn a_lock_counts_as_it_is_saved_and_one_that_is_lost_goes_on_counting() {
     target.tell(".minds/mcp.lock");
     assert_eq!(target.next_update().await.1, "as before workspace_config_error");
     std::fs::write(&lock, &text).unwrap();
-    // The slow look finds it, too.
+    // Polling finds a change of the lock file too.
     assert_eq!(target.next_update().await.1, "as before, approved");
 }

@@ -1,4 +1,4 @@
-//! A machine that is driven by words, for the tests of the machine and of what stands on its snapshots.
+//! A state machine that is driven by text commands, for tests of the machine and of its snapshots.
 
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -25,10 +25,9 @@ use crate::supervisor::machine::{
 };
 use crate::supervisor::machine::{ProbePolicy, RestartPolicy, Supervision};
 
-/// `a=1.2`: server `a`, its connection as of revision 1, its names as of revision 2 (shown in every name). Behind that,
-/// `-unloaded` leaves its tools unlisted, `-nowrite` hides its tool `write`, `-brief`
-/// gives its calls a second, `-own` gives each dialog an instance of its own,
-/// `-bare` shows names as they are.
+/// A server from text: `a=1.2` is the server `a` with revision 1 of its connection and revision 2 of its names (a
+/// suffix of every name). Options: `-unloaded` does not list its tools, `-nowrite` hides its tool `write`,
+/// `-brief` limits its calls to 1 s, `-own` gives each dialog its own instance, `-bare` leaves names unchanged.
 pub(crate) fn server(text: &str) -> ResolvedServer {
     let (id, revisions) = text.split_once('=').unwrap();
     let (revisions, option) = revisions.split_once('-').unwrap_or((revisions, ""));
@@ -71,7 +70,7 @@ pub(crate) fn server(text: &str) -> ResolvedServer {
     ResolvedServer { spec, endpoint: Endpoint::Stdio(endpoint), config: None }
 }
 
-/// `t,u,!v`: two tools, and a list that could not be read; `-` is nothing.
+/// Lists from text: `t,u,!v` has two tools and a failed read with the message `!v`; `-` has nothing.
 pub(crate) fn listed(names: &str) -> ListSnapshot {
     let tools = names.split(',').filter(|it| *it != "-" && !it.starts_with('!'));
     let tools: Vec<String> =
@@ -83,7 +82,7 @@ pub(crate) fn listed(names: &str) -> ListSnapshot {
     ListSnapshot { lists: Arc::new(lists), notes, ..ListSnapshot::empty(ListChangeCounts::default()) }
 }
 
-/// A machine with the tickets it has given out.
+/// A state machine with the tickets that it has issued.
 pub(crate) struct Run {
     pub(crate) machine: Machine<u64>,
     tickets: Vec<StartTicket>,
@@ -93,13 +92,13 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// One that leaves servers alone that failed.
+    /// A machine that does not restart failed servers.
     pub(crate) fn new() -> Run {
         Run::with(Supervision::Off)
     }
 
-    /// One that tries servers again after 1 to 2 s, 2 to 4 s and so on, leaves them alone after four setbacks for 50 to
-    /// 100 s, forgets after 10 s, and asks every 30 s.
+    /// A machine that restarts servers after 1 to 2 s, then 2 to 4 s and so on. It suspends restarts for 50 to 100
+    /// s after four failures, resets failures after 10 s of uptime, and probes every 30 s.
     pub(crate) fn supervised() -> Run {
         let seconds = Duration::from_secs;
         Run::with(Supervision::Restart(RestartPolicy {
@@ -121,12 +120,11 @@ impl Run {
         Run { machine, tickets: Vec::new(), seconds: 0, now: Instant::now(), waiters: 0 }
     }
 
-    /// `want a=1.1 b!`, `ready 1 t,u`, `fail 1`, `lists 1 t`, `die 1`, `odd a t` (also `even`, `broken`, `whole`), `stop d why`, `resume d`,
-    /// `spilled` (or why not), `alive 1`, `woke`, `wait 3` (seconds),
-    /// `due` (waits until there is something to do), `lease d a 1` (dialog d wants a as
-    /// of start 1), `seen 2 5` (nobody uses it for 5 s; `busy`), `release d a`, `over d`, `restart a`, `disable a`,
-    /// `close`; other numbers are starts. `stop d why 1`, `lease d a 1 1` and `over d 1` say behind how many ends of dialogs
-    /// they stand.
+    /// `want a=1.1 b!`, `ready 1 t,u`, `fail 1`, `lists 1 t`, `die 1`, `odd a t` (also `even`, `broken`, `whole`),
+    /// `stop d why`, `resume d`, `spilled` (or why not), `alive 1`, `woke`, `wait 3` (seconds), `due` (waits until
+    /// there is something to do), `lease d a 1` (dialog d wants a as of start 1), `seen 2 5` (nobody uses it for 5
+    /// s; `busy`), `release d a`, `over d`, `restart a`, `disable a`, `close`; other numbers are starts. `stop d
+    /// why 1`, `lease d a 1 1` and `over d 1` contain the number of dialogs that had ended before.
     fn event(&mut self, step: &str) -> MachineEvent<u64> {
         let mut words = step.split_whitespace();
         let verb = words.next().unwrap();
@@ -244,7 +242,7 @@ impl Run {
         words.collect::<Vec<_>>().join(", ")
     }
 
-    /// What was told since this was last asked: `a starting 0, a ready`.
+    /// The host events since the last call, for example `a starting 0, a ready`.
     pub(crate) fn told(&mut self) -> String {
         let words = self.machine.take_news().into_iter().map(|it| {
             let what = match it.what {
@@ -266,7 +264,7 @@ impl Run {
         words.collect::<Vec<_>>().join(", ")
     }
 
-    /// `d/a=3 | d/a`: what is leased, then who is reminded of what.
+    /// The leases with their instances, then the reminders, for example `d/a=3 | d/a`. `None` if unchanged.
     pub(crate) fn leased(&mut self) -> Option<String> {
         let table = self.machine.lease_table()?;
         let held =
@@ -278,8 +276,8 @@ impl Run {
         Some(format!("{} | {}", held.join(" "), reminders.join(" ")).trim().to_owned())
     }
 
-    /// `a:ready=1 b:failed | a__t`: states with the instance that serves (or the start that dialogs' own ones stand
-    /// on, `~1`), then the tools.
+    /// The states of the servers, then the tools, for example `a:ready=1 b:failed | a__t`. `=1` is the shared
+    /// instance, `~1` the base of leases, `!` an error.
     pub(crate) fn seen(&mut self) -> String {
         self.seconds += 1;
         let snapshot = self.machine.snapshot(UNIX_EPOCH + Duration::from_secs(self.seconds));

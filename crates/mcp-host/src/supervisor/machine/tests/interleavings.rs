@@ -22,7 +22,7 @@ use crate::supervisor::machine::{
 };
 use mcp_registry::ActiveProblem;
 
-/// What happens besides the commands.
+/// Which failures happen in addition to the commands.
 #[derive(Clone, Copy, PartialEq)]
 enum Failures {
     /// All starts succeed.
