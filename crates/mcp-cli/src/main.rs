@@ -1,8 +1,8 @@
 //! The command line `mcp-host`.
 //!
-//! Parses arguments, calls the libraries below it, and prints text or JSON. Every decision about configuration, tools and
-//! servers is made in those libraries. The process exits only after the runtime is dropped, so that no server outlives
-//! it.
+//! Parses arguments, calls the libraries of the workspace, and prints text or JSON. Every decision about
+//! configuration, tools and servers is made in those libraries. The process exits only after the runtime is
+//! dropped, so that no server process remains.
 
 #![forbid(unsafe_code)]
 

@@ -64,7 +64,7 @@ pub(crate) fn parse(words: &[String]) -> Result<CallArguments, ArgumentError> {
     }
 }
 
-/// Whether a word has the form `name=…`. JSON does not.
+/// Whether a word has the form `name=…`, which JSON never has.
 fn is_pair(word: &str) -> bool {
     let name = word.split_once('=').map(|(name, _)| name.strip_suffix(':').unwrap_or(name));
     name.is_some_and(|it| !it.is_empty() && !it.starts_with(['{', '[', '"', '@']))
@@ -167,7 +167,7 @@ mod tests {
         );
     }
 
-    /// The words are separated by `|`.
+    /// Checks the result of parsing `words`, which are separated by `|`.
     #[track_caller]
     fn check_words(words: &str, want: &str) {
         let words: Vec<String> = words.split('|').filter(|it| !it.is_empty()).map(str::to_owned).collect();

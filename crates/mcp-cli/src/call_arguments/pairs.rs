@@ -180,7 +180,7 @@ impl SchemaTypes {
         SchemaTypes(res)
     }
 
-    /// Whether only an array or null is allowed.
+    /// Whether an array is allowed and nothing else but null.
     fn is_array_only(&self) -> bool {
         let other = |it: &SchemaType| !matches!(it, SchemaType::Array | SchemaType::Null);
         self.0.contains(&SchemaType::Array) && !self.0.iter().any(other)
@@ -237,7 +237,7 @@ mod tests {
         "ids":{"anyOf":[{"type":"array","items":{"type":"integer"}},{"type":"null"}]},
         "where":{"$ref":"#/$defs/where"},"any":{}},"$defs":{"where":{"type":"object"}}}"##;
 
-    /// The words are separated by `|`.
+    /// Checks the JSON of the pairs in `words`, which are separated by `|`.
     #[track_caller]
     fn check(words: &str, want: &str) {
         let schema = RawJson::parse(SCHEMA.into()).unwrap();

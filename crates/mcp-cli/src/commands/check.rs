@@ -21,7 +21,7 @@ use crate::runtime::exit::Exit;
 /// Checks the files in order. Blocks.
 pub(crate) fn run(context: &Context, args: &CheckArgs, format: FormatName) -> Report {
     let CheckArgs { files, fix } = args;
-    // In sequence, because a file may be named twice, for example by its folder.
+    // Check the files one after the other, because one file may be named twice, for example by its folder.
     let check = |path: &PathBuf| {
         let checked = FileCheck { opened: open(path, context), fixed: None };
         if let Some(level) = fix { apply_fixes(checked, *level, context) } else { checked }

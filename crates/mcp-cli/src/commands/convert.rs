@@ -57,7 +57,7 @@ pub(crate) fn run(context: &Context, args: &ConvertArgs) -> Report {
     }
     let servers = &source.loaded.reading.servers;
     let WrittenFile { text, unsupported: mut losses } = match output {
-        // The file name determines the program, and with it the syntax of variables.
+        // The file name identifies the editor, and so the variable syntax.
         Some(path) => {
             let declared = InputDeclarations::parse(&source.loaded.text);
             write_editor_file(&path.to_string_lossy(), &declared, servers, target, &on_path)
@@ -139,7 +139,7 @@ pub(super) fn loss_lines(losses: &[UnsupportedField], colour: Colour) -> String 
     res
 }
 
-/// The path of a program, found with `PATH`.
+/// Looks up the path of a program on `PATH`.
 fn on_path(name: &str) -> Option<String> {
     if name.contains('/') {
         return None;

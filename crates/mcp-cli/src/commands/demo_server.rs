@@ -69,7 +69,8 @@ async fn serve_http(address: SocketAddr, signals: &mut Signals) -> Result<Exit, 
     }
 }
 
-/// An address that is not a loopback address is an error in the command line; all others are failures.
+/// The exit code of an error: an address that is not a loopback address is a usage error, any other error a
+/// failure.
 fn exit_of(error: &DemoError) -> Exit {
     match error {
         DemoError::NotLoopback(_) => Exit::Usage,

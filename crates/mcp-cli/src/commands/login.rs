@@ -1,8 +1,9 @@
 //! `login` and `logout`: authorizes this program at a server, in a browser.
 //!
-//! A login is a connection with a user agent that can open a page. The tokens are stored, so that every other command can
-//! use them. The page's address is printed before it is opened, because its host comes from the server. Without a screen
-//! it is only printed, and the user may paste the address at which a browser on another machine ended.
+//! A login is a connection with a user agent that can open a page. The tokens are stored, so that every other
+//! command can use them. The address of the page is printed before it is opened, because its host comes from the
+//! server. Without a display the address is only printed. The user can open it on another machine and paste the
+//! address to which the browser was redirected at the end.
 
 use std::env;
 use std::io::{self, BufRead, Read};
@@ -33,7 +34,7 @@ const LOGIN_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// How long the server may take to close its connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long an authorization server may take to revoke a login.
+/// How long an authorization server may take to revoke the tokens of a login.
 const REVOKE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The maximum length of a pasted line: an address with a code in it.

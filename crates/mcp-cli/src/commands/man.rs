@@ -29,7 +29,7 @@ fn page() -> std::io::Result<String> {
     man.render_synopsis_section(&mut out)?;
     man.render_description_section(&mut out)?;
     man.render_options_section(&mut out)?;
-    // Separate pages for the commands would have to be installed one by one.
+    // All commands are on one page, because separate pages would have to be installed one by one.
     for subcommand in command.get_subcommands().filter(|it| it.get_name() != "help") {
         section(subcommand, &mut out)?;
     }
@@ -46,7 +46,7 @@ fn section(command: &Command, out: &mut Vec<u8>) -> std::io::Result<()> {
     writeln!(out, ".SH \"MCP\\-HOST {}\"\n{about}.", name.replace('-', "\\-").to_uppercase())?;
     let mut options = Vec::new();
     Man::new(own).render_options_section(&mut options)?;
-    // The heading would end the section of the command.
+    // Remove the heading, because it would end the section of the command.
     out.extend(String::from_utf8_lossy(&options).replacen(".SH OPTIONS\n", "", 1).bytes());
     Ok(())
 }

@@ -12,7 +12,7 @@ use crate::config::locate::{ConfigPath, locate_config};
 use crate::output::console::Verbosity;
 use crate::output::{error_chain, sanitize, style};
 
-/// Why a file could not be read.
+/// The error for a file that could not be read.
 #[derive(Debug)]
 pub(crate) struct FileError {
     /// The file or folder, as the user named it.

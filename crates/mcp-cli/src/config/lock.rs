@@ -15,7 +15,7 @@ use crate::runtime::blocking;
 /// A configuration from standard input has no lock file.
 const STANDARD_INPUT: &str = "/dev/stdin";
 
-/// Whether the lock file applies.
+/// The mode of the lock file: whether it applies, and how strictly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockMode {
     /// It is not read.

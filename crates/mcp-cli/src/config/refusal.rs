@@ -10,7 +10,7 @@ use mcp_registry::{Catalog, Problem};
 use crate::config::file::{ConfigFile, FileError};
 use crate::output::count;
 
-/// Why no server was started.
+/// The reason why no server was started.
 #[derive(Debug)]
 pub(crate) struct StartRefusal {
     /// The error and its kind.

@@ -6,7 +6,7 @@ use mcp_host::{Host, HostSnapshot, ServerState};
 
 use crate::output::progress::Progress;
 
-/// What to wait for.
+/// The condition to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WaitFor<'a> {
     /// Every server.
@@ -15,7 +15,7 @@ pub(crate) enum WaitFor<'a> {
     Tool(&'a str),
 }
 
-/// After this time, the progress text explains why a start may be slow.
+/// The time after which the progress text explains why a start may be slow.
 const SLOW_START: Duration = Duration::from_secs(4);
 
 /// Waits until the condition holds or no server is starting any more.

@@ -29,7 +29,7 @@ pub(crate) fn indented(json: &str) -> String {
     let mut res = String::with_capacity(json.len() * 2);
     let mut depth = 0_usize;
     let (mut in_string, mut escaped) = (false, false);
-    // Set after an opening bracket, so that empty brackets stay on one line.
+    // True directly after an opening bracket, so that empty brackets stay on one line.
     let mut opened = false;
     for it in json.chars() {
         if in_string {

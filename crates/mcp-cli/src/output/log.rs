@@ -16,7 +16,7 @@ pub(crate) fn start(colour: Colour) {
         .with_env_filter(EnvFilter::new(FILTER))
         .with_writer(move || SanitizedStderr(colour))
         .with_ansi(colour == Colour::Always)
-        // Otherwise a failed write is printed, and that panics.
+        // By default a failed write is reported on standard error, which panics if standard error is closed.
         .log_internal_errors(false)
         .init();
 }

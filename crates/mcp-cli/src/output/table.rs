@@ -86,7 +86,7 @@ pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], style: TableStyle)
     res
 }
 
-/// Whether the last column fits beside the others.
+/// Whether the table is wide enough for the last column beside the others.
 fn is_wide(columns: &[Column], rows: &[Vec<String>], width: usize) -> bool {
     let others = columns.split_last().map(|(_, others)| others).unwrap_or_default();
     let longest = |(at, column): (usize, &Column)| {

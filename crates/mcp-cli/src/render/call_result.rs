@@ -47,7 +47,7 @@ pub(crate) fn with_line_feed(text: &str) -> String {
     res
 }
 
-/// `[image: image/png, 76 bytes]`.
+/// The line about content without text: `[image: image/png, 76 bytes]`.
 fn note(kind: &str, about: &[&str]) -> String {
     let about: Vec<String> = about.iter().map(|it| sanitize::line(it)).filter(|it| !it.is_empty()).collect();
     format!("[{kind}: {}]\n", about.join(", "))

@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// Compares the rows, with runs of spaces joined.
+    /// Compares the rows. Each run of spaces counts as one space.
     #[track_caller]
     fn check(schema: &str, want: &str) {
         let schema = RawJson::parse(schema.to_owned().into()).unwrap();

@@ -94,7 +94,7 @@ pub(crate) fn problem_lines(published: &HostSnapshot, colour: Colour) -> String 
         published.problems.iter().filter(|active| !is_in_server_line(active)).collect();
     remaining.sort_by_key(|active| active.problem.severity);
     let mut lines = Vec::new();
-    // Stable: a group takes the place of its first member.
+    // The partition is stable, so a group is printed at the position of its first member.
     while let Some(first) = remaining.first().copied() {
         let (group, rest): (Vec<_>, Vec<_>) =
             remaining.into_iter().partition(|active| is_same_group(&first.problem, &active.problem));

@@ -36,8 +36,8 @@ impl Runtime {
     }
 }
 
-/// Half of the processors, at most two. The servers need the others. Forwarding a message takes a few microseconds, about
-/// as long as waking another thread.
+/// The number of worker threads: half of the processors, at most two. The servers need the other processors. More
+/// threads would not help: forwarding a message takes a few microseconds, about as long as waking another thread.
 fn worker_count() -> usize {
     std::thread::available_parallelism().map_or(1, |count| count.get() / 2).clamp(1, MAX_WORKERS)
 }

@@ -56,7 +56,7 @@ impl Signals {
     }
 }
 
-/// Awaits `work`, or drops it and fails when a signal arrives first.
+/// Awaits `work`. If a signal arrives first, drops `work` and returns the signal as the error.
 pub(crate) async fn unless_signalled<T>(
     signals: &mut Signals,
     work: impl Future<Output = T>,

@@ -1,4 +1,4 @@
-//! Authorizes a request: who the client is, and which part of the catalog it sees.
+//! Authorizes a request: identifies the client and the part of the catalog that it sees.
 
 use std::sync::Arc;
 
@@ -24,7 +24,8 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// The client of a request for `server`, or for the whole catalog. `Err` is the response that refuses it.
+    /// Authorizes a request for `server`, or for the whole catalog. An error is the response that refuses the
+    /// request.
     pub(super) fn authorize(app: &AppState, head: &Parts, server: Option<&str>) -> Result<Client, Response> {
         let Admission { principal, view } = admit(app, head)?;
         let invalid = |error: InvalidSelection| {
@@ -45,7 +46,7 @@ impl Client {
         Ok(Client { principal, scope: Arc::new(scope) })
     }
 
-    /// The same for a request with a message, which must be JSON.
+    /// Authorizes a request whose body is a message. Its content type must be JSON.
     pub(super) fn authorize_message(
         app: &AppState,
         head: &Parts,
@@ -83,7 +84,7 @@ fn admit(app: &AppState, head: &Parts) -> Result<Admission, Response> {
     })
 }
 
-/// Restricts a scope to a server; `None` if the client must not know of it.
+/// Restricts a scope to a server. Returns `None` if the client must not learn that the server exists.
 fn restrict_to_server(app: &AppState, scope: &mut Scope, name: &str) -> Option<()> {
     let id = ServerId::parse(name).ok()?;
     let is_allowed = scope.server.as_ref().is_none_or(|only| *only == id);

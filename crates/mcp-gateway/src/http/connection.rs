@@ -29,16 +29,16 @@ use super::timer::ConnectionTimer;
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// Maximum number of concurrent HTTP/2 requests on a connection.
 const MAX_STREAMS: u32 = 128;
-/// How many bytes a client may send on one HTTP/2 stream before the gateway reads them.
+/// The flow-control window of an HTTP/2 stream in bytes: what a client may send before the gateway reads it.
 const STREAM_WINDOW: u32 = 64 * 1024;
-/// The same for all streams of a connection together.
+/// The flow-control window of an HTTP/2 connection in bytes, for all its streams together.
 const CONNECTION_WINDOW: u32 = 256 * 1024;
 
 /// The state that a connection shares with its byte stream.
 #[derive(Debug, Default)]
 pub(super) struct ConnectionState {
     pub(super) timer: ConnectionTimer,
-    /// Requests whose response was not passed to hyper completely.
+    /// The number of requests whose response was not yet passed to hyper completely.
     active: AtomicUsize,
 }
 
@@ -49,7 +49,7 @@ impl ConnectionState {
     }
 }
 
-/// What a request needs of its connection.
+/// The handle that a request has to its connection.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) app: Arc<AppState>,
@@ -104,7 +104,7 @@ pub(super) async fn serve_http1(
             Ok::<_, Infallible>(response.map(|body| SentBody::new(body, active)))
         }
     });
-    // `TimedStream` limits the time for a head: hyper would register a timer for each request.
+    // `TimedStream` limits the time for a head, because hyper would register a timer for each request.
     let mut builder = http1::Builder::new();
     builder.max_buf_size(MAX_HEAD_BYTES).max_header_size(MAX_HEAD_BYTES).header_read_timeout(None);
     let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), service));
@@ -167,7 +167,7 @@ struct StreamExecutor(mpsc::UnboundedSender<Pin<Box<dyn Future<Output = ()> + Se
 
 impl<F: Future<Output = ()> + Send + 'static> Executor<F> for StreamExecutor {
     fn execute(&self, stream: F) {
-        // The receiver is gone only when the connection is.
+        // This fails only if the connection has ended.
         let _ = self.0.send(Box::pin(stream));
     }
 }

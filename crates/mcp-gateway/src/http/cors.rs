@@ -1,7 +1,7 @@
 //! CORS: lets pages of the configured origins read responses.
 //!
-//! CORS never admits a request that the guard refuses. Pages of loopback origins are admitted by the guard, but get no
-//! CORS headers: only configured origins do.
+//! CORS never admits a request that the guard refuses. The guard admits pages of loopback origins too, but only
+//! pages of configured origins get CORS headers.
 
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
@@ -20,7 +20,7 @@ const EXPOSED_HEADERS: HeaderValue =
 /// How long a browser may cache the result of a preflight request, in seconds.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
-/// The CORS part of a response.
+/// The CORS headers of a response.
 pub(super) struct Cors {
     /// The origin of the page, if it is configured.
     origin: Option<HeaderValue>,
@@ -53,7 +53,7 @@ impl Cors {
         })
     }
 
-    /// Adds whether the page may read the response.
+    /// Adds the headers that tell the browser whether the page may read the response.
     pub(super) fn mark(self, response: Response) -> Response {
         // The response depends on the origin, even if there is none.
         let response = with_header(response, header::VARY, HeaderValue::from_static("Origin"));

@@ -1,7 +1,7 @@
 //! Detects an HTTP/2 client that grants no window for its responses.
 //!
-//! hyper asks for the next part of a body only while the window has room. A part that it does not ask for in time means
-//! that the client does not read. A blocked TCP connection is detected by `TimedStream`, for both versions of HTTP.
+//! hyper requests the next part of a body only while the window has room. If it does not request a part in time,
+//! the client does not read. `TimedStream` detects a blocked TCP connection, for both versions of HTTP.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 
 use super::sse::KEEP_ALIVE;
 
-/// The response bodies of a connection, each with the time at which hyper must have asked for its next part.
+/// The response bodies of a connection, each with the deadline for hyper's request of its next part.
 #[derive(Debug)]
 pub(super) struct FlowControl {
     limit: Duration,
@@ -32,7 +32,7 @@ pub(super) struct WatchedBody {
 }
 
 impl FlowControl {
-    /// `limit` is how long a client may read nothing.
+    /// Creates the state of a connection. `limit` is the time that a client may read nothing.
     pub(super) fn new(limit: Duration) -> FlowControl {
         FlowControl { limit, bodies: Mutex::default() }
     }
@@ -58,12 +58,13 @@ impl FlowControl {
 }
 
 impl WatchedBody {
-    /// hyper has a part to send, and asks for the next one when there is room.
+    /// Restarts the deadline: hyper has a part to send, and requests the next one when the window has room.
     pub(super) fn sending(&self) {
         self.extend(Duration::ZERO);
     }
 
-    /// There is nothing to send. An event stream has something at each keep-alive at the latest.
+    /// Restarts the deadline, extended by the keep-alive interval: there is nothing to send, and an event stream
+    /// sends something at the next keep-alive at the latest.
     pub(super) fn waiting(&self) {
         self.extend(KEEP_ALIVE);
     }

@@ -32,7 +32,7 @@ use crate::session::state::Session;
 /// Opens the stream.
 pub(super) fn get(app: &AppState, server: Option<&str>, head: &Parts) -> Response {
     if head.method == Method::HEAD {
-        // It must not replace the stream that is open.
+        // A HEAD request must not replace the open stream.
         let error = invalid_request("a stream has no HEAD");
         return refusal(StatusCode::METHOD_NOT_ALLOWED, None, &error);
     }
@@ -77,7 +77,7 @@ struct SessionStream {
     session: Arc<Session>,
     messages: MessageReceiver,
     watcher: ChangeWatcher,
-    /// The last event that was sent.
+    /// The id of the last event that was sent.
     sent: EventId,
     /// The sender of `messages`, which identifies this stream to the session.
     sender: MessageSender,
@@ -140,7 +140,7 @@ fn log_change(session: &Session, change: Change) {
 impl Drop for SessionStream {
     fn drop(&mut self) {
         self.session.close_stream(&self.sender);
-        // The next stream sends what this one did not.
+        // Log the messages that this stream has not sent, so that the next stream sends them.
         while let Some(message) = self.messages.try_next() {
             self.session.event_log.append(message);
         }

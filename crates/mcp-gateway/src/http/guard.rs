@@ -1,4 +1,4 @@
-//! Checks `Host` and `Origin`, against DNS rebinding and pages of other sites.
+//! Checks `Host` and `Origin` to reject DNS rebinding and pages of other sites.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -50,7 +50,8 @@ impl Guard {
             .hosts
             .iter()
             .any(|listed| listed.eq_ignore_ascii_case(host) || listed.eq_ignore_ascii_case(name));
-        // Off loopback the gateway does not know its names. If none is configured, the token protects it.
+        // On an address that is not loopback, the gateway does not know its own names. If none is configured, any
+        // `Host` is accepted, because a token is required.
         let is_free = self.hosts.is_empty() && self.has_tokens && !self.address.ip().is_loopback();
         is_loopback(name) || self.is_own(name) || is_listed || is_free
     }
@@ -64,7 +65,7 @@ impl Guard {
         is_listed || is_local
     }
 
-    /// Whether it is the listener's own address.
+    /// Whether a host name is the listener's own address.
     fn is_own(&self, name: &str) -> bool {
         !self.address.ip().is_unspecified() && address(name) == Some(self.address.ip())
     }
@@ -79,7 +80,7 @@ fn without_port(host: &str) -> &str {
 }
 
 fn is_loopback(name: &str) -> bool {
-    // The most common forms first.
+    // Compare with the most common forms first.
     name == "127.0.0.1"
         || name.eq_ignore_ascii_case("localhost")
         || address(name).is_some_and(|address| address.is_loopback())

@@ -1,7 +1,7 @@
 //! What the gateway reads from the headers of a request, and the headers that the modern era requires.
 //!
-//! In the modern era some headers repeat the body, so that a proxy can route by them. A request whose headers differ from
-//! its body is refused, because the proxy was deceived.
+//! In the modern era some headers repeat values of the body, so that a proxy can route by them. A request whose
+//! headers differ from its body is refused, because a proxy may have routed or admitted it by false values.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ pub(crate) fn check_request(headers: &HeaderMap, request: &Request, meta: &Meta)
     check_header(headers, &MCP_PROTOCOL_VERSION, "MCP-Protocol-Version", version)?;
     check_header(headers, &MCP_METHOD, "Mcp-Method", &request.method)?;
     let Some(key) = name_parameter(&request.method) else { return Ok(()) };
-    // The method reports a missing parameter.
+    // The handler of the method reports a missing parameter.
     let Some(name) = request.params.text(key) else { return Ok(()) };
     check_header(headers, &MCP_NAME, "Mcp-Name", &name)
 }
@@ -97,7 +97,7 @@ pub(crate) fn check_arguments(
     arguments: Option<&RawJson>,
 ) -> Result<(), RpcError> {
     for (argument, suffix) in marked_arguments(schema) {
-        // A name that is no header name cannot be sent.
+        // A suffix that cannot be part of a header name cannot be sent, so it is not required.
         let Ok(name) = HeaderName::try_from(format!("mcp-param-{suffix}")) else { continue };
         let label = format!("Mcp-Param-{suffix}");
         let value = arguments

@@ -27,7 +27,7 @@ pub(super) struct Reply {
 /// The work of a request. Its output is `None` if the client cancelled the request.
 pub(super) type Work = Pin<Box<dyn Future<Output = Option<Reply>> + Send>>;
 
-/// What happens to a request when its client disconnects.
+/// The effect on a request when its client disconnects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OnDisconnect {
     /// It keeps running, because a lost connection cancels nothing (legacy era).
@@ -48,7 +48,7 @@ impl PendingResponse {
         PendingResponse { work: Some(work), messages, on_disconnect }
     }
 
-    /// The response, as soon as its form is decided.
+    /// Returns the response as soon as its form, JSON or event stream, is decided.
     pub(super) async fn respond(mut self, accepts: Accepts, timer: &ConnectionTimer) -> Response {
         let takes_events = accepts == Accepts::Events;
         let silence_ends = Instant::now() + MAX_SILENCE;
@@ -104,7 +104,7 @@ impl Drop for PendingResponse {
 struct ResponseStream {
     pending: PendingResponse,
     first: Option<Bytes>,
-    /// The result, while messages precede it.
+    /// The result, while messages that precede it are sent.
     reply: Option<Reply>,
     is_over: bool,
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::server::AppState;
 use crate::access::principal::Principal;
 
-/// How many permits each client holds.
+/// The number of permits that each client holds.
 #[derive(Debug, Default)]
 pub(super) struct ClientPermits(Mutex<HashMap<Principal, usize>>);
 
@@ -24,19 +24,19 @@ impl ClientPermits {
 }
 
 impl ClientPermit {
-    /// For a request without a session.
+    /// Acquires a permit for a request without a session.
     pub(super) fn stateless_request(app: &AppState, principal: &Principal) -> Option<ClientPermit> {
         let per_client = app.bounds().requests_per_client;
         ClientPermit::acquire(&app.stateless_requests, principal, per_client, usize::MAX)
     }
 
-    /// For a request of any of the client's sessions.
+    /// Acquires a permit for a request in a session. All sessions of a client share its permits.
     pub(super) fn session_request(app: &AppState, principal: &Principal) -> Option<ClientPermit> {
         let per_client = app.bounds().requests_per_client.saturating_mul(2);
         ClientPermit::acquire(&app.session_requests, principal, per_client, usize::MAX)
     }
 
-    /// For a stream that stays open. Half of the connections remain for other requests.
+    /// Acquires a permit for a stream that stays open. Half of the connections remain for other requests.
     pub(super) fn stream(app: &AppState, principal: &Principal) -> Option<ClientPermit> {
         let total = (app.bounds().connections / 2).max(1);
         ClientPermit::acquire(&app.streams, principal, (total / 2).max(1), total)

@@ -97,7 +97,8 @@ async fn in_session(
         Ok(Incoming::Request(request)) => {
             let (mut sender, messages) = message_channel(app.bounds());
             if accepts == Accepts::Json {
-                // Only the result can be sent. A server request needs another way to the client.
+                // The response can contain only the result. Other messages, such as server requests, need another
+                // stream.
                 (sender, _) = message_channel(app.bounds());
             }
             match start(app, &session, sender, request) {
@@ -194,7 +195,7 @@ async fn batch(app: &AppState, session: &Arc<Session>, body: &Bytes) -> Response
     };
     let mut work = Vec::new();
     for message in messages {
-        // A batch of responses has no place for other messages.
+        // The response to a batch contains only responses, no other messages.
         let (sender, _) = message_channel(app.bounds());
         match message {
             Ok(Incoming::Request(request)) => match start(app, session, sender, request) {
@@ -242,7 +243,7 @@ async fn without_session(connection: &Connection, head: &Parts, client: Client, 
                 }
             }
         }
-        // Notifications of a stateless client mean nothing: it cancels a request by disconnecting.
+        // Notifications of a stateless client have no effect: it cancels a request by disconnecting.
         Incoming::Notification(_) | Incoming::Response(_) if !is_legacy => accepted(),
         Incoming::Notification(_) | Incoming::Response(_) => {
             let error = RpcError::new(code::SERVER_ERROR, "there is no session: `Mcp-Session-Id` is missing");

@@ -9,7 +9,7 @@ use hyper::body::Body;
 
 use crate::limits::byte_budget::{BudgetExceeded, ByteBudget, MIN_COUNTED_BYTES, Reservation};
 
-/// The reason why there is no body.
+/// The reason why a body could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyError {
     TooLarge,
@@ -19,7 +19,7 @@ pub(super) enum BodyError {
     OverBudget,
 }
 
-/// Reads a body of at most `max_bytes`. The budget counts what was received, not what was announced.
+/// Reads a body of at most `max_bytes`. The budget counts the bytes that were received, not `Content-Length`.
 pub(super) async fn read<B: Body<Data = Bytes> + Unpin>(
     mut body: B,
     max_bytes: usize,
@@ -32,7 +32,7 @@ pub(super) async fn read<B: Body<Data = Bytes> + Unpin>(
     let mut reservation: Option<Reservation> = None;
     while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
         let Ok(data) = frame.map_err(|_| BodyError::Incomplete)?.into_data() else {
-            // Trailers mean nothing here.
+            // Trailers are ignored.
             continue;
         };
         let received = first.len() + rest.len() + data.len();

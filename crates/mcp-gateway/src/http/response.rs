@@ -40,7 +40,7 @@ impl SentBody {
         SentBody { body, watched: None, _active: active }
     }
 
-    /// The same body, whose client must grant window for it.
+    /// The same body with a deadline: its client must grant window for each part.
     pub(super) fn watched(mut self, flow_control: Arc<FlowControl>) -> SentBody {
         self.watched = Some(flow_control.watch());
         self

@@ -36,12 +36,12 @@ pub struct HttpServer {
     tls: Option<TlsAcceptor>,
 }
 
-/// What all connections share.
+/// The state that all connections share.
 pub(super) struct AppState {
     pub(super) gateway: Arc<GatewayInner>,
     /// The scope of a client without restrictions.
     pub(super) scope: Arc<Scope>,
-    /// The same without leased servers.
+    /// The scope of a client without restrictions and without a dialog: it hides leased servers.
     pub(super) scope_without_leased: Arc<Scope>,
     pub(super) tokens: Tokens,
     pub(super) guard: Guard,
@@ -49,9 +49,9 @@ pub(super) struct AppState {
     /// Permits for running requests, all clients together.
     pub(super) requests: Arc<Semaphore>,
     pub(super) stateless_requests: Arc<ClientPermits>,
-    /// Requests of sessions whose clients have tokens.
+    /// The requests in sessions of clients that have tokens.
     pub(super) session_requests: Arc<ClientPermits>,
-    /// Streams that stay open.
+    /// The streams that stay open.
     pub(super) streams: Arc<ClientPermits>,
     /// Cancelled when the shutdown begins.
     pub(super) shutdown: CancellationToken,
@@ -174,7 +174,7 @@ async fn serve_connection(
     tls: Option<TlsAcceptor>,
     permit: OwnedSemaphorePermit,
 ) {
-    // Responses are small; none may wait for the next.
+    // Responses are small and must be sent at once, so disable Nagle's algorithm.
     let _ = stream.set_nodelay(true);
     let state = Arc::<ConnectionState>::default();
     let Bounds { receive_timeout: receive, send_timeout: send, .. } = *app.bounds();
@@ -184,7 +184,7 @@ async fn serve_connection(
     let served = match tls {
         None => connection::serve_http1(stream, app, state).await,
         Some(tls) => match timeout(receive, tls.accept(stream)).await {
-            // Boxed, because a connection without TLS would be as large.
+            // Boxed, because otherwise the future of a connection without TLS would be as large as this one.
             Ok(Ok(stream)) if tls::is_http2(&stream) => {
                 Box::pin(connection::serve_http2(stream, app, state)).await
             }
@@ -200,7 +200,7 @@ async fn serve_connection(
         },
     };
     if let Err(error) = served {
-        // hyper answers these itself.
+        // hyper sends the error response itself.
         if error.is_parse_too_large() {
             counters.response_started(431);
         } else if error.is_parse() {

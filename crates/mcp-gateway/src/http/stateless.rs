@@ -109,8 +109,8 @@ pub(super) async fn respond(
     PendingResponse::new(work, messages, OnDisconnect::Cancel).respond(accepts, connection.timer()).await
 }
 
-/// The version and capabilities that the request must name. An error about missing members precedes one about headers
-/// that differ, and that precedes one about the version.
+/// The version and capabilities that a request must contain. Missing members are reported before headers that
+/// differ, and these before an unsupported version.
 fn required_meta(head: &Parts, request: &Request) -> Result<(ProtocolVersion, RawJson), RpcError> {
     match request.meta.required() {
         Err(error) if error.code == code::INVALID_PARAMS => Err(error),
@@ -139,7 +139,7 @@ fn check_argument_headers(
     headers::check_arguments(&head.headers, &tool.tool.input_schema, request.params.get("arguments"))
 }
 
-/// The status of a response that has only an error.
+/// The HTTP status of a response that consists of an error.
 fn status(error: &RpcError) -> StatusCode {
     match error.code {
         code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,

@@ -19,7 +19,7 @@ use crate::runtime::blocking;
 const INVALID_ITEM_HELP: &str =
     "only the server's author can correct it: report it, or use another version; valid items can be used";
 
-/// The time limit of a start.
+/// The remaining time of a start, which its steps share.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StartBudget {
     deadline: Instant,
@@ -27,7 +27,7 @@ pub(super) struct StartBudget {
 }
 
 impl StartBudget {
-    /// A limit that starts now.
+    /// A time limit that begins now.
     pub(super) fn from_now(limit: Duration) -> StartBudget {
         let limit = limit.min(MAX_LIMIT);
         StartBudget { deadline: Instant::now() + limit, limit }
@@ -136,7 +136,7 @@ async fn read_list<T>(
     ReadList { result, items }
 }
 
-/// The same result, or a warning if a tool's schema is invalid.
+/// Checks the schemas of the tools. Returns the same result, or a warning if a schema is invalid.
 async fn check_schemas(result: StepResult, tools: Vec<Tool>) -> StepResult {
     let first = move || {
         let found = invalid_schemas(tools.iter()).next();

@@ -18,9 +18,9 @@ const MAX_DIFFERENCES: usize = 5;
 /// The lock file of the configuration.
 #[derive(Debug, Clone)]
 pub(super) enum LockState {
-    /// There is none, or it is ignored.
+    /// There is no lock file, or it is ignored.
     None,
-    /// It cannot be read: a host starts no server.
+    /// It cannot be read, so a host starts no server.
     Invalid(Arc<FileError>),
     /// It was read.
     Loaded(Arc<Approval>),

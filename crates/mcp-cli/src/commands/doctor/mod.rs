@@ -69,12 +69,12 @@ enum StepOutcome {
     Failed(FailureCause),
 }
 
-/// Where the cause of a failure is.
+/// The place of the cause of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FailureCause {
     /// In the configuration or the lock file.
     Configuration,
-    /// Outside: a missing program, the network, the server.
+    /// Outside of these files: a missing program, the network, the server.
     Environment,
 }
 
@@ -159,7 +159,7 @@ async fn prepare(context: &Context, servers: &ServerArgs) -> Result<(DesiredServ
     }
 }
 
-/// The servers of a file that is refused as a whole: none is started.
+/// The servers of a file that is refused as a whole, all as failed servers, so that none is started.
 fn refused_servers(file: &ConfigFile) -> DesiredServers {
     let message = "the file has an error that affects all servers, so none of them is started";
     let error = HostError {
@@ -205,7 +205,7 @@ async fn examine_all(context: &Context, wanted: DesiredServers, lock: LockState)
     reports.into_iter().map(|(_, report)| report).chain(failed).collect()
 }
 
-/// An error in the configuration takes precedence over a server that cannot be used.
+/// The exit code. An error in the configuration takes precedence over a server that cannot be used.
 fn exit(reports: &[ServerReport]) -> Exit {
     let outcomes = || reports.iter().flat_map(|report| &report.steps).map(|step| step.outcome);
     if outcomes().any(|outcome| outcome == StepOutcome::Failed(FailureCause::Configuration)) {

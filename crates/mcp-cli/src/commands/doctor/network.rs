@@ -65,7 +65,7 @@ pub(super) async fn check_network(
     examination.step("port", result)
 }
 
-/// The first addresses of a name. Fails with a message.
+/// Resolves a name to its first addresses. An error is a message.
 async fn resolve(
     host: &str,
     port: u16,
@@ -82,7 +82,8 @@ async fn resolve(
     }
 }
 
-/// The first address that accepts a connection. Fails with the message and help of the last attempt.
+/// Connects to the addresses in order and returns the first that accepts. An error is the message and help of the
+/// last attempt.
 async fn connect_any(
     addresses: &[SocketAddr],
     port: u16,

@@ -18,7 +18,7 @@ use super::{FailureCause, ServerReport, Step, StepOutcome};
 use crate::host;
 use crate::runtime::blocking;
 
-/// How long a server may take to end after the test.
+/// How long a server may take to end after the test. It is then killed, with a warning.
 const GRACE: Duration = Duration::from_secs(2);
 /// A handshake that takes longer gets a warning.
 const SLOW_HANDSHAKE: Duration = Duration::from_secs(5);
@@ -51,7 +51,8 @@ pub(super) struct Examination {
 }
 
 impl Examination {
-    /// Ends a step that started when the previous one ended. `None` if it failed.
+    /// Records the result of a step, whose time began when the previous one ended. Returns `None` if it failed, so
+    /// that `?` ends the test.
     pub(super) fn step(&mut self, name: &'static str, result: StepResult) -> Option<()> {
         let now = Instant::now();
         let StepResult { outcome, message, help } = result;
@@ -67,7 +68,7 @@ impl Examination {
 /// Tests one server. Dropping the future ends the process that it started.
 pub(super) async fn examine(server: ResolvedServer, lock: LockState) -> ServerReport {
     let mut examination = Examination { steps: Vec::new(), step_start: Instant::now() };
-    // The last step tells whether it failed.
+    // The result is not needed: a failure is visible in the last step.
     let _ = run_steps(&mut examination, &server, &lock).await;
     ServerReport {
         name: server.spec.id.to_string(),

@@ -23,7 +23,7 @@ use crate::runtime::exit::Exit;
 /// The maximum size of a `server.json`, in bytes.
 const MAX_SERVER_JSON: u64 = 2 << 20;
 
-/// The server to add, and the file.
+/// A server to add to a file.
 struct AddRequest {
     file: PathBuf,
     server: NewServer,
@@ -34,7 +34,7 @@ struct AddRequest {
     secrets: Vec<String>,
 }
 
-/// Interprets the arguments. Reads a `server.json`. Fails with a message.
+/// Builds the request from the arguments, and reads a `server.json` if they name one. An error is a message.
 fn request(args: AddArgs) -> Result<AddRequest, String> {
     let AddArgs {
         file,

@@ -32,7 +32,7 @@ impl EditMode {
     }
 }
 
-/// The server to change, and the words to describe the change.
+/// A change of one server: its name, and the words that describe the change in the output.
 struct Edit<'a> {
     server: &'a str,
     done: &'a str,

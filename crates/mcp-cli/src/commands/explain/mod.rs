@@ -52,7 +52,7 @@ pub(crate) async fn run(context: &Context, args: ExplainArgs, signals: &mut Sign
         Ok(wanted) => wanted,
         Err(message) => return context.fail(Exit::Failure, &message, None).await,
     };
-    // Started without the approval, so that withheld items are explained too.
+    // Start the server without the lock file, so that the items that the lock file withholds are explained too.
     with_servers(wanted, (Supervision::Off, None), signals, async |host| {
         wait_for_servers(host, &context.progress(), WaitFor::All).await;
         if let Some(offer) = host.definitions(&prepared.server) {

@@ -109,7 +109,7 @@ async fn refuse(context: &Context, target: ListTarget<'_>, refusal: &StartRefusa
     context.print(report).await
 }
 
-/// An invalid entry takes precedence over a server that is not ready.
+/// The exit code. An invalid entry takes precedence over a server that is not ready.
 fn exit(published: &HostSnapshot, invalid_entries: usize) -> Exit {
     if invalid_entries > 0 {
         Exit::Failure

@@ -26,7 +26,7 @@ use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signals, unless_signalled};
 use report::{LockJson, ServerDrift};
 
-/// What to do with the lock file.
+/// The operation on the lock file.
 enum LockAction {
     /// Create it.
     Create,
@@ -224,7 +224,8 @@ fn approve_server(lock: &mut LockFile, id: &ServerId, offer: &ServerDefinitions)
     lock.servers.insert(id.as_str().to_owned(), approved);
 }
 
-/// Approves the item `SERVER/KEY`: it is offered now, or was approved and is removed from the lock file.
+/// Approves the current state of the item `SERVER/KEY`. An approved item that the server no longer offers is
+/// removed from the lock file.
 fn approve_item(
     lock: &mut LockFile,
     offers: &[(ServerId, ServerDefinitions)],

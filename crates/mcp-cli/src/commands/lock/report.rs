@@ -1,6 +1,6 @@
 //! The output of `lock`: each server with its changes since the approval.
 //!
-//! Each line of a server's text begins with a sign of ours, so that it cannot imitate our messages.
+//! Each line of a server's text begins with a sign that this module adds, so that it cannot imitate our messages.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -44,7 +44,7 @@ struct ReplaySessions {
     /// The number of sessions so far.
     count: u64,
     by_id: VecDeque<(String, ReplaySession)>,
-    /// Shared by requests without a session.
+    /// The position of requests without a session, which share it.
     stateless: Option<ReplaySession>,
 }
 

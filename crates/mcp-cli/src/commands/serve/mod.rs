@@ -38,7 +38,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(6);
 /// The maximum size of a token file, in bytes.
 const MAX_TOKEN_FILE: u64 = 1024 * 1024;
 
-/// The client capabilities that servers see.
+/// The client capabilities that the host declares to servers.
 const CAPABILITIES: &str =
     r#"{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}"#;
 
@@ -105,7 +105,8 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
         Some(EraName::Legacy) => Eras::Legacy,
         Some(EraName::Modern) => Eras::Modern,
     };
-    // Servers learn the capabilities once, but clients come and go. A request that no client supports is refused then.
+    // A server receives the capabilities once, in its handshake, but the connected clients change. So all
+    // capabilities are declared, and a server request is refused if no connected client supports it.
     options.server_requests.declared_capabilities =
         RawJson::parse(CAPABILITIES.into()).ok().and_then(ClientCapabilities::new);
     let host = Arc::new(Host::start(options));
@@ -119,7 +120,7 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
         tokio::select! {
             biased;
             signal = signals.next() => {
-                // Running requests may finish and clients are notified; a second signal skips the wait.
+                // Let running requests finish and notify the clients. A second signal ends the wait.
                 drop(stop);
                 tokio::select! {
                     biased;
@@ -146,7 +147,7 @@ struct PreparedServe {
     endpoint: Endpoint,
 }
 
-/// Where clients connect.
+/// The endpoint at which clients connect.
 enum Endpoint {
     Stdio,
     Http(SocketAddr, HttpOptions, Option<HostMetrics>),

@@ -139,7 +139,7 @@ fn prompt_arguments(arguments: CallArguments) -> RawJson {
     }
 }
 
-/// `user: …`.
+/// A message of a prompt as text: `user: …`.
 fn message_text(message: &PromptMessage) -> String {
     let PromptMessage { role, content } = message;
     format!("{}: {}", sanitize::line(role), content_block(content))

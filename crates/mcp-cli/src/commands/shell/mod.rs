@@ -285,7 +285,7 @@ impl Shell<'_> {
     }
 }
 
-/// The exit code of the shell. In a terminal, failed lines do not change it.
+/// The exit code of the shell. In a terminal, failed lines have no effect on it.
 fn end(source: &LineSource, last_failure: Exit) -> Exit {
     match source {
         LineSource::Terminal(_) => Exit::Success,
@@ -293,7 +293,7 @@ fn end(source: &LineSource, last_failure: Exit) -> Exit {
     }
 }
 
-/// The output of a future if it is ready at once.
+/// Polls a future once and returns its output if it is ready.
 async fn if_ready<T>(future: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         biased;

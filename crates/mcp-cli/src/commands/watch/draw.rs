@@ -1,4 +1,4 @@
-//! Draws the view into a frame of any size. Pure.
+//! Draws the view into a frame of any size. Pure: it depends only on its arguments.
 
 use mcp_config::Colour;
 use mcp_host::ServerState;

@@ -28,8 +28,8 @@ use crate::runtime::blocking;
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::Signals;
 
-/// How long generations are collected before they are printed as one change. The state after a save is published shortly
-/// before the event of the save, and should be printed after it.
+/// How long new generations are collected before they are printed as one change. After a save, the new state is
+/// published shortly before the event of the save. This delay makes the event appear first.
 const COLLECT_TIME: Duration = Duration::from_millis(20);
 
 /// Follows the configuration until a signal arrives or the reader closes standard output.
@@ -84,7 +84,7 @@ async fn print_events(
 ) -> Exit {
     let mut published = before;
     let mut changes = host.subscribe();
-    // The current state was published by this command, so it is printed as a change.
+    // The servers were applied by this command before it subscribed, so print the current state as a change too.
     changes.mark_changed();
     let mut due: Option<Instant> = None;
     loop {

@@ -99,8 +99,8 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         self.is_ended.store(true, Ordering::Relaxed);
-        // The thread ends after its current poll. If the terminal was closed, it does not: crossterm 0.29 reads the end of
-        // input in a loop that cannot be stopped. Then it ends with the process.
+        // The thread ends after its current poll. If the terminal was closed, it never ends, because crossterm
+        // 0.29 reads the end of input in an endless loop. Therefore the wait is bounded.
         let start = Instant::now();
         while self.reader.as_ref().is_some_and(|reader| !reader.is_finished())
             && start.elapsed() < 5 * KEY_POLL

@@ -1,4 +1,4 @@
-//! The state of the full-screen view, and the effect of keys on it. Pure.
+//! The state of the full-screen view, and the effect of keys on it. Pure: no terminal, no clock.
 //!
 //! Untrusted text is sanitized when it is stored, so that drawing needs no sanitizing.
 
@@ -32,12 +32,12 @@ pub(super) struct View {
     pub(super) mode: Mode,
     /// The id of the selected server.
     pub(super) selected: Option<String>,
-    /// The number of lines scrolled out at the top.
+    /// The number of lines that are scrolled out of the view at the top.
     pub(super) scroll: usize,
     counts: BTreeMap<String, Counts>,
 }
 
-/// What the view shows.
+/// The content of the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Mode {
     #[default]
@@ -61,7 +61,7 @@ pub(super) struct ServerRow {
     pub(super) tools: Vec<String>,
     /// The dialogs that lease instances of it.
     pub(super) leases: Vec<String>,
-    /// The number of starts, and of failed starts and lost connections.
+    /// The number of starts. `failures` counts failed starts and lost connections.
     pub(super) starts: usize,
     pub(super) failures: usize,
     pub(super) failure: Option<String>,
