@@ -1,9 +1,10 @@
-//! What a bad server costs the one beside it: `cargo bench -p mcp-host --bench neighbours [-- ROUNDS]` prints, for each
-//! kind of badness, how many of the neighbour's calls a second are left of those that it answers alone.
+//! Measures how much a misbehaving server slows down another server of the same host, the neighbour: `cargo bench
+//! -p mcp-host --bench neighbours [-- ROUNDS]` prints, for each kind of misbehaviour, the neighbour's calls per
+//! second compared with those that it answers alone.
 //!
-//! Rounds with and without the bad server follow each other in one run, beside one neighbour that stays. A server that
-//! floods also takes a processor for itself, which is nobody's fault but the machine's; so there is a third kind of
-//! round, in which the same program floods nobody. Then the neighbour's process is killed in the middle of a call.
+//! Rounds with and without the misbehaving server alternate in one run; the neighbour keeps running. A server that
+//! floods also uses CPU time, which is not the host's fault. Therefore there is a third kind of round, in which
+//! the same program runs without the host. At the end the neighbour's process is killed during a call.
 
 #![expect(clippy::print_stdout, reason = "its few lines of output are what it is for")]
 
@@ -22,13 +23,13 @@ use tokio::task::JoinSet;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// How long calls are counted.
+/// The duration of a round, in which calls are counted.
 const ROUND: Duration = Duration::from_secs(1);
 
-/// How many call at once.
+/// The number of concurrent callers.
 const CALLERS: usize = 4;
 
-/// The ways to be bad, as this program is told them.
+/// The kinds of misbehaviour, which are arguments of this program.
 const BAD: [&str; 4] = ["mute", "hang", "stderr", "list_changed"];
 
 fn main() -> Outcome<()> {
@@ -45,7 +46,7 @@ fn main() -> Outcome<()> {
     }
 }
 
-/// A server that is bad in one way, and else as it should be.
+/// Runs a server that misbehaves in one way.
 fn serve(kind: &str) -> Outcome<()> {
     match kind {
         "stderr" => drop(std::thread::spawn(|| {
@@ -84,7 +85,7 @@ fn serve(kind: &str) -> Outcome<()> {
     Ok(())
 }
 
-/// The same program, with nobody who listens.
+/// Starts the same program without a host that reads its output.
 fn beside(kind: &str) -> Outcome<Child> {
     let null = Stdio::null;
     let command = &mut Command::new(std::env::current_exe()?);
@@ -96,7 +97,7 @@ async fn measure(rounds: usize) -> Outcome<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("mcp.yaml");
     let pid = folder.path().join("pid");
-    // Who is killed again and again is not to be left alone for it here.
+    // The restarts of the killed neighbour must not be suspended.
     let pause = Duration::from_millis(50);
     let policy = RestartPolicy {
         initial_backoff: pause,
@@ -158,7 +159,7 @@ async fn measure(rounds: usize) -> Outcome<()> {
     Ok(())
 }
 
-/// Wants the neighbour, and a bad server beside it.
+/// Applies a configuration with the neighbour and optionally a misbehaving server.
 async fn apply(host: &Host, path: &Path, pid: &Path, bad: Option<&str>) -> Outcome<()> {
     let entry = |name: &str, arguments: &str| {
         format!(
@@ -175,7 +176,7 @@ async fn apply(host: &Host, path: &Path, pid: &Path, bad: Option<&str>) -> Outco
     Ok(())
 }
 
-/// The neighbour's calls a second.
+/// Measures the neighbour's calls per second.
 async fn count(host: &Arc<Host>) -> Outcome<f64> {
     let begun = Instant::now();
     let mut callers = JoinSet::new();
@@ -194,7 +195,8 @@ async fn count(host: &Arc<Host>) -> Outcome<f64> {
     Ok(f64::from(made) / begun.elapsed().as_secs_f64())
 }
 
-/// From the kill to the end of the call that was under way, which has to say why.
+/// Measures the time from the kill to the end of the running call, whose error must contain the reason. `None` if
+/// the call had ended before.
 async fn kill(host: &Host, pid: &Path) -> Outcome<Option<Duration>> {
     let mut published = host.subscribe();
     published.wait_for(|it| it.catalog.tool("a_sleep").is_some()).await?;
@@ -207,13 +209,13 @@ async fn kill(host: &Host, pid: &Path) -> Outcome<Option<Duration>> {
     });
     let mut call = std::pin::pin!(call);
     tokio::select! {
-        // It came to one that was killed before, of which nobody knew yet.
+        // The call was sent to the process that was killed before, whose end was not noticed yet.
         _ = &mut call => return Ok(None),
         () = under_way.notified() => {}
     }
     let id = std::fs::read_to_string(pid)?;
     let begun = Instant::now();
-    // Its own time counts as well.
+    // The duration of the `kill` command is included.
     let sent = Command::new("kill").args(["-KILL", &id]).status()?.success();
     let result = call.await;
     let end = begun.elapsed();

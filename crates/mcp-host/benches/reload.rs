@@ -1,9 +1,9 @@
-//! How soon an edit is live: `cargo bench -p mcp-host --bench reload [-- ROUNDS]` prints a line for each kind of edit to
-//! a file of 20 servers, and how soon servers are ready that take their time.
+//! Measures how long it takes until an edit takes effect: `cargo bench -p mcp-host --bench reload [-- ROUNDS]`
+//! prints a line for each kind of edit of a file with 20 servers, and the time until slow servers are ready.
 //!
-//! The servers are this very program as the bundled demo server, a process each. What is measured begins when the file
-//! is written and ends when a generation shows the edit; the debounce is taken off, for it is the user's choice. A
-//! change that needs a new process is set beside what starting one such server takes by itself.
+//! The servers are this program, run as the bundled demo server in its own processes. The time is measured from
+//! the write of the file until a generation contains the edit. The debounce is subtracted, because it is
+//! configurable. An edit that requires a new process is compared with the start of a single server.
 
 #![expect(clippy::print_stdout, reason = "its few lines of output are what it is for")]
 
@@ -20,21 +20,21 @@ const SERVERS: usize = 20;
 
 const DEBOUNCE: Duration = Duration::from_millis(100);
 
-/// How long a slow server takes before it begins.
+/// The delay before a slow server starts.
 const SLOW: Duration = Duration::from_millis(250);
 
 /// An edit of the first server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Edit {
-    /// Its names.
+    /// An edit of its names.
     Names,
-    /// Its names and its arguments.
+    /// An edit of its names and arguments, which requires a new process.
     Process,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    // Cargo says that it is a bench.
+    // Cargo passes `--bench`.
     let mut arguments = std::env::args().skip(1).filter(|it| it != "--bench");
     match arguments.next().as_deref() {
         Some("demo-server") => Ok(runtime.block_on(mcp_demo::serve_stdio())?),
@@ -86,7 +86,7 @@ async fn measure(rounds: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What a start takes where nothing else goes on.
+/// Measures the start of a single server.
 async fn alone(path: &Path, rounds: usize) -> Result<Vec<Duration>, Box<dyn Error>> {
     let mut res = Vec::new();
     for round in 0..rounds {
@@ -102,7 +102,7 @@ async fn alone(path: &Path, rounds: usize) -> Result<Vec<Duration>, Box<dyn Erro
     Ok(res)
 }
 
-/// What eight starts take beside each other.
+/// Measures eight concurrent starts.
 async fn slow(path: &Path, rounds: usize) -> Result<Vec<Duration>, Box<dyn Error>> {
     let text = text(8, 0, 0).replace("demo-server", "slow-server");
     std::fs::write(path, text)?;
@@ -122,7 +122,7 @@ async fn slow(path: &Path, rounds: usize) -> Result<Vec<Duration>, Box<dyn Error
     Ok(res)
 }
 
-/// From the save to the generation that shows it, without the debounce.
+/// Measures the time from the save to the generation that contains the edit, without the debounce.
 async fn live(host: &Host, path: &Path, text: &str, names: usize) -> Result<Duration, Box<dyn Error>> {
     let mut published = host.subscribe();
     std::fs::write(path, text)?;
@@ -139,7 +139,7 @@ fn text(servers: usize, process: usize, names: usize) -> String {
     let mut res = "version: 1\nservers:\n".to_owned();
     for at in 0..servers {
         let (process, names) = if at == 0 { (process, names) } else { (0, 0) };
-        // Writing to a text does not fail.
+        // Writing to a `String` does not fail.
         let _ = writeln!(
             res,
             "  s{at}: {{truely-stateless: true, transport: stdio, command: mcp-host, args: [demo-server, r{process}], transform: [{{prefix: \

@@ -1,6 +1,6 @@
-//! The loop of an agent, with a model that follows a script: `cargo run --example agent [CONFIGURATION]`.
+//! The loop of an agent with a scripted model: `cargo run -p mcp-host --example agent [CONFIGURATION]`.
 //!
-//! Without a configuration it takes the one of the quick start, whose only server is the bundled demo server.
+//! Without an argument it uses the configuration of the quick start, whose only server is the bundled demo server.
 
 #![expect(clippy::print_stdout, reason = "what the agent says is what it is for")]
 
@@ -12,18 +12,18 @@ use mcp_model::RawJson;
 
 const QUICK_START: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/quickstart/.minds/mcp.yaml");
 
-/// What a model wants next.
+/// A model's answer.
 enum Answer {
     Call { tool: String, arguments: String },
     Say(String),
 }
 
-/// A model, as far as an agent's loop knows it: it sees what there is and what was said, and answers.
+/// The interface to a model: it gets the tools and the conversation, and answers.
 trait Model {
     fn answer(&mut self, tools: &[String], said: &[String]) -> Answer;
 }
 
-/// The model that needs no provider: it makes these calls, then sums up.
+/// A scripted model that needs no provider: it makes these calls, then sums up.
 struct Script(VecDeque<(&'static str, &'static str)>);
 
 impl Model for Script {
@@ -37,11 +37,12 @@ impl Model for Script {
     }
 }
 
-/// Asks the model and does what it wants, until it has something to say.
+/// Asks the model and makes its calls, until it returns a text.
 async fn run(dialog: &Dialog, model: &mut dyn Model) -> Result<String, Box<dyn Error>> {
     let mut said = Vec::new();
     loop {
-        // For this turn the model can call what it is shown, whatever happens to the configuration meanwhile.
+        // Pinned, so that the model can call the tools that it is shown, even if the configuration changes during
+        // the turn.
         let turn = dialog.pin();
         let tools: Vec<String> =
             turn.snapshot().catalog.tools().iter().map(|it| it.name.to_string()).collect();
@@ -50,7 +51,7 @@ async fn run(dialog: &Dialog, model: &mut dyn Model) -> Result<String, Box<dyn E
             Answer::Call { tool, arguments } => {
                 println!("{tool} {arguments}");
                 let result = turn.call(ToolCall::new(tool, RawJson::parse(arguments.into())?)).await;
-                // Whatever went wrong is the model's to read, and to do better.
+                // Errors are passed to the model, so that it can correct its calls.
                 said.push(match &result.error {
                     None => result.text(),
                     Some(error) => format!("{}: {}", error.kind, error.message),
@@ -62,7 +63,7 @@ async fn run(dialog: &Dialog, model: &mut dyn Model) -> Result<String, Box<dyn E
 
 async fn agent(file: String) -> Result<(), Box<dyn Error>> {
     let wanted = load(&LoadRequest::new(file))?.into_desired()?;
-    // A command named `mcp-host` in a configuration means this very program, see `main`.
+    // The command `mcp-host` in a configuration runs this program; see `main`.
     let own_executable = Some(std::env::current_exe()?);
     let host = Host::start(HostOptions {
         processes: ProcessOptions { own_executable, ..ProcessOptions::default() },

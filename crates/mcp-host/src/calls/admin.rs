@@ -11,11 +11,11 @@ use crate::error::HostError;
 /// Whether the host adds its own tools to the catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AdminTools {
-    /// It adds none.
+    /// The host adds no tools.
     #[default]
     Disabled,
-    /// It adds the toolset `mcp_admin` with `mcp_release`, `mcp_restart` and `mcp_disable` before all servers, so no
-    /// server can take these names.
+    /// The host adds the toolset `mcp_admin` with `mcp_release`, `mcp_restart` and `mcp_disable` before all
+    /// servers, so no server can take these names.
     Enabled,
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn toolset_id() -> ServerId {
     ServerId::parse(TOOLSET).expect("it is a plain word")
 }
 
-/// Parses a call whose arguments match the schema.
+/// Parses a call. Its arguments were validated against the schema.
 pub(crate) fn parse(tool: &str, arguments: &RawJson) -> Result<AdminCommand, HostError> {
     #[derive(Deserialize)]
     struct Arguments {

@@ -83,7 +83,7 @@ impl CallRouter {
             }
             Err(error) => {
                 tracing::warn!(%error, "a large result is cut");
-                // A part above the limit says nothing about the folder.
+                // Only these errors are problems of the folder; a part that is too large is not.
                 if matches!(error, SpillError::Io { .. } | SpillError::Slow { .. } | SpillError::Failed) {
                     problem = Some(Problem::spill_failed(&error.to_string()));
                 }

@@ -1,6 +1,6 @@
-//! The deadline of a call. It covers the start of a leased instance and the request.
+//! The deadline of a call. It includes the start of a leased instance and the request.
 //!
-//! It is computed here only; the session receives the remaining time and enforces it.
+//! The session receives the remaining time and enforces it.
 
 use std::time::Duration;
 
@@ -13,17 +13,18 @@ use crate::error::HostError;
 use crate::supervisor::connector::server_error;
 use crate::supervisor::machine::saturating_after;
 
-/// How much longer than its deadline a call may take. The session enforces the deadline and reports more; this limit
-/// is for what the session cannot see.
+/// The margin that a call may take beyond its deadline. The session enforces the deadline and returns a more
+/// detailed error. The host's own limit is a fallback for waits outside the session.
 const DEADLINE_MARGIN: Duration = Duration::from_secs(1);
 
-/// The limit around a request that its deadline should have ended. Time spent in the caller's own handlers is added.
+/// Returns the host's own time limit of a request, for the case that the session does not end it at its deadline.
+/// It includes the time that the caller's own handlers may take.
 pub(super) fn outer(deadline: Duration, options: &CallOptions) -> Duration {
     let patience = options.caller.as_ref().map_or(Duration::ZERO, |it| it.max_deadline_pause);
     deadline.saturating_add(patience).saturating_add(DEADLINE_MARGIN)
 }
 
-/// The deadline of a call, if its caller set one.
+/// The start and the optional deadline of a call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CallDeadline {
     started: Instant,
@@ -31,12 +32,12 @@ pub(super) struct CallDeadline {
 }
 
 impl CallDeadline {
-    /// Starts at `started`.
+    /// Creates the deadline of a call that began at `started`.
     pub(super) fn begin(started: Instant, given: Option<Duration>) -> CallDeadline {
         CallDeadline { started, given }
     }
 
-    /// Waits for a step before the request; `None` at the deadline.
+    /// Waits for a step before the request; `None` if the deadline passes.
     pub(super) async fn wait<T>(self, future: impl Future<Output = T>) -> Option<T> {
         match self.given {
             Some(given) => tokio::time::timeout_at(saturating_after(self.started, given), future).await.ok(),
@@ -44,7 +45,8 @@ impl CallDeadline {
         }
     }
 
-    /// The time left for the request, in whole milliseconds; `limit` without a deadline.
+    /// The remaining time for the request, with the elapsed time in whole milliseconds; `limit` without a
+    /// deadline.
     pub(super) fn remaining(self, limit: Duration) -> Duration {
         let Some(given) = self.given else { return limit };
         let spent =

@@ -1,4 +1,4 @@
-//! A pinned generation: names, schemas and routes remain as they were.
+//! A pinned generation, whose names, schemas and routes do not change.
 //!
 //! A pinned instance may be retired. It then accepts pinned calls for the host's grace period; later calls fail. A
 //! call is never sent to another instance because that has a tool of the same name.
@@ -18,7 +18,7 @@ use crate::supervisor::committer::InstanceRef;
 use crate::supervisor::dialog::DialogLifetime;
 use crate::supervisor::machine::{RouteTarget, RoutingTable};
 
-/// How often pinning is repeated because instances were retired meanwhile.
+/// The maximum number of attempts to pin a generation. An attempt fails when an instance is retired meanwhile.
 const MAX_ATTEMPTS: usize = 8;
 
 /// A pinned generation for one turn of an agent: the model can call what it was shown. Drop it at the end of the
@@ -59,7 +59,7 @@ impl PinnedGeneration {
             if shared.len() == instances(&snapshot).count() {
                 break;
             }
-            // An instance was retired in between; its replacement is already published.
+            // An instance was retired since the lookup. Its replacement is already published.
             snapshot = router.latest();
         }
         let router = Arc::clone(router);
@@ -117,7 +117,7 @@ impl PinnedGeneration {
     pub(crate) fn pin_leased(&self, dialog: &DialogId, server: &ServerId, instance: &InstanceRef) {
         if let Some(pin) = InstancePin::new(instance) {
             let mut leased = self.leased.lock().unwrap_or_else(PoisonError::into_inner);
-            // An earlier one was released or lost.
+            // Replaces an earlier instance that was released or lost.
             leased.insert((dialog.clone(), server.clone()), pin);
         }
     }

@@ -33,7 +33,7 @@ pub struct ProviderFailureReport {
 }
 
 impl CallRouter {
-    /// Decides about a failure, and stops the dialog if a retry would not help.
+    /// Decides whether to retry after a failure, and stops the dialog if a retry would not help.
     pub(crate) async fn report_provider_failure(&self, refusal: ProviderFailureReport) -> RetryDecision {
         let ProviderFailureReport { provider, dialog, rejection, attempt, tool, text } = refusal;
         let reaction = retry_decision(&rejection, attempt);
@@ -54,7 +54,7 @@ impl CallRouter {
         reaction
     }
 
-    /// Why a dialog is stopped.
+    /// The error of a stopped dialog; `None` if it is not stopped.
     pub(crate) fn stop_reason(&self, dialog: &DialogId) -> Option<HostError> {
         let stopped = Arc::clone(&self.snapshot.borrow().stopped);
         let problem = &stopped.get(dialog)?.problem;

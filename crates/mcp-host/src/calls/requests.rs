@@ -33,11 +33,12 @@ use crate::telemetry::spans::SpanRecord;
 /// Options of a request.
 #[derive(Clone, Default)]
 pub struct RequestOptions {
-    /// The server, if a name or URI is not enough.
+    /// The server, if the name or URI is ambiguous without it.
     pub server: Option<ServerId>,
-    /// The dialog, which leases instances of servers that are not shared. Requests without a dialog share theirs.
+    /// The dialog, which leases instances of servers that are not shared. All requests without a dialog use the
+    /// same leases.
     pub dialog: Option<DialogId>,
-    /// The deadline, which covers the start of a leased instance, as in
+    /// The maximum duration, including the start of a leased instance, as in
     /// [`ToolCall::deadline`](crate::calls::ToolCall::deadline).
     pub deadline: Option<Duration>,
     /// Receives progress notifications.
@@ -50,7 +51,7 @@ pub struct RequestOptions {
     pub meta: Option<RawJson>,
     /// Additional parameters, as in [`ToolCall::extra_params`](crate::calls::ToolCall::extra_params).
     pub extra_params: Option<RawJson>,
-    /// What happens with a result that requires input; only raw requests can forward it.
+    /// What is done with a result that requires input. Only raw requests can forward it.
     pub input: InputHandling,
 }
 
@@ -202,7 +203,7 @@ impl CallRouter {
             return Err(unrouted(failure));
         }
         let deadline = CallDeadline::begin(Instant::now(), options.deadline);
-        // As for calls: after a retired gate, another lookup finds the successor.
+        // As for calls: if the instance was retired, another lookup finds its successor.
         for _ in 0..MAX_ATTEMPTS {
             let found = find_item(&self.routing(version), item, options.server.as_ref());
             let FoundItem { server, target, name } = found.map_err(unrouted)?;
@@ -219,7 +220,7 @@ impl CallRouter {
             let guard = instance.as_ref().and_then(|it| enter_gate(it, version));
             let (Some(instance), Some(guard)) = (&instance, guard) else {
                 match (version, &target, &instance) {
-                    // As for calls: the lease may have been released in this moment.
+                    // As for calls: the instance was retired since the lookup.
                     (CatalogVersion::Latest, ..)
                     | (CatalogVersion::Pinned(_), RouteTarget::Leased(_), Some(_)) => continue,
                     (CatalogVersion::Pinned(_), RouteTarget::Shared(_), _)
@@ -282,7 +283,7 @@ fn completion_item(of: &CompletionReference) -> LookupItem<'_> {
     }
 }
 
-/// The same with the server's own name.
+/// The same reference with the server's own name of the prompt.
 fn with_server_name(of: &CompletionReference, name: &str) -> CompletionReference {
     match of {
         CompletionReference::Prompt(_) => CompletionReference::Prompt(name.to_owned()),

@@ -1,8 +1,8 @@
 //! Private files for results above their limit, in a folder of the host that is removed with it.
 //!
-//! The index is behind a lock; the disk is used outside of it. A disk that does not answer costs a result its
-//! [`IO_TIMEOUT`] and its overflow, and delays nothing else; the number of stalled writes is limited. A part that
-//! cannot be written is cut. The files of one result never evict each other.
+//! A lock protects the index of files; disk operations run outside of the lock. If the disk does not respond, a
+//! result waits for [`IO_TIMEOUT`] and is then cut; nothing else is delayed. The number of stalled writes is
+//! limited. A part that cannot be written is cut. The files of one result never evict each other.
 
 mod disk;
 mod part;
@@ -21,10 +21,10 @@ use crate::fs::blocking_pool::{BlockingPool, TaskOutcome};
 use disk::{Disk, LocalDisk};
 pub(crate) use part::SpillPart;
 
-/// The time limit of the disk for one result, and for the shutdown.
+/// The time limit for writing the files of one result, and for removing all files at shutdown.
 const IO_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The maximum number of concurrent writes, which is also the maximum of stalled ones.
+/// The maximum number of concurrent writes, stalled ones included.
 const MAX_CONCURRENT_WRITES: usize = 8;
 
 /// Where overflow of results is stored, and how much of it.
@@ -54,7 +54,7 @@ pub(crate) enum SpillError {
     /// The running writes leave too little room.
     #[error("it has {bytes} bytes, and beside what is being written there is room for {left}")]
     NoRoom { bytes: u64, left: u64 },
-    /// The host writes no files, or no longer.
+    /// The host writes no files, or has stopped writing.
     #[error("the host keeps no results")]
     Off,
     /// The operation failed.
@@ -82,13 +82,13 @@ pub(crate) struct SpillStore {
 struct SpillFiles {
     state: Mutex<SpillState>,
     disk: Box<dyn Disk>,
-    /// A write timed out, and none has finished since.
+    /// Whether a write timed out and none has finished since.
     stalled: AtomicBool,
 }
 
 #[derive(Debug)]
 struct SpillState {
-    /// `None`: no files are written, or no longer.
+    /// `None`: the host writes no files, or has stopped writing.
     policy: Option<SpillPolicy>,
     /// Also held by each write; the last holder removes the folder.
     folder: Option<Arc<TempDir>>,
@@ -109,7 +109,7 @@ struct SpillFile {
 }
 
 impl SpillStore {
-    /// Without a policy nothing is ever written.
+    /// Creates a store. Without a policy it never writes.
     pub(crate) fn new(policy: Option<SpillPolicy>) -> SpillStore {
         SpillStore::on(Box::new(LocalDisk), IO_TIMEOUT, policy)
     }
@@ -119,7 +119,7 @@ impl SpillStore {
         SpillStore {
             files: Arc::new(SpillFiles { state: Mutex::new(state), disk, stalled: AtomicBool::new(false) }),
             timeout,
-            // Two more than writes, for the cleanup at start and at shutdown.
+            // Two more than the writes, for the cleanups at start and at shutdown.
             pool: BlockingPool::new(timeout, MAX_CONCURRENT_WRITES + 2),
             room: Arc::new(Semaphore::new(MAX_CONCURRENT_WRITES)),
         }
@@ -197,7 +197,7 @@ impl SpillStore {
             let (tell, told) = mpsc::channel();
             let clear = move || {
                 files.clear(folder);
-                // The receiver may be gone.
+                // The receiver may have been dropped.
                 let _ = tell.send(());
             };
             if let Err(error) = std::thread::Builder::new().name("mcp-host-files".to_owned()).spawn(clear) {

@@ -13,11 +13,11 @@ use tokio::task::{JoinError, JoinHandle};
 /// The outcome of an operation.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TaskOutcome<T> {
-    /// It returned.
+    /// The operation returned this.
     Done(T),
-    /// It panicked, or no thread could be started.
+    /// The operation panicked, or no thread could be started.
     Failed,
-    /// It timed out, or the limit was reached.
+    /// The operation timed out, or the limit was reached.
     TimedOut,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct BlockingPool {
     timeout: Duration,
     /// The maximum number of running operations.
     max_running: usize,
-    /// Cloned by each running operation.
+    /// The reference count is the number of running operations plus one: each holds a clone.
     running: Arc<()>,
 }
 

@@ -1,6 +1,6 @@
 //! Cache of the protocol era of each server, so that the next start needs no probe.
 //!
-//! An entry may be wrong: the session then tries the other eras, and the result replaces the entry.
+//! An entry may be outdated. The session then tries the other era, and the result replaces the entry.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
