@@ -1,4 +1,4 @@
-//! From an endpoint to its wire.
+//! Options for dialing, and the choice of the transport for an endpoint.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,62 +10,62 @@ use crate::error::ConnectError;
 use crate::redact::json_secrets;
 use crate::transport::Dial;
 
-/// What a wire needs to know besides its endpoint.
+/// Options for all transports, besides the endpoint.
 #[derive(Debug, Clone, Default)]
 pub struct DialOptions {
-    /// The limits that a wire keeps itself: connecting, message sizes, silence on streams.
+    /// The limits that a transport enforces: connecting, message sizes, silence on streams.
     pub limits: Limits,
-    /// Where receipts for process groups are kept; without, a group that our sudden death leaves behind is not found
-    /// again.
+    /// The directory for receipts of process groups. Without it, a process group that survives a crash of the host is not
+    /// found again.
     #[cfg(feature = "stdio")]
     pub receipts: Option<crate::stdio::ReceiptDirectory>,
-    /// What is known of URLs that may be spoken to in either of the two ways over HTTP.
+    /// The cache of URLs that support only HTTP with SSE.
     #[cfg(all(feature = "http", feature = "sse"))]
     pub sse_servers: crate::dial::sse_fallback::SseServerCache,
-    /// Certificate authorities that are trusted besides the system's.
+    /// Certificate authorities that are trusted in addition to the system's.
     #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
     pub authorities: crate::net::tls::Authorities,
-    /// Who gives the requests of the wires over HTTP their token. An endpoint with an `Authorization` header of its own,
-    /// or with a user in its URL, does without.
+    /// Provides the token of HTTP requests. Not used for an endpoint with an `Authorization` header, or with credentials in
+    /// its URL.
     #[cfg(any(feature = "http", feature = "sse"))]
     pub authorization: Option<Arc<dyn crate::net::authorization::Authorization>>,
-    /// Where a wire that starts a process tells its id.
+    /// Receives the id of the started process.
     pub process: ProcessIdCell,
-    /// What the server is given besides what its endpoint says, and may repeat: its configuration, which goes with the
-    /// handshake. Taken out of its words like what the endpoint says.
+    /// Secrets that the server receives besides its endpoint's, such as its configuration in the handshake. They are
+    /// redacted in the same way.
     pub extra_secrets: Vec<Secret>,
 }
 
 impl DialOptions {
-    /// The secrets in what the server is given besides: each whole, and the texts in it.
+    /// The extra secrets, and the strings in those that are JSON.
     #[cfg(any(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
     pub(crate) fn all_extra_secrets(&self) -> impl Iterator<Item = Secret> {
         self.extra_secrets.iter().flat_map(|it| std::iter::once(it.clone()).chain(json_secrets(it)))
     }
 }
 
-/// The id of a wire's process, once there is one. All clones show the same; of several processes, the last.
+/// The id of the process of a transport: the last one, if several were started. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct ProcessIdCell(Arc<AtomicU32>);
 
 impl ProcessIdCell {
-    /// The id; `None` before the process is started, and for a wire without one.
+    /// The id; `None` before the process is started, and for a transport without a process.
     pub fn id(&self) -> Option<u32> {
         Some(self.0.load(Ordering::Relaxed)).filter(|it| *it != 0)
     }
 
-    /// A process was started.
+    /// Sets the id of a started process.
     pub fn set(&self, id: u32) {
         self.0.store(id, Ordering::Relaxed);
     }
 }
 
-/// The wire for an endpoint. Fails where this build does not have it, or the endpoint cannot be used.
+/// Creates the dialer for an endpoint. Fails if this build does not include its transport, or the endpoint is invalid.
 ///
-/// Wires that take a URL go through the proxy that the environment names (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, but
-/// for the hosts of `NO_PROXY` and for this machine), be it one for HTTP or SOCKS. WebSocket goes through a tunnel.
+/// Transports with a URL use the HTTP or SOCKS proxy of the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`), except
+/// for loopback hosts and the hosts of `NO_PROXY`. A WebSocket uses a tunnel through the proxy.
 pub fn dialer(endpoint: &Endpoint, options: &DialOptions) -> Result<Arc<dyn Dial>, ConnectError> {
-    // Named here because a build without wires uses neither.
+    // Unused in a build without transports.
     let _ = options;
     match endpoint {
         #[cfg(feature = "stdio")]
@@ -82,7 +82,7 @@ pub fn dialer(endpoint: &Endpoint, options: &DialOptions) -> Result<Arc<dyn Dial
         Endpoint::Sse(it) => Ok(Arc::new(crate::sse::SseDial::new(it, options)?)),
         #[cfg(feature = "websocket")]
         Endpoint::WebSocket(it) => Ok(Arc::new(crate::websocket::WebSocketDial::new(it, options)?)),
-        // In a build with every wire there is no other.
+        // A build with all transports has no other endpoints.
         #[cfg(not(all(feature = "stdio", feature = "http", feature = "sse", feature = "websocket")))]
         other => Err(ConnectError::Unsupported(other.kind())),
     }

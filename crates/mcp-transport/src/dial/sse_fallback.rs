@@ -20,8 +20,8 @@ use crate::transport::{Dial, HandshakeMode, Transport};
 /// Maximum number of cached URLs. Others are detected again.
 const MAX_REMEMBERED: usize = 1024;
 
-/// The URLs that were found to speak HTTP with server-sent events only. Clones share what they know; a host that hands
-/// the same one to each [`DialOptions`] spares its servers a question at every reconnect.
+/// A cache of URLs that support only HTTP with SSE. Clones share it. With one cache in every [`DialOptions`], a reconnect
+/// needs no second attempt.
 #[derive(Clone, Default)]
 pub struct SseServerCache(Arc<Mutex<HashSet<Url>>>);
 
@@ -48,7 +48,7 @@ impl SseServerCache {
 }
 
 impl fmt::Debug for SseServerCache {
-    /// How many there are: a URL may hold a secret.
+    /// Prints only the number of URLs: a URL may contain a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SseServerCache").field("urls", &self.lock().len()).finish()
     }
@@ -156,7 +156,7 @@ impl Dial for HttpOnlyDial {
     }
 }
 
-/// Whether a server with this error may speak SSE. An error code of the modern era shows that it does not.
+/// Whether a server with this error may support SSE. An error code of the modern era shows that it does not.
 fn suggests_sse(refusal: &RequestError) -> bool {
     let modern = refusal.error.as_ref().is_some_and(|it| code::is_modern(it.code));
     matches!(refusal.status, Some(400 | 404 | 405)) && !modern

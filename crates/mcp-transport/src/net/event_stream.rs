@@ -1,8 +1,8 @@
-//! `text/event-stream`, parsed as it arrives: bytes in, events out, no I/O.
+//! An incremental parser of `text/event-stream`: bytes in, events out, no I/O.
 //!
-//! Each byte is looked at once, whatever the chunks are, and a line that arrives in one chunk is not copied. An event that
-//! holds more than it may is let go of as it comes, and what follows it is read: [`Event::TooLarge`]. Absent on purpose:
-//! event types other than `message` and `endpoint`, which carry no protocol here.
+//! Each byte is scanned once with any chunks, and a line within one chunk is not copied. A too large event is skipped as
+//! it arrives, and parsing continues behind it: [`Event::TooLarge`]. Absent on purpose: event types other than `message`
+//! and `endpoint`, which MCP does not use.
 
 use std::time::Duration;
 
@@ -11,64 +11,64 @@ use bytes::{Buf, Bytes, BytesMut};
 use crate::rpc::oversize::{OversizedMessage, SkippedMessage, is_endless};
 use crate::rpc::rate_limiter::BYTES_PER_MESSAGE;
 
-/// The longest line besides data that is kept whatever the limit is, in bytes.
+/// Maximum length of a line without data that is kept with any event limit, in bytes.
 const MAX_FIELD_BYTES: usize = 1024;
 
-/// So many lines may stand beside the data of an event: its type, its id, a `retry`, and the empty one that ends it.
+/// Number of lines without data that are free in an event: its type, its id, a `retry`, and the empty line at its end.
 const MAX_EVENT_FIELDS: usize = 4;
 
-/// What a line of data costs besides its bytes, in bytes: short ones are many.
+/// The cost of a data line besides its bytes, in bytes. It bounds the number of short lines.
 const LINE_COST: usize = 64;
 
 /// The parser of one stream.
 pub(crate) struct EventStreamParser {
-    /// The most bytes that one event may hold.
+    /// Maximum number of data bytes of an event.
     limit: usize,
-    /// A line that has no end yet.
+    /// The incomplete line.
     line: BytesMut,
     data: EventData,
     event_type: EventType,
-    /// The id that the event being read gives; it counts when the event is complete.
+    /// The id of the current event. It takes effect when the event is complete.
     id: Option<Bytes>,
     last_id: Option<Bytes>,
     retry: Option<Duration>,
-    /// A CR ended the last line: an LF that follows belongs to it.
+    /// The last line ended with CR: a following LF belongs to it.
     after_cr: bool,
     has_started: bool,
     skipping: SkipState,
     idle: IdleCount,
 }
 
-/// What came that carried no message.
+/// Counts received data that contained no message.
 #[derive(Default)]
 struct IdleCount {
-    /// Lines of the event being read that are no data; they count only if it comes to nothing.
+    /// Lines without data in the current event. They count only if the event contains no message.
     fields: usize,
     lines: usize,
     bytes: usize,
 }
 
-/// What of the stream is let go of.
+/// The part of the stream that is being skipped.
 enum SkipState {
     Nothing,
-    /// The rest of a line that means nothing, of which so many bytes have come.
+    /// The rest of an ignored line, with its number of bytes so far.
     Line(usize),
-    /// The rest of an event, of whose line so many bytes have come.
+    /// The rest of an event, with the number of bytes of its current line so far.
     Event(SkippedMessage, usize),
 }
 
-/// An event that means something here.
+/// An event of a type that MCP uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// A message, as most events are.
+    /// A message.
     Message(Bytes),
-    /// Where a server of 2024-11-05 takes messages.
+    /// The URL for messages to a server of 2024-11-05.
     Endpoint(Bytes),
-    /// A message that holds more than it may.
+    /// A message that exceeds the limit.
     TooLarge(OversizedMessage),
 }
 
-/// The type of the event being read.
+/// The type of the current event.
 #[derive(Debug, Clone, Copy)]
 enum EventType {
     Message,
@@ -76,17 +76,17 @@ enum EventType {
     Other,
 }
 
-/// The data of the event being read.
+/// The data of the current event.
 enum EventData {
     Absent,
-    /// A slice of what arrived.
+    /// A slice of a chunk.
     Line(Bytes),
     /// Several lines joined.
     Lines(BytesMut),
 }
 
 impl EventStreamParser {
-    /// A stream whose events hold at most `limit` bytes of data.
+    /// Creates a parser for events of at most `limit` bytes of data.
     pub(crate) fn new(limit: usize) -> EventStreamParser {
         EventStreamParser {
             limit,
@@ -103,8 +103,8 @@ impl EventStreamParser {
         }
     }
 
-    /// What came since this was asked last that carried no message, as so many messages that nobody waits for: comments,
-    /// events without data or of another type, and what was let go of.
+    /// Returns and resets the amount of data without messages, as a number of messages for the rate limit. It includes
+    /// comments, events without data or of another type, and skipped data.
     pub(crate) fn take_idle(&mut self) -> usize {
         let IdleCount { fields: _, lines, bytes } = &mut self.idle;
         let pages = *bytes / BYTES_PER_MESSAGE;
@@ -112,7 +112,7 @@ impl EventStreamParser {
         std::mem::take(lines) + pages
     }
 
-    /// Takes what arrived, and gives each event that it completes.
+    /// Parses a chunk, and calls back with each event that it completes.
     pub(crate) fn feed(&mut self, chunk: Bytes, mut event: impl FnMut(Event)) {
         let mut rest = chunk;
         if self.after_cr && !rest.is_empty() {
@@ -148,7 +148,7 @@ impl EventStreamParser {
         }
     }
 
-    /// How many bytes have come of a line, or an event, that is let go of and will not end: nothing is heard behind it.
+    /// The number of bytes of a skipped line or event, if it is so long that the stream counts as endless.
     pub(crate) fn endless_bytes(&self) -> Option<usize> {
         let len = match &self.skipping {
             SkipState::Nothing => return None,
@@ -158,13 +158,13 @@ impl EventStreamParser {
         is_endless(len, self.limit).then_some(len)
     }
 
-    /// Is an event being let go of?
+    /// Whether an event is being skipped.
     #[cfg(feature = "http")]
     pub(crate) fn is_skipping(&self) -> bool {
         matches!(self.skipping, SkipState::Event(..))
     }
 
-    /// A part of a line, unless it belongs to what is let go of.
+    /// Returns a part of a line, unless it is skipped.
     fn filter_skipped(&mut self, part: Bytes, ends: bool, event: &mut impl FnMut(Event)) -> Option<Bytes> {
         match &mut self.skipping {
             SkipState::Nothing => {}
@@ -188,7 +188,7 @@ impl EventStreamParser {
                 return None;
             }
         }
-        // So much has to be there that it can be told what the line is.
+        // The field name must be complete before the line is classified.
         let known = self.line.len() + part.len() >= b"\xef\xbb\xbfdata: ".len() || ends;
         let total = self.line.len() + self.data.len() + part.len();
         if !known || total <= self.limit.saturating_add(b"data: ".len()) {
@@ -199,7 +199,7 @@ impl EventStreamParser {
         let text = line.strip_prefix(b"\xef\xbb\xbf").filter(|_| !self.has_started).unwrap_or(&line);
         let value = text.strip_prefix(b"data").filter(|it| matches!(it.first(), Some(b':') | None));
         let Some(value) = value else {
-            // A line that is no data does not make its event larger, and means something only where it is short.
+            // A line without data does not count towards the limit. Only a short one has a meaning.
             return match (line.len() <= MAX_FIELD_BYTES, ends) {
                 (true, true) => Some(line.freeze()),
                 (true, false) => {
@@ -223,7 +223,7 @@ impl EventStreamParser {
         None
     }
 
-    /// Lets go of the event being read, whose data goes on with this.
+    /// Starts to skip the current event, whose data continues with `value`.
     fn skip(&mut self, value: &[u8], length: usize) {
         let skipped = match std::mem::replace(&mut self.data, EventData::Absent) {
             EventData::Absent => SkippedMessage::begin(value),
@@ -234,7 +234,7 @@ impl EventStreamParser {
         self.skipping = SkipState::Event(skipped, length);
     }
 
-    /// The event that was let go of is over.
+    /// The skipped event has ended.
     fn end_skipped(&mut self, event: &mut impl FnMut(Event)) {
         let SkipState::Event(skipped, _) = std::mem::replace(&mut self.skipping, SkipState::Nothing) else {
             return;
@@ -248,9 +248,9 @@ impl EventStreamParser {
         }
     }
 
-    /// The stream has ended cleanly: what it leaves without the empty line that ends an event, where that `is_whole`. The
-    /// standard discards it; some servers forget the line. An event that was cut off leaves no id either: the stream is
-    /// taken up before it, not after.
+    /// Ends a stream that was closed cleanly. Returns a last message without the empty line that should follow it, if it
+    /// `is_whole`: the standard discards it, but some servers omit the line. The id of a truncated event is discarded, so
+    /// that the stream is resumed before it.
     pub(crate) fn finish(&mut self, is_whole: impl Fn(&[u8]) -> bool) -> Option<Bytes> {
         if !matches!(self.skipping, SkipState::Nothing) {
             return None;
@@ -278,7 +278,7 @@ impl EventStreamParser {
         self.last_id.as_ref()
     }
 
-    /// How long the server wants us to wait before the stream is asked for again.
+    /// The delay before a resumption that the server requests.
     #[cfg(any(feature = "http", test))]
     pub(crate) fn retry(&self) -> Option<Duration> {
         self.retry
@@ -319,7 +319,7 @@ impl EventStreamParser {
                     _ => EventType::Other,
                 };
             }
-            // Copied, for it outlives the chunk it came in.
+            // Copied, because it outlives its chunk.
             b"id" if !value.contains(&0) => self.id = Some(Bytes::copy_from_slice(value)),
             b"retry" if value.iter().all(u8::is_ascii_digit) => {
                 let retry = str::from_utf8(value).ok().and_then(|it| it.parse().ok());
@@ -341,7 +341,7 @@ impl EventStreamParser {
             EventData::Lines(lines) => lines.freeze(),
         };
         let fields = std::mem::take(&mut self.idle.fields);
-        // An event without data gives an id or a `retry`, and says nothing.
+        // An event without data only sets an id or a `retry`.
         match std::mem::replace(&mut self.event_type, EventType::Message) {
             EventType::Message if !data.is_empty() => event(Event::Message(data)),
             EventType::Endpoint if !data.is_empty() => event(Event::Endpoint(data)),
@@ -354,7 +354,7 @@ impl EventStreamParser {
 }
 
 impl IdleCount {
-    /// A line came that is no data.
+    /// Counts a line without data.
     fn field(&mut self, bytes: usize) {
         match self.fields + 1 < MAX_EVENT_FIELDS {
             true => self.fields += 1,

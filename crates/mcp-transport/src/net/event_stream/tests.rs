@@ -1,10 +1,10 @@
-//! The rules of event streams, row by row, and that chunks do not matter.
+//! Tests of the event stream parser, with different chunks.
 
 use proptest::prelude::*;
 
 use super::*;
 
-fn words(event: &Event) -> String {
+fn describe(event: &Event) -> String {
     match event {
         Event::Message(data) => String::from_utf8_lossy(data).into_owned(),
         Event::Endpoint(data) => format!("<endpoint> {}", String::from_utf8_lossy(data)),
@@ -15,12 +15,12 @@ fn words(event: &Event) -> String {
     }
 }
 
-/// What a stream says: its messages, the last id, the retry, or that an event was too large.
+/// Describes the events of a stream, its last id and its retry.
 fn read<'a>(chunks: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> String {
     let mut stream = EventStreamParser::new(limit);
     let mut res = Vec::new();
     for chunk in chunks {
-        stream.feed(Bytes::copy_from_slice(chunk), |it| res.push(words(&it)));
+        stream.feed(Bytes::copy_from_slice(chunk), |it| res.push(describe(&it)));
     }
     if let Some(rest) = stream.finish(|it| !it.ends_with(b"cut")) {
         res.push(format!("<rest> {}", String::from_utf8_lossy(&rest)));
@@ -178,7 +178,7 @@ proptest! {
 #[test]
 fn endless_event_is_detected() {
     const BOUND: usize = 64 << 20;
-    // What begins it, and what it goes on with.
+    // The start of the stream, and the chunk that follows repeatedly.
     let check = |begin: &'static str, piece: String| {
         let mut stream = EventStreamParser::new(100);
         stream.feed(Bytes::from_static(begin.as_bytes()), |it| panic!("{it:?}"));
@@ -195,17 +195,17 @@ fn endless_event_is_detected() {
             "{begin:?}: {:?}",
             stream.endless_bytes()
         );
-        // Whoever reads on all the same hears what follows, if anything does.
-        let mut heard = Vec::new();
-        stream.feed(Bytes::from_static(b"\n\ndata: a\n\n"), |it| heard.push(words(&it)));
-        assert_eq!((stream.endless_bytes(), heard.last().map(|it| &**it)), (None, Some("a")), "{begin:?}");
+        // The parser still parses what follows.
+        let mut events = Vec::new();
+        stream.feed(Bytes::from_static(b"\n\ndata: a\n\n"), |it| events.push(describe(&it)));
+        assert_eq!((stream.endless_bytes(), events.last().map(|it| &**it)), (None, Some("a")), "{begin:?}");
     };
     let piece = "x".repeat(1 << 20);
     check(": ", piece.clone());
     check("id: ", piece.clone());
     check("data: ", piece.clone());
     check("event: ping\ndata: ", piece);
-    // The line breaks do not count: a little more has to come.
+    // Line breaks do not count, so slightly more bytes are needed.
     let lines = format!("data: {}\n", "x".repeat(1_000)).repeat(100);
     let mut stream = EventStreamParser::new(100);
     let mut fed = 0;
@@ -226,7 +226,7 @@ fn complete_lines_are_unlimited() {
     }
 }
 
-/// How many messages that nobody waits for a stream is worth, whatever its chunks are.
+/// Checks the number of unsolicited messages that a stream counts for, with several chunk sizes.
 #[track_caller]
 fn check_idle(text: &str, want: usize) {
     for size in [1, 7, text.len()] {
@@ -249,7 +249,7 @@ fn data_without_a_message_is_counted() {
     check_idle("event: ping\ndata: {}\n\n\n", 3);
     check_idle("data\n\n", 1);
     check_idle(&format!(": {}\n\ndata: {{}}\n\n", "x".repeat(40_960)), 12);
-    // Short lines of one event cost something as well, and few of them nothing.
+    // Many short lines of one event are charged, a few are free.
     check_idle(&format!("{}\n", "data: x\n".repeat(63)), 0);
     check_idle(&format!("{}\n", "data: x\n".repeat(640)), 10);
 }
