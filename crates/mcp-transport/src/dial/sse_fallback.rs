@@ -18,7 +18,7 @@ use crate::sse::{SseDial, StreamOutcome};
 use crate::transport::{Dial, HandshakeMode, Transport};
 
 /// Maximum number of cached URLs. Others are detected again.
-const MAX_REMEMBERED: usize = 1024;
+const MAX_CACHED_URLS: usize = 1024;
 
 /// A cache of URLs that support only HTTP with SSE. Clones share it. With one cache in every [`DialOptions`], a reconnect
 /// needs no second attempt.
@@ -37,7 +37,7 @@ impl SseServerCache {
 
     fn add(&self, url: &Url) {
         let mut urls = self.lock();
-        if urls.len() < MAX_REMEMBERED {
+        if urls.len() < MAX_CACHED_URLS {
             urls.insert(url.clone());
         }
     }
@@ -66,17 +66,17 @@ pub(crate) struct HttpOrSseDial {
 
 impl HttpOrSseDial {
     pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<HttpOrSseDial, ConnectError> {
-        let (url, known) = (endpoint.url.clone(), options.sse_servers.clone());
-        let (place, memory) = (url.clone(), known.clone());
-        let told = move |opened| match opened {
-            StreamOutcome::Opened => memory.add(&place),
-            StreamOutcome::Refused => memory.remove(&place),
+        let (url, sse_servers) = (endpoint.url.clone(), options.sse_servers.clone());
+        let (sse_url, cache) = (url.clone(), sse_servers.clone());
+        let on_outcome = move |outcome| match outcome {
+            StreamOutcome::Opened => cache.add(&sse_url),
+            StreamOutcome::Refused => cache.remove(&sse_url),
         };
         Ok(HttpOrSseDial {
             http: HttpDial::new(endpoint, options)?,
-            sse: SseDial::new(endpoint, options)?.with_observer(Arc::new(told)),
+            sse: SseDial::new(endpoint, options)?.with_observer(Arc::new(on_outcome)),
             url,
-            sse_servers: known,
+            sse_servers,
             used_cache: AtomicBool::new(false),
         })
     }
@@ -84,12 +84,9 @@ impl HttpOrSseDial {
 
 impl Dial for HttpOrSseDial {
     fn dial(&self) -> Box<dyn Transport> {
-        let remembered = self.sse_servers.has(&self.url);
-        self.used_cache.store(remembered, Ordering::Relaxed);
-        match remembered {
-            true => self.sse.dial(),
-            false => self.http.dial(),
-        }
+        let use_sse = self.sse_servers.has(&self.url);
+        self.used_cache.store(use_sse, Ordering::Relaxed);
+        if use_sse { self.sse.dial() } else { self.http.dial() }
     }
 
     fn label(&self) -> String {
@@ -113,8 +110,8 @@ impl Dial for HttpOrSseDial {
     }
 
     fn fallback(&self, refusal: &RequestError) -> Option<Arc<dyn Dial>> {
-        let newer = !self.used_cache.load(Ordering::Relaxed);
-        (newer && suggests_sse(refusal)).then(|| Arc::new(self.sse.clone()) as Arc<dyn Dial>)
+        let used_http = !self.used_cache.load(Ordering::Relaxed);
+        (used_http && suggests_sse(refusal)).then(|| Arc::new(self.sse.clone()) as Arc<dyn Dial>)
     }
 }
 
@@ -170,8 +167,8 @@ mod tests {
     #[track_caller]
     fn check(status: Option<u16>, code: Option<i64>, want: bool) {
         let error = code.map(|it| RpcError::new(it, "no"));
-        let fault = RequestError { status, message: String::new(), error };
-        assert_eq!(suggests_sse(&fault), want, "{status:?} {code:?}");
+        let refusal = RequestError { status, message: String::new(), error };
+        assert_eq!(suggests_sse(&refusal), want, "{status:?} {code:?}");
     }
 
     #[test]
@@ -187,10 +184,10 @@ mod tests {
 
     #[test]
     fn cache_is_bounded_and_not_printed() {
-        let known = SseServerCache::default();
-        for number in 0..MAX_REMEMBERED + 10 {
-            known.add(&format!("https://example.com/{number}?key=secret").parse().unwrap());
+        let cache = SseServerCache::default();
+        for number in 0..MAX_CACHED_URLS + 10 {
+            cache.add(&format!("https://example.com/{number}?key=secret").parse().unwrap());
         }
-        assert_eq!(format!("{known:?}"), "SseServerCache { urls: 1024 }");
+        assert_eq!(format!("{cache:?}"), "SseServerCache { urls: 1024 }");
     }
 }

@@ -16,14 +16,14 @@ const MAX_DELAY: Duration = Duration::from_secs(60);
 /// The delays of one stream.
 #[derive(Debug, Default)]
 pub(super) struct Backoff {
-    asked: Option<Duration>,
+    retry: Option<Duration>,
     streak: u32,
 }
 
 impl Backoff {
     /// Sets the first delay.
     pub(super) fn set_retry(&mut self, retry: Duration) {
-        self.asked = Some(retry.clamp(MIN_DELAY, MAX_DELAY));
+        self.retry = Some(retry.clamp(MIN_DELAY, MAX_DELAY));
     }
 
     /// The stream was stable: the next delay is the first one.
@@ -33,10 +33,10 @@ impl Backoff {
 
     /// The delay before the next attempt.
     pub(super) fn next_delay(&mut self) -> Duration {
-        let first = self.asked.unwrap_or(DEFAULT_DELAY);
-        let wait = first.saturating_mul(1 << self.streak.min(16)).min(MAX_DELAY);
+        let first = self.retry.unwrap_or(DEFAULT_DELAY);
+        let delay = first.saturating_mul(1 << self.streak.min(16)).min(MAX_DELAY);
         self.streak += 1;
-        wait
+        delay
     }
 
     /// Number of delays since the last reset.
@@ -51,13 +51,13 @@ mod tests {
 
     /// Checks the delays after a server has set the first one (milliseconds).
     #[track_caller]
-    fn check(asked: Option<u64>, want: &[u64]) {
+    fn check(retry: Option<u64>, want: &[u64]) {
         let mut backoff = Backoff::default();
-        if let Some(asked) = asked {
-            backoff.set_retry(Duration::from_millis(asked));
+        if let Some(retry) = retry {
+            backoff.set_retry(Duration::from_millis(retry));
         }
-        let waits: Vec<u64> = want.iter().map(|_| backoff.next_delay().as_millis() as u64).collect();
-        assert_eq!(waits, want, "asked for {asked:?}");
+        let delays: Vec<u64> = want.iter().map(|_| backoff.next_delay().as_millis() as u64).collect();
+        assert_eq!(delays, want, "retry {retry:?}");
     }
 
     #[test]
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn attempts_do_not_overflow() {
-        let mut backoff = Backoff { asked: Some(MAX_DELAY), streak: u32::MAX - 1 };
+        let mut backoff = Backoff { retry: Some(MAX_DELAY), streak: u32::MAX - 1 };
         assert_eq!(backoff.next_delay(), MAX_DELAY);
     }
 }

@@ -26,13 +26,13 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Reads a body of at most `limit` bytes, without its byte order mark. A long body in one piece is not copied.
 pub(super) async fn read_body(response: &mut Response, limit: usize) -> Result<Bytes, BodyError> {
-    let promised = response.content_length().map_or(0, |it| usize::try_from(it).unwrap_or(usize::MAX));
-    if promised > limit {
+    let declared = response.content_length().map_or(0, |it| usize::try_from(it).unwrap_or(usize::MAX));
+    if declared > limit {
         return Err(BodyError::TooLarge);
     }
     let mut first = Bytes::new();
     let mut res = BytesMut::new();
-    let wanted = promised.min(MAX_PREALLOCATED_BYTES);
+    let capacity = declared.min(MAX_PREALLOCATED_BYTES);
     while let Some(chunk) = response.chunk().await.map_err(|it| BodyError::Failed(describe(&it)))? {
         if first.len() + res.len() + chunk.len() > limit {
             return Err(BodyError::TooLarge);
@@ -42,7 +42,7 @@ pub(super) async fn read_body(response: &mut Response, limit: usize) -> Result<B
             continue;
         }
         if res.is_empty() {
-            res.reserve((first.len() + chunk.len()).max(wanted));
+            res.reserve((first.len() + chunk.len()).max(capacity));
             res.extend_from_slice(&std::mem::take(&mut first));
         }
         res.extend_from_slice(&chunk);

@@ -18,7 +18,7 @@ const AFTER_RESPONSE: Duration = Duration::from_millis(250);
 
 /// The state of a stream, across resumptions.
 pub(super) struct StreamReader {
-    pub(super) lane: StreamId,
+    pub(super) stream_id: StreamId,
     /// The response to the stream's request was delivered.
     pub(super) answered: bool,
     /// Number of messages.
@@ -50,14 +50,18 @@ pub(super) enum StreamEnd {
 }
 
 impl StreamReader {
-    pub(super) fn new(lane: StreamId) -> StreamReader {
-        StreamReader { lane, answered: false, messages: 0, last_id: None, retry: None, idle: false }
+    pub(super) fn new(stream_id: StreamId) -> StreamReader {
+        StreamReader { stream_id, answered: false, messages: 0, last_id: None, retry: None, idle: false }
     }
 
     /// Delivers the messages of a stream until it ends.
-    pub(super) async fn read_stream(&mut self, wire: &HttpConnection, response: &mut Response) -> StreamEnd {
-        let mut stream = EventStreamParser::new(wire.place.max_message_bytes);
-        let end = self.read(wire, response, &mut stream).await;
+    pub(super) async fn read_stream(
+        &mut self,
+        connection: &HttpConnection,
+        response: &mut Response,
+    ) -> StreamEnd {
+        let mut stream = EventStreamParser::new(connection.endpoint.max_message_bytes);
+        let end = self.read(connection, response, &mut stream).await;
         // An id that is not a valid header value cannot be sent.
         if let Some(id) = stream.last_id() {
             self.last_id = HeaderValue::from_bytes(id).ok().filter(|it| !it.is_empty());
@@ -68,39 +72,39 @@ impl StreamReader {
 
     async fn read(
         &mut self,
-        wire: &HttpConnection,
+        connection: &HttpConnection,
         response: &mut Response,
         stream: &mut EventStreamParser,
     ) -> StreamEnd {
-        let mut last_words = None;
+        let mut drain_deadline = None;
         loop {
             let mut now = Instant::now();
             if self.answered {
-                last_words.get_or_insert_with(|| now + AFTER_RESPONSE);
+                drain_deadline.get_or_insert_with(|| now + AFTER_RESPONSE);
             }
-            if std::mem::take(&mut self.idle) && wire.rate_limiter().is_charged() {
-                let paused = wire.rate_limiter().pause_until(now);
+            if std::mem::take(&mut self.idle) && connection.rate_limiter().is_charged() {
+                let paused = connection.rate_limiter().pause_until(now);
                 // Not longer than the stream is read after the response.
-                let paused = paused.map(|it| last_words.map_or(it, |last| it.min(last)));
+                let paused = paused.map(|it| drain_deadline.map_or(it, |last| it.min(last)));
                 if let Some(paused) = paused {
                     tokio::time::sleep_until(paused).await;
                     now = Instant::now();
                 }
             }
             // An endless stream always has more to read, so the timeout below would not fire.
-            if last_words.is_some_and(|it| it <= now) {
+            if drain_deadline.is_some_and(|it| it <= now) {
                 return StreamEnd::Silent;
             }
-            let silence = now + wire.place.stream_timeout.min(MAX_SILENCE);
+            let silence = now + connection.endpoint.stream_timeout.min(MAX_SILENCE);
             // After the response there is one deadline for the rest, or a server could keep the stream open forever.
-            let until = last_words.unwrap_or(silence);
+            let until = drain_deadline.unwrap_or(silence);
             let chunk = match tokio::time::timeout_at(until, response.chunk()).await {
                 Ok(Ok(Some(chunk))) => chunk,
                 Ok(Ok(None)) => {
                     // A complete message is accepted without the empty line that should follow it.
                     let is_whole = |it: &[u8]| serde_json::from_slice::<IgnoredAny>(it).is_ok();
                     if let Some(rest) = stream.finish(is_whole) {
-                        self.deliver(wire, rest);
+                        self.deliver(connection, rest);
                     }
                     return StreamEnd::Closed;
                 }
@@ -109,7 +113,7 @@ impl StreamReader {
             };
             let mut too_large = false;
             stream.feed(chunk, |event| match event {
-                Event::Message(message) => self.deliver(wire, message),
+                Event::Message(message) => self.deliver(connection, message),
                 // Belongs to the SSE transport.
                 Event::Endpoint(_) => {}
                 Event::TooLarge(_) => too_large = true,
@@ -117,7 +121,7 @@ impl StreamReader {
             let idle = stream.take_idle();
             if idle > 0 {
                 self.idle = true;
-                wire.rate_limiter().charge(idle, 0);
+                connection.rate_limiter().charge(idle, 0);
             }
             // A too large message on a request's stream can only be its response.
             if too_large || stream.is_skipping() {
@@ -129,38 +133,38 @@ impl StreamReader {
         }
     }
 
-    fn deliver(&mut self, wire: &HttpConnection, message: bytes::Bytes) {
+    fn deliver(&mut self, connection: &HttpConnection, message: bytes::Bytes) {
         self.messages += 1;
-        let own = match self.lane {
+        let own = match self.stream_id {
             StreamId::Request(id, _) => Some(id),
             StreamId::Shared | StreamId::Notifications(_) => None,
         };
         let AnsweredRequests { own: answered, others } = response::answered_requests(&message, own);
         self.answered |= answered;
         let bytes = message.len();
-        let worth = wire.inbox.deliver(self.lane, body::copy_if_short(message));
+        let class = connection.inbox.deliver(self.stream_id, body::copy_if_short(message));
         // The lock is taken only if needed, so that concurrent calls do not contend.
-        if worth != MessageClass::Solicited {
+        if class != MessageClass::Solicited {
             self.idle = true;
-            wire.rate_limiter().record(worth, bytes);
+            connection.rate_limiter().record(class, bytes);
         }
         // After the delivery: aborting the exchange first would fail the call.
-        others.into_iter().for_each(|it| wire.release(it));
+        others.into_iter().for_each(|it| connection.release(it));
     }
 }
 
 impl StreamEnd {
     /// A message for a request without a response.
-    pub(super) fn message(&self, wire: &HttpConnection) -> String {
-        let place = &wire.place;
+    pub(super) fn message(&self, connection: &HttpConnection) -> String {
+        let endpoint = &connection.endpoint;
         match self {
             StreamEnd::Closed => "the server ended the stream before it answered".to_owned(),
             StreamEnd::Failed(why) => format!("the stream broke off before the answer came: {why}"),
             StreamEnd::Silent => {
-                format!("nothing came on the stream for {} s", place.stream_timeout.as_secs_f64())
+                format!("nothing came on the stream for {} s", endpoint.stream_timeout.as_secs_f64())
             }
             StreamEnd::TooLarge => {
-                format!("a message on the stream is larger than {} bytes", place.max_message_bytes)
+                format!("a message on the stream is larger than {} bytes", endpoint.max_message_bytes)
             }
             StreamEnd::Endless(len) => {
                 format!("the stream brought an event that does not end ({len} bytes of it)")

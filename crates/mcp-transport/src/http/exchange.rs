@@ -12,26 +12,26 @@ use crate::transport::{OutboundMessage, RequestId};
 
 /// Lets callers send their requests themselves. Does not keep the connection alive.
 pub(super) struct HttpInlineSender {
-    wire: Weak<HttpConnection>,
+    connection: Weak<HttpConnection>,
     /// Sockets belong to the runtime in which they were opened, and are reused by other callers.
     runtime: Id,
 }
 
 impl HttpInlineSender {
     /// Must be called by the driver.
-    pub(super) fn of(wire: &Arc<HttpConnection>) -> HttpInlineSender {
-        HttpInlineSender { wire: Arc::downgrade(wire), runtime: Handle::current().id() }
+    pub(super) fn new(connection: &Arc<HttpConnection>) -> HttpInlineSender {
+        HttpInlineSender { connection: Arc::downgrade(connection), runtime: Handle::current().id() }
     }
 }
 
 impl InlineSender for HttpInlineSender {
     fn start(&self, message: OutboundMessage) -> Result<Exchange, Box<OutboundMessage>> {
-        let Some(wire) = self.wire.upgrade() else { return Err(Box::new(message)) };
-        let lanes = wire.lanes();
-        if !lanes.can_send_now(&message) || !wire.client.is_exclusive() {
+        let Some(connection) = self.connection.upgrade() else { return Err(Box::new(message)) };
+        let send_queue = connection.send_queue();
+        if !send_queue.can_send_now(&message) || !connection.client.is_exclusive() {
             return Err(Box::new(message));
         }
-        Ok(start_exchange(&wire, lanes, message))
+        Ok(start_exchange(&connection, send_queue, message))
     }
 
     fn is_own_runtime(&self) -> bool {
@@ -39,14 +39,14 @@ impl InlineSender for HttpInlineSender {
     }
 
     fn adopt(&self, rest: Exchange) {
-        let Some(wire) = self.wire.upgrade() else { return };
-        let lanes = wire.lanes();
-        if !lanes.is_closed() {
+        let Some(connection) = self.connection.upgrade() else { return };
+        let send_queue = connection.send_queue();
+        if !send_queue.is_closed() {
             // Under the lock, so that no command is sent after the queue was closed.
-            wire.command(DriverCommand::TakeOver(rest));
+            connection.command(DriverCommand::TakeOver(rest));
             return;
         }
-        drop(lanes);
+        drop(send_queue);
         drop(rest);
     }
 }
@@ -56,28 +56,28 @@ pub(super) struct AbortAllOnDrop<'a>(pub(super) &'a HttpConnection);
 
 impl Drop for AbortAllOnDrop<'_> {
     fn drop(&mut self) {
-        let open = self.0.lanes().close();
-        open.iter().for_each(AbortHandle::abort);
+        let handles = self.0.send_queue().close();
+        handles.iter().for_each(AbortHandle::abort);
     }
 }
 
 /// Starts the exchange of a message. The future ends with the message's stream, or when it is aborted.
 pub(super) fn start_exchange(
-    wire: &Arc<HttpConnection>,
-    mut lanes: MutexGuard<'_, HttpSendQueue>,
+    connection: &Arc<HttpConnection>,
+    mut send_queue: MutexGuard<'_, HttpSendQueue>,
     message: OutboundMessage,
 ) -> Exchange {
     let (abort, registration) = AbortHandle::new_pair();
-    lanes.mark_in_flight(&message, abort);
-    drop(lanes);
-    let on_its_way = InFlightGuard { wire: Arc::clone(wire), id: message.head.id };
+    send_queue.mark_in_flight(&message, abort);
+    drop(send_queue);
+    let guard = InFlightGuard { connection: Arc::clone(connection), id: message.head.id };
     let opening = (message.head.method == OPENING).then_some(message.epoch);
     Box::pin(async move {
-        let wire = &*on_its_way.wire;
-        match (Abortable::new(post::send_message(wire, message), registration).await, opening) {
-            (Ok(Some(opened)), _) => wire.command(DriverCommand::SessionOpened(opened)),
+        let connection = &*guard.connection;
+        match (Abortable::new(post::send_message(connection, message), registration).await, opening) {
+            (Ok(Some(opened)), _) => connection.command(DriverCommand::SessionOpened(opened)),
             // The handshake has failed, so there is nothing to wait for.
-            (Err(Aborted), Some(epoch)) => wire.command(DriverCommand::OpeningDone(epoch)),
+            (Err(Aborted), Some(epoch)) => connection.command(DriverCommand::OpeningDone(epoch)),
             (Ok(None), _) | (Err(Aborted), None) => {}
         }
     })
@@ -85,7 +85,7 @@ pub(super) fn start_exchange(
 
 /// Marks a message as in flight until it is dropped.
 struct InFlightGuard {
-    wire: Arc<HttpConnection>,
+    connection: Arc<HttpConnection>,
     id: Option<RequestId>,
 }
 
@@ -94,10 +94,10 @@ impl Drop for InFlightGuard {
         // After a panic, the request stays known: its caller abandons it, and the server is notified.
         let id = self.id.filter(|_| !std::thread::panicking());
         // Dropped outside of the lock: it holds another task's waker.
-        let (lane, waits) = self.wire.lanes().finish(id);
-        drop(lane);
-        if waits {
-            self.wire.command(DriverCommand::CapacityFree);
+        let (state, has_queued) = self.connection.send_queue().finish(id);
+        drop(state);
+        if has_queued {
+            self.connection.command(DriverCommand::CapacityFree);
         }
     }
 }

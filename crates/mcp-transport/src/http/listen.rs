@@ -30,29 +30,29 @@ pub(super) enum ListenResponse {
 }
 
 /// Listens until the session of `epoch` ends.
-pub(super) async fn listen(wire: &HttpConnection, epoch: Epoch) {
-    let mut hearing = StreamReader::new(StreamId::Notifications(epoch));
+pub(super) async fn listen(connection: &HttpConnection, epoch: Epoch) {
+    let mut reader = StreamReader::new(StreamId::Notifications(epoch));
     let mut backoff = Backoff::default();
-    let mut heard = false;
-    while let Some(headers) = wire.sessions.listen_headers(epoch, hearing.last_id.as_ref()) {
-        match open(wire, &headers).await {
+    let mut was_open = false;
+    while let Some(headers) = connection.sessions.listen_headers(epoch, reader.last_id.as_ref()) {
+        match open(connection, &headers).await {
             ListenResponse::Stream(mut response) => {
-                heard = true;
-                let begun = Instant::now();
-                let before = hearing.messages;
-                let end = hearing.read_stream(wire, &mut response).await;
-                tracing::debug!("the stream that listens to {} ended: {end:?}", wire.place.label);
-                if let Some(retry) = hearing.retry {
+                was_open = true;
+                let started = Instant::now();
+                let before = reader.messages;
+                let end = reader.read_stream(connection, &mut response).await;
+                tracing::debug!("the stream that listens to {} ended: {end:?}", connection.endpoint.label);
+                if let Some(retry) = reader.retry {
                     backoff.set_retry(retry);
                 }
-                if begun.elapsed() >= STABLE_AFTER || (end == StreamEnd::Closed && hearing.messages > before)
+                if started.elapsed() >= STABLE_AFTER || (end == StreamEnd::Closed && reader.messages > before)
                 {
                     backoff.reset();
                 }
             }
-            ListenResponse::NotFound if heard => {
+            ListenResponse::NotFound if was_open => {
                 // There was a stream in this session, so the session is lost.
-                wire.sessions.mark_lost(epoch);
+                connection.sessions.mark_lost(epoch);
                 return;
             }
             ListenResponse::NotFound | ListenResponse::Unsupported => return,
@@ -63,8 +63,8 @@ pub(super) async fn listen(wire: &HttpConnection, epoch: Epoch) {
 }
 
 /// Requests a stream once.
-pub(super) async fn open(wire: &HttpConnection, headers: &HeaderMap) -> ListenResponse {
-    let Ok(response) = wire.send(Method::GET, headers, None).await else {
+pub(super) async fn open(connection: &HttpConnection, headers: &HeaderMap) -> ListenResponse {
+    let Ok(response) = connection.send(Method::GET, headers, None).await else {
         return ListenResponse::Unavailable;
     };
     match response.status().as_u16() {
@@ -72,7 +72,7 @@ pub(super) async fn open(wire: &HttpConnection, headers: &HeaderMap) -> ListenRe
         404 => ListenResponse::NotFound,
         200..=299 | 405 | 501 => ListenResponse::Unsupported,
         status => {
-            tracing::debug!("{} answers a GET with HTTP {status}", wire.place.label);
+            tracing::debug!("{} answers a GET with HTTP {status}", connection.endpoint.label);
             ListenResponse::Unavailable
         }
     }

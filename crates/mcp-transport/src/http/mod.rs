@@ -64,13 +64,13 @@ struct HttpTransport(HttpSettings);
 
 /// One connection.
 struct HttpConnection {
-    place: Arc<HttpEndpoint>,
+    endpoint: Arc<HttpEndpoint>,
     client: Client,
     target: RequestTarget,
     inbox: Arc<dyn FrameSink>,
     sessions: HttpSessions,
     terminate_on_close: bool,
-    lanes: Mutex<HttpSendQueue>,
+    send_queue: Mutex<HttpSendQueue>,
     /// Shared by all streams, because a server can open many.
     rate_limiter: Mutex<RateLimiter>,
     /// Sends commands to the driver.
@@ -132,37 +132,37 @@ impl Dial for HttpDial {
 #[async_trait]
 impl Transport for HttpTransport {
     async fn run(self: Box<Self>, link: Link) -> Disconnect {
-        let HttpTransport(HttpSettings { endpoint: place, session_id, terminate_on_close }) = *self;
-        let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
-        let client = match Client::new(Arc::clone(&place)) {
+        let HttpTransport(HttpSettings { endpoint, session_id, terminate_on_close }) = *self;
+        let Link { outbound: mut out, inbound: inbox, shutdown: mut shutdown_signal } = link;
+        let client = match Client::new(Arc::clone(&endpoint)) {
             Ok(client) => client,
             Err(failure) => return Disconnect::new(DisconnectReason::NotStarted(failure)),
         };
         let (target, plain) = client.post_target();
         let sessions = HttpSessions::new(plain, session_id);
-        let (driver, mut told) = mpsc::unbounded_channel();
-        let lanes = Mutex::default();
+        let (driver, mut commands) = mpsc::unbounded_channel();
+        let send_queue = Mutex::default();
         let rate_limiter = Mutex::new(RateLimiter::new(Instant::now()));
-        let wire = Arc::new(HttpConnection {
-            place,
+        let connection = Arc::new(HttpConnection {
+            endpoint,
             client,
             target,
             inbox,
             sessions,
             terminate_on_close,
-            lanes,
+            send_queue,
             rate_limiter,
             driver,
         });
-        out.set_inline_sender(Box::new(exchange::HttpInlineSender::of(&wire)));
+        out.set_inline_sender(Box::new(exchange::HttpInlineSender::new(&connection)));
         let deadline = {
-            let _closing = exchange::AbortAllOnDrop(&wire);
-            let stopping = pin!(stop.requested());
-            drive(&wire, &mut out, &mut told, stopping).await
+            let _closing = exchange::AbortAllOnDrop(&connection);
+            let shutdown_requested = pin!(shutdown_signal.requested());
+            drive(&connection, &mut out, &mut commands, shutdown_requested).await
         };
         if let Some(deadline) = deadline {
             // The result does not matter.
-            let _ = tokio::time::timeout_at(deadline, wire.end_session()).await;
+            let _ = tokio::time::timeout_at(deadline, connection.end_session()).await;
         }
         Disconnect::new(DisconnectReason::Stopped)
     }
@@ -184,23 +184,23 @@ impl HttpConnection {
         self.rate_limiter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lanes(&self) -> MutexGuard<'_, HttpSendQueue> {
+    fn send_queue(&self) -> MutexGuard<'_, HttpSendQueue> {
         // Every change under the lock is complete before anything can panic.
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.send_queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Aborts the exchange of a request that was answered on another stream.
     fn release(&self, id: RequestId) {
         // Not under the lock: it wakes another task.
-        let open = self.lanes().abort_handle(id);
-        if let Some(open) = open {
-            open.abort();
+        let abort = self.send_queue().abort_handle(id);
+        if let Some(abort) = abort {
+            abort.abort();
         }
     }
 
     /// Sends a command to the driver, unless it has ended.
-    fn command(&self, told: DriverCommand) {
-        let _ = self.driver.send(told);
+    fn command(&self, command: DriverCommand) {
+        let _ = self.driver.send(command);
     }
 
     /// Deletes the session, if there is one that we opened.
@@ -212,8 +212,8 @@ impl HttpConnection {
         match self.send(Method::DELETE, &headers, None).await {
             // 405 means that sessions end by timeout only.
             Ok(response) => tracing::debug!(status = response.status().as_u16(), "the session was ended"),
-            Err(ExchangeError::Refused(fault) | ExchangeError::Lost(fault)) => {
-                tracing::debug!("the session could not be ended: {fault}");
+            Err(ExchangeError::Refused(error) | ExchangeError::Lost(error)) => {
+                tracing::debug!("the session could not be ended: {error}");
             }
         }
     }
@@ -221,28 +221,28 @@ impl HttpConnection {
 
 /// Sends messages until the shutdown, and returns its deadline; `None` if the engine has ended. Drops all exchanges.
 async fn drive(
-    wire: &Arc<HttpConnection>,
+    connection: &Arc<HttpConnection>,
     out: &mut OutboundQueue,
-    told: &mut mpsc::UnboundedReceiver<DriverCommand>,
-    mut stopping: std::pin::Pin<&mut impl Future<Output = Instant>>,
+    commands: &mut mpsc::UnboundedReceiver<DriverCommand>,
+    mut shutdown_requested: std::pin::Pin<&mut impl Future<Output = Instant>>,
 ) -> Option<Instant> {
     let mut work: FuturesUnordered<Exchange> = FuturesUnordered::new();
     let mut listener: Option<(Epoch, AbortHandle)> = None;
     let mut batch = Vec::with_capacity(BATCH);
     loop {
         loop {
-            let mut lanes = wire.lanes();
-            let Some(message) = lanes.next() else { break };
-            work.push(exchange::start_exchange(wire, lanes, message));
+            let mut send_queue = connection.send_queue();
+            let Some(message) = send_queue.next() else { break };
+            work.push(exchange::start_exchange(connection, send_queue, message));
         }
         tokio::select! {
             biased;
-            deadline = &mut stopping => return Some(deadline),
+            deadline = &mut shutdown_requested => return Some(deadline),
             // Before new messages: the listening stream is requested before the first call is sent.
             Some(()) = work.next(), if !work.is_empty() => {}
-            Some(told) = told.recv() => match told {
-                DriverCommand::OpeningDone(epoch) => wire.lanes().opening_done(epoch),
-                DriverCommand::SessionOpened(epoch) => work.extend(start_listening(wire, epoch, &mut listener)),
+            Some(command) = commands.recv() => match command {
+                DriverCommand::OpeningDone(epoch) => connection.send_queue().opening_done(epoch),
+                DriverCommand::SessionOpened(epoch) => work.extend(start_listening(connection, epoch, &mut listener)),
                 DriverCommand::CapacityFree => {}
                 DriverCommand::TakeOver(exchange) => work.push(exchange),
             },
@@ -251,14 +251,14 @@ async fn drive(
                     return None;
                 }
                 for out in batch.drain(..) {
-                    let taken = wire.lanes().push(out);
-                    match taken {
+                    let outcome = connection.send_queue().push(out);
+                    match outcome {
                         QueueOutcome::Accepted => {}
-                        QueueOutcome::Abort(open) => open.abort(),
+                        QueueOutcome::Abort(abort) => abort.abort(),
                         QueueOutcome::Refused(id) => {
                             let message = "the server does not read what is sent to it".to_owned();
-                            let fault = RequestError { status: None, message, error: None };
-                            wire.inbox.stream_failed(id, StreamError::Refused(fault));
+                            let error = RequestError { status: None, message, error: None };
+                            connection.inbox.stream_failed(id, StreamError::Refused(error));
                         }
                     }
                 }
@@ -269,7 +269,7 @@ async fn drive(
 
 /// Starts listening in a session, and ends the listening stream of an earlier one.
 fn start_listening(
-    wire: &Arc<HttpConnection>,
+    connection: &Arc<HttpConnection>,
     epoch: Epoch,
     listener: &mut Option<(Epoch, AbortHandle)>,
 ) -> Option<Exchange> {
@@ -277,11 +277,11 @@ fn start_listening(
         return None;
     }
     let (abort, registration) = AbortHandle::new_pair();
-    if let Some((_, former)) = listener.replace((epoch, abort)) {
-        former.abort();
+    if let Some((_, previous)) = listener.replace((epoch, abort)) {
+        previous.abort();
     }
-    let wire = Arc::clone(wire);
-    let listening = async move { listen::listen(&wire, epoch).await };
+    let connection = Arc::clone(connection);
+    let listening = async move { listen::listen(&connection, epoch).await };
     Some(Box::pin(async {
         // Aborted or finished: either way it is over.
         let _ = Abortable::new(listening, registration).await;

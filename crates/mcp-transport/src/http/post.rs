@@ -32,21 +32,23 @@ const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout of a body that is ignored.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// A request that was sent.
-struct ServerRequestGuard {
+/// A request in flight.
+struct SentRequest {
     id: RequestId,
     epoch: Epoch,
-    standing: MessageContext,
+    context: MessageContext,
 }
 
 /// Sends a message and handles its response. Returns the configured session that is now known to be open.
-pub(super) async fn send_message(wire: &HttpConnection, message: OutboundMessage) -> Option<Epoch> {
+pub(super) async fn send_message(connection: &HttpConnection, message: OutboundMessage) -> Option<Epoch> {
     let id = message.head.id;
     let epoch = message.epoch;
-    let Some(admitted) = wire.sessions.headers_for(&message) else {
+    let Some(message_headers) = connection.sessions.headers_for(&message) else {
         match id {
-            Some(id) => wire.inbox.stream_failed(id, StreamError::NotExecuted(epoch)),
-            None if message.head.method == INITIALIZED => wire.command(DriverCommand::OpeningDone(epoch)),
+            Some(id) => connection.inbox.stream_failed(id, StreamError::NotExecuted(epoch)),
+            None if message.head.method == INITIALIZED => {
+                connection.command(DriverCommand::OpeningDone(epoch))
+            }
             None => {}
         }
         return None;
@@ -54,80 +56,84 @@ pub(super) async fn send_message(wire: &HttpConnection, message: OutboundMessage
     let Some(id) = id else {
         // Boxed because it is rare, and would enlarge every message's future.
         match &*message.head.method {
-            INITIALIZED => Box::pin(send_initialized(wire, message, admitted)).await,
-            _ => Box::pin(send_notification(wire, message, admitted)).await,
+            INITIALIZED => Box::pin(send_initialized(connection, message, message_headers)).await,
+            _ => Box::pin(send_notification(connection, message, message_headers)).await,
         }
         return None;
     };
     // A configured session is known to be open when the server accepts a first request in it.
-    let opens = admitted.configured && admitted.context == MessageContext::Session;
+    let opens = message_headers.configured && message_headers.context == MessageContext::Session;
     let is_opening = message.head.method == OPENING;
-    let taken = send_request(wire, id, message, admitted).await;
-    if is_opening && !taken {
+    let accepted = send_request(connection, id, message, message_headers).await;
+    if is_opening && !accepted {
         // The handshake has failed, so there is nothing to wait for.
-        wire.command(DriverCommand::OpeningDone(epoch));
+        connection.command(DriverCommand::OpeningDone(epoch));
     }
-    (opens && taken).then_some(epoch)
+    (opens && accepted).then_some(epoch)
 }
 
 /// Sends a request and delivers its response. Returns whether the server accepted it.
 async fn send_request(
-    wire: &HttpConnection,
+    connection: &HttpConnection,
     id: RequestId,
     message: OutboundMessage,
-    admitted: MessageHeaders,
+    message_headers: MessageHeaders,
 ) -> bool {
     let OutboundMessage { epoch, head, body } = message;
-    let asked = ServerRequestGuard { id, epoch, standing: admitted.context };
-    let response = match wire.send(Method::POST, &admitted.headers, Some(&body)).await {
+    let request = SentRequest { id, epoch, context: message_headers.context };
+    let response = match connection.send(Method::POST, &message_headers.headers, Some(&body)).await {
         Ok(response) => response,
         Err(failed) => {
-            wire.inbox.stream_failed(id, failed.into());
+            connection.inbox.stream_failed(id, failed.into());
             return false;
         }
     };
-    let taken = response.status().is_success();
-    if taken && head.method == OPENING {
+    let accepted = response.status().is_success();
+    if accepted && head.method == OPENING {
         // Before the response is delivered: the next message belongs to this session.
-        wire.sessions.open(epoch, response.headers().get(SESSION_ID).cloned());
+        connection.sessions.open(epoch, response.headers().get(SESSION_ID).cloned());
     }
-    let end = match taken {
-        true => asked.deliver_response(wire, response).await,
-        false => asked.judge_error(wire, response).await,
+    let end = match accepted {
+        true => request.deliver_response(connection, response).await,
+        false => request.judge_error(connection, response).await,
     };
     if let Some(why) = end {
-        wire.inbox.stream_failed(id, why);
+        connection.inbox.stream_failed(id, why);
     }
-    taken
+    accepted
 }
 
-impl ServerRequestGuard {
+impl SentRequest {
     /// Delivers the messages of a successful response. Returns an error if the JSON-RPC response is not among them.
-    async fn deliver_response(&self, wire: &HttpConnection, mut response: Response) -> Option<StreamError> {
+    async fn deliver_response(
+        &self,
+        connection: &HttpConnection,
+        mut response: Response,
+    ) -> Option<StreamError> {
         let status = response.status().as_u16();
         let lost =
             |message| Some(StreamError::Lost(RequestError { status: Some(status), message, error: None }));
         if response.is_event_stream() {
-            let mut hearing = StreamReader::new(StreamId::Request(self.id, self.epoch));
-            let end = hearing.read_stream(wire, &mut response).await;
+            let mut reader = StreamReader::new(StreamId::Request(self.id, self.epoch));
+            let end = reader.read_stream(connection, &mut response).await;
             drop(response);
-            let legacy = matches!(self.standing, MessageContext::Session | MessageContext::Sessionless);
+            let legacy = matches!(self.context, MessageContext::Session | MessageContext::Sessionless);
             // Boxed because it is rare.
-            if hearing.answered
+            if reader.answered
                 || (legacy
-                    && hearing.last_id.is_some()
-                    && Box::pin(resume::resume(wire, self.epoch, &mut hearing)).await)
+                    && reader.last_id.is_some()
+                    && Box::pin(resume::resume(connection, self.epoch, &mut reader)).await)
             {
                 return None;
             }
             return match end {
-                StreamEnd::TooLarge => Some(StreamError::TooLarge(wire.place.max_message_bytes)),
+                StreamEnd::TooLarge => Some(StreamError::TooLarge(connection.endpoint.max_message_bytes)),
                 StreamEnd::Closed | StreamEnd::Failed(_) | StreamEnd::Silent | StreamEnd::Endless(_) => {
-                    lost(end.message(wire))
+                    lost(end.message(connection))
                 }
             };
         }
-        let limit = wire.place.max_message_bytes;
+        let limit = connection.endpoint.max_message_bytes;
         let body = match body::read_body(&mut response, limit).await {
             Ok(body) => body,
             Err(BodyError::TooLarge) => return Some(StreamError::TooLarge(limit)),
@@ -136,17 +142,17 @@ impl ServerRequestGuard {
         let lines = response::lines(&body, self.id);
         if let Some(lines) = lines {
             for line in lines {
-                wire.inbox.deliver(StreamId::Request(self.id, self.epoch), line);
+                connection.inbox.deliver(StreamId::Request(self.id, self.epoch), line);
             }
             return None;
         }
         let AnsweredRequests { own: answered, others } = response::answered_requests(&body, Some(self.id));
         // A response is accepted with any content type, other messages only as JSON.
         if answered || (is_json(&response) && !body.is_empty()) {
-            wire.inbox.deliver(StreamId::Request(self.id, self.epoch), body.clone());
-            others.into_iter().for_each(|it| wire.release(it));
+            connection.inbox.deliver(StreamId::Request(self.id, self.epoch), body.clone());
+            others.into_iter().for_each(|it| connection.release(it));
         } else {
-            wire.inbox.noise(body.len());
+            connection.inbox.noise(body.len());
         }
         if answered {
             return None;
@@ -154,71 +160,84 @@ impl ServerRequestGuard {
         lost(match body.is_empty() {
             true => format!("the server took the request (HTTP {status}) and sent no answer"),
             false => {
-                let said = response::parse(&body.slice(..body.len().min(4096)), None, &wire.place.redactor);
-                format!("the response (HTTP {status}) holds no answer to the request: {}", said.message)
+                let error_body =
+                    response::parse(&body.slice(..body.len().min(4096)), None, &connection.endpoint.redactor);
+                format!("the response (HTTP {status}) holds no answer to the request: {}", error_body.message)
             }
         })
     }
 
     /// Handles an error status. Returns an error unless the body is the JSON-RPC response.
-    async fn judge_error(&self, wire: &HttpConnection, mut response: Response) -> Option<StreamError> {
+    async fn judge_error(&self, connection: &HttpConnection, mut response: Response) -> Option<StreamError> {
         let status = response.status().as_u16();
         let body = response.read_beginning(ERROR_BODY_TIMEOUT).await;
-        let said = response::parse(&body, Some(self.id), &wire.place.redactor);
-        let verdict = response::judge(status, &said, self.standing);
-        let message = response::describe_response(status, response.headers(), &said, &wire.place.redactor);
-        let fault = RequestError { status: Some(status), message, error: said.error };
+        let error_body = response::parse(&body, Some(self.id), &connection.endpoint.redactor);
+        let verdict = response::judge(status, &error_body, self.context);
+        let message = response::describe_response(
+            status,
+            response.headers(),
+            &error_body,
+            &connection.endpoint.redactor,
+        );
+        let error = RequestError { status: Some(status), message, error: error_body.error };
         match verdict {
             Verdict::Response => {
-                wire.inbox.deliver(StreamId::Request(self.id, self.epoch), body);
+                connection.inbox.deliver(StreamId::Request(self.id, self.epoch), body);
                 None
             }
             Verdict::SessionLost => {
-                wire.sessions.mark_lost(self.epoch);
+                connection.sessions.mark_lost(self.epoch);
                 Some(StreamError::NotExecuted(self.epoch))
             }
-            Verdict::Refused => Some(StreamError::Refused(fault)),
-            Verdict::Lost => Some(StreamError::Lost(fault)),
+            Verdict::Refused => Some(StreamError::Refused(error)),
+            Verdict::Lost => Some(StreamError::Lost(error)),
         }
     }
 }
 
 /// Sends `notifications/initialized`, and releases the other messages when it is accepted.
-async fn send_initialized(wire: &HttpConnection, message: OutboundMessage, admitted: MessageHeaders) {
+async fn send_initialized(
+    connection: &HttpConnection,
+    message: OutboundMessage,
+    message_headers: MessageHeaders,
+) {
     let epoch = message.epoch;
-    let mut telling = pin!(send_notification_then(wire, message, admitted, || {
+    let mut sending = pin!(send_notification_then(connection, message, message_headers, || {
         // In this order: some servers send requests on the listening stream during the first call.
-        wire.command(DriverCommand::SessionOpened(epoch));
-        wire.command(DriverCommand::OpeningDone(epoch));
+        connection.command(DriverCommand::SessionOpened(epoch));
+        connection.command(DriverCommand::OpeningDone(epoch));
     }));
-    if tokio::time::timeout(INITIALIZED_WAIT, &mut telling).await.is_err() {
-        tracing::debug!("{} does not answer the notice that the opening is over", wire.place.label);
-        wire.command(DriverCommand::OpeningDone(epoch));
-        telling.await;
+    if tokio::time::timeout(INITIALIZED_WAIT, &mut sending).await.is_err() {
+        tracing::debug!("{} does not answer the notice that the opening is over", connection.endpoint.label);
+        connection.command(DriverCommand::OpeningDone(epoch));
+        sending.await;
     }
-    wire.command(DriverCommand::OpeningDone(epoch));
+    connection.command(DriverCommand::OpeningDone(epoch));
 }
 
 /// Sends a message without a response.
-async fn send_notification(wire: &HttpConnection, message: OutboundMessage, admitted: MessageHeaders) {
-    send_notification_then(wire, message, admitted, || {}).await;
+async fn send_notification(
+    connection: &HttpConnection,
+    message: OutboundMessage,
+    message_headers: MessageHeaders,
+) {
+    send_notification_then(connection, message, message_headers, || {}).await;
 }
 
-/// The same, and calls `taken` when the server accepts it, which may be long before the HTTP response ends.
+/// Sends a message without a response. Calls `on_accepted` when the server accepts it, which may be long before the HTTP
+/// response ends.
 async fn send_notification_then(
-    wire: &HttpConnection,
+    connection: &HttpConnection,
     message: OutboundMessage,
-    admitted: MessageHeaders,
-    taken: impl FnOnce(),
+    message_headers: MessageHeaders,
+    on_accepted: impl FnOnce(),
 ) {
     let OutboundMessage { epoch, head, body } = message;
-    let telling = async {
-        let mut response = wire.send(Method::POST, &admitted.headers, Some(&body)).await?;
+    let sending = async {
+        let mut response = connection.send(Method::POST, &message_headers.headers, Some(&body)).await?;
         let status = response.status().as_u16();
         if response.status().is_success() {
-            taken();
-        }
-        if response.status().is_success() {
+            on_accepted();
             // Read to its end, so that the connection can be reused.
             if !response.is_event_stream() {
                 response.read_beginning(DRAIN_TIMEOUT).await;
@@ -226,18 +245,23 @@ async fn send_notification_then(
             return Ok(());
         }
         let rest = response.read_beginning(ERROR_BODY_TIMEOUT).await;
-        let said = response::parse(&rest, None, &wire.place.redactor);
-        if response::judge(status, &said, admitted.context) == Verdict::SessionLost {
-            wire.sessions.mark_lost(epoch);
+        let error_body = response::parse(&rest, None, &connection.endpoint.redactor);
+        if response::judge(status, &error_body, message_headers.context) == Verdict::SessionLost {
+            connection.sessions.mark_lost(epoch);
         }
-        let message = response::describe_response(status, response.headers(), &said, &wire.place.redactor);
-        Err(ExchangeError::Refused(RequestError { status: Some(status), message, error: said.error }))
+        let message = response::describe_response(
+            status,
+            response.headers(),
+            &error_body,
+            &connection.endpoint.redactor,
+        );
+        Err(ExchangeError::Refused(RequestError { status: Some(status), message, error: error_body.error }))
     };
     let limit = if head.method == CANCELLED { CANCEL_TIMEOUT } else { NOTIFICATION_TIMEOUT };
-    match tokio::time::timeout(limit, telling).await {
+    match tokio::time::timeout(limit, sending).await {
         Ok(Ok(())) => {}
-        Ok(Err(ExchangeError::Refused(fault) | ExchangeError::Lost(fault))) => {
-            tracing::debug!(method = &*head.method, "a message was not taken: {fault}");
+        Ok(Err(ExchangeError::Refused(error) | ExchangeError::Lost(error))) => {
+            tracing::debug!(method = &*head.method, "a message was not taken: {error}");
         }
         Err(_) => tracing::debug!(method = &*head.method, "a message was not taken in time"),
     }

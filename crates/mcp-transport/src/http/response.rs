@@ -101,31 +101,31 @@ pub(super) fn answered_requests(frame: &[u8], own: Option<RequestId>) -> Answere
 }
 
 /// Interprets an error status.
-pub(super) fn judge(status: u16, said: &ErrorBody, standing: MessageContext) -> Verdict {
-    let number = said.error.as_ref().map(|it| it.code);
-    let answer = said.names_request && standing != MessageContext::Opening;
-    let in_session = standing == MessageContext::Session;
+pub(super) fn judge(status: u16, error_body: &ErrorBody, context: MessageContext) -> Verdict {
+    let number = error_body.error.as_ref().map(|it| it.code);
+    let is_response = error_body.names_request && context != MessageContext::Opening;
+    let in_session = context == MessageContext::Session;
     match status {
         401 | 403 => Verdict::Refused,
         // Some servers respond to an unknown method with 404.
-        404 if in_session && !(answer && number == Some(code::METHOD_NOT_FOUND)) => Verdict::SessionLost,
+        404 if in_session && !(is_response && number == Some(code::METHOD_NOT_FOUND)) => Verdict::SessionLost,
         400 if in_session
-            && reports_lost_session(&said.message)
-            && !(answer && number != Some(code::SERVER_ERROR)) =>
+            && reports_lost_session(&error_body.message)
+            && !(is_response && number != Some(code::SERVER_ERROR)) =>
         {
             Verdict::SessionLost
         }
         // A server without session ids can lose its state as well.
-        400 if standing == MessageContext::Sessionless
-            && reports_missing_initialization(&said.message)
-            && !answer =>
+        400 if context == MessageContext::Sessionless
+            && reports_missing_initialization(&error_body.message)
+            && !is_response =>
         {
             Verdict::SessionLost
         }
-        _ if answer => Verdict::Response,
+        _ if is_response => Verdict::Response,
         // The response to an unknown method in the modern era; some servers omit the id.
-        404 if standing == MessageContext::Modern
-            && said.names_no_request
+        404 if context == MessageContext::Modern
+            && error_body.names_no_request
             && number == Some(code::METHOD_NOT_FOUND) =>
         {
             Verdict::Response
@@ -164,7 +164,7 @@ mod tests {
     use crate::redact::Redactor;
     use mcp_model::Secret;
 
-    fn said(body: &'static str) -> ErrorBody {
+    fn error_body(body: &'static str) -> ErrorBody {
         parse(&Bytes::from_static(body.as_bytes()), Some(7), &Redactor::new([Secret::from("hunter2")].iter()))
     }
 
@@ -183,8 +183,8 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(status: u16, standing: MessageContext, body: &'static str, want: Verdict) {
-        assert_eq!(judge(status, &said(body), standing), want, "{status} {standing:?} {body}");
+    fn check(status: u16, context: MessageContext, body: &'static str, want: Verdict) {
+        assert_eq!(judge(status, &error_body(body), context), want, "{status} {context:?} {body}");
     }
 
     const NO_SESSION: &str = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#;

@@ -13,25 +13,25 @@ use crate::transport::Epoch;
 const MAX_ATTEMPTS: u32 = 5;
 
 /// Resumes a stream until it brings the response. Returns false if it cannot.
-pub(super) async fn resume(wire: &HttpConnection, epoch: Epoch, hearing: &mut StreamReader) -> bool {
+pub(super) async fn resume(connection: &HttpConnection, epoch: Epoch, reader: &mut StreamReader) -> bool {
     let mut backoff = Backoff::default();
     while backoff.attempts() < MAX_ATTEMPTS {
-        if let Some(retry) = hearing.retry {
+        if let Some(retry) = reader.retry {
             backoff.set_retry(retry);
         }
         tokio::time::sleep(backoff.next_delay()).await;
-        let Some(headers) = wire.sessions.listen_headers(epoch, hearing.last_id.as_ref()) else {
+        let Some(headers) = connection.sessions.listen_headers(epoch, reader.last_id.as_ref()) else {
             return false;
         };
-        match open(wire, &headers).await {
+        match open(connection, &headers).await {
             ListenResponse::Stream(mut response) => {
-                let before = (hearing.messages, hearing.last_id.clone());
-                let end = hearing.read_stream(wire, &mut response).await;
-                tracing::debug!("a stream of {} that was taken up ended: {end:?}", wire.place.label);
-                if hearing.answered {
+                let before = (reader.messages, reader.last_id.clone());
+                let end = reader.read_stream(connection, &mut response).await;
+                tracing::debug!("a stream of {} that was taken up ended: {end:?}", connection.endpoint.label);
+                if reader.answered {
                     return true;
                 }
-                if before != (hearing.messages, hearing.last_id.clone()) {
+                if before != (reader.messages, reader.last_id.clone()) {
                     backoff.reset();
                 }
             }

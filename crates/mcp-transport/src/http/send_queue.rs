@@ -93,8 +93,8 @@ impl HttpSendQueue {
     /// Whether a request may be sent without queueing.
     pub(super) fn can_send_now(&self, message: &OutboundMessage) -> bool {
         let has_room = self.in_flight < MAX_IN_FLIGHT && self.queued.is_empty();
-        let may = self.gated_by.is_none() && self.opening.is_none() && !self.closed;
-        may && has_room && message.head.method != OPENING
+        let is_open = self.gated_by.is_none() && self.opening.is_none() && !self.closed;
+        is_open && has_room && message.head.method != OPENING
     }
 
     /// Removes the next message that may be sent now.
@@ -118,8 +118,9 @@ impl HttpSendQueue {
         if let Some(id) = id {
             // The protocol forbids cancelling `initialize`.
             let cancellable = method != OPENING && version.is_none_or(|it| it.era() == Era::Legacy);
-            let lane = RequestState::InFlight { abort, epoch: message.epoch, version: *version, cancellable };
-            self.requests.insert(*id, lane);
+            let state =
+                RequestState::InFlight { abort, epoch: message.epoch, version: *version, cancellable };
+            self.requests.insert(*id, state);
         }
     }
 
@@ -152,11 +153,11 @@ impl HttpSendQueue {
     /// The connection ends. Returns handles that abort the exchanges in flight.
     pub(super) fn close(&mut self) -> Vec<AbortHandle> {
         self.closed = true;
-        let open = |lane| match lane {
+        let abort_handle = |state| match state {
             RequestState::InFlight { abort, .. } => Some(abort),
             RequestState::Queued(_) => None,
         };
-        std::mem::take(&mut self.requests).into_values().filter_map(open).collect()
+        std::mem::take(&mut self.requests).into_values().filter_map(abort_handle).collect()
     }
 
     fn enqueue(&mut self, message: OutboundMessage) {
@@ -169,9 +170,9 @@ impl HttpSendQueue {
             // It has been answered, or was never sent.
             None => QueueOutcome::Accepted,
             Some(RequestState::Queued(number)) => {
-                let place =
+                let slot =
                     usize::try_from(number - self.first_number).ok().and_then(|it| self.queued.get_mut(it));
-                if let Some(message) = place.and_then(Option::take) {
+                if let Some(message) = slot.and_then(Option::take) {
                     self.cost -= cost(&message);
                     if message.head.method == OPENING {
                         self.opening_done(message.epoch);
@@ -205,18 +206,18 @@ mod tests {
             let head = MessageHead::new(id, "m".into(), None);
             Outbound::Send(OutboundMessage { epoch: Epoch(0), head, body: Bytes::from(vec![0; 1 << 20]) })
         };
-        let mut lanes = HttpSendQueue::default();
-        let refused = |taken| if let QueueOutcome::Refused(id) = taken { Some(id) } else { None };
-        let all: Vec<_> = (1..=70).filter_map(|id| refused(lanes.push(message(Some(id))))).collect();
+        let mut queue = HttpSendQueue::default();
+        let refused = |outcome| if let QueueOutcome::Refused(id) = outcome { Some(id) } else { None };
+        let all: Vec<_> = (1..=70).filter_map(|id| refused(queue.push(message(Some(id))))).collect();
         assert_eq!(all, (64..=70).collect::<Vec<_>>());
-        assert_eq!(refused(lanes.push(message(None))), None, "an answer is dropped");
-        lanes.push(Outbound::Cancel { id: 1, notice: None });
+        assert_eq!(refused(queue.push(message(None))), None, "a response is dropped");
+        queue.push(Outbound::Cancel { id: 1, notice: None });
         let mut sent = 0;
-        while lanes.next().is_some() {
+        while queue.next().is_some() {
             sent += 1;
         }
-        assert_eq!((sent, lanes.cost), (62, 0));
-        assert_eq!(refused(lanes.push(message(Some(71)))), None);
+        assert_eq!((sent, queue.cost), (62, 0));
+        assert_eq!(refused(queue.push(message(Some(71)))), None);
     }
 
     const LEGACY: Option<ProtocolVersion> = Some(ProtocolVersion::LATEST_LEGACY);
@@ -237,29 +238,29 @@ mod tests {
     /// Queues messages and abandonments (`-7`), sends as many as possible after each, and checks what was sent.
     #[track_caller]
     fn check(version: Option<ProtocolVersion>, steps: &[&'static str], want: &str) {
-        let mut lanes = HttpSendQueue::default();
+        let mut queue = HttpSendQueue::default();
         let mut sent = Vec::new();
         let mut aborted = Vec::new();
         for step in steps {
             match step.split_once(' ') {
-                Some(("settled", id)) => drop(lanes.finish(id.parse().ok())),
+                Some(("finished", id)) => drop(queue.finish(id.parse().ok())),
                 Some((id, method)) => {
-                    let taken = lanes.push(Outbound::Send(message(id.parse().ok(), method, version)));
-                    assert!(matches!(taken, QueueOutcome::Accepted), "{taken:?}");
+                    let outcome = queue.push(Outbound::Send(message(id.parse().ok(), method, version)));
+                    assert!(matches!(outcome, QueueOutcome::Accepted), "{outcome:?}");
                 }
-                None if *step == "ready" => lanes.opening_done(Epoch(0)),
+                None if *step == "ready" => queue.opening_done(Epoch(0)),
                 None => {
                     let id = step.trim_start_matches('-').parse().unwrap();
-                    if let QueueOutcome::Abort(open) =
-                        lanes.push(Outbound::Cancel { id, notice: Some(Bytes::new()) })
+                    if let QueueOutcome::Abort(abort) =
+                        queue.push(Outbound::Cancel { id, notice: Some(Bytes::new()) })
                     {
-                        open.abort();
+                        abort.abort();
                     }
                 }
             }
-            while let Some(message) = lanes.next() {
+            while let Some(message) = queue.next() {
                 let (abort, registration) = AbortHandle::new_pair();
-                lanes.mark_in_flight(&message, abort);
+                queue.mark_in_flight(&message, abort);
                 sent.push(message.head.method.to_string());
                 aborted.push(registration);
             }
@@ -272,7 +273,7 @@ mod tests {
     fn nothing_overtakes_the_initialized_notification() {
         check(
             LEGACY,
-            &["1 initialize", "settled 1", "- notifications/initialized", "2 a", "3 b"],
+            &["1 initialize", "finished 1", "- notifications/initialized", "2 a", "3 b"],
             "initialize notifications/initialized; 0 aborted",
         );
         check(
@@ -285,30 +286,30 @@ mod tests {
     #[test]
     fn end_of_an_earlier_opening_releases_nothing() {
         let of = |epoch, id, method| OutboundMessage { epoch: Epoch(epoch), ..message(id, method, LEGACY) };
-        let mut lanes = HttpSendQueue::default();
-        let sent = |lanes: &mut HttpSendQueue| {
-            lanes.next().map(|it| {
-                lanes.mark_in_flight(&it, AbortHandle::new_pair().0);
+        let mut queue = HttpSendQueue::default();
+        let sent = |queue: &mut HttpSendQueue| {
+            queue.next().map(|it| {
+                queue.mark_in_flight(&it, AbortHandle::new_pair().0);
                 it.head.method.into_owned()
             })
         };
         let call = of(1, Some(9), "a");
-        assert!(lanes.can_send_now(&call));
-        lanes.push(Outbound::Send(of(1, Some(1), OPENING)));
-        assert_eq!(sent(&mut lanes).as_deref(), Some(OPENING));
-        lanes.opening_done(Epoch(0));
-        assert!(!lanes.can_send_now(&call), "a session is being opened");
-        lanes.push(Outbound::Send(of(1, None, INITIALIZED_NOTIFICATION)));
-        assert_eq!(sent(&mut lanes).as_deref(), Some(INITIALIZED_NOTIFICATION));
-        lanes.push(Outbound::Send(of(1, Some(2), "b")));
-        lanes.opening_done(Epoch(0));
-        assert!(!lanes.can_send_now(&call) && sent(&mut lanes).is_none());
-        lanes.opening_done(Epoch(1));
-        assert!(!lanes.can_send_now(&call), "another one waits");
-        assert_eq!(sent(&mut lanes).as_deref(), Some("b"));
-        assert!(lanes.can_send_now(&call));
-        assert_eq!(lanes.close().len(), 2);
-        assert!(!lanes.can_send_now(&call));
+        assert!(queue.can_send_now(&call));
+        queue.push(Outbound::Send(of(1, Some(1), OPENING)));
+        assert_eq!(sent(&mut queue).as_deref(), Some(OPENING));
+        queue.opening_done(Epoch(0));
+        assert!(!queue.can_send_now(&call), "a handshake is running");
+        queue.push(Outbound::Send(of(1, None, INITIALIZED_NOTIFICATION)));
+        assert_eq!(sent(&mut queue).as_deref(), Some(INITIALIZED_NOTIFICATION));
+        queue.push(Outbound::Send(of(1, Some(2), "b")));
+        queue.opening_done(Epoch(0));
+        assert!(!queue.can_send_now(&call) && sent(&mut queue).is_none());
+        queue.opening_done(Epoch(1));
+        assert!(!queue.can_send_now(&call), "another message is queued");
+        assert_eq!(sent(&mut queue).as_deref(), Some("b"));
+        assert!(queue.can_send_now(&call));
+        assert_eq!(queue.close().len(), 2);
+        assert!(!queue.can_send_now(&call));
     }
 
     #[test]
@@ -320,7 +321,7 @@ mod tests {
 
     #[test]
     fn finished_request_cannot_be_abandoned() {
-        check(LEGACY, &["1 a", "settled 1", "-1"], "a; 0 aborted");
+        check(LEGACY, &["1 a", "finished 1", "-1"], "a; 0 aborted");
         check(LEGACY, &["-9", "1 a"], "a; 0 aborted");
     }
 }

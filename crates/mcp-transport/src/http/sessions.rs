@@ -34,7 +34,7 @@ struct SessionState {
     /// The id is configured: the session must not be deleted.
     configured: bool,
     /// The server has reported that it does not know the session.
-    forgotten: bool,
+    lost: bool,
     version: Option<ProtocolVersion>,
     /// The headers of a POST without a session.
     plain: HeaderMap,
@@ -71,7 +71,7 @@ impl HttpSessions {
             epoch: Epoch(0),
             configured: id.is_some(),
             id,
-            forgotten: false,
+            lost: false,
             version: None,
             plain,
             ready: None,
@@ -84,18 +84,18 @@ impl HttpSessions {
         let mut state = self.lock();
         let state = &mut *state;
         // A response to a server request belongs to the session of the request.
-        let answer = head.method.is_empty();
-        let version = if answer { state.version } else { head.version };
+        let is_response = head.method.is_empty();
+        let version = if is_response { state.version } else { head.version };
         let modern = version.is_some_and(|it| it.era() == Era::Modern);
         let opening = matches!(&*head.method, "initialize" | "server/discover");
-        let gone = epoch < state.epoch || (epoch == state.epoch && state.forgotten);
-        if gone && !opening && !modern {
+        let is_lost = epoch < state.epoch || (epoch == state.epoch && state.lost);
+        if is_lost && !opening && !modern {
             return None;
         }
         if opening || modern {
             let mut headers = state.plain.clone();
             state.insert_version(version, &mut headers);
-            if modern && !answer {
+            if modern && !is_response {
                 headers.insert(METHOD, headers::encode_text(&head.method));
                 if let Some(name) = message.name() {
                     headers.insert(NAME, headers::encode_text(&name));
@@ -104,14 +104,14 @@ impl HttpSessions {
                     headers::insert_header_param(it, &mut headers);
                 }
             }
-            let standing = if opening { MessageContext::Opening } else { MessageContext::Modern };
-            return Some(MessageHeaders { headers: Arc::new(headers), context: standing, configured: false });
+            let context = if opening { MessageContext::Opening } else { MessageContext::Modern };
+            return Some(MessageHeaders { headers: Arc::new(headers), context, configured: false });
         }
         state.version = version;
-        let standing = if state.id.is_some() { MessageContext::Session } else { MessageContext::Sessionless };
+        let context = if state.id.is_some() { MessageContext::Session } else { MessageContext::Sessionless };
         Some(MessageHeaders {
             headers: state.session_headers(version),
-            context: standing,
+            context,
             configured: state.configured,
         })
     }
@@ -119,7 +119,7 @@ impl HttpSessions {
     /// The headers of a GET in the session of `epoch`, to listen or to resume a stream; `None` if the session is lost.
     pub(super) fn listen_headers(&self, epoch: Epoch, last_id: Option<&HeaderValue>) -> Option<HeaderMap> {
         let mut state = self.lock();
-        if state.epoch != epoch || state.forgotten {
+        if state.epoch != epoch || state.lost {
             return None;
         }
         let version = state.version;
@@ -139,7 +139,7 @@ impl HttpSessions {
         state.epoch = epoch;
         state.id = id;
         state.configured = false;
-        state.forgotten = false;
+        state.lost = false;
         state.version = None;
         state.ready = None;
     }
@@ -148,14 +148,14 @@ impl HttpSessions {
     pub(super) fn mark_lost(&self, epoch: Epoch) {
         let mut state = self.lock();
         if state.epoch == epoch {
-            state.forgotten = true;
+            state.lost = true;
         }
     }
 
     /// The headers that delete the session; `None` unless we opened it.
     pub(super) fn delete_headers(&self) -> Option<HeaderMap> {
         let mut state = self.lock();
-        if state.id.is_none() || state.configured || state.forgotten {
+        if state.id.is_none() || state.configured || state.lost {
             return None;
         }
         let version = state.version;
@@ -209,15 +209,15 @@ mod tests {
     fn check(sessions: &HttpSessions, epoch: u32, head: &MessageHead, want: &str) {
         let message = OutboundMessage { epoch: Epoch(epoch), head: head.clone(), body: bytes::Bytes::new() };
         let got = match sessions.headers_for(&message) {
-            None => "gone".to_owned(),
-            Some(MessageHeaders { headers, context: standing, configured: _ }) => {
+            None => "lost".to_owned(),
+            Some(MessageHeaders { headers, context, configured: _ }) => {
                 let mirrored = ["mcp-param-region", "mcp-param-note"].map(http::HeaderName::from_static);
-                let words = [PROTOCOL_VERSION, SESSION_ID, METHOD, NAME]
+                let values = [PROTOCOL_VERSION, SESSION_ID, METHOD, NAME]
                     .iter()
                     .chain(&mirrored)
                     .filter_map(|it| headers.get(it)?.to_str().ok())
                     .collect::<Vec<_>>();
-                format!("{standing:?} {}", words.join(" ")).trim_end().to_owned()
+                format!("{context:?} {}", values.join(" ")).trim_end().to_owned()
             }
         };
         assert_eq!(got, want);
@@ -251,10 +251,10 @@ mod tests {
         sessions.open(Epoch(0), Some(HeaderValue::from_static("one")));
         check(&sessions, 0, &head("tools/list", LEGACY), "Session 2025-06-18 one");
         sessions.mark_lost(Epoch(0));
-        check(&sessions, 0, &head("tools/list", LEGACY), "gone");
+        check(&sessions, 0, &head("tools/list", LEGACY), "lost");
         check(&sessions, 1, &head("initialize", None), "Opening");
         sessions.open(Epoch(1), Some(HeaderValue::from_static("two")));
-        check(&sessions, 0, &head("tools/list", LEGACY), "gone");
+        check(&sessions, 0, &head("tools/list", LEGACY), "lost");
         check(&sessions, 1, &head("tools/list", LEGACY), "Session 2025-06-18 two");
         sessions.mark_lost(Epoch(0));
         check(&sessions, 1, &head("tools/list", LEGACY), "Session 2025-06-18 two");
@@ -289,9 +289,9 @@ mod tests {
         sessions.open(Epoch(3), Some(HeaderValue::from_static("s")));
         check(&sessions, 3, &head("tools/list", LEGACY), "Session 2025-06-18 s");
         check(&sessions, 3, &head("", None), "Session 2025-06-18 s");
-        check(&sessions, 2, &head("", None), "gone");
+        check(&sessions, 2, &head("", None), "lost");
         sessions.mark_lost(Epoch(3));
-        check(&sessions, 3, &head("", None), "gone");
+        check(&sessions, 3, &head("", None), "lost");
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub(crate) type OnStreamOutcome = Arc<dyn Fn(StreamOutcome) + Send + Sync>;
 /// Connects to a server of 2024-11-05.
 #[derive(Clone)]
 pub(crate) struct SseDial {
-    place: Arc<HttpEndpoint>,
+    endpoint: Arc<HttpEndpoint>,
     /// Called after each attempt to open the stream.
     on_outcome: Option<OnStreamOutcome>,
 }
@@ -62,10 +62,10 @@ struct SseTransport(SseDial);
 
 /// One connection.
 struct SseConnection {
-    place: Arc<HttpEndpoint>,
+    endpoint: Arc<HttpEndpoint>,
     client: Client,
     /// The target of POSTs.
-    endpoint: RequestTarget,
+    message_target: RequestTarget,
     /// The headers of each POST.
     headers: HeaderMap,
     inbox: Arc<dyn FrameSink>,
@@ -74,13 +74,13 @@ struct SseConnection {
 impl SseDial {
     /// Checks the configuration. Does no I/O. No error message contains a header's value.
     pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<SseDial, ConnectError> {
-        Ok(SseDial { place: Arc::new(HttpEndpoint::new(endpoint, options)?), on_outcome: None })
+        Ok(SseDial { endpoint: Arc::new(HttpEndpoint::new(endpoint, options)?), on_outcome: None })
     }
 
     /// Adds a callback after each attempt to open the stream.
     #[cfg(feature = "http")]
-    pub(crate) fn with_observer(self, told: OnStreamOutcome) -> SseDial {
-        SseDial { on_outcome: Some(told), ..self }
+    pub(crate) fn with_observer(self, on_outcome: OnStreamOutcome) -> SseDial {
+        SseDial { on_outcome: Some(on_outcome), ..self }
     }
 }
 
@@ -90,15 +90,15 @@ impl Dial for SseDial {
     }
 
     fn label(&self) -> String {
-        self.place.label.clone()
+        self.endpoint.label.clone()
     }
 
     fn redact(&self, text: &str) -> String {
-        self.place.redactor.clean(text, 2000)
+        self.endpoint.redactor.clean(text, 2000)
     }
 
     fn redact_json(&self, json: &str) -> Option<String> {
-        self.place.redactor.json(json)
+        self.endpoint.redactor.json(json)
     }
 
     fn handshake_mode(&self) -> HandshakeMode {
@@ -106,69 +106,74 @@ impl Dial for SseDial {
     }
 
     fn is_authorizing(&self) -> bool {
-        self.place.is_awaiting_authorization()
+        self.endpoint.is_awaiting_authorization()
     }
 }
 
 #[async_trait]
 impl Transport for SseTransport {
     async fn run(self: Box<Self>, link: Link) -> Disconnect {
-        let SseTransport(SseDial { place, on_outcome: told }) = *self;
-        let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
-        let mut stopping = pin!(stop.requested());
-        let client = match Client::new(Arc::clone(&place)) {
+        let SseTransport(SseDial { endpoint, on_outcome }) = *self;
+        let Link { outbound: mut out, inbound: inbox, shutdown: mut shutdown_signal } = link;
+        let mut shutdown_requested = pin!(shutdown_signal.requested());
+        let client = match Client::new(Arc::clone(&endpoint)) {
             Ok(client) => client,
             Err(failure) => return Disconnect::new(DisconnectReason::NotStarted(failure)),
         };
         let (target, plain) = client.post_target();
         let opened = tokio::select! {
             biased;
-            _ = &mut stopping => return Disconnect::new(DisconnectReason::Stopped),
-            opened = stream::open(&client, &place, &target, &plain) => opened,
+            _ = &mut shutdown_requested => return Disconnect::new(DisconnectReason::Stopped),
+            opened = stream::open(&client, &endpoint, &target, &plain) => opened,
         };
-        if let Some(told) = told {
-            told(if opened.is_ok() { StreamOutcome::Opened } else { StreamOutcome::Refused });
+        if let Some(on_outcome) = on_outcome {
+            on_outcome(if opened.is_ok() { StreamOutcome::Opened } else { StreamOutcome::Refused });
         }
-        let (stream, endpoint) = match opened {
+        let (stream, message_url) = match opened {
             Ok(opened) => opened,
-            Err(fault) => return Disconnect::new(DisconnectReason::NotStarted(StartError::Refused(fault))),
+            Err(error) => return Disconnect::new(DisconnectReason::NotStarted(StartError::Refused(error))),
         };
-        let wire =
-            SseConnection { place, client, endpoint: RequestTarget::new(endpoint), headers: plain, inbox };
-        Disconnect::new(drive(&wire, stream, &mut out, stopping).await)
+        let connection = SseConnection {
+            endpoint,
+            client,
+            message_target: RequestTarget::new(message_url),
+            headers: plain,
+            inbox,
+        };
+        Disconnect::new(drive(&connection, stream, &mut out, shutdown_requested).await)
     }
 }
 
 /// Sends and receives messages until the stream ends or the shutdown. Drops the stream and all POSTs.
 async fn drive(
-    wire: &SseConnection,
+    connection: &SseConnection,
     mut stream: SseStream,
     out: &mut OutboundQueue,
-    mut stopping: Pin<&mut impl Future<Output = Instant>>,
+    mut shutdown_requested: Pin<&mut impl Future<Output = Instant>>,
 ) -> DisconnectReason {
     let mut work = FuturesUnordered::new();
-    let mut lanes = SseSendQueue::default();
+    let mut send_queue = SseSendQueue::default();
     let mut batch = Vec::with_capacity(BATCH);
     let mut rate_limiter = RateLimiter::new(Instant::now());
     let mut paused = None;
     loop {
         while let Some(event) = stream.next_event() {
-            deliver(wire, &mut lanes, &mut rate_limiter, event);
+            deliver(connection, &mut send_queue, &mut rate_limiter, event);
         }
         rate_limiter.charge(stream.take_idle(), 0);
         if rate_limiter.is_charged() {
             paused = rate_limiter.pause_until(Instant::now());
         }
-        while let Some((message, left)) = lanes.next() {
-            work.push(post::post_message(wire, message, left));
+        while let Some((message, abort)) = send_queue.next() {
+            work.push(post::post_message(connection, message, abort));
         }
         tokio::select! {
             biased;
-            _ = &mut stopping => return DisconnectReason::Stopped,
+            _ = &mut shutdown_requested => return DisconnectReason::Stopped,
             Some(PostResult { head, session_lost }) = work.next(), if !work.is_empty() => {
-                lanes.finish(&head);
-                if let Some(words) = session_lost {
-                    return DisconnectReason::Broken(format!("it does not know the session any more: {words}"));
+                send_queue.finish(&head);
+                if let Some(reason) = session_lost {
+                    return DisconnectReason::Broken(format!("it does not know the session any more: {reason}"));
                 }
             }
             count = out.next_many(&mut batch, BATCH) => {
@@ -176,10 +181,10 @@ async fn drive(
                     return DisconnectReason::Stopped;
                 }
                 for out in batch.drain(..) {
-                    if let Some(id) = lanes.push(out) {
+                    if let Some(id) = send_queue.push(out) {
                         let message = "the server does not read what is sent to it".to_owned();
-                        let fault = RequestError { status: None, message, error: None };
-                        wire.inbox.stream_failed(id, StreamError::Refused(fault));
+                        let error = RequestError { status: None, message, error: None };
+                        connection.inbox.stream_failed(id, StreamError::Refused(error));
                     }
                 }
             }
@@ -187,7 +192,7 @@ async fn drive(
             more = stream.read(), if paused.is_none() => if let Err(end) = more {
                 // Events before the end are delivered.
                 while let Some(event) = stream.next_event() {
-                    deliver(wire, &mut lanes, &mut rate_limiter, event);
+                    deliver(connection, &mut send_queue, &mut rate_limiter, event);
                 }
                 return end.into();
             },
@@ -196,29 +201,36 @@ async fn drive(
 }
 
 /// Delivers an event.
-fn deliver(wire: &SseConnection, lanes: &mut SseSendQueue, rate_limiter: &mut RateLimiter, event: Event) {
+fn deliver(
+    connection: &SseConnection,
+    send_queue: &mut SseSendQueue,
+    rate_limiter: &mut RateLimiter,
+    event: Event,
+) {
     match event {
         Event::Message(message) => {
-            if lanes.posts_requests() {
-                answered_requests(&message, &mut |id| lanes.answered(id));
+            if send_queue.posts_requests() {
+                answered_requests(&message, &mut |id| send_queue.answered(id));
             }
             let bytes = message.len();
-            rate_limiter.record(wire.inbox.deliver(StreamId::Shared, message), bytes);
+            rate_limiter.record(connection.inbox.deliver(StreamId::Shared, message), bytes);
         }
         Event::TooLarge(oversize) => {
             // Its bytes are counted already.
             rate_limiter.charge(1, 0);
-            wire.inbox.noise(oversize.len);
+            connection.inbox.noise(oversize.len);
             // Its call fails now instead of at its deadline.
             if let Some(id) = oversize.response_id() {
-                lanes.answered(id);
-                wire.inbox.stream_failed(id, StreamError::TooLarge(wire.place.max_message_bytes));
+                send_queue.answered(id);
+                connection
+                    .inbox
+                    .stream_failed(id, StreamError::TooLarge(connection.endpoint.max_message_bytes));
             }
         }
         // The endpoint does not change.
-        Event::Endpoint(place) => {
-            rate_limiter.charge(1, place.len());
-            tracing::debug!("{} names a place for messages again", wire.place.label);
+        Event::Endpoint(data) => {
+            rate_limiter.charge(1, data.len());
+            tracing::debug!("{} sends another endpoint event", connection.endpoint.label);
         }
     }
 }

@@ -37,53 +37,53 @@ enum PostError {
     /// The server does not know the session.
     SessionLost(RequestError),
     /// Any other error.
-    StreamId(StreamError),
+    Stream(StreamError),
 }
 
-/// Posts a message. `left` resolves when the HTTP response to a request is no longer needed.
+/// Posts a message. `abort` resolves when the HTTP response to a request is no longer needed.
 pub(super) async fn post_message(
-    wire: &SseConnection,
+    connection: &SseConnection,
     message: OutboundMessage,
-    left: Option<oneshot::Receiver<AbortReason>>,
+    abort: Option<oneshot::Receiver<AbortReason>>,
 ) -> PostResult {
     let head = message.head.clone();
-    let refusal = match (head.id, left) {
-        (Some(id), Some(left)) => send_request(wire, id, &message, left).await,
-        (Some(_), None) | (None, _) => send_notification(wire, &message).await,
+    let refusal = match (head.id, abort) {
+        (Some(id), Some(abort)) => send_request(connection, id, &message, abort).await,
+        (Some(_), None) | (None, _) => send_notification(connection, &message).await,
     };
-    let gone = match (refusal, head.id) {
+    let session_lost = match (refusal, head.id) {
         (None, _) => None,
-        (Some(PostError::StreamId(why)), Some(id)) => {
-            wire.inbox.stream_failed(id, why);
+        (Some(PostError::Stream(why)), Some(id)) => {
+            connection.inbox.stream_failed(id, why);
             None
         }
-        (Some(PostError::SessionLost(fault)), id) => {
-            let words = fault.to_string();
+        (Some(PostError::SessionLost(error)), id) => {
+            let reason = error.to_string();
             if let Some(id) = id {
-                wire.inbox.stream_failed(id, StreamError::Refused(fault));
+                connection.inbox.stream_failed(id, StreamError::Refused(error));
             }
-            Some(words)
+            Some(reason)
         }
-        (Some(PostError::StreamId(StreamError::Refused(fault) | StreamError::Lost(fault))), None) => {
-            tracing::debug!(method = &*head.method, "a message was not taken: {fault}");
+        (Some(PostError::Stream(StreamError::Refused(error) | StreamError::Lost(error))), None) => {
+            tracing::debug!(method = &*head.method, "a message was not taken: {error}");
             None
         }
-        (Some(PostError::StreamId(StreamError::NotExecuted(_) | StreamError::TooLarge(_))), None) => None,
+        (Some(PostError::Stream(StreamError::NotExecuted(_) | StreamError::TooLarge(_))), None) => None,
     };
-    PostResult { head, session_lost: gone }
+    PostResult { head, session_lost }
 }
 
 async fn send_request(
-    wire: &SseConnection,
+    connection: &SseConnection,
     id: RequestId,
     message: &OutboundMessage,
-    left: oneshot::Receiver<AbortReason>,
+    abort: oneshot::Receiver<AbortReason>,
 ) -> Option<PostError> {
-    let mut posting = std::pin::pin!(post(wire, message, Some(id)));
+    let mut posting = std::pin::pin!(post(connection, message, Some(id)));
     tokio::select! {
         biased;
         refusal = &mut posting => refusal,
-        leave = left => match leave {
+        reason = abort => match reason {
             // Wait briefly, so that the connection can be reused.
             Ok(AbortReason::Answered) => tokio::time::timeout(DRAIN_TIMEOUT, posting).await.unwrap_or(None),
             Ok(AbortReason::Abandoned) | Err(_) => None,
@@ -91,9 +91,9 @@ async fn send_request(
     }
 }
 
-async fn send_notification(wire: &SseConnection, message: &OutboundMessage) -> Option<PostError> {
+async fn send_notification(connection: &SseConnection, message: &OutboundMessage) -> Option<PostError> {
     let limit = if message.head.method == CANCELLED { CANCEL_TIMEOUT } else { NOTIFICATION_TIMEOUT };
-    let posting = post(wire, message, None);
+    let posting = post(connection, message, None);
     tokio::time::timeout(limit, posting).await.unwrap_or_else(|_| {
         tracing::debug!(method = &*message.head.method, "a message was not taken in time");
         None
@@ -101,16 +101,23 @@ async fn send_notification(wire: &SseConnection, message: &OutboundMessage) -> O
 }
 
 /// Posts a message. Returns an error if it was not accepted.
-async fn post(wire: &SseConnection, message: &OutboundMessage, id: Option<RequestId>) -> Option<PostError> {
-    let mut headers = wire.headers.clone();
+async fn post(
+    connection: &SseConnection,
+    message: &OutboundMessage,
+    id: Option<RequestId>,
+) -> Option<PostError> {
+    let mut headers = connection.headers.clone();
     if let Some(version) = message.head.version {
         headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(version.as_str()));
     }
-    let mut response =
-        match wire.client.send(&wire.endpoint, Method::POST, &headers, Some(&message.body)).await {
-            Ok(response) => response,
-            Err(failed) => return Some(PostError::StreamId(failed.into())),
-        };
+    let mut response = match connection
+        .client
+        .send(&connection.message_target, Method::POST, &headers, Some(&message.body))
+        .await
+    {
+        Ok(response) => response,
+        Err(failed) => return Some(PostError::Stream(failed.into())),
+    };
     if response.status().is_success() {
         // The JSON-RPC response arrives on the stream. The body is read to its end, so that the connection can be reused.
         if !response.is_event_stream() {
@@ -120,17 +127,18 @@ async fn post(wire: &SseConnection, message: &OutboundMessage, id: Option<Reques
     }
     let status = response.status().as_u16();
     let body = response.read_beginning(ERROR_BODY_TIMEOUT).await;
-    let said = error_body::parse(&body, id, &wire.place.redactor);
-    if said.names_request {
+    let error_body = error_body::parse(&body, id, &connection.endpoint.redactor);
+    if error_body.names_request {
         // An error with the id of the request is its response, with any status.
-        wire.inbox.deliver(StreamId::Shared, body);
+        connection.inbox.deliver(StreamId::Shared, body);
         return None;
     }
-    let message = error_body::describe_response(status, response.headers(), &said, &wire.place.redactor);
-    let fault = RequestError { status: Some(status), message, error: said.error };
+    let message =
+        error_body::describe_response(status, response.headers(), &error_body, &connection.endpoint.redactor);
+    let error = RequestError { status: Some(status), message, error: error_body.error };
     Some(match status {
-        404 => PostError::SessionLost(fault),
-        500.. => PostError::StreamId(StreamError::Lost(fault)),
-        _ => PostError::StreamId(StreamError::Refused(fault)),
+        404 => PostError::SessionLost(error),
+        500.. => PostError::Stream(StreamError::Lost(error)),
+        _ => PostError::Stream(StreamError::Refused(error)),
     })
 }

@@ -48,10 +48,10 @@ pub(super) enum AbortReason {
 /// The messages of one connection.
 #[derive(Default)]
 pub(super) struct SseSendQueue {
-    lanes: HashMap<RequestId, PostState>,
+    posts: HashMap<RequestId, PostState>,
     requests: VecDeque<RequestId>,
-    answers: VecDeque<OutboundMessage>,
-    notices: VecDeque<OutboundMessage>,
+    responses: VecDeque<OutboundMessage>,
+    notifications: VecDeque<OutboundMessage>,
     /// Number of messages being posted, by kind.
     posting: PostCounts,
     /// Total cost of the queued messages.
@@ -65,8 +65,8 @@ pub(super) struct SseSendQueue {
 #[derive(Default)]
 struct PostCounts {
     requests: usize,
-    answers: usize,
-    notices: usize,
+    responses: usize,
+    notifications: usize,
 }
 
 enum PostState {
@@ -107,11 +107,11 @@ impl SseSendQueue {
             Some(id) => {
                 self.cost += cost(&message);
                 self.requests.push_back(id);
-                self.lanes.insert(id, PostState::Queued(message));
+                self.posts.insert(id, PostState::Queued(message));
             }
             None if message.head.method.is_empty() => {
                 self.cost += cost(&message);
-                self.answers.push_back(message);
+                self.responses.push_back(message);
             }
             None => self.push_notification(message),
         }
@@ -120,32 +120,32 @@ impl SseSendQueue {
 
     /// Removes the next message that may be posted now; for a request, with a receiver that aborts it.
     pub(super) fn next(&mut self) -> Option<(OutboundMessage, Option<oneshot::Receiver<AbortReason>>)> {
-        if self.posting.notices == 0
-            && let Some(message) = self.notices.pop_front()
+        if self.posting.notifications == 0
+            && let Some(message) = self.notifications.pop_front()
         {
             self.cost -= cost(&message);
-            self.posting.notices += 1;
+            self.posting.notifications += 1;
             return Some((message, None));
         }
         if self.opening {
             return None;
         }
-        if self.posting.answers < MAX_RESPONSES
-            && let Some(message) = self.answers.pop_front()
+        if self.posting.responses < MAX_RESPONSES
+            && let Some(message) = self.responses.pop_front()
         {
             self.cost -= cost(&message);
-            self.posting.answers += 1;
+            self.posting.responses += 1;
             return Some((message, None));
         }
         while self.posting.requests < MAX_REQUESTS {
             let id = self.requests.pop_front()?;
             // Absent if it was abandoned in the queue.
-            if let Some(PostState::Queued(message)) = self.lanes.remove(&id) {
+            if let Some(PostState::Queued(message)) = self.posts.remove(&id) {
                 self.cost -= cost(&message);
                 self.posting.requests += 1;
-                let (leave, left) = oneshot::channel();
-                self.lanes.insert(id, PostState::Posting(leave));
-                return Some((message, Some(left)));
+                let (abort, aborted) = oneshot::channel();
+                self.posts.insert(id, PostState::Posting(abort));
+                return Some((message, Some(aborted)));
             }
         }
         None
@@ -155,11 +155,11 @@ impl SseSendQueue {
     pub(super) fn finish(&mut self, head: &MessageHead) {
         match MessageKind::of(head) {
             MessageKind::Request => self.posting.requests -= 1,
-            MessageKind::Response => self.posting.answers -= 1,
-            MessageKind::Notification => self.posting.notices -= 1,
+            MessageKind::Response => self.posting.responses -= 1,
+            MessageKind::Notification => self.posting.notifications -= 1,
         }
         if let Some(id) = &head.id {
-            self.lanes.remove(id);
+            self.posts.remove(id);
         }
         if head.method == INITIALIZED {
             self.opening = false;
@@ -173,20 +173,20 @@ impl SseSendQueue {
 
     /// A request was answered: its HTTP response is no longer needed.
     pub(super) fn answered(&mut self, id: RequestId) {
-        if let Some(PostState::Posting(leave)) = self.lanes.remove(&id) {
-            let _ = leave.send(AbortReason::Answered);
+        if let Some(PostState::Posting(abort)) = self.posts.remove(&id) {
+            let _ = abort.send(AbortReason::Answered);
         }
     }
 
     fn abandon(&mut self, id: RequestId, notice: Option<Bytes>) {
-        match self.lanes.remove(&id) {
+        match self.posts.remove(&id) {
             Some(PostState::Queued(message)) => {
                 // It was never sent: there is nothing to cancel.
                 self.cost -= cost(&message);
                 return;
             }
-            Some(PostState::Posting(leave)) => {
-                let _ = leave.send(AbortReason::Abandoned);
+            Some(PostState::Posting(abort)) => {
+                let _ = abort.send(AbortReason::Abandoned);
             }
             // Its POST is finished, and the server processes it.
             None => {}
@@ -203,7 +203,7 @@ impl SseSendQueue {
         }
         self.opening |= message.head.method == INITIALIZED;
         self.cost += cost(&message);
-        self.notices.push_back(message);
+        self.notifications.push_back(message);
     }
 }
 

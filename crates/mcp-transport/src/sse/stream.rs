@@ -56,57 +56,61 @@ pub(super) enum SseStreamEnd {
 }
 
 impl StreamLimits {
-    pub(super) fn of(place: &HttpEndpoint) -> StreamLimits {
-        StreamLimits { silence: place.stream_timeout.min(MAX_SILENCE), event_bytes: place.max_message_bytes }
+    pub(super) fn of(endpoint: &HttpEndpoint) -> StreamLimits {
+        StreamLimits {
+            silence: endpoint.stream_timeout.min(MAX_SILENCE),
+            event_bytes: endpoint.max_message_bytes,
+        }
     }
 }
 
 /// Opens the stream and waits for the endpoint event, both within the connect timeout.
 pub(super) async fn open(
     client: &Client,
-    place: &HttpEndpoint,
+    endpoint: &HttpEndpoint,
     target: &RequestTarget,
     plain: &HeaderMap,
 ) -> Result<(SseStream, Url), RequestError> {
-    let deadline = Instant::now() + place.connect_timeout.min(MAX_SILENCE);
+    let deadline = Instant::now() + endpoint.connect_timeout.min(MAX_SILENCE);
     let late = |what: &str| {
-        fault(format!("{} {what} within {} s", place.label, place.connect_timeout.as_secs_f64()))
+        fault(format!("{} {what} within {} s", endpoint.label, endpoint.connect_timeout.as_secs_f64()))
     };
     let headers = headers::without_body(plain.clone());
-    let asking = client.send(target, Method::GET, &headers, None);
-    let response = match tokio::time::timeout_at(deadline, asking).await {
+    let sending = client.send(target, Method::GET, &headers, None);
+    let response = match tokio::time::timeout_at(deadline, sending).await {
         Err(_) => return Err(late("did not answer")),
-        Ok(Err(ExchangeError::Refused(fault) | ExchangeError::Lost(fault))) => return Err(fault),
+        Ok(Err(ExchangeError::Refused(error) | ExchangeError::Lost(error))) => return Err(error),
         Ok(Ok(response)) => response,
     };
     let status = response.status().as_u16();
     if !response.status().is_success() || !response.is_event_stream() {
-        return Err(refusal(place, response).await);
+        return Err(refusal(endpoint, response).await);
     }
     let with_status = |message| RequestError { status: Some(status), message, error: None };
-    let mut stream = SseStream::new(response, StreamLimits::of(place));
+    let mut stream = SseStream::new(response, StreamLimits::of(endpoint));
     match tokio::time::timeout_at(deadline, stream.endpoint()).await {
         Err(_) => Err(with_status(late("opened its stream, and did not say where messages go").message)),
         Ok(Err(end)) => {
             Err(with_status(format!("{} before the place for messages was named", end.message())))
         }
         Ok(Ok(data)) => match message_endpoint::resolve(target.url(), &data) {
-            Ok(endpoint) => Ok((stream, endpoint)),
+            Ok(message_url) => Ok((stream, message_url)),
             Err(why) => Err(with_status(why)),
         },
     }
 }
 
 /// The error for a response that is not an event stream.
-async fn refusal(place: &HttpEndpoint, mut response: Response) -> RequestError {
+async fn refusal(endpoint: &HttpEndpoint, mut response: Response) -> RequestError {
     let status = response.status().as_u16();
-    let body = response.read_beginning(ERROR_BODY_TIMEOUT.min(place.connect_timeout)).await;
-    let said = error_body::parse(&body, None, &place.redactor);
-    let mut message = error_body::describe_response(status, response.headers(), &said, &place.redactor);
+    let body = response.read_beginning(ERROR_BODY_TIMEOUT.min(endpoint.connect_timeout)).await;
+    let error_body = error_body::parse(&body, None, &endpoint.redactor);
+    let mut message =
+        error_body::describe_response(status, response.headers(), &error_body, &endpoint.redactor);
     if response.status().is_success() {
         message.push_str(" (this is no event stream)");
     }
-    RequestError { status: Some(status), message, error: said.error }
+    RequestError { status: Some(status), message, error: error_body.error }
 }
 
 impl SseStream {
@@ -209,15 +213,15 @@ mod tests {
     /// Checks the events and the end of a stream, with the second of its end.
     #[track_caller]
     fn check(chunks: &'static [(u64, &'static str)], ends: bool, want: &str) -> impl Future<Output = ()> {
-        let place = std::panic::Location::caller();
+        let location = std::panic::Location::caller();
         async move {
-            let begun = Instant::now();
+            let started = Instant::now();
             let mut stream = streaming(chunks, ends);
-            let mut said = Vec::new();
+            let mut events = Vec::new();
             let end = loop {
                 let more = stream.read().await;
                 while let Some(event) = stream.next_event() {
-                    said.push(match event {
+                    events.push(match event {
                         Event::Message(data) => String::from_utf8_lossy(&data).into_owned(),
                         Event::Endpoint(data) => format!("at {}", String::from_utf8_lossy(&data)),
                         Event::TooLarge(it) => format!("one of {}", it.len),
@@ -227,9 +231,9 @@ mod tests {
                     break end;
                 }
             };
-            let said = said.join(", ");
-            let got = format!("{said}; {} after {} s", end.message(), begun.elapsed().as_secs());
-            assert_eq!(got, want, "{place}");
+            let events = events.join(", ");
+            let got = format!("{events}; {} after {} s", end.message(), started.elapsed().as_secs());
+            assert_eq!(got, want, "{location}");
         }
     }
 

@@ -15,26 +15,27 @@ async fn flooded(seconds: u64, text: &str) -> (usize, Arc<Answers>, DisconnectRe
     let endpoint = UrlEndpoint::new("http://localhost:1/sse".parse().unwrap());
     let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
     let options = DialOptions { limits, ..DialOptions::default() };
-    let place = Arc::new(HttpEndpoint::new(&endpoint, &options).unwrap());
-    let client = Client::new(Arc::clone(&place)).unwrap();
-    let (endpoint, plain) = client.post_target();
+    let endpoint = Arc::new(HttpEndpoint::new(&endpoint, &options).unwrap());
+    let client = Client::new(Arc::clone(&endpoint)).unwrap();
+    let (message_target, plain) = client.post_target();
     let answers = Arc::new(Answers::default());
-    let limits = stream::StreamLimits::of(&place);
-    let wire = SseConnection { place, client, endpoint, headers: plain, inbox: Arc::clone(&answers) as _ };
+    let limits = stream::StreamLimits::of(&endpoint);
+    let connection =
+        SseConnection { endpoint, client, message_target, headers: plain, inbox: Arc::clone(&answers) as _ };
     let (response, sent) = flood::response(text);
     let (_out, mut queue) = OutboundQueue::new();
-    let stopping = pin!(tokio::time::sleep_until(Instant::now() + Duration::from_secs(seconds)));
-    let stopping = pin!(futures_util::FutureExt::map(stopping, |()| Instant::now()));
-    let end = drive(&wire, SseStream::new(response, limits), &mut queue, stopping).await;
+    let shutdown_requested = pin!(tokio::time::sleep_until(Instant::now() + Duration::from_secs(seconds)));
+    let shutdown_requested = pin!(futures_util::FutureExt::map(shutdown_requested, |()| Instant::now()));
+    let end = drive(&connection, SseStream::new(response, limits), &mut queue, shutdown_requested).await;
     (AtomicUsize::load(&sent, Ordering::Relaxed), answers, end)
 }
 
 #[tokio::test(start_paused = true)]
 async fn flood_is_rate_limited() {
-    for (text, worth) in FLOODS {
+    for (text, weight) in FLOODS {
         let (sent, _, end) = flooded(10, text).await;
         assert_eq!(end, DisconnectReason::Stopped);
-        assert!((78_000..100_000).contains(&(sent * worth)), "{text:?}: {sent}");
+        assert!((78_000..100_000).contains(&(sent * weight)), "{text:?}: {sent}");
     }
 }
 
@@ -45,14 +46,14 @@ async fn endless_event_is_rate_limited_and_ends_the_connection() {
     let other = format!("event: ping\n{data}");
     // A comment in one line, and too large events of both types, which are skipped line by line.
     for text in [comment, data, other] {
-        let begun = Instant::now();
+        let started = Instant::now();
         let (sent, _, end) = flooded(60, &text).await;
         assert!(
             matches!(&end, DisconnectReason::Broken(why) if why.contains("does not end (67")),
             "{text:.20?}: {end:?}"
         );
         // 64 MiB: a burst of 32, and a second for the rest.
-        assert!((900..2000).contains(&begun.elapsed().as_millis()), "{text:.20?}: {:?}", begun.elapsed());
+        assert!((900..2000).contains(&started.elapsed().as_millis()), "{text:.20?}: {:?}", started.elapsed());
         assert!((64 << 20..72 << 20).contains(&(sent * text.len())), "{text:.20?}: {sent}");
     }
 }

@@ -25,43 +25,42 @@ const FINAL_READ_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Sends and receives messages until the end, and closes within the deadline.
 pub(super) async fn run(
-    place: &WebSocketEndpoint,
+    endpoint: &WebSocketEndpoint,
     stream: WebSocketStream<ActivityStream>,
     link: Link,
 ) -> Disconnect {
-    let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
-    let traffic = stream.get_ref().activity();
+    let Link { outbound: mut out, inbound: inbox, shutdown: mut shutdown_signal } = link;
+    let activity = stream.get_ref().activity();
     let socket = Socket::new(stream);
-    let mut reader = Reader::new(&socket, inbox, &place.redactor);
-    let pulse = KeepAlive::new(PING_AFTER, place.pong_timeout);
-    let mut writer =
-        Writer { socket: &socket, traffic, keep_alive: pulse, write_timeout: place.write_timeout };
-    let soon = || Instant::now() + CLOSE_TIMEOUT;
+    let mut reader = Reader::new(&socket, inbox, &endpoint.redactor);
+    let keep_alive = KeepAlive::new(PING_AFTER, endpoint.pong_timeout);
+    let mut writer = Writer { socket: &socket, activity, keep_alive, write_timeout: endpoint.write_timeout };
+    let close_deadline = || Instant::now() + CLOSE_TIMEOUT;
 
     // Not biased: all branches share the task's budget, and a flood in one direction must not starve the other.
-    let (over, deadline) = tokio::select! {
-        deadline = stop.requested() => (stopped(), deadline),
-        over = reader.run() => (over, soon()),
-        unwritten = writer.run(&mut out) => match unwritten {
+    let (end, deadline) = tokio::select! {
+        deadline = shutdown_signal.requested() => (stopped(), deadline),
+        end = reader.run() => (end, close_deadline()),
+        written = writer.run(&mut out) => match written {
             // The engine has ended: nothing waits for a close handshake.
             Ok(()) => (stopped(), Instant::now()),
-            Err(WriteError::CancelNotice(reason)) => (ReadEnd { reason, close_code: Some(CloseCode::Policy) }, soon()),
+            Err(WriteError::Unresponsive(reason)) => (ReadEnd { reason, close_code: Some(CloseCode::Policy) }, close_deadline()),
             // Its last messages may contain the reason.
             Err(WriteError::Disconnected(message)) => match tokio::time::timeout(FINAL_READ_TIMEOUT, reader.run()).await {
-                Ok(over) => (over, soon()),
-                Err(_) => (ReadEnd { reason: DisconnectReason::Broken(message), close_code: None }, soon()),
+                Ok(end) => (end, close_deadline()),
+                Err(_) => (ReadEnd { reason: DisconnectReason::Broken(message), close_code: None }, close_deadline()),
             },
         },
     };
-    close(&socket, &mut reader, over.close_code, deadline).await;
+    close(&socket, &mut reader, end.close_code, deadline).await;
     let evidence = Evidence {
         close: reader.close.take(),
         noise_bytes: reader.noise,
         noise_sample: reader.noise_sample.take(),
         ..Evidence::default()
     };
-    let _ = tokio::time::timeout_at(deadline.min(soon()), socket.shutdown()).await;
-    Disconnect { reason: over.reason, evidence }
+    let _ = tokio::time::timeout_at(deadline.min(close_deadline()), socket.shutdown()).await;
+    Disconnect { reason: end.reason, evidence }
 }
 
 fn stopped() -> ReadEnd {
@@ -70,9 +69,9 @@ fn stopped() -> ReadEnd {
 
 /// Sends the close frame, or flushes the answer to the peer's. Reads meanwhile: responses are still delivered, and a
 /// writing peer is not blocked.
-async fn close(socket: &Socket, reader: &mut Reader<'_>, farewell: Option<CloseCode>, deadline: Instant) {
-    let both = async {
-        let Some(code) = farewell else {
+async fn close(socket: &Socket, reader: &mut Reader<'_>, close_code: Option<CloseCode>, deadline: Instant) {
+    let closing = async {
+        let Some(code) = close_code else {
             // The answer to a close frame is queued already. This fails at once if the peer is gone.
             let _ = socket.flush().await;
             return;
@@ -89,7 +88,7 @@ async fn close(socket: &Socket, reader: &mut Reader<'_>, farewell: Option<CloseC
             } => {}
         }
     };
-    let _ = tokio::time::timeout_at(deadline, both).await;
+    let _ = tokio::time::timeout_at(deadline, closing).await;
 }
 
 #[cfg(test)]

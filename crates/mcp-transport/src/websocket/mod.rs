@@ -124,17 +124,22 @@ struct WebSocketTransport(Arc<WebSocketEndpoint>);
 #[async_trait]
 impl Transport for WebSocketTransport {
     async fn run(self: Box<Self>, link: Link) -> Disconnect {
-        let WebSocketTransport(place) = *self;
-        let Link { outbound: out, inbound: inbox, shutdown: mut stop } = link;
+        let WebSocketTransport(endpoint) = *self;
+        let Link { outbound: out, inbound: inbox, shutdown: mut shutdown_signal } = link;
         let opened = tokio::select! {
-            _ = stop.requested() => return Disconnect::new(DisconnectReason::Stopped),
-            opened = open::open(&place) => opened,
+            _ = shutdown_signal.requested() => return Disconnect::new(DisconnectReason::Stopped),
+            opened = open::open(&endpoint) => opened,
         };
         match opened {
             Ok(socket) => {
-                connection::run(&place, socket, Link { outbound: out, inbound: inbox, shutdown: stop }).await
+                connection::run(
+                    &endpoint,
+                    socket,
+                    Link { outbound: out, inbound: inbox, shutdown: shutdown_signal },
+                )
+                .await
             }
-            Err(fault) => Disconnect::new(DisconnectReason::NotStarted(StartError::Refused(fault))),
+            Err(error) => Disconnect::new(DisconnectReason::NotStarted(StartError::Refused(error))),
         }
     }
 }

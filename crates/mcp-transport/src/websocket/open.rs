@@ -26,16 +26,18 @@ enum OpenStep {
 }
 
 /// Opens a WebSocket. Cancel-safe.
-pub(super) async fn open(place: &WebSocketEndpoint) -> Result<WebSocketStream<ActivityStream>, RequestError> {
-    open_with_proxies(place, &Matcher::from_system()).await
+pub(super) async fn open(
+    endpoint: &WebSocketEndpoint,
+) -> Result<WebSocketStream<ActivityStream>, RequestError> {
+    open_with_proxies(endpoint, &Matcher::from_system()).await
 }
 
 async fn open_with_proxies(
-    place: &WebSocketEndpoint,
+    endpoint: &WebSocketEndpoint,
     proxies: &Matcher,
 ) -> Result<WebSocketStream<ActivityStream>, RequestError> {
     let step = Mutex::new(OpenStep::Connecting);
-    match tokio::time::timeout(place.connect_timeout, attempt(place, proxies, &step)).await {
+    match tokio::time::timeout(endpoint.connect_timeout, attempt(endpoint, proxies, &step)).await {
         Ok(opened) => opened,
         Err(_) => {
             let why = match *step.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -44,41 +46,41 @@ async fn open_with_proxies(
                 OpenStep::TlsHandshake => "no end of the TLS handshake",
                 OpenStep::Upgrade => "no answer to the upgrade",
             };
-            let limit = place.connect_timeout.as_secs_f64();
-            Err(connect_fault(place, &format!("{why} within {limit} s")))
+            let limit = endpoint.connect_timeout.as_secs_f64();
+            Err(connect_error(endpoint, &format!("{why} within {limit} s")))
         }
     }
 }
 
 async fn attempt(
-    place: &WebSocketEndpoint,
+    endpoint: &WebSocketEndpoint,
     proxies: &Matcher,
     step: &Mutex<OpenStep>,
 ) -> Result<WebSocketStream<ActivityStream>, RequestError> {
-    let failed = |why: String| connect_fault(place, &why);
-    let reached = |next| *step.lock().unwrap_or_else(PoisonError::into_inner) = next;
-    let url = &place.url;
+    let failed = |why: String| connect_error(endpoint, &why);
+    let set_step = |next| *step.lock().unwrap_or_else(PoisonError::into_inner) = next;
+    let url = &endpoint.url;
     let proxy = match loopback::is_loopback(url) {
         true => None,
         false => proxy::proxy_for(proxies, url).map_err(failed)?,
     };
-    let way = Connector {
+    let connector = Connector {
         url,
         proxy: proxy.as_ref(),
         stream_use: StreamUse::WebSocket,
-        authorities: &place.authorities,
+        authorities: &endpoint.authorities,
         tls_config: None,
     };
-    let told = |step| {
-        reached(match step {
+    let on_step = |step| {
+        set_step(match step {
             connect::ConnectStep::ProxyTunnel => OpenStep::ProxyTunnel,
             connect::ConnectStep::TlsHandshake => OpenStep::TlsHandshake,
         });
     };
-    let stream = way.connect(&told).await.map_err(failed)?;
-    reached(OpenStep::Upgrade);
-    let (stream, rest) = upgrade::upgrade(place, stream).await?;
-    let settings = socket::settings(place.max_message_bytes);
+    let stream = connector.connect(&on_step).await.map_err(failed)?;
+    set_step(OpenStep::Upgrade);
+    let (stream, rest) = upgrade::upgrade(endpoint, stream).await?;
+    let settings = socket::settings(endpoint.max_message_bytes);
     Ok(WebSocketStream::from_partially_read(
         ActivityStream::new(stream),
         rest.to_vec(),
@@ -88,8 +90,8 @@ async fn attempt(
     .await)
 }
 
-fn connect_fault(place: &WebSocketEndpoint, why: &str) -> RequestError {
-    let message = place.redactor.clean(&format!("cannot connect to {}: {why}", place.label), 600);
+fn connect_error(endpoint: &WebSocketEndpoint, why: &str) -> RequestError {
+    let message = endpoint.redactor.clean(&format!("cannot connect to {}: {why}", endpoint.label), 600);
     RequestError { status: None, message, error: None }
 }
 
@@ -114,43 +116,43 @@ mod tests {
         let matcher = Matcher::builder().all(proxies).build();
         let limits = Limits { connect: Duration::from_millis(300), ..Limits::default() };
         let options = DialOptions { limits, ..DialOptions::default() };
-        let WebSocketDial(place) =
+        let WebSocketDial(endpoint) =
             WebSocketDial::new(&UrlEndpoint::new(url.parse().unwrap()), &options).unwrap();
         let proxy = async {
             let (mut stream, _) = listener.accept().await.unwrap();
-            let asked = read_head(&mut stream).await;
+            let request = read_head(&mut stream).await;
             stream.write_all(answer.as_bytes()).await.unwrap();
             let upgrade = read_head(&mut stream).await;
             if let Some(key) = upgrade.lines().find_map(|it| it.strip_prefix("Sec-Websocket-Key: ")) {
                 let accept = derive_accept_key(key.as_bytes());
                 let head =
                     "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ";
-                let mut said = format!("{head}{accept}\r\n\r\n").into_bytes();
+                let mut response = format!("{head}{accept}\r\n\r\n").into_bytes();
                 // The first message may follow the response in one write.
-                said.extend(b"\x01\x02he\x80\x03llo");
-                stream.write_all(&said).await.unwrap();
+                response.extend(b"\x01\x02he\x80\x03llo");
+                stream.write_all(&response).await.unwrap();
                 let _ = stream.read_u8().await;
             }
-            asked
+            request
         };
         let opening = async {
-            match open_with_proxies(&place, &matcher).await {
+            match open_with_proxies(&endpoint, &matcher).await {
                 Ok(mut socket) => Ok(socket.next().await.unwrap().unwrap().into_text().unwrap().to_string()),
-                Err(fault) => Err(fault.message),
+                Err(error) => Err(error.message),
             }
         };
-        let (asked, opened) = tokio::join!(proxy, opening);
+        let (request, opened) = tokio::join!(proxy, opening);
         let port = listener.local_addr().unwrap().port().to_string();
-        (asked, opened.map_err(|it| it.replace(&port, "PORT")))
+        (request, opened.map_err(|it| it.replace(&port, "PORT")))
     }
 
     #[tokio::test]
     async fn websocket_is_opened_through_a_proxy_tunnel() {
-        let (asked, opened) =
+        let (request, opened) =
             through("ws://mcp.example:8080/ws?key=1", "HTTP/1.1 200 Connected\r\nVia: x\r\n\r\n").await;
         let want = "CONNECT mcp.example:8080 HTTP/1.1\r\nHost: mcp.example:8080\r\nProxy-Authorization: Basic \
                     dXNlcjpodW50ZXIy\r\n\r\n";
-        assert_eq!((asked.as_str(), opened.as_deref()), (want, Ok("hello")));
+        assert_eq!((request.as_str(), opened.as_deref()), (want, Ok("hello")));
     }
 
     #[tokio::test]

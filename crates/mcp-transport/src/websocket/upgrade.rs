@@ -93,31 +93,34 @@ pub(super) fn headers(endpoint: &UrlEndpoint) -> Result<HeaderMap, ConnectError>
 /// Requests the upgrade. Returns the stream with the bytes that the server sent after its response, or why it opened no
 /// WebSocket.
 pub(super) async fn upgrade(
-    place: &WebSocketEndpoint,
-    line: NetStream,
+    endpoint: &WebSocketEndpoint,
+    stream: NetStream,
 ) -> Result<(NetStream, Bytes), RequestError> {
     let key = generate_key();
     let failed = |status, why: &str| {
-        let message = format!("{} did not open a WebSocket: {why}", place.label);
+        let message = format!("{} did not open a WebSocket: {why}", endpoint.label);
         RequestError { status, message, error: None }
     };
     let broken = |error: &hyper::Error| failed(None, &describe(error));
-    let mut connection = Http1Connection::for_upgrade(line).await.map_err(|error| broken(&error))?;
+    let mut connection = Http1Connection::for_upgrade(stream).await.map_err(|error| broken(&error))?;
     let response =
-        connection.send(request(place, &key)).await.map_err(|error| broken(&error.into_error()))?;
+        connection.send(request(endpoint, &key)).await.map_err(|error| broken(&error.into_error()))?;
     let (head, mut body) = response.into_parts();
     let status = Some(head.status.as_u16());
     match check_response(head.status, &head.headers, &derive_accept_key(key.as_bytes())) {
         Ok(subprotocol) => {
             if subprotocol == Subprotocol::None {
-                tracing::warn!("{} chose no subprotocol; it is taken to speak `{SUBPROTOCOL}`", place.label);
+                tracing::warn!(
+                    "{} chose no subprotocol; it is taken to speak `{SUBPROTOCOL}`",
+                    endpoint.label
+                );
             }
             connection.into_parts().ok_or_else(|| failed(status, "it closed the connection"))
         }
         Err(UpgradeError::Invalid(why)) => Err(failed(status, &why)),
         Err(UpgradeError::NotSwitching) => {
             let body = read_beginning(&mut connection, &mut body).await;
-            Err(refusal(place, head.status, &head.headers, &body))
+            Err(refusal(endpoint, head.status, &head.headers, &body))
         }
     }
 }
@@ -137,10 +140,10 @@ async fn read_beginning(connection: &mut Http1Connection, body: &mut Incoming) -
     res.freeze()
 }
 
-fn request(place: &WebSocketEndpoint, key: &str) -> Request {
+fn request(endpoint: &WebSocketEndpoint, key: &str) -> Request {
     let mut request = Request::new(Full::default());
-    *request.uri_mut() = place.target.clone();
-    *request.headers_mut() = place.headers.clone();
+    *request.uri_mut() = endpoint.target.clone();
+    *request.headers_mut() = endpoint.headers.clone();
     let key = HeaderValue::try_from(key).expect("base64 is plain ASCII");
     request.headers_mut().insert(SEC_WEBSOCKET_KEY, key);
     request
@@ -155,7 +158,7 @@ pub(super) fn check_response(
     if status != StatusCode::SWITCHING_PROTOCOLS {
         return Err(UpgradeError::NotSwitching);
     }
-    let broken = |words: &str| Err(UpgradeError::Invalid(words.to_owned()));
+    let broken = |message: &str| Err(UpgradeError::Invalid(message.to_owned()));
     if !has_token(headers, &UPGRADE, "websocket") || !has_token(headers, &CONNECTION, "upgrade") {
         return broken("its answer changes to another protocol");
     }
@@ -180,13 +183,19 @@ fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
 }
 
 /// The error for a response with another status.
-fn refusal(place: &WebSocketEndpoint, status: StatusCode, headers: &HeaderMap, body: &Bytes) -> RequestError {
-    let said = error_body::parse(body, None, &place.redactor);
-    let mut message = error_body::describe_response(status.as_u16(), headers, &said, &place.redactor);
+fn refusal(
+    endpoint: &WebSocketEndpoint,
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: &Bytes,
+) -> RequestError {
+    let error_body = error_body::parse(body, None, &endpoint.redactor);
+    let mut message =
+        error_body::describe_response(status.as_u16(), headers, &error_body, &endpoint.redactor);
     if matches!(status.as_u16(), 200..=399 | 426) {
-        message = format!("{} did not open a WebSocket: {message}", place.label);
+        message = format!("{} did not open a WebSocket: {message}", endpoint.label);
     }
-    RequestError { status: Some(status.as_u16()), message, error: said.error }
+    RequestError { status: Some(status.as_u16()), message, error: error_body.error }
 }
 
 #[cfg(test)]
@@ -209,8 +218,8 @@ mod tests {
         let status = StatusCode::from_u16(status).unwrap();
         let got = check_response(status, &headers, "ACCEPT");
         let got = got.map_err(|it| match it {
-            UpgradeError::NotSwitching => "another answer".to_owned(),
-            UpgradeError::Invalid(words) => words,
+            UpgradeError::NotSwitching => "another response".to_owned(),
+            UpgradeError::Invalid(message) => message,
         });
         assert_eq!(got, want.map_err(str::to_owned));
     }
@@ -227,8 +236,12 @@ mod tests {
         check(101, &and(&["sec-websocket-protocol: mcp"]), Ok(Subprotocol::Mcp));
         check(101, &GOOD, Ok(Subprotocol::None));
         let other = Err("it chose another subprotocol than `mcp`");
-        check(101, &and(&["sec-websocket-protocol: graphql-ws"]), other.clone_words());
-        check(101, &and(&["sec-websocket-protocol: mcp", "sec-websocket-protocol: x"]), other.clone_words());
+        check(101, &and(&["sec-websocket-protocol: graphql-ws"]), other.clone_outcome());
+        check(
+            101,
+            &and(&["sec-websocket-protocol: mcp", "sec-websocket-protocol: x"]),
+            other.clone_outcome(),
+        );
         check(101, &and(&["sec-websocket-protocol: MCP"]), other);
         check(
             101,
@@ -237,15 +250,15 @@ mod tests {
         );
         check(101, &GOOD[..2], Err("its answer does not fit the question (Sec-WebSocket-Accept)"));
         check(101, &GOOD[1..], Err("its answer changes to another protocol"));
-        check(200, &GOOD, Err("another answer"));
+        check(200, &GOOD, Err("another response"));
     }
 
-    trait CloneWords {
-        fn clone_words(&self) -> Self;
+    trait CloneOutcome {
+        fn clone_outcome(&self) -> Self;
     }
 
-    impl CloneWords for Result<Subprotocol, &'static str> {
-        fn clone_words(&self) -> Self {
+    impl CloneOutcome for Result<Subprotocol, &'static str> {
+        fn clone_outcome(&self) -> Self {
             self.as_ref().map(|_| Subprotocol::None).map_err(|it| *it)
         }
     }
@@ -256,8 +269,8 @@ mod tests {
         let mut endpoint = endpoint(url);
         endpoint.headers =
             configured.iter().map(|(name, value)| ((*name).to_owned(), Secret::from(*value))).collect();
-        let place = super::super::WebSocketDial::new(&endpoint, &Default::default());
-        let got = match place {
+        let dial = super::super::WebSocketDial::new(&endpoint, &Default::default());
+        let got = match dial {
             Err(error) => vec![error.to_string()],
             Ok(dial) => {
                 let request = request(&dial.0, "KEY");

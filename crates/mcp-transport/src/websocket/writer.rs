@@ -25,7 +25,7 @@ const BATCH: usize = 256;
 /// Writes messages and keeps the connection alive.
 pub(super) struct Writer<'a> {
     pub(super) socket: &'a Socket,
-    pub(super) traffic: Arc<Activity>,
+    pub(super) activity: Arc<Activity>,
     pub(super) keep_alive: KeepAlive,
     /// Maximum time without progress in writing.
     pub(super) write_timeout: Duration,
@@ -37,7 +37,7 @@ pub(super) enum WriteError {
     /// The connection is closed; the last messages of the peer may contain the reason.
     Disconnected(String),
     /// The peer does not respond or accepts no bytes.
-    CancelNotice(DisconnectReason),
+    Unresponsive(DisconnectReason),
 }
 
 impl Writer<'_> {
@@ -69,31 +69,31 @@ impl Writer<'_> {
     /// Sends a ping if one is due. Returns when to check again.
     async fn keep_connection_alive(&mut self) -> Result<Instant, WriteError> {
         loop {
-            let heard = self.traffic.last_read();
-            match self.keep_alive.next_action(heard, Instant::now()) {
+            let last_read = self.activity.last_read();
+            match self.keep_alive.next_action(last_read, Instant::now()) {
                 KeepAliveAction::Wait(until) => return Ok(until),
                 KeepAliveAction::Ping => {
                     self.put(Message::Ping(Bytes::new())).await?;
                     self.flush().await?;
-                    self.keep_alive.ping_sent(Instant::now(), heard.reads);
+                    self.keep_alive.ping_sent(Instant::now(), last_read.reads);
                 }
                 KeepAliveAction::Dead(after) => {
                     let message = format!("it has not answered a ping for {} s", after.as_secs_f64());
-                    return Err(WriteError::CancelNotice(DisconnectReason::Broken(message)));
+                    return Err(WriteError::Unresponsive(DisconnectReason::Broken(message)));
                 }
             }
         }
     }
 
     async fn message(&mut self, mut body: Bytes) -> Result<(), WriteError> {
-        let mut kind = Data::Text;
+        let mut data = Data::Text;
         while body.len() > FRAME_BYTES {
-            let piece = body.split_to(FRAME_BYTES);
-            self.put(Message::Frame(Frame::message(piece, OpCode::Data(kind), false))).await?;
-            kind = Data::Continue;
+            let frame = body.split_to(FRAME_BYTES);
+            self.put(Message::Frame(Frame::message(frame, OpCode::Data(data), false))).await?;
+            data = Data::Continue;
             self.keep_connection_alive().await?;
         }
-        self.put(Message::Frame(Frame::message(body, OpCode::Data(kind), true))).await
+        self.put(Message::Frame(Frame::message(body, OpCode::Data(data), true))).await
     }
 
     async fn put(&self, message: Message) -> Result<(), WriteError> {
@@ -126,9 +126,9 @@ impl Writer<'_> {
         loop {
             match tokio::time::timeout_at(since + self.write_timeout, &mut action).await {
                 Ok(done) => return done.map_err(|it| disconnected(&it)),
-                Err(_) if self.traffic.last_write() > since => since = self.traffic.last_write(),
+                Err(_) if self.activity.last_write() > since => since = self.activity.last_write(),
                 Err(_) => {
-                    return Err(WriteError::CancelNotice(DisconnectReason::Stalled(self.write_timeout)));
+                    return Err(WriteError::Unresponsive(DisconnectReason::Stalled(self.write_timeout)));
                 }
             }
         }

@@ -33,7 +33,7 @@ impl FrameSink for Seen {
     }
 
     fn stream_failed(&self, _: RequestId, _: StreamError) {
-        panic!("a socket has no lanes");
+        panic!("a socket has no streams");
     }
 
     fn noise(&self, bytes: usize) {
@@ -52,7 +52,7 @@ struct Both {
 
 async fn both() -> Both {
     let endpoint = UrlEndpoint::new(Url::parse("ws://peer.example/").unwrap());
-    let WebSocketDial(place) = WebSocketDial::new(&endpoint, &DialOptions::default()).unwrap();
+    let WebSocketDial(endpoint) = WebSocketDial::new(&endpoint, &DialOptions::default()).unwrap();
     let (here, there) = tokio::io::duplex(PIPE);
     let ours = ActivityStream::new(crate::net::connect::NetStream::Tunnel(Box::new(here)));
     let settings = socket::settings(1 << 20);
@@ -62,7 +62,7 @@ async fn both() -> Both {
     let (stop, stopped) = ShutdownSignal::new();
     let seen = std::sync::Arc::new(Seen::default());
     let link = Link { outbound: queue, inbound: std::sync::Arc::clone(&seen) as _, shutdown: stopped };
-    let running = tokio::spawn(async move { run(&place, ours, link).await });
+    let running = tokio::spawn(async move { run(&endpoint, ours, link).await });
     Both { out, seen, stop, running, peer }
 }
 
@@ -82,13 +82,13 @@ impl Both {
 }
 
 /// Describes a message that the peer has read.
-fn words(message: Option<Result<Message, tokio_tungstenite::tungstenite::Error>>) -> String {
+fn describe(message: Option<Result<Message, tokio_tungstenite::tungstenite::Error>>) -> String {
     match message {
         None => "end".to_owned(),
         Some(Err(error)) => error.to_string(),
         Some(Ok(Message::Text(text))) => format!("text of {}", text.len()),
         Some(Ok(Message::Ping(_))) => "ping".to_owned(),
-        Some(Ok(Message::Pong(said))) => format!("pong {}", String::from_utf8_lossy(&said)),
+        Some(Ok(Message::Pong(data))) => format!("pong {}", String::from_utf8_lossy(&data)),
         Some(Ok(Message::Close(Some(frame)))) => format!("close {}", u16::from(frame.code)),
         Some(Ok(other)) => format!("{other:?}"),
     }
@@ -97,17 +97,17 @@ fn words(message: Option<Result<Message, tokio_tungstenite::tungstenite::Error>>
 #[tokio::test(start_paused = true)]
 async fn quiet_connection_is_pinged_and_a_dead_one_closed() {
     let mut both = both().await;
-    let begun = Instant::now();
+    let started = Instant::now();
     for second in [30, 60, 90] {
-        assert_eq!(words(both.peer.next().await), "ping");
-        assert_eq!(begun.elapsed().as_secs(), second);
+        assert_eq!(describe(both.peer.next().await), "ping");
+        assert_eq!(started.elapsed().as_secs(), second);
         // The pong is written by the next read, or here.
         both.peer.flush().await.unwrap();
     }
     // From now on the peer neither reads nor writes.
     assert_eq!(both.ended().await, "it has not answered a ping for 60 s");
     // The last ping was sent half a minute after the last pong, and the close takes half a second.
-    assert_eq!(begun.elapsed(), Duration::from_millis(180_500));
+    assert_eq!(started.elapsed(), Duration::from_millis(180_500));
 }
 
 #[tokio::test(start_paused = true)]
@@ -131,8 +131,8 @@ async fn pings_are_answered_during_a_large_write() {
     both.send(vec![b' '; 1 << 20]);
     // The write has started, and is larger than the pipe.
     both.peer.send(Message::Ping("now".into())).await.unwrap();
-    assert_eq!(words(both.peer.next().await), "pong now");
-    assert_eq!(words(both.peer.next().await), format!("text of {}", 1 << 20));
+    assert_eq!(describe(both.peer.next().await), "pong now");
+    assert_eq!(describe(both.peer.next().await), format!("text of {}", 1 << 20));
 }
 
 #[tokio::test(start_paused = true)]
@@ -147,9 +147,9 @@ async fn peer_that_does_not_read_times_out_with_bounded_memory() {
             break;
         }
     }
-    let begun = Instant::now();
+    let started = Instant::now();
     assert_eq!(both.ended().await, "it did not read what was sent to it for 60 s");
-    assert!(begun.elapsed() < Duration::from_secs(62));
+    assert!(started.elapsed() < Duration::from_secs(62));
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,7 +157,7 @@ async fn slow_reader_does_not_time_out() {
     let mut both = both().await;
     both.send(vec![b' '; 200_000]);
     both.send("{}");
-    let begun = Instant::now();
+    let started = Instant::now();
     let (peer, raw) = {
         let (here, mut there) = tokio::io::duplex(1 << 20);
         let fast = WebSocketStream::from_raw_socket(here, Role::Server, None).await;
@@ -173,77 +173,77 @@ async fn slow_reader_does_not_time_out() {
         (&mut both.peer, slowly)
     };
     // Pings are sent between the frames. The peer is silent, so the last one times out, but everything was sent.
-    let mut told = Vec::new();
+    let mut texts = Vec::new();
     loop {
-        match words(peer.next().await) {
+        match describe(peer.next().await) {
             ping if ping == "ping" => {}
             other if other.starts_with("text") => {
-                told.push(other);
-                if told.len() == 2 {
+                texts.push(other);
+                if texts.len() == 2 {
                     break;
                 }
             }
-            other => panic!("{other} after {:?}", begun.elapsed()),
+            other => panic!("{other} after {:?}", started.elapsed()),
         }
     }
-    assert_eq!(told, ["text of 200000", "text of 2"]);
-    assert!(begun.elapsed() > Duration::from_secs(300));
+    assert_eq!(texts, ["text of 200000", "text of 2"]);
+    assert!(started.elapsed() > Duration::from_secs(300));
     raw.abort();
 }
 
 #[tokio::test(start_paused = true)]
 async fn close_takes_no_longer_than_its_deadline() {
     // A peer that responds.
-    let mut polite = both().await;
-    polite.stop.send_replace(Some(Instant::now() + Duration::from_secs(5)));
-    let begun = Instant::now();
-    assert_eq!(words(polite.peer.next().await), "close 1000");
-    assert_eq!(words(polite.peer.next().await), "end");
-    assert_eq!(polite.ended().await, "it was stopped");
-    assert_eq!(begun.elapsed(), Duration::ZERO);
+    let mut closing = both().await;
+    closing.stop.send_replace(Some(Instant::now() + Duration::from_secs(5)));
+    let started = Instant::now();
+    assert_eq!(describe(closing.peer.next().await), "close 1000");
+    assert_eq!(describe(closing.peer.next().await), "end");
+    assert_eq!(closing.ended().await, "it was stopped");
+    assert_eq!(started.elapsed(), Duration::ZERO);
     // A peer that sends another message.
     let mut late = both().await;
     late.stop.send_replace(Some(Instant::now() + Duration::from_secs(5)));
     tokio::time::sleep(Duration::from_secs(1)).await;
     late.peer.send(Message::Text("{\"late\":1}".into())).await.unwrap();
-    assert_eq!(words(late.peer.next().await), "close 1000");
+    assert_eq!(describe(late.peer.next().await), "close 1000");
     let seen = std::sync::Arc::clone(&late.seen);
     assert_eq!(late.ended().await, "it was stopped");
     assert_eq!(*seen.0.lock().unwrap(), ["{\"late\":1}"]);
     // A peer that does not read, with a message in flight.
-    let deaf = both().await;
-    deaf.send(vec![b' '; 1 << 20]);
+    let stalled = both().await;
+    stalled.send(vec![b' '; 1 << 20]);
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let begun = Instant::now();
-    deaf.stop.send_replace(Some(begun + Duration::from_secs(5)));
-    assert_eq!(deaf.ended().await, "it was stopped");
-    assert_eq!(begun.elapsed(), Duration::from_secs(5));
+    let started = Instant::now();
+    stalled.stop.send_replace(Some(started + Duration::from_secs(5)));
+    assert_eq!(stalled.ended().await, "it was stopped");
+    assert_eq!(started.elapsed(), Duration::from_secs(5));
 }
 
 #[tokio::test(start_paused = true)]
 async fn end_of_the_engine_closes_the_socket() {
     let Both { out, running, mut peer, stop: _stop, seen: _ } = both().await;
     drop(out);
-    let (ended, heard) = tokio::join!(running, peer.next());
+    let (ended, received) = tokio::join!(running, peer.next());
     assert_eq!(ended.unwrap().reason, DisconnectReason::Stopped);
     assert!(
         ["close 1000", "end", "WebSocket protocol error: Connection reset without closing handshake"]
-            .contains(&words(heard).as_str())
+            .contains(&describe(received).as_str())
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn unsolicited_flood_is_rate_limited_and_can_be_closed() {
     let Both { seen, running, mut peer, out: _out, stop } = both().await;
-    let begun = Instant::now();
+    let started = Instant::now();
     let flood =
         tokio::spawn(async move { while peer.feed(Message::text("the sky is falling")).await.is_ok() {} });
     tokio::time::sleep(Duration::from_secs(10)).await;
-    let heard = seen.0.lock().unwrap().len();
+    let received = seen.0.lock().unwrap().len();
     // The burst and the rate.
-    assert!((80_000..100_000).contains(&heard), "{heard}");
+    assert!((80_000..100_000).contains(&received), "{received}");
     stop.send(Some(Instant::now() + Duration::from_secs(2))).unwrap();
     assert_eq!(running.await.unwrap().reason, DisconnectReason::Stopped);
-    assert!(begun.elapsed() <= Duration::from_secs(13));
+    assert!(started.elapsed() <= Duration::from_secs(13));
     flood.await.unwrap();
 }
