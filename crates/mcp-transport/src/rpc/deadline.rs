@@ -1,4 +1,4 @@
-//! The deadlines of a call. A pure value; the current time is an argument.
+//! The deadlines of a call. Reads no clock: the current time is an argument.
 
 use std::time::Duration;
 
@@ -20,8 +20,9 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// The deadlines of a call that started at `started_at` for its caller and is sent `now`. A duration that overflows
-    /// the clock is no deadline.
+    /// Creates the deadlines of a call. The absolute deadline counts from `started_at`, the start of the call for
+    /// its caller; the idle deadline counts from `now`, when the request is sent. A duration that overflows the
+    /// clock means no deadline.
     pub(crate) fn new(
         started_at: Instant,
         now: Instant,
@@ -101,8 +102,8 @@ impl Deadline {
 mod tests {
     use super::*;
 
-    /// Arguments in seconds: absolute deadline, idle deadline, times of progress; then the expected expiry at each
-    /// moment.
+    /// Checks the expiry at several moments. All times are in seconds: the absolute deadline, the idle deadline,
+    /// the times of progress.
     #[track_caller]
     fn check(absolute: Option<u64>, idle: Option<u64>, heard: &[u64], moments: &[(u64, Option<Expiry>)]) {
         let start = Instant::now();

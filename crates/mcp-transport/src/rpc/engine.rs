@@ -92,7 +92,7 @@ pub(crate) struct ServerRequestGuard {
 }
 
 impl ServerRequestGuard {
-    /// Pauses the idle deadlines of these calls: while a handler works, the server is not the one that is silent.
+    /// Pauses the idle deadlines of these calls: while a handler works, the server waits for us.
     pub(crate) fn start(engine: &Arc<Engine>, origin: &RequestOrigin) -> ServerRequestGuard {
         let calls = engine.pending.pause_deadlines(origin.stream, &origin.owner);
         ServerRequestGuard { engine: Arc::clone(engine), calls }
@@ -272,13 +272,13 @@ impl Engine {
         self.pending.closed()
     }
 
-    /// The number of bytes that were not protocol, and of messages from the server that were dropped.
+    /// The number of bytes that were not JSON-RPC, and the number of messages from the server that were dropped.
     pub(crate) fn counters(&self) -> (u64, u64) {
         (self.noise.load(Ordering::Relaxed), self.dropped.load(Ordering::Relaxed))
     }
 
-    /// Ends calls whose deadline has passed, until the connection is closed. One timer serves all calls; it is unsolicited
-    /// when there are none.
+    /// Ends calls whose deadline has passed, until the connection is closed. One timer serves all calls. It is
+    /// idle when there are none.
     pub(crate) async fn run_deadlines(&self) {
         loop {
             let (expired, next) = self.pending.expire(Instant::now());

@@ -1,5 +1,5 @@
-//! Messages over the size limit: the bytes are discarded as they arrive, except for both ends, which identify the
-//! request whose response was lost. Pure.
+//! Messages over the size limit: the bytes are discarded as they arrive. Only both ends are kept, because they
+//! contain the id of the request whose response was lost. Does no I/O.
 
 use bytes::{Bytes, BytesMut};
 
@@ -20,7 +20,7 @@ pub(crate) fn is_endless(len: usize, limit: usize) -> bool {
     len > limit.saturating_mul(MAX_MESSAGES).max(MIN_ENDLESS_BYTES)
 }
 
-/// What was kept of a message.
+/// The ends of a discarded message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OversizedMessage {
     /// Its first bytes.
@@ -39,7 +39,7 @@ pub(crate) struct SkippedMessage {
 }
 
 impl SkippedMessage {
-    /// Starts with these bytes.
+    /// Starts to discard a message that begins with these bytes.
     pub(crate) fn begin(bytes: &[u8]) -> SkippedMessage {
         let mut res = SkippedMessage { head: BytesMut::new(), tail: BytesMut::new(), len: 0 };
         res.add(bytes);
@@ -60,7 +60,7 @@ impl SkippedMessage {
         self.len
     }
 
-    /// Returns what was kept.
+    /// Returns the ends that were kept.
     pub(crate) fn finish(self) -> OversizedMessage {
         OversizedMessage { head: self.head.freeze(), tail: self.tail.freeze(), len: self.len }
     }

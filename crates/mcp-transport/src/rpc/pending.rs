@@ -36,7 +36,7 @@ struct Call {
     serial: u64,
     deadline: Deadline,
     progress: Option<OnProgress>,
-    /// A possible owner of server requests.
+    /// The owner of the call, which may receive server requests.
     owner_hint: OwnerHint,
     state: State,
 }

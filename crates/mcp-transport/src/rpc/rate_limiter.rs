@@ -1,9 +1,9 @@
-//! A token-bucket rate limiter for unsolicited messages. Pure; the current time is an argument.
+//! A token-bucket rate limiter for unsolicited messages. Reads no clock: the current time is an argument.
 //!
-//! A reader that keeps up with a flood of notifications or noise would occupy a processor. Above the rate the reader
-//! pauses, the buffers fill, and the server blocks in its own write. Invariants: solicited messages cost nothing; a
-//! pause is at most [`MAX_PAUSE`], so a response behind a flood is delayed but arrives; the clock is not read while
-//! only solicited messages arrive.
+//! Without a limit, a flood of notifications or noise would keep a CPU core busy. Above the rate the reader
+//! pauses, the buffers fill, and the server blocks in its own write. Invariants: solicited messages cost nothing.
+//! A pause is at most [`MAX_PAUSE`], so a response behind a flood is delayed but arrives. The caller need not read
+//! the clock while only solicited messages arrive.
 
 use std::time::Duration;
 

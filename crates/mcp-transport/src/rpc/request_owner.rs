@@ -1,10 +1,10 @@
-//! Finds the owner of a server request or notification: the caller whose call it belongs to. Pure; the current time is
-//! an argument.
+//! Finds the owner of a server request or notification: the caller whose call it belongs to. Reads no clock: the
+//! current time is an argument.
 //!
-//! On a transport with a response stream for each request the stream identifies the call. On a shared stream the owner
-//! is known only while all calls belong to one caller: those in flight, and those cancelled or timed out that the
-//! server may still work on. A request that is sent to the wrong caller would show it another client's data, so an
-//! ambiguous request has no owner.
+//! On a transport with a response stream for each request the stream identifies the call. On a shared stream the
+//! owner is known only while all calls belong to one caller: those in flight, and those that were cancelled or
+//! timed out while the server may still work on them. A request that is sent to the wrong caller would show it
+//! another client's data, so an ambiguous request has no owner.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ const RESPONSE_RETENTION: Duration = Duration::from_secs(30);
 /// Maximum number of cancelled calls that are remembered individually.
 const MAX_CANCELLED: usize = 256;
 
-/// The owner of a call.
+/// The owner of a call, as far as its sender knows it.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum OwnerHint {
     /// No owner: an internal request of the session, for which the server must not send requests.
@@ -39,7 +39,7 @@ pub(crate) enum OwnerHint {
 /// The owner of a message from the server.
 #[derive(Debug, Clone)]
 pub(crate) enum RequestOwner {
-    /// The session, or no call at all.
+    /// The session: no caller's call can have caused it.
     Session,
     /// This caller.
     Caller(Arc<Caller>),
@@ -98,7 +98,7 @@ pub(crate) enum StreamOrdering {
 #[derive(Debug, Default)]
 pub(crate) struct RecentCalls {
     cancelled: Vec<(RequestId, OwnerKey, Instant)>,
-    /// Until when more calls are cancelled than are remembered.
+    /// Until when calls may be missing here, because more than `MAX_CANCELLED` were cancelled.
     overflow_until: Option<Instant>,
     /// The caller of the last response, and until when it counts.
     last_response: Option<(CallerId, Instant)>,

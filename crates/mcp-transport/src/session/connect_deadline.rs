@@ -1,6 +1,7 @@
 //! Timeouts for a server that does not answer the handshake's probe.
 //!
-//! Only the server's own silence counts. During a login requests wait, and the server has not received anything yet.
+//! Only the server's own silence counts. During a login, requests are held back, so the server has not received
+//! them yet.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use crate::transport::Dial;
 /// How long to wait for an answer to the probe before `initialize` is sent too.
 pub(super) const PROBE_SILENCE: Duration = Duration::from_secs(2);
 
-/// The same for a server that spoke the modern era last time.
+/// The same for a server that spoke the modern era on its last connection.
 pub(super) const KNOWN_MODERN_SILENCE: Duration = Duration::from_secs(10);
 
 /// Resolves when the server was silent for this long without a login in progress.

@@ -24,7 +24,7 @@ use crate::error::disconnect::{Disconnect, DisconnectReason};
 use crate::rpc::engine::{Engine, ListenerState};
 use crate::transport::{Dial, Epoch, FrameSink, Link, ShutdownSignal};
 
-/// How much longer than its grace period a transport may take before it is aborted.
+/// The margin that a transport may take beyond its grace period before it is aborted.
 const SHUTDOWN_MARGIN: Duration = Duration::from_secs(2);
 
 /// The maximum grace period; a longer one might overflow the clock.

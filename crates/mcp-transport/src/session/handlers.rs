@@ -1,8 +1,8 @@
 //! Handler traits for server requests and events.
 //!
-//! Each handler is optional; a server receives a capability only if there is a handler for it. Handlers run beside the
-//! connection: they may take their time and may call back into the session. When the server cancels its request, or the
-//! connection ends, the handler's future is dropped.
+//! Each handler is optional; a server receives a capability only if there is a handler for it. Handlers run in
+//! their own tasks: they may be slow and may call back into the session. When the server cancels its request, or
+//! the connection ends, the handler's future is dropped.
 
 use std::sync::Arc;
 

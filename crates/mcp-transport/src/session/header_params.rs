@@ -1,8 +1,8 @@
 //! Tool arguments that are sent as headers too (`x-mcp-header`, 2026-07-28).
 //!
-//! A schema marks a property at any depth, as long as only `properties` lead to it. A tool with an invalid mark cannot
-//! be called as its server expects and is rejected. Pure. A schema is parsed only if it contains a mark, once, when the
-//! tool is listed.
+//! A schema may mark a property at any depth, if only `properties` keywords lead to it. A tool with an invalid
+//! mark is rejected, because it cannot be called as its server expects. A schema is parsed once, when the tool is
+//! listed, and only if it contains a mark.
 
 use std::collections::{HashMap, HashSet};
 

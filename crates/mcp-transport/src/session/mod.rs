@@ -87,7 +87,7 @@ pub struct Session {
     log_level: Mutex<Option<LogLevel>>,
     responder: Arc<RequestResponder>,
     cache: ResultCache,
-    /// The last failure, so that callers that waited for it do not each try again.
+    /// The last failure and its time. Callers that waited for the same attempt return it instead of trying again.
     reopening: tokio::sync::Mutex<Option<(Instant, Arc<ConnectError>)>>,
 }
 
@@ -295,12 +295,12 @@ impl Session {
         self.connection.engine().counters()
     }
 
-    /// Must not be held across an `.await`: many `arc_swap` guards at once slow down readers.
+    /// The guard must not be held across an `.await`: many `arc_swap` guards at once slow down readers.
     fn negotiated(&self) -> Guard<Arc<Negotiated>> {
         self.negotiated.load()
     }
 
-    /// Must not be held across an `.await` either.
+    /// This guard must not be held across an `.await` either.
     fn limits(&self) -> Guard<Arc<Limits>> {
         self.limits.load()
     }

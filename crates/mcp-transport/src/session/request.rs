@@ -177,7 +177,7 @@ impl Method<'_> {
         }
     }
 
-    /// Whether the method only reads. Unknown methods may do anything.
+    /// Whether the method has no side effects. Unknown methods may have any.
     fn reads(&self) -> bool {
         matches!(
             self.as_str(),

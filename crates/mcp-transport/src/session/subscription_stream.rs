@@ -1,8 +1,8 @@
 //! The notification stream of the modern era (`subscriptions/listen`).
 //!
-//! One long request is kept open while the connection lives and there is something to subscribe to. When it ends,
-//! changes may have been missed, so every list counts as changed. When a subscription is added, the new request is sent
-//! before the old one is cancelled.
+//! One long request is kept open as long as the connection is open and there is something to subscribe to. When it
+//! ends, changes may have been missed, so every list counts as changed. When a subscription is added, the new
+//! request is sent before the old one is cancelled.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -32,7 +32,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(60);
 pub(crate) struct SubscriptionAck {
     asked: (RequestId, BTreeSet<String>),
     agreed: (RequestId, BTreeSet<String>),
-    /// The server does not support subscriptions.
+    /// Whether the server has shown that it does not support subscriptions.
     refused: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Interleaving tests of a session: random sequences of events against a [model](model).
 //!
-//! Each call ends once, at the latest at its deadline, with its own response or with the event that came first. A
-//! request of a caller that is gone gets no response, and nothing is left over. The model sees the events only and is
-//! compared after each of them.
+//! Each call ends once, at the latest at its deadline, with its own response or with the first event that ends it.
+//! A dropped call gets no response, and no state remains. The model knows only the events; its state is compared
+//! after each event.
 //!
 //! `PROPTEST_CASES` sets the number of sequences.
 
@@ -121,7 +121,7 @@ fn stories() -> impl Strategy<Value = (Era, Manners, Vec<(Step, Haste)>)> {
     (era, manners, prop::collection::vec((steps(), haste), 0..100))
 }
 
-/// Whether the next event follows before any task runs.
+/// Whether tasks run before the next event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Haste {
     None,

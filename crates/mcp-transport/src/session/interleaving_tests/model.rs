@@ -11,7 +11,7 @@ use super::calls::{Flag, Kind, Making, Terms, timed_out};
 use crate::error::Expiry;
 use crate::transport::{Epoch, RequestId};
 
-/// What a request may take that says nothing else, and what a session may take to open. A list has the longer of both.
+/// The default timeout of a request, and the timeout for opening a session. A list uses the longer one.
 pub(super) const REQUEST: Duration = Duration::from_millis(50);
 pub(super) const STARTUP: Duration = Duration::from_millis(60);
 

@@ -33,18 +33,18 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// Whether the connection is gone.
+    /// Whether the connection was dropped.
     pub(super) fn is_gone(&self) -> bool {
         self.alive.strong_count() == 0
     }
 
-    /// What was sent since this was asked last. Without tokio's budget, which would hide a part of it.
+    /// Returns what was sent since the last call. Runs without Tokio's coop budget, which would hide a part of it.
     pub(super) fn sent(&mut self) -> Vec<Outbound> {
         std::iter::from_fn(|| unconstrained(self.out.next()).now_or_never().flatten()).collect()
     }
 }
 
-/// Dials such connections and passes their other sides to the test.
+/// A dial that creates scripted connections and passes the test's side of each to the test.
 pub(super) struct Hand {
     pub(super) peers: mpsc::UnboundedSender<Peer>,
     pub(super) manners: Manners,
