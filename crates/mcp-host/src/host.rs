@@ -253,7 +253,7 @@ impl Host {
         self.senders.published.subscribe()
     }
 
-    /// All events from now on; a slow receiver is told how many it lost.
+    /// All events from now on. A slow receiver gets the number of events that it lost.
     pub fn events(&self) -> broadcast::Receiver<HostEvent> {
         self.senders.events.subscribe()
     }
@@ -352,7 +352,7 @@ impl Host {
         self.router.stop_reason(dialog)
     }
 
-    /// Resumes a stopped dialog. Returns when its problem is gone.
+    /// Resumes a stopped dialog. Returns when its problem is withdrawn.
     pub async fn resume(&self, dialog: &DialogId) {
         self.router.resume(dialog).await;
     }

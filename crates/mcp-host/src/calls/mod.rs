@@ -531,7 +531,7 @@ fn enter_gate<'a>(instance: &'a InstanceRef, version: CatalogVersion<'_>) -> Opt
     }
 }
 
-/// The error of a pinned call whose instance is gone.
+/// The error of a pinned call whose instance has ended.
 fn replaced(call: &ToolCall, target: &CallTarget) -> HostError {
     let message = format!(
         "Replaced: server '{}' was replaced or stopped after this generation; tool '{}' of it is no longer there",

@@ -314,7 +314,7 @@ fn check_required_arguments(prompt: &ExposedPrompt, arguments: &RawJson) -> Resu
     }
 }
 
-/// The error of a pinned request whose instance is gone.
+/// The error of a pinned request whose instance has ended.
 fn replaced(server: &ResolvedServer, item: LookupItem<'_>) -> HostError {
     let message = format!(
         "Replaced: server '{}' was replaced or stopped after this generation; {} of it is no longer there",

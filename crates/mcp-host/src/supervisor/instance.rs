@@ -247,7 +247,7 @@ impl Instance {
         matches!(*self.session.state().borrow(), SessionState::Disconnected | SessionState::Error(_))
     }
 
-    /// Refuses calls and stops counting the connection: the host is gone and its transports were aborted.
+    /// Refuses calls and stops counting the connection: the host was dropped and its transports were aborted.
     pub(crate) fn abort(&self) {
         self.gate.seal();
         self.release_gauge();

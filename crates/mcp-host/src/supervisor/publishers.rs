@@ -29,7 +29,7 @@ pub(crate) struct Publishers {
     shutdown: Shutdown,
 }
 
-/// The channels. The host holds them too, for the case that the committer is gone.
+/// The channels. The host holds them too, for the case that the committer has ended.
 pub(crate) struct Senders {
     pub(crate) snapshot: watch::Sender<Arc<RoutingTable<InstanceRef>>>,
     pub(crate) published: watch::Sender<Arc<HostSnapshot>>,
@@ -104,7 +104,7 @@ impl Publishers {
         self.failed_statuses = failed_statuses(desired);
     }
 
-    /// The committer will end without a failure.
+    /// Records that the committer will end without a failure.
     pub(crate) fn expect_shutdown(&mut self) {
         self.shutdown = Shutdown::Expected;
     }

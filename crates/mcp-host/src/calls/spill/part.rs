@@ -1,4 +1,4 @@
-//! A part of a result as a file: content and extension. Pure.
+//! A part of a result as a file: its content and extension. Does no I/O.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -34,7 +34,7 @@ pub enum SaveError {
         #[source]
         source: FileError,
     },
-    /// Another process has changed it meanwhile.
+    /// Another process has changed the file since it was read.
     #[error("{path} has been changed by somebody else in the meantime")]
     Changed {
         /// The file.

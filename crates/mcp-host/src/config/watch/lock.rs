@@ -91,7 +91,7 @@ impl FollowedLock {
                 let approval = Approval { lock: Arc::new(lock), policy: self.request.policy };
                 LockUpdate { approval: Some(approval), event: Some(FollowEvent::Approved(path)) }
             }
-            // Nothing was approved yet, or an unusable file is gone.
+            // Nothing was approved yet, or an unusable file was deleted.
             Ok(None) if !self.counts => {
                 self.refusal = None;
                 LockUpdate::default()

@@ -124,7 +124,7 @@ impl Follower {
                 Some(joined) = finished(&mut job) => {
                     job = None;
                     self.take(joined).await;
-                    // The receiver may be gone.
+                    // The receiver may have been dropped.
                     begun.take().map(|it| it.send(()));
                 }
                 purpose = until(due), if job.is_none() => job = Some(self.begin(purpose)),
@@ -245,7 +245,7 @@ impl Follower {
         let (published, taken) = oneshot::channel();
         let update = ConfigUpdate { desired: desired.map(Box::new), approval, problems, outcome, published };
         if self.updates.send(update).await.is_ok() {
-            // No reply means that the host is gone, which the next wait finds out.
+            // No reply means that the host has shut down, which the next wait detects.
             let _ = taken.await;
         }
     }

@@ -152,7 +152,7 @@ impl<I: Clone> Machine<I> {
     /// Applies a new configuration: starts added and changed servers, removes the others.
     fn configure(&mut self, wanted: DesiredServers) -> Vec<MachineAction<I>> {
         self.catalog_changed();
-        // Slots of invalid entries without a running instance are made anew below.
+        // Slots of invalid entries without a running instance are created again below.
         self.slots.retain(|it| it.desired().is_some());
         let old: Vec<DesiredServer> = self.slots.iter().filter_map(ServerSlot::desired).collect();
         let new: Vec<DesiredServer> = wanted.servers.iter().map(desired).collect();

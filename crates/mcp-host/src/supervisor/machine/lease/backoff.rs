@@ -66,14 +66,14 @@ impl StartHistory {
         Some(HostError { message: format!("{}; {when}", failure.message), ..failure.clone() })
     }
 
-    /// An instance started.
+    /// Records a successful start.
     fn record_start(&mut self, now: Instant) {
         self.failure = None;
         self.restarts.clear_schedule();
         self.up_since.get_or_insert(now);
     }
 
-    /// An instance failed. `starts` is the number of the last start.
+    /// Records a failure. `starts` is the number of the last start.
     fn record_failure(
         &mut self,
         policy: &RestartPolicy,
@@ -118,7 +118,7 @@ impl LeaseHistory {
         &mut self.crashed[at].1
     }
 
-    /// Forgets a dialog; returns whether a published failure is gone.
+    /// Removes the history of a dialog; returns whether a published failure was removed.
     pub(super) fn forget(&mut self, dialog: &DialogId) -> bool {
         let was_down = self.crashed(dialog).is_some_and(|it| it.failure.is_some());
         self.crashed.retain(|it| it.0 != *dialog);
