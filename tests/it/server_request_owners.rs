@@ -52,7 +52,7 @@ fn ask(of: &str) -> ToolCall {
     ToolCall::new("ask", json(format!(r#"{{"question":"who?","of":"{of}"}}"#)))
 }
 
-/// Asserts that the result has the caller's assert_own_result name, or an error that explains the rejection.
+/// Asserts that the result has the caller's own name, or an error that explains the rejection.
 #[track_caller]
 fn assert_own_result(result: &CallResult, name: &str, sure: bool) {
     let text = result.error.as_ref().map_or_else(|| result.text(), |it| it.message.clone());

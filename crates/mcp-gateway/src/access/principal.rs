@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::access::secret_id::secret_id;
 
-/// An identity. What belongs to one principal is inaccessible to others.
+/// The identity of a client. The sessions, dialogs and pending input of one principal are inaccessible to others.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Principal(Arc<str>);
 
@@ -20,7 +20,7 @@ impl Principal {
         Principal(format!("pipe {}", secret_id()).into())
     }
 
-    /// Whether it stands for all clients without a token.
+    /// Whether this is the shared principal of all clients without a token.
     pub(crate) fn is_anybody(&self) -> bool {
         self.0.is_empty()
     }

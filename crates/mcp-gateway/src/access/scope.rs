@@ -59,7 +59,7 @@ impl fmt::Display for InvalidSelection {
 impl std::error::Error for InvalidSelection {}
 
 impl Scope {
-    /// Whether nothing is filtered, except for leased servers.
+    /// Whether the scope filters nothing, apart from leased servers.
     pub(crate) fn is_whole(&self) -> bool {
         let Scope { server, names: _, views, leased: _ } = self;
         server.is_none() && views.is_empty()

@@ -11,7 +11,7 @@ use mcp_registry::ViewFilter;
 use crate::access::principal::Principal;
 use crate::access::scope;
 
-/// Shorter tokens could be guessed.
+/// Minimum length of a token in bytes. Shorter tokens could be guessed.
 const MIN_TOKEN_BYTES: usize = 16;
 const MAX_TOKEN_BYTES: usize = 4096;
 const MAX_TOKENS: usize = 1024;
@@ -83,7 +83,7 @@ impl Tokens {
             let numbered = format!("token {}", res.len() + 1);
             let principal = Principal::named(name.unwrap_or(&numbered));
             let hash = blake3::hash(token.as_bytes());
-            // It would be ambiguous which of the two applies.
+            // A repeated token is an error, because it would be ambiguous which of the two entries applies.
             if let Some(same) = res.iter().position(|it| it.hash == hash) {
                 return Err(invalid(format!("the same token is on line {}", lines[same])));
             }

@@ -9,7 +9,7 @@ pub struct Bounds {
     pub message_bytes: usize,
     /// Maximum number of sessions. The same limit applies to dialogs of clients without sessions.
     pub sessions: usize,
-    /// The same for one token.
+    /// Maximum number of sessions of one token.
     pub sessions_per_client: usize,
     /// How long a session or a dialog may be unused before it ends.
     pub idle_timeout: Duration,
@@ -27,11 +27,11 @@ pub struct Bounds {
     pub held_bytes: usize,
     /// Maximum number of messages queued for a client that does not read. Beyond it, its stream ends.
     pub queue_messages: usize,
-    /// The same in bytes.
+    /// Maximum size of the queued messages in bytes. Beyond it, the client's stream ends.
     pub queue_bytes: usize,
     /// Time limit for the head of a request, and for its body.
     pub receive_timeout: Duration,
-    /// How long a client may take nothing of what is sent to it.
+    /// How long a client may read none of the data that is sent to it.
     pub send_timeout: Duration,
     /// How long a client may take to answer a server request.
     pub server_request_timeout: Duration,

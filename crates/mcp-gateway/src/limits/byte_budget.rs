@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-/// Smaller messages do not count.
+/// The size in bytes from which a message counts.
 pub(crate) const MIN_COUNTED_BYTES: usize = 16 * 1024;
 
 /// The budget.
@@ -40,7 +40,7 @@ impl AsRef<[u8]> for TrackedBuffer {
     }
 }
 
-/// The budget is used up.
+/// The error for a reservation that does not fit into the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BudgetExceeded;
 
@@ -80,7 +80,8 @@ impl ByteBudget {
         }
     }
 
-    /// Counts a response, which cannot be refused any more. The next message has to wait for it.
+    /// Counts a response. It is counted even above the limit, because it cannot be refused any more; then the next
+    /// message has to wait.
     pub(crate) fn track(self: &Arc<ByteBudget>, bytes: Bytes) -> Bytes {
         if bytes.len() < MIN_COUNTED_BYTES {
             return bytes;

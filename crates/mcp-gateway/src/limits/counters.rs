@@ -27,7 +27,7 @@ const METHODS: [&str; 15] = [
 /// The outcomes of a request.
 const OUTCOMES: [&str; 3] = ["success", "error", "cancelled"];
 
-/// Statuses with a label of their own; all others are counted as the last.
+/// Statuses with a label of their own. All others are counted as the last one, 0.
 const STATUSES: [u16; 14] = [200, 202, 204, 400, 401, 403, 404, 405, 406, 408, 413, 415, 503, 0];
 
 /// Upper bounds of the duration buckets in microseconds.
@@ -41,7 +41,7 @@ const DURATIONS: [u64; 14] = [
 pub(crate) enum Outcome {
     Success,
     Error,
-    /// Nothing waited for it any more.
+    /// The request was dropped before it had a result.
     Cancelled,
 }
 

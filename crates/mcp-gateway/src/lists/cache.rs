@@ -1,7 +1,7 @@
 //! Caches the lists of a generation by scope.
 //!
-//! Nothing is built under the lock, and concurrent requests build a listing once. A client that invents scopes delays
-//! only itself.
+//! Nothing is built under the lock, and concurrent requests build a listing once. A client that requests many
+//! scopes delays only itself.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 

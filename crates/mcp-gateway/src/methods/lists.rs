@@ -1,4 +1,4 @@
-//! The list methods, whose results are prepared in advance.
+//! The list methods. Their results are prepared in advance.
 
 use bytes::Bytes;
 use mcp_model::{Era, RpcError, code};

@@ -47,7 +47,7 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) gateway: &'a GatewayInner,
     pub(crate) caller: &'a Caller,
     pub(crate) request: &'a Request,
-    /// Where server requests are queued that the client answers by repeating its call.
+    /// The queue of server requests that a modern client answers by repeating its call.
     pub(crate) input_requests: Option<mpsc::Sender<InputRequest>>,
 }
 
@@ -255,7 +255,7 @@ impl RequestContext<'_> {
             && self.may_need_input()
             && server.is_none_or(|it| self.gateway.era(it) != Some(Era::Legacy));
         let state = match self.request.params.get("requestState") {
-            // An invented state is refused before anything starts.
+            // A state that the gateway has not issued is refused before anything starts.
             Some(it) if self.caller.era() == Era::Modern => {
                 let given = it.to_text().filter(|_| may_answer);
                 Some(
@@ -307,7 +307,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// How a server's input request is handled: a modern client gets it as the result.
+    /// How a server's input request is handled. A modern client receives it as the result of its call.
     fn input_mode(&self) -> InputHandling {
         match self.caller.era() {
             Era::Legacy => InputHandling::ByHandlers,

@@ -87,7 +87,7 @@ impl RequestContext<'_> {
         upstream_error::server_error(request_error, &self.caller.features.capabilities)
     }
 
-    /// What a `requestState` is bound to.
+    /// The values that a `requestState` is bound to.
     pub(super) fn state_binding<'a>(
         &'a self,
         server: &'a mcp_model::ServerId,

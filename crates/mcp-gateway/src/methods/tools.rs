@@ -50,7 +50,7 @@ impl RequestContext<'_> {
             };
             return Ok((name.to_owned(), server));
         }
-        // A tool that nothing lists may belong to a server that is down, which the host knows.
+        // An unlisted tool may belong to a server that is not running. The host knows this and reports it.
         if self.sees_all_shared_tools() && self.is_missing(name) {
             return Ok((name.to_owned(), None));
         }

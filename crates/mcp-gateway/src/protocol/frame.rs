@@ -306,7 +306,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":"x","params":[1]}"#,
             &format!("{} 1", code::INVALID_PARAMS),
         );
-        // Half of a surrogate pair is valid JSON, but no valid name.
+        // An unpaired surrogate is valid JSON, but not a valid name.
         check(
             r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"\ud800":1}}"#,
             &format!("{} 1", code::INVALID_PARAMS),

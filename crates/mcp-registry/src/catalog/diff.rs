@@ -1,6 +1,7 @@
-//! The difference of two catalogs as data, for notifications, logs, and registries elsewhere.
+//! The difference of two catalogs as data: for notifications, logs, and programs that keep a registry of their
+//! own.
 //!
-//! Reasons are not included. Positions are ignored; only the content under each name is compared.
+//! The reasons for changes are not included. Positions are ignored: only the content under each name is compared.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -82,9 +83,9 @@ impl CatalogDiff {
         names && resources.is_empty() && templates.is_empty()
     }
 
-    /// Returns the steps for updating another registry. In this order no toolset ever refers to a missing tool and no
-    /// name is used twice: remove toolsets, remove tools, add tools, add toolsets (DM-109). The steps touch only
-    /// names of the two catalogs, so none of the host's (DM-097).
+    /// Returns the steps for updating another registry: remove toolsets, remove tools, add tools, add toolsets
+    /// (DM-109). In this order no toolset ever refers to a missing tool, and no name is used twice. The steps use
+    /// only names of the two catalogs, so none that belongs to the host (DM-097).
     pub fn steps(&self) -> impl Iterator<Item = CatalogStep<'_>> {
         let CatalogDiff { tools, toolsets, prompts: _, resources: _, templates: _ } = self;
         let off = toolsets.removed.iter().chain(&toolsets.changed).map(CatalogStep::RemoveToolset);
@@ -171,7 +172,7 @@ mod tests {
         }
     }
 
-    /// `+a -b ~c`: added, removed, changed.
+    /// Renders the changes as `+a -b ~c`: added, removed, changed.
     fn told<K>(changes: &ListDiff<K>, name: impl Fn(&K) -> String) -> String {
         let ListDiff { added, removed, changed } = changes;
         let mut words = Vec::new();
@@ -197,7 +198,7 @@ mod tests {
         check("a: x y", "", "-x -y", "-a");
         check("a: x y; b: z", "a: y w; b: z v", "+w +v -x", "~a ~b");
         check("a: ; b: z", "b: z", "", "-a");
-        // The name stays; its owner, or its definition, changes.
+        // The name is the same, but its owner or definition changes.
         check("a: x", "b: x", "~x", "+b -a");
         check("a: x", "a: p_x |replace=p_>", "~x", "~a");
     }
@@ -221,7 +222,7 @@ mod tests {
         check_steps("a: x", "a: p_x |replace=p_>", "[-a] -x +x [+a]");
     }
 
-    /// One server `s` with these resources, as `uri=name` pairs, and templates of them.
+    /// A catalog with one server `s` that has these resources, as `uri=name` pairs, and a template for each.
     fn shown(prompts: &str, resources: &str, settings: &str) -> Catalog {
         let pairs: Vec<(&str, &str)> =
             resources.split_whitespace().map(|it| it.split_once('=').expect("a pair has `=`")).collect();
@@ -242,7 +243,7 @@ mod tests {
         assert_eq!(told(&got.resources, uri), "+f:d@s -f:c@s ~f:b@s");
         assert_eq!(told(&got.templates, uri), "+f:d@s -f:c@s ~f:b@s");
         assert!(got.tools.is_empty() && !got.is_empty());
-        // Another label is a change, too.
+        // Another label is a change too.
         let renamed = Catalog::diff(&shown("", "f:a=a", ""), &shown("", "f:a=a", "|prefix=p_"));
         assert_eq!(told(&renamed.resources, uri), "~f:a@s");
         assert_eq!(

@@ -98,7 +98,7 @@ mod tests {
         UNIX_EPOCH + Duration::from_secs(at)
     }
 
-    /// One generation per second; `want` has `<problem>@<second>` of each.
+    /// Publishes one generation per second. `want` has the problems of each, as `<problem>@<second>`.
     #[track_caller]
     fn check(catalogs: &[&str], want: &[&str]) {
         let mut generation = Generation::default();

@@ -96,7 +96,7 @@ mod tests {
     use crate::catalog::catalog::tests::{dominds, full};
     use crate::lists::Builtins;
 
-    /// `~` is inherit, `-` none, anything else patterns.
+    /// Parses a selection: `~` is inherit, `-` is none, anything else is patterns.
     fn selection(text: &str) -> Selection {
         match text {
             "~" => Selection::Inherit,
@@ -131,7 +131,8 @@ mod tests {
         check("~", "", "", "");
     }
 
-    /// `prompts` and `resources` select, `want` has the prompts, resources and templates that are seen.
+    /// Checks a view that selects `prompts` and `resources`. `want` has the visible prompts, resources and
+    /// templates.
     #[track_caller]
     fn check_others(toolsets: &str, prompts: &str, resources: &str, want: [&str; 3]) {
         let entry = |id: &str| {

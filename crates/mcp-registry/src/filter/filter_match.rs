@@ -50,7 +50,7 @@ pub(crate) fn match_filter<'a>(filter: &'a Filter, original: &str) -> FilterMatc
 mod tests {
     use super::*;
 
-    /// Lists are separated by spaces; `want` has one word for each name.
+    /// Checks a filter. Lists are separated by spaces; `want` has one word for each name.
     #[track_caller]
     fn check(whitelist: &str, blacklist: &str, names: &str, want: &str) {
         let list = |text: &str| text.split_whitespace().map(str::to_owned).collect();

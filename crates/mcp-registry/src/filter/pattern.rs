@@ -35,7 +35,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// `rows` are `pattern name` with `=` for a match and `!` for none between them.
+    /// Checks rows of a pattern and a name with `=` (match) or `!` (no match) between them.
     #[track_caller]
     fn check(rows: &str) {
         for row in rows.split(',') {

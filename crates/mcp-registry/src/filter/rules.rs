@@ -132,7 +132,8 @@ impl<'a> CompiledRules<'a> {
         let why = self.filter_reason(original)?;
         let name = transform(transforms, original);
         let invalid = |why: Reason| Err((Verdict::InvalidName, why));
-        // A renaming policy makes a name of any text but the empty one. The others need to check only a changed name.
+        // A renaming policy makes a valid name of any text that is not empty. The other policies check the name
+        // again only if the transforms changed it.
         let is_changed = matches!(name, Cow::Owned(_));
         let renamed = match *naming {
             NamePolicy::Reject if is_changed && !is_valid(*limit, &name) => {

@@ -1,4 +1,4 @@
-//! Catalogs of servers written in one line each.
+//! Tests of catalogs. A row describes each server in one line.
 
 use std::sync::Arc;
 
@@ -28,14 +28,14 @@ fn lists(tools: &str) -> ServerLists {
     ServerLists { tools: page.into_shared(), ..ServerLists::default() }
 }
 
-/// A server with these tools; `settings` as in the rows of `decide`.
+/// A server with these tools. `settings` are rules in the notation of `filter::rules::tests`.
 fn server(naming: NamePolicy, id: &str, tools: &str, settings: &str) -> ServerEntry {
     let tools_rules = rules(naming, settings);
     let exposure = Exposure { tools: tools_rules, ..Exposure::all(naming) };
     ServerEntry { id: ServerId::parse(id).unwrap(), exposure, lists: Arc::new(lists(tools)) }
 }
 
-/// Servers under Dominds' rules: `a: x y |white=x; b: z`.
+/// Servers under Dominds' rules, such as `a: x y |white=x; b: z`.
 pub(crate) fn dominds(text: &str) -> Vec<ServerEntry> {
     text.split(';')
         .map(|it| {
@@ -50,7 +50,7 @@ fn builtins() -> Builtins {
     Builtins { tools: vec!["read_file".to_owned()], toolsets: vec!["os".to_owned()] }
 }
 
-/// `want` lists `<name>@<server>`, then the problems' ids.
+/// Checks the exposed tools, as `<name>@<server>`, and the ids of the problems.
 #[track_caller]
 fn check(servers: &str, want: &str, problems: &[&str]) {
     let catalog = Catalog::build(&builtins(), &dominds(servers));
@@ -82,7 +82,7 @@ fn dm_032_dm_051_the_first_one_keeps_the_name() {
 fn dm_033_a_toolsets_name_is_taken_once() {
     check("os: q; a: x", "x@a", &["mcp/server/os/server_error"]);
     check("a: x; a: y", "x@a", &["mcp/server/a/server_error"]);
-    // The names of the server that is left out are free.
+    // The names of the hidden server can be used by others.
     check("os: q; a: q", "q@a", &["mcp/server/os/server_error"]);
 }
 
@@ -175,7 +175,8 @@ fn hd_114_hd_136_equal_servers_under_two_names_show_both() {
     assert!(catalog.tool("one__read-file").is_some() && catalog.tool("read.file").is_none());
 }
 
-/// Two servers whose names a policy makes equal; `want` has the names shown, then what is said of the others.
+/// Checks two servers with names that a policy makes equal. `want` has the exposed names, `told` the messages
+/// about the others.
 #[track_caller]
 fn check_met(class: NameClass, naming: fn(NameClass) -> NamePolicy, want: &str, told: &[&str]) {
     let servers = [server(naming(class), "s", "a.b a-b a/b", ""), server(naming(class), "s.t", "a-b", "")];
@@ -204,7 +205,7 @@ fn sk_02_x_01_x_03_normalised_names_can_meet_and_the_first_stays() {
         "s__a.b s__a-b s.t__a-b",
         &["tool `a/b` of server `s` is skipped: the name `s__a-b` is taken by tool `a-b` of server `s`"],
     );
-    // Without the server in front names meet across servers, too.
+    // Without the server as a prefix, the names of different servers collide too.
     let normalise = |class| NamePolicy::Normalise { class };
     check_met(
         NameClass::Strict,
@@ -256,7 +257,7 @@ fn dm_055_dm_097_each_name_has_one_owner() {
 fn dm_035_what_is_filtered_is_nowhere_in_the_catalog() {
     let catalog = Catalog::build(&builtins(), &dominds("a: open shut |black=shut; b: shut"));
     assert!(catalog.tools().iter().all(|it| &*it.tool.name != "shut" || it.server.as_str() == "b"));
-    // It takes no name either: another server's tool has it.
+    // A filtered tool reserves no name: the tool of another server has it.
     assert_eq!(catalog.tool("shut").map(|it| it.server.as_str()), Some("b"));
     assert_eq!(
         catalog.owner(ListKind::Tool, "shut"),
@@ -266,7 +267,7 @@ fn dm_035_what_is_filtered_is_nowhere_in_the_catalog() {
     assert_eq!(catalog.view(&view).tools.len(), 2);
 }
 
-/// What is decided on names before there is a connection: `<name>` or `!<verdict>` for each.
+/// Checks the decisions on names without a connection: `<name>` or `!<verdict>` for each.
 #[track_caller]
 fn check_explained(list: ListKind, settings: &str, originals: &str, want: &str) {
     let originals: Vec<&str> = originals.split(',').collect();
@@ -286,14 +287,14 @@ fn names_of_every_list_are_explained_without_a_connection() {
     let names = "read_file,open,old_open,x.y,hidden";
     let settings = "black=hidden replace=old_>";
     check_explained(ListKind::Tool, settings, names, "!collision,open,!collision,!invalid_name,!blacklisted");
-    // The host's tools have no prompt's name.
+    // The names of the host's tools are free for prompts.
     check_explained(
         ListKind::Prompt,
         settings,
         names,
         "read_file,open,!collision,!invalid_name,!blacklisted",
     );
-    // Two resources may have one label, and any.
+    // Two resources may have the same label, and a label may be any text.
     check_explained(ListKind::Resource, settings, names, "read_file,open,open,x.y,!blacklisted");
 }
 
@@ -325,7 +326,7 @@ fn dmx_07_dmx_10_each_list_has_rules_of_its_own() {
     };
     assert_eq!(shown(ListKind::Tool), ["invalid_name", "tell"]);
     assert_eq!(shown(ListKind::Prompt), ["ask_me_p", "blacklisted"]);
-    // Of each resource there is a template, too. A label need be no function's name.
+    // Each resource has a template with the same name. A label need not be a valid function name.
     let resources = ["r-ask me.md", "not_whitelisted"];
     assert_eq!(shown(ListKind::Resource), [resources, resources].concat());
     assert_eq!(catalog.templates()[0].template.uri_template.as_ref(), "f:1");
@@ -367,7 +368,7 @@ fn a_tool_is_found_by_its_name_or_an_unambiguous_bare_one() {
     check_find("a__open", "a__open");
     check_find("search", "a__search");
     check_find("open", "a__open or b__open");
-    // An exposed name goes before another tool's original one.
+    // An exposed name takes precedence over the original name of another tool.
     check_find("b__open", "b__open");
     check_find("shutt", "? b__shut");
     check_find("a__serach", "? a__search");
@@ -376,7 +377,7 @@ fn a_tool_is_found_by_its_name_or_an_unambiguous_bare_one() {
     check_find(&"x".repeat(100_000), "? ");
 }
 
-/// Lists of these; of each resource, a URI and a name, there is a template too.
+/// Lists with these items. `resources` are pairs of URI and name; each also becomes a template.
 pub(crate) fn full(tools: &str, prompts: &str, resources: &[(&str, &str)]) -> ServerLists {
     let prompt = |it: &str| format!("{{\"name\":{it:?},\"description\":\"d\"}}");
     let resource = |(uri, name): &(&str, &str)| format!("{{\"uri\":{uri:?},\"name\":{name:?}}}");

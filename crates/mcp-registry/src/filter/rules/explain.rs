@@ -176,7 +176,7 @@ mod tests {
     use super::super::tests::rules;
     use super::*;
 
-    /// A line for each stage: `<rule>: <message> = <name>`.
+    /// Checks the steps, one line each: `<rule>: <message> = <name>`.
     #[track_caller]
     fn check(list: ListKind, naming: NamePolicy, rules_text: &str, original: &str, want: &str) {
         let server = ServerId::parse("my srv").unwrap();

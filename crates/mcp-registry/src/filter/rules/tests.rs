@@ -1,11 +1,12 @@
-//! The rules of the papers, one row each; the rows of filters and transforms are those that Dominds itself was asked.
+//! Tests of the rules, one row each. The rows of filters and transforms were also run with Dominds itself.
 
 use mcp_model::{Filter, NameClass, NameLimit};
 
 use super::*;
 use crate::lists::ListKind;
 
-/// Reads `white=a,b black=c prefix=x_ replace=old_>new_ suffix=_y` in any order; transforms keep theirs.
+/// Parses rules such as `white=a,b black=c prefix=x_ replace=old_>new_ suffix=_y`, in any order. Transforms keep
+/// their order.
 pub(crate) fn rules(naming: NamePolicy, text: &str) -> Rules {
     let (transforms, limit) = (Vec::new(), NameLimit::default());
     let mut res = Rules { filter: Filter::default(), transforms, naming, limit };
@@ -31,7 +32,7 @@ pub(crate) fn rules(naming: NamePolicy, text: &str) -> Rules {
 
 const HOLODECK: NamePolicy = NamePolicy::Qualify { class: NameClass::Strict };
 
-/// `want` is `<exposed> (<rule>)` or `!<verdict> (<rule>)`.
+/// Checks a decision. `want` is `<exposed> (<rule>)` or `!<verdict> (<rule>)`.
 #[track_caller]
 fn check(naming: NamePolicy, rules_text: &str, original: &str, want: &str) {
     let server = ServerId::parse("my srv").unwrap();
@@ -142,7 +143,7 @@ fn x_01_x_03_sk_01_a_normalised_name_stands_alone() {
     check(strict, "prefix=a. suffix=/b", "x", "a-x-b (no filter)");
     check(strict, "replace=x>", "x", "!invalid_name (the transforms leave nothing of the name)");
     check(NamePolicy::Normalise { class: NameClass::WithDot }, "", "read.file@1", "read.file-1 (no filter)");
-    // The same name is refused where nothing may be renamed (DM-048).
+    // The same name is refused by a policy that must not rename (DM-048).
     check(
         NamePolicy::Reject,
         "",
@@ -151,7 +152,8 @@ fn x_01_x_03_sk_01_a_normalised_name_stands_alone() {
     );
 }
 
-/// The longest name that stays as it is, of letters, and what becomes of one that is a letter longer.
+/// Checks the length of the longest name that is kept unchanged, and the name that results if it is one letter
+/// longer.
 #[track_caller]
 fn check_limit(naming: NamePolicy, limit: NameLimit, longest: usize, longer: Verdict) {
     let rules = Rules { limit, ..rules(naming, "") };
