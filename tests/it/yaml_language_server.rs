@@ -210,5 +210,5 @@ servers:
     for key in ["url", "headers", "truely-stateless"] {
         assert!(offered.iter().any(|it| it == key), "{key} is not in {offered:?}");
     }
-    assert!(editor.hover(4, 8).contains("How the server is reached"), "{}", editor.hover(4, 8));
+    assert!(editor.hover(4, 8).contains("The transport of the server"), "{}", editor.hover(4, 8));
 }
