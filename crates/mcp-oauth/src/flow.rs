@@ -55,7 +55,7 @@ pub(crate) enum FlowError {
 }
 
 /// The authorization server of an MCP server.
-pub(crate) struct Found {
+pub(crate) struct DiscoveredServer {
     manager: AuthorizationManager,
     pub(crate) metadata: AuthorizationMetadata,
     pub(crate) issuer: String,
@@ -124,7 +124,7 @@ impl Flow {
     }
 
     /// Discovers the authorization server from the server's own statements.
-    pub(crate) async fn discover(&self, header: Option<&str>) -> Result<Found, FlowError> {
+    pub(crate) async fn discover(&self, header: Option<&str>) -> Result<DiscoveredServer, FlowError> {
         let nothing = Redactor::new(std::iter::empty());
         let trouble = |error: AuthError| FlowError::Failed(words(&error, &nothing));
         let fetch = Arc::clone(&self.fetch) as _;
@@ -136,14 +136,14 @@ impl Flow {
         let own = || self.resource.origin().ascii_serialization();
         let issuer = metadata.issuer.clone().unwrap_or_else(own);
         manager.set_metadata(metadata.clone());
-        Ok(Found { manager, metadata, issuer })
+        Ok(DiscoveredServer { manager, metadata, issuer })
     }
 
     /// The client for an issuer: registered by hand, registered earlier, described by our metadata document, or
     /// registered now.
     async fn client(
         &self,
-        found: &mut Found,
+        found: &mut DiscoveredServer,
         known: Option<Grant>,
         redirect: &Url,
         scopes: &[String],

@@ -188,9 +188,9 @@ fn cause(error: &reqwest::Error) -> String {
 mod tests {
     use super::*;
 
-    struct Nowhere;
+    struct FailingResolver;
 
-    impl reqwest::dns::Resolve for Nowhere {
+    impl reqwest::dns::Resolve for FailingResolver {
         fn resolve(&self, _name: reqwest::dns::Name) -> reqwest::dns::Resolving {
             Box::pin(async { Err("what the resolver says".into()) })
         }
@@ -200,7 +200,7 @@ mod tests {
     async fn words(url: &str) -> String {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = reqwest::Client::builder().no_proxy().tls_certs_only([]);
-        let client = builder.dns_resolver(std::sync::Arc::new(Nowhere)).build().unwrap();
+        let client = builder.dns_resolver(std::sync::Arc::new(FailingResolver)).build().unwrap();
         cause(&client.get(url).send().await.unwrap_err())
     }
 

@@ -8,6 +8,8 @@
 //!
 //! HTTP requests of a login use reqwest, because rmcp's `auth` module requires its types.
 
+#![forbid(unsafe_code)]
+
 mod flow;
 mod grant;
 mod http_client;

@@ -8,7 +8,7 @@ use mcp_model::{ProtocolVersion, RawJson};
 use serde_json::value::RawValue;
 
 use crate::canonical;
-use crate::message::{self, Answered, LISTEN, Message, PROGRESS_TOKEN, SUBSCRIPTION, VERSION};
+use crate::message::{self, LISTEN, Message, PROGRESS_TOKEN, ResponseContent, SUBSCRIPTION, VERSION};
 use crate::recording::{Exchange, RecordedResponse, ServerMessage, is_found_by_method};
 use crate::redact::JsonRedactor;
 
@@ -76,7 +76,7 @@ impl ConnectionLog {
     }
 
     /// Records a message from the server, with the request whose response stream it arrived on.
-    pub(crate) fn heard(&mut self, frame: &[u8], lane: Option<&str>) {
+    pub(crate) fn received(&mut self, frame: &[u8], lane: Option<&str>) {
         for it in message::read(frame) {
             match it {
                 Message::Answer { id, answer } => self.answered(id.get(), answer),
@@ -106,7 +106,7 @@ impl ConnectionLog {
     /// The request failed with this error without a message.
     pub(crate) fn refused(&mut self, id: &str, error: &mcp_model::RpcError) {
         if let Ok(error) = serde_json::value::to_raw_value(error) {
-            self.answered(id, Answered::Error(&error));
+            self.answered(id, ResponseContent::Error(&error));
         }
     }
 
@@ -141,11 +141,11 @@ impl ConnectionLog {
         }
     }
 
-    fn answered(&mut self, id: &str, answer: Answered<'_>) {
+    fn answered(&mut self, id: &str, answer: ResponseContent<'_>) {
         let Some(at) = self.open.remove(id) else { return };
         self.tokens.retain(|_, it| *it != at);
-        let (Answered::Result(value) | Answered::Error(value)) = answer;
-        if self.exchanges[at].method == LISTEN && matches!(answer, Answered::Result(_)) {
+        let (ResponseContent::Result(value) | ResponseContent::Error(value)) = answer;
+        if self.exchanges[at].method == LISTEN && matches!(answer, ResponseContent::Result(_)) {
             // A stream ends with its connection, and is open as long as that is there when it is played.
             return;
         }
@@ -157,8 +157,8 @@ impl ConnectionLog {
         }
         let exchange = &mut self.exchanges[at];
         exchange.response = Some(match answer {
-            Answered::Result(_) => RecordedResponse::Result(value),
-            Answered::Error(_) => RecordedResponse::Error(value),
+            ResponseContent::Result(_) => RecordedResponse::Result(value),
+            ResponseContent::Error(_) => RecordedResponse::Error(value),
         });
         if let (Some(RecordedResponse::Result(result)), "initialize") =
             (&exchange.response, exchange.method.as_str())
@@ -170,11 +170,11 @@ impl ConnectionLog {
         }
     }
 
-    /// Which exchange something belongs to that the server says.
+    /// The exchange that a message of the server belongs to.
     fn belongs(&self, method: &str, params: Option<&RawValue>, lane: Option<&str>) -> Option<usize> {
         let token = message::member(params, PROGRESS_TOKEN).and_then(|it| self.tokens.get(it.get()));
         let stream = message::meta(params, SUBSCRIPTION).map(RawValue::get);
-        // That it listens belongs to the request for it; what it hears, to what else goes on when it does.
+        // An acknowledgement belongs to the listen request. A notification on the stream belongs to another open request.
         let agreed = stream.filter(|_| method.ends_with("/acknowledged")).and_then(|it| self.open.get(it));
         let own = lane.filter(|_| stream.is_none()).and_then(|it| self.open.get(it));
         token.or(agreed).or(own).copied().or_else(|| {

@@ -36,6 +36,8 @@
 //! # }
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod canonical;
 mod connection_log;
 #[cfg(any(test, fuzzing))]

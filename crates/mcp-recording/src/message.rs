@@ -22,12 +22,12 @@ const MOST: usize = 1024;
 pub(crate) enum Message<'a> {
     Request { id: &'a RawValue, method: String, params: Option<&'a RawValue> },
     Notification { method: String, params: Option<&'a RawValue> },
-    Answer { id: &'a RawValue, answer: Answered<'a> },
+    Answer { id: &'a RawValue, answer: ResponseContent<'a> },
 }
 
 /// The content of a response.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Answered<'a> {
+pub(crate) enum ResponseContent<'a> {
     Result(&'a RawValue),
     Error(&'a RawValue),
 }
@@ -63,9 +63,9 @@ fn one(text: &str) -> Option<Message<'_>> {
         (Some(method), None) => Some(Message::Notification { method, params }),
         (None, Some(id)) => {
             let answer = match error {
-                Some(error) => Answered::Error(error),
+                Some(error) => ResponseContent::Error(error),
                 // A result of `null` reads as absent.
-                None => Answered::Result(result.unwrap_or(RawValue::NULL)),
+                None => ResponseContent::Result(result.unwrap_or(RawValue::NULL)),
             };
             Some(Message::Answer { id, answer })
         }

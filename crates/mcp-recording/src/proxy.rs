@@ -104,37 +104,37 @@ impl RecordingProxy {
         let stdin = child.stdin.take().expect("it was asked for");
         let stdout = child.stdout.take().expect("it was asked for");
         let to = pass(reader, stdin, LineRecorder::new(&take, ConnectionLog::sent));
-        let from = pass(stdout, writer, LineRecorder::new(&take, |take, line| take.heard(line, None)));
+        let from = pass(stdout, writer, LineRecorder::new(&take, |take, line| take.received(line, None)));
         {
             tokio::pin!(to, from, stop);
             let mut client_gone = false;
             loop {
                 tokio::select! {
                     biased;
-                    // The server has nothing more to say, or nobody hears it.
+                    // The server closed its output, or the client closed its input.
                     () = &mut from => break,
                     () = &mut stop => break,
                     () = &mut to, if !client_gone => client_gone = true,
                     _ = child.wait() => {
-                        // A process of its own may hold the pipe; what it has written itself is still in it.
+                        // A child of the server may hold the pipe open; the server's own output is still in it.
                         let _ = tokio::time::timeout(FINAL_READ_TIMEOUT, &mut from).await;
                         break;
                     }
                 }
             }
-            // Both ends of the pipes go with this block: the server sees that it is over.
+            // This block drops both pipes, so the server sees the end of its input.
         }
         end(&mut child).await.map_err(|source| ProxyError::Wait { command, source })
     }
 }
 
-/// Waits for a server whose pipes are gone, asks it to end, and ends it.
+/// Waits for a server whose pipes are closed, then terminates and finally kills it.
 async fn end(child: &mut Child) -> io::Result<ExitStatus> {
     if let Ok(status) = tokio::time::timeout(GRACE, child.wait()).await {
         return status;
     }
     if let Some(pid) = child.id().and_then(|it| i32::try_from(it).ok()) {
-        // It may have ended just now.
+        // It may have exited meanwhile.
         let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
     }
     if let Ok(status) = tokio::time::timeout(GRACE, child.wait()).await {
@@ -144,16 +144,16 @@ async fn end(child: &mut Child) -> io::Result<ExitStatus> {
     child.wait().await
 }
 
-/// Passes bytes on as they come, until one end is gone. What is read is written down before it is passed on, so that no
-/// answer overtakes its request.
+/// Copies bytes until one end is closed. Bytes are recorded before they are written, so no response is recorded before
+/// its request.
 async fn pass<W: AsyncWrite + Unpin, F: FnMut(&mut ConnectionLog, &[u8])>(
     mut reader: impl AsyncRead + Unpin,
     mut writer: W,
-    mut ear: LineRecorder<F>,
+    mut recorder: LineRecorder<F>,
 ) {
     let mut chunk = vec![0; CHUNK];
     while let Ok(count @ 1..) = reader.read(&mut chunk).await {
-        ear.hear(&chunk[..count]);
+        recorder.record(&chunk[..count]);
         if writer.write_all(&chunk[..count]).await.is_err() || writer.flush().await.is_err() {
             break;
         }
@@ -161,26 +161,26 @@ async fn pass<W: AsyncWrite + Unpin, F: FnMut(&mut ConnectionLog, &[u8])>(
     let _ = writer.shutdown().await;
 }
 
-/// Cuts what it hears into lines.
+/// Splits bytes into lines and records them.
 struct LineRecorder<F> {
     lines: LineBuffer,
     take: Arc<Mutex<ConnectionLog>>,
-    tell: F,
+    record_line: F,
 }
 
 impl<F: FnMut(&mut ConnectionLog, &[u8])> LineRecorder<F> {
-    fn new(take: &Arc<Mutex<ConnectionLog>>, tell: F) -> LineRecorder<F> {
-        LineRecorder { lines: LineBuffer::new(MAX_LINE_BYTES), take: Arc::clone(take), tell }
+    fn new(take: &Arc<Mutex<ConnectionLog>>, record_line: F) -> LineRecorder<F> {
+        LineRecorder { lines: LineBuffer::new(MAX_LINE_BYTES), take: Arc::clone(take), record_line }
     }
 
-    fn hear(&mut self, bytes: &[u8]) {
+    fn record(&mut self, bytes: &[u8]) {
         self.lines.spare().extend_from_slice(bytes);
         while let Some(line) = self.lines.next() {
             let mut take = lock(&self.take);
             match line {
-                Line::Whole(line) => (self.tell)(&mut take, &line),
+                Line::Whole(line) => (self.record_line)(&mut take, &line),
                 Line::TooLong(line) => {
-                    // What it answers is not on the tape then.
+                    // The request that it responds to is not recorded then.
                     if let Some(id) = line.response_id() {
                         take.undone(&id.to_string());
                     }

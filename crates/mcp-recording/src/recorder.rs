@@ -10,8 +10,6 @@ use crate::connection_log::{ConnectionLog, SizeBudget};
 use crate::message::LISTEN;
 use crate::recording::{Exchange, Recording, ServerRecording};
 use crate::redact::JsonRedactor;
-use crate::transport::RecordingDial;
-use mcp_transport::Dial;
 
 /// Approximate maximum size of a recording in bytes.
 const MAX_RECORDING_BYTES: usize = 256 << 20;
@@ -45,12 +43,6 @@ impl Default for Recorder {
 }
 
 impl Recorder {
-    /// Wraps `dial`; its connections are recorded under this server's name. `secrets` are redacted everywhere; pass
-    /// [`endpoint_secrets`](crate::endpoint_secrets) and whatever else the server receives.
-    pub fn wrap(&self, server: &str, dial: Arc<dyn Dial>, secrets: &[Secret]) -> Arc<dyn Dial> {
-        Arc::new(RecordingDial { dial, recorded: self.recorded(server, secrets) })
-    }
-
     /// The recording so far.
     pub fn recording(&self) -> Recording {
         let servers = lock(&self.servers);

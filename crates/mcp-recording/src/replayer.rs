@@ -156,7 +156,7 @@ impl Replayer {
         to.extend(exchange.after_response.iter().filter_map(|it| self.notice(it, None)));
     }
 
-    /// Something that the server says, with the numbers of this connection; `None` where nobody asked for it here.
+    /// A message of the server with the ids of this connection; `None` if this connection did not request it.
     fn notice(&self, said: &ServerMessage, scene: Option<&ActiveExchange>) -> Option<ReplayedMessage> {
         let (ServerMessage::Notification { method, params } | ServerMessage::Request { method, params }) =
             said;

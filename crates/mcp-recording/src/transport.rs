@@ -1,12 +1,13 @@
-//! The two wires of this module: one around another, which is written down, and one without a world, which plays.
+//! Two transports: one records another transport, one replays a recording.
 
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use mcp_model::Secret;
 
 use crate::connection_log::ConnectionLog;
-use crate::recorder::{ConnectionRecorder, lock};
+use crate::recorder::{ConnectionRecorder, Recorder, lock};
 use crate::recording::ServerRecording;
 use crate::replayer::Replayer;
 use mcp_transport::{
@@ -15,10 +16,18 @@ use mcp_transport::{
 };
 use mcp_transport::{Disconnect, DisconnectReason, RequestError};
 
-/// How many messages are taken at once.
+/// Maximum number of messages in a batch.
 const BATCH: usize = 64;
 
-/// A place whose connections are written down.
+impl Recorder {
+    /// Wraps `dial`; its connections are recorded under this server's name. `secrets` are redacted everywhere; pass
+    /// [`endpoint_secrets`](crate::endpoint_secrets) and whatever else the server receives.
+    pub fn wrap(&self, server: &str, dial: Arc<dyn Dial>, secrets: &[Secret]) -> Arc<dyn Dial> {
+        Arc::new(RecordingDial { dial, recorded: self.recorded(server, secrets) })
+    }
+}
+
+/// Dials recorded connections.
 pub(crate) struct RecordingDial {
     pub(crate) dial: Arc<dyn Dial>,
     pub(crate) recorded: ConnectionRecorder,
@@ -26,7 +35,7 @@ pub(crate) struct RecordingDial {
 
 impl Dial for RecordingDial {
     fn dial(&self) -> Box<dyn Transport> {
-        Box::new(RecordedWire { wire: self.dial.dial(), take: self.recorded.begin() })
+        Box::new(RecordedTransport { transport: self.dial.dial(), take: self.recorded.begin() })
     }
 
     fn label(&self) -> String {
@@ -51,19 +60,19 @@ impl Dial for RecordingDial {
     }
 }
 
-struct RecordedWire {
-    wire: Box<dyn Transport>,
+struct RecordedTransport {
+    transport: Box<dyn Transport>,
     take: Arc<Mutex<ConnectionLog>>,
 }
 
 #[async_trait]
-impl Transport for RecordedWire {
+impl Transport for RecordedTransport {
     async fn run(self: Box<Self>, link: Link) -> Disconnect {
-        let RecordedWire { wire, take } = *self;
+        let RecordedTransport { transport, take } = *self;
         let Link { outbound: mut out, inbound: inbox, shutdown: stop } = link;
         let (sender, passed) = OutboundQueue::new();
-        let inbox = Arc::new(Listening { inbox, take: Arc::clone(&take) });
-        let running = wire.run(Link { outbound: passed, inbound: inbox, shutdown: stop });
+        let inbox = Arc::new(RecordingSink { inbox, take: Arc::clone(&take) });
+        let running = transport.run(Link { outbound: passed, inbound: inbox, shutdown: stop });
         let passing = async {
             let mut batch = Vec::with_capacity(BATCH);
             while out.next_many(&mut batch, BATCH).await > 0 {
@@ -74,42 +83,42 @@ impl Transport for RecordedWire {
                     sender.send(it);
                 }
             }
-            // The engine is gone, and the wire is to see it.
+            // The engine has ended; the closed queue shows it to the transport.
             drop(sender);
             std::future::pending::<()>().await;
         };
         tokio::select! {
             ended = running => ended,
-            () = passing => unreachable!("it ends with the wire"),
+            () = passing => unreachable!("it ends with the transport"),
         }
     }
 }
 
-/// Hears what the engine hears.
-struct Listening {
+/// Records each message before the engine receives it.
+struct RecordingSink {
     inbox: Arc<dyn FrameSink>,
     take: Arc<Mutex<ConnectionLog>>,
 }
 
-impl FrameSink for Listening {
+impl FrameSink for RecordingSink {
     fn deliver(&self, lane: StreamId, frame: Bytes) -> MessageClass {
         let own = match lane {
             StreamId::Request(id, _) => Some(id.to_string()),
             StreamId::Shared | StreamId::Notifications(_) => None,
         };
-        lock(&self.take).heard(&frame, own.as_deref());
+        lock(&self.take).received(&frame, own.as_deref());
         self.inbox.deliver(lane, frame)
     }
 
     fn stream_failed(&self, id: RequestId, why: StreamError) {
         match &why {
-            // No answer came, and none is played.
+            // There was no response, so none is replayed.
             StreamError::Lost(_) | StreamError::TooLarge(_) => {}
             StreamError::NotExecuted(_) => lock(&self.take).undone(&id.to_string()),
             StreamError::Refused(RequestError { error: Some(error), .. }) => {
                 lock(&self.take).refused(&id.to_string(), error);
             }
-            // The refusal of a wire says nothing that another wire could say.
+            // An error of the transport itself has no meaning on another transport.
             StreamError::Refused(_) => lock(&self.take).undone(&id.to_string()),
         }
         self.inbox.stream_failed(id, why);
@@ -121,17 +130,17 @@ impl FrameSink for Listening {
 }
 
 impl ServerRecording {
-    /// A place that plays it, each connection from its beginning.
+    /// Replays this recording; each connection starts at its beginning.
     pub fn dialer(self: &Arc<ServerRecording>) -> Arc<dyn Dial> {
-        Arc::new(PlayedDial(Arc::clone(self)))
+        Arc::new(ReplayDial(Arc::clone(self)))
     }
 }
 
-struct PlayedDial(Arc<ServerRecording>);
+struct ReplayDial(Arc<ServerRecording>);
 
-impl Dial for PlayedDial {
+impl Dial for ReplayDial {
     fn dial(&self) -> Box<dyn Transport> {
-        Box::new(PlayedWire(Replayer::new(Arc::clone(&self.0))))
+        Box::new(ReplayTransport(Replayer::new(Arc::clone(&self.0))))
     }
 
     fn label(&self) -> String {
@@ -143,7 +152,7 @@ impl Dial for PlayedDial {
     }
 
     fn redact_json(&self, _: &str) -> Option<String> {
-        // They were taken out when it was recorded.
+        // The secrets were redacted when it was recorded.
         None
     }
 
@@ -152,10 +161,10 @@ impl Dial for PlayedDial {
     }
 }
 
-struct PlayedWire(Replayer);
+struct ReplayTransport(Replayer);
 
 #[async_trait]
-impl Transport for PlayedWire {
+impl Transport for ReplayTransport {
     async fn run(mut self: Box<Self>, link: Link) -> Disconnect {
         let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
         loop {

@@ -114,7 +114,7 @@ impl Ledger {
         let named = params.meta.and_then(|it| it.version).and_then(|it| it.parse().ok());
         let version = named.or(self.version);
         let Some(method) = sent.method else {
-            // Nobody can tell whose it is without an id, and nobody asked under one that is not known.
+            // A response without an id, or with an unknown one, belongs to no request.
             let replied = sent.id.and_then(|id| self.server_requests.answered(id, &body));
             return Ok(replied.map(|it| reply(it, version)).into_iter().collect());
         };
@@ -225,7 +225,7 @@ impl Ledger {
         if self.reopening == Some(id) {
             return self.reopened(is_error, &frame, payload);
         }
-        // What nobody waits for, or no longer, is not handed on: the SDK would have to guess whose it is.
+        // A response to no pending request is dropped: the SDK could not match it.
         let Some(waiting) = self.waiting.remove(&id) else { return Vec::new() };
         self.answered = true;
         if waiting.message.head.method == "initialize" && !is_error {

@@ -4,6 +4,8 @@
 //! timeout, and errors for requests that would otherwise wait forever when a server exits, sends an unreadable response
 //! or loses its session. The SDK's behavior above the transport is unchanged.
 
+#![forbid(unsafe_code)]
+
 mod convert;
 mod ledger;
 mod server_requests;

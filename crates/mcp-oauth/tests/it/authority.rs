@@ -1,7 +1,7 @@
 //! An MCP server that wants authorization, and the authorization server that gives it, on one loopback port.
 //!
 //! It is as strict as one that people log in to: clients register, codes are used once and proven with PKCE, refresh
-//! tokens are used once too, and a token is good for its scopes until somebody ends it. Its user agrees at once.
+//! tokens are used once too, and a token is valid for its scopes until it is revoked. Its user agrees at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};

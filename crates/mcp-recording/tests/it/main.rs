@@ -268,7 +268,7 @@ fn what_was_said_and_asked_meanwhile_is_said_and_asked_again() {
                 json!({"jsonrpc": "2.0", "id": "replay-1", "error": {"code": 1, "message": "no"}}),
                 &[log, result(1, json!({})), changed],
             ),
-            // Nobody asked for progress now.
+            // This request does not ask for progress.
             (
                 call(2, json!({"name": "t"})),
                 &[json!({"jsonrpc": "2.0", "id": "replay-2", "method": "roots/list"})],
