@@ -54,7 +54,7 @@ mod transport;
 #[cfg(feature = "websocket")]
 mod websocket;
 
-pub use dial::options::{DialOptions, ProcessIdCell, dialer};
+pub use dial::options::{DialOptions, dialer};
 pub use dial::secrets::endpoint_secrets;
 #[cfg(all(feature = "http", feature = "sse"))]
 pub use dial::sse_fallback::SseServerCache;
@@ -67,16 +67,23 @@ pub use net::proxy_diagnosis::ProxyAddress;
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 pub use net::tls::Authorities;
 pub use redact::{json_secrets, secret_parts};
+pub use rpc::caller::{Caller, CallerId, ClientCapabilities, OnServerEvent};
+pub use rpc::handlers::{
+    ElicitMode, Elicitation, Handlers, Listener, LogMessage, RawRequestHandler, RawServerRequest, Roots,
+    Sampling, ServerEvent,
+};
 pub use rpc::progress::{OnProgress, Progress};
+pub use rpc::server_request::{
+    ElicitParams, ElicitRequest, ElicitResult, Root, SamplingRequest, SamplingResult,
+};
 pub use session::{
-    CallOptions, CallResponse, Caller, CallerId, ClientCapabilities, ClientInfo, CompletionArgument,
-    CompletionReference, ElicitMode, ElicitParams, ElicitRequest, ElicitResult, Elicitation, Eras, Handlers,
-    InputHandling, ListChangeCounts, Listener, Listing, LogMessage, OnServerEvent, OnSessionNotification,
-    RawRequestHandler, RawServerRequest, RetryPolicy, Root, Roots, Sampling, SamplingRequest, SamplingResult,
-    ServerCapabilities, ServerEvent, ServerInfo, Session, SessionNotification, SessionOptions, SessionState,
+    CallOptions, CallResponse, ClientInfo, CompletionArgument, CompletionReference, Eras, InputHandling,
+    ListChangeCounts, Listing, OnSessionNotification, RetryPolicy, ServerCapabilities, ServerInfo, Session,
+    SessionNotification, SessionOptions, SessionState,
 };
 #[cfg(feature = "stdio")]
 pub use stdio::{ProcessIdentity, ReapedGroup, ReceiptDirectory};
+pub use transport::process_id::ProcessIdCell;
 pub use transport::{
     Dial, Epoch, FrameSink, HandshakeMode, HeaderParam, Link, MessageClass, MessageHead, Outbound,
     OutboundMessage, OutboundQueue, RequestId, ShutdownSignal, StreamError, StreamId, TargetName, Transport,

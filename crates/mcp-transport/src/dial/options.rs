@@ -1,14 +1,18 @@
 //! Options for dialing, and the choice of the transport for an endpoint.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use mcp_model::{Endpoint, Limits, Secret};
 
 use crate::error::ConnectError;
+#[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
+use crate::net::url_endpoint::UrlOptions;
 #[cfg(any(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
 use crate::redact::json_secrets;
+#[cfg(feature = "stdio")]
+use crate::stdio::StdioOptions;
 use crate::transport::Dial;
+use crate::transport::process_id::ProcessIdCell;
 
 /// Options for all transports, besides the endpoint.
 #[derive(Debug, Clone, Default)]
@@ -39,24 +43,31 @@ pub struct DialOptions {
 impl DialOptions {
     /// The extra secrets, and the strings in those that are JSON.
     #[cfg(any(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
-    pub(crate) fn all_extra_secrets(&self) -> impl Iterator<Item = Secret> {
-        self.extra_secrets.iter().flat_map(|it| std::iter::once(it.clone()).chain(json_secrets(it)))
-    }
-}
-
-/// The id of the process of a transport: the last one, if several were started. Clones share it.
-#[derive(Debug, Clone, Default)]
-pub struct ProcessIdCell(Arc<AtomicU32>);
-
-impl ProcessIdCell {
-    /// The id; `None` before the process is started, and for a transport without a process.
-    pub fn id(&self) -> Option<u32> {
-        Some(self.0.load(Ordering::Relaxed)).filter(|it| *it != 0)
+    fn all_extra_secrets(&self) -> Vec<Secret> {
+        let secrets = self.extra_secrets.iter();
+        secrets.flat_map(|secret| std::iter::once(secret.clone()).chain(json_secrets(secret))).collect()
     }
 
-    /// Sets the id of a started process.
-    pub fn set(&self, id: u32) {
-        self.0.store(id, Ordering::Relaxed);
+    #[cfg(feature = "stdio")]
+    fn for_stdio(&self) -> StdioOptions {
+        StdioOptions {
+            limits: self.limits.clone(),
+            receipts: self.receipts.clone(),
+            process: self.process.clone(),
+            extra_secrets: self.all_extra_secrets(),
+        }
+    }
+
+    /// The options of a transport with a URL.
+    #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
+    pub(crate) fn for_url(&self) -> UrlOptions {
+        UrlOptions {
+            limits: self.limits.clone(),
+            authorities: self.authorities.clone(),
+            #[cfg(any(feature = "http", feature = "sse"))]
+            authorization: self.authorization.clone(),
+            extra_secrets: self.all_extra_secrets(),
+        }
     }
 }
 
@@ -69,7 +80,7 @@ pub fn dialer(endpoint: &Endpoint, options: &DialOptions) -> Result<Arc<dyn Dial
     let _ = options;
     match endpoint {
         #[cfg(feature = "stdio")]
-        Endpoint::Stdio(it) => Ok(Arc::new(crate::stdio::StdioDial::new(it, options)?)),
+        Endpoint::Stdio(it) => Ok(Arc::new(crate::stdio::StdioDial::new(it, &options.for_stdio())?)),
         #[cfg(all(feature = "http", feature = "sse"))]
         Endpoint::Http(it) if it.sse_fallback == mcp_model::SseFallback::Allowed => {
             Ok(Arc::new(crate::dial::sse_fallback::HttpOrSseDial::new(it, options)?))
@@ -77,11 +88,13 @@ pub fn dialer(endpoint: &Endpoint, options: &DialOptions) -> Result<Arc<dyn Dial
         #[cfg(all(feature = "http", feature = "sse"))]
         Endpoint::Http(it) => Ok(Arc::new(crate::dial::sse_fallback::HttpOnlyDial::new(it, options)?)),
         #[cfg(all(feature = "http", not(feature = "sse")))]
-        Endpoint::Http(it) => Ok(Arc::new(crate::http::HttpDial::new(it, options)?)),
+        Endpoint::Http(it) => Ok(Arc::new(crate::http::HttpDial::new(it, &options.for_url())?)),
         #[cfg(feature = "sse")]
-        Endpoint::Sse(it) => Ok(Arc::new(crate::sse::SseDial::new(it, options)?)),
+        Endpoint::Sse(it) => Ok(Arc::new(crate::sse::SseDial::new(it, &options.for_url())?)),
         #[cfg(feature = "websocket")]
-        Endpoint::WebSocket(it) => Ok(Arc::new(crate::websocket::WebSocketDial::new(it, options)?)),
+        Endpoint::WebSocket(it) => {
+            Ok(Arc::new(crate::websocket::WebSocketDial::new(it, &options.for_url())?))
+        }
         // A build with all transports has no other endpoints.
         #[cfg(not(all(feature = "stdio", feature = "http", feature = "sse", feature = "websocket")))]
         other => Err(ConnectError::Unsupported(other.kind())),

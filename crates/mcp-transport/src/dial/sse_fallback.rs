@@ -72,9 +72,10 @@ impl HttpOrSseDial {
             StreamOutcome::Opened => cache.add(&sse_url),
             StreamOutcome::Refused => cache.remove(&sse_url),
         };
+        let options = options.for_url();
         Ok(HttpOrSseDial {
-            http: HttpDial::new(endpoint, options)?,
-            sse: SseDial::new(endpoint, options)?.with_observer(Arc::new(on_outcome)),
+            http: HttpDial::new(endpoint, &options)?,
+            sse: SseDial::new(endpoint, &options)?.with_observer(Arc::new(on_outcome)),
             url,
             sse_servers,
             used_cache: AtomicBool::new(false),
@@ -123,7 +124,8 @@ pub(crate) struct HttpOnlyDial {
 
 impl HttpOnlyDial {
     pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<HttpOnlyDial, ConnectError> {
-        Ok(HttpOnlyDial { http: HttpDial::new(endpoint, options)?, sse: SseDial::new(endpoint, options)? })
+        let options = options.for_url();
+        Ok(HttpOnlyDial { http: HttpDial::new(endpoint, &options)?, sse: SseDial::new(endpoint, &options)? })
     }
 }
 

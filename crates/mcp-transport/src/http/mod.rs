@@ -32,9 +32,9 @@ use mcp_model::UrlEndpoint;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::dial::options::DialOptions;
 use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError};
+use crate::net::url_endpoint::UrlOptions;
 use crate::net::{Client, ExchangeError, HttpEndpoint, RequestTarget, Response};
 use crate::rpc::rate_limiter::RateLimiter;
 use crate::transport::inline_sender::Exchange;
@@ -91,7 +91,7 @@ enum DriverCommand {
 
 impl HttpDial {
     /// Checks the configuration. Does no I/O. No error message contains a header's value.
-    pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<HttpDial, ConnectError> {
+    pub(crate) fn new(endpoint: &UrlEndpoint, options: &UrlOptions) -> Result<HttpDial, ConnectError> {
         Ok(HttpDial(HttpSettings {
             endpoint: Arc::new(HttpEndpoint::new(endpoint, options)?),
             session_id: sessions::configured_session(endpoint)?,

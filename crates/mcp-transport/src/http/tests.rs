@@ -13,7 +13,7 @@ use crate::transport::StreamId;
 fn connection() -> (HttpConnection, Arc<Answers>) {
     let endpoint = UrlEndpoint::new("http://localhost:1/mcp".parse().unwrap());
     let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
-    let options = DialOptions { limits, ..DialOptions::default() };
+    let options = UrlOptions { limits, ..UrlOptions::default() };
     let endpoint = Arc::new(HttpEndpoint::new(&endpoint, &options).unwrap());
     let client = Client::new(Arc::clone(&endpoint)).unwrap();
     let (target, plain) = client.post_target();

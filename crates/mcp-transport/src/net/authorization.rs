@@ -16,9 +16,6 @@ use super::Response;
 /// How often one request is sent before its challenges are given up.
 pub(super) const MAX_CHALLENGES: usize = 4;
 
-/// Start of the message of a request without authorization. The rest says what to do.
-pub(crate) const NOT_AUTHORIZED: &str = "not authorized";
-
 /// Maximum number of challenges of one response, and maximum length of each.
 const MAX_SCHEMES: usize = 8;
 const MAX_SCHEME_BYTES: usize = 8 << 10;

@@ -9,9 +9,9 @@ use mcp_model::UrlEndpoint;
 use url::Url;
 
 use super::authorization::Authorization;
+use super::headers;
 use super::tls::Authorities;
-use super::{headers, url_endpoint};
-use crate::dial::options::DialOptions;
+use super::url_endpoint::{self, UrlOptions};
 use crate::error::ConnectError;
 use crate::redact::Redactor;
 
@@ -34,7 +34,7 @@ pub(crate) struct HttpEndpoint {
 
 impl HttpEndpoint {
     /// Checks the configuration. Does no I/O. No error message contains a header's value.
-    pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<HttpEndpoint, ConnectError> {
+    pub(crate) fn new(endpoint: &UrlEndpoint, options: &UrlOptions) -> Result<HttpEndpoint, ConnectError> {
         if !matches!(endpoint.url.scheme(), "http" | "https") {
             return Err(ConnectError::Invalid(format!("{} is not an http or https URL", endpoint.label())));
         }

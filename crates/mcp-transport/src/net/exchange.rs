@@ -10,10 +10,9 @@ use http::header::LOCATION;
 use http::{HeaderMap, Method};
 use url::Url;
 
-use super::authorization::{
-    Authorization, Challenge, MAX_CHALLENGES, NOT_AUTHORIZED, Remedy, Unauthorized, with_token,
-};
+use super::authorization::{Authorization, Challenge, MAX_CHALLENGES, Remedy, Unauthorized, with_token};
 use super::{Client, ExchangeError, RequestTarget, Response};
+use crate::error::NOT_AUTHORIZED;
 use crate::error::disconnect::RequestError;
 
 /// Maximum number of redirects of one request.

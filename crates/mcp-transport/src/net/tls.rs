@@ -14,6 +14,7 @@ use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
 
 use crate::error::ConnectError;
+use crate::error::tls_failure::{TLS_FAILED, TlsFailure};
 
 /// Maximum length of an error's chain of causes that is followed.
 const MAX_CAUSES: usize = 16;
@@ -59,9 +60,6 @@ pub fn client_config(authorities: &Authorities) -> Result<ClientConfig, String> 
     Ok(builder.with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth())
 }
 
-/// Start of a message about a TLS failure.
-pub const TLS_FAILED: &str = "TLS failed: ";
-
 /// Describes the innermost cause of an error, or the TLS error among the causes.
 pub fn root_cause(error: &(dyn Error + 'static)) -> Option<String> {
     let mut innermost = None;
@@ -84,117 +82,47 @@ pub fn root_cause(error: &(dyn Error + 'static)) -> Option<String> {
     innermost
 }
 
-/// A TLS failure that the user can do something about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TlsFailure {
-    UnknownIssuer,
-    WrongName,
-    Expired,
-    NotYetValid,
-    Revoked,
-    NotTls,
-    NoCommonVersion,
-    ClientCertificateRequired,
-}
-
-impl TlsFailure {
-    const ALL: [TlsFailure; 8] = [
-        TlsFailure::UnknownIssuer,
-        TlsFailure::WrongName,
-        TlsFailure::Expired,
-        TlsFailure::NotYetValid,
-        TlsFailure::Revoked,
-        TlsFailure::NotTls,
-        TlsFailure::NoCommonVersion,
-        TlsFailure::ClientCertificateRequired,
-    ];
-
-    fn from_error(error: &rustls::Error) -> Option<TlsFailure> {
-        use rustls::{AlertDescription, CertificateError, Error, OtherError};
-        match error {
-            Error::InvalidCertificate(certificate) => match certificate {
-                CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-                    Some(TlsFailure::UnknownIssuer)
-                }
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                    Some(TlsFailure::WrongName)
-                }
-                CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-                    Some(TlsFailure::Expired)
-                }
-                CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-                    Some(TlsFailure::NotYetValid)
-                }
-                CertificateError::Revoked => Some(TlsFailure::Revoked),
-                // A self-signed certificate that is marked as an authority.
-                CertificateError::Other(OtherError(other))
-                    if other.to_string().contains("CaUsedAsEndEntity") =>
-                {
-                    Some(TlsFailure::UnknownIssuer)
-                }
-                _ => None,
-            },
-            Error::InvalidMessage(_) => Some(TlsFailure::NotTls),
-            Error::PeerIncompatible(_) => Some(TlsFailure::NoCommonVersion),
-            Error::AlertReceived(alert) => match alert {
-                AlertDescription::ProtocolVersion | AlertDescription::HandshakeFailure => {
-                    Some(TlsFailure::NoCommonVersion)
-                }
-                AlertDescription::CertificateRequired => Some(TlsFailure::ClientCertificateRequired),
-                _ => None,
-            },
+/// The known failure that an error of rustls means.
+fn tls_failure(error: &rustls::Error) -> Option<TlsFailure> {
+    use rustls::{AlertDescription, CertificateError, Error, OtherError};
+    match error {
+        Error::InvalidCertificate(certificate) => match certificate {
+            CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+                Some(TlsFailure::UnknownIssuer)
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                Some(TlsFailure::WrongName)
+            }
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => Some(TlsFailure::Expired),
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                Some(TlsFailure::NotYetValid)
+            }
+            CertificateError::Revoked => Some(TlsFailure::Revoked),
+            // A self-signed certificate that is marked as an authority.
+            CertificateError::Other(OtherError(other)) if other.to_string().contains("CaUsedAsEndEntity") => {
+                Some(TlsFailure::UnknownIssuer)
+            }
             _ => None,
-        }
-    }
-
-    fn message(self) -> &'static str {
-        match self {
-            TlsFailure::UnknownIssuer => "no trusted authority has issued the certificate",
-            TlsFailure::WrongName => "the certificate is for another name",
-            TlsFailure::Expired => "the certificate has expired",
-            TlsFailure::NotYetValid => "the certificate is not valid yet",
-            TlsFailure::Revoked => "the certificate was revoked",
-            TlsFailure::NotTls => "the server does not speak TLS",
-            TlsFailure::NoCommonVersion => "client and server have no TLS version or cipher in common",
-            TlsFailure::ClientCertificateRequired => "the server requires a client certificate",
-        }
-    }
-
-    /// What to do.
-    fn help(self) -> &'static str {
-        match self {
-            TlsFailure::UnknownIssuer => {
-                "if the server is yours or your company's, name a PEM file with the authority that issued its certificate in \
-                 the environment variable SSL_CERT_FILE (it replaces the system's authorities), or let the system \
-                 trust it; a program passes it to `ConnectionOptions::authorities`"
+        },
+        Error::InvalidMessage(_) => Some(TlsFailure::NotTls),
+        Error::PeerIncompatible(_) => Some(TlsFailure::NoCommonVersion),
+        Error::AlertReceived(alert) => match alert {
+            AlertDescription::ProtocolVersion | AlertDescription::HandshakeFailure => {
+                Some(TlsFailure::NoCommonVersion)
             }
-            TlsFailure::WrongName => {
-                "use the name of the certificate in the URL, or get a certificate for the name in the URL"
-            }
-            TlsFailure::Expired => "renew the server's certificate; if it is new, check this machine's clock",
-            TlsFailure::NotYetValid => "check this machine's clock",
-            TlsFailure::Revoked => "get a new certificate for the server, and do not trust this one",
-            TlsFailure::NotTls => "check the port; if the server has no TLS, use http:// or ws:// in the URL",
-            TlsFailure::NoCommonVersion => "enable TLS 1.2 or 1.3 in the server",
-            TlsFailure::ClientCertificateRequired => {
-                "client certificates are not supported: use another authorization"
-            }
-        }
+            AlertDescription::CertificateRequired => Some(TlsFailure::ClientCertificateRequired),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
 /// Describes a TLS error: its meaning, if it is known, and the text of rustls.
 fn describe_tls(error: &rustls::Error) -> String {
-    match TlsFailure::from_error(error) {
+    match tls_failure(error) {
         Some(failure) => format!("{} ({error})", failure.message()),
         None => error.to_string(),
     }
-}
-
-/// What to do about a TLS failure, recognized by its message.
-pub(crate) fn help(fault: &str) -> Option<&'static str> {
-    let (_, message) = fault.split_once(TLS_FAILED)?;
-    TlsFailure::ALL.into_iter().find(|failure| message.starts_with(failure.message())).map(TlsFailure::help)
 }
 
 /// Describes why reading or writing failed.

@@ -2,15 +2,33 @@
 //!
 //! No message contains a value. Header names are no secrets and may be printed.
 
+#[cfg(any(feature = "http", feature = "sse"))]
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use mcp_model::{Secret, UrlEndpoint};
+use mcp_model::{Limits, Secret, UrlEndpoint};
 use url::Url;
 
-use crate::dial::options::DialOptions;
+#[cfg(any(feature = "http", feature = "sse"))]
+use super::authorization::Authorization;
+use super::tls::Authorities;
 use crate::error::ConnectError;
 use crate::redact::Redactor;
+
+/// What a transport needs in addition to its URL endpoint.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct UrlOptions {
+    pub(crate) limits: Limits,
+    /// Trusted in addition to the system's.
+    pub(crate) authorities: Authorities,
+    /// Provides the token of each request.
+    #[cfg(any(feature = "http", feature = "sse"))]
+    pub(crate) authorization: Option<Arc<dyn Authorization>>,
+    /// Secrets to redact in addition to those of the endpoint.
+    pub(crate) extra_secrets: Vec<Secret>,
+}
 
 /// Checks the configured headers. Those in `own` are omitted, because we set their value. One in `forbidden` is an error.
 pub(crate) fn configured_headers(
@@ -48,9 +66,9 @@ pub(crate) fn basic_credentials(url: &Url) -> Option<String> {
 }
 
 /// A redactor for the secrets of an endpoint and of its options.
-pub(crate) fn redactor(endpoint: &UrlEndpoint, options: &DialOptions) -> Redactor {
-    let secrets: Vec<Secret> = secrets(endpoint).into_iter().chain(options.all_extra_secrets()).collect();
-    Redactor::new(secrets.iter())
+pub(crate) fn redactor(endpoint: &UrlEndpoint, options: &UrlOptions) -> Redactor {
+    let secrets: Vec<Secret> = secrets(endpoint);
+    Redactor::new(secrets.iter().chain(&options.extra_secrets))
 }
 
 /// Everything configured that must not appear in a message: header values and their parts (a server may repeat a token

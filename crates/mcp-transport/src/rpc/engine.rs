@@ -19,12 +19,12 @@ use tokio::time::Instant;
 use crate::error::Expiry;
 use crate::error::disconnect::{Disconnect, RequestError};
 use crate::rpc::deadline::Deadline;
+use crate::rpc::notification;
 use crate::rpc::pending::{CallOutcome, PendingCalls};
 use crate::rpc::progress::{OnProgress, Progress};
 use crate::rpc::request_owner::{OwnerHint, RequestOwner};
 use crate::rpc::scan::{Id, ScannedFrame, scan};
 use crate::rpc::{frame, progress};
-use crate::session::notification_router;
 use crate::transport::OutboundSender;
 use crate::transport::inline_sender::Exchange;
 use crate::transport::{
@@ -397,7 +397,7 @@ impl Engine {
                         // Called here, before the result is delivered, so that events of a call precede its result.
                         if let Some(on_event) = owner.caller().and_then(|it| it.on_event.as_ref())
                             && let Some(event) =
-                                notification_router::event_for_call(&method, &frame, self.dial.as_deref())
+                                notification::event_for_call(&method, &frame, self.dial.as_deref())
                         {
                             on_event(event);
                         }

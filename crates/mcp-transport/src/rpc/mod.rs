@@ -1,8 +1,13 @@
-//! JSON-RPC over any transport: framing, the table of pending calls, the engine and its limits.
+//! JSON-RPC over any transport: framing, callers and their handlers, the table of pending calls, the engine and its
+//! limits.
 
+pub(crate) mod caller;
 pub(crate) mod deadline;
 pub(crate) mod engine;
 pub mod frame;
+pub(crate) mod handlers;
+pub(crate) mod notification;
+pub(crate) mod object_members;
 #[cfg(any(feature = "stdio", feature = "http", feature = "sse"))]
 pub(crate) mod oversize;
 pub(crate) mod pending;
@@ -11,3 +16,4 @@ pub(crate) mod progress;
 pub(crate) mod rate_limiter;
 pub(crate) mod request_owner;
 pub mod scan;
+pub(crate) mod server_request;

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::rpc::caller::{Caller, CallerId};
 use crate::rpc::pending::CallOutcome;
-use crate::session::{Caller, CallerId};
 use crate::transport::{RequestId, StreamError};
 
 /// How long the server may still work on a cancelled call, unless a late response shows that it does not.
@@ -202,7 +202,7 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
-    use crate::session::Handlers;
+    use crate::rpc::handlers::Handlers;
 
     /// Calls start (`+a1`: caller `a`, number 1; `+-2`: the session; `+.3`: internal), get a response (`=1`), are
     /// cancelled (`x1`) or get a late response (`~1`); time passes (`7s`); the owner is looked up on an ordered stream

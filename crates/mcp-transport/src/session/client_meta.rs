@@ -3,8 +3,8 @@
 use mcp_model::{LogLevel, ProtocolVersion};
 use serde_json::json;
 
-use super::caller::HandlerCapabilities;
-use super::{Caller, ClientInfo, SessionOptions};
+use super::{ClientInfo, SessionOptions};
+use crate::rpc::caller::{Caller, HandlerCapabilities};
 
 /// For which requests `_meta` is built.
 #[derive(Clone, Copy)]

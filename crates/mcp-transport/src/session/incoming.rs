@@ -13,11 +13,12 @@ use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
-use super::notification_router::{NotificationRouter, ParsedNotification, QueuePermit};
+use super::notification_router::{NotificationRouter, QueuePermit};
 use super::request_responder::RequestResponder;
 use super::server::ListChangeSupport;
 use super::subscription_stream::SubscriptionAck;
 use crate::rpc::engine::{Engine, IncomingMessage, ServerRequestGuard, ServerRequestId};
+use crate::rpc::notification::{ParsedNotification, params};
 
 /// The number of announced changes of each list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -169,16 +170,6 @@ impl ListChangeCounts {
         }
         true
     }
-}
-
-pub(super) fn params(frame: &bytes::Bytes) -> Option<RawJson> {
-    #[derive(Deserialize)]
-    struct Message<'a> {
-        #[serde(borrow)]
-        params: Option<&'a RawValue>,
-    }
-    let message: Message<'_> = serde_json::from_slice(frame).ok()?;
-    RawJson::parse_prefix(frame.slice_ref(message.params?.get().as_bytes())).ok()
 }
 
 /// The JSON text of the request id in a cancel notification.

@@ -12,11 +12,12 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::request::{RawResponse, Request};
-use super::request_params::{self, MemberName, ObjectMembers};
+use super::request_params;
 use super::{InputHandling, Session};
 use crate::error::CallError;
 use crate::error::Expiry;
 use crate::rpc::frame;
+use crate::rpc::object_members::{MemberName, ObjectMembers};
 use crate::rpc::request_owner::RequestOwner;
 
 /// Maximum number of rounds.

@@ -6,17 +6,15 @@
 //! the response itself. A call in progress occupies one of the 512 request slots of a connection.
 
 mod cache;
-mod caller;
 mod client_meta;
 mod connect_deadline;
 mod connection;
-mod handlers;
 mod handshake;
 mod header_params;
 mod incoming;
 mod input_requests;
 mod lists;
-pub(crate) mod notification_router;
+mod notification_router;
 mod options;
 mod rejection;
 mod request;
@@ -25,7 +23,6 @@ mod request_responder;
 mod resources;
 mod resubscribe;
 mod server;
-mod server_request;
 mod subscription_stream;
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -47,18 +44,12 @@ use request::{Method, Params, RawResponse, Request, RequestScope};
 use request_params::CallerParams;
 use request_responder::RequestResponder;
 
-pub use caller::{Caller, CallerId, ClientCapabilities, OnServerEvent};
-pub use handlers::{
-    ElicitMode, Elicitation, Handlers, Listener, LogMessage, RawRequestHandler, RawServerRequest, Roots,
-    Sampling, ServerEvent,
-};
 pub use incoming::ListChangeCounts;
 pub use lists::Listing;
 pub use notification_router::{OnSessionNotification, SessionNotification};
 pub use options::{CallOptions, ClientInfo, Eras, InputHandling, RetryPolicy, SessionOptions};
 pub use resources::{CompletionArgument, CompletionReference};
 pub use server::{ServerCapabilities, ServerInfo};
-pub use server_request::{ElicitParams, ElicitRequest, ElicitResult, Root, SamplingRequest, SamplingResult};
 
 /// The state of a session (HD-082 to HD-084).
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,19 +5,15 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use mcp_model::{LogLevel, RawJson};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use mcp_model::LogLevel;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::incoming::params;
-use super::{Listener, LogMessage, ServerEvent};
+use crate::rpc::caller::CallerId;
 use crate::rpc::engine::{Engine, IncomingMessage};
-use crate::rpc::progress::Progress;
-use crate::session::CallerId;
-use crate::transport::{Dial, RequestId};
+use crate::rpc::handlers::{Listener, LogMessage, ServerEvent};
+use crate::rpc::notification::{ParsedNotification, is_forwarded};
+use crate::transport::Dial;
 
 /// Maximum number of queued events.
 const MAX_QUEUED_EVENTS: usize = 1024;
@@ -29,7 +25,7 @@ pub struct SessionNotification {
     /// The event.
     pub event: ServerEvent,
     /// The caller whose call it belongs to, if known. That caller has already received the event through
-    /// [`Caller::on_event`](crate::session::Caller).
+    /// [`Caller::on_event`](crate::rpc::caller::Caller).
     pub caller: Option<CallerId>,
 }
 
@@ -50,19 +46,6 @@ pub(crate) struct ListenerQueue(mpsc::Receiver<(ServerEvent, QueuePermit)>);
 pub(crate) struct QueuePermit {
     engine: Arc<Engine>,
     bytes: usize,
-}
-
-/// A parsed message.
-#[derive(Debug, PartialEq)]
-pub(crate) enum ParsedNotification {
-    Log(LogMessage),
-    Progress(RequestId, Progress),
-    Tools,
-    Prompts,
-    Resources,
-    Updated(String),
-    Other(String, Option<RawJson>),
-    ProtocolError(String),
 }
 
 impl NotificationRouter {
@@ -115,118 +98,6 @@ impl NotificationRouter {
     }
 }
 
-/// The event that a notification is for the caller of its call; `None` if it concerns the session only. `dial` redacts
-/// secrets.
-pub(crate) fn event_for_call(method: &str, frame: &Bytes, dial: Option<&dyn Dial>) -> Option<ServerEvent> {
-    let notification = ParsedNotification::of(method, params(&Bytes::copy_from_slice(frame)));
-    let notification = match dial {
-        Some(dial) => notification.redacted(dial),
-        None => notification,
-    };
-    let event = match notification {
-        ParsedNotification::Log(message) => ServerEvent::Log(message),
-        ParsedNotification::Other(method, params) => ServerEvent::Notification { method, params },
-        ParsedNotification::Progress(..)
-        | ParsedNotification::Tools
-        | ParsedNotification::Prompts
-        | ParsedNotification::Resources
-        | ParsedNotification::Updated(_)
-        | ParsedNotification::ProtocolError(_) => return None,
-    };
-    is_forwarded(&event).then_some(event)
-}
-
-/// Whether the event is passed on, rather than only used by the protocol itself.
-fn is_forwarded(event: &ServerEvent) -> bool {
-    match event {
-        ServerEvent::Log(_) | ServerEvent::ResourceUpdated { .. } => true,
-        ServerEvent::Notification { method, params: _ } => {
-            !matches!(&**method, "notifications/subscriptions/acknowledged" | "notifications/cancelled")
-        }
-        ServerEvent::Progress { .. }
-        | ServerEvent::ToolsChanged
-        | ServerEvent::PromptsChanged
-        | ServerEvent::ResourcesChanged
-        | ServerEvent::ProtocolError(_) => false,
-    }
-}
-
-impl ParsedNotification {
-    /// Parses a notification. If the parameters do not match the method, it becomes `Other`.
-    pub(crate) fn of(method: &str, params: Option<RawJson>) -> ParsedNotification {
-        #[derive(Deserialize)]
-        struct Updated {
-            uri: String,
-        }
-        match method {
-            "notifications/tools/list_changed" => ParsedNotification::Tools,
-            "notifications/prompts/list_changed" => ParsedNotification::Prompts,
-            "notifications/resources/list_changed" => ParsedNotification::Resources,
-            "notifications/resources/updated" => match params.as_ref().map(RawJson::read::<Updated>) {
-                Some(Ok(Updated { uri })) => ParsedNotification::Updated(uri),
-                Some(Err(_)) | None => ParsedNotification::Other(method.to_owned(), params),
-            },
-            "notifications/message" => match params.as_ref().and_then(message) {
-                Some(message) => ParsedNotification::Log(message),
-                None => ParsedNotification::Other(method.to_owned(), params),
-            },
-            _ => ParsedNotification::Other(method.to_owned(), params),
-        }
-    }
-}
-
-impl ParsedNotification {
-    /// The same with secrets redacted. Progress is redacted when it is passed to its call.
-    fn redacted(self, dial: &dyn Dial) -> ParsedNotification {
-        let clean = |params: &RawJson| {
-            let clean = dial.redact_json(params.as_str())?;
-            // A foreign `Dial` may return invalid JSON, which is replaced by an empty object.
-            Some(RawJson::parse(clean.into()).unwrap_or_else(|_| RawJson::empty_object()))
-        };
-        match self {
-            ParsedNotification::Log(said) => match clean(&said.raw) {
-                None => ParsedNotification::Log(said),
-                Some(raw) => ParsedNotification::Log(message(&raw).unwrap_or(LogMessage {
-                    level: said.level,
-                    logger: None,
-                    data: None,
-                    raw,
-                })),
-            },
-            ParsedNotification::Other(method, params) => {
-                let params = params.map(|it| clean(&it).unwrap_or(it));
-                ParsedNotification::Other(method, params)
-            }
-            it @ (ParsedNotification::Progress(..)
-            | ParsedNotification::Tools
-            | ParsedNotification::Prompts
-            | ParsedNotification::Resources
-            | ParsedNotification::Updated(_)
-            | ParsedNotification::ProtocolError(_)) => it,
-        }
-    }
-}
-
-fn message(params: &RawJson) -> Option<LogMessage> {
-    #[derive(Deserialize)]
-    struct Wire<'a> {
-        #[serde(borrow)]
-        level: Option<&'a RawValue>,
-        #[serde(borrow)]
-        logger: Option<&'a RawValue>,
-        #[serde(borrow)]
-        data: Option<&'a RawValue>,
-    }
-    let Wire { level, logger, data } = params.read().ok()?;
-    let text = |it: Option<&RawValue>| it.and_then(|it| serde_json::from_str::<String>(it.get()).ok());
-    Some(LogMessage {
-        level: text(level).and_then(|it| it.parse().ok()),
-        logger: text(logger),
-        data: data.map(RawJson::copy_of),
-        raw: params.clone(),
-    })
-}
-
 /// Maps MCP's eight levels to those of `tracing` (HD-FR027, SK-15) and records the original one as a field. A message
 /// without a level is logged as info.
 fn log(message: &LogMessage, dial: &dyn Dial) {
@@ -275,44 +146,14 @@ impl Drop for QueuePermit {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[track_caller]
-    fn check(method: &str, params: &str, want: &str) {
-        let params = RawJson::parse(params.to_owned().into()).unwrap();
-        let got = match ParsedNotification::of(method, Some(params)) {
-            ParsedNotification::Log(LogMessage { level, logger, data, raw: _ }) => {
-                let level = level.map_or("none", LogLevel::as_str);
-                let data = data.map_or(String::new(), |it| it.as_str().to_owned());
-                format!("log {level} {} {data}", logger.unwrap_or_default())
-            }
-            ParsedNotification::Updated(uri) => format!("updated {uri}"),
-            ParsedNotification::Other(_, params) => format!("other {}", params.unwrap().as_str()),
-            other => format!("{other:?}"),
-        };
-        assert_eq!(got.trim_end(), want);
-    }
-
-    #[test]
-    fn hd_fr028_notifications_are_parsed_and_unknown_ones_are_kept() {
-        check(
-            "notifications/message",
-            r#"{"level":"notice","logger":"db","data":{"a":1}}"#,
-            r#"log notice db {"a":1}"#,
-        );
-        check("notifications/message", r#"{"level":"fatal","data":"x"}"#, r#"log none  "x""#);
-        check("notifications/message", r#"{"level":7}"#, "log none");
-        check("notifications/message", "[1]", "other [1]");
-        check("notifications/resources/updated", r#"{"uri":"a:b"}"#, "updated a:b");
-        check("notifications/resources/updated", "{}", "other {}");
-        check("notifications/tools/list_changed", "{}", "Tools");
-        check("notifications/x", r#"{"y":1}"#, r#"other {"y":1}"#);
-    }
+    use crate::rpc::notification::message;
+    use mcp_model::RawJson;
 
     /// Records the level and fields of each event.
     #[derive(Default)]
-    struct Told(Arc<std::sync::Mutex<Vec<String>>>);
+    struct LogRecorder(Arc<std::sync::Mutex<Vec<String>>>);
 
-    impl tracing::Subscriber for Told {
+    impl tracing::Subscriber for LogRecorder {
         fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
             true
         }
@@ -342,15 +183,15 @@ mod tests {
         fn exit(&self, _: &tracing::span::Id) {}
     }
 
-    struct Keeper;
+    struct RedactingDial;
 
-    impl Dial for Keeper {
+    impl Dial for RedactingDial {
         fn dial(&self) -> Box<dyn crate::transport::Transport> {
             unreachable!("nothing is dialled in this test")
         }
 
         fn label(&self) -> String {
-            "keeper".to_owned()
+            "redacting".to_owned()
         }
 
         fn redact(&self, text: &str) -> String {
@@ -364,10 +205,10 @@ mod tests {
 
     #[track_caller]
     fn check_log(params: &str, want: &str) {
-        let told = Told::default();
-        let lines = Arc::clone(&told.0);
+        let recorder = LogRecorder::default();
+        let lines = Arc::clone(&recorder.0);
         let params = RawJson::parse(params.to_owned().into()).unwrap();
-        tracing::subscriber::with_default(told, || log(&message(&params).unwrap(), &Keeper));
+        tracing::subscriber::with_default(recorder, || log(&message(&params).unwrap(), &RedactingDial));
         assert_eq!(*lines.lock().unwrap(), [want]);
     }
 
@@ -389,31 +230,5 @@ mod tests {
         check_log(r#"{"level":"fatal","data":{"a":1}}"#, r#"INFO message={"a":1} level="unknown" logger="""#);
         let secret = r#"{"level":"error","logger":"hunter2","data":"with hunter2"}"#;
         check_log(secret, r#"ERROR message=with *** level="error" logger="***""#);
-    }
-
-    #[track_caller]
-    fn check_cleaned(method: &str, params: &str, want: &str) {
-        let frame = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
-        let got = match event_for_call(method, &frame.into(), Some(&Keeper)) {
-            Some(ServerEvent::Log(LogMessage { raw, data, .. })) => {
-                assert!(data.is_none_or(|it| raw.as_str().contains(it.as_str())));
-                raw.as_str().to_owned()
-            }
-            Some(ServerEvent::Notification { params, .. }) => params.unwrap().as_str().to_owned(),
-            other => format!("{other:?}"),
-        };
-        assert_eq!(got, want);
-    }
-
-    #[test]
-    fn hd_sc5_events_for_a_caller_are_redacted() {
-        let log = "notifications/message";
-        check_cleaned(log, r#"{"level":"info", "data":"x"}"#, r#"{"level":"info", "data":"x"}"#);
-        check_cleaned(
-            log,
-            r#"{"level":"info", "data":{"a\nhunter2":["\u0068unter2"]},"logger":"hunter2"}"#,
-            r#"{"level":"info","data":{"a\n***":["***"]},"logger":"***"}"#,
-        );
-        check_cleaned("notifications/own", r#"{"key":"hunter2"}"#, r#"{"key":"***"}"#);
     }
 }

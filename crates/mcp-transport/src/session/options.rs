@@ -7,8 +7,10 @@ use mcp_model::{Era, Limits, LogLevel, RawJson, Secret, TraceContext};
 use tokio::sync::watch;
 
 use super::notification_router::OnSessionNotification;
+use crate::rpc::caller::{Caller, ClientCapabilities};
+use crate::rpc::handlers::Handlers;
 use crate::rpc::progress::OnProgress;
-use crate::session::{Caller, ClientCapabilities, Handlers, SessionState};
+use crate::session::SessionState;
 
 /// Options of a session.
 #[derive(Clone)]

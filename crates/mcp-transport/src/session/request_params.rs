@@ -1,14 +1,11 @@
 //! Splits parameters from another client so that our own `_meta` can be added.
 
-use std::borrow::Cow;
-use std::fmt;
-
 use mcp_model::{LogLevel, RawJson};
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::error::CallError;
 use crate::rpc::frame;
+use crate::rpc::object_members::{MemberName, ObjectMembers};
 use crate::session::CallOptions;
 
 /// The members of an object without `_meta`, and the members of its `_meta`, as JSON text without braces.
@@ -107,35 +104,6 @@ fn push(into: &mut String, name: &str, value: &RawValue) {
     into.push_str(&frame::text(name));
     into.push(':');
     into.push_str(value.get());
-}
-
-/// A member's name, borrowed if it contains no escape.
-#[derive(serde::Deserialize)]
-pub(super) struct MemberName<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
-
-/// The members of an object in order.
-pub(super) struct ObjectMembers<'a>(pub(super) Vec<(MemberName<'a>, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for ObjectMembers<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMembers<'a>, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Vec<(MemberName<'de>, &'de RawValue)>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut res = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    res.push(entry);
-                }
-                Ok(res)
-            }
-        }
-        deserializer.deserialize_map(InOrder).map(ObjectMembers)
-    }
 }
 
 #[cfg(test)]

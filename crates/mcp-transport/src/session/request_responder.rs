@@ -10,9 +10,9 @@ use mcp_model::{RawJson, RpcError, code};
 use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::server_request::{ElicitRequest, Root, SamplingRequest};
-use super::{Handlers, RawServerRequest};
+use crate::rpc::handlers::{Handlers, RawServerRequest};
 use crate::rpc::request_owner::RequestOwner;
+use crate::rpc::server_request::{ElicitRequest, Root, SamplingRequest};
 
 /// Maximum number of server requests handled at once.
 const MAX_CONCURRENT: usize = 64;

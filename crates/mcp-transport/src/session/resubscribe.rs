@@ -9,9 +9,10 @@ use std::time::Duration;
 use mcp_model::LogLevel;
 
 use super::handshake::{Negotiated, read_error};
-use super::{OnSessionNotification, ServerEvent, SessionNotification};
+use super::{OnSessionNotification, SessionNotification};
 use crate::rpc::engine::{CallSettings, Engine};
 use crate::rpc::frame;
+use crate::rpc::handlers::ServerEvent;
 use crate::rpc::pending::CallOutcome;
 use crate::transport::{Epoch, MessageHead, OutboundMessage, StreamError};
 

@@ -15,9 +15,10 @@ use serde::Deserialize;
 use tokio::sync::watch;
 
 use super::server::ListChangeSupport;
-use super::{ListChangeCounts, Negotiated, OnSessionNotification, ServerEvent, SessionNotification};
+use super::{ListChangeCounts, Negotiated, OnSessionNotification, SessionNotification};
 use crate::rpc::engine::{CallSettings, Engine};
 use crate::rpc::frame::Writer;
+use crate::rpc::handlers::ServerEvent;
 use crate::rpc::pending::CallOutcome;
 use crate::transport::{Epoch, MessageHead, OutboundMessage, RequestId, StreamError};
 

@@ -22,10 +22,10 @@ use http::HeaderMap;
 use mcp_model::UrlEndpoint;
 use tokio::time::{Instant, sleep_until};
 
-use crate::dial::options::DialOptions;
 use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError, StartError};
 use crate::net::event_stream::Event;
+use crate::net::url_endpoint::UrlOptions;
 use crate::net::{Client, HttpEndpoint, RequestTarget};
 use crate::rpc::rate_limiter::RateLimiter;
 use crate::rpc::scan::{Id, ScannedFrame, scan};
@@ -73,7 +73,7 @@ struct SseConnection {
 
 impl SseDial {
     /// Checks the configuration. Does no I/O. No error message contains a header's value.
-    pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<SseDial, ConnectError> {
+    pub(crate) fn new(endpoint: &UrlEndpoint, options: &UrlOptions) -> Result<SseDial, ConnectError> {
         Ok(SseDial { endpoint: Arc::new(HttpEndpoint::new(endpoint, options)?), on_outcome: None })
     }
 

@@ -6,15 +6,15 @@ use std::time::Duration;
 use mcp_model::{Limits, UrlEndpoint};
 
 use super::*;
-use crate::dial::options::DialOptions;
 use crate::net::tests::flood::{self, Answers, FLOODS};
+use crate::net::url_endpoint::UrlOptions;
 
 /// Drives a connection whose stream repeats a text without end, for some seconds. Returns the number of repetitions, the
 /// delivered responses, and the end.
 async fn flooded(seconds: u64, text: &str) -> (usize, Arc<Answers>, DisconnectReason) {
     let endpoint = UrlEndpoint::new("http://localhost:1/sse".parse().unwrap());
     let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
-    let options = DialOptions { limits, ..DialOptions::default() };
+    let options = UrlOptions { limits, ..UrlOptions::default() };
     let endpoint = Arc::new(HttpEndpoint::new(&endpoint, &options).unwrap());
     let client = Client::new(Arc::clone(&endpoint)).unwrap();
     let (message_target, plain) = client.post_target();

@@ -30,15 +30,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mcp_model::{EnvInherit, Secret, StdioEndpoint};
+use mcp_model::{EnvInherit, Limits, Secret, StdioEndpoint};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::dial::options::{DialOptions, ProcessIdCell};
 use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason, Evidence, StartError};
 use crate::redact::{Redactor, argument_secrets, json_secrets, secret_parts};
+use crate::transport::process_id::ProcessIdCell;
 use crate::transport::{Dial, HandshakeMode, Link, Transport};
 use child::Child;
 use encoding::StreamEncoding;
@@ -69,6 +69,17 @@ const CLOSED_STDIN_GRACE: Duration = Duration::from_secs(1);
 /// How long the rest of a group may run after its leader exited by itself.
 const GROUP_GRACE: Duration = Duration::from_millis(200);
 
+/// What the transport needs in addition to its endpoint.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StdioOptions {
+    pub(crate) limits: Limits,
+    pub(crate) receipts: Option<ReceiptDirectory>,
+    /// Receives the id of the process.
+    pub(crate) process: ProcessIdCell,
+    /// Secrets to redact in addition to those of the endpoint.
+    pub(crate) extra_secrets: Vec<Secret>,
+}
+
 /// Dials a stdio server.
 pub(crate) struct StdioDial(Arc<StdioServer>);
 
@@ -85,7 +96,7 @@ struct StdioServer {
 }
 
 impl StdioDial {
-    pub(crate) fn new(endpoint: &StdioEndpoint, options: &DialOptions) -> Result<StdioDial, ConnectError> {
+    pub(crate) fn new(endpoint: &StdioEndpoint, options: &StdioOptions) -> Result<StdioDial, ConnectError> {
         let (limits, receipts, process) = (&options.limits, &options.receipts, &options.process);
         let encoding = StreamEncoding::for_label(&endpoint.encoding)
             .ok_or_else(|| ConnectError::Invalid(format!("unknown encoding {:?}", endpoint.encoding)))?;
@@ -103,7 +114,7 @@ impl StdioDial {
         let secrets = endpoint.env.iter().map(|it| &it.1).chain(argument_secrets(&endpoint.args));
         // A configuration is passed in a variable, and the server may repeat any string of it.
         let secrets = secrets.flat_map(|it| secret_parts(it).into_iter().chain(json_secrets(it)));
-        let secrets: Vec<Secret> = secrets.chain(options.all_extra_secrets()).collect();
+        let secrets: Vec<Secret> = secrets.chain(options.extra_secrets.iter().cloned()).collect();
         Ok(StdioDial(Arc::new(StdioServer {
             redactor: Arc::new(Redactor::new(secrets.iter())),
             endpoint: endpoint.clone(),

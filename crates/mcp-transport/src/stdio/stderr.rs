@@ -160,8 +160,8 @@ mod tests {
     use tokio::task::JoinHandle;
 
     use super::*;
-    use crate::dial::options::DialOptions;
     use crate::stdio::StdioDial;
+    use crate::stdio::StdioOptions;
 
     /// A server that writes numbered lines with this filler until the given last number, and exits a second later.
     struct Flood {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     fn flood(filler: &'static str) -> Flood {
-        let StdioDial(server) = StdioDial::new(&StdioEndpoint::new("x"), &DialOptions::default()).unwrap();
+        let StdioDial(server) = StdioDial::new(&StdioEndpoint::new("x"), &StdioOptions::default()).unwrap();
         let (ours, mut theirs) = tokio::io::duplex(64 << 10);
         let (written, last) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(u64::MAX)));
         let (counts, until) = (Arc::clone(&written), Arc::clone(&last));

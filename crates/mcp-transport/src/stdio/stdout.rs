@@ -252,8 +252,8 @@ mod tests {
     use tokio::io::{AsyncRead, AsyncWriteExt, DuplexStream, ReadBuf};
 
     use super::*;
-    use crate::dial::options::DialOptions;
     use crate::stdio::StdioDial;
+    use crate::stdio::StdioOptions;
     use crate::transport::{OutboundQueue, RequestId};
 
     /// Counts unsolicited messages and records their number at each response.
@@ -311,7 +311,7 @@ mod tests {
     async fn pipe_is_enlarged_while_long_messages_arrive() {
         let (ours, mut theirs) = tokio::io::duplex(64 << 10);
         let held = Arc::<Mutex<Vec<usize>>>::default();
-        let StdioDial(server) = StdioDial::new(&StdioEndpoint::new("x"), &DialOptions::default()).unwrap();
+        let StdioDial(server) = StdioDial::new(&StdioEndpoint::new("x"), &StdioOptions::default()).unwrap();
         let (inbox, batching) = (Arc::new(Counts::default()), ResponseBatching::of(&OutboundQueue::new().1));
         let mut reader = StdoutReader::new(Noted(ours, Arc::clone(&held)), inbox, batching, &server);
         let reading = tokio::spawn(async move { reader.run().await });
@@ -338,7 +338,7 @@ mod tests {
     /// `each` lines.
     fn flooded(line: &'static [u8], each: usize) -> (StdoutReader<DuplexStream>, Arc<Counts>) {
         let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
-        let options = DialOptions { limits, ..DialOptions::default() };
+        let options = StdioOptions { limits, ..StdioOptions::default() };
         let StdioDial(server) = StdioDial::new(&StdioEndpoint::new("x"), &options).unwrap();
         let (ours, mut theirs) = tokio::io::duplex(64 << 10);
         tokio::spawn(async move {
@@ -434,7 +434,7 @@ mod tests {
     #[tokio::test]
     async fn callers_run_between_batches_of_responses() {
         let (ours, mut theirs) = tokio::io::duplex(64 << 10);
-        let StdioDial(server) = StdioDial::new(&StdioEndpoint::new("x"), &DialOptions::default()).unwrap();
+        let StdioDial(server) = StdioDial::new(&StdioEndpoint::new("x"), &StdioOptions::default()).unwrap();
         let counts = Arc::new(Counts::default());
         let (sender, queue) = OutboundQueue::new();
         let _calls = sender.permits().acquire_many(10).await.unwrap();

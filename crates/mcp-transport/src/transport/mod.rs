@@ -20,6 +20,7 @@
 
 pub(crate) mod inline_sender;
 mod outbound;
+pub(crate) mod process_id;
 
 use std::borrow::Cow;
 use std::fmt;

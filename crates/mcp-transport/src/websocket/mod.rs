@@ -25,11 +25,11 @@ use http::{HeaderMap, Uri};
 use mcp_model::UrlEndpoint;
 use url::Url;
 
-use crate::dial::options::DialOptions;
 use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason, StartError};
 use crate::net::tls::Authorities;
 use crate::net::url_endpoint;
+use crate::net::url_endpoint::UrlOptions;
 use crate::redact::Redactor;
 use crate::transport::{Dial, HandshakeMode, Link, Transport};
 
@@ -66,7 +66,7 @@ struct WebSocketEndpoint {
 
 impl WebSocketDial {
     /// Checks the configuration. Does no I/O. No error message contains a header's value.
-    pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<WebSocketDial, ConnectError> {
+    pub(crate) fn new(endpoint: &UrlEndpoint, options: &UrlOptions) -> Result<WebSocketDial, ConnectError> {
         let limits = &options.limits;
         if !matches!(endpoint.url.scheme(), "ws" | "wss") {
             return Err(ConnectError::Invalid(format!("{} is no ws or wss URL", endpoint.label())));
@@ -85,13 +85,7 @@ impl WebSocketDial {
             write_timeout: limits.request.min(MAX_TIMEOUT),
             pong_timeout: limits.request.clamp(MIN_PONG_TIMEOUT, MAX_TIMEOUT),
             max_message_bytes: limits.message_bytes,
-            redactor: Redactor::new(
-                url_endpoint::secrets(endpoint)
-                    .into_iter()
-                    .chain(options.all_extra_secrets())
-                    .collect::<Vec<_>>()
-                    .iter(),
-            ),
+            redactor: url_endpoint::redactor(endpoint, options),
         })))
     }
 }

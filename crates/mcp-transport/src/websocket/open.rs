@@ -105,8 +105,8 @@ mod tests {
 
     use super::super::WebSocketDial;
     use super::*;
-    use crate::dial::options::DialOptions;
     use crate::net::tests::read_head;
+    use crate::net::url_endpoint::UrlOptions;
 
     /// Opens a WebSocket at `url` through a proxy that responds with `answer` and then acts as the server. Returns the
     /// request to the proxy, and the result.
@@ -115,7 +115,7 @@ mod tests {
         let proxies = format!("user:hunter2@{}", listener.local_addr().unwrap());
         let matcher = Matcher::builder().all(proxies).build();
         let limits = Limits { connect: Duration::from_millis(300), ..Limits::default() };
-        let options = DialOptions { limits, ..DialOptions::default() };
+        let options = UrlOptions { limits, ..UrlOptions::default() };
         let WebSocketDial(endpoint) =
             WebSocketDial::new(&UrlEndpoint::new(url.parse().unwrap()), &options).unwrap();
         let proxy = async {

@@ -5,12 +5,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::dial::options::DialOptions;
 use crate::net::tests::read_head;
+use crate::net::url_endpoint::UrlOptions;
 
 fn place(url: &str) -> Arc<HttpEndpoint> {
     let limits = Limits { connect: Duration::from_millis(300), ..Limits::default() };
-    let options = DialOptions { limits, ..DialOptions::default() };
+    let options = UrlOptions { limits, ..UrlOptions::default() };
     Arc::new(HttpEndpoint::new(&UrlEndpoint::new(url.parse().unwrap()), &options).unwrap())
 }
 

@@ -16,12 +16,11 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
-use super::super::{
-    Eras, Handlers, RawRequestHandler, RawServerRequest, Session, SessionOptions, SessionState,
-};
+use super::super::{Eras, Session, SessionOptions, SessionState};
 use super::calls::{Flag, Kind, Making, Terms, make};
 use super::model::{Call, REQUEST, STARTUP, Stage, Told};
 use super::peer::{Hand, Manners, Peer};
+use crate::rpc::handlers::{Handlers, RawRequestHandler, RawServerRequest};
 use crate::transport::{Dial, Epoch, MessageClass, Outbound, RequestId, StreamId};
 
 /// Tolerance for deadlines: the resolution of the timer.

@@ -13,7 +13,7 @@ use url::Url;
 
 use super::super::{WebSocketDial, socket};
 use super::*;
-use crate::dial::options::DialOptions;
+use crate::net::url_endpoint::UrlOptions;
 use crate::transport::OutboundSender;
 use crate::transport::{
     Epoch, FrameSink, MessageClass, MessageHead, Outbound, OutboundMessage, OutboundQueue, RequestId,
@@ -52,7 +52,7 @@ struct Both {
 
 async fn both() -> Both {
     let endpoint = UrlEndpoint::new(Url::parse("ws://peer.example/").unwrap());
-    let WebSocketDial(endpoint) = WebSocketDial::new(&endpoint, &DialOptions::default()).unwrap();
+    let WebSocketDial(endpoint) = WebSocketDial::new(&endpoint, &UrlOptions::default()).unwrap();
     let (here, there) = tokio::io::duplex(PIPE);
     let ours = ActivityStream::new(crate::net::connect::NetStream::Tunnel(Box::new(here)));
     let settings = socket::settings(1 << 20);

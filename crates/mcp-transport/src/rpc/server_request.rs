@@ -6,7 +6,7 @@ use mcp_model::{RawJson, RpcError, code};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::ElicitMode;
+use crate::rpc::handlers::ElicitMode;
 
 /// A `sampling/createMessage` request (SK-18).
 #[derive(Debug, Clone, PartialEq)]

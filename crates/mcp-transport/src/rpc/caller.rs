@@ -13,9 +13,9 @@ use std::time::Duration;
 use mcp_model::RawJson;
 use serde_json::json;
 
-use super::request_params::{MemberName, ObjectMembers};
-use super::{ElicitMode, Handlers, ServerEvent};
 use crate::rpc::frame;
+use crate::rpc::handlers::{ElicitMode, Handlers, ServerEvent};
+use crate::rpc::object_members::{MemberName, ObjectMembers};
 
 /// Identifies a caller; one for each client. On a connection that does not identify the call of a server request, any
 /// call with the same id may receive it; calls with different ids never do.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use mcp_model::{LogLevel, RawJson, RpcError};
 
-use super::server_request::{ElicitRequest, ElicitResult, Root, SamplingRequest, SamplingResult};
 use crate::rpc::progress::Progress;
+use crate::rpc::server_request::{ElicitRequest, ElicitResult, Root, SamplingRequest, SamplingResult};
 use crate::transport::RequestId;
 
 /// The handlers of a session. The default has none: requests are declined, and log messages go to `tracing`.

@@ -1,0 +1,36 @@
+//! Reads the members of a JSON object in order, values as JSON text.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// A member's name, borrowed if it contains no escape.
+#[derive(serde::Deserialize)]
+pub(crate) struct MemberName<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+
+/// The members of an object in order.
+pub(crate) struct ObjectMembers<'a>(pub(crate) Vec<(MemberName<'a>, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for ObjectMembers<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMembers<'a>, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Vec<(MemberName<'de>, &'de RawValue)>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut res = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    res.push(entry);
+                }
+                Ok(res)
+            }
+        }
+        deserializer.deserialize_map(InOrder).map(ObjectMembers)
+    }
+}
