@@ -25,18 +25,8 @@ fn check(tree: &Tree, pure_files: &[&str], modules: &[modules::Row]) -> Vec<Viol
     res.extend(forbidden_words::check(files, pure_files));
     res.extend(error_numbers::check(files));
     res.extend(unsafe_code::check(files));
-    let order = module_order::check(files, modules);
-    let (pending, order): (Vec<_>, Vec<_>) =
-        order.into_iter().partition(|violation| is_pending(&violation.path));
-    for violation in pending {
-        eprintln!("WARNING: {violation}");
-    }
-    res.extend(order);
+    res.extend(module_order::check(files, modules));
     res
-}
-
-fn is_pending(path: &str) -> bool {
-    modules::PENDING.iter().any(|name| crate_of(path) == Some(name))
 }
 
 /// The name of the crate whose folder contains `path`.
