@@ -28,6 +28,12 @@ pub(super) fn check(sources: &[Source]) -> Vec<Violation> {
     res
 }
 
+/// Whether the crate `name` of this workspace depends directly on the crate of `rules`. Cargo omits such a development dependency
+/// from the package if it has no version.
+fn is_in_cycle(rules: &CrateRules, name: &str) -> bool {
+    CRATES.iter().any(|other| other.name == name && other.ours.contains(&rules.name))
+}
+
 /// The violations of one manifest.
 pub(super) fn check_manifest(rules: &CrateRules, manifest: &Table) -> Vec<String> {
     let mut res = Vec::new();
@@ -40,7 +46,12 @@ pub(super) fn check_manifest(rules: &CrateRules, manifest: &Table) -> Vec<String
     }
     for section in sections(manifest) {
         for (name, dependency) in section.dependencies {
-            if dependency.get("workspace") != Some(&Value::Boolean(true)) {
+            let is_development = matches!(section.kind, DependencyKind::Development);
+            let is_cycle = is_development && is_in_cycle(rules, name);
+            if is_cycle && (dependency.get("path").is_none() || dependency.get("version").is_some()) {
+                res.push(format!("`{name}` depends on `{}`: use its path without a version", rules.name));
+            }
+            if !is_cycle && dependency.get("workspace") != Some(&Value::Boolean(true)) {
                 res.push(format!("`{name}` has its own version: use the version of the workspace"));
             }
             let violation = match section.kind {

@@ -297,3 +297,19 @@ fn a_crate_has_few_entries() {
     files.remove(0);
     check_order(&files, &[]);
 }
+
+#[test]
+fn a_development_dependency_in_a_cycle_has_no_version() {
+    let rules = CRATES.iter().find(|rules| rules.name == "mcp-transport").expect("it is listed");
+    let check = |dependency: &str, expected: &[&str]| {
+        let manifest = format!(
+            "package.name = 'mcp-transport'\nlints.workspace = true\n[dev-dependencies]\nmcp-rmcp = {dependency}"
+        );
+        let manifest = manifest.parse().expect("the manifest is TOML");
+        assert_eq!(check_manifest(rules, &manifest), expected);
+    };
+    let violation = "`mcp-rmcp` depends on `mcp-transport`: use its path without a version";
+    check("{ path = '../mcp-rmcp' }", &[]);
+    check("{ path = '../mcp-rmcp', version = '1' }", &[violation]);
+    check("{ workspace = true }", &[violation]);
+}
