@@ -1,7 +1,6 @@
-//! What names cost: deciding on them, finding one, putting a catalog together, and how that grows.
+//! Benchmarks of names: decisions, lookups and building a catalog, by number of tools.
 //!
-//! A plain `HashMap` lookup of the same names, and a `RegexSet` of the same patterns, stand beside ours, so that a figure
-//! can be read as a ratio.
+//! A `HashMap` lookup of the same names and a `RegexSet` of the same patterns are measured for comparison.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,14 +25,14 @@ fn main() {
     divan::main();
 }
 
-/// Numbers of tools, for growth.
+/// The numbers of tools.
 const COUNTS: [usize; 4] = [100, 1_000, 10_000, 100_000];
 
 fn names(count: usize) -> Vec<String> {
     (0..count).map(|it| format!("area{}_resource{}_action{it}", it % 7, it % 113)).collect()
 }
 
-/// A hundred patterns of which few match, so most names meet them all.
+/// Rules with a hundred patterns, few of which match, so that most names are compared with all of them.
 fn rules(naming: NamePolicy) -> Rules {
     let pattern = |it: usize| format!("area{}*_resource{it}_*{it}", it % 9);
     Rules {
@@ -47,7 +46,7 @@ fn rules(naming: NamePolicy) -> Rules {
     }
 }
 
-/// Each pattern looks inside the name only: neither its beginning nor its end turns a name away.
+/// Rules whose patterns begin and end with `*`, so that no name is rejected by its first or last character.
 fn inner_rules() -> Rules {
     let pattern = |it: usize| format!("*resource{it}_*{it}*");
     let filter = Filter { whitelist: Vec::new(), blacklist: (0..100).map(pattern).collect() };
@@ -86,7 +85,7 @@ fn match_10_000_names_with_100_inner_patterns(bencher: Bencher<'_, '_>) {
     admit(bencher, &inner_rules());
 }
 
-/// The same patterns as regular expressions, all at once: which of them match.
+/// The same patterns as a `RegexSet`.
 #[divan::bench(args = ["anchored", "inner"])]
 fn match_10_000_names_with_a_regex_set(bencher: Bencher<'_, '_>, which: &str) {
     let Filter { whitelist, blacklist } = match which {
@@ -98,7 +97,7 @@ fn match_10_000_names_with_a_regex_set(bencher: Bencher<'_, '_>, which: &str) {
     let names = names(NAMES);
     let set = RegexSet::new(&expressions).expect("these are regular expressions");
     let count = || names.iter().filter(|it| set.matches(it).iter().next().is_some()).count();
-    // Whoever is compared must answer the same.
+    // Both must have the same result.
     let list = [whitelist, blacklist].concat();
     let rules = Rules { filter: Filter { whitelist: Vec::new(), blacklist: list }, ..inner_rules() };
     let server = ServerId::parse("server").expect("an id");
@@ -107,7 +106,7 @@ fn match_10_000_names_with_a_regex_set(bencher: Bencher<'_, '_>, which: &str) {
     bencher.bench_local(count);
 }
 
-/// What preparing costs: a filter of few patterns, as most are, and one of many.
+/// Prepares rules by number of patterns. Most filters have few.
 #[divan::bench(args = [1, 5, 100, 1_000])]
 fn prepare_patterns(bencher: Bencher<'_, '_>, count: usize) {
     let blacklist = (0..count).map(|it| format!("*resource{it}_*{it}*")).collect();
@@ -183,7 +182,7 @@ fn check_arguments(bencher: Bencher<'_, '_>) {
     bencher.bench_local(|| validators.check_arguments(schema, black_box(&arguments)).is_ok());
 }
 
-/// What a reload would do that changes one server of so many.
+/// Builds the next catalog after a reload that changes one server, by number of servers.
 #[divan::bench(args = [1, 20, 200, 1_000])]
 fn plan_a_change_of_one(bencher: Bencher<'_, '_>, count: usize) {
     let limits = Limits::default();

@@ -1,14 +1,15 @@
-//! Anthropic's tools: nearly any JSON Schema of draft 2020-12, sent as it is.
+//! Anthropic's tools: nearly any JSON Schema of draft 2020-12, sent unchanged.
 //!
-//! Each rule is what the Messages API answers where it is broken, for the whole request:
+//! The rules, each with the error of the Messages API for a tool that violates it. The error fails the whole
+//! request.
 //!
-//! - A name is 1 to 128 of `[a-zA-Z0-9_-]` ("tools.0.custom.name: String should match pattern").
-//! - The root's `type` is `object` (the reference of `input_schema`), and it has no `oneOf`, `anyOf` or `allOf`
-//!   ("input_schema does not support oneOf, allOf, or anyOf at the top level"); further in all three are fine.
-//! - A property of the root has a name of 1 to 64 of `[a-zA-Z0-9_.-]` ("Property keys should match pattern"); further in
-//!   names are free.
-//! - The schema is one of draft 2020-12 ("JSON schema is invalid. It must match JSON Schema draft 2020-12"): one with a
-//!   list under `items` is not.
+//! - A name is 1 to 128 characters of `[a-zA-Z0-9_-]` ("tools.0.custom.name: String should match pattern").
+//! - The root has the `type` `object` (API reference of `input_schema`) and no `oneOf`, `anyOf` or `allOf`
+//!   ("input_schema does not support oneOf, allOf, or anyOf at the top level"). Nested schemas may have them.
+//! - The name of a property of the root is 1 to 64 characters of `[a-zA-Z0-9_.-]` ("Property keys should match
+//!   pattern"). Nested properties may have any name.
+//! - The schema is valid in draft 2020-12 ("JSON schema is invalid. It must match JSON Schema draft 2020-12"), so
+//!   `items` is not an array.
 
 use mcp_model::RawJson;
 use serde::Serialize;

@@ -1,25 +1,27 @@
 //! Gemini's function declarations.
 //!
-//! Each rule, and where it comes from: R is the reference of the Gemini API (`FunctionDeclaration` and `Schema`,
-//! ai.google.dev/api/caching); V is that of Vertex AI for the same two; E is what either API answers.
+//! The rules, each with its source. R: the reference of the Gemini API (`FunctionDeclaration` and `Schema`,
+//! ai.google.dev/api/caching). V: the reference of Vertex AI for the same two. E: an error message of either API.
 //!
-//! - A name has at most 63 characters, letters, digits, `_` and `-` (R), and begins with a letter or `_` (V, E). V and
-//!   newer answers allow 64, `.` and `:` as well; a name within the stricter rule is taken everywhere.
-//! - A property's name begins with a letter or `_`, and is 1 to 64 letters, digits and `_` (V).
-//! - `Schema` has the keywords below and no other, as OpenAPI 3.0 has them (R); E of others: "Unknown name". There is no
-//!   `$ref` (it is written out), no `oneOf`, `allOf`, `const` or `additionalProperties`.
-//! - `type` is one type (E: "Proto field is not repeating"); a union with `null` is `nullable` (R), which here is what
-//!   becomes of an `anyOf` with `null`, too. Where there is no `anyOf` there is a `type` (E: "must be specified").
-//! - Beside `anyOf` stands nothing (E: "it must be the only field set").
-//! - Enumerations are for texts (E: "only allowed for STRING type") that are not empty (E: "cannot be empty"); a
-//!   `const` text is one of them.
-//! - Formats are `enum` and `date-time` of texts (E: "only 'enum' and 'date-time' are supported for STRING type"),
-//!   `float` and `double` of numbers, `int32` and `int64` of integers (R).
-//! - An object has properties (E: "should be non-empty for OBJECT type"), so one without cannot be said, and a tool
-//!   without arguments has no `parameters` at all. What is required is declared (E: "property is not defined").
-//! - A list says what it holds (E: "items: missing field").
+//! - A name has at most 63 characters: letters, digits, `_` and `-` (R). It begins with a letter or `_` (V, E). V
+//!   and newer error messages also allow 64 characters, `.` and `:`; a name that follows the stricter rule is
+//!   accepted by all.
+//! - The name of a property begins with a letter or `_`, and is 1 to 64 letters, digits and `_` (V).
+//! - `Schema` has only the keywords below, as in OpenAPI 3.0 (R; E for others: "Unknown name"). There is no
+//!   `$ref`, so references are inlined, and no `oneOf`, `allOf`, `const` or `additionalProperties`.
+//! - `type` is one type (E: "Proto field is not repeating"). A union with `null` is written as `nullable` (R), and
+//!   so is an `anyOf` with `null`. A schema without `anyOf` has a `type` (E: "must be specified").
+//! - A schema with `anyOf` has no other keyword (E: "it must be the only field set").
+//! - Only strings have enumerations (E: "only allowed for STRING type"), and their values are not empty (E:
+//!   "cannot be empty"). A `const` string is written as an enumeration.
+//! - Formats are `enum` and `date-time` for strings (E: "only 'enum' and 'date-time' are supported for STRING
+//!   type"), `float` and `double` for numbers, `int32` and `int64` for integers (R).
+//! - An object has properties (E: "should be non-empty for OBJECT type"). So an object without properties cannot
+//!   be expressed, and a tool without arguments has no `parameters`. A required property is declared (E: "property
+//!   is not defined").
+//! - An array has `items` (E: "items: missing field").
 //!
-//! The references give no limits, so ours are those of any schema that is read.
+//! The references give no limits, so the limits here are those for reading any schema.
 
 use mcp_model::RawJson;
 use serde::Serialize;

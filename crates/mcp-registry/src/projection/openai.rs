@@ -1,24 +1,25 @@
 //! OpenAI's strict functions.
 //!
-//! Each rule, and where it comes from: G is OpenAI's guide "Structured model outputs", its part "Supported schemas"
-//! (developers.openai.com/api/docs/guides/structured-outputs); S is what OpenAI's own Java SDK checks a schema for
-//! before it sends one (openai-java, `JsonSchemaValidator`); E is what the API answers.
+//! The rules, each with its source. G: the part "Supported schemas" of OpenAI's guide "Structured model outputs"
+//! (developers.openai.com/api/docs/guides/structured-outputs). S: the check in OpenAI's Java SDK before it sends a
+//! schema (openai-java, `JsonSchemaValidator`). E: an error message of the API.
 //!
-//! - A name is 1 to 64 of `[a-zA-Z0-9_-]` (the API reference, and E: "Invalid 'tools[0].function.name'").
-//! - The root is an object and no `anyOf` (G), and has no `enum`, `oneOf`, `allOf` or `not` either (E).
-//! - Every property is required, and every object is closed: `additionalProperties: false` (G, S). It is written where
-//!   nothing else is said. A tool with an optional property is left out: a host shows it without `strict`.
-//! - Texts have `pattern` and nine formats, numbers their bounds and `multipleOf`, lists `minItems` and `maxItems` (G);
-//!   of other types these words are refused (S), so they are dropped there. `minLength` and `uniqueItems` have no place.
-//! - A schema has one of `type`, `anyOf` and `$ref` (S; E: "schema must have a 'type' key"); beside `anyOf` stand only
-//!   `title` and `description` (S). An enumeration without a type gets the type of its values.
-//! - `type` is one type, or one and `null` (G, S). A list says what it holds (S).
-//! - At most 10 levels below the root, 5,000 properties, 1,000 enumerated values and 120,000 characters of names and
-//!   values; a single enumeration of more than 250 texts has at most 15,000 characters (G). S counts levels: each step
-//!   into a property, a list or an alternative is one.
-//! - No `oneOf`, `allOf`, `not`, `if` and so on (G; E: "'oneOf' is not permitted").
+//! - A name is 1 to 64 characters of `[a-zA-Z0-9_-]` (API reference; E: "Invalid 'tools[0].function.name'").
+//! - The root is an object without `anyOf` (G) and without `enum`, `oneOf`, `allOf` and `not` (E).
+//! - Every property is required, and every object is closed: `additionalProperties: false` (G, S), which is added
+//!   if it is missing. A tool with an optional property is left out; a host can offer it without `strict`.
+//! - Strings may have `pattern` and nine formats, numbers their bounds and `multipleOf`, arrays `minItems` and
+//!   `maxItems` (G). With other types these keywords are refused (S), so they are dropped. `minLength` and
+//!   `uniqueItems` are always dropped.
+//! - A schema has one of `type`, `anyOf` and `$ref` (S; E: "schema must have a 'type' key"). Beside `anyOf` only
+//!   `title` and `description` are allowed (S). An enumeration without a type gets the type of its values.
+//! - `type` is one type, or one type and `null` (G, S). An array has `items` (S).
+//! - At most 10 levels below the root, 5,000 properties, 1,000 enumerated values, and 120,000 characters of names
+//!   and values; an enumeration of more than 250 strings has at most 15,000 characters (G). Each step into a
+//!   property, an array or an alternative is a level (S).
+//! - No `oneOf`, `allOf`, `not`, `if` and similar keywords (G; E: "'oneOf' is not permitted").
 //!
-//! `$ref` is written out, so a recursive schema, which OpenAI would take, is left out here.
+//! References are inlined, so a recursive schema is left out, although OpenAI would accept it.
 
 use mcp_model::RawJson;
 use serde::Serialize;

@@ -21,7 +21,8 @@ pub(super) struct ProviderProfile {
     pub(super) enum_values: usize,
     /// The maximum number of characters in property names and in enumerated and constant texts.
     pub(super) characters: usize,
-    /// Of an enumeration with more values than the first number, the maximum number of characters.
+    /// The limit for a long enumeration: if it has more values than the first number, its values together have at
+    /// most the second number of characters.
     pub(super) long_enum: Option<(usize, usize)>,
     /// The schema dialect.
     pub(super) dialect: SchemaDialect,

@@ -46,7 +46,7 @@ pub(super) fn rewrite(schema: &Value, profile: &ProviderProfile) -> Result<Optio
 struct SchemaWriter<'a> {
     root: &'a Value,
     profile: &'a ProviderProfile,
-    /// References that are being inlined.
+    /// The references that are being inlined at this point, to detect recursion.
     open: Vec<&'a str>,
     schemas: usize,
     properties: usize,
@@ -69,12 +69,12 @@ pub(super) enum ValueOut {
 }
 
 impl SchemaOut {
-    /// Lets `null` in, as OpenAPI says it.
+    /// Allows `null`, with OpenAPI's `nullable`.
     pub(super) fn nullable(&mut self) {
         self.0.insert("nullable".to_owned(), ValueOut::Value(Value::Bool(true)));
     }
 
-    /// Puts the remarks of another schema in the place of its own.
+    /// Replaces title and description by those of another schema, if it has them.
     fn remarks_of(&mut self, schema: &Map<String, Value>) {
         for it in ["title", "description"] {
             let remark = schema.get(it).map(|text| (it.to_owned(), ValueOut::Value(text.clone())));

@@ -1,4 +1,4 @@
-//! One schema, and what each provider is told.
+//! Tests of the projections: one schema, and the schema that each provider gets.
 
 use mcp_model::{NameLimit, read_tools};
 
@@ -11,7 +11,7 @@ fn tool(name: &str, schema: &str) -> ExposedTool {
     ExposedTool { name: ExposedName::new(name.to_owned()), server: ServerId::parse("s").unwrap(), tool }
 }
 
-/// `want` is the schema, `none`, or `!` and the reason.
+/// Checks the projected schema. `want` is the schema, `none`, or `!` and the reason why the tool is left out.
 #[track_caller]
 fn check(provider: Provider, schema: &str, want: &str) {
     let tools = [tool("t", schema), tool("t2", r#"{"type":"object"}"#)];
@@ -34,12 +34,13 @@ fn dm_061_dm_064_passthrough_changes_no_byte() {
     }
 }
 
-/// A tool with one argument `a`, which it needs.
+/// The schema of a tool with one required argument `a`.
 fn of(schema: &str) -> String {
     format!(r#"{{"type":"object","properties":{{"a":{schema}}},"required":["a"]}}"#)
 }
 
-/// Checks what OpenAI is told of a tool with the argument `a`; `want` is what stands under `a`, or `!` and the reason.
+/// Checks OpenAI's schema of a tool with the argument `a`. `want` is the schema of `a`, or `!` and the reason why
+/// the tool is left out.
 #[track_caller]
 fn strict(schema: &str, want: &str) {
     let whole = |it: &str| {
@@ -142,7 +143,8 @@ fn dm_063_openai_strict_has_limits() {
     strict(&lists(10), "!its schema is too large or too deep when written out");
 }
 
-/// Checks what Gemini is told of a tool with the argument `a`; `want` is what stands under `a`, or `!` and the reason.
+/// Checks Gemini's schema of a tool with the argument `a`. `want` is the schema of `a`, or `!` and the reason why
+/// the tool is left out.
 #[track_caller]
 fn gemini(schema: &str, want: &str) {
     let whole = |it: &str| format!(r#"{{"properties":{{"a":{it}}},"required":["a"],"type":"object"}}"#);
@@ -214,13 +216,13 @@ fn dm_063_gemini_says_null_beside_a_type() {
     gemini(r#"{"type":["string","null"]}"#, r#"{"nullable":true,"type":"string"}"#);
     gemini(r#"{"type":["string","integer"]}"#, "!a union of several types cannot be said");
     gemini(r#"{"type":"null"}"#, "!`null` alone cannot be said");
-    // What Pydantic makes of an optional argument.
+    // The schema that Pydantic generates for an optional argument.
     gemini(
         r#"{"anyOf":[{"type":"string","description":"inner"},{"type":"null"}],"default":null,"title":"A","description":"d"}"#,
         r#"{"description":"d","nullable":true,"title":"A","type":"string"}"#,
     );
     gemini(r#"{"anyOf":[{"type":"null"}]}"#, "!`null` alone cannot be said");
-    // Beside alternatives nothing is said, not even a description.
+    // No other keyword is allowed beside `anyOf`, not even a description.
     gemini(
         r#"{"anyOf":[{"type":"string"},{"type":"integer"}],"description":"d"}"#,
         r#"{"anyOf":[{"type":"string"},{"type":"integer"}]}"#,
@@ -266,7 +268,7 @@ fn dm_063_anthropic_takes_nearly_everything_as_it_is() {
     );
 }
 
-/// The tools that remain, and the problem, are the same whatever the order of the tools and of a schema's keys.
+/// The accepted tools and the problems do not depend on the order of the tools or of a schema's keys.
 #[test]
 fn dm_064_dm_065_who_is_left_out_hangs_on_the_tool_alone() {
     let (good, bad) =
@@ -334,7 +336,7 @@ fn remarks_stay_beside_a_reference_and_nothing_else_does() {
 fn a_name_is_within_the_providers_limit() {
     let told =
         |provider, name: &str| project(&[tool(name, r#"{"type":"object"}"#)], provider).problems.is_empty();
-    // The limits are those that names can be cut to beforehand.
+    // These are the limits to which a host can shorten names in advance.
     for (provider, limit) in [
         (Provider::OpenAiStrict, NameLimit::Common),
         (Provider::Gemini, NameLimit::Gemini),

@@ -66,7 +66,7 @@ mod tests {
         check("\"\"", "{}", 8 + 2);
         check("\"reads\"", "{}", 8 + 4);
         check(r#""\u5de5具""#, "{}", 8 + 2 + 2);
-        // White space counts inside of a text only, wherever that ends.
+        // White space counts only inside of strings.
         check("\"\"", "{ \"a\" :\n 1 }", 8 + 4);
         check("\"\"", r#"{"a":" \" \\"}"#, 8 + 5);
     }

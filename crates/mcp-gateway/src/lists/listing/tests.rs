@@ -1,4 +1,4 @@
-//! Lists as bytes: names, scopes, pages and cursors.
+//! Tests of listings: names, scopes, pages and cursors.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ fn json(text: String) -> RawJson {
     RawJson::parse(text.into()).unwrap()
 }
 
-/// A server with these tools, each `bytes` long at least, and these templates.
+/// A server with these tools, each with a definition of at least `bytes` bytes, and these templates.
 fn entry(id: &str, tools: &[&str], bytes: usize, templates: &[&str]) -> ServerEntry {
     let filling = "x".repeat(bytes);
     let tools: Vec<String> = tools
