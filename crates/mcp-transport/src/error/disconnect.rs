@@ -52,7 +52,7 @@ pub struct Evidence {
     pub pid: Option<u32>,
     /// The exit status of its process: `exit status 1`, `signal 9 (SIGKILL)`.
     pub exit: Option<String>,
-    /// The WebSocket close status: `with code 1011 (an internal error): "…"`.
+    /// The WebSocket close status: `with code 1011 (internal error): "…"`.
     pub close: Option<String>,
     /// The last lines of its standard error, oldest first.
     pub stderr: Vec<String>,

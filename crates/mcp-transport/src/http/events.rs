@@ -158,16 +158,16 @@ impl StreamEnd {
     pub(super) fn message(&self, connection: &HttpConnection) -> String {
         let endpoint = &connection.endpoint;
         match self {
-            StreamEnd::Closed => "the server ended the stream before it answered".to_owned(),
-            StreamEnd::Failed(why) => format!("the stream broke off before the answer came: {why}"),
+            StreamEnd::Closed => "the server ended the stream before the response".to_owned(),
+            StreamEnd::Failed(why) => format!("the stream failed before the response: {why}"),
             StreamEnd::Silent => {
-                format!("nothing came on the stream for {} s", endpoint.stream_timeout.as_secs_f64())
+                format!("nothing was received on the stream for {} s", endpoint.stream_timeout.as_secs_f64())
             }
             StreamEnd::TooLarge => {
                 format!("a message on the stream is larger than {} bytes", endpoint.max_message_bytes)
             }
             StreamEnd::Endless(len) => {
-                format!("the stream brought an event that does not end ({len} bytes of it)")
+                format!("the stream contains an event that does not end ({len} bytes so far)")
             }
         }
     }

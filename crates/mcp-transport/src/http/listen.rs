@@ -41,7 +41,7 @@ pub(super) async fn listen(connection: &HttpConnection, epoch: Epoch) {
                 let started = Instant::now();
                 let before = reader.messages;
                 let end = reader.read_stream(connection, &mut response).await;
-                tracing::debug!("the stream that listens to {} ended: {end:?}", connection.endpoint.label);
+                tracing::debug!("the listening stream of {} ended: {end:?}", connection.endpoint.label);
                 if let Some(retry) = reader.retry {
                     backoff.set_retry(retry);
                 }
@@ -72,7 +72,7 @@ pub(super) async fn open(connection: &HttpConnection, headers: &HeaderMap) -> Li
         404 => ListenResponse::NotFound,
         200..=299 | 405 | 501 => ListenResponse::Unsupported,
         status => {
-            tracing::debug!("{} answers a GET with HTTP {status}", connection.endpoint.label);
+            tracing::debug!("{} responds to a GET with HTTP {status}", connection.endpoint.label);
             ListenResponse::Unavailable
         }
     }

@@ -211,9 +211,9 @@ impl HttpConnection {
         let Some(headers) = self.sessions.delete_headers() else { return };
         match self.send(Method::DELETE, &headers, None).await {
             // 405 means that sessions end by timeout only.
-            Ok(response) => tracing::debug!(status = response.status().as_u16(), "the session was ended"),
+            Ok(response) => tracing::debug!(status = response.status().as_u16(), "the session was deleted"),
             Err(ExchangeError::Refused(error) | ExchangeError::Lost(error)) => {
-                tracing::debug!("the session could not be ended: {error}");
+                tracing::debug!("the session could not be deleted: {error}");
             }
         }
     }

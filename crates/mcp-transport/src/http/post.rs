@@ -137,7 +137,7 @@ impl SentRequest {
         let body = match body::read_body(&mut response, limit).await {
             Ok(body) => body,
             Err(BodyError::TooLarge) => return Some(StreamError::TooLarge(limit)),
-            Err(BodyError::Failed(why)) => return lost(format!("the answer broke off: {why}")),
+            Err(BodyError::Failed(why)) => return lost(format!("the response is incomplete: {why}")),
         };
         let lines = response::lines(&body, self.id);
         if let Some(lines) = lines {
@@ -158,11 +158,11 @@ impl SentRequest {
             return None;
         }
         lost(match body.is_empty() {
-            true => format!("the server took the request (HTTP {status}) and sent no answer"),
+            true => format!("the server accepted the request (HTTP {status}) without a response"),
             false => {
                 let error_body =
                     response::parse(&body.slice(..body.len().min(4096)), None, &connection.endpoint.redactor);
-                format!("the response (HTTP {status}) holds no answer to the request: {}", error_body.message)
+                format!("the body (HTTP {status}) does not contain the response: {}", error_body.message)
             }
         })
     }
@@ -208,7 +208,7 @@ async fn send_initialized(
         connection.command(DriverCommand::OpeningDone(epoch));
     }));
     if tokio::time::timeout(INITIALIZED_WAIT, &mut sending).await.is_err() {
-        tracing::debug!("{} does not answer the notice that the opening is over", connection.endpoint.label);
+        tracing::debug!("{} does not respond to notifications/initialized", connection.endpoint.label);
         connection.command(DriverCommand::OpeningDone(epoch));
         sending.await;
     }
@@ -261,9 +261,9 @@ async fn send_notification_then(
     match tokio::time::timeout(limit, sending).await {
         Ok(Ok(())) => {}
         Ok(Err(ExchangeError::Refused(error) | ExchangeError::Lost(error))) => {
-            tracing::debug!(method = &*head.method, "a message was not taken: {error}");
+            tracing::debug!(method = &*head.method, "a message was not accepted: {error}");
         }
-        Err(_) => tracing::debug!(method = &*head.method, "a message was not taken in time"),
+        Err(_) => tracing::debug!(method = &*head.method, "a message was not accepted in time"),
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) async fn resume(connection: &HttpConnection, epoch: Epoch, reader: &m
             ListenResponse::Stream(mut response) => {
                 let before = (reader.messages, reader.last_id.clone());
                 let end = reader.read_stream(connection, &mut response).await;
-                tracing::debug!("a stream of {} that was taken up ended: {end:?}", connection.endpoint.label);
+                tracing::debug!("a resumed stream of {} ended: {end:?}", connection.endpoint.label);
                 if reader.answered {
                     return true;
                 }

@@ -124,7 +124,7 @@ impl HttpSendQueue {
         }
     }
 
-    /// Aborts the exchange of a request that was answered on another stream.
+    /// The handle that aborts the exchange of a request in flight.
     pub(super) fn abort_handle(&self, id: RequestId) -> Option<AbortHandle> {
         match self.requests.get(&id)? {
             RequestState::InFlight { abort, .. } => Some(abort.clone()),

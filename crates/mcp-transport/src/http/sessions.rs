@@ -18,7 +18,7 @@ pub(super) fn configured_session(endpoint: &UrlEndpoint) -> Result<Option<Header
     let plain = !id.expose().is_empty() && id.expose().bytes().all(|it| it.is_ascii_graphic());
     let value = HeaderValue::from_str(id.expose()).ok().filter(|_| plain);
     let Some(mut value) = value else {
-        let message = "the session id may hold visible ASCII characters only".to_owned();
+        let message = "the session id may contain visible ASCII characters only".to_owned();
         return Err(ConnectError::Invalid(message));
     };
     value.set_sensitive(true);
@@ -238,7 +238,7 @@ mod tests {
         for odd in ["a b", "é", "", "a\n"] {
             assert_eq!(
                 read(odd),
-                Err("the session id may hold visible ASCII characters only".to_owned()),
+                Err("the session id may contain visible ASCII characters only".to_owned()),
                 "{odd:?}"
             );
         }

@@ -65,7 +65,7 @@ pub(super) async fn post_message(
             Some(reason)
         }
         (Some(PostError::Stream(StreamError::Refused(error) | StreamError::Lost(error))), None) => {
-            tracing::debug!(method = &*head.method, "a message was not taken: {error}");
+            tracing::debug!(method = &*head.method, "a message was not accepted: {error}");
             None
         }
         (Some(PostError::Stream(StreamError::NotExecuted(_) | StreamError::TooLarge(_))), None) => None,
@@ -95,7 +95,7 @@ async fn send_notification(connection: &SseConnection, message: &OutboundMessage
     let limit = if message.head.method == CANCELLED { CANCEL_TIMEOUT } else { NOTIFICATION_TIMEOUT };
     let posting = post(connection, message, None);
     tokio::time::timeout(limit, posting).await.unwrap_or_else(|_| {
-        tracing::debug!(method = &*message.head.method, "a message was not taken in time");
+        tracing::debug!(method = &*message.head.method, "a message was not accepted in time");
         None
     })
 }

@@ -89,10 +89,8 @@ pub(super) async fn open(
     let with_status = |message| RequestError { status: Some(status), message, error: None };
     let mut stream = SseStream::new(response, StreamLimits::of(endpoint));
     match tokio::time::timeout_at(deadline, stream.endpoint()).await {
-        Err(_) => Err(with_status(late("opened its stream, and did not say where messages go").message)),
-        Ok(Err(end)) => {
-            Err(with_status(format!("{} before the place for messages was named", end.message())))
-        }
+        Err(_) => Err(with_status(late("opened its stream without an endpoint event").message)),
+        Ok(Err(end)) => Err(with_status(format!("{} before the endpoint event", end.message()))),
         Ok(Ok(data)) => match message_endpoint::resolve(target.url(), &data) {
             Ok(message_url) => Ok((stream, message_url)),
             Err(why) => Err(with_status(why)),
@@ -108,7 +106,7 @@ async fn refusal(endpoint: &HttpEndpoint, mut response: Response) -> RequestErro
     let mut message =
         error_body::describe_response(status, response.headers(), &error_body, &endpoint.redactor);
     if response.status().is_success() {
-        message.push_str(" (this is no event stream)");
+        message.push_str(" (this is not an event stream)");
     }
     RequestError { status: Some(status), message, error: error_body.error }
 }
@@ -168,12 +166,12 @@ impl SseStreamEnd {
     fn message(&self) -> String {
         match self {
             SseStreamEnd::Closed => "the server ended the stream".to_owned(),
-            SseStreamEnd::Failed(why) => format!("the stream broke off ({why})"),
+            SseStreamEnd::Failed(why) => format!("the stream failed ({why})"),
             SseStreamEnd::Silent(limit) => {
-                format!("nothing came on the stream for {} s", limit.as_secs_f64())
+                format!("nothing was received on the stream for {} s", limit.as_secs_f64())
             }
             SseStreamEnd::Endless(len) => {
-                format!("the stream brought an event that does not end ({len} bytes of it)")
+                format!("the stream contains an event that does not end ({len} bytes so far)")
             }
         }
     }
@@ -239,7 +237,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn hd_122_silence_ends_the_stream_and_comments_count_as_activity() {
-        let silent = "nothing came on the stream for 5 s";
+        let silent = "nothing was received on the stream for 5 s";
         check(&[], false, &format!("; {silent} after 5 s")).await;
         check(
             &[(4, ": ping\n\n"), (4, ":\n\n"), (4, "data: a\n\n")],

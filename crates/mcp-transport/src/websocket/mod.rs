@@ -69,10 +69,10 @@ impl WebSocketDial {
     pub(crate) fn new(endpoint: &UrlEndpoint, options: &UrlOptions) -> Result<WebSocketDial, ConnectError> {
         let limits = &options.limits;
         if !matches!(endpoint.url.scheme(), "ws" | "wss") {
-            return Err(ConnectError::Invalid(format!("{} is no ws or wss URL", endpoint.label())));
+            return Err(ConnectError::Invalid(format!("{} is not a ws or wss URL", endpoint.label())));
         }
         if endpoint.session_id.is_some() {
-            let message = "a WebSocket has no session that could be taken up".to_owned();
+            let message = "a WebSocket has no session that could be resumed".to_owned();
             return Err(ConnectError::Invalid(message));
         }
         Ok(WebSocketDial(Arc::new(WebSocketEndpoint {

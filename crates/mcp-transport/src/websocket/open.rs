@@ -42,9 +42,9 @@ async fn open_with_proxies(
         Err(_) => {
             let why = match *step.lock().unwrap_or_else(PoisonError::into_inner) {
                 OpenStep::Connecting => "no connection",
-                OpenStep::ProxyTunnel => "no answer from the proxy",
+                OpenStep::ProxyTunnel => "no response from the proxy",
                 OpenStep::TlsHandshake => "no end of the TLS handshake",
-                OpenStep::Upgrade => "no answer to the upgrade",
+                OpenStep::Upgrade => "no response to the upgrade",
             };
             let limit = endpoint.connect_timeout.as_secs_f64();
             Err(connect_error(endpoint, &format!("{why} within {limit} s")))

@@ -123,12 +123,11 @@ impl<'a> Reader<'a> {
                 ReadEnd { reason: DisconnectReason::Broken(message), close_code: None }
             }
             Error::Capacity(CapacityError::MessageTooLong { size, max_size }) => {
-                let message =
-                    format!("it sent a message of {size} bytes or more, and {max_size} are the most");
+                let message = format!("it sent a message of at least {size} bytes; the limit is {max_size}");
                 broken(message, CloseCode::Size)
             }
-            Error::Utf8(_) => broken("it sent a text that is no UTF-8".to_owned(), CloseCode::Invalid),
-            other => broken(format!("it broke the protocol: {other}"), CloseCode::Protocol),
+            Error::Utf8(_) => broken("it sent text that is not UTF-8".to_owned(), CloseCode::Invalid),
+            other => broken(format!("it violated the protocol: {other}"), CloseCode::Protocol),
         }
     }
 
@@ -154,18 +153,18 @@ fn is_disconnect(error: &std::io::Error) -> bool {
 fn describe_close(frame: Option<&CloseFrame>, redactor: &Redactor) -> String {
     let Some(CloseFrame { code, reason }) = frame else { return "without a code".to_owned() };
     let meaning = match u16::from(*code) {
-        1000 => " (it is done)",
-        1001 => " (it goes away)",
-        1002 => " (a breach of protocol)",
-        1003 => " (data that it does not take)",
-        1007 => " (data that makes no sense)",
-        1008 => " (a breach of its policy)",
-        1009 => " (a message that is too big)",
-        1010 => " (an extension is missing)",
-        1011 => " (an internal error)",
-        1012 => " (it restarts)",
+        1000 => " (normal)",
+        1001 => " (going away)",
+        1002 => " (protocol error)",
+        1003 => " (unsupported data)",
+        1007 => " (invalid data)",
+        1008 => " (policy violation)",
+        1009 => " (message too big)",
+        1010 => " (missing extension)",
+        1011 => " (internal error)",
+        1012 => " (restart)",
         1013 => " (try again later)",
-        1014 => " (a bad gateway)",
+        1014 => " (bad gateway)",
         _ => "",
     };
     let reason = redactor.clean(reason, 200);
@@ -189,12 +188,12 @@ mod tests {
 
     #[test]
     fn hd_sc5_close_frame_is_described_without_secrets() {
-        check(1000, "", "with code 1000 (it is done)");
-        check(1011, "oops", r#"with code 1011 (an internal error): "oops""#);
+        check(1000, "", "with code 1000 (normal)");
+        check(1011, "oops", r#"with code 1011 (internal error): "oops""#);
         check(
             1008,
             "no \u{1b}[31mhunter2\u{7}\u{202e}\n",
-            r#"with code 1008 (a breach of its policy): "no ***\u{202e} ""#,
+            r#"with code 1008 (policy violation): "no ***\u{202e} ""#,
         );
         check(4321, "\"ours\"", r#"with code 4321: "\"ours\"""#);
         assert_eq!(describe_close(None, &Redactor::new([].iter())), "without a code");

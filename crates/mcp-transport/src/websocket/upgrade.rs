@@ -64,14 +64,16 @@ pub(super) enum UpgradeError {
 pub(super) fn target(url: &Url) -> Result<Uri, ConnectError> {
     let target = &url[Position::BeforePath..Position::AfterQuery];
     let target = target.parse::<PathAndQuery>();
-    target.map(Uri::from).map_err(|_| ConnectError::Invalid("the URL's path cannot be asked for".to_owned()))
+    target
+        .map(Uri::from)
+        .map_err(|_| ConnectError::Invalid("the URL's path is not valid in a request".to_owned()))
 }
 
 /// The headers of the request except its key: those of the handshake, the configured ones, and the URL's credentials.
 pub(super) fn headers(endpoint: &UrlEndpoint) -> Result<HeaderMap, ConnectError> {
     let url = &endpoint.url;
     let host = HeaderValue::try_from(&url[Position::BeforeHost..Position::AfterPort])
-        .map_err(|_| ConnectError::Invalid("the URL's host cannot be asked for".to_owned()))?;
+        .map_err(|_| ConnectError::Invalid("the URL's host is not valid in a request".to_owned()))?;
     let mut res = HeaderMap::new();
     // The host first, as servers expect it.
     res.insert(HOST, host);
@@ -110,10 +112,7 @@ pub(super) async fn upgrade(
     match check_response(head.status, &head.headers, &derive_accept_key(key.as_bytes())) {
         Ok(subprotocol) => {
             if subprotocol == Subprotocol::None {
-                tracing::warn!(
-                    "{} chose no subprotocol; it is taken to speak `{SUBPROTOCOL}`",
-                    endpoint.label
-                );
+                tracing::warn!("{} chose no subprotocol; assuming `{SUBPROTOCOL}`", endpoint.label);
             }
             connection.into_parts().ok_or_else(|| failed(status, "it closed the connection"))
         }
@@ -160,10 +159,10 @@ pub(super) fn check_response(
     }
     let broken = |message: &str| Err(UpgradeError::Invalid(message.to_owned()));
     if !has_token(headers, &UPGRADE, "websocket") || !has_token(headers, &CONNECTION, "upgrade") {
-        return broken("its answer changes to another protocol");
+        return broken("its response switches to another protocol");
     }
     if headers.get(SEC_WEBSOCKET_ACCEPT).is_none_or(|it| it.as_bytes() != accept.as_bytes()) {
-        return broken("its answer does not fit the question (Sec-WebSocket-Accept)");
+        return broken("its response does not match the request (Sec-WebSocket-Accept)");
     }
     if headers.contains_key(SEC_WEBSOCKET_EXTENSIONS) {
         return broken("it chose an extension that was not offered");
@@ -248,8 +247,8 @@ mod tests {
             &and(&["sec-websocket-extensions: permessage-deflate"]),
             Err("it chose an extension that was not offered"),
         );
-        check(101, &GOOD[..2], Err("its answer does not fit the question (Sec-WebSocket-Accept)"));
-        check(101, &GOOD[1..], Err("its answer changes to another protocol"));
+        check(101, &GOOD[..2], Err("its response does not match the request (Sec-WebSocket-Accept)"));
+        check(101, &GOOD[1..], Err("its response switches to another protocol"));
         check(200, &GOOD, Err("another response"));
     }
 
@@ -309,7 +308,7 @@ mod tests {
             &[("X", "secret\r\nY: 1")],
             &["the value of the header X contains characters that are not allowed"],
         );
-        check_request("http://a/x", &[], &["http://a/x is no ws or wss URL"]);
+        check_request("http://a/x", &[], &["http://a/x is not a ws or wss URL"]);
     }
 
     #[test]
@@ -317,6 +316,6 @@ mod tests {
         let mut endpoint = endpoint("ws://a");
         endpoint.session_id = Some(Secret::from("s"));
         let refused = super::super::WebSocketDial::new(&endpoint, &Default::default());
-        assert_eq!(refused.err().unwrap().to_string(), "a WebSocket has no session that could be taken up");
+        assert_eq!(refused.err().unwrap().to_string(), "a WebSocket has no session that could be resumed");
     }
 }

@@ -63,19 +63,19 @@ async fn lost_response_leaves_the_outcome_unknown() {
     );
     assert_eq!(
         fault(|_| reply(202, "", "")).await,
-        unknown("the server took the request (HTTP 202) and sent no answer")
+        unknown("the server accepted the request (HTTP 202) without a response")
     );
     assert_eq!(
         fault(|_| reply(200, "Content-Type: text/html\r\n", "<html>")).await,
-        unknown("the response (HTTP 200) holds no answer to the request: <html>")
+        unknown("the body (HTTP 200) does not contain the response: <html>")
     );
     assert_eq!(
         fault(|_| stream(&[": hello\n\n"], end())).await,
-        unknown("the server ended the stream before it answered")
+        unknown("the server ended the stream before the response")
     );
     let cut = fault(|_| stream(&["data: {\"id\""], vec![Step::Close])).await;
     assert!(
-        cut.starts_with("unknown: the answer was lost (the stream broke off before the answer came: "),
+        cut.starts_with("unknown: the answer was lost (the stream failed before the response: "),
         "{cut}"
     );
     let cut = fault(|_| {
@@ -87,7 +87,7 @@ async fn lost_response_leaves_the_outcome_unknown() {
         ]
     })
     .await;
-    assert!(cut.starts_with("unknown: the answer was lost (the answer broke off: "), "{cut}");
+    assert!(cut.starts_with("unknown: the answer was lost (the response is incomplete: "), "{cut}");
 }
 
 #[tokio::test]

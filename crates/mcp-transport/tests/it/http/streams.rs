@@ -53,7 +53,7 @@ async fn silent_stream_times_out() {
     let limits = Limits { sse_read: Duration::from_secs(7), ..Limits::default() };
     let session = How { limits: Some(limits), ..How::default() }.connect(&peer.url).await.unwrap();
     let error = call(&session).await.unwrap_err();
-    assert!(error.to_string().contains("nothing came on the stream for 7 s"), "{error}");
+    assert!(error.to_string().contains("nothing was received on the stream for 7 s"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -45,7 +45,7 @@ async fn end_of_the_stream_ends_the_connection() {
     let cut = |it: &Heard| taken().push(&said(it, "hello")[..40]).ending();
     assert_eq!(answered(cut).await, lost("it closed the connection"));
     let broken = answered(|_| taken().breaking()).await;
-    assert!(broken.starts_with(&lost("the stream broke off (")), "{broken}");
+    assert!(broken.starts_with(&lost("the stream failed (")), "{broken}");
 }
 
 #[tokio::test]
@@ -53,7 +53,7 @@ async fn hd_122_silent_stream_ends_the_connection() {
     let peer = Peer::start(|it| legacy(it, |_| taken())).await;
     let limits = Limits { sse_read: Duration::from_millis(500), ..Limits::default() };
     let session = How { limits: Some(limits), ..How::legacy() }.connect(&peer.url).await.unwrap();
-    assert_eq!(session.closed().await.to_string(), "nothing came on the stream for 0.5 s");
+    assert_eq!(session.closed().await.to_string(), "nothing was received on the stream for 0.5 s");
     until(|| peer.streams() == 0).await;
     assert_eq!(peer.count("GET"), 1, "no stream is taken up again");
 }

@@ -110,7 +110,7 @@ async fn message_endpoint_is_resolved_within_the_origin() {
 
 #[tokio::test]
 async fn hd_122_connect_timeout_covers_the_whole_opening() {
-    let late = "ORIGIN/sse opened its stream, and did not say where messages go within 0.5 s";
+    let late = "ORIGIN/sse opened its stream without an endpoint event within 0.5 s";
     let limit = Duration::from_millis(500);
     assert_eq!(posted_within(": hello\n\n", limit).await, late);
     assert_eq!(posted_within("data: /messages\n\n", limit).await, late, "a message is no endpoint");
@@ -157,12 +157,12 @@ async fn response_without_a_stream_is_reported_with_its_message() {
     );
     assert_eq!(
         refused(|| reply(200, "<html>").header("content-type", "text/html")).await,
-        "the server answered HTTP 200 OK: <html> (this is no event stream) [what answers there is no MCP server, or \
+        "the server answered HTTP 200 OK: <html> (this is not an event stream) [what answers there is no MCP server, or \
          not at this path: check the URL]"
     );
     assert_eq!(
         refused(|| reply(200, ": hello").header("content-type", "text/event-stream")).await,
-        "the server ended the stream before the place for messages was named [what answers there is no MCP server, or not \
+        "the server ended the stream before the endpoint event [what answers there is no MCP server, or not \
          at this path: check the URL]"
     );
 }

@@ -87,12 +87,12 @@ async fn check(limits: Limits, bytes: impl Fn() -> Step + Send + Sync + 'static,
 async fn hd_117_protocol_violation_ends_the_connection_with_a_reason() {
     let raw = |bytes: &'static [u8]| move || Step::Raw(bytes.to_vec());
     let usual = Limits::default;
-    check(usual(), raw(b"\x81\x02{\xff"), "it sent a text that is no UTF-8", "close 1007").await;
-    let reserved = "it broke the protocol: WebSocket protocol error: Reserved bits are non-zero";
+    check(usual(), raw(b"\x81\x02{\xff"), "it sent text that is not UTF-8", "close 1007").await;
+    let reserved = "it violated the protocol: WebSocket protocol error: Reserved bits are non-zero";
     check(usual(), raw(b"\xc1\x02{}"), reserved, "close 1002").await;
-    let masked = "it broke the protocol: WebSocket protocol error: Received a masked frame from server";
+    let masked = "it violated the protocol: WebSocket protocol error: Received a masked frame from server";
     check(usual(), raw(b"\x81\x82\0\0\0\0{}"), masked, "close 1002").await;
-    let lonely = "it broke the protocol: WebSocket protocol error: Continue frame but nothing to continue";
+    let lonely = "it violated the protocol: WebSocket protocol error: Continue frame but nothing to continue";
     check(usual(), raw(b"\x80\x02{}"), lonely, "close 1002").await;
 }
 
@@ -101,7 +101,7 @@ async fn too_large_message_ends_the_connection_whole_or_fragmented() {
     let small = || Limits { message_bytes: 1000, ..Limits::default() };
     // A frame that only says that it will be large.
     let said = || Step::Raw(b"\x81\x7f\x7f\xff\xff\xff\xff\xff\xff\xff".to_vec());
-    let want = "it sent a message of 9223372036854775807 bytes or more, and 1000 are the most";
+    let want = "it sent a message of at least 9223372036854775807 bytes; the limit is 1000";
     check(small(), said, want, "close 1009").await;
     // Small pieces of a message without end.
     let pieces = || {
@@ -109,7 +109,7 @@ async fn too_large_message_ends_the_connection_whole_or_fragmented() {
         bytes.extend(b"\0\x64".iter().chain(&[b' '; 100]).copied().collect::<Vec<u8>>().repeat(20));
         Step::Raw(bytes)
     };
-    let want = "it sent a message of 1001 bytes or more, and 1000 are the most";
+    let want = "it sent a message of at least 1001 bytes; the limit is 1000";
     check(small(), pieces, want, "close 1009").await;
 }
 

@@ -109,7 +109,7 @@ async fn missing_subprotocol_is_accepted_and_another_one_refused() {
     let plan = |lines| Plan { opening: Opening::Open(lines), tls: None };
     let peer = Peer::planned(plan(""), |it| modern(it, |it| vec![said(it, "hello")])).await;
     assert_eq!(call(&connect(&peer).await.unwrap()).await.unwrap(), "hello");
-    let want = format!("{} chose no subprotocol; it is taken to speak `mcp`\n", peer.url);
+    let want = format!("{} chose no subprotocol; assuming `mcp`\n", peer.url);
     assert_eq!(*warnings.0.lock().unwrap(), want);
 
     let peer = Peer::planned(plan("Sec-WebSocket-Protocol: graphql-ws\r\n"), |_| vec![]).await;
@@ -209,17 +209,17 @@ async fn invalid_upgrade_response_is_reported() {
     .await;
     check(
         http("101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade", ""),
-        &none("its answer changes to another protocol"),
+        &none("its response switches to another protocol"),
         NO_SERVER,
     )
     .await;
     check(
         http("101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: no", ""),
-        &none("its answer does not fit the question (Sec-WebSocket-Accept)"),
+        &none("its response does not match the request (Sec-WebSocket-Accept)"),
         NO_SERVER,
     )
     .await;
-    let want = "cannot connect to URL: no answer to the upgrade within 0.2 s";
+    let want = "cannot connect to URL: no response to the upgrade within 0.2 s";
     check_within(Duration::from_millis(200), Opening::Silent, want, RUNNING).await;
 }
 
@@ -238,7 +238,7 @@ async fn refused_connection_is_reported() {
 #[tokio::test]
 async fn hd_042_only_ws_and_wss_are_accepted() {
     let error = How::default().connect("http://127.0.0.1:1/ws").await.err().unwrap();
-    assert_eq!(error.to_string(), "http://127.0.0.1:1/ws is no ws or wss URL");
+    assert_eq!(error.to_string(), "http://127.0.0.1:1/ws is not a ws or wss URL");
 }
 
 #[tokio::test]
