@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::memory::{Reply, Server, answer};
 
-/// A server with two pages of tools, which live for so many milliseconds each, and a resource. The tool `change`
-/// announces a change of this list.
+/// A server with a resource and two pages of tools. `lives` has the lifetime of each page in milliseconds. The
+/// tool `change` announces a change of the tool list; any other tool announces an update of the resource.
 fn server(lives: [u64; 2]) -> (Server, Arc<AtomicU64>) {
     let asked = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&asked);
@@ -63,7 +63,7 @@ async fn a_list_within_its_time_is_not_asked_for_again() {
     advance(2).await;
     session.list_tools().await.unwrap();
     assert_eq!(asked.load(Ordering::SeqCst), 2);
-    // Another session of the same server knows nothing of it.
+    // Another session with the same server does not share the cache.
     server.connect(SessionOptions::default()).await.list_tools().await.unwrap();
     assert_eq!(asked.load(Ordering::SeqCst), 3);
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::memory::{Reply, Server, answer};
 
-/// Somebody who answers every question with his own name, after a while.
+/// A handler that answers every server request with its name, after a delay.
 struct Person(&'static str, Duration);
 
 #[async_trait]
@@ -42,8 +42,9 @@ fn question(id: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": {"message": "who?", "x": 1.0}})
 }
 
-/// A legacy server. Its tool `hold` never answers; `ask` and `own` ask first, by the way that all share and by their own;
-/// `quick` answers, `logs` logs first. A ping asks (`loose`, `beside` the answers) or has it answer a call late.
+/// A legacy server. Its tool `hold` never responds. `ask` and `own` send a server request first, on the shared
+/// stream and on the call's own stream. `quick` responds at once, `logs` logs first. A ping makes it send a server
+/// request (`loose` in order with the responses, `beside` on another stream), or respond to a call late.
 fn server() -> Server {
     let waiting = Mutex::new(HashMap::<String, Value>::new());
     Server::legacy(json!({"tools": {}, "logging": {}}), move |message| {
@@ -115,7 +116,7 @@ impl World {
         World { session, server, owners: owners.into() }
     }
 
-    /// How a call for `name` is made; `-` has no caller.
+    /// The options of a call for the caller `name`; `-` for none.
     fn options(&self, name: &str) -> CallOptions {
         let caller = match name {
             "-" => None,
@@ -136,7 +137,7 @@ impl World {
         settle().await;
     }
 
-    /// Who has answered the question with this id last, or why nobody has.
+    /// The handler that last answered the server request with this id, or the reason why none did.
     fn who(&self, id: &str) -> String {
         let is_it = |it: &Value| it["id"] == id && it.get("method").is_none();
         let answer = self.server.heard().into_iter().rfind(is_it).unwrap();
@@ -150,9 +151,10 @@ impl World {
     }
 }
 
-/// Calls begin and stay (`hold:a`), are given up (`drop:a`), answered late (`late:a`) or at once (`quick:a`), ask by the
-/// common way (`ask:a`) or their own (`own:a`); the server asks on its own in the order of its answers (`loose`) or beside
-/// them (`beside`); time passes (`7s`). Says who has answered each question.
+/// Runs steps: a call stays open (`hold:a`), is dropped (`drop:a`), gets a late (`late:a`) or an immediate
+/// response (`quick:a`), or causes a server request on the shared stream (`ask:a`) or on its own (`own:a`). The
+/// server sends a request on its own, in order with its responses (`loose`) or not (`beside`). Time passes (`7s`).
+/// Checks which handler answered each server request.
 #[track_caller]
 fn check(steps: &'static str, host: &'static str, want: &'static str) {
     let runtime =
@@ -210,7 +212,7 @@ fn a_question_is_answered_by_whose_call_it_is_about() {
     check("ask:a own:a ask:b own:b", "", "a a b b");
     check("hold:a loose beside ask:a", "", "a a a");
     check("loose beside", "", "nobody nobody");
-    // One with a stream for each request says whose it is, whoever else calls.
+    // On a stream for each request, the owner is known, whatever other calls are in flight.
     check("hold:a own:b hold:b own:a own:b own:-", "", "b a b nobody");
 }
 
@@ -219,10 +221,10 @@ fn a_question_that_may_be_anothers_is_nobodys() {
     check("hold:a ask:b hold:b loose late:a loose", "", "several several b");
     check("hold:- ask:a", "", "several");
     check("hold:a ask:-", "", "several");
-    // What somebody has given up may still be asked about; its late answer shows that it is not.
+    // The server may still send requests for a dropped call, until its late response arrives.
     check("hold:a drop:a loose hold:b loose late:a loose", "", "over several b");
     check("hold:a drop:a 900s hold:b loose", "", "b");
-    // What comes beside the answers may be later than they.
+    // Messages on another stream may arrive later than the responses.
     check("quick:a hold:b beside loose 31s beside", "", "several b b");
 }
 
@@ -232,7 +234,8 @@ fn where_it_is_not_known_the_host_answers_if_it_can() {
     check("ask:- own:-", "host", "host host");
 }
 
-/// What a call comes to whose caller takes so long to answer, and has so much patience: seconds.
+/// The outcome of a call whose caller takes `takes` seconds to answer, and allows a deadline pause of `patience`
+/// seconds.
 async fn asked(server: Server, takes: u64, patience: u64) -> Result<String, CallError> {
     let session = server.connect(SessionOptions::default()).await;
     let caller = Caller::new(CallerId::unique(), person("a", takes));
@@ -258,7 +261,7 @@ async fn while_a_person_is_asked_only_the_absolute_deadline_runs_and_not_that_as
     }
 }
 
-/// Writes down what it hears.
+/// A callback that records events, with its record.
 fn ear() -> (OnServerEvent, Arc<Mutex<Vec<String>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let note = Arc::clone(&heard);

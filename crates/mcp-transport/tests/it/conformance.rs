@@ -1,8 +1,9 @@
-//! One list of behaviours, run through all four wires against a peer that misbehaves on request, in both eras, and over
-//! Streamable HTTP with event streams and with JSON documents for answers: [`table`] says what the peer does and what
-//! comes of it, [`wires`] what that means on each wire.
+//! Conformance tests: one table of behaviours, run on all four transports in both eras against a scripted peer
+//! that can misbehave. Streamable HTTP is tested with event streams and with JSON documents as responses.
+//! [`table`] has the behaviour of the peer and the expected result; [`wires`] implements the behaviour on each
+//! transport.
 //!
-//! Failures that clients are known for, and where it is proven that this one does not share them:
+//! Known failures of other clients, and the tests that show that this one does not have them:
 //!
 //! - a silent server: the rows of the silent peer; output in UTF-16: `stdio::hd_135_utf_16_is_noise_and_costs_the_limit`
 //! - a line in Latin-1: `stdio::hd_106_an_answer_in_another_encoding_ends_its_call`, and with the encoding configured
@@ -40,10 +41,10 @@ use std::time::Duration;
 use mcp_model::Era;
 use wires::{Peer, Way, Wire};
 
-/// Nothing hangs: what a row does is done long before this.
+/// The time limit of a row. A row that reaches it hangs.
 const BOUND: Duration = Duration::from_secs(60);
 
-/// All rows on one wire, in both eras; what differs from the table, in words.
+/// Runs all rows on one transport in both eras. Fails with the differences from the table.
 async fn check(wire: Wire) {
     let mut wrong = Vec::new();
     for era in [Era::Legacy, Era::Modern] {

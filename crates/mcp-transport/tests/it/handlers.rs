@@ -1,4 +1,4 @@
-//! What a server asks and says, and who answers and hears it.
+//! Server requests and notifications, and the handlers that receive them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 
 use crate::memory::{Reply, Server, answer, refuse};
 
-/// A model that says its hints, or does as it is told.
+/// A model that returns its hints, or another configured result.
 #[derive(Default)]
 pub(crate) struct Model {
     begun: AtomicUsize,
     dropped: Arc<AtomicUsize>,
 }
 
-/// Counts when it goes.
+/// Counts when it is dropped.
 struct Gone(Arc<AtomicUsize>);
 
 impl Drop for Gone {
@@ -45,7 +45,7 @@ impl Sampling for Model {
     }
 }
 
-/// A user who says yes to forms.
+/// A user interface that accepts forms.
 pub(crate) struct User(pub(crate) &'static [ElicitMode]);
 
 #[async_trait]
@@ -73,7 +73,7 @@ impl Roots for Places {
     }
 }
 
-/// Writes down what it hears.
+/// A listener that records events.
 #[derive(Default)]
 struct Ears(Mutex<Vec<String>>);
 
@@ -106,7 +106,7 @@ fn sample(id: u64, system_prompt: &str) -> Reply {
     ask(id, "sampling/createMessage", params)
 }
 
-/// A server that does this as soon as it is opened.
+/// A server that does this as soon as the handshake is done.
 fn opened(replies: impl Fn() -> Vec<Reply> + Send + Sync + 'static) -> Server {
     Server::legacy(json!({"tools": {"listChanged": true}, "logging": {}}), move |message| {
         match message["method"].as_str() {
@@ -137,13 +137,13 @@ fn with(handlers: Handlers) -> SessionOptions {
     SessionOptions { handlers, ..SessionOptions::default() }
 }
 
-/// What a server hears when it asks this of a host with all handlers.
+/// Checks the response of a host with all handlers to a server request.
 async fn check(question: impl Fn() -> Reply + Send + Sync + 'static, want: &str) {
     let server = opened(move || vec![question()]);
     let limits = Limits { message_bytes: 50_000, ..Limits::default() };
     let session = server.connect(SessionOptions { limits, ..with(all().0) }).await;
     settle().await;
-    // Which order a map of serde_json's keeps is a matter of its features.
+    // The key order of a serde_json map depends on its features.
     let read = |it: &str| {
         let (id, answer) = it.split_once(": ").unwrap();
         (id.to_owned(), serde_json::from_str::<serde_json::Value>(answer).map_err(|_| answer.to_owned()))
@@ -239,7 +239,7 @@ async fn a_question_that_is_taken_back_ends_its_handler_and_is_not_answered() {
     let (handlers, model, _) = all();
     let _session = server.connect(with(handlers)).await;
     settle().await;
-    // The second may have been answered before it was taken back.
+    // The second request may have been answered before it was cancelled.
     let answers = server.answers();
     assert!(!answers.iter().any(|it| it.starts_with("1:")), "{answers:?}");
     assert!(answers.iter().any(|it| it.starts_with("3:")), "{answers:?}");
@@ -260,7 +260,7 @@ async fn so_many_questions_are_answered_at_once_and_no_more() {
     assert_eq!(model.dropped.load(Ordering::SeqCst), 64, "they end with the connection");
 }
 
-/// A model and a listener that ask the server something before they go on.
+/// A model and a listener that send the server a request before they return.
 #[derive(Default)]
 struct Asking(OnceLock<Weak<Session>>, AtomicUsize);
 
@@ -339,11 +339,11 @@ async fn hd_fr028_sk_21_a_listener_hears_everything_in_order() {
     ];
     assert_eq!(*ears.0.lock().unwrap(), want);
     assert_eq!(session.list_changes().borrow().tools, 1);
-    // None of it ended a call.
+    // None of these messages ended a call.
     session.list_tools().await.unwrap();
 }
 
-/// Hears nothing for a long time, and fails at some of it.
+/// A slow listener that panics at some events.
 struct Deaf(AtomicUsize);
 
 #[async_trait]

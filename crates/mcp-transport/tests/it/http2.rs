@@ -1,5 +1,5 @@
-//! HTTP/2, which a server over TLS may choose: all requests are streams of one connection, and each stream has an end of
-//! its own.
+//! HTTP/2, which a server over TLS may choose: all requests share one connection, and each is a stream that ends
+//! separately.
 
 use std::collections::HashSet;
 use std::future::poll_fn;
@@ -23,10 +23,10 @@ use tokio_rustls::TlsAcceptor;
 use crate::tls::{Company, Issued, Valid, company, connect};
 use crate::websocket::until;
 
-/// How much is answered to who wants much: more than a stream may send without being allowed more.
+/// The size of a large response: more than the initial flow-control window of a stream.
 const LARGE: usize = 4 << 20;
 
-/// A server of HTTP/2 over TLS, and who trusts it.
+/// An HTTP/2 server over TLS, and the authorities of a client that trusts it.
 struct Server {
     url: String,
     authorities: Authorities,
@@ -34,15 +34,15 @@ struct Server {
     _serving: JoinSet<()>,
 }
 
-/// What has happened so far.
+/// The observed events.
 #[derive(Default)]
 struct Seen {
     connections: AtomicUsize,
     calls: AtomicUsize,
     given_up: AtomicUsize,
-    /// No more requests are wanted on the connection.
+    /// Makes the server refuse further requests on the connection.
     leave: Notify,
-    /// Whoever was told to wait may go on.
+    /// Completes waiting requests.
     go: Notify,
 }
 
@@ -153,7 +153,7 @@ async fn concurrent_calls_share_one_connection() {
     assert_eq!(said, (0..64).map(|it| it.to_string()).collect());
     assert_eq!(call(&session, "events", json!({})).await.unwrap(), "in an event");
     assert_eq!(call(&session, "large", json!({})).await.unwrap().len(), LARGE);
-    // What is asked is larger than a stream takes at once, too.
+    // The request is also larger than the flow-control window of a stream.
     let text = "y".repeat(LARGE);
     assert_eq!(call(&session, "echo", json!({"text": text})).await.unwrap(), text);
     assert_eq!(server.count(|it| &it.connections), 1);
@@ -185,7 +185,8 @@ async fn goaway_finishes_streams_and_opens_another_connection() {
     let others = async {
         until(|| server.count(|it| &it.calls) == 1).await;
         server.seen.leave.notify_one();
-        // As long as nothing is known of it a call may go there still, and is sent again where it was not looked at.
+        // Until the client knows of the refusal, a call may still be sent on the old connection. It is sent again
+        // if the server did not process it.
         while server.count(|it| &it.connections) == 1 {
             assert_eq!(call(&session, "echo", json!({"text": "here"})).await.unwrap(), "here");
         }

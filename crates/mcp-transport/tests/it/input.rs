@@ -35,7 +35,7 @@ fn everything() -> Handlers {
     }
 }
 
-/// What comes of a call whose server answers so, and the calls that it has seen.
+/// The outcome of a call to a server with these responses, and the calls that the server received.
 async fn call(
     handlers: Handlers,
     rest: impl Fn(&Value) -> Vec<Reply> + Send + Sync + 'static,

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::memory::{Reply, Server, answer, discovered, initialized, refuse};
 
-/// The era that a connection ends up with, and what the server heard before.
+/// The negotiated era, and the methods that the server received.
 async fn connect(
     server: &Server,
     remembered: Option<Era>,
@@ -71,7 +71,7 @@ async fn what_is_configured_counts_more_than_what_is_remembered() {
     let (era, words) = connect(&server, Some(Era::Legacy), Eras::Modern).await;
     assert!(era.is_err());
     assert_eq!(words, "server/discover");
-    // One that leaves is given another connection, without what was remembered, and no third one.
+    // A server that closes the connection gets a second connection, without the known era, and no third one.
     let server = Server::new(|_| vec![Reply::Leave]);
     let (era, words) = connect(&server, Some(Era::Legacy), Eras::Both).await;
     assert!(era.is_err());

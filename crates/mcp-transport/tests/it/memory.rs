@@ -1,4 +1,5 @@
-//! A wire without a world: a function answers each message. For what is the same on every wire.
+//! An in-memory transport, whose peer is a function from a message to replies. For tests that do not depend on the
+//! transport.
 
 use std::sync::Arc;
 
@@ -10,26 +11,26 @@ use mcp_transport::{
 };
 use serde_json::{Value, json};
 
-/// What a peer does with one message (`Value::Null` in place of a notice of cancellation's body is never given).
+/// A peer: the replies to one message. It is never called with `Value::Null`.
 pub(crate) type Peer = Arc<dyn Fn(&Value) -> Vec<Reply> + Send + Sync>;
 
-/// One thing a peer does.
+/// One action of a peer.
 pub(crate) enum Reply {
-    /// Sends this.
+    /// Sends this message on the shared stream.
     Say(Value),
-    /// Sends this by the lane of this request.
+    /// Sends this message on the stream of this request.
     On(u64, Value),
-    /// Sends this beside all answers.
+    /// Sends this message on the notification stream.
     Beside(Value),
-    /// Ends the lane of this request without an answer.
+    /// Ends the stream of this request without a response.
     End(u64, StreamError),
-    /// Sends something that is no protocol.
+    /// Sends something that is not JSON-RPC.
     Noise,
     /// Closes the connection.
     Leave,
 }
 
-/// Dials the peer, each time anew.
+/// A dial that connects to the peer.
 pub(crate) struct Memory(pub(crate) Peer);
 
 impl Dial for Memory {
@@ -98,36 +99,36 @@ impl Wire {
     }
 }
 
-/// The answer to a message.
+/// The response to a message.
 pub(crate) fn answer(message: &Value, result: Value) -> Vec<Reply> {
     vec![Reply::Say(json!({"jsonrpc": "2.0", "result": result, "id": message["id"]}))]
 }
 
-/// An error as an answer.
+/// An error response to a message.
 pub(crate) fn refuse(message: &Value, code: i64, data: Value) -> Vec<Reply> {
     let error = json!({"code": code, "message": "no", "data": data});
     vec![Reply::Say(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}))]
 }
 
-/// What a legacy server says of itself.
+/// The result of `initialize` of a legacy server.
 pub(crate) fn initialized(version: &str) -> Value {
     json!({"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "m", "version": "1"}})
 }
 
-/// What a modern server says of itself.
+/// The result of `server/discover` of a modern server.
 pub(crate) fn discovered(versions: &[&str]) -> Value {
     json!({"resultType": "complete", "supportedVersions": versions, "capabilities": {"tools": {}}, "ttlMs": 0,
            "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "m", "version": "2"}}})
 }
 
-/// A server of one era with these capabilities, and what it has heard.
+/// A server of one era with these capabilities, and a record of the messages that it received.
 pub(crate) struct Server {
     pub(crate) dial: Arc<Memory>,
     heard: Arc<std::sync::Mutex<Vec<Value>>>,
 }
 
 impl Server {
-    /// `rest` answers everything but the opening, whose end it hears too.
+    /// A legacy server. `rest` handles all messages except `initialize`, and also `notifications/initialized`.
     pub(crate) fn legacy(
         capabilities: Value,
         rest: impl Fn(&Value) -> Vec<Reply> + Send + Sync + 'static,
@@ -175,21 +176,21 @@ impl Server {
         self.heard.lock().unwrap().clone()
     }
 
-    /// The methods it has heard, in order; `=` is an answer.
+    /// The methods that it received, in order; `=` is a response.
     pub(crate) fn words(&self) -> String {
         let heard = self.heard();
         let words = heard.iter().map(|it| it["method"].as_str().unwrap_or("="));
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// What it heard first of a method.
+    /// The first message that it received with a method.
     #[track_caller]
     pub(crate) fn first(&self, method: &str) -> Value {
         let heard = self.heard().into_iter().find(|it| it["method"] == method);
         heard.unwrap_or_else(|| panic!("no {method} in {}", self.words()))
     }
 
-    /// The answers it has heard, as `id: result or error`.
+    /// The responses that it received, as `id: result or error`.
     pub(crate) fn answers(&self) -> Vec<String> {
         let answers = self.heard().into_iter().filter(|it| it.get("method").is_none());
         answers

@@ -20,7 +20,7 @@ fn options() -> CallOptions {
     CallOptions::default()
 }
 
-/// A server that has one of each.
+/// Handles requests as a server with one prompt, one resource and so on.
 fn rich(message: &Value) -> Vec<Reply> {
     let params = &message["params"];
     match message["method"].as_str() {
@@ -129,7 +129,7 @@ async fn a_legacy_server_is_subscribed_to_by_requests() {
     assert!(server.words().ends_with("resources/subscribe resources/unsubscribe"), "{}", server.words());
 }
 
-/// A modern server that agrees to tell of what begins with `a:`.
+/// Handles requests as a modern server that acknowledges subscriptions of URIs that begin with `a:`.
 fn agreeable(message: &Value) -> Vec<Reply> {
     if message["method"] != "subscriptions/listen" {
         return rich(message);
@@ -187,7 +187,7 @@ async fn a_modern_server_is_subscribed_to_by_listening_for_more() {
     let with = |uris: &[&str]| json!({"toolsListChanged": true, "resourceSubscriptions": uris});
     assert_eq!(wanted(&server), [tools, with(&["a:1"]), with(&["a:1", "b:1"]), with(&["a:1"])]);
     assert_eq!(updates.0.lock().unwrap()[0], "a:1");
-    // The former request is given up after the next one was sent.
+    // The old request is cancelled after the new one was sent.
     let words = server.words();
     let listens: Vec<&str> =
         words.split(' ').filter(|it| it.contains("listen") || it.contains("cancel")).collect();
@@ -206,7 +206,7 @@ async fn a_server_that_announces_nothing_is_listened_to_when_there_is_something_
     assert_eq!(wanted(&server), [json!({"resourceSubscriptions": ["a:1"]}), json!({})]);
 }
 
-/// What is said of resources, in the order in which it is.
+/// Options that record notifications about resources, in order, with the record.
 fn said() -> (SessionOptions, Arc<Mutex<Vec<String>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let note = Arc::clone(&heard);
@@ -219,7 +219,7 @@ fn said() -> (SessionOptions, Arc<Mutex<Vec<String>>>) {
 
 #[tokio::test(start_paused = true)]
 async fn what_may_have_changed_while_nobody_listened_counts_as_changed() {
-    // In the modern era: the server ends the request that listens.
+    // In the modern era, the server ends the `subscriptions/listen` request.
     let server = Server::modern(everything(), |message| match message["method"].as_str() {
         Some("x/end") => {
             let listen = Reply::Say(json!({"id": message["params"]["id"], "result": {}}));
@@ -240,7 +240,7 @@ async fn what_may_have_changed_while_nobody_listened_counts_as_changed() {
     assert_eq!(wanted(&server).len(), 2);
     assert_eq!(*heard.lock().unwrap(), ["a:1", "a:1", "a:1"]);
 
-    // In the legacy era: it forgets the session.
+    // In the legacy era, the server loses the session.
     let server = Server::legacy(everything(), |message| match message["method"].as_str() {
         Some("tools/call") => match message["id"].as_u64() {
             Some(id) if message["params"]["name"] == "forgets" => {
@@ -300,7 +300,7 @@ async fn a_request_says_which_trace_it_belongs_to() {
         session.request_raw("x/y", None, &none, traced(None)).await.unwrap();
         let meta = server.first("x/y")["params"]["_meta"].clone();
         assert_eq!((&meta["traceparent"], &meta["tracestate"]), (&json!(parent), &Value::Null));
-        // What the caller wrote himself stays, and stands there once.
+        // The caller's own member is kept and occurs once.
         let own = RawJson::parse(r#"{"_meta":{"traceparent":"own"}}"#.into()).unwrap();
         session.request_raw("x/z", None, &own, traced(Some("a=1"))).await.unwrap();
         let meta = server.first("x/z")["params"]["_meta"].clone();

@@ -14,7 +14,7 @@ fn lost() -> StreamError {
     StreamError::Lost(RequestError { status: Some(502), message: "gone".to_owned(), error: None })
 }
 
-/// A server whose first answers to anything but its opening end like this; what follows is answered.
+/// A server whose first responses after the handshake fail like this. It responds to later requests.
 fn server(ends: Vec<StreamError>) -> Server {
     let count = AtomicUsize::new(0);
     let capabilities = json!({"tools": {}, "prompts": {}, "resources": {}, "completions": {}});
@@ -43,7 +43,7 @@ fn count(server: &Server, method: &str) -> usize {
     server.heard().iter().filter(|it| it["method"] == method).count()
 }
 
-/// How often a call is sent whose answers end like this, and what comes of it.
+/// Checks how often a call is sent whose responses fail like this, and its outcome.
 async fn check(ends: Vec<StreamError>, replay: RetryPolicy, want: (usize, &str)) {
     let server = server(ends);
     let session = server.connect(SessionOptions::default()).await;
@@ -104,7 +104,7 @@ async fn an_unknown_outcome_says_what_to_do() {
     assert_eq!(error.help().as_deref(), Some("look whether it was done before it is done again"));
 }
 
-/// Who only reads can ask again: nothing has happened that has to be looked for.
+/// A request without side effects can be sent again.
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_lost_to_a_list_is_no_call_that_may_have_run() {
     let server = server(vec![lost(), lost()]);
@@ -114,7 +114,7 @@ async fn an_answer_that_is_lost_to_a_list_is_no_call_that_may_have_run() {
     assert_eq!(error.kind().as_str(), "MCPConnectionError");
     let help = error.help().unwrap();
     assert!(help.contains("try again later"), "{help}");
-    // The same of one that is handed on.
+    // The same for a forwarded request.
     let options = CallOptions { retry: RetryPolicy::Never, ..CallOptions::default() };
     for (method, want) in [("resources/list", "MCPConnectionError"), ("custom/do", "MCPOutcomeUnknownError")]
     {

@@ -1,5 +1,5 @@
-//! The official SDK's client over our wires: what it does well it still does, and where it would wait for ever it is
-//! told.
+//! The client of the official SDK (rmcp) over our transports. Its features still work, and it gets an error where
+//! it would otherwise wait forever.
 
 #[cfg(all(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
 mod everywhere;
@@ -30,7 +30,7 @@ fn dial(endpoint: &Endpoint) -> Arc<dyn Dial> {
 }
 
 async fn serve(endpoint: &Endpoint) -> Result<Client, ClientInitializeError> {
-    // Long enough for any machine that answers, short enough for a test of a server that does not.
+    // Long enough for slow machines, short enough for tests of a silent server.
     let options = RmcpOptions { handshake: Duration::from_secs(20), grace: Duration::from_secs(1) };
     ().serve(RmcpTransport::new(&*dial(endpoint), options)).await
 }

@@ -21,7 +21,8 @@ async fn called(result: Value) -> ToolResult {
     session.call_tool("t", &RawJson::empty_object(), CallOptions::default()).await.unwrap().value
 }
 
-// Section 7 number 8: there one unknown block fails the whole result, and so does a link; a blob loses its type.
+// Section 7 number 8: in Semantic Kernel, one unknown block or a link fails the whole result, and a blob loses its
+// type.
 #[tokio::test(start_paused = true)]
 async fn sk_05_sk_06_every_block_comes_through() {
     let result = called(json!({"content": [
@@ -56,7 +57,7 @@ async fn sk_05_sk_06_every_block_comes_through() {
     );
 }
 
-// Section 7 number 9: there a tool that failed looks like one that succeeded.
+// Section 7 number 9: in Semantic Kernel, the result of a failed tool looks like a success.
 #[tokio::test(start_paused = true)]
 async fn sk_07_a_failure_is_a_failure_and_structure_is_kept() {
     let result = called(json!({"content": [{"type": "text", "text": "no"}], "isError": true,
@@ -94,7 +95,7 @@ async fn sk_10_a_list_that_fails_is_no_empty_list() {
     assert!(matches!(session.list_prompts().await, Err(CallError::Rpc(_))));
 }
 
-// Section 7 number 5: there a connection to such servers hangs, or is made without a word.
+// Section 7 number 5: in Semantic Kernel, a connection to such servers hangs, or succeeds without an error.
 #[tokio::test(start_paused = true)]
 async fn sk_12_sk_13_a_connection_that_cannot_be_made_says_so_in_time() {
     let limits = Limits { startup: Duration::from_secs(20), ..Limits::default() };
@@ -117,7 +118,7 @@ async fn sk_12_sk_13_a_connection_that_cannot_be_made_says_so_in_time() {
     assert_eq!(begun.elapsed(), Duration::from_secs(40));
 }
 
-// Section 7 number 15: there the configured limit is not handed on, and a call may take for ever.
+// Section 7 number 15: in Semantic Kernel, the configured limit is not applied, and a call may take forever.
 #[tokio::test(start_paused = true)]
 async fn sk_14_the_configured_limit_of_a_request_holds() {
     let server = Server::legacy(json!({"tools": {}}), |_| vec![]);

@@ -1,4 +1,4 @@
-//! Handshakes and lists, on a wire without a world and a clock that stands still.
+//! Handshakes and lists, on the in-memory transport with a paused clock.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::memory::{Memory, Peer, Reply, answer, discovered, initialized, refuse};
 
-/// Connects, and tells what came of it and which methods the peer saw.
+/// Connects. Returns the outcome and the methods that the peer received.
 async fn connect(
     eras: Eras,
     peer: impl Fn(&Value) -> Vec<Reply> + Send + Sync + 'static,
@@ -78,7 +78,7 @@ async fn a_modern_error_is_told_and_a_version_list_is_followed() {
     };
     let outcome = connect(Eras::Both, peer).await;
     check((outcome.0, outcome.1[..2].to_vec()), "legacy 2025-06-18", &["server/discover", "initialize"]);
-    // It speaks the very version that it refused: it is asked once more, and not for ever.
+    // The server refuses a version that it lists as supported: the probe is repeated once.
     let asked = std::sync::atomic::AtomicUsize::new(0);
     let peer = move |message: &Value| match asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
         0 => refuse(message, -32022, json!({"supported": ["2026-07-28", "2025-06-18"]})),
@@ -168,7 +168,7 @@ async fn the_servers_choice_of_version_is_checked() {
 async fn a_peer_that_leaves_is_told_as_such() {
     let peer = |_: &Value| vec![Reply::Leave];
     let want = "the server could not be started: it closed the connection";
-    // Once it may have been for the probe.
+    // The server may have exited because of the probe, so there is a second connection without it.
     check(connect(Eras::Both, peer).await, want, &["server/discover", "initialize"]);
     check(connect(Eras::Legacy, peer).await, want, &["initialize"]);
 }
@@ -222,13 +222,13 @@ async fn a_modern_server_is_listened_to_and_again_after_it_hung_up() {
     };
     let session = connect(Eras::Both, peer).await.0.unwrap();
     let mut changes = session.list_changes();
-    // One that was told, and one that may have been missed.
+    // One change was announced, and one may have been missed.
     changes.wait_for(|it| it.tools == 2 && it.prompts == 0).await.unwrap();
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(*listened.lock().unwrap(), vec![json!({"toolsListChanged": true}); 2]);
 }
 
-/// A server whose list has these pages: (cursor asked with, tools, next cursor).
+/// A server whose list has these pages: (requested cursor, tools, next cursor).
 fn pages(pages: &'static [(Option<&str>, &[&str], Option<&str>)]) -> impl Fn(&Value) -> Vec<Reply> {
     move |message| match message["method"].as_str() {
         Some("initialize") => answer(message, initialized("2025-11-25")),
@@ -289,7 +289,7 @@ async fn dm_110_other_limits_are_kept_from_the_next_request_on() {
     session.set_limits(Limits::default());
     assert_eq!(names(&session.list_tools().await), "a b");
 
-    // The peer answers no calls: only silence can end this one so early.
+    // The peer does not respond to calls: only the idle timeout can end this one so early.
     session.set_limits(Limits { idle: Some(Duration::from_secs(3)), ..Limits::default() });
     let arguments = mcp_model::RawJson::empty_object();
     let error = session.call_tool("a", &arguments, CallOptions::default()).await.unwrap_err();

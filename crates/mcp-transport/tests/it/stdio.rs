@@ -9,8 +9,8 @@ use mcp_transport::{
     Session, SessionOptions, SessionState, StartError, dialer,
 };
 
-/// A server in shell: answers the handshake of the old era and lists one tool. `$TOOL` is what a call of the tool does;
-/// it has the request's id in `$id`.
+/// A server as a shell script: answers the legacy handshake and lists one tool. A call of the tool runs `$TOOL`,
+/// with the request's id in `$id`.
 const SERVER: &str = r#"
 answer() { printf '{"result":%s,"jsonrpc":"2.0","id":%s}\n' "$2" "$1"; }
 text() { answer "$1" "{\"content\":[{\"type\":\"text\",\"text\":\"$2\"}]}"; }
@@ -52,7 +52,7 @@ async fn call(session: &Session, deadline: u64) -> Result<String, CallError> {
     session.call_tool("t", &RawJson::empty_object(), options).await.map(|it| it.value.text())
 }
 
-/// Is there a process with this id that is not a zombie?
+/// Whether a process with this id exists that is not a zombie.
 fn lives(pid: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat"))
         .is_ok_and(|it| it.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z')))
@@ -101,7 +101,7 @@ async fn hd_103_sk_22_the_environment_is_what_was_asked_for() {
         endpoint.env.push(("GIVEN".to_owned(), Secret::new("yes")));
         let session = connect(endpoint).await.unwrap();
         let got = call(&session, 10_000).await.unwrap();
-        // Some shells set a PATH of their own where they are given none.
+        // Some shells set a default PATH if there is none.
         assert_eq!(got.trim_end_matches("path"), want.trim_end_matches("path"), "{inherit:?}");
         assert!(inherit == EnvInherit::None || got.ends_with("path"));
     }
@@ -244,7 +244,7 @@ async fn dm_073_noise_is_skipped_and_an_answer_over_the_limit_ends_its_call() {
     assert!(matches!(error, CallError::ResponseTooLarge(10_000)), "{error}");
     assert!(session.list_tools().await.is_ok(), "the connection lives on");
 
-    // The key order of the TypeScript SDK: whose answer it is stands at the very end.
+    // The key order of the TypeScript SDK: the id is at the end.
     let limits = Limits { message_bytes: 10_000, ..Limits::default() };
     let options = SessionOptions { limits: limits.clone(), ..SessionOptions::default() };
     let tool = r#"printf '{"result":{"content":['; head -c 30000 /dev/zero | tr '\0' ' '; echo "]},\"jsonrpc\":\"2.0\",\"id\":$id}""#;
@@ -257,7 +257,7 @@ async fn dm_073_noise_is_skipped_and_an_answer_over_the_limit_ends_its_call() {
 async fn a_server_that_closes_its_input_and_lives_on_is_given_up() {
     let session = connect(server("exec <&-; sleep 1000")).await.unwrap();
     let _ = call(&session, 100).await;
-    // The next message finds nobody who reads.
+    // The next message cannot be written, because no process reads.
     let error = loop {
         match call(&session, 300).await {
             Err(CallError::TimedOut(_)) => {}
@@ -386,7 +386,7 @@ async fn hd_117_closing_politely_leaves_no_grandchild() {
     assert_dies(&pid);
 }
 
-/// What a server does that floods: a line, again and again, each written as a whole.
+/// A server that floods its output with a line, each written as a whole.
 fn flooding(line: &str, tool: &str) -> StdioEndpoint {
     let endpoint = script(&format!("(while echo '{line}'; do :; done) &\n{SERVER}"));
     StdioEndpoint { env: vec![("TOOL".to_owned(), Secret::new(tool))], ..endpoint }
@@ -421,7 +421,7 @@ async fn a_server_that_floods_and_dies_is_noticed_while_its_reader_pauses() {
     assert!(error.to_string().contains("SIGKILL"), "{error}");
 }
 
-/// What a server says that numbers its lines on standard error, without end.
+/// A server that floods standard error with numbered lines.
 fn flooding_stderr(tool: &str) -> StdioEndpoint {
     let flood = "(i=0; while echo \"line $i of many\" >&2; do i=$((i+1)); done) &";
     let endpoint = script(&format!("{flood}\n{SERVER}"));
@@ -445,7 +445,8 @@ async fn a_server_that_floods_standard_error_is_answered_and_closed_at_once() {
 
 #[tokio::test]
 async fn a_server_that_floods_standard_error_and_dies_is_noticed_and_its_last_lines_are_the_last() {
-    // All that floods is in the pipe, and more than a pause's worth was read, when the server says its last words.
+    // When the server writes its last lines, the flood fills the pipe, and enough was read to cause a pause of the
+    // reader.
     let tool = r#"i=0; while [ $i -lt 20000 ]; do echo "line $i of many" >&2; i=$((i+1)); done; kill -9 $$"#;
     let session = connect(server(tool)).await.unwrap();
     let Err(CallError::Closed(ended)) = call(&session, 60_000).await else { panic!("it died") };

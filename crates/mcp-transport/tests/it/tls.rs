@@ -1,4 +1,5 @@
-//! TLS with certificates of the test's own: who is trusted, and for which name, is the same on every wire.
+//! TLS with the test's own certificates. Trust in authorities and names is checked in the same way on every
+//! transport.
 
 use std::mem;
 use std::sync::Arc;
@@ -17,13 +18,13 @@ use tokio_rustls::server::TlsStream;
 
 use crate::websocket::{Opening, Peer, Plan, call, modern, said};
 
-/// A company of one: an authority, and a server with a certificate of it.
+/// A certificate authority, and a server with a certificate from it.
 pub(crate) struct Company {
     pub(crate) authority: String,
     pub(crate) acceptor: TlsAcceptor,
 }
 
-/// When a certificate is valid.
+/// The validity period of a certificate.
 #[derive(Clone, Copy)]
 pub(crate) enum Valid {
     Now,
@@ -31,14 +32,14 @@ pub(crate) enum Valid {
     Later,
 }
 
-/// Who says that it is.
+/// The issuer of a certificate.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Issued {
     ByAuthority,
     ByItself,
 }
 
-/// With a certificate for these names and addresses.
+/// Creates an authority and a server certificate for these names and addresses.
 pub(crate) fn company(names: &[&str], valid: Valid, issued: Issued) -> Company {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -79,7 +80,7 @@ async fn web(acceptor: TlsAcceptor) -> Web {
     serving.spawn(async move {
         let mut connections = JoinSet::new();
         while let Ok((socket, _)) = listener.accept().await {
-            // A client that does not trust us leaves here.
+            // A client that does not trust the server ends the connection here.
             let Ok(stream) = acceptor.accept(socket).await else { continue };
             connections.spawn(answer_all(stream));
         }
@@ -87,7 +88,8 @@ async fn web(acceptor: TlsAcceptor) -> Web {
     Web { url, _serving: serving }
 }
 
-/// Answers what is asked on a connection, one after the other: a call with the text it was called with, or a greeting.
+/// Responds to the requests of a connection, one after another: to a call with its own text, otherwise with a
+/// greeting.
 async fn answer_all(mut stream: TlsStream<TcpStream>) {
     let mut head = Vec::new();
     while let Ok(byte) = stream.read_u8().await {
@@ -124,8 +126,8 @@ pub(crate) async fn connect(endpoint: Endpoint, authorities: Authorities) -> Res
     Session::connect(dial, SessionOptions::default()).await
 }
 
-/// Connects over both wires to servers of this company, and tells what comes of it: who trusts the authority calls a tool,
-/// who does not hears why not, and what to do.
+/// Connects over both transports to servers of this authority. Checks the outcome of a client that trusts the
+/// authority, which calls a tool, and the error and help for one that does not.
 async fn check(company: Company, trusting: &str, untrusting: &str) {
     let Company { authority, acceptor } = company;
     let opening = Opening::Open("Sec-WebSocket-Protocol: mcp\r\n");
@@ -141,7 +143,7 @@ async fn check(company: Company, trusting: &str, untrusting: &str) {
                 Ok(session) => call(&session).await.unwrap(),
                 Err(error) => format!("{error}\n{}", error.help().unwrap()),
             };
-            // What TLS says of itself stands behind it, in words that are not ours.
+            // The message of the TLS library follows; its text is not ours.
             let got = got.replace(&label, "URL");
             let (what, todo) = want.split_once('|').unwrap_or((want, ""));
             assert!(got.starts_with(what) && got.contains(todo), "{got}");
@@ -185,7 +187,7 @@ async fn large_messages_are_sent_and_received_over_tls() {
     let web = web(acceptor).await;
     let endpoint = Endpoint::Http(UrlEndpoint::new(web.url.parse().unwrap()));
     let session = connect(endpoint, Authorities::from_pem(authority.as_bytes()).unwrap()).await.unwrap();
-    // More than a record of TLS, more than is read at once, and more than what is on its way.
+    // Sizes above a TLS record, above one read, and above the socket buffers.
     for bytes in [1, 20 << 10, 100 << 10, 3 << 20] {
         let text = "x".repeat(bytes);
         let arguments = RawJson::from_value(&json!({"text": text})).unwrap();

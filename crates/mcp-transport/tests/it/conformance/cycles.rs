@@ -1,7 +1,8 @@
-//! Connecting, calling and closing, again and again: no process, descriptor or task is left, and memory does not grow.
+//! Repeated connecting, calling and closing: no process, descriptor or task remains, and memory does not grow.
 //!
-//! What is counted belongs to a whole process, so that the client runs in one of its own: this test started once more,
-//! with [`PEER`] in its environment. The peer stays here, where what it remembers is not counted.
+//! Resources are counted per process. Therefore the client runs in its own process: this test program, started
+//! again with [`PEER`] in its environment. The peer runs in the first process, where its resources are not
+//! counted.
 
 #![expect(
     clippy::print_stdout,
@@ -20,17 +21,17 @@ use super::script;
 use super::wires::{PLAIN, Peer, Way, Wire, connect};
 use crate::stdio;
 
-/// Names the wire and the port to the process that counts.
+/// The environment variable that passes the transport and the port to the counting process.
 const PEER: &str = "MCP_TEST_CYCLES_PEER";
 
-/// Raises the number of cycles.
+/// The environment variable that sets the number of cycles.
 const CYCLES: &str = "MCP_TEST_CYCLES";
 const FEW_CYCLES: usize = 100;
 
-/// What is cached is cached after so many.
+/// The number of cycles after which all caches are filled.
 const WARM_UP: usize = 40;
 
-/// So much more memory than after the warm-up is still flat, in KiB: pages that an allocator happens to touch.
+/// The memory growth after the warm-up that is tolerated, in KiB, for pages that the allocator touches by chance.
 const FLAT: u64 = 3 << 10;
 
 const WIRES: [(&str, Wire); 4] =
@@ -53,7 +54,7 @@ fn hd_117_cycles_leave_nothing() {
     }
 }
 
-/// Runs the process that counts on one wire.
+/// Runs the counting process on one transport.
 async fn watch(name: &str, wire: Wire) {
     let peer = Peer::start(Way { wire, era: Era::Legacy }, PLAIN, script::first_after(|_| vec![])).await;
     let counting = tokio::process::Command::new(std::env::current_exe().unwrap())
@@ -71,7 +72,7 @@ async fn watch(name: &str, wire: Wire) {
     println!("{name}: {figures}");
 }
 
-/// What there is of us.
+/// The resources of this process.
 #[derive(Debug, Clone, Copy)]
 struct Counted {
     descriptors: usize,
@@ -92,7 +93,7 @@ impl Counted {
         }
     }
 
-    /// Is there no more than there was?
+    /// Whether no more resources are in use than before.
     fn settled(self, before: Counted) -> bool {
         self.descriptors <= before.descriptors
             && self.tasks <= before.tasks
@@ -100,7 +101,7 @@ impl Counted {
     }
 }
 
-/// How many processes have this in their environment, whoever their parents are by now.
+/// The number of processes with this in their environment, including orphans.
 fn marked(mark: &str) -> usize {
     let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let environments = processes.filter_map(|it| std::fs::read(it.path().join("environ")).ok());
@@ -122,7 +123,7 @@ async fn count(wire: Wire, port: u16) {
     let beginning = Counted::now(&mark);
     assert_eq!(beginning.processes, 0);
     for number in 0..WARM_UP {
-        // A count that could not see a process would find none.
+        // Checks that the count detects a process at all.
         let seen = if wire == Wire::Stdio && number == 0 { 1 } else { 0 };
         cycle(&endpoint, || assert!(seen == 0 || marked(&mark) >= seen)).await;
     }

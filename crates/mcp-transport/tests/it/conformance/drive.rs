@@ -10,26 +10,26 @@ use serde_json::json;
 
 use super::wires::{self, Peer, Way};
 
-/// What is done, and in words what came of it.
+/// The actions of a test. Returns the outcome as text.
 pub(super) type Drive = fn(Way, Peer, Limits) -> BoxFuture<'static, String>;
 
 const GRACE: Duration = Duration::from_secs(5);
 
-/// For calls that are not answered.
+/// The timeout of calls that get no response.
 const IMPATIENT: Duration = Duration::from_millis(300);
 
-/// A call, and another one: `what came of the first | what came of the other`.
+/// Two calls in sequence. Returns `outcome of the first | outcome of the second`.
 pub(super) fn twice(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     call_and_other(peer, limits, CallOptions::default()).boxed()
 }
 
-/// The same, where the first call is not answered: it is not waited for long but over HTTP, where the end of its own
-/// response ends it.
+/// The same when the first call gets no response. It has a short timeout, except over HTTP, where the end of its
+/// own response ends it.
 pub(super) fn unanswered(way: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     if way.wire.is_http() { twice(way, peer, limits) } else { impatient(way, peer, limits) }
 }
 
-/// The same, where the first call is not waited for long.
+/// The same when the first call has a short timeout.
 pub(super) fn impatient(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     let options = CallOptions { timeout: Some(IMPATIENT), ..CallOptions::default() };
     call_and_other(peer, limits, options).boxed()
@@ -46,7 +46,7 @@ async fn call_and_other(peer: Peer, limits: Limits, options: CallOptions) -> Str
     format!("{first} | {other}")
 }
 
-/// Only the handshake, with a peer that is where no peer is.
+/// Only the handshake, with an endpoint where no peer is.
 pub(super) fn nobody(way: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     drop(peer);
     async move {
@@ -67,8 +67,8 @@ pub(super) fn widowed(way: Way, peer: Peer, limits: Limits) -> BoxFuture<'static
         if !way.wire.is_http() {
             session.closed().await;
         }
-        // Over HTTP a call may be what finds out that a kept connection is gone, and then nobody knows whether it ran.
-        // There are as many such calls as there were connections; the next one finds nobody.
+        // Over HTTP, a call may detect that a pooled connection was closed; then it is not known whether it ran.
+        // There are at most as many such calls as connections. The next call finds no peer.
         loop {
             let came = call(&session, "other", CallOptions::default()).await;
             if !(way.wire.is_http() && came == "outcome unknown") {
@@ -79,7 +79,7 @@ pub(super) fn widowed(way: Way, peer: Peer, limits: Limits) -> BoxFuture<'static
     .boxed()
 }
 
-/// Three calls at once, and sixty-four: how many brought their own answer.
+/// Three concurrent calls, and sixty-four: how many got their own response.
 pub(super) fn three(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     at_once(3, peer, limits).boxed()
 }
@@ -120,7 +120,7 @@ pub(super) fn in_order(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static,
     .boxed()
 }
 
-/// A large call that is given up when a part of it has left, and another one.
+/// A large call that is dropped when a part of it was sent, then another call.
 pub(super) fn given_up_going_out(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
@@ -137,7 +137,8 @@ pub(super) fn given_up_going_out(_: Way, peer: Peer, limits: Limits) -> BoxFutur
     .boxed()
 }
 
-/// A call that is given up when half of its answer may have come; the server is told; and another call.
+/// A call that is dropped when half of its response may have arrived. The server must be notified. Then another
+/// call.
 pub(super) fn given_up_coming_in(way: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
@@ -169,7 +170,7 @@ pub(super) fn large_call(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'stati
     .boxed()
 }
 
-/// Closing while a call waits, closing again, calling and listing after it.
+/// Closes during a call, closes again, then makes a call and a list request.
 pub(super) fn closed_twice(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
@@ -182,14 +183,14 @@ pub(super) fn closed_twice(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'sta
         let three = session.close(GRACE).await;
         let ends = [one, two, three].map(|it| reason(&it)).join(", ");
         let after = call(&session, "other", CallOptions::default()).await;
-        // What a server says of how long its lists stay true is no leave to answer for it.
+        // The cached list must not be returned after the end, although its `ttlMs` has not passed.
         let listed = told(session.list_tools().await.map(|it| it.items.len().to_string()));
         format!("{called} | {ends} | {after}, {listed}")
     }
     .boxed()
 }
 
-/// A call whose answer is large, which nobody takes while another one is made beside it.
+/// A call with a large response, which is not polled while another call is made.
 pub(super) fn beside(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
@@ -198,7 +199,7 @@ pub(super) fn beside(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, S
             called = &mut first => return called,
             () = until(|| peer.count("tools/call") == 1) => {}
         }
-        // The first call's own task does not run here: whatever is done for its answer is done by others.
+        // The first call is not polled here: its response is read by other tasks.
         let other = call(&session, "echo", CallOptions::default()).await;
         let first = first.await;
         session.close(GRACE).await;
@@ -207,7 +208,7 @@ pub(super) fn beside(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, S
     .boxed()
 }
 
-/// The tools of a list, and what is none.
+/// The tools of a list, and the invalid ones.
 pub(super) fn listed(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
@@ -218,7 +219,7 @@ pub(super) fn listed(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, S
     .boxed()
 }
 
-/// How many changes of lists are known when the answer is there.
+/// The number of announced list changes when the response arrives.
 pub(super) fn changed(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
@@ -231,7 +232,7 @@ pub(super) fn changed(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, 
     .boxed()
 }
 
-/// A call during which the server pings under the call's own number.
+/// A call during which the server sends a ping with the same id.
 pub(super) fn pinged(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
@@ -283,7 +284,7 @@ fn reason(ended: &Disconnect) -> String {
     }
 }
 
-/// Waits until something is so, for the other side needs a moment to notice.
+/// Waits until a condition is true, because the other side may notice late.
 pub(super) async fn until(what: impl Fn() -> bool) {
     let patience = async {
         while !what() {

@@ -1,6 +1,6 @@
-//! How a message looks on a wire, whole and in halves.
+//! The encoding of a message on each transport, whole and in halves.
 
-/// How lines end.
+/// The line ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ends {
     Lf,
@@ -8,7 +8,7 @@ pub(super) enum Ends {
 }
 
 impl Ends {
-    /// A text with these ends.
+    /// The text with these line endings.
     pub(super) fn apply(self, text: &str) -> String {
         match self {
             Ends::Lf => text.to_owned(),
@@ -16,7 +16,7 @@ impl Ends {
         }
     }
 
-    /// What a server that writes lines leaves behind a message where the wire needs no ends.
+    /// The line ending after a message on transports that need none, as written by a server that writes lines.
     pub(super) fn after_json(self) -> &'static str {
         match self {
             Ends::Lf => "",
@@ -35,7 +35,7 @@ pub(super) fn event(text: &str, ends: Ends) -> String {
     ends.apply(&format!("event: message\ndata: {text}\n\n"))
 }
 
-/// A text frame of a server.
+/// A WebSocket text frame from a server.
 pub(super) fn websocket(text: &str) -> Vec<u8> {
     let mut res = vec![0x81, 127];
     res.extend((text.len() as u64).to_be_bytes());
@@ -52,7 +52,7 @@ pub(super) fn websocket(text: &str) -> Vec<u8> {
     res
 }
 
-/// A part of a response of which nobody knows how long it will be.
+/// A chunk of a response with chunked encoding.
 pub(super) fn chunk(text: &str) -> Vec<u8> {
     format!("{:x}\r\n{text}\r\n", text.len()).into_bytes()
 }

@@ -1,5 +1,5 @@
-//! The peer on stdio: a real process with real pipes, which passes what it reads to the test and writes what the test
-//! says. It ends when the test hangs up, and hangs up when its standard input ends.
+//! The peer on stdio: a real process with real pipes. It passes its input to the test over a socket and writes
+//! what the test sends. It exits when the test closes the socket, and closes the socket when its input ends.
 
 use mcp_model::{Secret, StdioEndpoint};
 use serde_json::Value;
@@ -10,8 +10,8 @@ use tokio::task::JoinSet;
 use super::framing;
 use super::wires::{Act, Manner, Script};
 
-/// What the process is. Its last line, which is no protocol, tells the test that its input is over. It waits for its own
-/// children, for not every system has somebody who does so at once.
+/// The script of the process. Its last line, which is not JSON-RPC, tells the test that its input has ended. It
+/// waits for its own children, because not every system reaps orphans at once.
 const PROCESS: &str = r#"
 exec 3<>"/dev/tcp/127.0.0.1/$PORT" 4<&0
 { cat <&4; printf 'over\n'; } >&3 &
@@ -20,7 +20,7 @@ kill $! 2>/dev/null
 wait
 "#;
 
-/// The process that passes things on to this port.
+/// The endpoint of a process that relays to this port.
 pub(super) fn endpoint(port: u16) -> StdioEndpoint {
     let mut endpoint = StdioEndpoint::new("bash");
     endpoint.args = vec![Secret::new("-c"), Secret::new(PROCESS)];
@@ -28,7 +28,7 @@ pub(super) fn endpoint(port: u16) -> StdioEndpoint {
     endpoint
 }
 
-/// What speaks through it.
+/// The test's side of the relay.
 pub(super) struct Peer {
     pub(super) port: u16,
     _serving: JoinSet<()>,
@@ -41,7 +41,7 @@ impl Peer {
         let mut serving = JoinSet::new();
         serving.spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
-                // A process at a time, as a session has one.
+                // One process at a time, because a session has one.
                 let _ = serve(socket, manner, &script).await;
             }
         });

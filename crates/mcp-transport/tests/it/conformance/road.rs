@@ -10,16 +10,16 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
-/// How fast what is sent to the peer arrives there.
+/// The speed of the relay towards the peer.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Pace {
-    /// As it comes.
+    /// Without a delay.
     Prompt,
-    /// Some kilobytes at a time, with pauses between them and little room for what waits.
+    /// A few kilobytes at a time, with pauses and small buffers.
     Slow,
 }
 
-/// A road; when it is dropped, so are all connections, and nobody listens any more.
+/// A relay. Dropping it closes all connections and the listener.
 pub(super) struct Road {
     pub(super) begin: SocketAddr,
     carried: Arc<AtomicUsize>,
@@ -47,7 +47,7 @@ impl Road {
         Road { begin, carried, _carrying: carrying }
     }
 
-    /// How many bytes have gone to the peer.
+    /// The number of bytes that were sent to the peer.
     pub(super) fn carried(&self) -> usize {
         self.carried.load(Ordering::SeqCst)
     }
@@ -71,7 +71,7 @@ async fn carry(near: TcpStream, end: SocketAddr, pace: Pace, count: Arc<AtomicUs
             }
         }
         let _ = far_writes.shutdown().await;
-        // The peer ends a connection; a client that is done with it may still hear the rest.
+        // The peer ends a connection: a client that has stopped sending may still receive the rest.
         std::future::pending::<()>().await;
     };
     tokio::select! {

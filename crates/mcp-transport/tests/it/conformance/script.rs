@@ -1,4 +1,4 @@
-//! What peers say: the pieces that the rows of the table are made of.
+//! Scripts of peers, for the rows of the table.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::wires::{Act, Script};
 
-/// A server that does its handshake and its lists, answers a call of `other` with `hello`, and leaves the rest to `rest`.
+/// A server that answers the handshake and list requests, and a call of `other` with `hello`. `rest` handles other
+/// messages.
 pub(super) fn server(rest: impl Fn(&Value) -> Vec<Act> + Send + Sync + 'static) -> Script {
     Arc::new(move |message| match (message["method"].as_str(), message["params"]["name"].as_str()) {
         (Some("initialize"), _) => vec![Act::Say(initialized(message))],
@@ -17,7 +18,7 @@ pub(super) fn server(rest: impl Fn(&Value) -> Vec<Act> + Send + Sync + 'static) 
     })
 }
 
-/// A server that answers a call of `first` with what `about` makes of it.
+/// A server that handles a call of `first` with `about`.
 pub(super) fn first(about: fn(&Value) -> Vec<Act>) -> Script {
     server(move |message| match message["method"].as_str() {
         Some("tools/call") => about(message),
@@ -25,7 +26,7 @@ pub(super) fn first(about: fn(&Value) -> Vec<Act>) -> Script {
     })
 }
 
-/// A server that answers a call of `first` with these texts as they are, and then as it should.
+/// A server that responds to a call of `first` with these raw texts, then with a valid response.
 pub(super) fn first_after(texts: fn(&Value) -> Vec<String>) -> Script {
     server(move |message| match message["method"].as_str() {
         Some("tools/call") => {
@@ -35,7 +36,7 @@ pub(super) fn first_after(texts: fn(&Value) -> Vec<String>) -> Script {
     })
 }
 
-/// A server that waits for so many calls, and answers them in the reverse order, each with the name that it called.
+/// A server that waits for `number` calls and responds in reverse order, to each with the name of its tool.
 pub(super) fn reversed(number: usize) -> Script {
     let held = Mutex::new(Vec::<Value>::new());
     server(move |message| {
@@ -53,7 +54,7 @@ pub(super) fn reversed(number: usize) -> Script {
     })
 }
 
-/// A server that answers `first` with so many bytes when it hears of `echo`, and that one right behind.
+/// A server that responds to `first` with `size` bytes when `echo` is called, and then to `echo`.
 pub(super) fn large_then_small(size: usize) -> Script {
     let held = Mutex::new(Value::Null);
     server(move |message| match message["params"]["name"].as_str() {
@@ -70,7 +71,7 @@ pub(super) fn large_then_small(size: usize) -> Script {
     })
 }
 
-/// A server that sends half of the answer to `first`, and the rest when the call was given up.
+/// A server that sends half of the response to `first`, and the rest when the call was cancelled.
 pub(super) fn in_two() -> Script {
     let begun = Mutex::new(None);
     server(move |message| match message["method"].as_str() {
@@ -86,7 +87,7 @@ pub(super) fn in_two() -> Script {
     })
 }
 
-/// A server that does this about the handshake, and is as it should be otherwise.
+/// A server that does this in the handshake, and otherwise works.
 pub(super) fn opening(acts: Vec<Act>) -> Script {
     let usual = server(|_| vec![]);
     Arc::new(move |message| match message["method"].as_str() {
@@ -116,7 +117,7 @@ fn discovered(message: &Value) -> String {
     )
 }
 
-/// Two tools, one of which is none.
+/// A list of two tools, one of which is invalid.
 fn listed(message: &Value) -> String {
     let tools = json!([
         {"name": "good", "inputSchema": {"type": "object"}},
@@ -129,12 +130,12 @@ pub(super) fn result(message: &Value, result: &Value) -> String {
     json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string()
 }
 
-/// The answer to a call of a tool.
+/// The response to a call of a tool.
 pub(super) fn said(message: &Value, text: &str) -> String {
     result(message, &json!({"content": [{"type": "text", "text": text}]}))
 }
 
-/// The same, under another id.
+/// The same with another id.
 pub(super) fn said_to(id: &Value, text: &str) -> String {
     said(&json!({"id": id}), text)
 }

@@ -11,15 +11,15 @@ use super::framing;
 use super::wires::{Act, Manner, Script};
 use crate::http::peer::{Heard, Peer, Reply, Step, reply};
 
-/// The responses that are open, by the id of their request.
+/// The open responses, by the id of their request.
 type Lanes = Arc<Mutex<HashMap<String, UnboundedSender<Step>>>>;
 
-/// What a response is.
+/// The form of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// An event stream.
     Events,
-    /// A JSON document, which is one message: what is said after it is not heard.
+    /// A JSON document, which is one message. Further messages are not received.
     Json,
 }
 
@@ -56,7 +56,7 @@ fn answer(heard: &Heard, form: Form, manner: Manner, script: &Script, lanes: &La
         Form::Events => framing::chunk(framing::halves(&framing::event(text, manner.ends)).0),
         Form::Json => framing::halved(&document(text, manner)).0.to_vec(),
     };
-    // What ends a response: a document says itself how long it is.
+    // The end of a response. A document has a content length and needs none.
     let end = move || Step::Write(if form == Form::Events { b"0\r\n\r\n".to_vec() } else { Vec::new() });
     let key = |id: &Value| id.to_string();
     lanes.lock().unwrap().insert(key(&message["id"]), lane.clone());
@@ -87,7 +87,7 @@ fn answer(heard: &Heard, form: Form, manner: Manner, script: &Script, lanes: &La
     vec![Step::Follow(Arc::new(tokio::sync::Mutex::new(steps)))]
 }
 
-/// A whole response.
+/// A complete response.
 fn document(text: &str, manner: Manner) -> Vec<u8> {
     let body = format!("{}{text}{}", manner.begin, manner.ends.after_json());
     let length = body.len();

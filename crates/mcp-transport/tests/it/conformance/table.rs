@@ -18,28 +18,28 @@ pub(super) struct Row {
     pub(super) limits: Limits,
     pub(super) script: Script,
     pub(super) drive: Drive,
-    /// What a peer says in several messages has no place in a response that is one document.
+    /// How many messages the peer sends. Several do not fit in a response that is one document.
     says: Says,
     want: Want,
 }
 
-/// How much a peer says about one message.
+/// How many messages the peer sends for one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Says {
     One,
     Several,
 }
 
-/// What comes of it.
+/// The expected result.
 enum Want {
-    /// The same on every wire.
+    /// The same on every transport.
     Same(&'static str),
-    /// Where there is a reason for a difference.
+    /// A result for each transport, where there is a reason for a difference.
     Each { stdio: &'static str, sse: &'static str, websocket: &'static str, http: &'static str },
 }
 
 impl Row {
-    /// Makes it sense there?
+    /// Whether the row can be run there.
     pub(super) fn is_for(&self, way: Way) -> bool {
         way.wire != Wire::HttpJson || self.says == Says::One
     }
@@ -61,16 +61,17 @@ fn row(name: &'static str, script: Script, drive: Drive, want: Want) -> Row {
     Row { name, manner: PLAIN, limits: Limits::default(), script, drive, says: Says::One, want }
 }
 
-/// A row in which the peer says several things about one message.
+/// A row in which the peer sends several messages for one message.
 fn several(name: &'static str, script: Script, drive: Drive, want: Want) -> Row {
     Row { says: Says::Several, ..row(name, script, drive, want) }
 }
 
-/// All behaviours. Where the wires differ, it is for one reason: over HTTP a request has a response of its own. What goes
-/// wrong with that is over with that request, what it brings can only be meant for it, and its end tells that no answer
-/// will come. On the other wires all requests share one stream: what breaks it ends all, and what is missing on it is
-/// waited for. A line or an event that is too long is let go of as it comes. Not so a message of a WebSocket: whoever gets
-/// one that is too big ends the connection with a code of its own, 1009, by which the other side knows why.
+/// All behaviours. The transports differ for one reason: over HTTP, each request has its own response. A failure
+/// of this response ends only its request, its messages can only belong to its request, and its end shows that no
+/// response will follow. On the other transports all requests share one stream: a failure of the stream ends all
+/// of them, and a missing response is waited for. A line or event that is too long is discarded as it arrives. A
+/// WebSocket message that is too large ends the connection with close code 1009, which tells the server the
+/// reason.
 pub(super) fn rows() -> Vec<Row> {
     [well_behaved(), sizes_and_paces(), ends(), nonsense(), closing()].into_iter().flatten().collect()
 }

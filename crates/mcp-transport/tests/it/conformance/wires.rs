@@ -1,4 +1,4 @@
-//! One scripted peer behind four transports: what each [`Act`] means on each of them.
+//! A scripted peer on each of the four transports: implements each [`Act`] on each of them.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -14,46 +14,46 @@ use super::road::{Pace, Road};
 use super::streams::{self, Form};
 use crate::{sse, websocket};
 
-/// A way to a server.
+/// A transport to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wire {
     Stdio,
     Sse,
     WebSocket,
-    /// Streamable HTTP; an answer is an event stream.
+    /// Streamable HTTP with event streams as responses.
     Http,
-    /// The same; an answer is a JSON document.
+    /// Streamable HTTP with JSON documents as responses.
     HttpJson,
 }
 
-/// A way to a server in one era of the protocol.
+/// A transport and an era of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Way {
     pub(super) wire: Wire,
     pub(super) era: Era,
 }
 
-/// One thing that a peer does about a message.
+/// One action of a peer in response to a message.
 #[derive(Debug, Clone)]
 pub(super) enum Act {
-    /// Sends this as a message, whatever it is; over HTTP in the response to the message that it is about.
+    /// Sends this text as a message; over HTTP in the response to the current message.
     Say(String),
-    /// Sends the answer to another request; over HTTP in the response to that one, which is over then.
+    /// Sends the response to another request; over HTTP in that request's own response, which then ends.
     Answer(Value, String),
-    /// Over HTTP, the response goes on.
+    /// Over HTTP, keeps the response open.
     Hold,
     /// Sends the first half of a message.
     Begin(String),
-    /// Sends the other half; over HTTP the half that was to be finished has gone with its response.
+    /// Sends the other half of a message. Over HTTP the first half was lost with its response.
     Finish(String),
-    /// Ends the connection without a word; over HTTP that of this message.
+    /// Ends the connection without a message; over HTTP the connection of the current message.
     Die,
 }
 
-/// What a peer does about each message.
+/// The actions of a peer for each message.
 pub(super) type Script = Arc<dyn Fn(&Value) -> Vec<Act> + Send + Sync>;
 
-/// How a peer writes, and how it is reached.
+/// How a peer writes, and the speed of its connections.
 #[derive(Clone, Copy)]
 pub(super) struct Manner {
     pub(super) ends: Ends,
@@ -61,10 +61,10 @@ pub(super) struct Manner {
     pub(super) pace: Pace,
 }
 
-/// How a peer writes that does nothing unusual.
+/// The usual way of writing.
 pub(super) const PLAIN: Manner = Manner { ends: Ends::Lf, begin: "", pace: Pace::Prompt };
 
-/// A running peer; it ends when dropped, and all its connections with it.
+/// A running peer. Dropping it ends it and all its connections.
 pub(super) struct Peer {
     way: Way,
     pub(super) road: Road,
@@ -72,7 +72,7 @@ pub(super) struct Peer {
     _serving: Serving,
 }
 
-/// What each wire's peer is kept running by.
+/// The value that keeps the peer of each transport running.
 enum Serving {
     Process { _it: process::Peer },
     Sse { _it: sse::peer::Peer },
@@ -116,7 +116,7 @@ impl Peer {
         connect(&self.way.wire.endpoint(self.road.begin.port()), self.way.era, limits).await
     }
 
-    /// How often a method was heard.
+    /// How often a method was received.
     pub(super) fn count(&self, method: &str) -> usize {
         self.heard.lock().unwrap().iter().filter(|it| it["method"] == method).count()
     }
@@ -127,7 +127,7 @@ impl Peer {
         heard.iter().filter_map(|it| it["params"]["name"].as_str()).map(Into::into).collect()
     }
 
-    /// The answers that were heard.
+    /// The responses that were received.
     pub(super) fn answers(&self) -> Vec<Value> {
         self.heard.lock().unwrap().iter().filter(|it| it.get("result").is_some()).cloned().collect()
     }
@@ -144,19 +144,20 @@ pub(super) async fn connect(endpoint: &Endpoint, era: Era, limits: &Limits) -> R
 }
 
 impl Way {
-    /// Whether a call that is given up is told of by a message: where a response of its own is closed, that says it.
+    /// Whether a dropped call causes a cancel notification. Where a call has its own response, closing that is
+    /// enough.
     pub(super) fn tells_of_giving_up(self) -> bool {
         !(self.era == Era::Modern && self.wire.is_http())
     }
 }
 
 impl Wire {
-    /// Has each request a response of its own?
+    /// Whether each request has its own response.
     pub(super) fn is_http(self) -> bool {
         matches!(self, Wire::Http | Wire::HttpJson)
     }
 
-    /// Where a peer at this port is found.
+    /// The endpoint of a peer at this port.
     pub(super) fn endpoint(self, port: u16) -> Endpoint {
         let url = |text: String| UrlEndpoint::new(text.parse().unwrap());
         match self {
@@ -167,7 +168,8 @@ impl Wire {
         }
     }
 
-    /// Where nobody is: a program that ends at once, or a port at which nobody listens as long as the socket is kept.
+    /// An endpoint without a peer: a program that exits at once, or a port without a listener as long as the
+    /// socket is kept.
     pub(super) fn nobody(self) -> (Endpoint, TcpSocket) {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -189,7 +191,7 @@ fn port_of(url: &str) -> u16 {
     url::Url::parse(url).unwrap().port().unwrap()
 }
 
-/// Answers come on the one stream.
+/// Responses arrive on the shared stream.
 async fn on_sse(manner: Manner, script: Script) -> sse::peer::Peer {
     let event = move |text: &str| framing::event(text, manner.ends);
     let place = "event: endpoint\ndata: /messages?session=1\n\n";
@@ -209,7 +211,7 @@ async fn on_sse(manner: Manner, script: Script) -> sse::peer::Peer {
     .await
 }
 
-/// A message is a text.
+/// Each message is a text frame.
 async fn on_websocket(manner: Manner, script: Script) -> websocket::Peer {
     use websocket::Step;
     let begin = Mutex::new(manner.begin);
