@@ -148,7 +148,7 @@ fn check_headers<'a>(lines: impl Iterator<Item = &'a str>, body: &str) {
             Some(value) == meta.version.as_deref() || (value.is_empty() && meta.version.is_none())
         }));
     }
-    // The parameters serve as schema and as arguments: a stranger writes both.
+    // Use the parameters as the schema and as the arguments, because both are untrusted.
     let arguments = request.params.read::<Value>().ok().and_then(|params| params.get("arguments").cloned());
     let arguments = arguments.and_then(|arguments| RawJson::from_value(&arguments).ok());
     if let Err(error) = headers::check_arguments(&map, request.params.raw(), arguments.as_ref()) {

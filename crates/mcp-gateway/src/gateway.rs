@@ -60,7 +60,7 @@ impl Default for GatewayOptions {
 #[derive(Clone)]
 pub struct Gateway(Arc<GatewayInner>);
 
-/// What all transports share.
+/// The state that all transports share.
 pub(crate) struct GatewayInner {
     pub(crate) host: Arc<Host>,
     pub(crate) options: GatewayOptions,
@@ -75,7 +75,8 @@ pub(crate) struct GatewayInner {
     listings: ListingCache,
     /// Set once the wait for starting servers is over.
     started: AtomicBool,
-    /// When the wait ends. It counts from the creation of the gateway, because a request that waits may be dropped.
+    /// The end of the wait for starting servers. It is set when the gateway is created, not by the first request
+    /// that waits, because that request may be dropped.
     startup_deadline: Instant,
 }
 
@@ -135,11 +136,11 @@ impl GatewayInner {
         self.published().servers.iter().find(|it| it.id == server.as_str())?.era
     }
 
-    /// Waits once, for a limited time, for servers that are starting. A client that lists at once then sees them, and
-    /// a server that hangs does not block it.
+    /// Waits for the servers that start together with the gateway, for a limited time. So a client that lists
+    /// immediately sees their items, and a server that hangs does not block it.
     pub(crate) async fn wait_for_startup(&self) {
         if !self.started.load(Ordering::Relaxed) {
-            // A server that is late appears in a later generation.
+            // A server that starts later appears in a later generation.
             let _ = timeout_at(self.startup_deadline, self.host.ready()).await;
             self.started.store(true, Ordering::Relaxed);
         }
@@ -166,7 +167,7 @@ impl GatewayInner {
         Ok(session)
     }
 
-    /// Ends a session that was removed. Servers are told the log level that the other sessions need.
+    /// Ends a session that was removed. Sets the log level of the servers to the one that the other sessions need.
     pub(crate) fn end(&self, session: &Session) {
         session.end();
         let (Some(_), Some(lowest)) = (session.log_level(), self.sessions.lowest_level()) else { return };

@@ -182,7 +182,7 @@ fn check_arguments(bencher: Bencher<'_, '_>) {
     bencher.bench_local(|| validators.check_arguments(schema, black_box(&arguments)).is_ok());
 }
 
-/// Builds the next catalog after a reload that changes one server, by number of servers.
+/// Plans a reload that changes one server, by number of servers.
 #[divan::bench(args = [1, 20, 200, 1_000])]
 fn plan_a_change_of_one(bencher: Bencher<'_, '_>, count: usize) {
     let limits = Limits::default();

@@ -17,7 +17,8 @@ pub const DIALOG_KEY: &str = "mcp-host/dialog";
 /// The header in which a client without a session names its dialog.
 pub const DIALOG_HEADER: &str = "Mcp-Host-Dialog";
 
-/// Maximum size of a client's capabilities in bytes, because they are stored. Larger ones count as none.
+/// Maximum size of a client's capabilities in bytes. It is limited because they are stored. Larger ones count as
+/// none.
 pub(crate) const MAX_CAPABILITY_BYTES: usize = 64 * 1024;
 
 /// Maximum size of a progress token in bytes, because each progress notification repeats it.
@@ -97,7 +98,7 @@ impl Meta {
         self.version.is_some()
     }
 
-    /// What the modern era requires, or the error about what is missing.
+    /// The version and capabilities, which the modern era requires, or the error about the missing member.
     pub(crate) fn required(&self) -> Result<(ProtocolVersion, RawJson), RpcError> {
         let missing = |what: &str| {
             let message = format!("`_meta` must hold `io.modelcontextprotocol/{what}`");

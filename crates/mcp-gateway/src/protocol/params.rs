@@ -27,8 +27,8 @@ impl Params {
         Params { raw: RawJson::empty_object(), members: Vec::new() }
     }
 
-    /// Reads the value at the position of `walk` in `whole`. The inner error is for valid JSON that is no valid
-    /// parameters.
+    /// Reads the value at the position of `walk` in `whole`. The inner error is for valid JSON that is not a valid
+    /// `params`.
     pub(crate) fn walked(
         walk: &mut JsonCursor<'_>,
         whole: &ByteString,

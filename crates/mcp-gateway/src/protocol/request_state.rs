@@ -18,7 +18,7 @@ const HASH_DIGITS: usize = 64;
 /// Seals and opens states.
 pub(crate) struct StateSealer([u8; 32]);
 
-/// What a state is bound to.
+/// The client, server and request that a state is bound to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StateBinding<'a> {
     pub(crate) principal: &'a Principal,

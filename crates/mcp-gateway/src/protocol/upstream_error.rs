@@ -30,7 +30,7 @@ pub(crate) fn server_error(request_error: RequestError, capabilities: &RawJson) 
     let RequestError { error: host_error, rpc, server: _ } = request_error;
     let Some(error) = rpc else { return call_error(&host_error) };
     match error.code {
-        // A server's protocol error concerns its connection to the host, not the client's connection.
+        // This error of a server concerns its connection to the host, not the client's connection to the gateway.
         code::PARSE_ERROR
         | code::INVALID_REQUEST
         | code::METHOD_NOT_FOUND

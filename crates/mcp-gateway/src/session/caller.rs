@@ -16,7 +16,7 @@ use crate::session::state::Session;
 /// A client's capabilities, parsed at first use.
 #[derive(Debug)]
 pub(crate) struct ClientFeatures {
-    /// As the client sent them: an object.
+    /// The capabilities as the client sent them: an object.
     pub(crate) capabilities: RawJson,
     /// The server requests that it supports, and the capabilities for servers.
     read: OnceLock<(SupportedRequests, Option<ClientCapabilities>)>,
@@ -32,7 +32,7 @@ impl ClientFeatures {
         self.read().0
     }
 
-    /// The capabilities that servers are told.
+    /// The capabilities that are declared to servers.
     pub(crate) fn upstream_capabilities(&self) -> Option<ClientCapabilities> {
         self.read().1.clone()
     }

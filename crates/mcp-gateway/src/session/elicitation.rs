@@ -39,7 +39,7 @@ enum ElicitationModes {
 }
 
 impl SupportedRequests {
-    /// Reads them from capabilities. Values that are no objects count as missing.
+    /// Reads the supported requests from capabilities. Values that are not objects count as missing.
     pub(crate) fn of(capabilities: &RawJson) -> SupportedRequests {
         let members = json_splice::members(capabilities);
         let declared = |key: &str| members.iter().find(|(name, it)| name == key && it.is_object());
@@ -54,7 +54,7 @@ impl SupportedRequests {
             declared("elicitation").map(|(_, it)| match (within(it, "form"), within(it, "url")) {
                 (true, true) => ElicitationModes::Both,
                 (false, true) => ElicitationModes::Url,
-                // Clients of versions without modes support the form.
+                // Clients of protocol versions without modes support the form mode.
                 (true | false, false) => ElicitationModes::Form,
             });
         SupportedRequests { sampling, elicitation, roots: declared("roots").is_some() }

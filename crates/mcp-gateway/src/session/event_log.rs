@@ -1,7 +1,7 @@
 //! The recent events of a session's notification stream, so that a client can resume it with `Last-Event-ID`.
 //!
-//! An event id belongs to one message of one stream. A stream that resumes nothing is a new one, and repeats nothing
-//! of earlier streams.
+//! An event id belongs to one message of one stream. A stream that does not resume an earlier one has new ids and
+//! repeats no earlier events.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,11 +11,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-/// Limits of the log. One message of any size is kept.
+/// The maximum number of messages in the log. One message of any size is always kept.
 const MAX_MESSAGES: usize = 256;
 const MAX_BYTES: usize = 256 * 1024;
 
-/// A stream, and the number of an event in it, from 1. Zero is before the first event.
+/// The id of an event: the stream, and the event's number in it, from 1. Number 0 is before the first event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventId {
     stream: u64,
@@ -28,7 +28,7 @@ impl fmt::Display for EventId {
     }
 }
 
-/// A text that is no event id.
+/// The error for a text that is not an event id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InvalidEventId;
 
@@ -55,7 +55,7 @@ struct LogState {
     stream: u64,
     /// The number of events on this stream so far.
     count: u64,
-    /// The last of them.
+    /// The last of these events.
     messages: VecDeque<Bytes>,
     bytes: usize,
 }

@@ -44,7 +44,7 @@ struct QueueState {
     is_closed: bool,
 }
 
-/// The queue is full or closed.
+/// The error for a message that cannot be queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SendError;
 

@@ -17,7 +17,7 @@ async fn vanished_clients_leave_no_sessions_or_leases() {
     let mut streams = Vec::new();
     for number in 0..200 {
         let session = world.initialize(&[]).await;
-        // Some vanish during a call of a leased server, some while they listen.
+        // Some clients disconnect during a call of a leased server, some while they listen.
         let name = if number % 20 == 0 { "own__sleep" } else { "demo__sleep" };
         let body = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{name}","arguments":{{"ms":100}}}}}}"#
@@ -62,7 +62,7 @@ async fn client_that_does_not_read_blocks_no_other_client() {
     for _ in 0..20 {
         assert_eq!(world.post(&[("mcp-session-id", &session)], echo).await.status, 200);
     }
-    // They are disconnected before they get everything.
+    // The gateway disconnects them before they have received everything.
     tokio::time::sleep(Duration::from_millis(1500)).await;
     for mut stream in deaf {
         let mut read = Vec::new();

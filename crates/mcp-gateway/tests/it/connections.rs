@@ -59,7 +59,7 @@ async fn request_hidden_in_a_body_is_not_read() {
     let world = TestGateway::new().await;
     let hidden = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
     for (headers, status) in [
-        // hyper goes by `Transfer-Encoding`, and closes the connection behind the request.
+        // hyper uses `Transfer-Encoding`, and closes the connection after the request.
         ("content-length: 5\r\ntransfer-encoding: chunked", "415"),
         ("transfer-encoding: chunked\r\ncontent-length: 5", "415"),
         ("transfer-encoding: chunked\r\ntransfer-encoding: identity", "400"),
@@ -80,11 +80,11 @@ async fn request_hidden_in_a_body_is_not_read() {
     // HTTP/1.0 has no chunked bodies.
     let text = format!("POST /mcp HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n{hidden}");
     assert_eq!(statuses(&world, &text).await, ["400"]);
-    // Equal lengths are one length, which ends the body in the same place for everyone.
+    // Equal lengths count as one length, so all parsers find the same end of the body.
     let twice = post(&format!("content-length: {}\r\n", PING.len()), PING);
     let last = "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     assert_eq!(statuses(&world, &format!("{twice}{last}")).await, ["400", "200"]);
-    // The end of a body that is not read is unknown.
+    // The body is not read, so its end is unknown and the connection is closed.
     let text = format!("POST /nowhere HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\n{hidden}");
     assert_eq!(statuses(&world, &text).await, ["404"]);
     let text = format!(

@@ -40,7 +40,7 @@ impl Pipe {
         self.write.write_all(format!("{line}\n").as_bytes()).await.unwrap();
     }
 
-    /// The next message that is no notification.
+    /// The next message that is not a notification.
     async fn answer(&mut self) -> Value {
         loop {
             let line = self.lines.next_line().await.unwrap().unwrap();
@@ -138,7 +138,7 @@ async fn client_that_does_not_read_is_ended() {
                 break;
             }
         }
-        // The client counts as gone by then.
+        // At this point the gateway has already disconnected the client.
         drop(write);
     };
     let ended =

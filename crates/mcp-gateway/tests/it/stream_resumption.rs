@@ -42,7 +42,7 @@ impl Stream {
     }
 }
 
-/// Gives the tools other names.
+/// Renames the tools by a reload.
 async fn rename(world: &TestGateway, prefix: &str) {
     let mut renamed = server("demo");
     renamed.spec.exposure.tools.transforms =
@@ -60,7 +60,7 @@ async fn resumed_stream_gets_missed_events() {
     rename(&world, "a_").await;
     assert_eq!(stream.until(changed).await[..2], ["1-0", "1-1"]);
 
-    // A lost event is repeated, and later events follow it. A replaced stream gets nothing more.
+    // A lost event is repeated, and later events follow it. A replaced stream receives nothing more.
     let mut again = Stream::open(&world, &session, Some("1-0")).await;
     assert_eq!(again.until("id: 1-1").await[..2], ["1-0", "1-1"]);
     // The connection stays usable: the last chunk ends the stream.

@@ -84,7 +84,7 @@ impl Transport for Demo {
     }
 }
 
-/// Forwards messages to and from what is `served` on the other end of `here`, one per line.
+/// Forwards messages between `link` and the server that `served` runs at the other end of `here`, one per line.
 pub(crate) async fn run<T>(link: Link, here: DuplexStream, served: impl Future<Output = T>) -> Disconnect {
     let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
     tokio::pin!(served);

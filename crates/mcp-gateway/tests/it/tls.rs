@@ -1,4 +1,4 @@
-//! HTTPS with HTTP/1.1 and HTTP/2, a certificate of our own making.
+//! HTTPS with HTTP/1.1 and HTTP/2, with a certificate that the test creates.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -175,7 +175,7 @@ async fn http2_requests_of_one_connection_run_concurrently() {
     assert!(large.body.len() > 1_000_000);
     let wrong_host = http2.post(&[("host", "evil.example")], initialize("2025-11-25")).await.unwrap();
     assert_eq!(wrong_host.status, 403);
-    // The shutdown cancels the request that runs.
+    // The shutdown cancels the running request.
     drop(http2.stop);
     http2.serving.await.unwrap();
     assert_eq!(slow.await.unwrap().unwrap().status, 202);

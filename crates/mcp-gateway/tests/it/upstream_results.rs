@@ -1,4 +1,4 @@
-//! Invalid results of servers, and invented states of clients.
+//! Invalid results of servers, and states that a client made up.
 
 use mcp_gateway::{GatewayOptions, HttpOptions, Tokens};
 use mcp_model::{Secret, code};
@@ -34,7 +34,7 @@ async fn call(world: &TestGateway, token: &str, capabilities: &str, name: &str, 
     world.post(&headers, &body.to_string()).await
 }
 
-/// What the gateway returns for a result of a scripted server, for a client with these capabilities.
+/// Returns the gateway's response to a client with these capabilities for a result of a scripted server.
 async fn made_of(world: &TestGateway, name: &str, capabilities: &str, result: &str) -> String {
     let reply = call(world, "", capabilities, name, &json!({"arguments": {"result": result}})).await;
     assert_eq!(reply.status, 200, "{reply:?}");
@@ -80,7 +80,7 @@ async fn legacy_server_cannot_request_input_by_result() {
             serde_json::from_str(&made_of(&world, "old__say", capabilities, &twice).await).unwrap();
         assert_eq!(made["resultType"], "complete");
     }
-    // For a legacy client it is complete as well.
+    // For a legacy client the result is complete as well.
     let session = world.initialize(&[]).await;
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "old__say", "arguments": {"result": ASKS}}});

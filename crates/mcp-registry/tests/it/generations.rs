@@ -1,4 +1,4 @@
-//! From one generation to the next: what holds for every old one and every new one.
+//! Properties of the step from any generation to any other.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use crate::{builtins, servers};
 
-/// A server as a plan sees it. What it lists hangs on what is started, so other lists are another runtime.
+/// A server for a reload plan. Its lists are part of the runtime fingerprint, so other lists require a restart.
 fn desired(entry: &ServerEntry) -> DesiredServer {
     let endpoint = Endpoint::Stdio(StdioEndpoint::new(format!("{:?}", entry.lists)));
     DesiredServer {
@@ -32,7 +32,7 @@ fn order(servers: &[ServerEntry]) -> Vec<ServerId> {
     servers.iter().map(|it| it.id.clone()).collect()
 }
 
-/// Everything that is shown and everything that is said, as bytes.
+/// All exposed items, decisions and problems of a catalog as text.
 fn written(catalog: &Catalog) -> Vec<String> {
     let json = |it: serde_json::Result<String>| it.expect("it can be written");
     let mut res = vec![
@@ -47,9 +47,9 @@ fn written(catalog: &Catalog) -> Vec<String> {
     res
 }
 
-/// A registry as a host without ours may have one: it is changed in place, one name after another.
+/// A registry of another host, which is changed in place, one name after the other.
 struct Elsewhere {
-    /// Names and whether they are the host's own.
+    /// The names with their servers; `None` for the host's own.
     tools: HashMap<String, Option<ServerId>>,
     toolsets: BTreeMap<String, Vec<ExposedName>>,
 }
@@ -60,7 +60,7 @@ impl Elsewhere {
         Elsewhere { tools, toolsets: BTreeMap::new() }
     }
 
-    /// Takes one step, as `new` has it; fails where the step cannot be taken.
+    /// Takes one step to the catalog `new`. Fails if the step is not possible.
     fn take(&mut self, step: CatalogStep<'_>, new: &Catalog) -> Result<(), TestCaseError> {
         match step {
             CatalogStep::RemoveToolset(id) => {
@@ -118,7 +118,7 @@ proptest! {
         prop_assert_eq!(named, known);
     }
 
-    /// Carrying out a plan gives the catalog of the new configuration.
+    /// Executing a reload plan gives the catalog of the new configuration.
     #[test]
     fn dm_095_a_plan_leads_from_the_old_generation_to_the_new(old in servers(), new in servers()) {
         let (old, new) = (with_unique_ids(old), with_unique_ids(new));
@@ -143,8 +143,8 @@ proptest! {
         }
     }
 
-    /// The steps of a difference bring another registry from the old catalog to the new one; at none of them is a
-    /// toolset without its tools, and the host's own tools are never touched (DM-097, DM-109).
+    /// The steps of a difference change another registry from the old catalog to the new one. After each step
+    /// every toolset has its tools, and the host's own tools are unchanged (DM-097, DM-109).
     #[test]
     fn dm_097_dm_109_each_step_leaves_a_registry_that_is_whole(old in servers(), new in servers()) {
         let (old, new) = (Catalog::build(&builtins(), &old), Catalog::build(&builtins(), &new));
@@ -159,7 +159,7 @@ proptest! {
         registry.is(&new)?;
     }
 
-    /// Whatever a catalog takes over from the one before it, it is the one that is built of nothing.
+    /// A catalog that reuses slices of the previous one equals a catalog that is built from nothing.
     #[test]
     fn a_successor_is_what_would_be_built_anew(
         servers in servers(),
@@ -176,7 +176,7 @@ proptest! {
                     let at = at.index(servers.len());
                     servers[at] = other;
                 }
-                // The same lists under other rules.
+                // The same lists with other rules.
                 _ => {
                     let at = at.index(servers.len());
                     servers[at].exposure = other.exposure;

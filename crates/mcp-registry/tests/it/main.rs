@@ -1,4 +1,4 @@
-//! What holds for every catalog, whatever servers call themselves and their tools.
+//! Properties of every catalog, for any names of servers and items.
 
 mod generations;
 mod oracles;
@@ -48,12 +48,12 @@ fn rules(naming: impl Strategy<Value = NamePolicy>) -> impl Strategy<Value = Rul
     )
 }
 
-/// Few letters, so that names meet; now and then one that is long, or odd.
+/// Names of few letters, so that they collide. Some are long or unusual.
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![8 => "[ab_-]{1,3}", 1 => "[ab]{60,130}", 1 => "[a./ é]{1,4}"]
 }
 
-/// A server with a list of tools and one of prompts, and resources that are called as the prompts are.
+/// A server with tools and prompts, and with resources that have the names of the prompts.
 fn entry() -> impl Strategy<Value = ServerEntry> {
     let names = || prop::collection::vec(name(), 0..8);
     ("[abc_ é]{1,2}", rules(naming()), names(), rules(naming()), names()).prop_map(
@@ -90,7 +90,7 @@ fn servers() -> impl Strategy<Value = Vec<ServerEntry>> {
     prop::collection::vec(entry(), 0..5)
 }
 
-/// What servers list, those without a toolset too.
+/// The items that all servers list, including servers without a toolset.
 struct Listed {
     tools: Vec<(ServerId, String)>,
     prompts: Vec<(ServerId, String)>,
@@ -161,7 +161,7 @@ proptest! {
         if servers.is_empty() {
             return Ok(());
         }
-        // Without one server the others keep every name they had; they can only win some.
+        // Without one server, the others keep all their names and can only gain some.
         let mut fewer = servers.clone();
         let gone = fewer.remove(without.index(servers.len())).id;
         let less = Catalog::build(&builtins(), &fewer);

@@ -1,8 +1,8 @@
-//! What other programs answered when they were asked: the real Dominds about filters, transforms and names, the real
-//! HoloDeck and Semantic Kernel about names.
+//! Compares our results with recorded results of other programs: Dominds (filters, transforms and names), HoloDeck
+//! and Semantic Kernel (names).
 //!
-//! The recordings are not part of the project. `MCP_HOST_ORACLES` names their folder; without it these tests say that
-//! they skip. Each difference from our answers is stated where it is made.
+//! The recordings are not part of the project. `MCP_HOST_ORACLES` names their folder; without it these tests print
+//! that they are skipped. Each intended difference is documented where it is tested.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,10 @@ use mcp_model::{Filter, NameClass, NameLimit, NamePolicy, Rules, ServerId, Trans
 use mcp_registry::{CompiledRules, Verdict, decide};
 use serde_json::Value;
 
-/// The version of Dominds whose answers hold.
+/// The version of Dominds whose results are compared.
 const DOMINDS: &str = "1.29.0";
 
-/// A recording, or `None` with a word where there is none.
+/// Reads a recording. Prints a note and returns `None` if there is none.
 #[expect(clippy::print_stderr, reason = "a test that skips must say so, or nobody would notice")]
 fn recording(file: &str) -> Option<Value> {
     let Some(folder) = std::env::var_os("MCP_HOST_ORACLES") else {
@@ -22,7 +22,7 @@ fn recording(file: &str) -> Option<Value> {
     };
     let path = PathBuf::from(folder).join(file);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|it| panic!("{}: {it}", path.display()));
-    // Python wrote them, and it has words for numbers that JSON has not. No row here asks for one.
+    // Python writes numbers that JSON does not have. No row needs one, so replace them.
     let text = ["-Infinity", "Infinity", "NaN"]
         .iter()
         .fold(text, |text, word| text.replace(&format!(": {word}"), ": null"));
@@ -62,7 +62,7 @@ fn server(id: &str) -> ServerId {
     ServerId::parse(id).expect("an id")
 }
 
-/// The pattern, `accepted` or `not_whitelisted`, as Dominds says it.
+/// The result of a filter in Dominds' words: the pattern, `accepted` or `not_whitelisted`.
 fn ruling(rules: &Rules, name: &str) -> String {
     let decision = decide(&server("s"), rules, name);
     match decision.verdict {
@@ -106,8 +106,8 @@ fn dm_037_to_dm_041_filters_rule_as_dominds_does() {
     }
 }
 
-/// Dominds transforms an empty name, and a name into nothing; we show neither under any policy, since no provider
-/// and no user could name the tool.
+/// Dominds transforms an empty name, and may transform a name into an empty one. We hide such a tool under every
+/// policy, because no provider and no user could name it.
 #[test]
 fn dm_042_to_dm_045_transforms_change_names_as_dominds_does() {
     let Some(dominds) = recording("dominds.json") else { return };
@@ -138,7 +138,7 @@ fn dm_047_dm_048_each_files_names_come_out_as_dominds_has_them() {
         let Some(servers) = answer["tools"].as_object() else { continue };
         for (id, tools) in servers {
             let config = &answer["config"][id];
-            // A transform of the tools' own takes the place of the server's.
+            // A transform of the tools replaces that of the server.
             let chosen = match text(&config["tools"]["transform"]["kind"]) {
                 "inherit" => &config["transform"],
                 "override" => &config["tools"]["transform"]["transform"],
@@ -179,8 +179,8 @@ fn dm_047_dm_048_each_files_names_come_out_as_dominds_has_them() {
     assert!(names > 1_000, "only {names} names were compared");
 }
 
-/// Normalised names are HoloDeck's and Semantic Kernel's own, and qualified ones have the item in front of them; where
-/// the whole would be longer than 64 bytes ours alone are cut and end with a hash, since providers refuse longer ones.
+/// Normalised names equal those of HoloDeck and Semantic Kernel, and so do qualified names after their prefix. A
+/// name of more than 64 bytes is cut and ends with a hash only here, because providers refuse longer names.
 #[test]
 fn hd_114_sk_01_x_03_names_are_those_of_holodeck_and_semantic_kernel() {
     let Some(holodeck) = recording("holodeck.json") else { return };
