@@ -50,7 +50,7 @@ struct Known {
     absolute: Option<Instant>,
     idle: Option<(Instant, Duration)>,
     told: Option<Told>,
-    /// Its owner has read the outcome or is gone.
+    /// Its future has read the outcome or was dropped.
     is_over: bool,
 }
 

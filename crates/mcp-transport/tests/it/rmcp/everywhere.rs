@@ -1,5 +1,5 @@
-//! The demo server, another implementation, under the official SDK's client: over all four transports and in both eras
-//! the same calls have the same results, and its server requests are answered.
+//! The demo server with the client of the official SDK. The same calls have the same results over all four
+//! transports and in both eras, and server requests are answered.
 
 use std::net::SocketAddr;
 
@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Makes of this test's binary a server on its standard input and output.
+/// The environment variable that makes this test binary run the demo server on its standard input and output.
 const SERVE: &str = "MCP_TEST_SERVE_DEMO";
 
-/// An SDK user who answers what is asked.
+/// An SDK client that answers server requests.
 struct Somebody;
 
 impl ClientHandler for Somebody {
@@ -39,7 +39,7 @@ impl ClientHandler for Somebody {
     }
 }
 
-/// The demo server on a port of its own, for as long as the runtime lives.
+/// Starts demo servers on their own ports, which run until the runtime ends.
 async fn serving() -> Vec<(&'static str, Endpoint)> {
     let server = HttpServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
     let url = |text: String| UrlEndpoint::new(text.parse().unwrap());
@@ -50,7 +50,8 @@ async fn serving() -> Vec<(&'static str, Endpoint)> {
         "--exact",
         "rmcp::everywhere::the_same_calls_have_the_same_results_over_all_wires_with_initialize",
         "--nocapture",
-        // With one thread the name of the test would be written before it runs, into the first message.
+        // With one thread, libtest prints the name of the test before it runs, which would corrupt the first
+        // message.
         "--test-threads=2",
     ];
     process.args = arguments.map(Secret::new).into();
@@ -63,7 +64,7 @@ async fn serving() -> Vec<(&'static str, Endpoint)> {
     ]
 }
 
-/// What the server lists and answers, as text.
+/// The server's lists and results, as text.
 async fn talk(endpoint: &Endpoint, mode: ClientLifecycleMode) -> Vec<String> {
     let limits = Limits { message_bytes: 8 << 20, ..Limits::default() };
     let dial = dialer(endpoint, &DialOptions { limits, ..DialOptions::default() }).unwrap();
@@ -93,7 +94,7 @@ async fn talk(endpoint: &Endpoint, mode: ClientLifecycleMode) -> Vec<String> {
     }
     let large = client.call_tool(request("grow", json!({"bytes": 4 << 20}))).await.unwrap();
     said.push(text(&large).len().to_string());
-    // Questions of many calls at once come back each to its own.
+    // The server requests of concurrent calls are answered for the right call.
     let questions = (0..16).map(|it| client.call_tool(request("ask", json!({"question": it.to_string()}))));
     for (number, answered) in futures_util::future::join_all(questions).await.into_iter().enumerate() {
         assert_eq!(text(&answered.unwrap()), format!("the user answers: {number} Green!"));
@@ -114,7 +115,7 @@ fn text(result: &CallToolResult) -> String {
     result.content.iter().filter_map(|it| it.as_text()).map(|it| it.text.as_str()).collect()
 }
 
-/// Over all wires, and each says the same.
+/// Checks that the results are the same over all transports.
 async fn check(mode: impl Fn() -> ClientLifecycleMode, version: &str) {
     let mut first = None;
     for (wire, endpoint) in serving().await {
@@ -129,7 +130,7 @@ async fn check(mode: impl Fn() -> ClientLifecycleMode, version: &str) {
 
 #[tokio::test]
 async fn the_same_calls_have_the_same_results_over_all_wires_with_initialize() {
-    // Started by itself, this is the server.
+    // If started by this test, the process is the server.
     if std::env::var_os(SERVE).is_some() {
         return mcp_demo::serve_stdio().await.unwrap();
     }

@@ -1,4 +1,4 @@
-//! The SDK's client over Streamable HTTP, with servers that forget, refuse, and want their headers.
+//! The SDK's client over Streamable HTTP, with servers that lose sessions, refuse requests, and require headers.
 
 use serde_json::json;
 

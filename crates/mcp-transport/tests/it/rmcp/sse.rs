@@ -1,4 +1,5 @@
-//! The SDK's client over HTTP with server-sent events, with servers that die, fall silent and answer nonsense.
+//! The SDK's client over HTTP with server-sent events, with servers that exit, stop responding, or send invalid
+//! responses.
 
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::stdio::{script, server};
 
-/// Calls the tool of a server that does this, twice, and says what came of it.
+/// Calls a tool that runs this script twice. Returns the outcomes.
 async fn twice(tool: &str) -> [String; 2] {
     let client = serve(&Endpoint::Stdio(server(tool))).await.unwrap();
     let said = |it: Result<String, ServiceError>| it.unwrap_or_else(|error| error.to_string());
@@ -23,12 +23,12 @@ async fn tools_are_listed_and_called() {
 
 #[tokio::test]
 async fn an_answer_that_cannot_be_read_ends_its_request_and_nothing_else() {
-    // An error whose code is no integer; the SDK alone drops it, and the request hangs.
+    // An error whose code is not an integer. Without our transport, the SDK drops it and the request hangs.
     let odd = r#"printf '{"jsonrpc":"2.0","id":%s,"error":{"code":"E_NOPE","message":"odd"}}\n' "$id""#;
     let [first, second] = twice(odd).await;
     assert!(first.contains("odd"), "{first}");
     assert_eq!(first, second);
-    // A result of a shape that a call does not have, and an error without an id: neither waits.
+    // A result of the wrong type, and an error without an id: both end the call.
     let [first, _] = twice(r#"answer "$id" 7"#).await;
     assert!(!first.is_empty());
 }

@@ -1,4 +1,4 @@
-//! The SDK's client over WebSocket, with servers that die, fall silent and answer nonsense.
+//! The SDK's client over WebSocket, with servers that exit, stop responding, or send invalid responses.
 
 use serde_json::{Value, json};
 
