@@ -121,7 +121,7 @@ impl GatewayInner {
     /// The lists that `scope` shows now.
     pub(crate) fn listing(&self, scope: &Arc<Scope>) -> Arc<Listing> {
         let published = self.published();
-        // A server that is gone disappears with the next generation.
+        // A removed server disappears with the next generation.
         let is_shared = |it: &ServerId| self.is_shared(it);
         self.listings.listing(&published, scope, &self.options.gateway_resources, is_shared)
     }

@@ -91,7 +91,7 @@ pub(crate) fn options(supervision: Supervision) -> HostOptions {
         },
         connections: ConnectionOptions { logins: logins(None, None), ..ConnectionOptions::default() },
         supervision,
-        // With `--verbose`, servers are asked for their logs too.
+        // With `--verbose`, servers are requested to send log messages too.
         telemetry: TelemetryOptions {
             log_level: tracing::enabled!(tracing::Level::INFO).then_some(LogLevel::Debug),
             ..TelemetryOptions::default()

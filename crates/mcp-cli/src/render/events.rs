@@ -253,7 +253,7 @@ fn change_count<K>(changes: &ListDiff<K>, noun: &str) -> String {
     }
 }
 
-/// Builds text lines: a first word of ours, then text that may be untrusted.
+/// Builds text lines. The first word is ours; the rest may be untrusted text.
 struct EventText {
     colour: Colour,
     text: String,

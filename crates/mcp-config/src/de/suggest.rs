@@ -2,7 +2,7 @@
 
 use crate::diagnostic::Applicability;
 
-/// The candidate closest to `word`. At most a third of the letters may differ, but always one.
+/// The candidate closest to `word`. At most a third of the letters may differ, or one letter in a short word.
 pub(crate) fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     suggest(word, candidates).map(|it| it.0)
 }
@@ -29,7 +29,7 @@ pub(crate) fn suggest<'a>(
         .collect();
     near.sort_by_key(|it| it.0);
     let (distance, res) = *near.first()?;
-    // A word of two or three letters is close to too many.
+    // A word of two or three letters is similar to too many others.
     let only = near.len() == 1 && length > 3;
     Some((res, if distance == 0 || only { Applicability::Sure } else { Applicability::Suggested }))
 }

@@ -11,7 +11,7 @@ use crate::diagnostic::{quoted, quoted_key};
 use crate::profile::policy::Wording;
 use crate::syntax::{last, segments};
 
-/// Why a value could not be read.
+/// The reason why a value could not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.plain_message(""))]
 pub(crate) enum ValueError {

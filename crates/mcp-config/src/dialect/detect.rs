@@ -89,7 +89,7 @@ fn by_members(root: &Node) -> Option<Dialect> {
     (servers.is_some() || listed || settings || mcp || is_map_of_servers(root)).then_some(Dialect::McpJson)
 }
 
-/// Guesses the dialect of invalid JSON by its keys, so that the mistake itself can be reported.
+/// Guesses the dialect of invalid JSON by its keys, so that the syntax error can be reported.
 fn by_words(text: &str) -> Option<Dialect> {
     if text.contains("\"session/") {
         return Some(Dialect::Acp);
@@ -98,7 +98,7 @@ fn by_words(text: &str) -> Option<Dialect> {
     keys.iter().any(|it| text.contains(it)).then_some(Dialect::McpJson)
 }
 
-/// Guesses the dialect of invalid YAML by its lines, so that the mistake itself can be reported.
+/// Guesses the dialect of invalid YAML by its lines, so that the syntax error can be reported.
 fn by_lines(text: &str) -> Option<Dialect> {
     let has = |key: &str| text.lines().any(|it| it.starts_with(key));
     if has("servers:") {

@@ -8,7 +8,7 @@ use crate::read::{Document, read};
 use crate::syntax;
 use crate::syntax::{ChangedPointers, difference};
 
-/// Why fixes were not applied. None of them was.
+/// The reason why fixes were not applied. If one cannot be applied, none is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FixError {
@@ -36,7 +36,8 @@ pub enum FixError {
 
 /// Applies the fixes of these diagnostics to the text that they were made from. Diagnostics without a fix are ignored.
 ///
-/// The new text is read again: every mistake must be gone, and no value may change except those that the fixes name.
+/// The new text is read again. Every mistake must have disappeared, and only the values that the fixes name may
+/// differ.
 pub fn apply_fixes<'a>(
     document: &Document<'_>,
     diagnostics: impl IntoIterator<Item = &'a Diagnostic>,

@@ -1,7 +1,8 @@
 //! Edits a file as its author would: comments, order, quotes and line ends stay.
 //!
 //! A change is a list of text edits. The new text is read again and compared with the old one value by value. If
-//! anything else changed, the edit is refused, so any formatting is safe.
+//! anything else changed, the edit is refused. So an unusual formatting can make an edit fail, but not damage the
+//! file.
 
 pub(crate) mod fix;
 pub(crate) mod new_server;
@@ -20,7 +21,7 @@ use crate::syntax::layout::Layout;
 use crate::syntax::output::{self, OutputValue};
 use crate::syntax::{self, ChangedPointers, Content, Member, Node, Syntax, child, difference, last, parent};
 
-/// Why a file was not changed.
+/// The reason why a file was not changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EditError {
@@ -230,7 +231,7 @@ fn errors(reading: &Reading) -> impl Iterator<Item = &Diagnostic> {
 
 /// The pointer to the list or map of servers.
 fn server_list_pointer(file: &EditableFile<'_>, document: &Document<'_>) -> Result<String, EditError> {
-    // A new server goes next to the existing ones.
+    // Add the new server to the collection that has the existing ones.
     let beside = file.reading.entries.last().and_then(|it| parent(&it.pointer));
     let there =
         |places: &[&str]| places.iter().find(|it| file.root.at(it).is_some()).map(|it| (*it).to_owned());

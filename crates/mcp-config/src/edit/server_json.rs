@@ -102,7 +102,7 @@ struct RequiredValues {
     secret_variables: Vec<String>,
 }
 
-/// Why a `server.json` cannot be used.
+/// The reason why a `server.json` cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerJsonError {

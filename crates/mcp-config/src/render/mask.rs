@@ -310,7 +310,8 @@ impl Masker {
     fn command(&mut self, node: &Node, text: &str) {
         let Some(source) = text.get(node.span.clone()) else { return };
         let start = node.span.start;
-        // `TOKEN=… program` is a command line too. With escape sequences, the parts cannot be told apart.
+        // `TOKEN=… program` is a command line too. In a text with escape sequences, the parts cannot be
+        // distinguished.
         let assigned = source.split_whitespace().next().is_some_and(|it| it.contains('='));
         let escaped = source.starts_with('"') && source.contains('\\');
         let hides = |it: char| it.is_whitespace() || it == '=';

@@ -408,7 +408,7 @@ pub(super) fn is_plain_words(text: &str) -> bool {
     (1..=12).contains(&parts.len()) && numbers <= 4 && parts.iter().all(|it| is_word(it))
 }
 
-/// Letters in usual case followed by at most three digits, or a short number.
+/// Returns whether the text is letters in usual case followed by at most three digits, or a short number.
 fn is_word(part: &str) -> bool {
     let letters = part.trim_end_matches(|it: char| it.is_ascii_digit());
     let digits = part.len() - letters.len();
@@ -426,7 +426,7 @@ fn is_word(part: &str) -> bool {
         && (letters.len() < 9 || has_enough_vowels(letters))
 }
 
-/// Returns whether a long word has enough vowels. Most random words have not.
+/// Returns whether a long word has enough vowels. Most random words do not.
 fn has_enough_vowels(letters: &str) -> bool {
     let is_vowel = |it: u8| b"aeiouyAEIOUY".contains(&it);
     let vowels = letters.bytes().filter(|it| is_vowel(*it)).count();

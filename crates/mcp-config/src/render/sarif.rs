@@ -66,6 +66,7 @@ pub fn render_sarif(program: &SarifTool<'_>, checked: &[CheckedFile<'_>]) -> Val
     })
 }
 
+/// A SARIF rule for a diagnostic code.
 fn rule(code: Code) -> Value {
     let explanation = code.explain();
     let first = explanation.split("\n\n").next().unwrap_or_default();
@@ -107,6 +108,7 @@ impl SarifFile<'_> {
     }
 }
 
+/// A SARIF result for a diagnostic.
 fn result(diagnostic: &Diagnostic, place: &SarifFile<'_>, codes: &[Code]) -> Value {
     let Diagnostic { severity, code, pointer, span, labels, help, server, fix, .. } = diagnostic;
     let mut location = json!({ "physicalLocation": place.physical(span) });
@@ -154,6 +156,7 @@ fn sarif_fix(fix: &Fix, place: &SarifFile<'_>) -> Value {
     })
 }
 
+/// A SARIF message with the help in a second line.
 fn message_of(message: &str, help: Option<&str>) -> Value {
     // Braces are placeholders in SARIF messages and must be escaped.
     let escape = |text: &str| printable(text).replace('{', "{{").replace('}', "}}");

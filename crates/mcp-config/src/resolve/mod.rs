@@ -44,7 +44,7 @@ pub struct ResolvedServer {
     pub config: Option<Secret>,
 }
 
-/// Why a spec cannot be resolved.
+/// The reason why a spec cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}: {message}")]
 #[non_exhaustive]

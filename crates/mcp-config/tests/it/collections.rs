@@ -34,7 +34,7 @@ pub(crate) fn list(value: &Value) -> &[Value] {
     value.as_array().unwrap_or_else(|| panic!("no list: {value}"))
 }
 
-/// A case: its label, their result, and ours.
+/// A case: its label, the recorded result of the real system, and our result.
 pub(crate) type Case = (String, String, String);
 
 /// Intended differences: a reason and the labels of its cases.

@@ -40,7 +40,7 @@ fn contents(folder: &Path, path: &str) -> String {
 /// Texts in `env` or `headers` that are longer than this count as secrets.
 const SHORTEST_SECRET: usize = 9;
 
-/// All texts in `env` and `headers`, except a mere `${NAME}`, because names may be shown.
+/// All texts in `env` and `headers`, except those that are only `${NAME}`, because names may be shown.
 fn secrets(text: &str) -> Vec<String> {
     fn collect(value: &Value, inside: bool, out: &mut Vec<String>) {
         match value {

@@ -142,7 +142,7 @@ impl ResponseStream {
     }
 }
 
-/// The response to a cancelled request, and to a message that is no request.
+/// The response to a cancelled request, and to a message that is not a request.
 pub(super) fn accepted() -> Response {
     response::empty(StatusCode::ACCEPTED)
 }

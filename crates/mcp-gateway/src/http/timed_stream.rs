@@ -80,6 +80,7 @@ impl<S> TimedStream<S> {
             .map(|()| Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
     }
 
+    /// Counts a write and limits its time. A completed write restarts the wait for the next request.
     fn wrote(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         let written = self.limit_write(cx, written);
         if let Poll::Ready(Ok(bytes)) = written {

@@ -185,6 +185,7 @@ impl Listing {
         items.target(items.find(key).find(|at| part.seen[*at])?)
     }
 
+    /// The definitions of a list, and the visible ones among them.
     fn part(&self, kind: ListKind) -> (&DefinitionList, &VisibleList) {
         match kind {
             ListKind::Tools => (&self.definitions.tools, &self.tools),
@@ -280,6 +281,7 @@ fn narrow<T>(seen: &mut [bool], all: &[T], viewed: &[&T]) {
     }
 }
 
+/// The start of a hash in hexadecimal digits, for cursors.
 fn short(hash: &blake3::Hash) -> String {
     hash.as_bytes()[..12].iter().fold(String::with_capacity(24), |mut res, it| {
         write!(res, "{it:02x}").expect("a String takes everything");

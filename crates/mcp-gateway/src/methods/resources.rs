@@ -49,6 +49,8 @@ impl RequestContext<'_> {
             return Ok(Some(server.clone()));
         }
         let Scope { server, views, .. } = &*self.caller.scope;
+        // A resource that is not listed can be requested from the scope's only server, unless a view filters or
+        // the server is hidden.
         let is_offered = |it: &&ServerId| {
             views.is_empty()
                 && (self.caller.scope.leased == LeasedServers::Offered || self.gateway.is_shared(it))
@@ -67,6 +69,8 @@ impl RequestContext<'_> {
         }
     }
 
+    /// Converts a failed request for a resource to an error. If the server does not know the resource, the error
+    /// has the code of the client's era.
     fn resource_error(&self, uri: &str, request_error: RequestError) -> RpcError {
         let RequestError { error: failure, rpc, server } = request_error;
         match rpc {

@@ -62,7 +62,7 @@ impl SubscriptionRequest {
         }
     }
 
-    /// The first message, with what was accepted.
+    /// The first message, with the lists and resources that were accepted.
     pub(crate) fn acknowledgement(&self) -> Bytes {
         let lists = [
             ("toolsListChanged", self.tools),

@@ -155,7 +155,7 @@ fn message(shared: &Bytes) -> Result<Incoming, FrameError> {
     let whole = ByteString::try_from(shared.clone()).ok();
     let read = whole.as_ref().map(|it| (it, Members::read(it)));
     let Some((whole, Ok(read))) = read else {
-        // Valid JSON that is no message has another error code than invalid JSON.
+        // Valid JSON that is not a message has another error code than invalid JSON.
         let json = RawJson::parse(shared.clone()).map_err(|it| {
             FrameError::new(None, code::PARSE_ERROR, format!("the message is no JSON: {it}"))
         })?;

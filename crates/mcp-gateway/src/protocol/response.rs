@@ -60,6 +60,7 @@ pub(crate) fn text(text: &str) -> String {
     serde_json::to_string(text).expect("a string is JSON")
 }
 
+/// Replaces line breaks by spaces.
 fn one_line(mut message: Vec<u8>) -> Bytes {
     let mut from = 0;
     while let Some(at) = memchr::memchr2(b'\n', b'\r', &message[from..]) {

@@ -34,6 +34,7 @@ pub(crate) struct ServerSlice {
     pub(crate) templates: Vec<ShownItem>,
     /// Unapproved tools, and unapproved prompts. They are hidden, but their names stay reserved.
     pub(crate) withheld: [Vec<ShownItem>; 2],
+    /// The decisions on tools, prompts and resources.
     decisions: [Vec<Decision>; 3],
     pub(crate) problems: Vec<Problem>,
     /// The hash of everything exposed, computed on first use.
@@ -124,6 +125,7 @@ impl ServerSlice {
         res
     }
 
+    /// An empty slice.
     fn of(entry: &ServerEntry, drift: Option<&Arc<Drift>>) -> ServerSlice {
         ServerSlice {
             entry: entry.clone(),
@@ -264,6 +266,7 @@ impl Encoder {
     }
 }
 
+/// The position of a list in [`ServerSlice::decisions`] and [`ServerSlice::withheld`].
 fn place(list: ListKind) -> usize {
     match list {
         ListKind::Tool => 0,

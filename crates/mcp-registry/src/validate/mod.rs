@@ -136,6 +136,7 @@ impl ValidatorCache {
             vec![SchemaViolation::whole(message)]
         })?;
         let size = value_size(&value);
+        // The reason ends before the noun for the value.
         if let Err(reason) = cost.allows(size) {
             return Ok(ValidationOutcome::Unvalidated(format!("{reason} {subject}")));
         }
@@ -194,6 +195,7 @@ impl SchemaViolation {
     }
 }
 
+/// A compiled schema and the cost of checks against it.
 struct CompiledSchema {
     validator: Validator,
     cost: SchemaCost,
@@ -261,6 +263,7 @@ struct BoundedCache {
     bytes: usize,
 }
 
+/// A compiled schema, or the reason why it cannot be used, with the size of its text.
 struct CacheEntry {
     compiled: Result<CompiledSchema, String>,
     bytes: usize,

@@ -111,6 +111,7 @@ async fn draw_images(context: &Context, result: &CallResult) {
     }
 }
 
+/// Prints the refusal as the result of a failed call.
 async fn refuse(context: &Context, args: &CallArgs, refusal: StartRefusal) -> Exit {
     let result = refusal.call_result(&args.tool);
     let mut report = report(context, args, &result, Exit::Failure);
@@ -153,6 +154,8 @@ enum Reachability {
     Unknown,
 }
 
+/// Determines whether an unreachable server could have the tool. An invalid entry does not count as unreachable:
+/// it is a mistake in the file.
 fn reachability(published: &HostSnapshot, invalid_entries: &[String], tool: &str) -> Reachability {
     let is_unreachable = |state: ServerState| state != ServerState::Ready;
     let any_unreachable = published
@@ -167,6 +170,7 @@ fn reachability(published: &HostSnapshot, invalid_entries: &[String], tool: &str
     }
 }
 
+/// The exit code of a call: [`Exit::Unreachable`] if the call failed and its tool may be on an unreachable server.
 fn exit(result: &CallResult, reachability: Reachability) -> Exit {
     let Some(CallFailure { kind, message: _ }) = &result.error else { return Exit::Success };
     match (kind, reachability) {
@@ -186,6 +190,7 @@ fn exit(result: &CallResult, reachability: Reachability) -> Exit {
     }
 }
 
+/// The report with the result on standard output and the error on standard error.
 fn report(context: &Context, args: &CallArgs, result: &CallResult, exit: Exit) -> Report {
     let out = match context.format {
         Format::Json => json::document(result),

@@ -1,4 +1,4 @@
-//! `explain`: shows, rule by rule, what the configuration and the lock file do to a name.
+//! `explain`: shows, rule by rule, the effect of the configuration and the lock file on a name.
 //!
 //! No server is started without `--start`, so that filters can be tested before a server exists.
 

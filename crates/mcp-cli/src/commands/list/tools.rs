@@ -121,7 +121,7 @@ pub(crate) fn tool_text(
     let _ = writeln!(text, "{}", style::paint(colour, style::DIM, &summary));
     let description = exposed.tool.description_text();
     if !description.trim().is_empty() {
-        // Indented, so that a line of it cannot imitate ours.
+        // Indent the description, so that none of its lines can imitate a line of ours.
         let lines = sanitize::block(description.trim());
         let lines = lines.lines().map(|line| format!("  {line}").trim_end().to_owned() + "\n");
         let _ = write!(text, "\n{}", lines.collect::<String>());

@@ -131,7 +131,7 @@ async fn compare_and_write(context: &Context, host: &Host, prepared: PreparedLoc
             return context.fail(Exit::Failure, &error.to_string(), None).await;
         }
     }
-    // Compared with the previous lock file, so that the user sees what was approved just now.
+    // Compare with the previous lock file, so that the output shows what was approved just now.
     let drifts: Vec<ServerDrift> =
         published.servers.iter().map(|status| server_drift(status.id.as_str(), &offers, &approved)).collect();
     let has_drift = offers.iter().any(|(id, offer)| !drift(&lock, id, offer).is_empty());

@@ -24,14 +24,18 @@ pub(super) struct ProtocolRules {
 /// Whether the parameters of a method must have `mcpServers`, even if it is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Carries {
+    /// The list is required.
     Always,
+    /// The list is optional.
     AtWill,
 }
 
 /// The meaning of an entry without a `type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UntypedEntry {
+    /// The entry is a stdio server.
     Stdio,
+    /// The entry is an error.
     Error,
 }
 

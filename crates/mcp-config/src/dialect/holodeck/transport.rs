@@ -56,8 +56,9 @@ impl TransportFields<'_> {
         }
     }
 
-    /// HD-011: a command and a URL exclude each other. An item with a URL and neither transport nor command lacks a
-    /// `transport`; the help of the missing command says so.
+    /// Reports a command together with a URL, which exclude each other (HD-011). An item with a URL but without
+    /// transport and command is not reported here: the help of the error for its missing command suggests a
+    /// `transport`.
     pub(super) fn check_exclusive(&self, kind: TransportKind) {
         let exclusive = self.context.policy.foreign_fields == ForeignRule::Exclusive;
         let forgotten = self.implied && self.legacy.is_none() && !self.command.is_given();

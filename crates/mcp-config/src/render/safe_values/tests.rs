@@ -1,4 +1,4 @@
-//! Tests of what is shown and hidden of command lines.
+//! Tests of the shown and hidden parts of command lines.
 
 use super::*;
 
