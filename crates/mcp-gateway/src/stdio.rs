@@ -90,8 +90,8 @@ struct StdioClient {
     permits: Arc<Semaphore>,
 }
 
-/// Writes messages. A client that takes nothing for `patience` counts as gone, because the end of its input would not
-/// be noticed.
+/// Writes messages. A client that reads nothing for `patience` counts as disconnected, because nothing else would
+/// show that it is.
 async fn write(
     mut messages: MessageReceiver,
     mut output: impl AsyncWrite + Unpin,
@@ -195,7 +195,7 @@ impl StdioClient {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Handles a line. Fails when the client is gone.
+    /// Handles a line. Fails if the client has disconnected.
     async fn take(
         self: &Arc<StdioClient>,
         line: Bytes,

@@ -233,7 +233,7 @@ impl Problem {
         }
     }
 
-    /// The item that `decision` is about is not shown; `None` where it is.
+    /// The item of `decision` is hidden. `None` if it is exposed.
     pub(crate) fn hidden(list: ListKind, decision: &Decision) -> Option<Problem> {
         let Decision { server, original, exposed: _, verdict, rule } = decision;
         let what = match verdict {
@@ -242,7 +242,7 @@ impl Problem {
             Verdict::InvalidName => "has a name that providers refuse",
             Verdict::Collision => "is skipped",
             Verdict::Malformed => "is malformed",
-            // One problem of the server says it for all.
+            // One problem of the server reports this for all its items.
             Verdict::NotApproved if rule == NEVER_APPROVED => return None,
             Verdict::NotApproved => "is withheld",
         };

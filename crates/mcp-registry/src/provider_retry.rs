@@ -104,7 +104,8 @@ impl Problem {
 mod tests {
     use super::*;
 
-    /// `cause` is a status, `lost`, `late` or `?`; `want` has the seconds to wait after each attempt.
+    /// Checks the retries of a failure. `cause` is a status, `lost`, `late` or `?`; `want` has the seconds to wait
+    /// after each attempt.
     #[track_caller]
     fn check(cause: &str, requested_wait: Option<u64>, want: &str) {
         let network = match cause {

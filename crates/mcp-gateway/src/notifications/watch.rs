@@ -71,8 +71,8 @@ impl ChangeWatcher {
 
 const PREFIX: &str = "notifications/";
 
-/// Whether a server's notification is forwarded as it is. Notifications that have a meaning between client and
-/// gateway are not.
+/// Whether a server's notification is forwarded unchanged. Those that the gateway and its client exchange
+/// themselves, such as progress and changed lists, are not.
 pub(crate) fn is_forwarded(method: &str, params: &mcp_model::RawJson) -> bool {
     const OURS: [&str; 11] = [
         "message",

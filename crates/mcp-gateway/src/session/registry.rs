@@ -24,7 +24,7 @@ pub(crate) struct Insertion {
     pub(crate) evicted: Option<Arc<Session>>,
 }
 
-/// There are too many sessions or dialogs.
+/// The error for too many sessions or dialogs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CapacityError;
 
@@ -32,7 +32,8 @@ pub(crate) struct CapacityError;
 /// client.
 pub(crate) const EVICTION_PROTECTION: Duration = Duration::from_secs(60);
 
-/// Whether something that was last used then may be evicted for the same client.
+/// Whether a session or dialog that was last used at `last_used` may be evicted for another one of the same
+/// client.
 pub(crate) fn is_evictable(principal: &Principal, last_used: Instant, now: Instant) -> bool {
     !principal.is_anybody() || now.saturating_duration_since(last_used) >= EVICTION_PROTECTION
 }

@@ -14,9 +14,9 @@ pub(crate) struct RunningRequests(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    /// Each with its cancellation, until that was used.
+    /// The requests, each with the sender that cancels it; `None` once it was used.
     requests: ahash::HashMap<RequestKey, Option<oneshot::Sender<()>>>,
-    /// The client is gone: no request starts any more.
+    /// Whether the client has disconnected, so that no further request starts.
     is_over: bool,
 }
 

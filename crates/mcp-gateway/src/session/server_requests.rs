@@ -72,7 +72,7 @@ impl ServerRequests {
             .ok()
             .and_then(|id: u64| self.0.lock().unwrap_or_else(PoisonError::into_inner).waiting.remove(&id));
         if let Some(waiting) = waiting {
-            // The caller may be gone.
+            // The caller may have stopped waiting.
             let _ = waiting.send(outcome);
         }
     }

@@ -1,4 +1,4 @@
-//! What is a change, row by row, and that a lock reads back as it was written.
+//! Tests of the lock file: detected changes, one row each, and the round trip of its text.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn shown(drift: &Drift) -> String {
 const A: &str = r#""name":"a","title":"A","description":"does a","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}"#;
 const B: &str = r#""name":"b","inputSchema":{}"#;
 
-/// What has changed between two lists of tools.
+/// Checks the drift between two lists of tools.
 #[track_caller]
 fn check(before: &[&str], now: &[&str], want: &str) {
     let drift = Drift::compute(Some(&approved(before)), &approved(now), &ALL, DriftPolicy::default());
@@ -132,7 +132,8 @@ fn only_of_a_list_that_was_read_something_is_gone() {
     assert!(drift.is_empty());
 }
 
-/// What a catalog shows of a server `s` whose tools were approved as `before` and are `now`: tools, then problems.
+/// Checks the tools and problems of a catalog with a server `s`, whose tools were approved as `before` and are
+/// `now`.
 #[track_caller]
 fn check_shown(before: Option<&[&str]>, now: &[&str], policy: DriftPolicy, want: &str) {
     let id = ServerId::parse("s").unwrap();

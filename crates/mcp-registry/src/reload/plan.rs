@@ -77,7 +77,7 @@ mod tests {
     use super::*;
     use mcp_model::{Discovery, Endpoint, Exposure, Limits, NamePolicy, Sharing, StdioEndpoint};
 
-    /// `a=1.2` is server `a` that runs command `1` under limit `2`.
+    /// Parses servers: `a=1.2` is server `a` with command `1` and limit `2`.
     fn servers(text: &str) -> Vec<DesiredServer> {
         let desired = |it: &str| {
             let (id, settings) = it.split_once('=').expect("a row has `=`");

@@ -46,7 +46,7 @@ pub(super) struct ValueSize {
     values: u64,
     /// The number of strings and member names.
     texts: u64,
-    /// The bytes of those.
+    /// The total size of these texts in bytes.
     bytes: u64,
     /// The depth of nesting.
     depth: u64,
@@ -108,8 +108,7 @@ impl SchemaCost {
     }
 }
 
-/// Returns how many violations may be collected. Unlike a plain validity check, collecting does not cache results, so
-/// a recursive schema may visit one value on very many paths.
+/// The number of violations that may be collected.
 pub(super) enum ErrorDetail {
     /// All violations.
     All,
@@ -244,7 +243,7 @@ fn root_members(schema: &Value) -> *const Map<String, Value> {
 
 struct Expansion<'a> {
     root: &'a Value,
-    /// Returns expansion and depth of `schema`.
+    /// The expansion and depth of each schema that was expanded, by its address.
     done: HashMap<*const Value, (u64, u64)>,
     /// The schemas that are being expanded.
     open: HashSet<*const Value>,
@@ -252,7 +251,7 @@ struct Expansion<'a> {
 }
 
 impl<'a> Expansion<'a> {
-    /// Fails if references form a cycle that does not descend into the value.
+    /// Fails if references form a cycle that does not descend into the value, because a check of it would not end.
     fn refuse_endless(&self) -> Result<(), String> {
         let mut seen = HashSet::new();
         let mut reachable = vec![self.root];
@@ -269,7 +268,7 @@ impl<'a> Expansion<'a> {
         Ok(())
     }
 
-    /// Follows the schemas that apply to the same value; `path` is the way here.
+    /// Follows the schemas that apply to the same value. `path` are the schemas that led to this one.
     fn follow(
         &self,
         schema: &'a Value,
@@ -309,7 +308,7 @@ impl<'a> Expansion<'a> {
             expansion = expansion.saturating_add(more);
             depth = depth.max(deeper);
         }
-        // To know what was evaluated, adjacent schemas are checked once more.
+        // To determine what was evaluated, the check visits adjacent schemas once more.
         if schema.get("unevaluatedProperties").is_some() || schema.get("unevaluatedItems").is_some() {
             expansion = expansion.saturating_mul(2);
         }

@@ -1,4 +1,4 @@
-//! Schemas as servers write them, well meant and not.
+//! Tests of validation, with common and hostile schemas.
 
 use super::*;
 use crate::name::display::truncate;
@@ -61,10 +61,11 @@ fn dm_060_a_draft_is_named_or_known_by_its_tuples() {
         r#"{"a":[1]}"#,
         "/a/0: value is not of type \"string\"",
     );
-    // In draft-07 `prefixItems` is no keyword.
+    // In draft-07 `prefixItems` is not a keyword.
     let named = r#"{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"prefixItems":[{"type":"string"}]}}}"#;
     check(named, r#"{"a":[1]}"#, "valid");
-    // A default is data: its `items` says nothing about the draft; a property of this name is a schema.
+    // A default is data, so its `items` does not determine the draft. A property with the name `default` is a
+    // schema.
     check(
         r#"{"default":{"items":[]},"properties":{"a":{"prefixItems":[false]}}}"#,
         r#"{"a":[1]}"#,
@@ -140,7 +141,7 @@ fn a_schema_that_never_ends_is_not_begun() {
         "{}",
         endless,
     );
-    // The circle goes down into the arguments before it closes, and ends where they do.
+    // The cycle descends into the arguments, so a check ends with them.
     check(r##"{"anyOf":[{"properties":{"a":{"$ref":"#"}}}]}"##, r#"{"a":{"a":{}}}"#, "valid");
 }
 
@@ -229,9 +230,9 @@ fn patterns_that_go_back_are_let_at_few_texts() {
     let schema = r#"{"properties":{"a":{"items":{"pattern":"^(?=(a+)+$)(a+)+\\1b$"}}}}"#;
     let texts = |count: usize| format!("{{\"a\":[{}]}}", vec![r#""ab""#; count].join(","));
     check(schema, &texts(2_000), "unchecked: the schema has too many patterns to check the arguments");
-    // One that only looks ahead is run the same way, and few texts are checked.
+    // A pattern that only looks ahead uses the backtracking engine too, so fewer texts are checked.
     check(r#"{"properties":{"a":{"items":{"pattern":"^(?!x)"}}}}"#, &texts(1_000), "valid");
-    // A pattern of the common sort has no such limit.
+    // A pattern of the linear-time engine has no such limit.
     check(r#"{"properties":{"a":{"items":{"pattern":"^a"}}}}"#, &texts(20_000), "valid");
 }
 
@@ -322,7 +323,7 @@ fn schemas_are_compiled_once_and_the_least_recently_used_is_evicted() {
     assert_eq!(cache.bytes, cache.entries.iter().map(|(_, entry)| entry.bytes).sum::<usize>());
 }
 
-/// `rows` are values with whether they are valid.
+/// Checks values against a schema. Each row is a value and whether it is valid.
 #[track_caller]
 fn check_validity(schema: &str, rows: &[(&str, bool)]) {
     let validators = ValidatorCache::new();
@@ -396,7 +397,7 @@ fn the_cache_is_bounded_in_bytes_too() {
     assert!(cache.bytes <= BoundedCache::MAX_BYTES && cache.entries.len() < 40);
 }
 
-/// The deepest walks that are let through must fit the stack of a common thread pool's thread, twice.
+/// The deepest accepted check must fit into half the stack of a usual pool thread.
 #[test]
 fn the_deepest_check_fits_a_small_stack() {
     let chain = |length: usize, last: &str| {

@@ -1,4 +1,4 @@
-//! What counts as a change, setting by setting.
+//! Tests of fingerprints: which settings count as a change.
 
 use std::time::Duration;
 

@@ -17,7 +17,7 @@ fn check(schema: &str, fits: &str, fails: &str) {
     assert!(invalid.errors.iter().all(|it| it.pointer.starts_with("/a")), "{invalid}");
 }
 
-/// Checks that a keyword forbids nothing.
+/// Checks that a keyword rejects no value.
 #[track_caller]
 fn describes(schema: &str, values: [&str; 2]) {
     for value in values {
