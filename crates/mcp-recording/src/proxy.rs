@@ -175,7 +175,7 @@ impl<F: FnMut(&mut ConnectionLog, &[u8])> LineRecorder<F> {
 
     fn record(&mut self, bytes: &[u8]) {
         self.lines.spare().extend_from_slice(bytes);
-        while let Some(line) = self.lines.next() {
+        while let Some(line) = self.lines.next_line() {
             let mut take = lock(&self.take);
             match line {
                 Line::Whole(line) => (self.record_line)(&mut take, &line),

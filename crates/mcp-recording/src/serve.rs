@@ -22,7 +22,7 @@ pub async fn serve(
     let mut player = Replayer::new(tape);
     let mut lines = LineBuffer::new(MAX_LINE_BYTES);
     loop {
-        while let Some(line) = lines.next() {
+        while let Some(line) = lines.next_line() {
             if let Line::Whole(line) = line {
                 answer(&mut player, &line, &mut writer).await?;
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::catalog::catalog::Catalog;
+use crate::catalog::snapshot::Catalog;
 use crate::filter::pattern::first_match;
 use crate::filter::rules::decide;
 use crate::filter::rules::{CompiledRules, Verdict};

@@ -50,12 +50,12 @@ mod provider_retry;
 mod reload;
 mod validate;
 
-pub use catalog::catalog::Catalog;
 pub use catalog::diff::{CatalogDiff, CatalogStep, ListDiff, ResourceKey};
 pub use catalog::generation::{ActiveProblem, Generation};
 pub use catalog::lookup::ToolLookup;
 pub use catalog::name_owner::NameOwner;
 pub use catalog::server_slice::decide_all;
+pub use catalog::snapshot::Catalog;
 pub use catalog::view::{CatalogView, Selection, ViewFilter};
 pub use filter::rules::{CompiledRules, Decision, RuleKind, RuleStep, Verdict, decide};
 pub use hash::CatalogHash;

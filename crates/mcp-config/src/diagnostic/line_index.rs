@@ -53,7 +53,7 @@ impl<'a> LineIndex<'a> {
     /// Line and column of a byte offset, from 1. The column counts characters without a byte order mark.
     pub(crate) fn position(&self, offset: usize) -> (usize, usize) {
         let counted = self.table.get_or_init(|| LineTable::new(self.text));
-        let offset = self.text.floor_char_boundary(offset);
+        let offset = floor_char_boundary(self.text, offset);
         let line = counted.starts.partition_point(|it| *it <= offset);
         let start = counted.starts[line - 1];
         (line, counted.chars_before(self.text, offset) - counted.chars_before(self.text, start) + 1)
@@ -61,9 +61,14 @@ impl<'a> LineIndex<'a> {
 
     /// The nearest span inside the text, ordered and on character boundaries.
     pub(crate) fn clamp(&self, span: Range<usize>) -> Range<usize> {
-        let start = self.text.floor_char_boundary(span.start);
-        start..self.text.floor_char_boundary(span.end).max(start)
+        let start = floor_char_boundary(self.text, span.start);
+        start..floor_char_boundary(self.text, span.end).max(start)
     }
+}
+
+/// The last character boundary at or before `offset`. The standard library has it from 1.91 on.
+pub(crate) fn floor_char_boundary(text: &str, offset: usize) -> usize {
+    (0..=offset.min(text.len())).rev().find(|offset| text.is_char_boundary(*offset)).unwrap_or_default()
 }
 
 /// The number of characters that start in a byte range, without byte order marks.

@@ -19,7 +19,7 @@ use serde::Serialize;
 pub use code::Code;
 pub use fix::{Applicability, Fix, TextEdit};
 pub(crate) use fix::{FixIntent, ScalarKind, apply_edits};
-pub(crate) use line_index::LineIndex;
+pub(crate) use line_index::{LineIndex, floor_char_boundary};
 pub(crate) use quote::{ends_key_name, escaped, is_invisible, quoted, quoted_key, redact_pointer};
 
 /// A mistake, a warning or a note about a configuration file.

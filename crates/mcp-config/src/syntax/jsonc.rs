@@ -14,8 +14,7 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::errors::{ParseError, ParseErrorKind};
 use jsonc_parser::{CollectOptions, ParseOptions, ParseStringErrorKind, parse_to_ast};
 
-use crate::diagnostic::Code;
-use crate::diagnostic::{RawDiagnostic, quoted_key};
+use crate::diagnostic::{Code, RawDiagnostic, floor_char_boundary, quoted_key};
 use crate::syntax::{
     Content, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, ParsedText, SPLIT_FILE_HELP,
     Syntax, child, last,
@@ -177,7 +176,7 @@ impl JsonBuilder<'_> {
     /// The character at a line and byte column, both from 1, as serde_json counts.
     fn offset(&self, line: usize, column: usize) -> Range<usize> {
         let start = self.text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum::<usize>();
-        let start = self.text.floor_char_boundary(start + column.saturating_sub(1));
+        let start = floor_char_boundary(self.text, start + column.saturating_sub(1));
         let length = self.text[start..].chars().next().map_or(0, char::len_utf8);
         start + self.skipped..start + length + self.skipped
     }

@@ -9,7 +9,7 @@ use std::hash::Hash;
 use mcp_model::{RawJson, ServerId};
 use serde::Serialize;
 
-use crate::catalog::catalog::Catalog;
+use crate::catalog::snapshot::Catalog;
 use crate::name::exposed_items::ExposedTool;
 use crate::name::exposed_name::ExposedName;
 
@@ -162,7 +162,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::catalog::catalog::tests::{dominds, full};
+    use crate::catalog::snapshot::tests::{dominds, full};
     use crate::lists::{Builtins, ServerEntry, ServerLists};
 
     fn build(text: &str) -> Catalog {

@@ -10,8 +10,8 @@ use std::time::SystemTime;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use crate::catalog::catalog::Catalog;
 use crate::catalog::diff::CatalogDiff;
+use crate::catalog::snapshot::Catalog;
 use crate::catalog::timestamp::rfc3339;
 use crate::problem::Problem;
 
@@ -91,7 +91,7 @@ mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
     use super::*;
-    use crate::catalog::catalog::tests::dominds;
+    use crate::catalog::snapshot::tests::dominds;
     use crate::lists::Builtins;
 
     fn second(at: u64) -> SystemTime {

@@ -1,11 +1,11 @@
 //! The catalog: every server's tools, prompts, resources and templates under unique names.
 
 pub(crate) mod build;
-pub(crate) mod catalog;
 pub(crate) mod diff;
 pub(crate) mod generation;
 pub(crate) mod lookup;
 pub(crate) mod name_owner;
 pub(crate) mod server_slice;
+pub(crate) mod snapshot;
 pub(crate) mod timestamp;
 pub(crate) mod view;

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use mcp_model::ServerId;
 
-use crate::catalog::catalog::Catalog;
+use crate::catalog::snapshot::Catalog;
 use crate::filter::pattern::first_match;
 use crate::name::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
 use crate::name::exposed_name::ExposedName;
@@ -93,7 +93,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::catalog::catalog::tests::{dominds, full};
+    use crate::catalog::snapshot::tests::{dominds, full};
     use crate::lists::Builtins;
 
     /// Parses a selection: `~` is inherit, `-` is none, anything else is patterns.

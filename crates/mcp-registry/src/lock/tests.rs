@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mcp_model::{RawJson, read_prompts, read_resources, read_tools};
 
 use super::*;
-use crate::catalog::catalog::Catalog;
+use crate::catalog::snapshot::Catalog;
 use crate::filter::rules::Verdict;
 use crate::lists::{Builtins, ListKind, ServerEntry};
 

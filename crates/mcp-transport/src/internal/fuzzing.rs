@@ -124,7 +124,7 @@ pub fn stdio_lines(bytes: &[u8]) {
     let mut got: Vec<Result<Vec<u8>, usize>> = Vec::new();
     for chunk in chunks {
         lines.spare().extend_from_slice(chunk);
-        while let Some(line) = lines.next() {
+        while let Some(line) = lines.next_line() {
             got.push(match line {
                 Line::Whole(it) => Ok(it.to_vec()),
                 Line::TooLong(it) => Err(it.len),

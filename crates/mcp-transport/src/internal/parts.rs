@@ -17,7 +17,7 @@ pub fn lines(pieces: &[Bytes]) -> usize {
     let mut res = 0;
     for piece in pieces {
         lines.spare().extend_from_slice(piece);
-        while let Some(line) = lines.next() {
+        while let Some(line) = lines.next_line() {
             res += usize::from(matches!(line, Line::Whole(_)));
         }
     }

@@ -72,7 +72,11 @@ impl Http1Connection {
                     // The first poll detects that the server closed the idle connection, before anything is
                     // written. It must not be delayed by Tokio's coop budget: later, hyper could no longer tell
                     // that nothing was written.
-                    let _ = pin!(unconstrained(poll_fn(|cx| Poll::Ready(self.drive(cx))))).poll(cx);
+                    let driven = poll_fn(|cx| {
+                        self.drive(cx);
+                        Poll::Ready(())
+                    });
+                    let _ = pin!(unconstrained(driven)).poll(cx);
                 } else {
                     self.drive(cx);
                 }

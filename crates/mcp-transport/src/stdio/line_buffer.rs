@@ -85,7 +85,7 @@ impl LineBuffer {
     }
 
     /// Returns the next complete line.
-    pub fn next(&mut self) -> Option<Line> {
+    pub fn next_line(&mut self) -> Option<Line> {
         if let Some(before) = self.before.take() {
             self.next_read = (2 * self.buffer.len().saturating_sub(before)).clamp(MIN_READ, MAX_READ);
         }
@@ -172,12 +172,12 @@ mod tests {
         let mut lines = LineBuffer::new(4 << 20);
         let half = |lines: &mut LineBuffer| {
             lines.spare().extend_from_slice(&[b'a'; MAX_READ]);
-            assert_eq!(lines.next(), None);
+            assert_eq!(lines.next_line(), None);
             lines.spare().capacity()
         };
         assert!(half(&mut lines) < 1 << 20);
         lines.spare().extend_from_slice(&[&[b'a'; 1 << 20][..], b"\n"].concat());
-        assert!(lines.next().is_some());
+        assert!(lines.next_line().is_some());
         lines.shrink(MIN_READ);
         assert_eq!(lines.spare().capacity(), MAX_READ);
         assert!(half(&mut lines) > 1 << 20);
@@ -187,17 +187,17 @@ mod tests {
     fn empty_buffer_is_freed() {
         let mut lines = LineBuffer::new(1 << 20);
         lines.spare().extend_from_slice(&[&[b'a'; 100_000][..], b"\nb"].concat());
-        assert!(matches!(lines.next(), Some(Line::Whole(line)) if line.len() == 100_000));
-        assert_eq!(lines.next(), None);
+        assert!(matches!(lines.next_line(), Some(Line::Whole(line)) if line.len() == 100_000));
+        assert_eq!(lines.next_line(), None);
         lines.shrink(MIN_READ);
         assert_eq!(&lines.buffer[..], b"b", "half a line stays");
         lines.spare().extend_from_slice(b"c\n");
-        assert_eq!(lines.next(), Some(Line::Whole(Bytes::from_static(b"bc"))));
+        assert_eq!(lines.next_line(), Some(Line::Whole(Bytes::from_static(b"bc"))));
         lines.shrink(MIN_READ);
         assert_eq!(lines.buffer.capacity(), 0);
         lines.spare().extend_from_slice(b"d\n");
         let small = lines.buffer.capacity();
-        assert_eq!(lines.next(), Some(Line::Whole(Bytes::from_static(b"d"))));
+        assert_eq!(lines.next_line(), Some(Line::Whole(Bytes::from_static(b"d"))));
         lines.shrink(small);
         assert!(lines.buffer.capacity() > 0, "little is kept for the next");
     }
@@ -208,7 +208,7 @@ mod tests {
         let mut res = Vec::new();
         for chunk in chunks {
             lines.spare().extend_from_slice(chunk);
-            while let Some(line) = lines.next() {
+            while let Some(line) = lines.next_line() {
                 res.push(match line {
                     Line::Whole(it) => String::from_utf8_lossy(&it).into_owned(),
                     Line::TooLong(OversizedMessage { head, tail, len }) => {

@@ -128,7 +128,7 @@ impl<S: AsyncRead + Unpin> StderrReader<S> {
     /// Reads once and returns the number of bytes; `None` at the end. Cancel-safe.
     async fn read(&mut self) -> Option<usize> {
         let read = fill(&mut self.stderr, &mut self.lines, 0).await;
-        while let Some(line) = self.lines.next() {
+        while let Some(line) = self.lines.next_line() {
             let line = match line {
                 Line::Whole(line) => line,
                 Line::TooLong(oversize) => oversize.head,

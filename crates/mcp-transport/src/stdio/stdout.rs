@@ -148,7 +148,7 @@ impl<S: StdoutSource> StdoutReader<S> {
     fn deliver_batch(&mut self) -> bool {
         let mut left = self.batching.batch_size();
         while left > 0 || self.lines.is_empty() {
-            let Some(line) = self.lines.next() else { return true };
+            let Some(line) = self.lines.next_line() else { return true };
             left -= usize::from(self.deliver(line) == MessageClass::Solicited);
         }
         false

@@ -73,8 +73,7 @@ impl<I: Clone> Machine<I> {
                 slot.restarts.clear_schedule();
                 self.changed |= before != slot.state();
                 if again.is_some() {
-                    self.news
-                        .push(MachineNews::new(&slot.name, HostEventKind::Starting { failures: failures }));
+                    self.news.push(MachineNews::new(&slot.name, HostEventKind::Starting { failures }));
                 }
                 actions.extend(again);
             }
@@ -152,8 +151,8 @@ impl<I: Clone> ServerSlot<I> {
         let verdict = self.restarts.record_failure(policy, &self.name, down, now);
         let failures = self.restarts.failures();
         let what = match verdict {
-            RestartDecision::Retry(after) => HostEventKind::RestartScheduled { after, failures: failures },
-            RestartDecision::Suspend(after) => HostEventKind::RestartSuspended { after, failures: failures },
+            RestartDecision::Retry(after) => HostEventKind::RestartScheduled { after, failures },
+            RestartDecision::Suspend(after) => HostEventKind::RestartSuspended { after, failures },
             RestartDecision::GiveUp => return None,
         };
         if let (RestartDecision::Suspend(_), StartState::Failed(failure)) = (verdict, &mut self.start) {
