@@ -6,7 +6,8 @@
 pub(crate) type Sample<'a> = (&'a str, &'a str, &'a str);
 
 const TYPES_ONLY: &str = "ACP-012, ACP-022 to ACP-025, ACP-040: the official schema looks at types only";
-const NULL: &str = "ACPX-09: the official types read null as an empty list; their schema says so by a private key run_isolated";
+const NULL: &str =
+    "ACPX-09: the official types read null as an empty list; their schema says so by a private key alone";
 const META: &str =
     "ACPX-09: the official types ignore a `_meta` of another type, as we do; their schema does not";
 const UNTAGGED: &str =

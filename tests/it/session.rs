@@ -76,7 +76,7 @@ impl RecordingHandlers {
                 None => tokio::time::sleep(Duration::from_millis(10)).await,
             }
         }
-        panic!("not wait_for_event among {:?}", self.0.lock().unwrap());
+        panic!("no matching event among {:?}", self.0.lock().unwrap());
     }
 }
 

@@ -4,6 +4,8 @@
 //! connections, requests, and the time without reading. `Host` and `Origin` keep pages of other sites out. Off loopback
 //! a token is required.
 
+#![expect(clippy::result_large_err, reason = "the error of a refused request is its HTTP response")]
+
 mod client;
 mod connection;
 mod cors;

@@ -22,7 +22,9 @@ use super::client_meta::{MetaScope, client_json, declared_capabilities, modern_m
 use super::connect_deadline::{KNOWN_MODERN_SILENCE, PROBE_SILENCE, silence};
 use super::connection::{Connection, SessionParts};
 use super::header_params::ToolHeaders;
-use super::rejection::{invalid_response, timeout_error, too_large, version_failure, with_sse_probe};
+use super::rejection::{
+    invalid_response, read_error, redacted_error, timeout_error, too_large, version_failure, with_sse_probe,
+};
 use super::{Eras, ServerCapabilities, ServerInfo, SessionOptions};
 use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError};
@@ -180,12 +182,6 @@ pub(crate) async fn reopen(
         Ok(Err(HandshakeFailure::Other(error))) => Err(error),
         Err(_) => Err(ConnectError::TimedOut { after: limit, disconnect: none() }),
     }
-}
-
-/// A server's error with secrets redacted. Error data that contains a secret is removed.
-pub(crate) fn redacted_error(error: RpcError, dial: &dyn Dial) -> RpcError {
-    let data = error.data.filter(|it| dial.redact(it.as_str()) == it.as_str());
-    RpcError { code: error.code, message: dial.redact(&error.message), data }
 }
 
 /// The result for a resumed session, which has no handshake: nothing is known about the server.
@@ -497,9 +493,4 @@ fn server_info(
     let Info { name, version } = info.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default();
     let capabilities = capabilities.map(ServerCapabilities::read).unwrap_or_default();
     ServerInfo { name, version, instructions, capabilities }
-}
-
-pub(super) fn read_error(payload: &[u8]) -> RpcError {
-    RpcError::deserialize(&mut serde_json::Deserializer::from_slice(payload))
-        .unwrap_or_else(|_| RpcError::new(code::INTERNAL_ERROR, "an error that cannot be read"))
 }

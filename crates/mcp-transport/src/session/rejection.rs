@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_model::{RpcError, code};
+use serde::Deserialize;
+
 use super::SessionOptions;
 use super::connection::{Connection, HandshakeActivity, SessionParts};
 use super::handshake::{CLOSE_GRACE, HandshakeFailure, initialize};
@@ -64,4 +67,16 @@ pub(super) fn version_failure(offered: &[String]) -> HandshakeFailure {
     let offered: String = offered.join(", ").chars().filter(|it| !it.is_control()).take(100).collect();
     let offered = if offered.is_empty() { "unknown versions".to_owned() } else { offered };
     HandshakeFailure::Other(ConnectError::UnsupportedVersion { offered })
+}
+
+/// Reads the JSON-RPC error at the start of `payload`.
+pub(super) fn read_error(payload: &[u8]) -> RpcError {
+    RpcError::deserialize(&mut serde_json::Deserializer::from_slice(payload))
+        .unwrap_or_else(|_| RpcError::new(code::INTERNAL_ERROR, "an error that cannot be read"))
+}
+
+/// A server's error with secrets redacted. Error data that contains a secret is removed.
+pub(crate) fn redacted_error(error: RpcError, dial: &dyn Dial) -> RpcError {
+    let data = error.data.filter(|it| dial.redact(it.as_str()) == it.as_str());
+    RpcError { code: error.code, message: dial.redact(&error.message), data }
 }

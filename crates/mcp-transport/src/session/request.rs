@@ -12,7 +12,8 @@ use tokio::time::Instant;
 
 use super::Session;
 use super::client_meta::{MetaScope, modern_meta};
-use super::handshake::{self, Negotiated};
+use super::handshake::Negotiated;
+use super::rejection;
 use super::request_params::{self, CallerParams};
 use crate::error::CallError;
 use crate::error::Expiry;
@@ -318,7 +319,7 @@ impl Session {
 
     fn rpc_error(&self, answer: &RawResponse) -> CallError {
         match answer.read::<RpcError>() {
-            Ok(error) => CallError::Rpc(handshake::redacted_error(error, self.dial.as_ref())),
+            Ok(error) => CallError::Rpc(rejection::redacted_error(error, self.dial.as_ref())),
             Err(unreadable) => unreadable,
         }
     }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use mcp_model::LogLevel;
 
-use super::handshake::{Negotiated, read_error};
+use super::handshake::Negotiated;
+use super::rejection::read_error;
 use super::{OnSessionNotification, SessionNotification};
 use crate::rpc::engine::{CallSettings, Engine};
 use crate::rpc::frame;
