@@ -58,7 +58,7 @@ impl SessionMcp {
     }
 
     /// Prepares the servers without starting any, so that a caller can observe the progress
-    /// ([`PendingSession::status_stream`]). [`PendingSession::connect`] starts them.
+    /// ([`PendingSession::changes`]). [`PendingSession::connect`] starts them.
     ///
     /// # Panics
     ///

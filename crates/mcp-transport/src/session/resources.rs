@@ -167,7 +167,7 @@ impl Session {
     }
 
     /// Subscribes to changes of a resource; the session's listener receives
-    /// [`ServerEvent::ResourceUpdated`](crate::session::ServerEvent). The subscription is repeated when the server
+    /// [`ServerEvent::ResourceUpdated`](crate::ServerEvent). The subscription is repeated when the server
     /// loses the session or closes the notification stream. Resolves when the server has acknowledged it.
     pub async fn subscribe_resource(&self, uri: &str) -> Result<(), CallError> {
         match self.era() {
