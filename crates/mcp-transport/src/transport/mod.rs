@@ -36,7 +36,9 @@ use tokio::time::Instant;
 use crate::error::disconnect::{Disconnect, RequestError};
 use crate::redact::map_json_strings;
 
-pub(crate) use outbound::{DirectSink, FlowState, MAX_CALLS, yield_once};
+pub(crate) use outbound::MAX_CALLS;
+#[cfg(feature = "stdio")]
+pub(crate) use outbound::{DirectSink, FlowState, yield_once};
 pub use outbound::{OutboundQueue, OutboundSender};
 
 /// A transport that is not yet connected.

@@ -166,7 +166,7 @@ fn rmcp_is_used_in_listed_places_only() {
     let code = "use rmcp::ServiceExt;";
     check_file("crates/mcp-host/src/a.rs", code, &["crates/mcp-host/src/a.rs:1: `rmcp::` is forbidden here"]);
     check_file("crates/mcp-demo/src/a.rs", code, &[]);
-    check_file("crates/mcp-rmcp/src/lib.rs", code, &[]);
+    check_file("crates/mcp-rmcp/src/a.rs", code, &[]);
     check_file("tests/it/peer.rs", code, &[]);
 }
 
