@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_transport::internal::fuzzing::scan_frame(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_testkit::properties::transport::scan_frame(bytes));

@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_transport::internal::fuzzing::stdio_lines(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_testkit::properties::transport::stdio_lines(bytes));

@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_config::fuzzing::template(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_testkit::properties::config::template(bytes));

@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_config::fuzzing::yaml(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_testkit::properties::config::yaml(bytes));

@@ -170,9 +170,9 @@ pub(crate) fn pack() -> Result<(), Error> {
 /// The arguments for Cargo. CI packages only what is committed.
 fn package(in_ci: bool) -> &'static str {
     if in_ci {
-        "package --workspace --exclude xtask --exclude mcp-tests --exclude mcp-benches --exclude acp-agent --exclude acp-proxy"
+        "package --workspace --exclude xtask --exclude mcp-tests --exclude mcp-benches --exclude mcp-testkit --exclude acp-agent --exclude acp-proxy"
     } else {
-        "package --workspace --exclude xtask --exclude mcp-tests --exclude mcp-benches --exclude acp-agent --exclude acp-proxy --allow-dirty"
+        "package --workspace --exclude xtask --exclude mcp-tests --exclude mcp-benches --exclude mcp-testkit --exclude acp-agent --exclude acp-proxy --allow-dirty"
     }
 }
 

@@ -23,9 +23,6 @@ mod de;
 mod diagnostic;
 mod dialect;
 mod edit;
-#[cfg(any(test, fuzzing))]
-#[doc(hidden)]
-pub mod fuzzing;
 mod profile;
 mod read;
 mod render;
@@ -44,6 +41,15 @@ pub mod acp {
 /// HoloDeck's configuration types.
 pub mod holodeck {
     pub use crate::dialect::holodeck::{CommandType, McpToolConfig, ToolType, TransportType};
+}
+
+/// Parsers for the properties of the fuzz targets in mcp-testkit. Not part of the public API.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::resolve::dotenv::parse_editor_env_file;
+    pub use crate::syntax::{
+        ChangedPointers, Content, Node, ParsedText, Syntax, difference, parse_as, template, to_json,
+    };
 }
 
 pub use diagnostic::{Applicability, Code, Diagnostic, Fix, Label, TextEdit};

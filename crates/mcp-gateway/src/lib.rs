@@ -37,9 +37,6 @@
 #![forbid(unsafe_code)]
 
 mod access;
-#[cfg(any(test, fuzzing))]
-#[doc(hidden)]
-pub mod fuzzing;
 mod gateway;
 mod http;
 mod limits;
@@ -49,6 +46,14 @@ mod notifications;
 mod protocol;
 mod session;
 mod stdio;
+
+/// Parsers for the properties of the fuzz targets in mcp-testkit. Not part of the public API.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::access::scope;
+    pub use crate::http::{guard, headers};
+    pub use crate::protocol::{frame, json_splice, meta, params};
+}
 
 pub use access::scope::{InvalidSelection, LeasedServers, NameStyle, Scope};
 pub use access::tokens::{InvalidTokens, Tokens};

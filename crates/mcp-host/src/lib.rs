@@ -106,14 +106,18 @@ mod calls;
 mod config;
 mod error;
 mod fs;
-#[cfg(all(feature = "oauth", any(test, fuzzing)))]
-#[doc(hidden)]
-pub mod fuzzing;
 mod host;
 mod notifications;
 mod state;
 mod supervisor;
 mod telemetry;
+
+/// Parsers for the properties of the fuzz targets in mcp-testkit. Not part of the public API.
+#[cfg(feature = "oauth")]
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::state::token_store::{parse as parse_token_file, text as token_file_text};
+}
 
 pub use calls::admin::AdminTools;
 pub use calls::dialog::Dialog;

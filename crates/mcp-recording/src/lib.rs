@@ -40,9 +40,6 @@
 
 mod canonical;
 mod connection_log;
-#[cfg(any(test, fuzzing))]
-#[doc(hidden)]
-pub mod fuzzing;
 mod message;
 mod proxy;
 mod recorder;

@@ -37,9 +37,6 @@
 
 mod catalog;
 mod filter;
-#[cfg(any(test, fuzzing))]
-#[doc(hidden)]
-pub mod fuzzing;
 mod hash;
 mod lists;
 mod lock;
@@ -49,6 +46,14 @@ mod projection;
 mod provider_retry;
 mod reload;
 mod validate;
+
+/// Parsers for the properties of the fuzz targets in mcp-testkit. Not part of the public API.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::filter::pattern::first_match;
+    pub use crate::name::display::escape_name;
+    pub use crate::name::exposed_name::{is_valid, shorten};
+}
 
 pub use catalog::diff::{CatalogDiff, CatalogStep, ListDiff, ResourceKey};
 pub use catalog::generation::{ActiveProblem, Generation};

@@ -1,12 +1,13 @@
-//! What the steps on the way of a message cost, one by one: a pipe's lines, what a frame is, and a stream's events.
+//! The cost of single steps of processing a message: lines of a pipe, the kind of a frame, and events of a stream.
 //!
-//! What memchr and serde_json take for the same bytes stands beside it, so that a figure can be read as a ratio: the one
-//! finds line breaks and keeps nothing, the other walks over a frame to its end and finds nothing in it.
+//! memchr and serde_json process the same bytes for comparison: memchr finds line breaks and keeps nothing, serde_json
+//! reads a frame to its end and keeps nothing.
 
 use bytes::Bytes;
 use divan::counter::BytesCount;
 use divan::{AllocProfiler, Bencher, black_box};
-use mcp_transport::internal::parts;
+use mcp_transport::internal::scan::{Id, ScannedFrame, scan};
+use mcp_transport::internal::{Event, EventStreamParser, Line, LineBuffer};
 use serde::de::IgnoredAny;
 
 #[global_allocator]
@@ -16,27 +17,30 @@ fn main() {
     divan::main();
 }
 
-/// Lengths of a result's text, for growth.
+/// A limit that the measured messages do not reach, in bytes.
+const LIMIT: usize = 64 << 20;
+
+/// Lengths of a result's text.
 const LENGTHS: [usize; 4] = [100, 1_000, 100_000, 1_000_000];
 
-/// How much a read brings at once, in bytes.
+/// The size of a read, in bytes.
 const PIECE: usize = 16 << 10;
 
-/// An answer as most servers write it.
-fn usual(length: usize) -> String {
+/// A response with its id before its result, as most servers write it.
+fn id_first(length: usize) -> String {
     let text = "x".repeat(length);
     format!(r#"{{"jsonrpc":"2.0","id":1234,"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#)
 }
 
-/// An answer whose id stands behind its result.
-fn unusual(length: usize) -> String {
+/// A response with its id after its result.
+fn id_last(length: usize) -> String {
     let text = "x".repeat(length);
     format!(r#"{{"result":{{"content":[{{"type":"text","text":"{text}"}}]}},"jsonrpc":"2.0","id":1234}}"#)
 }
 
-/// At least 64 KiB of it, in pieces as they are read.
-fn pieces(one: &str) -> Vec<Bytes> {
-    let all = Bytes::from(one.repeat((64 << 10) / one.len() + 1));
+/// At least 64 KiB of repeated messages, in pieces as they are read.
+fn pieces(message: &str) -> Vec<Bytes> {
+    let all = Bytes::from(message.repeat((64 << 10) / message.len() + 1));
     (0..all.len()).step_by(PIECE).map(|at| all.slice(at..all.len().min(at + PIECE))).collect()
 }
 
@@ -44,36 +48,71 @@ fn total(pieces: &[Bytes]) -> BytesCount {
     BytesCount::new(pieces.iter().map(Bytes::len).sum::<usize>())
 }
 
+/// Counts the complete lines in chunks from a pipe.
+fn count_lines(pieces: &[Bytes]) -> usize {
+    let mut lines = LineBuffer::new(LIMIT);
+    let mut res = 0;
+    for piece in pieces {
+        lines.spare().extend_from_slice(piece);
+        while let Some(line) = lines.next_line() {
+            res += usize::from(matches!(line, Line::Whole(_)));
+        }
+    }
+    res
+}
+
+/// The id of the call that a frame responds to.
+fn response_id(frame: &[u8]) -> Option<u64> {
+    match scan(frame) {
+        ScannedFrame::Response { id: Id::Number(id), .. } => Some(id),
+        ScannedFrame::Response { id: Id::Absent | Id::Foreign, .. }
+        | ScannedFrame::Request { .. }
+        | ScannedFrame::Notification { .. }
+        | ScannedFrame::Batch(_)
+        | ScannedFrame::Noise => None,
+    }
+}
+
+/// Counts the messages in chunks of an event stream.
+fn count_events(pieces: &[Bytes]) -> usize {
+    let mut stream = EventStreamParser::new(LIMIT);
+    let mut res = 0;
+    for piece in pieces {
+        stream.feed(piece.clone(), |event| res += usize::from(matches!(event, Event::Message(_))));
+    }
+    res
+}
+
 #[divan::bench(args = LENGTHS)]
 fn lines_of_a_pipe(bencher: Bencher<'_, '_>, length: usize) {
-    let pieces = pieces(&format!("{}\n", usual(length)));
-    bencher.counter(total(&pieces)).bench_local(|| parts::lines(black_box(&pieces)));
+    let pieces = pieces(&format!("{}\n", id_first(length)));
+    bencher.counter(total(&pieces)).bench_local(|| count_lines(black_box(&pieces)));
 }
 
 #[divan::bench(args = LENGTHS)]
 fn lines_by_memchr_alone(bencher: Bencher<'_, '_>, length: usize) {
-    let pieces = pieces(&format!("{}\n", usual(length)));
+    let pieces = pieces(&format!("{}\n", id_first(length)));
     let count = |piece: &Bytes| memchr::memchr_iter(b'\n', piece).count();
     bencher.counter(total(&pieces)).bench_local(|| black_box(&pieces).iter().map(count).sum::<usize>());
 }
 
 #[divan::bench(args = LENGTHS)]
 fn scan_an_answer(bencher: Bencher<'_, '_>, length: usize) {
-    let frame = usual(length);
-    bencher.bench_local(|| parts::answered(black_box(frame.as_bytes())).expect("it is an answer"));
+    let frame = id_first(length);
+    bencher.bench_local(|| response_id(black_box(frame.as_bytes())).expect("a response"));
 }
 
 #[divan::bench(args = LENGTHS)]
 fn scan_an_answer_with_its_id_behind(bencher: Bencher<'_, '_>, length: usize) {
-    let frame = unusual(length);
+    let frame = id_last(length);
     bencher
         .counter(BytesCount::of_str(&frame))
-        .bench_local(|| parts::answered(black_box(frame.as_bytes())).expect("it is an answer"));
+        .bench_local(|| response_id(black_box(frame.as_bytes())).expect("a response"));
 }
 
 #[divan::bench(args = LENGTHS)]
 fn walk_by_serde_json_alone(bencher: Bencher<'_, '_>, length: usize) {
-    let frame = unusual(length);
+    let frame = id_last(length);
     bencher
         .counter(BytesCount::of_str(&frame))
         .bench_local(|| serde_json::from_str::<IgnoredAny>(black_box(&frame)).expect("it is JSON"));
@@ -81,6 +120,6 @@ fn walk_by_serde_json_alone(bencher: Bencher<'_, '_>, length: usize) {
 
 #[divan::bench(args = LENGTHS)]
 fn events_of_a_stream(bencher: Bencher<'_, '_>, length: usize) {
-    let pieces = pieces(&format!("event: message\nid: 7\ndata: {}\n\n", usual(length)));
-    bencher.counter(total(&pieces)).bench_local(|| parts::messages(black_box(&pieces)));
+    let pieces = pieces(&format!("event: message\nid: 7\ndata: {}\n\n", id_first(length)));
+    bencher.counter(total(&pieces)).bench_local(|| count_events(black_box(&pieces)));
 }

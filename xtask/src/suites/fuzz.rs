@@ -1,6 +1,6 @@
 //! `cargo xtask fuzz`: runs the fuzz targets one after the other.
 //!
-//! It needs a nightly toolchain and cargo-fuzz. Tests of the crates check the same properties on the seeds without
+//! It needs a nightly toolchain and cargo-fuzz. The tests of mcp-testkit check the same properties on the seeds without
 //! either; a target without seeds or without such a test fails the tidy gate.
 
 use std::fs;
@@ -16,6 +16,9 @@ const SECONDS: u64 = 10;
 
 /// Limits of one input: bytes, seconds, and memory in MiB.
 const LIMITS: [&str; 3] = ["-max_len=4096", "-timeout=20", "-rss_limit_mb=2048"];
+
+/// The test that checks the properties of all targets on their seeds.
+const SEED_TESTS: &str = "crates/mcp-testkit/tests/fuzz_seeds.rs";
 
 #[derive(Debug, PartialEq, Eq)]
 struct FuzzArgs {
@@ -106,7 +109,7 @@ fn targets(sources: &[Source]) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Checks that each target has seeds and a test in its crate, and is listed.
+/// Checks that each target has seeds and a test, and is listed.
 pub(crate) fn check(sources: &[Source]) -> Vec<Violation> {
     let mut res = Vec::new();
     for target in targets(sources) {
@@ -115,16 +118,9 @@ pub(crate) fn check(sources: &[Source]) -> Vec<Violation> {
         if !sources.iter().any(|it| it.path.starts_with(&seeds)) {
             res.push(Violation::new(&path, 0, format!("the target has no seed in {seeds}")));
         }
-        let fed = format!("feed(\"{target}\", ");
-        let is_fed = |it: &&Source| {
-            it.path.ends_with("/fuzzing.rs") && it.path.contains("/src/") && it.text.contains(&fed)
-        };
-        if sources.iter().find(is_fed).is_none() {
-            res.push(Violation::new(
-                &path,
-                0,
-                "no test of a crate runs the target on its seeds: add it to a `fuzzing.rs`",
-            ));
+        let call = format!("check_seeds(\"{target}\", ");
+        if !sources.iter().any(|source| source.path == SEED_TESTS && source.text.contains(&call)) {
+            res.push(Violation::new(&path, 0, format!("{SEED_TESTS} does not run the target on its seeds")));
         }
         let listed = format!("name = \"{target}\"");
         let is_listed = |it: &&Source| it.path == "fuzz/Cargo.toml" && it.text.contains(&listed);
@@ -152,7 +148,7 @@ mod tests {
         let whole = [
             target,
             ("fuzz/seeds/a/one", ""),
-            ("crates/x/src/fuzzing.rs", "feed(\"a\", a);"),
+            (SEED_TESTS, "check_seeds(\"a\", a);"),
             ("fuzz/Cargo.toml", "name = \"a\""),
         ];
         assert_eq!(check(&Tree::of(&whole).sources), []);

@@ -89,12 +89,13 @@ impl CheckError {
 
 /// A diagnostic as a reader reports it, before its line, column, server and fix are known.
 #[derive(Debug, Clone)]
-pub(crate) struct RawDiagnostic {
+pub struct RawDiagnostic {
     pub(crate) code: Code,
     pub(crate) severity: Severity,
     pub(crate) message: String,
     pub(crate) pointer: String,
-    pub(crate) span: Range<usize>,
+    /// Its bytes in the text.
+    pub span: Range<usize>,
     pub(crate) labels: Vec<Label>,
     pub(crate) help: Option<String>,
     pub(crate) fix: Option<FixIntent>,

@@ -32,7 +32,7 @@ pub fn parse_env_file(text: &str) -> Vec<(String, Secret)> {
 
 /// Like [`parse_env_file`], with the rules of editors (DIA-07): `export` is skipped, quotes are removed, and comments
 /// after unquoted values are ignored. A value is one line.
-pub(crate) fn parse_editor_env_file(text: &str) -> Vec<(String, Secret)> {
+pub fn parse_editor_env_file(text: &str) -> Vec<(String, Secret)> {
     let plain = parse_env_file(text).into_iter();
     let unquoted = plain.map(|(name, value)| {
         let name = name.strip_prefix("export ").map_or(name.as_str(), str::trim_start).to_owned();

@@ -5,13 +5,13 @@ use crate::syntax::{Content, Node, child};
 /// Pointers into the old and the new tree where the trees may differ. The comparison skips these entries and
 /// matches the remaining items of a list with each other.
 #[derive(Debug, Default)]
-pub(crate) struct ChangedPointers {
+pub struct ChangedPointers {
     pub(crate) old: Vec<String>,
     pub(crate) new: Vec<String>,
 }
 
 /// The pointer in the old tree of an unintended difference.
-pub(crate) fn difference(old: &Node, new: &Node, changed: &ChangedPointers) -> Option<String> {
+pub fn difference(old: &Node, new: &Node, changed: &ChangedPointers) -> Option<String> {
     node_difference((old, String::new()), (new, String::new()), changed)
 }
 

@@ -15,7 +15,7 @@ pub fn text_to_json(text: &str) -> Option<RawJson> {
 
 /// The node as compact JSON. `None` if it has a number that JSON cannot express (infinity, NaN), or an unreadable
 /// value.
-pub(crate) fn to_json(node: &Node) -> Option<String> {
+pub fn to_json(node: &Node) -> Option<String> {
     let mut res = String::new();
     write(node, &mut res)?;
     Some(res)

@@ -13,15 +13,15 @@ pub(crate) mod ordered_members;
 pub(crate) mod output;
 mod pointer;
 mod scalar;
-pub(crate) mod template;
+pub mod template;
 mod yaml;
 
 use std::ops::Range;
 use std::rc::Rc;
 
-pub(crate) use diff::{ChangedPointers, difference};
+pub use diff::{ChangedPointers, difference};
 pub use json::text_to_json;
-pub(crate) use json::to_json;
+pub use json::to_json;
 pub(crate) use jsonc::looks_like_json;
 pub(crate) use pointer::{child, contains, last, parent, push, segments};
 
@@ -39,7 +39,7 @@ const SPLIT_FILE_HELP: &str = "split or simplify the file";
 
 /// The syntax of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Syntax {
+pub enum Syntax {
     /// YAML 1.2.
     Yaml,
     /// Strict JSON.
@@ -49,13 +49,13 @@ pub(crate) enum Syntax {
 }
 
 /// The result of parsing a text.
-pub(crate) struct ParsedText {
+pub struct ParsedText {
     /// The tree; `None` if the text is not well-formed or too large. An empty text is null.
-    pub(crate) root: Option<Node>,
+    pub root: Option<Node>,
     /// Values that are not in the tree, because their key is a duplicate or invalid.
-    pub(crate) dropped: Vec<Range<usize>>,
+    pub dropped: Vec<Range<usize>>,
     /// The mistakes in the text.
-    pub(crate) diagnostics: Vec<RawDiagnostic>,
+    pub diagnostics: Vec<RawDiagnostic>,
 }
 
 impl ParsedText {
@@ -67,7 +67,7 @@ impl ParsedText {
 }
 
 /// Parses a text. Never fails and never panics.
-pub(crate) fn parse_as(text: &str, syntax: Syntax) -> ParsedText {
+pub fn parse_as(text: &str, syntax: Syntax) -> ParsedText {
     match syntax {
         Syntax::Yaml => yaml::parse(text),
         Syntax::Json | Syntax::JsonWithComments => jsonc::parse(text, syntax),
@@ -87,11 +87,11 @@ pub(crate) fn parse_any(text: &str) -> ParsedText {
 
 /// A value and its span.
 #[derive(Debug)]
-pub(crate) struct Node {
+pub struct Node {
     /// The value.
-    pub(crate) content: Content,
+    pub content: Content,
     /// Its bytes; for an alias, those of the alias.
-    pub(crate) span: Range<usize>,
+    pub span: Range<usize>,
     /// The number of values, including itself, with aliases expanded.
     size: usize,
     /// The depth, with aliases expanded; 1 for a scalar.
@@ -100,15 +100,22 @@ pub(crate) struct Node {
 
 /// A value.
 #[derive(Debug)]
-pub(crate) enum Content {
+pub enum Content {
+    /// Null.
     Null,
+    /// A boolean.
     Bool(bool),
+    /// An integer.
     Integer(i64),
+    /// Another number.
     Float(f64),
     /// An integer that does not fit into `i64`, as decimal digits.
     Large(String),
+    /// A text.
     Text(String),
+    /// A list.
     Sequence(Vec<Node>),
+    /// An object.
     Mapping(Vec<Member>),
     /// A value with an anchor, or an alias.
     Shared(Rc<Node>),
@@ -118,23 +125,28 @@ pub(crate) enum Content {
 
 /// A key and its value.
 #[derive(Debug)]
-pub(crate) struct Member {
-    pub(crate) key: Key,
-    pub(crate) value: Node,
+pub struct Member {
+    /// The key.
+    pub key: Key,
+    /// The value.
+    pub value: Node,
 }
 
 /// A key, unique in its mapping.
 #[derive(Debug)]
-pub(crate) struct Key {
+pub struct Key {
     /// Its text; a number or boolean as written. Shared with the locations below it.
-    pub(crate) text: Rc<str>,
-    pub(crate) span: Range<usize>,
-    pub(crate) kind: KeyKind,
+    pub text: Rc<str>,
+    /// Its bytes.
+    pub span: Range<usize>,
+    /// Its type.
+    pub kind: KeyKind,
 }
 
 /// The type of a key in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum KeyKind {
+pub enum KeyKind {
+    /// A text.
     Text,
     /// A number, a boolean or null.
     Scalar,

@@ -18,7 +18,7 @@ pub(crate) const USER_HOME: &str = "userHome";
 
 /// How `${VAR}` in a text is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum VariableRule {
+pub enum VariableRule {
     /// As literal text.
     Literal,
     /// Replaced by the variable's value.
@@ -33,13 +33,16 @@ pub(crate) enum VariableRule {
 
 /// A part of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Piece<'a> {
+pub enum Piece<'a> {
+    /// Literal text.
     Text(&'a str),
     /// The name of a variable.
     Variable(&'a str),
     /// The name of a variable, and the default.
     VariableOr {
+        /// The name.
         name: &'a str,
+        /// The default.
         default: &'a str,
     },
     /// The id of an input.
@@ -52,7 +55,7 @@ pub(crate) fn split_holodeck(text: &str) -> Vec<Piece<'_>> {
 }
 
 /// Splits a text into literal parts and references.
-pub(crate) fn split(text: &str, rule: VariableRule) -> Vec<Piece<'_>> {
+pub fn split(text: &str, rule: VariableRule) -> Vec<Piece<'_>> {
     let mut res = Vec::new();
     let mut rest = text;
     let mut searched = 0;
@@ -124,7 +127,7 @@ pub(crate) fn has_variable(text: &str) -> bool {
 }
 
 /// Returns whether the text has a reference.
-pub(crate) fn has_reference(text: &str, rule: VariableRule) -> bool {
+pub fn has_reference(text: &str, rule: VariableRule) -> bool {
     text.contains('$') && !is_one_text(&split(text, rule), text)
 }
 
@@ -138,7 +141,7 @@ fn is_one_text(pieces: &[Piece<'_>], text: &str) -> bool {
 
 /// The first word of a reference that is not supported, such as `command` of `${command:x}`. The rest may be a secret
 /// and is not quoted.
-pub(crate) fn unknown_reference<'a>(pieces: &[Piece<'a>]) -> Option<&'a str> {
+pub fn unknown_reference<'a>(pieces: &[Piece<'a>]) -> Option<&'a str> {
     pieces.iter().find_map(|it| match *it {
         Piece::Text(piece) => {
             let inner = piece.split("${").skip(1).find(|it| it.contains('}') && name_length(it) > 0)?;
@@ -149,13 +152,13 @@ pub(crate) fn unknown_reference<'a>(pieces: &[Piece<'a>]) -> Option<&'a str> {
 }
 
 /// The environment variable for an input: `MCP_INPUT_` and its id in capitals.
-pub(crate) fn input_variable(id: &str) -> String {
+pub fn input_variable(id: &str) -> String {
     let plain = id.chars().map(|it| if it.is_ascii_alphanumeric() { it.to_ascii_uppercase() } else { '_' });
     format!("MCP_INPUT_{}", plain.take(64).collect::<String>())
 }
 
 /// Parses a text to a value of the model.
-pub(crate) fn parse_value<'a>(text: impl Into<Cow<'a, str>>, rule: VariableRule) -> ConfigValue {
+pub fn parse_value<'a>(text: impl Into<Cow<'a, str>>, rule: VariableRule) -> ConfigValue {
     let text = text.into();
     if !text.contains('$') {
         return ConfigValue::literal(text.into_owned());

@@ -11,7 +11,7 @@ use mcp_registry::{Selection, ViewFilter};
 const MAX_PATTERNS: usize = 64;
 
 /// The query parameters that select; the headers have the prefix `Mcp-Host-`.
-pub(crate) const SELECTIONS: [&str; 4] = ["servers", "tools", "prompts", "resources"];
+pub const SELECTIONS: [&str; 4] = ["servers", "tools", "prompts", "resources"];
 
 /// The part of the catalog that a client sees.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -73,7 +73,7 @@ impl Scope {
 
 /// Reads selections: `servers`, `tools`, `prompts` and `resources`, each with comma-separated patterns, in which `*`
 /// matches any characters. An empty value selects nothing. Other keys are ignored; `None` if there is no selection.
-pub(crate) fn view<'a>(
+pub fn view<'a>(
     selections: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> Result<Option<ViewFilter>, InvalidSelection> {
     let mut res = ViewFilter::default();

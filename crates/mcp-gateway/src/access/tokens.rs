@@ -39,7 +39,7 @@ pub struct InvalidTokens {
 
 /// An authenticated client.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Admission {
+pub struct Admission {
     pub(crate) principal: Principal,
     /// The part of the catalog that its token shows; `None` for everything.
     pub(crate) view: Option<ViewFilter>,
@@ -102,7 +102,7 @@ impl Tokens {
     }
 
     /// Authenticates the value of an `Authorization` header; `None` if it is refused.
-    pub(crate) fn admit(&self, authorization: Option<&[u8]>) -> Option<Admission> {
+    pub fn admit(&self, authorization: Option<&[u8]>) -> Option<Admission> {
         if self.0.is_empty() {
             return Some(Admission { principal: Principal::anybody(), view: None });
         }

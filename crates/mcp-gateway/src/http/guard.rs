@@ -4,21 +4,23 @@ use std::net::{IpAddr, SocketAddr};
 
 /// The hosts and origins that are allowed.
 #[derive(Debug, Clone)]
-pub(crate) struct Guard {
+pub struct Guard {
     /// The address of the listener.
-    pub(crate) address: SocketAddr,
+    pub address: SocketAddr,
     /// Further values of `Host`.
-    pub(crate) hosts: Vec<String>,
+    pub hosts: Vec<String>,
     /// Further values of `Origin`.
-    pub(crate) origins: Vec<String>,
+    pub origins: Vec<String>,
     /// Whether a token is required, which a page of another site does not have.
-    pub(crate) has_tokens: bool,
+    pub has_tokens: bool,
 }
 
 /// The header that is not allowed. Its message does not repeat the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Forbidden {
+pub enum Forbidden {
+    /// `Host`.
     Host,
+    /// `Origin`.
     Origin,
 }
 
@@ -33,7 +35,7 @@ impl Forbidden {
 
 impl Guard {
     /// Checks the values of the two headers.
-    pub(crate) fn check(&self, host: Option<&str>, origin: Option<&str>) -> Result<(), Forbidden> {
+    pub fn check(&self, host: Option<&str>, origin: Option<&str>) -> Result<(), Forbidden> {
         if !host.is_some_and(|host| self.is_host(host)) {
             return Err(Forbidden::Host);
         }

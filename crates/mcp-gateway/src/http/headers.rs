@@ -21,7 +21,7 @@ use crate::protocol::meta::Meta;
 
 /// The response forms that a client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Accepts {
+pub enum Accepts {
     /// A JSON document or an event stream.
     Events,
     /// A JSON document.
@@ -29,7 +29,7 @@ pub(crate) enum Accepts {
 }
 
 /// Reads `Accept`.
-pub(crate) fn accepts(headers: &HeaderMap) -> Accepts {
+pub fn accepts(headers: &HeaderMap) -> Accepts {
     static EVENTS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("text/event-stream"));
     let contains = |value: &[u8], kind: &str| memmem::find(value, kind.as_bytes()).is_some();
     let takes_events = |value: &HeaderValue| {
@@ -40,7 +40,7 @@ pub(crate) fn accepts(headers: &HeaderMap) -> Accepts {
 }
 
 /// Whether `Content-Type` is JSON.
-pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+pub fn is_json(headers: &HeaderMap) -> bool {
     const JSON: &str = "application/json";
     let content_type = text(headers, &CONTENT_TYPE).unwrap_or_default();
     content_type == JSON
@@ -48,7 +48,7 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// Checks the headers that every modern request must have.
-pub(crate) fn check_request(headers: &HeaderMap, request: &Request, meta: &Meta) -> Result<(), RpcError> {
+pub fn check_request(headers: &HeaderMap, request: &Request, meta: &Meta) -> Result<(), RpcError> {
     let version = meta.version.as_deref().unwrap_or_default();
     check_header(headers, &MCP_PROTOCOL_VERSION, "MCP-Protocol-Version", version)?;
     check_header(headers, &MCP_METHOD, "Mcp-Method", &request.method)?;
@@ -91,7 +91,7 @@ fn decode(value: &[u8]) -> Option<Cow<'_, [u8]>> {
 }
 
 /// Checks `Mcp-Param-*` headers: each repeats an argument that the tool's schema marks with `x-mcp-header`.
-pub(crate) fn check_arguments(
+pub fn check_arguments(
     headers: &HeaderMap,
     schema: &RawJson,
     arguments: Option<&RawJson>,

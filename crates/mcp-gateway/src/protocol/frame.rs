@@ -25,8 +25,10 @@ const MAX_ID_BYTES: usize = 1024;
 /// A message.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "most messages are requests, and none is moved often")]
-pub(crate) enum Incoming {
+pub enum Incoming {
+    /// A request.
     Request(Request),
+    /// A notification.
     Notification(Notification),
     /// The response to a server request.
     Response(Response),
@@ -34,11 +36,13 @@ pub(crate) enum Incoming {
 
 /// A request.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Request {
+pub struct Request {
     /// A JSON string or number, which is returned unchanged.
-    pub(crate) id: RawJson,
-    pub(crate) method: ByteString,
-    pub(crate) params: Params,
+    pub id: RawJson,
+    /// The method.
+    pub method: ByteString,
+    /// The parameters.
+    pub params: Params,
     /// Its `_meta`.
     pub(crate) meta: Meta,
 }
@@ -53,14 +57,15 @@ impl Request {
 
 /// A notification.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Notification {
+pub struct Notification {
     pub(crate) method: ByteString,
-    pub(crate) params: Params,
+    /// The parameters.
+    pub params: Params,
 }
 
 /// The response to a server request.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Response {
+pub struct Response {
     /// The request's id as JSON.
     pub(crate) id: RawJson,
     pub(crate) outcome: Result<RawJson, RpcError>,
@@ -68,11 +73,11 @@ pub(crate) struct Response {
 
 /// A message that cannot be read.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct FrameError {
+pub struct FrameError {
     /// The message's id, if it could be read.
     pub(crate) id: Option<RawJson>,
     /// The error for the client.
-    pub(crate) error: RpcError,
+    pub error: RpcError,
 }
 
 impl FrameError {
@@ -82,7 +87,7 @@ impl FrameError {
 }
 
 /// Reads one message. A batch is an error.
-pub(crate) fn read(text: &Bytes) -> Result<Incoming, FrameError> {
+pub fn read(text: &Bytes) -> Result<Incoming, FrameError> {
     if text.iter().find(|it| !it.is_ascii_whitespace()) == Some(&b'[') {
         let message = "JSON-RPC batches are not part of this version of the protocol";
         return Err(FrameError::new(None, code::INVALID_REQUEST, message));
@@ -91,7 +96,7 @@ pub(crate) fn read(text: &Bytes) -> Result<Incoming, FrameError> {
 }
 
 /// Reads the messages of a batch, or a single message.
-pub(crate) fn read_many(text: &Bytes) -> Result<Vec<Result<Incoming, FrameError>>, FrameError> {
+pub fn read_many(text: &Bytes) -> Result<Vec<Result<Incoming, FrameError>>, FrameError> {
     if text.iter().find(|it| !it.is_ascii_whitespace()) != Some(&b'[') {
         return Ok(vec![read(text)]);
     }

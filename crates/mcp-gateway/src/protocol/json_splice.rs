@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::protocol::response;
 
 /// The definition with another `name`, which is added if it is missing.
-pub(crate) fn with_name(definition: &RawJson, name: &str) -> Vec<u8> {
+pub fn with_name(definition: &RawJson, name: &str) -> Vec<u8> {
     #[derive(Deserialize)]
     struct RawDefinition<'a> {
         #[serde(borrow)]
@@ -35,7 +35,7 @@ pub(crate) fn with_name(definition: &RawJson, name: &str) -> Vec<u8> {
 }
 
 /// The object with these members added where they are missing. Values are JSON texts.
-pub(crate) fn with_defaults(result: &RawJson, members: &[(&str, &str)]) -> Bytes {
+pub fn with_defaults(result: &RawJson, members: &[(&str, &str)]) -> Bytes {
     if !result.is_object() {
         return result.clone().into_bytes();
     }
@@ -61,7 +61,7 @@ pub(crate) fn with_defaults(result: &RawJson, members: &[(&str, &str)]) -> Bytes
 }
 
 /// The members of a JSON object, sorted by name. Empty for other values.
-pub(crate) fn members(object: &RawJson) -> Vec<(String, RawJson)> {
+pub fn members(object: &RawJson) -> Vec<(String, RawJson)> {
     let read: std::collections::BTreeMap<Cow<'_, str>, &RawValue> = object.read().unwrap_or_default();
     read.into_iter().map(|(key, it)| (key.into_owned(), object.slice(it))).collect()
 }
@@ -74,7 +74,7 @@ pub(crate) fn ordered_members(object: &RawJson) -> Option<Vec<(String, RawJson)>
 
 /// The object with replaced values. `with` gets the name and value of each member, including repeated ones, and
 /// returns the new JSON text or `None`. Other values are returned unchanged.
-pub(crate) fn replace_values(object: &RawJson, with: impl Fn(&str, &str) -> Option<String>) -> RawJson {
+pub fn replace_values(object: &RawJson, with: impl Fn(&str, &str) -> Option<String>) -> RawJson {
     let Ok(Ordered(members)) = object.read() else { return object.clone() };
     let text = object.as_str();
     let mut res = String::with_capacity(text.len() + 80);
@@ -94,7 +94,7 @@ pub(crate) fn replace_values(object: &RawJson, with: impl Fn(&str, &str) -> Opti
 }
 
 /// The object without the members of this name.
-pub(crate) fn without_member(object: &RawJson, name: &str) -> RawJson {
+pub fn without_member(object: &RawJson, name: &str) -> RawJson {
     let text = object.as_bytes();
     // Fast path: most texts do not contain the name.
     if memchr::memmem::find(text, name.as_bytes()).is_none() && memchr::memchr(b'\\', text).is_none() {

@@ -26,11 +26,11 @@ const MOST_TOKEN: usize = 256;
 
 /// The `_meta` of a request.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Meta {
+pub struct Meta {
     /// The token for progress notifications: a JSON string or number.
     pub(crate) progress_token: Option<RawJson>,
     /// `io.modelcontextprotocol/protocolVersion`, unparsed.
-    pub(crate) version: Option<String>,
+    pub version: Option<String>,
     /// `io.modelcontextprotocol/clientCapabilities`, an object.
     pub(crate) capabilities: Option<RawJson>,
     /// `io.modelcontextprotocol/logLevel`.
@@ -40,7 +40,7 @@ pub(crate) struct Meta {
     /// Its trace context.
     pub(crate) trace: Option<TraceContext>,
     /// The whole object without the dialog's name.
-    pub(crate) raw: Option<RawJson>,
+    pub raw: Option<RawJson>,
 }
 
 #[derive(Deserialize)]
@@ -63,7 +63,7 @@ struct RawMeta<'a> {
 
 impl Meta {
     /// Reads `_meta` from a request's parameters.
-    pub(crate) fn of(params: &Params) -> Meta {
+    pub fn of(params: &Params) -> Meta {
         let Some(meta) = params.get("_meta") else { return Meta::default() };
         let Ok(raw) = meta.read::<RawMeta<'_>>() else { return Meta::default() };
         let part = |it: &RawValue| meta.slice(it);
@@ -99,7 +99,7 @@ impl Meta {
     }
 
     /// The version and capabilities, which the modern era requires, or the error about the missing member.
-    pub(crate) fn required(&self) -> Result<(ProtocolVersion, RawJson), RpcError> {
+    pub fn required(&self) -> Result<(ProtocolVersion, RawJson), RpcError> {
         let missing = |what: &str| {
             let message = format!("`_meta` must hold `io.modelcontextprotocol/{what}`");
             RpcError::new(code::INVALID_PARAMS, message)

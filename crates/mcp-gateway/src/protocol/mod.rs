@@ -1,9 +1,9 @@
 //! Reading and writing MCP messages.
 
-pub(crate) mod frame;
-pub(crate) mod json_splice;
-pub(crate) mod meta;
-pub(crate) mod params;
+pub mod frame;
+pub mod json_splice;
+pub mod meta;
+pub mod params;
 pub(crate) mod request_state;
 pub(crate) mod response;
 pub(crate) mod upstream_error;

@@ -16,7 +16,7 @@ const FEW: usize = 12;
 
 /// The parameters of a message: a JSON object without repeated names.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Params {
+pub struct Params {
     raw: RawJson,
     members: Vec<(Cow<'static, str>, RawJson)>,
 }
@@ -76,7 +76,7 @@ impl Params {
     }
 
     /// The whole object, unchanged.
-    pub(crate) fn raw(&self) -> &RawJson {
+    pub fn raw(&self) -> &RawJson {
         &self.raw
     }
 
@@ -96,7 +96,7 @@ impl Params {
     }
 
     /// Deserializes the object.
-    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, RpcError> {
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, RpcError> {
         self.raw
             .read()
             .map_err(|it| RpcError::new(code::INVALID_PARAMS, format!("the parameters cannot be read: {it}")))

@@ -140,14 +140,14 @@ fn read(path: &Path) -> Result<Option<(u64, Grant)>, TokenStoreError> {
 }
 
 /// Parses the content of a file into its save time and grant; `None` if it is invalid.
-pub(crate) fn parse(text: &str) -> Option<(u64, Grant)> {
+pub fn parse(text: &str) -> Option<(u64, Grant)> {
     let value: Value = serde_json::from_str(text).unwrap_or_default();
     let (Some(1), Some(saved)) = (value["version"].as_u64(), value["saved"].as_u64()) else { return None };
     Grant::from_json(&value["grant"]).map(|it| (saved, it))
 }
 
 /// Serializes a save time and a grant as the content of a file.
-pub(crate) fn text(saved: u64, grant: &Grant) -> String {
+pub fn text(saved: u64, grant: &Grant) -> String {
     json!({"version": 1, "saved": saved, "grant": grant.to_json()}).to_string()
 }
 

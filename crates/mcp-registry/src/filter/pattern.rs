@@ -1,7 +1,7 @@
 //! Name patterns: `*` matches any run of characters; every other character matches itself, case included (DM-036).
 
 /// Returns the first of `patterns` that matches the whole of `name`.
-pub(crate) fn first_match<'a>(patterns: &'a [String], name: &str) -> Option<&'a str> {
+pub fn first_match<'a>(patterns: &'a [String], name: &str) -> Option<&'a str> {
     patterns.iter().find(|pattern| matches(pattern, name)).map(String::as_str)
 }
 

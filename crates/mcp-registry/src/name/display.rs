@@ -11,7 +11,7 @@ pub(crate) fn quote(name: &str) -> String {
 }
 
 /// Escapes control characters. A long name is cut and ends with its hash, so two long names stay distinct.
-pub(crate) fn escape_name(name: &str) -> String {
+pub fn escape_name(name: &str) -> String {
     let mut res = String::with_capacity(name.len());
     for character in name.chars() {
         if character.is_control() {

@@ -60,7 +60,7 @@ pub(crate) fn pattern_text(limit: NameLimit) -> String {
 }
 
 /// Returns whether providers with this limit accept `name` as a function name (DM-047).
-pub(crate) fn is_valid(limit: NameLimit, name: &str) -> bool {
+pub fn is_valid(limit: NameLimit, name: &str) -> bool {
     let fits = (1..=limit.bytes()).contains(&name.len());
     // Checking all bytes is faster than stopping early. Bytes of non-ASCII characters are never allowed.
     fits && name.bytes().filter(|it| !is_allowed(NameClass::Strict, char::from(*it))).count() == 0
@@ -114,7 +114,7 @@ pub(crate) fn qualify(class: NameClass, server: &str, name: &str) -> String {
 
 /// Returns `name` if it has at most `limit` bytes. Otherwise returns its start, `-`, and eight hexadecimal digits of
 /// its blake3 hash: the same long name always gives the same short one.
-pub(crate) fn shorten(mut name: String, limit: usize) -> String {
+pub fn shorten(mut name: String, limit: usize) -> String {
     const SUFFIX: usize = 1 + 8;
     if name.len() <= limit {
         return name;

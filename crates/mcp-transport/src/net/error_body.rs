@@ -15,7 +15,7 @@ const MAX_QUOTED_BYTES: usize = 200;
 
 /// The content of an error response's body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ErrorBody {
+pub struct ErrorBody {
     /// Its JSON-RPC error.
     pub(crate) error: Option<RpcError>,
     /// The error has the id of the request.
@@ -27,7 +27,7 @@ pub(crate) struct ErrorBody {
 }
 
 /// Parses the body of an error response and removes secrets.
-pub(crate) fn parse(body: &Bytes, id: Option<RequestId>, redactor: &Redactor) -> ErrorBody {
+pub fn parse(body: &Bytes, id: Option<RequestId>, redactor: &Redactor) -> ErrorBody {
     if let ScannedFrame::Response { id: named, is_error: true, payload } = scan(body)
         && let Ok(error) = RpcError::deserialize(&mut serde_json::Deserializer::from_slice(&body[payload..]))
     {
@@ -54,12 +54,7 @@ pub(crate) fn parse(body: &Bytes, id: Option<RequestId>, redactor: &Redactor) ->
 }
 
 /// A message for a status, with the text of the body unless that is a JSON-RPC error, which is reported separately.
-pub(crate) fn describe_response(
-    status: u16,
-    headers: &HeaderMap,
-    body: &ErrorBody,
-    redactor: &Redactor,
-) -> String {
+pub fn describe_response(status: u16, headers: &HeaderMap, body: &ErrorBody, redactor: &Redactor) -> String {
     let status_code = http::StatusCode::from_u16(status).ok();
     let reason = status_code.and_then(|status| status.canonical_reason()).unwrap_or_default();
     let mut res = format!("the server answered HTTP {status} {reason}").trim_end().to_owned();

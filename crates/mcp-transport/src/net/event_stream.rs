@@ -21,7 +21,7 @@ const MAX_EVENT_FIELDS: usize = 4;
 const LINE_COST: usize = 64;
 
 /// The parser of one stream.
-pub(crate) struct EventStreamParser {
+pub struct EventStreamParser {
     /// Maximum number of data bytes of an event.
     limit: usize,
     /// The incomplete line.
@@ -59,7 +59,7 @@ enum SkipState {
 
 /// An event of a type that MCP uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Event {
+pub enum Event {
     /// A message.
     Message(Bytes),
     /// The URL for messages to a server of 2024-11-05.
@@ -87,7 +87,7 @@ enum EventData {
 
 impl EventStreamParser {
     /// Creates a parser for events of at most `limit` bytes of data.
-    pub(crate) fn new(limit: usize) -> EventStreamParser {
+    pub fn new(limit: usize) -> EventStreamParser {
         EventStreamParser {
             limit,
             line: BytesMut::new(),
@@ -105,7 +105,7 @@ impl EventStreamParser {
 
     /// Returns and resets the amount of data without messages, as a number of messages for the rate limit. It includes
     /// comments, events without data or of another type, and skipped data.
-    pub(crate) fn take_idle(&mut self) -> usize {
+    pub fn take_idle(&mut self) -> usize {
         let IdleCount { fields: _, lines, bytes } = &mut self.idle;
         let pages = *bytes / BYTES_PER_MESSAGE;
         *bytes %= BYTES_PER_MESSAGE;
@@ -113,7 +113,7 @@ impl EventStreamParser {
     }
 
     /// Parses a chunk, and calls back with each event that it completes.
-    pub(crate) fn feed(&mut self, chunk: Bytes, mut event: impl FnMut(Event)) {
+    pub fn feed(&mut self, chunk: Bytes, mut event: impl FnMut(Event)) {
         let mut rest = chunk;
         if self.after_cr && !rest.is_empty() {
             self.after_cr = false;
@@ -251,7 +251,7 @@ impl EventStreamParser {
     /// Ends a stream that was closed cleanly. Returns a last message without the empty line that should follow it, if it
     /// `is_whole`: the standard discards it, but some servers omit the line. The id of a truncated event is discarded, so
     /// that the stream is resumed before it.
-    pub(crate) fn finish(&mut self, is_whole: impl Fn(&[u8]) -> bool) -> Option<Bytes> {
+    pub fn finish(&mut self, is_whole: impl Fn(&[u8]) -> bool) -> Option<Bytes> {
         if !matches!(self.skipping, SkipState::Nothing) {
             return None;
         }

@@ -10,7 +10,7 @@ pub(crate) mod client;
 pub(crate) mod connect;
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod endpoint;
-pub(crate) mod error_body;
+pub mod error_body;
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod event_stream;
 #[cfg(any(feature = "http", feature = "sse"))]

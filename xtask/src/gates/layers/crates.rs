@@ -323,7 +323,26 @@ pub(crate) const CRATES: &[CrateRules] = &[
         under_feature: &[],
         development: &["insta", "oauth2", "rcgen", "rustls", "tempfile"],
     },
+    CrateRules {
+        name: TESTKIT,
+        ours: &[
+            "mcp-config",
+            "mcp-demo",
+            "mcp-gateway",
+            "mcp-host",
+            "mcp-model",
+            "mcp-recording",
+            "mcp-registry",
+            "mcp-transport",
+        ],
+        others: &["bytes", "http", "memchr", "serde", "serde_json", "tokio"],
+        under_feature: &[],
+        development: &[],
+    },
 ];
+
+/// The crate of test helpers, which the tests of every crate may use. It is not published.
+pub(crate) const TESTKIT: &str = "mcp-testkit";
 
 /// Crates without I/O, clock and async.
 pub(crate) const PURE_CRATES: &[&str] = &["mcp-acp", "mcp-config", "mcp-model", "mcp-registry"];

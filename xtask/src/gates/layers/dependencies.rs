@@ -5,7 +5,7 @@
 use toml::{Table, Value};
 
 use super::crate_of;
-use super::crates::{CRATES, CrateRules};
+use super::crates::{CRATES, CrateRules, TESTKIT};
 use crate::error::Violation;
 use crate::tree::Source;
 
@@ -28,10 +28,10 @@ pub(super) fn check(sources: &[Source]) -> Vec<Violation> {
     res
 }
 
-/// Whether the crate `name` of this workspace depends directly on the crate of `rules`. Cargo omits such a development dependency
-/// from the package if it has no version.
-fn is_in_cycle(rules: &CrateRules, name: &str) -> bool {
-    CRATES.iter().any(|other| other.name == name && other.ours.contains(&rules.name))
+/// Whether the crate `name` of this workspace is not published, or depends directly on the crate of `rules`. Cargo omits
+/// such a development dependency from the package if it has no version.
+fn is_omitted_from_package(rules: &CrateRules, name: &str) -> bool {
+    name == TESTKIT || CRATES.iter().any(|other| other.name == name && other.ours.contains(&rules.name))
 }
 
 /// The violations of one manifest.
@@ -47,11 +47,11 @@ pub(super) fn check_manifest(rules: &CrateRules, manifest: &Table) -> Vec<String
     for section in sections(manifest) {
         for (name, dependency) in section.dependencies {
             let is_development = matches!(section.kind, DependencyKind::Development);
-            let is_cycle = is_development && is_in_cycle(rules, name);
-            if is_cycle && (dependency.get("path").is_none() || dependency.get("version").is_some()) {
-                res.push(format!("`{name}` depends on `{}`: use its path without a version", rules.name));
+            let is_omitted = is_development && is_omitted_from_package(rules, name);
+            if is_omitted && (dependency.get("path").is_none() || dependency.get("version").is_some()) {
+                res.push(format!("`{name}` cannot be in the package: use its path without a version"));
             }
-            if !is_cycle && dependency.get("workspace") != Some(&Value::Boolean(true)) {
+            if !is_omitted && dependency.get("workspace") != Some(&Value::Boolean(true)) {
                 res.push(format!("`{name}` has its own version: use the version of the workspace"));
             }
             let violation = match section.kind {
@@ -99,7 +99,8 @@ fn sections(manifest: &Table) -> Vec<Section<'_>> {
 fn check_development(rules: &CrateRules, name: &str) -> Option<String> {
     let gated = rules.under_feature.iter().flat_map(|(_, names)| *names);
     let mut allowed = rules.ours.iter().chain(rules.others).chain(rules.development).chain(gated);
-    (!allowed.any(|&it| it == name)).then(|| format!("`{name}` is not in the list for the crate's tests"))
+    (name != TESTKIT && !allowed.any(|&it| it == name))
+        .then(|| format!("`{name}` is not in the list for the crate's tests"))
 }
 
 fn check_normal(rules: &CrateRules, manifest: &Table, name: &str, dependency: &Value) -> Option<String> {

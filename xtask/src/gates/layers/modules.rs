@@ -119,6 +119,7 @@ pub(super) const MODULES: &[Row] = &[
             "internal",
         ],
     ),
+    ("mcp-testkit", &["random", "wait", "process", "seeds", "servers", "properties"]),
     (
         "xtask",
         &[

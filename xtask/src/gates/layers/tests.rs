@@ -311,7 +311,7 @@ fn a_development_dependency_in_a_cycle_has_no_version() {
         let manifest = manifest.parse().expect("the manifest is TOML");
         assert_eq!(check_manifest(rules, &manifest), expected);
     };
-    let violation = "`mcp-rmcp` depends on `mcp-transport`: use its path without a version";
+    let violation = "`mcp-rmcp` cannot be in the package: use its path without a version";
     check("{ path = '../mcp-rmcp' }", &[]);
     check("{ path = '../mcp-rmcp', version = '1' }", &[violation]);
     check("{ workspace = true }", &[violation]);

@@ -38,7 +38,7 @@ pub(crate) fn run(rounds: usize) -> Result<(), Error> {
     page::write(&tables)?;
     for arguments in [
         "bench -p mcp-transport --bench session",
-        "bench -p mcp-transport --bench parts --features parts",
+        "bench -p mcp-transport --bench parts",
         "bench -p mcp-registry --bench decide",
         "bench -p mcp-config --bench read",
     ] {

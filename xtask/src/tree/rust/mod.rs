@@ -95,7 +95,7 @@ impl RustFile {
         self.modules.iter().filter(|module| !self.test_modules.contains(module)).map(String::as_str)
     }
 
-    /// Whether the code at this offset is compiled for tests or fuzzing only.
+    /// Whether the code at this offset is compiled for tests only.
     pub(crate) fn is_test(&self, at: usize) -> bool {
         self.tests.iter().any(|range| range.contains(&at))
     }

@@ -1,4 +1,4 @@
-//! The parts of a Rust file that are compiled for tests or fuzzing only.
+//! The parts of a Rust file that are compiled for tests only.
 
 use std::ops::Range;
 
@@ -8,11 +8,14 @@ use syn::{Attribute, Field, File, ImplItem, Item, Local, Meta, Stmt, Token, Vari
 
 use super::module_folder;
 
+/// The folders of test code, and the crate of test helpers.
+const TEST_FOLDERS: [&str; 4] = ["tests", "benches", "examples", "mcp-testkit"];
+
 /// Whether the whole file is test code because of its path.
 pub(super) fn is_test_path(path: &str) -> bool {
     let mut folders: Vec<&str> = path.split('/').collect();
     let name = folders.pop().unwrap_or_default();
-    name == "tests.rs" || folders.iter().any(|folder| ["tests", "benches", "examples"].contains(folder))
+    name == "tests.rs" || folders.iter().any(|folder| TEST_FOLDERS.contains(folder))
 }
 
 /// The modules and the test code of one file.
@@ -110,7 +113,7 @@ fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// `cfg(test)`, `cfg(all(test, …))` or `cfg(any(test, fuzzing))`: never true in a product build.
+/// `cfg(test)` or `cfg(all(test, …))`: never true in a product build.
 fn is_test_condition(attribute: &Attribute) -> bool {
     attribute.path().is_ident("cfg") && attribute.parse_args().is_ok_and(|condition| is_test_only(&condition))
 }
@@ -121,7 +124,7 @@ fn is_test_only(condition: &Meta) -> bool {
         parts.map(|parts| parts.into_iter().collect::<Vec<_>>()).unwrap_or_default()
     };
     match condition {
-        Meta::Path(path) => path.is_ident("test") || path.is_ident("fuzzing"),
+        Meta::Path(path) => path.is_ident("test"),
         Meta::List(list) if list.path.is_ident("all") => parts(list).iter().any(is_test_only),
         Meta::List(list) if list.path.is_ident("any") => parts(list).iter().all(is_test_only),
         Meta::List(_) | Meta::NameValue(_) => false,

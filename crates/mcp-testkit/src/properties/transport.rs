@@ -1,13 +1,12 @@
-//! Properties of the parsers of untrusted bytes, checked by the fuzz targets and, on their seeds, by the tests.
-//!
-//! Not part of the public API. The models are written for clarity, not for speed.
+//! Properties of mcp-transport. The models are written for clarity, not for speed.
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
+use mcp_transport::internal::scan::{Id, ScannedFrame, scan};
+use mcp_transport::internal::{Event, EventStreamParser, Line, LineBuffer, Redactor, error_body};
 use serde_json::Value;
 use serde_json::value::RawValue;
-
-use crate::rpc::scan::{Id, ScannedFrame, scan};
 
 /// One frame: serde_json and the scanner agree.
 pub fn scan_frame(bytes: &[u8]) {
@@ -82,8 +81,8 @@ struct Members<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> serde::de::Visitor<'de> for Visitor {
+        struct MembersVisitor;
+        impl<'de> serde::de::Visitor<'de> for MembersVisitor {
             type Value = Vec<(String, &'de RawValue)>;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -98,12 +97,11 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
                 Ok(res)
             }
         }
-        deserializer.deserialize_map(Visitor).map(Members)
+        deserializer.deserialize_map(MembersVisitor).map(Members)
     }
 }
 
 /// Cuts the input into chunks: the first byte is the number of cuts, the next bytes are their positions.
-#[cfg(any(feature = "stdio", feature = "http", feature = "sse"))]
 fn chunks(bytes: &[u8]) -> (&[u8], Vec<&[u8]>) {
     let Some((count, rest)) = bytes.split_first() else { return (bytes, Vec::new()) };
     let (places, text) = rest.split_at(usize::from(*count % 16).min(rest.len()));
@@ -114,10 +112,7 @@ fn chunks(bytes: &[u8]) -> (&[u8], Vec<&[u8]>) {
 }
 
 /// Lines from a pipe, however its bytes come, with a limit small enough to be met.
-#[cfg(feature = "stdio")]
 pub fn stdio_lines(bytes: &[u8]) {
-    use crate::stdio::{Line, LineBuffer};
-
     const LIMIT: usize = 24;
     let (text, chunks) = chunks(bytes);
     let mut lines = LineBuffer::new(LIMIT);
@@ -158,12 +153,7 @@ pub fn stdio_lines(bytes: &[u8]) {
 }
 
 /// An event stream in any chunks, compared with the standard's algorithm.
-#[cfg(any(feature = "http", feature = "sse"))]
 pub fn event_stream(bytes: &[u8]) {
-    use bytes::Bytes;
-
-    use crate::net::event_stream::{Event, EventStreamParser};
-
     let (text, chunks) = chunks(bytes);
     // A large limit: nothing is discarded.
     let mut stream = EventStreamParser::new(1 << 20);
@@ -201,7 +191,6 @@ pub fn event_stream(bytes: &[u8]) {
 }
 
 /// The events of a stream by the standard: type and data; an incomplete event is dropped.
-#[cfg(any(feature = "http", feature = "sse"))]
 fn model(text: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut lines = vec![Vec::new()];
     let mut bytes = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).iter().peekable();
@@ -236,10 +225,7 @@ fn model(text: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 /// The message of an error response: it is one line without secrets, whatever the response contains.
-#[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 pub fn error_response(bytes: &[u8]) {
-    use crate::net::error_body;
-
     const SECRET: &str = "hunter2-hunter2";
     let end = memchr::memmem::find(bytes, b"\n\n").unwrap_or(bytes.len());
     let mut headers = http::HeaderMap::new();
@@ -252,42 +238,10 @@ pub fn error_response(bytes: &[u8]) {
             headers.append(name, value);
         }
     }
-    let body = bytes::Bytes::copy_from_slice(bytes.get(end + 2..).unwrap_or_default());
-    let redactor = crate::redact::Redactor::new([mcp_model::Secret::from(SECRET)].iter());
+    let body = Bytes::copy_from_slice(bytes.get(end + 2..).unwrap_or_default());
+    let redactor = Redactor::new([mcp_model::Secret::from(SECRET)].iter());
     let said = error_body::parse(&body, Some(7), &redactor);
     let message = error_body::describe_response(401, &headers, &said, &redactor);
     assert!(!message.contains(SECRET) && message.len() < 4096, "{message:?}");
     assert!(!message.contains(|character: char| character.is_control()), "{message:?}");
-}
-
-#[cfg(test)]
-#[path = "../../../../fuzz/src/feed.rs"]
-mod feed;
-
-#[cfg(test)]
-mod tests {
-    use super::feed::feed;
-
-    #[test]
-    fn any_bytes_can_be_a_frame() {
-        feed("scan_frame", super::scan_frame);
-    }
-
-    #[cfg(feature = "stdio")]
-    #[test]
-    fn any_bytes_can_come_out_of_a_pipe() {
-        feed("stdio_lines", super::stdio_lines);
-    }
-
-    #[cfg(any(feature = "http", feature = "sse"))]
-    #[test]
-    fn any_bytes_can_be_an_event_stream() {
-        feed("event_stream", super::event_stream);
-    }
-
-    #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
-    #[test]
-    fn any_error_response_becomes_a_safe_message() {
-        feed("error_response", super::error_response);
-    }
 }

@@ -1,23 +1,17 @@
-//! Entry points of the fuzz targets in `fuzz/`, and the properties that they check.
-//!
-//! Compiled for the fuzzer (`cfg(fuzzing)`) and for the tests, which run each function on its seeds. The functions:
-//! [`configuration`], [`env_file`], [`jsonc`], [`yaml`], [`template`].
+//! Properties of mcp-config.
 
+use std::collections::BTreeSet;
+
+use mcp_config::internal::template::{self, Piece, VariableRule};
+use mcp_config::internal::{
+    ChangedPointers, Content, Node, ParsedText, Syntax, difference, parse_as, parse_editor_env_file, to_json,
+};
+use mcp_config::{
+    Applicability, Colour, Document, Profile, Switch, fix_all, parse_env_file, read, remove_server, render,
+    set_enabled,
+};
 use mcp_model::{ConfigValue, TemplatePart};
-
-use crate::diagnostic::Applicability;
-use crate::edit::fix::fix_all;
-use crate::edit::{Switch, remove_server, set_enabled};
-use crate::profile::Profile;
-use crate::read::{Document, read};
-use crate::render::{Colour, render};
-use crate::resolve::dotenv::parse_editor_env_file;
-use crate::resolve::dotenv::parse_env_file;
-use crate::syntax;
-use crate::syntax::template;
-use crate::syntax::template::Piece;
-use crate::syntax::template::VariableRule;
-use crate::syntax::{ChangedPointers, Content, Node, ParsedText, Syntax};
+use serde_json::Value;
 
 /// Reads a text with a profile and edits it.
 pub fn configuration(profile: Profile, bytes: &[u8]) {
@@ -68,56 +62,55 @@ pub fn env_file(bytes: &[u8]) {
         }
     }
     let plain = parse_env_file(text);
-    let names: std::collections::BTreeSet<&str> = plain.iter().map(|it| it.0.as_str()).collect();
+    let names: BTreeSet<&str> = plain.iter().map(|it| it.0.as_str()).collect();
     assert_eq!(names.len(), plain.len());
 }
 
 /// Reads a text as JSON, with and without comments, and compares with serde_json.
 pub fn jsonc(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
-    let strict = syntax::parse_as(text, Syntax::Json);
-    let lenient = syntax::parse_as(text, Syntax::JsonWithComments);
+    let strict = parse_as(text, Syntax::Json);
+    let lenient = parse_as(text, Syntax::JsonWithComments);
     well_placed(text, &strict);
     well_placed(text, &lenient);
     let Some(root) = strict.root.as_ref().filter(|_| strict.diagnostics.is_empty()) else { return };
     let twin = lenient.root.as_ref().expect("what is JSON without comments is JSON with them");
-    assert_eq!(syntax::difference(root, twin, &ChangedPointers::default()), None);
+    assert_eq!(difference(root, twin, &ChangedPointers::default()), None);
     let plain = text.trim_start_matches('\u{feff}');
     if plain.trim().is_empty() {
         return;
     }
-    let want = serde_json::from_str::<serde_json::Value>(plain);
+    let want = serde_json::from_str::<Value>(plain);
     let Ok(want) = want else {
         // A number that no f64 holds is still JSON, and serde_json bounds nesting too.
         serde_json::from_str::<serde::de::IgnoredAny>(plain).expect("what is taken for JSON is JSON");
         return;
     };
-    if let Some(json) = syntax::to_json(root) {
-        let got: serde_json::Value = serde_json::from_str(&json).expect("a tree is written as JSON");
-        assert_eq!(shape(&got), shape(&want));
+    if let Some(json) = to_json(root) {
+        let got: Value = serde_json::from_str(&json).expect("a tree is written as JSON");
+        assert_eq!(without_numbers(&got), without_numbers(&want));
     }
 }
 
 /// Reads a text as YAML.
 pub fn yaml(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
-    let parsed = syntax::parse_as(text, Syntax::Yaml);
+    let parsed = parse_as(text, Syntax::Yaml);
     well_placed(text, &parsed);
-    let again = syntax::parse_as(text, Syntax::Yaml);
+    let again = parse_as(text, Syntax::Yaml);
     assert_eq!(parsed.diagnostics.len(), again.diagnostics.len());
     match (&parsed.root, &again.root) {
         (Some(one), Some(other)) => {
-            assert_eq!(syntax::difference(one, other, &ChangedPointers::default()), None)
+            assert_eq!(difference(one, other, &ChangedPointers::default()), None)
         }
         (None, None) => assert!(!parsed.diagnostics.is_empty(), "nothing was read, and nobody was told"),
         _ => panic!("reading has a memory"),
     }
     // The tree written as JSON can be read as JSON.
-    if let Some(json) =
-        parsed.root.as_ref().filter(|_| parsed.diagnostics.is_empty()).and_then(syntax::to_json)
+    if let Some(json) = parsed.root.as_ref().filter(|_| parsed.diagnostics.is_empty()).and_then(to_json)
         && json.len() < 64 << 10
     {
-        let back = syntax::parse_as(&json, Syntax::Json);
+        let back = parse_as(&json, Syntax::Json);
         assert!(back.diagnostics.is_empty(), "{json}");
     }
 }
@@ -211,7 +204,7 @@ fn below(text: &str, node: &Node) {
     assert!(text.get(node.span.clone()).is_some(), "{:?} is no part of the text", node.span);
     match &node.content {
         Content::Mapping(members) => {
-            let mut seen = std::collections::BTreeSet::new();
+            let mut seen = BTreeSet::new();
             for member in members {
                 assert!(
                     text.get(member.key.span.clone()).is_some(),
@@ -235,47 +228,13 @@ fn below(text: &str, node: &Node) {
 }
 
 /// A value without numbers, whose precision differs between the parsers.
-fn shape(value: &serde_json::Value) -> serde_json::Value {
-    use serde_json::Value as Json;
+fn without_numbers(value: &Value) -> Value {
     match value {
-        Json::Number(_) => Json::from(0),
-        Json::Array(items) => items.iter().map(shape).collect(),
-        Json::Object(members) => members.iter().map(|(key, it)| (key.clone(), shape(it))).collect(),
-        Json::Null | Json::Bool(_) | Json::String(_) => value.clone(),
-    }
-}
-
-#[cfg(test)]
-#[path = "../../../fuzz/src/feed.rs"]
-mod feed;
-
-#[cfg(test)]
-mod tests {
-    use super::feed::feed;
-    use super::*;
-
-    #[test]
-    fn seeds_of_configurations_hold_the_properties() {
-        feed("holodeck", |it| configuration(Profile::HoloDeck, it));
-        feed("dominds", |it| configuration(Profile::Dominds, it));
-        feed("acp_v1", |it| configuration(Profile::AcpV1, it));
-        feed("acp_v2", |it| configuration(Profile::AcpV2, it));
-        feed("mcp_json", |it| configuration(Profile::McpJson, it));
-    }
-
-    #[test]
-    fn seeds_of_env_files_hold_the_properties() {
-        feed("env_file", env_file);
-    }
-
-    #[test]
-    fn seeds_of_json_and_yaml_hold_the_properties() {
-        feed("jsonc", jsonc);
-        feed("yaml", yaml);
-    }
-
-    #[test]
-    fn seeds_of_templates_hold_the_properties() {
-        feed("template", template);
+        Value::Number(_) => Value::from(0),
+        Value::Array(items) => items.iter().map(without_numbers).collect(),
+        Value::Object(members) => {
+            members.iter().map(|(key, it)| (key.clone(), without_numbers(it))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
     }
 }

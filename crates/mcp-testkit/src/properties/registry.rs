@@ -1,30 +1,22 @@
-//! Properties checked by the fuzz targets in `fuzz/`.
-//!
-//! Not part of the public interface: for the fuzzer (`cfg(fuzzing)`) and for the tests, which run each function on
-//! its seeds.
+//! Properties of mcp-registry.
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
-use crate::catalog::snapshot::Catalog;
-use crate::filter::pattern::first_match;
-use crate::filter::rules::decide;
-use crate::filter::rules::{CompiledRules, Verdict};
-use crate::lists::{Builtins, ListKind, ServerEntry, ServerLists};
-use crate::lock::{Drift, DriftPolicy, JsonDigest, LockFile, ServerSnapshot};
-use crate::name::display::escape_name;
-use crate::name::exposed_name::{is_valid, shorten};
-use crate::projection::{Provider, project};
-use crate::validate::{ValidationOutcome, ValidatorCache};
 use mcp_model::{
     Exposure, Filter, NameClass, NameLimit, NamePolicy, RawJson, Rules, ServerId, Transform, read_tools,
 };
+use mcp_registry::internal::{escape_name, first_match, is_valid, shorten};
+use mcp_registry::{
+    Builtins, Catalog, CompiledRules, Drift, DriftPolicy, JsonDigest, ListKind, LockFile, Provider,
+    ServerEntry, ServerLists, ServerSnapshot, ValidationOutcome, ValidatorCache, Verdict, decide, project,
+};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// Input: a `tools/list` result and arguments. Exposes the list under every policy, adapts it to every provider, and
 /// validates the arguments.
 pub fn tools(bytes: &[u8]) {
-    let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<&serde_json::value::RawValue>();
+    let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<&RawValue>();
     let Some(Ok(list)) = values.next() else { return };
     let arguments = values.next().and_then(Result::ok).map_or_else(RawJson::empty_object, RawJson::copy_of);
     let Ok(page) = read_tools(&RawJson::copy_of(list)) else { return };
@@ -197,7 +189,7 @@ pub fn lock(bytes: &[u8]) {
 
 /// Input: two JSON values. Checks that their hashes are equal exactly if the values are.
 pub fn digest(bytes: &[u8]) {
-    let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<&serde_json::value::RawValue>();
+    let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<&RawValue>();
     let (Some(Ok(one)), Some(Ok(other))) = (values.next(), values.next()) else { return };
     let (one, other) = (RawJson::copy_of(one), RawJson::copy_of(other));
     let (Ok(left), Ok(right)) = (one.read::<Value>(), other.read::<Value>()) else { return };
@@ -210,34 +202,4 @@ pub fn digest(bytes: &[u8]) {
         RawJson::parse(serde_json::to_string_pretty(&left).expect("it is JSON").into()).expect("it is JSON");
     // A serializer writes one text per value, apart from white space.
     assert_eq!(JsonDigest::of(&written), JsonDigest::of(&again), "{written:?}");
-}
-
-#[cfg(test)]
-#[path = "../../../fuzz/src/feed.rs"]
-mod feed;
-
-#[cfg(test)]
-mod tests {
-    use super::feed::feed;
-
-    #[test]
-    fn tools_properties_hold_on_seeds() {
-        feed("tools", super::tools);
-    }
-
-    #[test]
-    fn lock_properties_hold_on_seeds() {
-        feed("lock", super::lock);
-        feed("digest", super::digest);
-    }
-
-    #[test]
-    fn pattern_properties_hold_on_seeds() {
-        feed("patterns", super::patterns);
-    }
-
-    #[test]
-    fn name_properties_hold_on_seeds() {
-        feed("names", super::names);
-    }
 }

@@ -1,20 +1,15 @@
-//! Properties that hold for all input of clients, checked by the fuzz targets in `fuzz/` and by tests over their seeds.
-//!
-//! Not part of the crate's interface.
+//! Properties of mcp-gateway for all input of clients.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
+use mcp_gateway::Tokens;
+use mcp_gateway::internal::frame::{self, FrameError, Incoming};
+use mcp_gateway::internal::guard::Guard;
+use mcp_gateway::internal::meta::Meta;
+use mcp_gateway::internal::{headers, json_splice, scope};
 use mcp_model::{RawJson, Secret};
 use mcp_registry::Selection;
 use serde_json::Value;
-
-use crate::access::scope;
-use crate::access::tokens::Tokens;
-use crate::http::guard::Guard;
-use crate::http::headers;
-use crate::protocol::frame::{self, FrameError, Incoming};
-use crate::protocol::json_splice;
-use crate::protocol::meta::Meta;
 
 /// A body: its messages, and the functions that change members of JSON objects.
 pub fn gateway_body(bytes: &[u8]) {
@@ -216,29 +211,5 @@ pub fn gateway_tokens(bytes: &[u8]) {
             known.contains(&other.as_str())
                 || tokens.admit(Some(format!("Bearer {other}").as_bytes())).is_none()
         );
-    }
-}
-
-#[cfg(test)]
-#[path = "../../../fuzz/src/feed.rs"]
-mod feed;
-
-#[cfg(test)]
-mod tests {
-    use super::feed::feed;
-
-    #[test]
-    fn bodies_from_seeds_hold() {
-        feed("gateway_body", super::gateway_body);
-    }
-
-    #[test]
-    fn heads_from_seeds_hold() {
-        feed("gateway_head", super::gateway_head);
-    }
-
-    #[test]
-    fn token_lists_from_seeds_hold() {
-        feed("gateway_tokens", super::gateway_tokens);
     }
 }
