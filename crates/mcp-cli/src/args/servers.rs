@@ -33,7 +33,7 @@ pub(crate) struct ToolsArgs {
 /// The APIs that `tools --for` supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProviderName {
-    /// OpenAI's Chat Completions, with `strict` functions
+    /// OpenAI's Chat Completions; functions are `strict` if their schemas allow it
     Openai,
     /// Anthropic's Messages
     Anthropic,

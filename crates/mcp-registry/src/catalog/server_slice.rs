@@ -9,8 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use mcp_model::{RawJson, Rules, ServerId, Severity};
 
-use crate::filter::rules::{CompiledRules, transform};
-use crate::filter::rules::{Decision, Verdict};
+use crate::filter::rules::{CompiledRules, Decision, Verdict, transform};
 use crate::hash::{CatalogHash, Encoder};
 use crate::lists::{Builtins, ListKind, RejectedItem, ServerEntry, ServerLists};
 use crate::lock::{Drift, Enforcement, ItemKind};

@@ -9,13 +9,11 @@ use std::sync::{Arc, OnceLock};
 use mcp_model::ServerId;
 
 use crate::catalog::build;
-use crate::catalog::lookup::ToolLookup;
-use crate::catalog::lookup::nearest;
+use crate::catalog::lookup::{ToolLookup, nearest};
 use crate::catalog::name_owner::NameOwner;
 use crate::catalog::server_slice::ServerSlice;
 use crate::filter::rules::Decision;
-use crate::hash::CatalogHash;
-use crate::hash::Encoder;
+use crate::hash::{CatalogHash, Encoder};
 use crate::lists::{Builtins, ListKind, ServerEntry};
 use crate::lock::Drift;
 use crate::name::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};

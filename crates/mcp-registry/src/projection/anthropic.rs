@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use super::ProjectedTool;
 use super::profile::{FirstCharacter, NameFormat};
+use super::rewrite::INVALID_SCHEMA;
 use crate::name::display::quote;
 
 pub(super) const NAMES: NameFormat = NameFormat { max_bytes: 128, start: FirstCharacter::Any };
@@ -33,10 +34,10 @@ pub(super) fn check(schema: &Value) -> Result<(), String> {
     if let Some(name) =
         schema.get("properties").and_then(Value::as_object).and_then(|it| it.keys().find(named))
     {
-        return Err(format!("the property name {} is not one the provider takes", quote(name)));
+        return Err(format!("the provider does not accept the property name {}", quote(name)));
     }
     if !jsonschema::draft202012::meta::is_valid(schema) {
-        return Err("its schema is none of draft 2020-12".to_owned());
+        return Err(INVALID_SCHEMA.to_owned());
     }
     Ok(())
 }

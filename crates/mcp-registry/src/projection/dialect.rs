@@ -40,7 +40,7 @@ fn single<'a>(types: &[&'a str]) -> Result<Option<&'a str>, String> {
     let mut others = types.iter().filter(|it| **it != "null");
     match (others.next(), others.next()) {
         (only, None) => Ok(only.copied()),
-        (_, Some(_)) => Err("a union of several types cannot be said".to_owned()),
+        (_, Some(_)) => Err("a union of several types cannot be expressed".to_owned()),
     }
 }
 
@@ -60,7 +60,7 @@ pub(super) fn closed(schema: &Map<String, Value>, res: &mut SchemaOut, depth: us
     }
     let properties = schema.get("properties").and_then(Value::as_object);
     if properties.is_none() && depth > 0 {
-        return Err("an object of unknown properties cannot be said".to_owned());
+        return Err("an object of unknown properties cannot be expressed".to_owned());
     }
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = |name: &str| required.is_some_and(|it| it.iter().any(|it| it == name));
@@ -81,17 +81,17 @@ pub(super) fn open_api(schema: &Map<String, Value>, res: &mut SchemaOut, depth: 
         return Ok(());
     }
     let types = types(schema);
-    let only = single(&types)?.ok_or("`null` alone cannot be said")?;
+    let only = single(&types)?.ok_or("`null` alone cannot be expressed")?;
     res.0.insert("type".to_owned(), ValueOut::Value(Value::from(only)));
     if types.contains(&"null") {
         res.nullable();
     }
     if let Some(values) = enumerated(schema, &types) {
         if only != "string" || !values.iter().all(Value::is_string) {
-            return Err("an enumeration of anything but texts cannot be said".to_owned());
+            return Err("an enumeration of values that are not strings cannot be expressed".to_owned());
         }
         if values.iter().any(|it| it == "") {
-            return Err("an empty text in an enumeration cannot be said".to_owned());
+            return Err("an empty string in an enumeration cannot be expressed".to_owned());
         }
         res.0.insert("enum".to_owned(), ValueOut::Value(Value::Array(values)));
     }
@@ -100,10 +100,10 @@ pub(super) fn open_api(schema: &Map<String, Value>, res: &mut SchemaOut, depth: 
     }
     let properties = schema.get("properties").and_then(Value::as_object);
     if depth > 0 && properties.is_none_or(Map::is_empty) {
-        return Err("an object of unknown properties cannot be said".to_owned());
+        return Err("an object of unknown properties cannot be expressed".to_owned());
     }
     if let Some(name) = properties.into_iter().flat_map(Map::keys).find(|it| !is_parameter(it)) {
-        return Err(format!("the property name {} is not one the provider takes", quote(name)));
+        return Err(format!("the provider does not accept the property name {}", quote(name)));
     }
     if let Some(ValueOut::Value(Value::Array(required))) = res.0.get_mut("required") {
         let declared =

@@ -2,7 +2,8 @@
 //!
 //! A tool that a provider does not accept is left out with a problem. The meaning of a schema is never changed: a
 //! keyword that constrains the shape of arguments is kept, or the tool is left out. Unsupported bounds and
-//! annotations are dropped, because arguments are checked against the tool's own schema before a call.
+//! annotations are dropped, because arguments are checked against the tool's own schema before a call. A tool that
+//! OpenAI's strict mode does not accept becomes a function with `strict: false`.
 
 mod anthropic;
 mod dialect;
@@ -21,7 +22,6 @@ use crate::name::exposed_items::ExposedTool;
 use crate::name::exposed_name::ExposedName;
 use crate::problem::{Problem, ProblemKind};
 use crate::validate::unread_schema;
-use profile::ProviderProfile;
 
 /// A model provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -29,7 +29,7 @@ pub enum Provider {
     /// Unchanged, byte for byte (DM-061).
     #[default]
     Passthrough,
-    /// OpenAI's functions with `strict: true`.
+    /// OpenAI's functions, with `strict: true` where the schema allows it.
     OpenAiStrict,
     /// Gemini's function declarations.
     Gemini,
@@ -75,6 +75,10 @@ pub struct ProjectedTool {
     /// The schema differs from the server's: a model sees other bounds or remarks than the server gave.
     #[serde(skip)]
     pub is_adapted: bool,
+    /// Why OpenAI's strict mode does not accept the schema. The function then has `strict: false`. `None` for other
+    /// tools and for other providers.
+    #[serde(skip)]
+    pub not_strict: Option<String>,
 }
 
 impl Projection {
@@ -98,36 +102,51 @@ impl Projection {
 
 /// Adapts tools to `provider`.
 pub fn project(tools: &[ExposedTool], provider: Provider) -> Projection {
-    let mut res = Projection { provider, tools: Vec::with_capacity(tools.len()), problems: Vec::new() };
+    let mut projection =
+        Projection { provider, tools: Vec::with_capacity(tools.len()), problems: Vec::new() };
     for tool in tools {
-        match project_schema(tool, provider) {
-            Ok(schema) => res.tools.push(ProjectedTool {
-                is_adapted: is_adapted(&tool.tool.input_schema, schema.as_ref()),
-                name: tool.name.clone(),
-                server: tool.server.clone(),
-                description: tool.tool.description.clone(),
-                schema,
-            }),
-            Err(reason) => res.problems.push(excluded_problem(tool, provider, reason)),
+        match project_tool(tool, provider) {
+            Ok(projected) => projection.tools.push(projected),
+            Err(reason) => projection.problems.push(excluded_problem(tool, provider, reason)),
         }
     }
-    res
+    projection
 }
 
-fn project_schema(tool: &ExposedTool, provider: Provider) -> Result<Option<RawJson>, String> {
-    let as_it_is = || Ok(Some(tool.tool.input_schema.clone()));
-    let profile: &ProviderProfile = match provider {
-        Provider::Passthrough => return as_it_is(),
-        Provider::OpenAiStrict => &openai::STRICT,
-        Provider::Gemini => &gemini::PROFILE,
+fn project_tool(tool: &ExposedTool, provider: Provider) -> Result<ProjectedTool, String> {
+    let original = &tool.tool.input_schema;
+    let mut not_strict = None;
+    let schema = match provider {
+        Provider::Passthrough => Some(original.clone()),
+        Provider::OpenAiStrict => {
+            openai::STRICT.names.check(tool.name.as_str())?;
+            let schema = read(tool)?;
+            match rewrite::rewrite(&schema, &openai::STRICT) {
+                Ok(strict) => strict,
+                Err(reason) => {
+                    not_strict = Some(truncate(reason, MAX_REASON_CHARACTERS));
+                    Some(openai::non_strict(original, schema)?)
+                }
+            }
+        }
+        Provider::Gemini => {
+            gemini::PROFILE.names.check(tool.name.as_str())?;
+            rewrite::rewrite(&read(tool)?, &gemini::PROFILE)?
+        }
         Provider::Anthropic => {
             anthropic::NAMES.check(tool.name.as_str())?;
             anthropic::check(&read(tool)?)?;
-            return as_it_is();
+            Some(original.clone())
         }
     };
-    profile.names.check(tool.name.as_str())?;
-    rewrite::rewrite(&read(tool)?, profile)
+    Ok(ProjectedTool {
+        is_adapted: is_adapted(original, schema.as_ref()),
+        name: tool.name.clone(),
+        server: tool.server.clone(),
+        description: tool.tool.description.clone(),
+        schema,
+        not_strict,
+    })
 }
 
 /// Compares the values, because a rewritten schema has another order of keys.
@@ -138,25 +157,27 @@ fn is_adapted(original: &RawJson, schema: Option<&RawJson>) -> bool {
 
 /// The maximum size of a schema in bytes.
 const MAX_SCHEMA_BYTES: usize = 256 << 10;
+/// The maximum length of the reason for which a tool is not accepted.
+const MAX_REASON_CHARACTERS: usize = 300;
 
 fn read(tool: &ExposedTool) -> Result<Value, String> {
     let schema = &tool.tool.input_schema;
     if schema.as_bytes().len() > MAX_SCHEMA_BYTES {
         return Err(format!("its schema is larger than {} KiB", MAX_SCHEMA_BYTES >> 10));
     }
-    schema.read().map_err(|it| unread_schema(&it))
+    schema.read().map_err(|error| unread_schema(&error))
 }
 
 fn excluded_problem(tool: &ExposedTool, provider: Provider, reason: String) -> Problem {
     let (server, provider) = (&tool.server, provider.as_str());
-    let (name, reason) = (escape_name(&tool.tool.name), truncate(reason, 300));
+    let (name, reason) = (escape_name(&tool.tool.name), truncate(reason, MAX_REASON_CHARACTERS));
     Problem {
         id: format!("mcp/server/{server}/tool_excluded_by_{provider}/{name}"),
         kind: ProblemKind::ProviderExcluded,
         severity: Severity::Warning,
         server: Some(server.clone()),
         tool: Some(tool.tool.name.to_string()),
-        message: format!("tool `{name}` of server `{server}` is not shown to {provider}: {reason}"),
+        message: format!("tool `{name}` of server `{server}` is left out for {provider}: {reason}"),
     }
 }
 

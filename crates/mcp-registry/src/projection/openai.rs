@@ -1,4 +1,4 @@
-//! OpenAI's strict functions.
+//! OpenAI's functions: strict ones, and others where the strict rules do not allow a schema.
 //!
 //! The rules, each with its source. G: the part "Supported schemas" of OpenAI's guide "Structured model outputs"
 //! (developers.openai.com/api/docs/guides/structured-outputs). S: the check in OpenAI's Java SDK before it sends a
@@ -7,7 +7,7 @@
 //! - A name is 1 to 64 characters of `[a-zA-Z0-9_-]` (API reference; E: "Invalid 'tools[0].function.name'").
 //! - The root is an object without `anyOf` (G) and without `enum`, `oneOf`, `allOf` and `not` (E).
 //! - Every property is required, and every object is closed: `additionalProperties: false` (G, S), which is added
-//!   if it is missing. A tool with an optional property is left out; a host can offer it without `strict`.
+//!   if it is missing. So a tool with an optional property is not strict.
 //! - Strings may have `pattern` and nine formats, numbers their bounds and `multipleOf`, arrays `minItems` and
 //!   `maxItems` (G). With other types these keywords are refused (S), so they are dropped. `minLength` and
 //!   `uniqueItems` are always dropped.
@@ -19,13 +19,23 @@
 //!   property, an array or an alternative is a level (S).
 //! - No `oneOf`, `allOf`, `not`, `if` and similar keywords (G; E: "'oneOf' is not permitted").
 //!
-//! References are inlined, so a recursive schema is left out, although OpenAI would accept it.
+//! References are inlined, so a recursive schema is not strict, although OpenAI would accept it.
+//!
+//! The rules for a function with `strict: false`, whose schema is otherwise sent unchanged:
+//!
+//! - The name and the root are as above (E: "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/
+//!   'enum'/'not' at the top level"). A tool with another root is left out, because the error fails the whole request.
+//! - An array has `items` and an object has `properties` (E: "array schema missing items", "object schema missing
+//!   properties"). The keyword is added with an empty value, which does not change the meaning.
+//! - The schema is valid in draft 2020-12, and references lead to a part of the schema.
 
 use mcp_model::RawJson;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::ProjectedTool;
 use super::profile::{FirstCharacter, NameFormat, ProviderProfile, SchemaDialect};
+use super::rewrite::{INVALID_SCHEMA, no_target};
 
 const NUMBERS: &[&str] = &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
 
@@ -52,6 +62,82 @@ pub(super) const STRICT: ProviderProfile = ProviderProfile {
     dialect: SchemaDialect::Closed,
 };
 
+/// Prepares `schema`, the value of `original`, for a function with `strict: false`.
+pub(super) fn non_strict(original: &RawJson, mut schema: Value) -> Result<RawJson, String> {
+    if !jsonschema::draft202012::meta::is_valid(&schema) {
+        return Err(INVALID_SCHEMA.to_owned());
+    }
+    if schema.get("type").and_then(Value::as_str) != Some("object") {
+        return Err("the root's `type` is not `object`".to_owned());
+    }
+    let keywords = ["oneOf", "anyOf", "allOf", "enum", "not"];
+    if let Some(keyword) = keywords.into_iter().find(|keyword| schema.get(keyword).is_some()) {
+        return Err(format!("the root has `{keyword}`"));
+    }
+    let mut completion = Completion { references: Vec::new(), is_changed: false };
+    completion.complete(&mut schema);
+    let leads_nowhere = |reference: &&String| {
+        reference.strip_prefix('#').and_then(|pointer| schema.pointer(pointer)).is_none()
+    };
+    match completion.references.iter().find(leads_nowhere) {
+        Some(reference) => Err(no_target(reference)),
+        None if completion.is_changed => {
+            // The order does not depend on serde_json's features.
+            schema.sort_all_objects();
+            Ok(RawJson::from_value(&schema).expect("member names are strings"))
+        }
+        None => Ok(original.clone()),
+    }
+}
+
+/// Adds missing `properties` and `items` to a schema and collects its references.
+struct Completion {
+    references: Vec<String>,
+    is_changed: bool,
+}
+
+impl Completion {
+    fn complete(&mut self, schema: &mut Value) {
+        let Value::Object(members) = schema else { return };
+        for (name, keyword) in [("object", "properties"), ("array", "items")] {
+            let has_type = members.get("type").is_some_and(|types| match types {
+                Value::Array(types) => types.iter().any(|each| each == name),
+                only => only == name,
+            });
+            if has_type && !members.contains_key(keyword) {
+                members.insert(keyword.to_owned(), json!({}));
+                self.is_changed = true;
+            }
+        }
+        for (keyword, value) in members {
+            match (keyword.as_str(), value) {
+                ("$ref", Value::String(reference)) => self.references.push(reference.clone()),
+                (
+                    "properties" | "patternProperties" | "dependentSchemas" | "$defs" | "definitions",
+                    Value::Object(schemas),
+                ) => schemas.values_mut().for_each(|each| self.complete(each)),
+                ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(schemas)) => {
+                    schemas.iter_mut().for_each(|each| self.complete(each));
+                }
+                (
+                    "items"
+                    | "contains"
+                    | "additionalProperties"
+                    | "propertyNames"
+                    | "not"
+                    | "if"
+                    | "then"
+                    | "else"
+                    | "unevaluatedItems"
+                    | "unevaluatedProperties",
+                    schema,
+                ) => self.complete(schema),
+                _ => {}
+            }
+        }
+    }
+}
+
 /// A tool of the Chat Completions API.
 #[derive(Serialize)]
 pub(super) struct ToolJson<'a> {
@@ -74,7 +160,7 @@ impl<'a> ToolJson<'a> {
             name: tool.name.as_str(),
             description: tool.description.as_ref(),
             parameters: tool.schema.as_ref(),
-            strict: true,
+            strict: tool.not_strict.is_none(),
         };
         ToolJson { r#type: "function", function }
     }

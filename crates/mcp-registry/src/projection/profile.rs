@@ -78,7 +78,10 @@ impl NameFormat {
         if begins && (1..=self.max_bytes).contains(&name.len()) && name.chars().all(kept) {
             return Ok(());
         }
-        Err(format!("its name is not one of 1 to {} characters that the provider takes", self.max_bytes))
+        Err(format!(
+            "the provider does not accept its name, or it is longer than {} characters",
+            self.max_bytes
+        ))
     }
 }
 

@@ -16,10 +16,18 @@ use crate::name::display::quote;
 /// The maximum number of schemas of one tool.
 const MAX_SCHEMAS: usize = 10_000;
 
+/// The reason for a schema that violates its meta-schema.
+pub(super) const INVALID_SCHEMA: &str = "its schema is not valid in draft 2020-12";
+
+/// The reason for a reference without a target.
+pub(super) fn no_target(reference: &str) -> String {
+    format!("{} leads nowhere inside the schema", quote(reference))
+}
+
 /// Rewrites `schema`. `None` if the tool has no arguments and the dialect cannot express an empty object.
 pub(super) fn rewrite(schema: &Value, profile: &ProviderProfile) -> Result<Option<RawJson>, String> {
     if !jsonschema::draft202012::meta::is_valid(schema) {
-        return Err("its schema is none of draft 2020-12".to_owned());
+        return Err(INVALID_SCHEMA.to_owned());
     }
     let mut writer = SchemaWriter {
         root: schema,
@@ -33,7 +41,7 @@ pub(super) fn rewrite(schema: &Value, profile: &ProviderProfile) -> Result<Optio
     let written = writer.schema(schema, 0)?;
     let besides = ["anyOf", "enum", "const", "nullable"].iter().any(|it| written.0.contains_key(*it));
     if written.0.get("type") != Some(&ValueOut::Value(Value::from("object"))) || besides {
-        return Err("the root is no plain object".to_owned());
+        return Err("the root is not a plain object".to_owned());
     }
     let nothing =
         matches!(written.0.get("properties"), None | Some(ValueOut::Map(_)) if writer.properties == 0);
@@ -86,7 +94,7 @@ impl SchemaOut {
 impl<'a> SchemaWriter<'a> {
     fn schema(&mut self, schema: &'a Value, depth: usize) -> Result<SchemaOut, String> {
         let Value::Object(schema) = schema else {
-            return Err("it has a schema that is no object".to_owned());
+            return Err("it has a schema that is not an object".to_owned());
         };
         self.schemas += 1;
         if depth > self.profile.depth || self.open.len() > self.profile.depth || self.schemas > MAX_SCHEMAS {
@@ -96,12 +104,12 @@ impl<'a> SchemaWriter<'a> {
             return self.reference(schema, reference, depth);
         }
         if let Some(keyword) = UNSUPPORTED_KEYWORDS.iter().find(|it| schema.contains_key(**it)) {
-            return Err(format!("`{keyword}` cannot be said"));
+            return Err(format!("`{keyword}` cannot be expressed"));
         }
         match schema.get("additionalProperties") {
             None | Some(Value::Bool(false)) => {}
             Some(Value::Bool(true)) if self.profile.dialect == SchemaDialect::OpenApi => {}
-            Some(_) => return Err("`additionalProperties` cannot be said".to_owned()),
+            Some(_) => return Err("`additionalProperties` cannot be expressed".to_owned()),
         }
         if let Some(ways) = schema.get("anyOf") {
             return self.any_of(schema, ways, depth);
@@ -111,7 +119,7 @@ impl<'a> SchemaWriter<'a> {
             return Err("it has a schema without `type`".to_owned());
         }
         if types.contains(&"array") && !schema.contains_key("items") {
-            return Err("a list of unknown items cannot be said".to_owned());
+            return Err("a list of unknown items cannot be expressed".to_owned());
         }
         let mut res = SchemaOut(BTreeMap::new());
         for (keyword, value) in schema.iter().filter(|(it, _)| self.profile.keeps_keyword(it, &types)) {
@@ -132,17 +140,17 @@ impl<'a> SchemaWriter<'a> {
         reference: &'a Value,
         depth: usize,
     ) -> Result<SchemaOut, String> {
-        let text = reference.as_str().ok_or("it has a `$ref` that is no text")?;
+        let text = reference.as_str().ok_or("it has a `$ref` that is not a string")?;
         let shapes = |it: &str| {
             SUPPORTED_KEYWORDS.contains(&it)
                 || UNSUPPORTED_KEYWORDS.contains(&it)
                 || it == "additionalProperties"
         };
         if schema.keys().any(|it| shapes(it)) {
-            return Err("keywords beside a `$ref` cannot be said".to_owned());
+            return Err("keywords beside a `$ref` cannot be expressed".to_owned());
         }
         let target = text.strip_prefix('#').and_then(|it| self.root.pointer(it));
-        let target = target.ok_or_else(|| format!("{} leads nowhere inside the schema", quote(text)))?;
+        let target = target.ok_or_else(|| no_target(text))?;
         if text == "#" || self.open.contains(&text) {
             return Err(format!("{} refers to itself", quote(text)));
         }
@@ -166,18 +174,18 @@ impl<'a> SchemaWriter<'a> {
         if let Some(keyword) =
             SUPPORTED_KEYWORDS.iter().find(|it| **it != "anyOf" && schema.contains_key(**it))
         {
-            return Err(format!("`{keyword}` beside `anyOf` cannot be said"));
+            return Err(format!("`{keyword}` beside `anyOf` cannot be expressed"));
         }
         let is_null = |it: &&Value| it.get("type").is_some_and(|it| it == "null");
         let open_api = self.profile.dialect == SchemaDialect::OpenApi;
         let nullable = open_api && ways.iter().any(|it| is_null(&it));
         let told: Vec<&Value> = ways.iter().filter(|it| !(open_api && is_null(it))).collect();
         let mut res = match told.as_slice() {
-            [] => return Err("`null` alone cannot be said".to_owned()),
+            [] => return Err("`null` alone cannot be expressed".to_owned()),
             [only] if nullable => {
                 let mut res = self.schema(only, depth)?;
                 if res.0.contains_key("anyOf") {
-                    return Err("alternatives within alternatives cannot be said".to_owned());
+                    return Err("alternatives within alternatives cannot be expressed".to_owned());
                 }
                 res.nullable();
                 res.remarks_of(schema);

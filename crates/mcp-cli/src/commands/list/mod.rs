@@ -145,7 +145,8 @@ fn report(context: &Context, target: ListTarget<'_>, published: &HostSnapshot, e
                 Format::Text => tools::provider_table(&projection, style),
                 Format::Json => document(target, published),
             };
-            let err = tools::left_out(&projection) + &server_lines(published, context.console.err_colour);
+            let err =
+                tools::provider_notes(&projection) + &server_lines(published, context.console.err_colour);
             return Report { err, ..success(out) };
         }
         (_, Format::Json) => return success(document(target, published)),

@@ -82,7 +82,11 @@ pub(crate) fn tree(published: &HostSnapshot, table_style: TableStyle) -> String 
 pub(crate) fn provider_table(projection: &Projection, table_style: TableStyle) -> String {
     let columns = [Column::Text("TOOL"), Column::Text("SERVER"), Column::Text("SCHEMA")];
     let rows = projection.tools.iter().map(|tool| {
-        let schema = if tool.is_adapted { "adapted" } else { "unchanged" };
+        let schema = match (&tool.not_strict, tool.is_adapted) {
+            (Some(_), _) => "not strict",
+            (None, true) => "adapted",
+            (None, false) => "unchanged",
+        };
         vec![tool.name.to_string(), tool.server.to_string(), schema.to_owned()]
     });
     let mut text = table(&columns, &rows.collect::<Vec<_>>(), table_style);
@@ -96,9 +100,14 @@ pub(crate) fn provider_table(projection: &Projection, table_style: TableStyle) -
     text
 }
 
-/// One line per tool that the provider's API does not accept, with the reason.
-pub(crate) fn left_out(projection: &Projection) -> String {
-    projection.problems.iter().map(|problem| format!("{}\n", sanitize::line(&problem.message))).collect()
+/// One line per tool that the provider's API does not accept, or not as a strict function, with the reason.
+pub(crate) fn provider_notes(projection: &Projection) -> String {
+    let not_strict = projection.tools.iter().filter_map(|tool| {
+        let reason = tool.not_strict.as_ref()?;
+        Some(format!("tool `{}` of server `{}` is not strict: {reason}", tool.name, tool.server))
+    });
+    let left_out = projection.problems.iter().map(|problem| problem.message.clone());
+    not_strict.chain(left_out).map(|line| sanitize::line(&line) + "\n").collect()
 }
 
 /// One tool with its arguments. Fails with a message if the name is unknown or ambiguous.
