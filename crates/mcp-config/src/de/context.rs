@@ -7,10 +7,7 @@ use mcp_model::Severity;
 
 use crate::de::location::PathTable;
 use crate::de::{Location, ValueError, suggest};
-use crate::diagnostic::CheckError;
-use crate::diagnostic::Code;
-use crate::diagnostic::{Applicability, FixIntent};
-use crate::diagnostic::{RawDiagnostic, quoted};
+use crate::diagnostic::{Applicability, CheckError, Code, FixIntent, RawDiagnostic, quoted};
 use crate::profile::policy::Policy;
 use crate::syntax::{Key, Member, Syntax, child, contains};
 
@@ -50,6 +47,11 @@ impl ReadContext {
         self.diagnostics.borrow_mut().push(diagnostic);
     }
 
+    /// An error about the value at `at`, to be reported.
+    pub(crate) fn diagnostic(&self, code: Code, at: &Location, message: impl Into<String>) -> RawDiagnostic {
+        RawDiagnostic::new(code, message, at.pointer(self), at.span())
+    }
+
     /// Adds an error about the value at `at`.
     pub(crate) fn error(
         &self,
@@ -58,7 +60,7 @@ impl ReadContext {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.report(RawDiagnostic::new(code, message, at.pointer(self), at.span()).help(help));
+        self.report(self.diagnostic(code, at, message).help(help));
     }
 
     /// Adds a warning about the value at `at`.
@@ -69,7 +71,18 @@ impl ReadContext {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.report(RawDiagnostic::new(code, message, at.pointer(self), at.span()).help(help).warning());
+        self.report(self.diagnostic(code, at, message).help(help).warning());
+    }
+
+    /// An error about two keys that exclude each other.
+    pub(crate) fn exclusive(
+        &self,
+        at: &Location,
+        other: &Location,
+        message: impl Into<String>,
+    ) -> RawDiagnostic {
+        let diagnostic = self.diagnostic(Code::Exclusive, &at.at_key(), message);
+        diagnostic.label(other.key(), "the other is here").help("remove one of the two")
     }
 
     /// Adds a check error about the value at `at`.

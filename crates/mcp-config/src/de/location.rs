@@ -106,6 +106,11 @@ impl Location {
         Location { span: self.key, ..self }
     }
 
+    /// The same location, pointing at the key of another.
+    pub(crate) fn with_key_of(self, other: &Location) -> Location {
+        Location { span: other.key, ..self }
+    }
+
     /// The bytes of the value; for a missing value, the start of its parent.
     pub(crate) fn span(&self) -> Range<usize> {
         self.span.range()

@@ -5,9 +5,7 @@ use std::fmt;
 use serde::de;
 
 use crate::de::suggest;
-use crate::diagnostic::Code;
-use crate::diagnostic::{Applicability, FixIntent, ScalarKind};
-use crate::diagnostic::{quoted, quoted_key};
+use crate::diagnostic::{Applicability, Code, FixIntent, ScalarKind, quoted, quoted_key};
 use crate::profile::policy::Wording;
 use crate::syntax::{last, segments};
 

@@ -3,8 +3,7 @@
 use mcp_model::Dialect;
 
 use crate::dialect::editor::{is_map_of_servers, is_server};
-use crate::syntax;
-use crate::syntax::{Content, Node, Syntax, looks_like_json};
+use crate::syntax::{self, Content, Node, Syntax, looks_like_json};
 
 /// The dialect of a file, by its path (`agent.yaml`, `.minds/mcp.yaml`, `mcp.json`), else by its content. `None` if it
 /// is not a dialect that this crate reads.

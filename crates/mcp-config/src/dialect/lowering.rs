@@ -7,11 +7,8 @@ use std::time::Duration;
 use mcp_model::{ConfigValue, RawJson, TransportKind};
 
 use crate::de::{Location, NullableField, OrderedMap, ReadContext};
-use crate::diagnostic::Code;
-use crate::diagnostic::RawDiagnostic;
-use crate::diagnostic::{Applicability, FixIntent};
-use crate::dialect::checks;
-use crate::dialect::checks::{HeaderOwner, UrlRule};
+use crate::diagnostic::{Applicability, Code, FixIntent, RawDiagnostic};
+use crate::dialect::checks::{self, HeaderOwner, UrlRule};
 use crate::profile::Profile;
 use crate::profile::policy::UrlPolicy;
 use crate::syntax::{Node, to_json};
@@ -73,7 +70,7 @@ pub(crate) fn warn_if_milliseconds(value: f64, at: &Location, context: &ReadCont
     let key = crate::syntax::last(&at.pointer(context));
     let message = format!("'{key}' is in seconds; {value} of them are {}", humanize(value));
     let help = format!("if milliseconds were meant, write `{key}: {}`", value / 1000.0);
-    let diagnostic = RawDiagnostic::new(Code::SuspiciousUnit, message, at.pointer(context), at.span());
+    let diagnostic = context.diagnostic(Code::SuspiciousUnit, &at, message);
     let whole = value % 1000.0 == 0.0;
     let fix = whole.then(|| FixIntent::ReplaceScalar((value / 1000.0).to_string(), Applicability::Suggested));
     context.report(diagnostic.warning().help(help).fix(fix));
@@ -116,19 +113,15 @@ pub(crate) fn report_owned_header(name: &str, at: &Location, span: Range<usize>,
     }
 }
 
-/// Warns about a field of another transport.
-pub(crate) fn warn_no_effect(
-    key: &str,
-    is_there: bool,
-    at: &Location,
-    kind: TransportKind,
-    context: &ReadContext,
-) {
-    if is_there {
+/// Warns about given fields of another transport, whose values are ignored.
+pub(crate) fn warn_without_effect(transport: &str, fields: &[(bool, &Location)], context: &ReadContext) {
+    for (_, at) in fields.iter().filter(|(is_given, _)| *is_given) {
         context.clear(at);
-        let message = format!("'{key}' has no effect with {} transport", kind.as_str());
-        let diagnostic = RawDiagnostic::new(Code::NoEffect, message, at.pointer(context), at.key());
-        context.report(diagnostic.warning().help("remove it, or choose the transport it belongs to"));
+        let pointer = at.pointer(context);
+        let message = format!("'{}' has no effect with {transport} transport", crate::syntax::last(&pointer));
+        let diagnostic = context.diagnostic(Code::NoEffect, &at.at_key(), message);
+        let diagnostic = diagnostic.warning().help("remove it, or choose the transport it belongs to");
+        context.report(diagnostic.fix(FixIntent::RemoveMember(pointer, Applicability::Suggested)));
     }
 }
 
@@ -158,9 +151,7 @@ pub(crate) fn environment<T>(
     for (name, slot) in entries.map(|it| it.0).unwrap_or_default() {
         if let Err(error) = checks::env_name(&name) {
             // The name may contain a value (`KEY=value`), so the pointer stops at the parent.
-            let diagnostic =
-                RawDiagnostic::new(error.code, error.message, at.pointer(context), slot.at.key());
-            context.report(diagnostic.help(error.help));
+            context.report_check(&at.with_key_of(&slot.at), error);
         }
         let at = slot.at;
         if let Some(value) = slot.take() {
@@ -179,9 +170,7 @@ pub(crate) fn headers<T>(
     let mut res = Vec::new();
     for (name, slot) in entries.map(|it| it.0).unwrap_or_default() {
         if let Err(error) = checks::header_name(&name) {
-            let at = &slot.at;
-            let diagnostic = RawDiagnostic::new(error.code, error.message, at.pointer(context), at.key());
-            context.report(diagnostic.help(error.help));
+            context.report_check(&slot.at.at_key(), error);
         }
         let at = slot.at;
         if let Some(value) = slot.take() {

@@ -4,8 +4,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use crate::de::OPTIONAL_MARK;
-use crate::dialect::{acp, holodeck};
-use crate::dialect::{dominds, editor};
+use crate::dialect::{acp, dominds, editor, holodeck};
 use crate::profile::Profile;
 use crate::profile::policy::{ForeignRule, NameRule, Policy};
 

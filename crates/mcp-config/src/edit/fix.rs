@@ -1,12 +1,9 @@
 //! Applies fixes and verifies that they change nothing else.
 
-use crate::diagnostic::RawDiagnostic;
-use crate::diagnostic::{Applicability, apply_edits};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Applicability, Code, Diagnostic, RawDiagnostic, apply_edits};
 use crate::profile::policy::Policy;
 use crate::read::{Document, read};
-use crate::syntax;
-use crate::syntax::{ChangedPointers, difference};
+use crate::syntax::{self, ChangedPointers, difference};
 
 /// The reason why fixes were not applied. If one cannot be applied, none is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

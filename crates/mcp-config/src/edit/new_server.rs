@@ -10,8 +10,7 @@ use mcp_model::{
 
 use crate::diagnostic::redact::{NamesOnly, redact_url};
 use crate::profile::Profile;
-use crate::syntax::template::VariableRule;
-use crate::syntax::template::parse_value;
+use crate::syntax::template::{VariableRule, parse_value};
 
 /// A server to add to a file.
 ///

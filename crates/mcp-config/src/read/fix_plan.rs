@@ -2,8 +2,7 @@
 
 use mcp_model::RawJson;
 
-use crate::diagnostic::{Applicability, Fix, FixIntent, ScalarKind, TextEdit};
-use crate::diagnostic::{RawDiagnostic, quoted};
+use crate::diagnostic::{Applicability, Fix, FixIntent, RawDiagnostic, ScalarKind, TextEdit, quoted};
 use crate::syntax::entry_edits::{self, InsertPosition, NewEntry};
 use crate::syntax::layout::Layout;
 use crate::syntax::output::OutputValue;

@@ -5,8 +5,7 @@
 
 use mcp_model::Severity;
 
-use crate::diagnostic::Diagnostic;
-use crate::diagnostic::LineIndex;
+use crate::diagnostic::{Diagnostic, LineIndex};
 use crate::render::{CheckOutcome, CheckedFile, printable};
 
 /// Diagnostics as workflow commands, one per line, in the given order.

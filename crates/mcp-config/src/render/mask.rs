@@ -9,12 +9,10 @@ use std::ops::Range;
 
 use url::Url;
 
-use crate::diagnostic::Code;
-use crate::diagnostic::{ends_key_name, is_invisible, redact_pointer};
+use crate::diagnostic::{Code, ends_key_name, is_invisible, redact_pointer};
 use crate::render::safe_values;
-use crate::syntax;
 use crate::syntax::template::{Piece, split_holodeck};
-use crate::syntax::{Content, Member, Node};
+use crate::syntax::{self, Content, Member, Node};
 
 /// Keys whose scalar values are shown.
 const SAFE_KEYS: &[&str] = &[

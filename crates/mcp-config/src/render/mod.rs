@@ -17,9 +17,7 @@ use annotate_snippets::{
 };
 use mcp_model::Severity;
 
-use crate::diagnostic::Diagnostic;
-use crate::diagnostic::TextEdit;
-use crate::diagnostic::{LineIndex, escaped};
+use crate::diagnostic::{Diagnostic, LineIndex, TextEdit, escaped};
 pub use diff::render_diff;
 pub use github::render_github;
 use mask::MaskedText;

@@ -7,9 +7,7 @@ use std::collections::BTreeSet;
 use mcp_model::Severity;
 use serde_json::{Value, json};
 
-use crate::diagnostic::Fix;
-use crate::diagnostic::LineIndex;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, Fix, LineIndex};
 use crate::render::{CheckOutcome, CheckedFile, printable};
 
 /// The tool that produced the diagnostics.

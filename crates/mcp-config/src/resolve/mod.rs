@@ -13,8 +13,7 @@ use mcp_model::{
     TransportSpec, UrlEndpoint, UrlSpec,
 };
 
-use crate::diagnostic::CheckError;
-use crate::diagnostic::Code;
+use crate::diagnostic::{CheckError, Code};
 use crate::dialect::checks;
 use crate::dialect::lowering::{self, CONFIG_VARIABLE, PROFILE_KEY};
 use crate::profile::Profile;

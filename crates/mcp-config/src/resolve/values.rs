@@ -6,17 +6,13 @@ use std::path::{Path, PathBuf};
 use mcp_model::{ConfigValue, RawJson, Secret, ServerSpec, TemplatePart};
 use serde_json::value::RawValue;
 
-use crate::diagnostic::CheckError;
-use crate::diagnostic::Code;
-use crate::diagnostic::quoted;
+use crate::diagnostic::{CheckError, Code, quoted};
 use crate::dialect::lowering::{INPUTS_KEY, LEGACY_ARGS, LEGACY_KEY, URL_KEY};
 use crate::profile::policy::{Policy, UrlPolicy};
 use crate::resolve::{ResolveContext, ResolveError};
-use crate::syntax::child;
 use crate::syntax::ordered_members::OrderedMembers;
-use crate::syntax::template;
-use crate::syntax::template::Piece;
-use crate::syntax::template::VariableRule;
+use crate::syntax::template::{Piece, VariableRule};
+use crate::syntax::{child, template};
 
 /// The inputs for resolving one server's values, and the errors so far.
 pub(super) struct Resolver<'a> {

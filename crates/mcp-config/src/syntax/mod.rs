@@ -25,8 +25,7 @@ pub use json::to_json;
 pub(crate) use jsonc::looks_like_json;
 pub(crate) use pointer::{child, contains, last, parent, push, segments};
 
-use crate::diagnostic::Code;
-use crate::diagnostic::RawDiagnostic;
+use crate::diagnostic::{Code, RawDiagnostic};
 
 /// The maximum size of a file, in bytes.
 const MAX_BYTES: usize = 1 << 20;

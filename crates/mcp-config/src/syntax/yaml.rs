@@ -10,8 +10,7 @@ use std::rc::Rc;
 
 use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
-use crate::diagnostic::Code;
-use crate::diagnostic::{RawDiagnostic, quoted, quoted_key};
+use crate::diagnostic::{Code, RawDiagnostic, quoted, quoted_key};
 use crate::syntax::key_interner::KeyInterner;
 use crate::syntax::{
     Content, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, ParsedText, SPLIT_FILE_HELP,

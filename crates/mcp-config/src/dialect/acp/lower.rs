@@ -11,16 +11,13 @@ use mcp_model::{
 };
 
 use crate::de::{DeferredField, Field, FieldState, Location, ReadContext};
-use crate::diagnostic::Code;
-use crate::diagnostic::{RawDiagnostic, quoted};
-use crate::dialect::acp::pairs;
-use crate::dialect::acp::pairs::PairKind;
+use crate::diagnostic::{Code, quoted};
+use crate::dialect::acp::pairs::{self, PairKind};
 use crate::dialect::acp::rules::{Leniency, ProtocolRules, Requirement};
 use crate::dialect::acp::wire::{AcpStdio, AcpTunnel, AcpUrl};
-use crate::dialect::checks;
 use crate::dialect::checks::UrlRule;
-use crate::dialect::lowering;
 use crate::dialect::lowering::metadata;
+use crate::dialect::{checks, lowering};
 use crate::syntax::{Node, to_json};
 
 /// The parameters of lowering an entry.
@@ -43,9 +40,8 @@ pub(super) fn stdio(
     let context = options.context;
     let server = server_label(&name);
     let id = parse_id(&name, context);
-    for (key, given, at) in [("url", url.is_given(), &url.at), ("headers", headers.is_given(), &headers.at)] {
-        lowering::warn_no_effect(key, given, at, TransportKind::Stdio, context);
-    }
+    let foreign = [(url.is_given(), &url.at), (headers.is_given(), &headers.at)];
+    lowering::warn_without_effect("stdio", &foreign, context);
     required("args", &args.state, &args.at, &server, options);
     required("env", &env.state, &env.at, &server, options);
     let args = pairs::arguments(args, context);
@@ -89,14 +85,12 @@ pub(super) fn url(
     let server = server_label(&name);
     let id = parse_id(&name, context);
     let foreign = [
-        ("command", command.is_given(), &command.at),
-        ("args", args.is_given(), &args.at),
-        ("env", env.is_given(), &env.at),
-        ("cwd", cwd.is_given(), &cwd.at),
+        (command.is_given(), &command.at),
+        (args.is_given(), &args.at),
+        (env.is_given(), &env.at),
+        (cwd.is_given(), &cwd.at),
     ];
-    for (key, given, at) in foreign {
-        lowering::warn_no_effect(key, given, at, kind, context);
-    }
+    lowering::warn_without_effect(kind.as_str(), &foreign, context);
     required("headers", &headers.state, &headers.at, &server, options);
     let headers = pairs::pairs(headers, PairKind::Headers, &server, context);
     let spec = UrlSpec {
@@ -210,8 +204,7 @@ fn required<T>(key: &str, got: &FieldState<T>, at: &Location, server: &str, opti
     let absent = matches!(got, FieldState::Absent) && options.rules.lists == Requirement::Required;
     if absent {
         let message = format!("{server}: '{key}' is required");
-        let diagnostic =
-            RawDiagnostic::new(Code::MissingKey, message, at.pointer(options.context), at.span());
+        let diagnostic = options.context.diagnostic(Code::MissingKey, &at, message);
         let severity = options.leniency.missing_lists.severity();
         options.context.report(diagnostic.severity(severity).help(format!("add `\"{key}\": []`")));
     }
@@ -250,7 +243,7 @@ fn command_path(
     if !checks::is_absolute(text) {
         let message = format!("{server} command must be an absolute path");
         let at = &command.at;
-        let diagnostic = RawDiagnostic::new(Code::RelativePath, message, at.pointer(context), at.span());
+        let diagnostic = context.diagnostic(Code::RelativePath, &at, message);
         let severity = options.leniency.relative_commands.severity();
         let help = "write the absolute path, such as /usr/local/bin/npx; `which` prints it";
         context.report(diagnostic.severity(severity).help(help));

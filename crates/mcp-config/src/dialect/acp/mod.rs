@@ -19,8 +19,7 @@ use mcp_model::{Passthrough, RawJson, TransportKind};
 use serde::Deserialize;
 
 use crate::de::{Location, NodeDeserializer, ReadContext};
-use crate::diagnostic::Code;
-use crate::diagnostic::{RawDiagnostic, quoted};
+use crate::diagnostic::{Code, quoted};
 use crate::dialect::entry::{MAX_SERVERS, ReadEntry, display_name};
 use crate::syntax::{Content, Node, to_json};
 
@@ -196,7 +195,8 @@ fn check_unique_names(nodes: &[(String, &Node, Location)], context: &ReadContext
         let shown = quoted(name);
         let message = format!("two servers of this session are named '{shown}'");
         context.report(
-            RawDiagnostic::new(Code::DuplicateName, message, at.pointer(context), at.span())
+            context
+                .diagnostic(Code::DuplicateName, &at, message)
                 .label(first.clone(), format!("'{shown}' is first used here"))
                 .help("rename one of them"),
         );

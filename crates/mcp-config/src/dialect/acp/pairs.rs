@@ -6,13 +6,10 @@ use std::ops::Range;
 use mcp_model::{ConfigValue, Severity};
 
 use crate::de::{Field, Location, NullableField, ReadContext};
-use crate::diagnostic::CheckError;
-use crate::diagnostic::Code;
-use crate::diagnostic::{RawDiagnostic, quoted};
+use crate::diagnostic::{CheckError, Code, quoted};
 use crate::dialect::acp::wire::AcpPair;
-use crate::dialect::checks;
 use crate::dialect::checks::HeaderOwner;
-use crate::dialect::lowering;
+use crate::dialect::{checks, lowering};
 
 /// The kind of a list of pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,12 +104,8 @@ fn check_repeated(
     if let Some(first) = seen.get(&key) {
         // A name that contains a value (`KEY=value`) is not quoted; it is already an error.
         let shown = if name.contains('=') { "this name".to_owned() } else { format!("'{}'", quoted(name)) };
-        let diagnostic = RawDiagnostic::new(
-            Code::RepeatedName,
-            format!("the {what} {shown} appears twice"),
-            at.pointer(context),
-            at.span(),
-        );
+        let diagnostic =
+            context.diagnostic(Code::RepeatedName, &at, format!("the {what} {shown} appears twice"));
         let diagnostic = diagnostic.label(first.clone(), "it is first used here").help(outcome);
         context.report(diagnostic.severity(Severity::Warning));
         return;

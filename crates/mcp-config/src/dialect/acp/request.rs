@@ -1,8 +1,7 @@
 //! Finds the servers of a session in a document: a JSON-RPC request, its `params`, the list alone, or one entry alone.
 
 use crate::de::{Location, ReadContext, closest};
-use crate::diagnostic::Code;
-use crate::diagnostic::quoted;
+use crate::diagnostic::{Code, quoted};
 use crate::dialect::acp::rules::{Carries, ProtocolRules};
 use crate::dialect::checks;
 use crate::syntax::{Content, Node};

@@ -5,12 +5,10 @@ use mcp_model::{
     UrlSpec,
 };
 
-use crate::dialect::checks;
-use crate::dialect::checks::UrlRule;
+use crate::dialect::checks::{self, UrlRule};
 use crate::dialect::write::common::EXTRA;
-use crate::dialect::write::values;
 use crate::dialect::write::values::{reference_text, rewrite_text};
-use crate::dialect::write::{WriteReport, common};
+use crate::dialect::write::{WriteReport, common, values};
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::VariableRule;
 

@@ -2,8 +2,7 @@
 
 use encoding_rs::{Encoding, REPLACEMENT, UTF_16BE, UTF_16LE};
 
-use crate::diagnostic::CheckError;
-use crate::diagnostic::Code;
+use crate::diagnostic::{CheckError, Code};
 
 /// Checks the name of an environment variable: it is not empty and contains no `=` and no NUL.
 pub(crate) fn env_name(name: &str) -> Result<(), CheckError> {

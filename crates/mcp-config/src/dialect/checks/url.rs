@@ -5,8 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
 
-use crate::diagnostic::CheckError;
-use crate::diagnostic::Code;
+use crate::diagnostic::{CheckError, Code};
 
 /// The URLs that a transport accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,6 @@
 //! Checks for HTTP headers (RFC 9110). A value must not be able to add a header or to end the request.
 
-use crate::diagnostic::CheckError;
-use crate::diagnostic::Code;
+use crate::diagnostic::{CheckError, Code};
 
 /// Checks the name of a header: it is a token of RFC 9110.
 pub(crate) fn header_name(name: &str) -> Result<(), CheckError> {

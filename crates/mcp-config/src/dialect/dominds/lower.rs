@@ -10,16 +10,12 @@ use mcp_model::{
 use crate::de::{
     Expected, Field, FieldState, Location, OptionalField, ReadContext, ValueError, dominds_path,
 };
-use crate::diagnostic::RawDiagnostic;
-use crate::diagnostic::{Applicability, FixIntent};
-use crate::diagnostic::{CheckError, Code};
-use crate::dialect::checks;
+use crate::diagnostic::{Applicability, CheckError, Code, FixIntent};
 use crate::dialect::checks::UrlRule;
-use crate::dialect::dominds::exposure;
-use crate::dialect::dominds::exposure::ExposureFields;
+use crate::dialect::dominds::exposure::{self, ExposureFields};
 use crate::dialect::dominds::wire::{DomindsServer, DomindsTransport, DomindsValue, DomindsVariable};
-use crate::dialect::lowering;
 use crate::dialect::lowering::metadata;
+use crate::dialect::{checks, lowering};
 
 /// Lowers one server. Returns `None` if a required part is invalid; every mistake is reported.
 pub(super) fn lower(
@@ -67,7 +63,7 @@ pub(super) fn lower(
                 (headers.is_given(), &headers.at),
                 (session_id.is_given(), &session_id.at),
             ];
-            warn_without_effect("stdio", &foreign, context);
+            lowering::warn_without_effect("stdio", &foreign, context);
             let args = args.take().unwrap_or_default().into_iter().filter_map(|it| argument(it, context));
             let env_at = env.at;
             let spec = StdioSpec {
@@ -90,7 +86,7 @@ pub(super) fn lower(
                 (cwd.is_given(), &cwd.at),
                 (env.is_given(), &env.at),
             ];
-            warn_without_effect("streamable_http", &foreign, context);
+            lowering::warn_without_effect("streamable_http", &foreign, context);
             let headers = lowering::headers(headers.take(), context, |it, at| {
                 host_value(it, at, checks::header_value, context)
             });
@@ -128,24 +124,10 @@ fn parse_id(name: &str, at: &Location, context: &ReadContext) -> Option<ServerId
     match ServerId::parse(name) {
         Ok(id) => Some(id),
         Err(error) => {
-            let diagnostic =
-                RawDiagnostic::new(Code::InvalidName, error.to_string(), at.pointer(context), at.key());
-            context.report(diagnostic.help("give the server a short id"));
+            let help = "give the server a short id";
+            context.error(Code::InvalidName, &at.at_key(), error.to_string(), help);
             None
         }
-    }
-}
-
-/// Warns about fields of the other transport, whose values are ignored.
-fn warn_without_effect(transport: &str, given: &[(bool, &Location)], context: &ReadContext) {
-    for (_, at) in given.iter().filter(|it| it.0) {
-        context.clear(at);
-        let key = crate::syntax::last(&at.pointer(context));
-        let message = format!("'{key}' has no effect with {transport} transport");
-        let diagnostic = RawDiagnostic::new(Code::NoEffect, message, at.pointer(context), at.key());
-        let fix = FixIntent::RemoveMember(at.pointer(context), Applicability::Suggested);
-        let diagnostic = diagnostic.warning().help("remove it, or choose the transport it belongs to");
-        context.report(diagnostic.fix(fix));
     }
 }
 
@@ -208,7 +190,7 @@ fn session_value(slot: OptionalField<String>, context: &ReadContext) -> Option<C
     if text.is_empty() {
         let message = "an empty 'sessionId' is ignored";
         let at = &slot.at;
-        let diagnostic = RawDiagnostic::new(Code::EmptySession, message, at.pointer(context), at.span());
+        let diagnostic = context.diagnostic(Code::EmptySession, &at, message);
         let fix = FixIntent::RemoveMember(at.pointer(context), Applicability::Sure);
         context.report(diagnostic.warning().help("remove the key").fix(fix));
         return None;

@@ -10,9 +10,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::de::{Field, FieldState, Location, NodeDeserializer, OrderedMap, ReadContext, ValueError};
-use crate::diagnostic::Code;
-use crate::diagnostic::RawDiagnostic;
-use crate::diagnostic::{Applicability, FixIntent, ScalarKind};
+use crate::diagnostic::{Applicability, Code, FixIntent, ScalarKind};
 use crate::dialect::entry::{ReadEntry, display_name};
 use crate::syntax::{Content, Node};
 
@@ -53,7 +51,7 @@ fn check_version(version: &FieldState<f64>, at: &Location, context: &ReadContext
     }
     context.clear(at);
     let message = "Invalid mcp.yaml: expected version: 1";
-    let diagnostic = RawDiagnostic::new(Code::UnsupportedVersion, message, at.pointer(context), at.span());
+    let diagnostic = context.diagnostic(Code::UnsupportedVersion, &at, message);
     let fix = match version {
         // The value may be the string `"1"`.
         FieldState::Invalid => Some(FixIntent::Unquote(ScalarKind::Integer)),

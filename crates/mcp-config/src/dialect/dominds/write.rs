@@ -6,11 +6,9 @@ use mcp_model::{
 };
 use serde::Deserialize;
 
-use crate::dialect::checks;
-use crate::dialect::checks::UrlRule;
-use crate::dialect::write::values;
+use crate::dialect::checks::{self, UrlRule};
 use crate::dialect::write::values::{dominds_value, reference_text, rewrite_text};
-use crate::dialect::write::{WriteReport, common};
+use crate::dialect::write::{WriteReport, common, values};
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::VariableRule;
 

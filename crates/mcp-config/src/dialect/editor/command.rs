@@ -3,11 +3,9 @@
 use mcp_model::{ConfigValue, Severity};
 
 use crate::de::{Field, Location, NullableField, ReadContext};
-use crate::diagnostic::Code;
-use crate::diagnostic::{RawDiagnostic, quoted};
+use crate::diagnostic::{Code, quoted};
 use crate::dialect::checks;
-use crate::dialect::editor::fields;
-use crate::dialect::editor::fields::ValueReader;
+use crate::dialect::editor::fields::{self, ValueReader};
 use crate::dialect::editor::wire::{Command, CommandMapping, Environment};
 
 /// The fields that describe a program.
@@ -68,14 +66,8 @@ impl CommandFields {
             Some(Command::Mapping(mapping)) => {
                 let CommandMapping { path, args: own_args, env: own_env } = *mapping;
                 if own_args.is_given() && args.is_given() {
-                    let diagnostic = RawDiagnostic::new(
-                        Code::Exclusive,
-                        "the arguments are given twice; only one is allowed",
-                        args.at.pointer(context),
-                        args.at.key(),
-                    );
-                    let diagnostic = diagnostic.label(own_args.at.key(), "the others are here");
-                    context.report(diagnostic.help("remove one of the two"));
+                    let message = "the arguments are given twice; only one is allowed";
+                    context.report(context.exclusive(&args.at, &own_args.at, message));
                 }
                 let args = if own_args.is_given() { own_args } else { args };
                 let has_args = args.value().is_some_and(|it| !it.is_empty());
@@ -121,7 +113,7 @@ fn check_command_line(program: &str, at: &Location, has_args: bool, context: &Re
         (false, false) => return,
     };
     let message = "'command' is a whole command line; it must be one program";
-    let diagnostic = RawDiagnostic::new(Code::CommandLine, message, at.pointer(context), at.span());
+    let diagnostic = context.diagnostic(Code::CommandLine, &at, message);
     let help = if first.contains('=') {
         // The assigned value may be a secret.
         "write the program as `command`, each argument as an item of `args`, and the assignment in `env`"

@@ -6,16 +6,11 @@ use std::time::Duration;
 use mcp_model::{ConfigValue, Exposure, Filter, Limits, NameClass, NamePolicy};
 
 use crate::de::{Field, Location, NullableField, ReadContext};
-use crate::diagnostic::CheckError;
-use crate::diagnostic::Code;
-use crate::diagnostic::{RawDiagnostic, quoted};
-use crate::dialect::checks;
+use crate::diagnostic::{CheckError, Code, quoted};
 use crate::dialect::editor::wire::{Environment, Headers, Pair, Scalar, Tools, VariableItem};
-use crate::dialect::lowering;
-use crate::syntax::Node;
-use crate::syntax::template;
-use crate::syntax::template::Piece;
-use crate::syntax::template::VariableRule;
+use crate::dialect::{checks, lowering};
+use crate::syntax::template::{Piece, VariableRule};
+use crate::syntax::{Node, template};
 
 /// The inputs that a file declares: their ids and defaults.
 pub(super) struct DeclaredInputs {
@@ -155,13 +150,8 @@ pub(super) fn environment(
     let mut given = places.into_iter().filter(NullableField::is_given);
     let Some(first) = given.next() else { return Vec::new() };
     for other in given {
-        let diagnostic = RawDiagnostic::new(
-            Code::Exclusive,
-            "the environment is given twice; only one is allowed",
-            other.at.pointer(context),
-            other.at.key(),
-        );
-        context.report(diagnostic.label(first.at.key(), "the other is here").help("remove one of the two"));
+        let message = "the environment is given twice; only one is allowed";
+        context.report(context.exclusive(&other.at, &first.at, message));
     }
     let at = first.at;
     match first.take() {

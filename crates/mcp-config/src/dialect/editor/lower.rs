@@ -9,19 +9,16 @@ use mcp_model::{
 
 use crate::de::{Location, NullableField, ReadContext};
 use crate::diagnostic::Code;
-use crate::diagnostic::RawDiagnostic;
-use crate::dialect::checks;
-use crate::dialect::editor::LoweredEntry;
 use crate::dialect::editor::command::CommandFields;
-use crate::dialect::editor::fields;
 use crate::dialect::editor::fields::{DeclaredInputs, Durations, ToolLists, ValueReader};
 use crate::dialect::editor::server_maps::FileOwner;
 use crate::dialect::editor::transport::{
     DeclaredTransport, TransportChoice, choose_transport, declared_transport, entry_url,
 };
 use crate::dialect::editor::wire::{EditorServer, LOWERED_KEYS};
-use crate::dialect::lowering;
+use crate::dialect::editor::{LoweredEntry, fields};
 use crate::dialect::lowering::{INPUTS_KEY, URL_KEY, metadata};
+use crate::dialect::{checks, lowering};
 use crate::syntax::Node;
 use crate::syntax::template::VariableRule;
 
@@ -113,29 +110,29 @@ pub(super) fn lower(
     if nothing_to_start {
         return LoweredEntry { kind: None, nothing_to_start, spec: None };
     }
-    let Some(way) = choose_transport(said, command.is_given(), &url, at, options) else {
+    let Some(transport_choice) = choose_transport(said, command.is_given(), &url, at, options) else {
         return LoweredEntry { kind: None, nothing_to_start: false, spec: None };
     };
-    let foreign: &[(&str, bool, &Location)] = match way {
-        TransportChoice::Stdio => {
-            &[(url.key, url.slot.is_given(), &url.slot.at), ("headers", headers.is_given(), &headers.at)]
-        }
+    // An empty list is accepted: editors' forms write them.
+    let has_content =
+        |is_given: bool, key: &str| is_given && !node.get(key).is_some_and(|member| is_empty(&member.value));
+    let foreign: &[(bool, &Location)] = match transport_choice {
+        TransportChoice::Stdio => &[
+            (has_content(url.slot.is_given(), url.key), &url.slot.at),
+            (has_content(headers.is_given(), "headers"), &headers.at),
+        ],
         TransportChoice::Url(..) => &[
-            ("command", command.is_given(), &command.at),
-            ("args", args.is_given(), &args.at),
-            ("env", env.is_given(), &env.at),
-            ("environment", environment.is_given(), &environment.at),
-            ("envFile", env_file.is_given(), &env_file.at),
-            ("cwd", cwd.is_given(), &cwd.at),
+            (has_content(command.is_given(), "command"), &command.at),
+            (has_content(args.is_given(), "args"), &args.at),
+            (has_content(env.is_given(), "env"), &env.at),
+            (has_content(environment.is_given(), "environment"), &environment.at),
+            (has_content(env_file.is_given(), "envFile"), &env_file.at),
+            (has_content(cwd.is_given(), "cwd"), &cwd.at),
         ],
     };
-    for (key, given, at) in foreign {
-        // An empty list is accepted: editors' forms write them.
-        let empty = node.get(key).is_some_and(|it| is_empty(&it.value));
-        lowering::warn_no_effect(key, *given && !empty, at, way.kind(), context);
-    }
+    lowering::warn_without_effect(transport_choice.kind().as_str(), foreign, context);
     let url_key = url.key;
-    let transport = match way {
+    let transport = match transport_choice {
         TransportChoice::Stdio => {
             let program = CommandFields { command, args, env, environment };
             let cwd = cwd.value().filter(|it| !it.is_empty()).cloned();
@@ -153,7 +150,8 @@ pub(super) fn lower(
         TransportChoice::Url(kind, sse_fallback) => {
             let headers = match kind {
                 TransportKind::WebSocket => {
-                    lowering::warn_no_effect("headers", headers.is_given(), &headers.at, kind, context);
+                    let foreign = [(headers.is_given(), &headers.at)];
+                    lowering::warn_without_effect(kind.as_str(), &foreign, context);
                     Vec::new()
                 }
                 TransportKind::Stdio | TransportKind::Sse | TransportKind::Http => {
@@ -170,7 +168,7 @@ pub(super) fn lower(
             })
         }
     };
-    let kind = Some(way.kind());
+    let kind = Some(transport_choice.kind());
     let (Some(id), Some(transport)) = (id, transport) else {
         return LoweredEntry { kind, nothing_to_start: false, spec: None };
     };
@@ -210,9 +208,8 @@ fn identity(name: &str, at: &Location, context: &ReadContext) -> Option<ServerId
     match ServerId::parse(name) {
         Ok(id) => Some(id),
         Err(error) => {
-            let diagnostic =
-                RawDiagnostic::new(Code::InvalidName, error.to_string(), at.pointer(context), at.key());
-            context.report(diagnostic.help("give the server a short name"));
+            let help = "give the server a short name";
+            context.error(Code::InvalidName, &at.at_key(), error.to_string(), help);
             None
         }
     }

@@ -21,8 +21,7 @@ use mcp_model::TransportKind;
 use serde::Deserialize;
 
 use crate::de::{Location, NodeDeserializer, ReadContext};
-use crate::diagnostic::Code;
-use crate::diagnostic::{RawDiagnostic, quoted};
+use crate::diagnostic::{Code, RawDiagnostic, quoted};
 use crate::dialect::entry::{MAX_SERVERS, ReadEntry, display_name};
 use crate::syntax::{Content, Node, contains};
 
@@ -164,7 +163,7 @@ fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::Edito
     }
     if lowered.nothing_to_start && !before && !context.has_error(at) {
         let message = "there is nothing to start: the entry has only the settings of an editor's extension";
-        let diagnostic = RawDiagnostic::new(Code::NothingToStart, message, at.pointer(context), at.key());
+        let diagnostic = context.diagnostic(Code::NothingToStart, &at.at_key(), message);
         let help = "to run the server here, add its `command` and `args`";
         context.report(diagnostic.severity(mcp_model::Severity::Info).help(help));
         res.disabled = true;

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::dialect::write::WriteReport;
-use crate::syntax;
 use crate::syntax::output::OutputValue;
-use crate::syntax::template::VariableRule;
-use crate::syntax::template::{Piece, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, split};
-use crate::syntax::{Syntax, to_json};
+use crate::syntax::template::{
+    Piece, USER_HOME, VariableRule, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, split,
+};
+use crate::syntax::{self, Syntax, to_json};
 
 /// The variable syntax of an editor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,8 +4,7 @@
 //! events, and in VS Code `http` falls back to them.
 
 use crate::de::{Location, ReadContext, closest};
-use crate::diagnostic::Code;
-use crate::diagnostic::quoted;
+use crate::diagnostic::{Code, quoted};
 use crate::syntax::{Content, Node};
 
 /// A map or list of servers in a file.

@@ -3,14 +3,12 @@
 use mcp_model::{ConfigValue, SseFallback, TransportKind};
 
 use crate::de::{FieldState, Location, NullableField, ReadContext};
-use crate::diagnostic::Code;
-use crate::diagnostic::{RawDiagnostic, quoted};
-use crate::dialect::checks;
+use crate::diagnostic::{Code, quoted};
 use crate::dialect::editor::fields::ValueReader;
 use crate::dialect::editor::lower::EditorOptions;
 use crate::dialect::editor::server_maps::FileOwner;
 use crate::dialect::editor::wire::TransportField;
-use crate::dialect::lowering;
+use crate::dialect::{checks, lowering};
 use crate::syntax::template;
 
 /// The transport that an entry declares.
@@ -63,12 +61,8 @@ pub(super) fn declared_transport(
         };
         match &res {
             Some((before, first)) if *before != found.1 => {
-                let diagnostic = RawDiagnostic::new(
-                    Code::Exclusive,
-                    "the entry names two different transports",
-                    at.pointer(context),
-                    at.span(),
-                );
+                let diagnostic =
+                    context.diagnostic(Code::Exclusive, &at, "the entry names two different transports");
                 context.report(
                     diagnostic.label(first.span(), "the other is here").help("remove one of the two"),
                 );
@@ -129,25 +123,16 @@ pub(super) fn choose_transport(
         DeclaredTransport::Undeclared if has_command && has_url => {
             let message = format!("'command' and '{}' are both given; only one is allowed", url.key);
             let url_at = &url.slot.at;
-            let diagnostic = RawDiagnostic::new(
-                Code::ForeignField,
-                message,
-                url_at.pointer(options.context),
-                url_at.key(),
-            );
-            options.context.report(diagnostic.help("remove one of the two, or add `type`"));
+            let help = "remove one of the two, or add `type`";
+            options.context.error(Code::ForeignField, &url_at.at_key(), message, help);
             None
         }
         DeclaredTransport::Undeclared if has_command => Some(TransportChoice::Stdio),
         DeclaredTransport::Undeclared if has_url => Some(url.default_transport(options.host)),
         DeclaredTransport::Undeclared => {
             let message = "a server needs a 'command' to start, or a 'url' to connect to";
-            options.context.error(
-                Code::MissingCommand,
-                &at.missing("command", options.context),
-                message,
-                "add one of the two",
-            );
+            let command = at.missing("command", options.context);
+            options.context.error(Code::MissingCommand, &command, message, "add one of the two");
             None
         }
     }
@@ -173,14 +158,8 @@ pub(super) fn entry_url(
         match &res {
             Some(first) if slot.is_given() && first.slot.is_given() => {
                 if slot.value() != first.slot.value() {
-                    let diagnostic = RawDiagnostic::new(
-                        Code::Exclusive,
-                        format!("'{key}' and '{}' have different values", first.key),
-                        slot.at.pointer(context),
-                        slot.at.key(),
-                    );
-                    let diagnostic = diagnostic.label(first.slot.at.key(), "the other is here");
-                    context.report(diagnostic.help("remove one of the two"));
+                    let message = format!("'{key}' and '{}' have different values", first.key);
+                    context.report(context.exclusive(&slot.at, &first.slot.at, message));
                 }
             }
             Some(first) if first.slot.is_given() => {}

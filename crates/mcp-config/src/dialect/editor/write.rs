@@ -11,13 +11,11 @@ use mcp_model::{
 use crate::dialect::checks;
 use crate::dialect::lowering::{URL_KEY, url_rule};
 use crate::dialect::write::common::EXTRA;
-use crate::dialect::write::values;
 use crate::dialect::write::values::{reference_text, rewrite_text};
-use crate::dialect::write::{WriteReport, common};
+use crate::dialect::write::{WriteReport, common, values};
 use crate::profile::policy::UrlPolicy;
 use crate::syntax::output::OutputValue;
-use crate::syntax::template::VariableRule;
-use crate::syntax::template::has_reference;
+use crate::syntax::template::{VariableRule, has_reference};
 
 const RULE: VariableRule = VariableRule::Editor;
 

@@ -5,14 +5,10 @@ use std::time::Duration;
 use mcp_model::{ConfigValue, Limits, Passthrough, ServerId};
 
 use crate::de::{Field, Location, NullableField, OptionalField, OrderedMap, RawObject, ReadContext};
-use crate::diagnostic::RawDiagnostic;
-use crate::diagnostic::{Applicability, FixIntent};
-use crate::diagnostic::{CheckError, Code};
-use crate::dialect::checks;
-use crate::dialect::lowering;
+use crate::diagnostic::{Applicability, CheckError, Code, FixIntent};
+use crate::dialect::{checks, lowering};
 use crate::profile::policy::NameRule;
-use crate::syntax::template::VariableRule;
-use crate::syntax::template::{has_variable, parse_value};
+use crate::syntax::template::{VariableRule, has_variable, parse_value};
 
 /// Reports missing keys that the profile requires or recommends.
 pub(super) fn report_missing_keys(given: &[(&'static str, bool)], at: &Location, context: &ReadContext) {
@@ -73,17 +69,11 @@ pub(super) fn env_file(
     context: &ReadContext,
 ) -> NullableField<String> {
     if file.is_given() && alias.is_given() {
-        let diagnostic = RawDiagnostic::new(
-            Code::Exclusive,
-            "'envFile' and 'env_file' are the same key; only one is allowed",
-            alias.at.pointer(context),
-            alias.at.key(),
-        );
         let same = file.value().is_some() && file.value() == alias.value();
         let sure = if same { Applicability::Sure } else { Applicability::Suggested };
         let fix = FixIntent::RemoveMember(alias.at.pointer(context), sure);
-        let diagnostic = diagnostic.label(file.at.key(), "the other is here").help("remove one of the two");
-        context.report(diagnostic.fix(fix));
+        let message = "'envFile' and 'env_file' are the same key; only one is allowed";
+        context.report(context.exclusive(&alias.at, &file.at, message).fix(fix));
     }
     let res = if file.is_given() { file } else { alias };
     if res.value().is_some_and(|it| it.trim().is_empty()) {

@@ -8,13 +8,11 @@ use mcp_model::{
 };
 
 use crate::de::{FieldState, Location, ReadContext};
-use crate::dialect::checks;
-use crate::dialect::holodeck::fields;
-use crate::dialect::holodeck::transport;
 use crate::dialect::holodeck::transport::TransportFields;
 use crate::dialect::holodeck::wire::{HoloDeckTransport, ToolItem};
-use crate::dialect::lowering;
+use crate::dialect::holodeck::{fields, transport};
 use crate::dialect::lowering::metadata;
+use crate::dialect::{checks, lowering};
 use crate::syntax::Node;
 use crate::syntax::template::parse_value;
 

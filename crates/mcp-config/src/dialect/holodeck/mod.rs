@@ -16,9 +16,7 @@ use std::ops::Range;
 use serde::Deserialize;
 
 use crate::de::{Location, NodeDeserializer, ReadContext, suggest};
-use crate::diagnostic::Code;
-use crate::diagnostic::FixIntent;
-use crate::diagnostic::{RawDiagnostic, quoted};
+use crate::diagnostic::{Code, FixIntent, quoted};
 use crate::dialect::entry::{ReadEntry, display_name};
 use crate::profile::policy::OtherTypes;
 use crate::syntax::{Content, Node};
@@ -121,7 +119,7 @@ fn is_mcp_tool(node: &Node, at: &Location, context: &ReadContext) -> bool {
             (None, OtherTypes::Any) => return false,
         };
         let message = format!("there is no tool type '{}'", quoted(text));
-        let diagnostic = RawDiagnostic::new(Code::UnknownWord, message, at.pointer(context), at.span());
+        let diagnostic = context.diagnostic(Code::UnknownWord, &at, message);
         context.report(
             diagnostic.help(help).fix(suggestion.map(|it| FixIntent::ReplaceScalar(it.0.to_owned(), it.1))),
         );
@@ -135,7 +133,7 @@ fn check_tool_count(items: &[Node], at: &Location, context: &ReadContext) {
     let Some(first) = items.get(most) else { return };
     let message = format!("an agent may have no more than {most} tools");
     let at = at.item(most, first, context);
-    let diagnostic = RawDiagnostic::new(Code::TooLarge, message, at.pointer(context), at.key());
+    let diagnostic = context.diagnostic(Code::TooLarge, &at.at_key(), message);
     context.report(diagnostic.help("remove some, or divide them among several agents"));
 }
 
@@ -152,14 +150,10 @@ fn check_unique_names(items: &[Node], at: &Location, context: &ReadContext) {
         };
         let shown = quoted(name);
         context.report(
-            RawDiagnostic::new(
-                Code::DuplicateName,
-                format!("two tools of this agent are named '{shown}'"),
-                at.pointer(context),
-                at.span(),
-            )
-            .label(first.clone(), format!("'{shown}' is first used here"))
-            .help("rename one of them; names are unique across all tools, whatever their type"),
+            context
+                .diagnostic(Code::DuplicateName, &at, format!("two tools of this agent are named '{shown}'"))
+                .label(first.clone(), format!("'{shown}' is first used here"))
+                .help("rename one of them; names are unique across all tools, whatever their type"),
         );
     }
 }

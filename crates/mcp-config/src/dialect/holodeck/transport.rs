@@ -5,14 +5,10 @@ use mcp_model::{ConfigValue, TransportKind};
 use serde_json::json;
 
 use crate::de::{FieldState, Location, NullableField, ReadContext};
-use crate::diagnostic::{Applicability, FixIntent};
-use crate::diagnostic::{CheckError, Code};
-use crate::diagnostic::{RawDiagnostic, quoted};
-use crate::dialect::checks;
-use crate::dialect::lowering;
+use crate::diagnostic::{Applicability, CheckError, Code, FixIntent, quoted};
+use crate::dialect::{checks, lowering};
 use crate::profile::policy::ForeignRule;
-use crate::syntax::template::VariableRule;
-use crate::syntax::template::{has_variable, parse_value};
+use crate::syntax::template::{VariableRule, has_variable, parse_value};
 
 /// The fields that select the transport.
 pub(super) struct TransportFields<'a> {
@@ -49,7 +45,7 @@ impl TransportFields<'_> {
         }
         for (key, _, at) in given.iter().filter(|it| it.1 && !has_effect(it.0, kind)) {
             let message = format!("'{key}' has no effect with {} transport", kind.as_str());
-            let diagnostic = RawDiagnostic::new(Code::NoEffect, message, at.pointer(self.context), at.key());
+            let diagnostic = self.context.diagnostic(Code::NoEffect, &at.at_key(), message);
             let fix = FixIntent::RemoveMember(at.pointer(self.context), Applicability::Suggested);
             let diagnostic = diagnostic.warning().help("remove it, or choose the transport it belongs to");
             self.context.report(diagnostic.fix(fix));
@@ -69,9 +65,8 @@ impl TransportFields<'_> {
         if exclusive && slot.is_given() && !forgotten {
             let message = format!("'{key}' cannot be used with {} transport", kind.as_str());
             let at = &slot.at;
-            let diagnostic =
-                RawDiagnostic::new(Code::ForeignField, message, at.pointer(self.context), at.key());
-            self.context.report(diagnostic.help(format!("remove `{key}`, or choose another `transport`")));
+            let help = format!("remove `{key}`, or choose another `transport`");
+            self.context.error(Code::ForeignField, &at.at_key(), message, help);
         }
         if !exclusive && kind != TransportKind::Stdio {
             self.check_unused_command();
@@ -91,7 +86,7 @@ impl TransportFields<'_> {
         if let Some(package) = legacy {
             let message = "an item without 'transport' and 'command' is deprecated";
             let help = format!("add `command: npx` and `args: [\"-y\", \"{}\"]`", quoted(package));
-            let diagnostic = RawDiagnostic::new(Code::Legacy, message, at.pointer(context), at.key());
+            let diagnostic = context.diagnostic(Code::Legacy, &at.at_key(), message);
             let fix = FixIntent::AddMembers {
                 mapping: at.pointer(context),
                 after: Some("server"),
@@ -117,12 +112,7 @@ impl TransportFields<'_> {
                 };
                 let message = "'command' is required for stdio transport";
                 let missing = at.missing("command", context);
-                let diagnostic = RawDiagnostic::new(
-                    Code::MissingCommand,
-                    message,
-                    missing.pointer(context),
-                    missing.span(),
-                );
+                let diagnostic = context.diagnostic(Code::MissingCommand, &missing, message);
                 let transport = FixIntent::AddMembers {
                     mapping: at.pointer(context),
                     after: Some("url"),
@@ -154,15 +144,14 @@ impl TransportFields<'_> {
                 Ok(parsed) if parsed.scheme() == "ws" && !checks::is_loopback(&parsed) => {
                     let message = "'url' is not encrypted: others on the network can read the traffic";
                     let at = &url.at;
-                    let diagnostic =
-                        RawDiagnostic::new(Code::PlainWebSocket, message, at.pointer(context), at.span());
+                    let diagnostic = context.diagnostic(Code::PlainWebSocket, &at, message);
                     let diagnostic = diagnostic.warning().help("write a wss:// URL");
                     context.report(diagnostic.fix(FixIntent::ReplaceScheme("ws", "wss")));
                 }
                 Ok(_) => {}
                 Err(CheckError { code, message, help }) => {
                     let at = &url.at;
-                    let diagnostic = RawDiagnostic::new(code, message, at.pointer(context), at.span());
+                    let diagnostic = context.diagnostic(code, &at, message);
                     let plain = code == Code::UrlScheme && kind != TransportKind::WebSocket;
                     let plain = plain && text.get(..7).is_some_and(|it| it.eq_ignore_ascii_case("http://"));
                     let fix = plain.then_some(FixIntent::ReplaceScheme("http", "https"));
@@ -218,7 +207,7 @@ fn is_allowed_command(command: &str, at: &Location, context: &ReadContext) -> bo
     // Suggest the command that differs only in case.
     let fix = commands.iter().find(|it| it.eq_ignore_ascii_case(command));
     let fix = fix.map(|it| FixIntent::ReplaceScalar((*it).to_owned(), Applicability::Sure));
-    let diagnostic = RawDiagnostic::new(Code::InvalidCommand, message, at.pointer(context), at.span());
+    let diagnostic = context.diagnostic(Code::InvalidCommand, &at, message);
     context.report(diagnostic.help(help).fix(fix));
     false
 }

@@ -9,13 +9,11 @@ use mcp_model::{
 
 use crate::dialect::checks;
 use crate::dialect::lowering::url_rule;
-use crate::dialect::write::values;
 use crate::dialect::write::values::{reference_text, rewrite_text};
-use crate::dialect::write::{WriteReport, common};
+use crate::dialect::write::{WriteReport, common, values};
 use crate::profile::policy::{NameRule, Policy};
 use crate::syntax::output::OutputValue;
-use crate::syntax::template::VariableRule;
-use crate::syntax::template::has_variable;
+use crate::syntax::template::{VariableRule, has_variable};
 
 /// Keys of an item that the reader keeps in the metadata.
 const METADATA_KEYS: [&str; 4] = ["server", "registry_name", "is_retrieval", "defer_loading"];

@@ -10,8 +10,7 @@ use mcp_model::{
 };
 
 use crate::diagnostic::quoted;
-use crate::dialect::lowering::CONFIG_VARIABLE;
-use crate::dialect::lowering::{LEGACY_KEY, PROFILE_KEY, SSE_CONNECT};
+use crate::dialect::lowering::{CONFIG_VARIABLE, LEGACY_KEY, PROFILE_KEY, SSE_CONNECT};
 use crate::dialect::write::WriteReport;
 use crate::syntax::output::OutputValue;
 

@@ -7,9 +7,9 @@ use crate::dialect::write::WriteReport;
 use crate::profile::Profile;
 use crate::profile::policy::Policy;
 use crate::syntax::output::OutputValue;
-use crate::syntax::template::VariableRule;
 use crate::syntax::template::{
-    Piece, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, has_reference, parse_value, split,
+    Piece, USER_HOME, VariableRule, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, has_reference, parse_value,
+    split,
 };
 
 /// Why a value cannot be written.
