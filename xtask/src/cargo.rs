@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::error::Error;
@@ -33,4 +34,33 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Error> {
 /// The exit code to use for a child's exit code; 1 if a signal ended it.
 pub(crate) fn exit_code(code: Option<i32>) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+/// Runs a command and returns its standard output. An error contains its standard error.
+pub(crate) fn output(command: &mut Command) -> Result<String, Error> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output =
+        command.output().map_err(|error| Error::message(format!("could not start {program}: {error}")))?;
+    if !output.status.success() {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Err(Error::message(format!("{program} failed: {}", stderr.trim())));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The version line of the compiler.
+pub(crate) fn compiler() -> Result<String, Error> {
+    output(Command::new("rustc").arg("-V").current_dir(tree::root()))
+}
+
+/// Builds programs of the benchmarks with the profile `measured`, and returns their folder.
+pub(crate) fn build_measured(arguments: &[&str]) -> Result<PathBuf, Error> {
+    run(cargo().args(["build", "-p", "mcp-benches", "--profile", "measured"]).args(arguments))?;
+    let target = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| OsString::from("target"));
+    Ok(tree::root().join(target).join("measured"))
+}
+
+/// Whether the command runs in continuous integration, where a missing program is an error.
+pub(crate) fn is_ci() -> bool {
+    env::var("CI").is_ok_and(|value| value == "true" || value == "1")
 }

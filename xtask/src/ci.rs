@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use std::{env, fs};
 
-use crate::cargo::{cargo, exit_code, run as run_command};
+use crate::cargo::{cargo, exit_code, is_ci, run as run_command};
 use crate::error::Error;
 use crate::gates::{layers, rules, tidy};
 use crate::generated_files::{self, Mode};
@@ -161,23 +161,22 @@ pub(crate) fn pack() -> Result<(), Error> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_nanos());
     let folder = tree::root().join(format!("target/packed-{now}"));
     let environment = [("CARGO_PROFILE_DEV_DEBUG", "none"), ("CARGO_INCREMENTAL", "0")];
-    let result = run_command(command(package(is_ci())).envs(environment).env("CARGO_TARGET_DIR", &folder));
+    let result = run_command(command(&package(is_ci())).envs(environment).env("CARGO_TARGET_DIR", &folder));
     // The folder is as large as a whole build and is not used again.
     let _ = fs::remove_dir_all(&folder);
     result
 }
 
 /// The arguments for Cargo. CI packages only what is committed.
-fn package(in_ci: bool) -> &'static str {
-    if in_ci {
-        "package --workspace --exclude xtask --exclude mcp-tests --exclude mcp-benches --exclude mcp-testkit --exclude acp-agent --exclude acp-proxy"
-    } else {
-        "package --workspace --exclude xtask --exclude mcp-tests --exclude mcp-benches --exclude mcp-testkit --exclude acp-agent --exclude acp-proxy --allow-dirty"
+fn package(in_ci: bool) -> String {
+    let mut res = "package --workspace".to_owned();
+    for unpublished in ["xtask", "mcp-tests", "mcp-benches", "mcp-testkit", "acp-agent", "acp-proxy"] {
+        res += &format!(" --exclude {unpublished}");
     }
-}
-
-fn is_ci() -> bool {
-    env::var("CI").is_ok_and(|value| value == "true" || value == "1")
+    if !in_ci {
+        res += " --allow-dirty";
+    }
+    res
 }
 
 /// The crates of the workspace that are libraries.

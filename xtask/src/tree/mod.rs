@@ -10,6 +10,8 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::{fs, io};
 
+use serde::de::DeserializeOwned;
+
 use crate::error::{Error, Violation};
 use rust::RustFile;
 
@@ -17,6 +19,13 @@ use rust::RustFile;
 pub(crate) fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().expect("xtask is a folder of the workspace").to_owned()
+}
+
+/// Reads a TOML file of the workspace.
+pub(crate) fn read_toml<T: DeserializeOwned>(path: &str) -> Result<T, Error> {
+    let text = fs::read_to_string(root().join(path))
+        .map_err(|error| Error::message(format!("could not read {path}: {error}")))?;
+    toml::from_str(&text).map_err(|error| Error::message(format!("{path}: {error}")))
 }
 
 /// The input of the gates.

@@ -5,22 +5,22 @@
 use toml::{Table, Value};
 
 use super::crate_of;
-use super::crates::{CRATES, CrateRules, TESTKIT};
+use super::lists::{CrateRules, FILE, Lists, contains};
 use crate::error::Violation;
 use crate::tree::Source;
 
 /// Every `crates/*/Cargo.toml` of the tree.
-pub(super) fn check(sources: &[Source]) -> Vec<Violation> {
+pub(super) fn check(sources: &[Source], lists: &Lists) -> Vec<Violation> {
     let mut res = Vec::new();
     for source in sources {
         let Some(name) = crate_of(&source.path) else { continue };
         if source.path != format!("crates/{name}/Cargo.toml") {
             continue;
         }
-        let rules = CRATES.iter().find(|rules| rules.name == name);
+        let rules = lists.crate_rules(name);
         let messages = match (rules, source.text.parse::<Table>()) {
-            (Some(rules), Ok(manifest)) => check_manifest(rules, &manifest),
-            (None, _) => vec![format!("`{name}` has no entry in xtask/src/gates/layers/crates.rs")],
+            (Some(rules), Ok(manifest)) => check_manifest(lists, rules, &manifest),
+            (None, _) => vec![format!("`{name}` has no entry in {FILE}")],
             (_, Err(error)) => vec![format!("it is not TOML: {error}")],
         };
         res.extend(messages.into_iter().map(|message| Violation::new(&source.path, 0, message)));
@@ -28,17 +28,17 @@ pub(super) fn check(sources: &[Source]) -> Vec<Violation> {
     res
 }
 
-/// Whether the crate `name` of this workspace is not published, or depends directly on the crate of `rules`. Cargo omits
-/// such a development dependency from the package if it has no version.
-fn is_omitted_from_package(rules: &CrateRules, name: &str) -> bool {
-    name == TESTKIT || CRATES.iter().any(|other| other.name == name && other.ours.contains(&rules.name))
+/// Whether the crate `name` of this workspace depends directly on the crate of `rules`. Cargo omits such a development dependency
+/// from the package if it has no version.
+fn is_in_cycle(lists: &Lists, rules: &CrateRules, name: &str) -> bool {
+    lists.crate_rules(name).is_some_and(|other| other.ours.contains(&rules.name))
 }
 
 /// The violations of one manifest.
-pub(super) fn check_manifest(rules: &CrateRules, manifest: &Table) -> Vec<String> {
+pub(super) fn check_manifest(lists: &Lists, rules: &CrateRules, manifest: &Table) -> Vec<String> {
     let mut res = Vec::new();
     let package = manifest.get("package").and_then(|package| package.get("name")).and_then(Value::as_str);
-    if package != Some(rules.name) {
+    if package != Some(rules.name.as_str()) {
         res.push(format!("the folder is `{}`, the package is `{}`", rules.name, package.unwrap_or_default()));
     }
     if manifest.get("lints").and_then(|lints| lints.get("workspace")) != Some(&Value::Boolean(true)) {
@@ -47,11 +47,11 @@ pub(super) fn check_manifest(rules: &CrateRules, manifest: &Table) -> Vec<String
     for section in sections(manifest) {
         for (name, dependency) in section.dependencies {
             let is_development = matches!(section.kind, DependencyKind::Development);
-            let is_omitted = is_development && is_omitted_from_package(rules, name);
-            if is_omitted && (dependency.get("path").is_none() || dependency.get("version").is_some()) {
-                res.push(format!("`{name}` cannot be in the package: use its path without a version"));
+            let is_cycle = is_development && is_in_cycle(lists, rules, name);
+            if is_cycle && (dependency.get("path").is_none() || dependency.get("version").is_some()) {
+                res.push(format!("`{name}` depends on `{}`: use its path without a version", rules.name));
             }
-            if !is_omitted && dependency.get("workspace") != Some(&Value::Boolean(true)) {
+            if !is_cycle && dependency.get("workspace") != Some(&Value::Boolean(true)) {
                 res.push(format!("`{name}` has its own version: use the version of the workspace"));
             }
             let violation = match section.kind {
@@ -97,18 +97,18 @@ fn sections(manifest: &Table) -> Vec<Section<'_>> {
 }
 
 fn check_development(rules: &CrateRules, name: &str) -> Option<String> {
-    let gated = rules.under_feature.iter().flat_map(|(_, names)| *names);
-    let mut allowed = rules.ours.iter().chain(rules.others).chain(rules.development).chain(gated);
-    (name != TESTKIT && !allowed.any(|&it| it == name))
+    let gated = rules.under_feature.values().flatten();
+    let mut allowed = rules.ours.iter().chain(&rules.others).chain(&rules.development).chain(gated);
+    (!allowed.any(|allowed| allowed == name))
         .then(|| format!("`{name}` is not in the list for the crate's tests"))
 }
 
 fn check_normal(rules: &CrateRules, manifest: &Table, name: &str, dependency: &Value) -> Option<String> {
-    if rules.ours.contains(&name) || rules.others.contains(&name) {
+    if contains(&rules.ours, name) || contains(&rules.others, name) {
         return None;
     }
-    let listed = rules.under_feature.iter().filter(|(_, names)| names.contains(&name));
-    let features: Vec<&str> = listed.map(|(feature, _)| *feature).collect();
+    let listed = rules.under_feature.iter().filter(|(_, names)| contains(names, name));
+    let features: Vec<&str> = listed.map(|(feature, _)| feature.as_str()).collect();
     if features.is_empty() {
         return Some(format!("`{name}` is not in the list for `{}`", rules.name));
     }

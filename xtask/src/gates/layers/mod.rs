@@ -1,31 +1,31 @@
 //! `cargo xtask layers`: dependencies of crates, order of modules, and forbidden words.
 //!
-//! The lists are data, in [`crates`] and [`modules`]; the checks are functions of the files' texts. No single line can
-//! be excused: an exception is a row of a list.
+//! The lists are in `xtask/layers.toml`; the checks are functions of the files' texts. No single line can be excused:
+//! an exception is an entry of a list.
 
-mod crates;
 mod dependencies;
 mod error_numbers;
 mod forbidden_words;
+mod lists;
 mod module_order;
-mod modules;
 mod unsafe_code;
 
 use crate::error::{Error, Violation};
 use crate::tree::Tree;
+use lists::Lists;
 
 /// Checks the tree on disk.
 pub(crate) fn run() -> Result<(), Error> {
-    Error::from_violations(check(Tree::read()?, crates::PURE_FILES, modules::MODULES))
+    Error::from_violations(check(Tree::read()?, &Lists::read()?))
 }
 
-fn check(tree: &Tree, pure_files: &[&str], modules: &[modules::Row]) -> Vec<Violation> {
+fn check(tree: &Tree, lists: &Lists) -> Vec<Violation> {
     let files = &tree.rust_files;
-    let mut res = dependencies::check(&tree.sources);
-    res.extend(forbidden_words::check(files, pure_files));
-    res.extend(error_numbers::check(files));
+    let mut res = dependencies::check(&tree.sources, lists);
+    res.extend(forbidden_words::check(files, lists));
+    res.extend(error_numbers::check(files, &lists.error_numbers));
     res.extend(unsafe_code::check(files));
-    res.extend(module_order::check(files, modules));
+    res.extend(module_order::check(files, lists));
     res
 }
 

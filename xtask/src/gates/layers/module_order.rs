@@ -4,14 +4,15 @@
 
 use std::collections::BTreeSet;
 
-use super::modules::{MAX_ENTRIES, Row};
+use super::lists::{FILE, Lists};
 use crate::error::Violation;
 use crate::tree::rust::{PathUse, RustFile};
 
-const TABLE: &str = "xtask/src/gates/layers/modules.rs";
+/// The most files and folders in `src/`, crate root included, `tests` not.
+const MAX_ENTRIES: usize = 13;
 
-/// Checks the product code of each crate against its row.
-pub(super) fn check(files: &[RustFile], rows: &[Row]) -> Vec<Violation> {
+/// Checks the product code of each crate against its entry.
+pub(super) fn check(files: &[RustFile], lists: &Lists) -> Vec<Violation> {
     let mut res = Vec::new();
     let roots = files.iter().filter_map(|file| {
         let root =
@@ -29,31 +30,31 @@ pub(super) fn check(files: &[RustFile], rows: &[Row]) -> Vec<Violation> {
             let message = format!("{} files and folders, more than {MAX_ENTRIES}", entries.len());
             res.push(Violation::new(&source, 0, message));
         }
-        match rows.iter().find(|(of, _)| *of == name) {
-            Some((_, modules)) => {
-                res.extend(check_row(root, &source, modules));
+        match lists.crate_rules(name) {
+            Some(rules) => {
+                res.extend(check_list(root, &source, &rules.modules));
                 for file in files.iter().filter(|file| file.path != root.path) {
-                    res.extend(check_file(file, &source, modules));
+                    res.extend(check_file(file, &source, &rules.modules));
                 }
             }
-            None => res.push(Violation::new(&root.path, 0, format!("`{name}` has no row in {TABLE}"))),
+            None => res.push(Violation::new(&root.path, 0, format!("`{name}` has no entry in {FILE}"))),
         }
     }
     res
 }
 
-/// The row lists the modules that the root declares, without those for tests.
-fn check_row(root: &RustFile, source: &str, modules: &[&str]) -> Vec<Violation> {
+/// The list has the modules that the root declares, without those for tests.
+fn check_list(root: &RustFile, source: &str, modules: &[String]) -> Vec<Violation> {
     let declared: BTreeSet<&str> =
         root.product_modules().filter_map(|module| module.strip_prefix(source)).collect();
-    let listed: BTreeSet<&str> = modules.iter().copied().collect();
-    let missing = declared.difference(&listed).map(|module| format!("`{module}` is missing in {TABLE}"));
+    let listed: BTreeSet<&str> = modules.iter().map(String::as_str).collect();
+    let missing = declared.difference(&listed).map(|module| format!("`{module}` is missing in {FILE}"));
     let superfluous =
-        listed.difference(&declared).map(|module| format!("`{module}` of {TABLE} does not exist"));
+        listed.difference(&declared).map(|module| format!("`{module}` of {FILE} does not exist"));
     missing.chain(superfluous).map(|message| Violation::new(&root.path, 0, message)).collect()
 }
 
-fn check_file(file: &RustFile, source: &str, modules: &[&str]) -> Vec<Violation> {
+fn check_file(file: &RustFile, source: &str, modules: &[String]) -> Vec<Violation> {
     let inside = file.path.strip_prefix(source).expect("the file is in this folder");
     let path: Vec<&str> = inside.trim_end_matches(".rs").trim_end_matches("/mod").split('/').collect();
     let Some(own) = modules.iter().position(|module| *module == path[0]) else { return Vec::new() };
@@ -65,7 +66,7 @@ fn check_file(file: &RustFile, source: &str, modules: &[&str]) -> Vec<Violation>
     let imports = file.paths.iter().filter(reaches_root).filter(|import| !file.is_test(import.at));
     let message = |name: &str| match modules.iter().position(|module| *module == name) {
         Some(other) if other <= own => None,
-        Some(_) => Some(format!("`{}` imports `{name}`, which {TABLE} lists after it", path[0])),
+        Some(_) => Some(format!("`{}` imports `{name}`, which {FILE} lists after it", path[0])),
         None => Some(format!("`{name}` is imported through the crate root: import it from its module")),
     };
     imports

@@ -1,9 +1,8 @@
 //! Tests of the layers gate: the tree passes, and each check finds a violation.
 
-use super::crates::{CRATES, CrateRules};
 use super::dependencies::check_manifest;
-use super::modules::Row;
-use super::{check, crate_of, forbidden_words, module_order, run};
+use super::lists::{CrateRules, Lists};
+use super::{check, forbidden_words, module_order, run};
 use crate::tree::Tree;
 
 #[test]
@@ -13,19 +12,25 @@ fn the_tree_has_no_violation() {
     }
 }
 
-const RULES: CrateRules = CrateRules {
-    name: "a",
-    ours: &["below"],
-    others: &["bytes"],
-    under_feature: &[("stdio", &["nix"]), ("http", &["url"]), ("sse", &["url"])],
-    development: &["proptest"],
-};
+const RULES: &str = r#"
+name = "a"
+ours = ["below"]
+others = ["bytes"]
+development = ["proptest"]
+under_feature = { stdio = ["nix"], http = ["url"], sse = ["url"] }
+"#;
+
+/// The lists of the tree without pure files, which a tree in memory does not have.
+fn lists() -> Lists {
+    Lists { pure_files: Vec::new(), ..Lists::read().expect("the lists are valid") }
+}
 
 #[track_caller]
 fn check_dependencies(tables: &str, expected: &[&str]) {
     let manifest = format!("package.name = 'a'\nlints.workspace = true\n{tables}");
     let manifest = manifest.parse().expect("the row is TOML");
-    assert_eq!(check_manifest(&RULES, &manifest), expected);
+    let rules = toml::from_str(RULES).expect("the rules are TOML");
+    assert_eq!(check_manifest(&lists(), &rules, &manifest), expected);
 }
 
 #[test]
@@ -86,11 +91,12 @@ fn an_optional_dependency_is_enabled_by_its_feature_only() {
 
 #[test]
 fn crates_depend_on_lower_layers_only() {
-    let position = |name: &str| CRATES.iter().position(|rules| rules.name == name);
-    for rules in CRATES {
-        for dependency in rules.ours {
+    let Lists { crates, .. } = lists();
+    let position = |name: &str| crates.iter().position(|rules| rules.name == name);
+    for rules in &crates {
+        for dependency in &rules.ours {
             assert!(position(dependency).is_some(), "{dependency} has no entry");
-            assert!(position(dependency) < position(rules.name), "{dependency} is not below {}", rules.name);
+            assert!(position(dependency) < position(&rules.name), "{dependency} is not below {}", rules.name);
         }
     }
 }
@@ -98,11 +104,13 @@ fn crates_depend_on_lower_layers_only() {
 /// Checks a tree of one file.
 #[track_caller]
 fn check_file(path: &'static str, text: &str, expected: &[&str]) {
-    // A crate root needs a row in the table of modules.
-    let is_root = path.ends_with("/src/lib.rs");
-    let rows: Vec<Row> = crate_of(path).filter(|_| is_root).map(|name| (name, &[][..])).into_iter().collect();
+    let mut lists = lists();
+    // A crate root in memory declares no modules.
+    if path.ends_with("/src/lib.rs") {
+        lists.crates.iter_mut().for_each(|rules| rules.modules.clear());
+    }
     let found: Vec<String> =
-        check(&Tree::of(&[(path, text)]), &[], &rows).iter().map(ToString::to_string).collect();
+        check(&Tree::of(&[(path, text)]), &lists).iter().map(ToString::to_string).collect();
     assert_eq!(found, expected, "{text}");
 }
 
@@ -111,7 +119,7 @@ fn a_crate_without_an_entry_is_found() {
     check_file(
         "crates/mcp-new/Cargo.toml",
         "[package]\nname = 'mcp-new'",
-        &["crates/mcp-new/Cargo.toml: `mcp-new` has no entry in xtask/src/gates/layers/crates.rs"],
+        &["crates/mcp-new/Cargo.toml: `mcp-new` has no entry in xtask/layers.toml"],
     );
     check_file(
         "crates/mcp-model/Cargo.toml",
@@ -149,13 +157,14 @@ fn impure_words_are_found_in_pure_crates() {
 fn impure_words_are_found_in_pure_files() {
     let life = "//! Why.\nuse tokio::time::Instant;\nuse tokio::time::sleep;";
     let tree = Tree::of(&[("crates/mcp-host/src/life.rs", life)]);
-    let pure = ["crates/mcp-host/src/life.rs", "crates/mcp-host/src/gone.rs"];
+    let pure = ["crates/mcp-host/src/life.rs", "crates/mcp-host/src/missing.rs"];
+    let lists = Lists { pure_files: pure.map(str::to_owned).to_vec(), ..lists() };
     let found: Vec<String> =
-        forbidden_words::check(&tree.rust_files, &pure).iter().map(ToString::to_string).collect();
+        forbidden_words::check(&tree.rust_files, &lists).iter().map(ToString::to_string).collect();
     assert_eq!(
         found,
         [
-            "crates/mcp-host/src/gone.rs: it is in the list of pure files and does not exist",
+            "crates/mcp-host/src/missing.rs: it is in the list of pure files and does not exist",
             "crates/mcp-host/src/life.rs:3: `tokio` is forbidden here",
         ]
     );
@@ -216,7 +225,7 @@ fn unsafe_is_allowed_in_one_file() {
         ("crates/mcp-transport/src/stdio/a.rs", spawn),
         ("crates/mcp-transport/src/stdio/b.rs", spawn),
     ]);
-    assert_eq!(check(&both, &[], &[]).len(), 1);
+    assert_eq!(check(&both, &lists()).len(), 1);
 }
 
 #[test]
@@ -232,7 +241,12 @@ fn every_crate_forbids_unsafe() {
     check_file("crates/mcp-transport/src/lib.rs", "//! Why.\n", &[]);
 }
 
-const ROWS: &[Row] = &[("mcp-a", &["low", "high"])];
+/// Lists of one crate with two modules.
+fn two_modules() -> Lists {
+    let modules = vec!["low".to_owned(), "high".to_owned()];
+    let rules = CrateRules { name: "mcp-a".to_owned(), modules, ..CrateRules::default() };
+    Lists { crates: vec![rules], ..Lists::default() }
+}
 
 #[track_caller]
 fn check_order(files: &[(&str, &str)], expected: &[&str]) {
@@ -240,13 +254,13 @@ fn check_order(files: &[(&str, &str)], expected: &[&str]) {
     tree.extend(files);
     let tree = Tree::of(&tree);
     let found: Vec<String> =
-        module_order::check(&tree.rust_files, ROWS).iter().map(ToString::to_string).collect();
+        module_order::check(&tree.rust_files, &two_modules()).iter().map(ToString::to_string).collect();
     assert_eq!(found, expected);
 }
 
 #[test]
 fn a_module_imports_modules_before_it() {
-    let upward = "imports `high`, which xtask/src/gates/layers/modules.rs lists after it";
+    let upward = "imports `high`, which xtask/layers.toml lists after it";
     check_order(&[("crates/mcp-a/src/high.rs", "use crate::low::A; use crate::high::B;")], &[]);
     for text in [
         "use crate::high::A;",
@@ -280,13 +294,13 @@ fn the_table_of_modules_is_complete() {
     let tree =
         Tree::of(&[("crates/mcp-a/src/lib.rs", "mod low; mod new;"), ("crates/mcp-b/src/main.rs", "")]);
     let found: Vec<String> =
-        module_order::check(&tree.rust_files, ROWS).iter().map(ToString::to_string).collect();
+        module_order::check(&tree.rust_files, &two_modules()).iter().map(ToString::to_string).collect();
     assert_eq!(
         found,
         [
-            "crates/mcp-a/src/lib.rs: `new` is missing in xtask/src/gates/layers/modules.rs",
-            "crates/mcp-a/src/lib.rs: `high` of xtask/src/gates/layers/modules.rs does not exist",
-            "crates/mcp-b/src/main.rs: `mcp-b` has no row in xtask/src/gates/layers/modules.rs",
+            "crates/mcp-a/src/lib.rs: `new` is missing in xtask/layers.toml",
+            "crates/mcp-a/src/lib.rs: `high` of xtask/layers.toml does not exist",
+            "crates/mcp-b/src/main.rs: `mcp-b` has no entry in xtask/layers.toml",
         ]
     );
 }
@@ -303,13 +317,14 @@ fn a_crate_has_few_entries() {
 
 #[test]
 fn a_development_dependency_in_a_cycle_has_no_version() {
-    let rules = CRATES.iter().find(|rules| rules.name == "mcp-transport").expect("it is listed");
+    let lists = lists();
+    let rules = lists.crate_rules("mcp-transport").expect("it is listed");
     let check = |dependency: &str, expected: &[&str]| {
         let manifest = format!(
             "package.name = 'mcp-transport'\nlints.workspace = true\n[dev-dependencies]\nmcp-rmcp = {dependency}"
         );
         let manifest = manifest.parse().expect("the manifest is TOML");
-        assert_eq!(check_manifest(rules, &manifest), expected);
+        assert_eq!(check_manifest(&lists, rules, &manifest), expected);
     };
     let violation = "`mcp-rmcp` cannot be in the package: use its path without a version";
     check("{ path = '../mcp-rmcp' }", &[]);

@@ -27,9 +27,7 @@ pub(super) struct Rules {
 
 impl Rules {
     pub(super) fn read() -> Result<Rules, Error> {
-        let text = std::fs::read_to_string(tree::root().join(LISTS))
-            .map_err(|error| Error::message(format!("could not read {LISTS}: {error}")))?;
-        toml::from_str(&text).map_err(|error| Error::message(format!("{LISTS}: {error}")))
+        tree::read_toml(LISTS)
     }
 }
 

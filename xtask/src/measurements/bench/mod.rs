@@ -9,16 +9,15 @@ mod table;
 
 use std::collections::BTreeMap;
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
-use crate::cargo::{cargo, run as run_command};
+use crate::cargo::{build_measured, cargo, compiler, run as run_command};
 use crate::error::Error;
 use crate::measurements::page;
-use crate::tree;
-use cases::{BenchTransport, CASES, Case, GROWTH, Row};
+use cases::{BenchTransport, Case, Cases, Client};
 use server::Server;
 use table::Measured;
 
@@ -30,10 +29,14 @@ pub(crate) const ROUNDS: usize = 5;
 
 /// Builds and measures, prints the tables and writes them into the page.
 pub(crate) fn run(rounds: usize) -> Result<(), Error> {
-    let folder = build()?;
-    let mut tables = vec![("machine", table::machine(rounds, &compiler()?))];
-    tables.push(("rows", table::rows(&CASES, &measure(&folder, &CASES, rounds)?)));
-    tables.push(("growth", table::rows(&GROWTH, &measure(&folder, &GROWTH, rounds)?)));
+    let cases = Cases::read()?;
+    let folder = build_measured(&["--features", "peers"])?;
+    let mut tables = vec![("machine", table::machine(rounds, compiler()?.trim()))];
+    for (name, group) in [("rows", &cases.comparison), ("growth", &cases.growth)] {
+        let clients = cases.clients_of(group);
+        let measured = measure(&folder, group, &clients, rounds)?;
+        tables.push((name, table::rows(group, &clients, &measured)));
+    }
     tables.iter().for_each(|(_, text)| println!("{text}"));
     page::write(&tables)?;
     for arguments in [
@@ -50,31 +53,8 @@ pub(crate) fn run(rounds: usize) -> Result<(), Error> {
     }
 }
 
-fn build() -> Result<PathBuf, Error> {
-    run_command(cargo().args([
-        "build",
-        "--profile",
-        "measured",
-        "-p",
-        "mcp-benches",
-        "--features",
-        "peers",
-    ]))?;
-    let target = match env::var_os("CARGO_TARGET_DIR") {
-        Some(folder) => tree::root().join(folder),
-        None => tree::root().join("target"),
-    };
-    Ok(target.join("measured"))
-}
-
-fn compiler() -> Result<String, Error> {
-    let output = Command::new("rustc").arg("-V").current_dir(tree::root()).output();
-    let output = output.map_err(|error| Error::message(format!("could not start rustc: {error}")))?;
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
 /// The results of each case and client, one value for each round.
-fn measure(folder: &Path, cases: &[Case], rounds: usize) -> Result<Measured, Error> {
+fn measure(folder: &Path, cases: &[Case], clients: &[&Client], rounds: usize) -> Result<Measured, Error> {
     let mut res: Measured = BTreeMap::new();
     for case in cases {
         let server = match case.transport {
@@ -83,19 +63,14 @@ fn measure(folder: &Path, cases: &[Case], rounds: usize) -> Result<Measured, Err
             BenchTransport::Events => Some(Server::start(folder, "sse", case.is_pinned)?),
         };
         for round in 0..rounds * case.rounds_factor {
-            for row in case.rows {
-                let line = run_client(folder, case, *row, server.as_ref())?;
-                let value = line.get(case.metric).and_then(Value::as_f64);
-                let value = value.ok_or_else(|| {
-                    Error::message(format!(
-                        "{} does not report {} of {}: {line}",
-                        row.name(),
-                        case.metric,
-                        case.title
-                    ))
+            for client in clients.iter().filter(|client| case.clients.contains(&client.id)) {
+                let (Client { id, name, .. }, Case { title, metric, .. }) = (client, case);
+                let line = run_client(folder, case, client, server.as_ref())?;
+                let value = line.get(metric).and_then(Value::as_f64).ok_or_else(|| {
+                    Error::message(format!("{name} does not report {metric} of {title}: {line}"))
                 })?;
-                println!("{} {} [{round}]: {} {value:.1}", case.title, row.name(), case.metric);
-                res.entry((case.title, *row)).or_default().push(value * case.scale);
+                println!("{title} {name} [{round}]: {metric} {value:.1}");
+                res.entry((title.clone(), id.clone())).or_default().push(value / case.divisor);
             }
         }
     }
@@ -103,20 +78,20 @@ fn measure(folder: &Path, cases: &[Case], rounds: usize) -> Result<Measured, Err
 }
 
 /// Runs one client and returns the JSON that it prints.
-fn run_client(folder: &Path, case: &Case, row: Row, server: Option<&Server>) -> Result<Value, Error> {
-    let mut command = server::pinned(&folder.join(row.program()), case.is_pinned);
-    command.args(row.arguments()).args(case.arguments.split(' '));
+fn run_client(folder: &Path, case: &Case, client: &Client, server: Option<&Server>) -> Result<Value, Error> {
+    let mut command = server::pinned(&folder.join(&client.program), case.is_pinned);
+    command.args(&client.arguments).args(case.arguments.split(' '));
     match server {
         Some(server) => command.args(["--transport", "http", "--url", server.url()]),
         None => command.arg("--").arg(folder.join("server")).args(case.server.split_whitespace()),
     };
     let output = command
         .output()
-        .map_err(|error| Error::message(format!("could not start {}: {error}", row.name())))?;
+        .map_err(|error| Error::message(format!("could not start {}: {error}", client.name)))?;
     let text = String::from_utf8_lossy(&output.stdout);
     text.lines().rev().find_map(|line| serde_json::from_str(line).ok()).ok_or_else(|| {
         let stderr = String::from_utf8_lossy(&output.stderr);
-        Error::message(format!("{} failed in {}: {}", row.name(), case.title, stderr.trim()))
+        Error::message(format!("{} failed in {}: {}", client.name, case.title, stderr.trim()))
     })
 }
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::cases::{Better, Case, Row};
+use super::cases::{Better, Case, Client};
 use crate::measurements::page::grouped;
 
-/// The values of each case and client, one for each round.
-pub(super) type Measured = BTreeMap<(&'static str, Row), Vec<f64>>;
+/// The values by title of the case and id of the client, one for each round.
+pub(super) type Measured = BTreeMap<(String, String), Vec<f64>>;
 
 /// A line that describes the machine.
 pub(super) fn machine(rounds: usize, compiler: &str) -> String {
@@ -22,27 +22,24 @@ pub(super) fn machine(rounds: usize, compiler: &str) -> String {
     )
 }
 
-/// One row for each case. A cell has the median and its ratio to the floor of the same round.
-pub(super) fn rows(cases: &[Case], measured: &Measured) -> String {
-    let mut columns: Vec<Row> = cases.iter().flat_map(|it| it.rows.iter().copied()).collect();
-    columns.sort_unstable();
-    columns.dedup();
+/// One row for each case and one column for each client. A cell has the median and its ratio to the floor of the same
+/// round.
+pub(super) fn rows(cases: &[Case], clients: &[&Client], measured: &Measured) -> String {
     let mut res = "| case |".to_owned();
-    columns.iter().for_each(|it| res.push_str(&format!(" {} |", it.name())));
+    clients.iter().for_each(|client| res.push_str(&format!(" {} |", client.name)));
     res.push_str("\n|---|");
-    columns.iter().for_each(|_| res.push_str("---|"));
+    clients.iter().for_each(|_| res.push_str("---|"));
     res.push('\n');
     for case in cases {
         let hint = if case.better == Better::More { ", more is better" } else { "" };
         // Writing to a string does not fail.
         let _ = write!(res, "| {}{hint} |", case.title);
-        let floor = measured.get(&(case.title, Row::Floor));
-        for row in &columns {
-            let _ = match measured.get(&(case.title, *row)) {
+        let values = |id: &str| measured.get(&(case.title.clone(), id.to_owned()));
+        for client in clients {
+            let floor = values("floor").filter(|_| client.id != "floor");
+            let _ = match values(&client.id) {
                 None => write!(res, " |"),
-                Some(values) => {
-                    write!(res, " {} |", cell(values, floor.filter(|_| *row != Row::Floor), case.unit))
-                }
+                Some(values) => write!(res, " {} |", cell(values, floor, &case.unit)),
             };
         }
         res.push('\n');
@@ -84,7 +81,7 @@ fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measurements::bench::cases::CASES;
+    use crate::measurements::bench::cases::Cases;
 
     #[test]
     fn a_ratio_is_taken_within_a_round() {
@@ -96,10 +93,11 @@ mod tests {
 
     #[test]
     fn a_case_without_values_has_an_empty_cell() {
-        let measured = Measured::from([((CASES[0].title, Row::Floor), vec![7.0])]);
-        let text = rows(&CASES[..1], &measured);
+        let cases = Cases::read().unwrap();
+        let first = &cases.comparison[..1];
+        let measured = Measured::from([((first[0].title.clone(), "floor".to_owned()), vec![7.0])]);
         assert_eq!(
-            text,
+            rows(first, &cases.clients_of(first), &measured),
             "| case | floor | `Session` | `Host` | rmcp |\n|---|---|---|---|---|\n\
              | stdio, one by one: time of a call | 7.00 µs | | | |\n"
         );

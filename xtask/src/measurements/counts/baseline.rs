@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use super::callgrind::Counts;
 use crate::measurements::page::grouped;
@@ -18,6 +18,7 @@ const TOLERANCE: f64 = 1.10;
 const ALLOCATION_TOLERANCE: f64 = 0.5;
 
 /// The counts by compiler and lock file.
+#[derive(Deserialize, Serialize)]
 pub(super) struct Baseline(BTreeMap<String, Figures>);
 
 /// The result of a comparison.
@@ -33,37 +34,12 @@ pub(super) struct Comparison {
 impl Baseline {
     /// Parses the file.
     pub(super) fn parse(text: &str) -> Result<Baseline, String> {
-        let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let mut res = BTreeMap::new();
-        for (key, cases) in value.as_object().ok_or("the file is not an object")? {
-            let mut figures = Figures::new();
-            for (name, counts) in cases.as_object().ok_or("an entry is not an object")? {
-                let number = |of: &str| counts.get(of).and_then(Value::as_f64);
-                let (Some(instructions), Some(allocations)) = (number("instructions"), number("allocations"))
-                else {
-                    return Err(format!("{name} has no figures"));
-                };
-                figures.insert(name.clone(), Counts { instructions, allocations });
-            }
-            res.insert(key.clone(), figures);
-        }
-        Ok(Baseline(res))
+        serde_json::from_str(text).map_err(|error| error.to_string())
     }
 
     /// Formats the file.
     pub(super) fn text(&self) -> String {
-        let format = |figures: &Figures| {
-            let cases = figures.iter().map(|(name, counts)| {
-                let Counts { instructions, allocations } = counts;
-                let rounded = (allocations * 10.0).round() / 10.0;
-                (name.clone(), json!({ "instructions": instructions.round() as i64, "allocations": rounded }))
-            });
-            Value::Object(cases.collect())
-        };
-        let all: BTreeMap<&String, Value> =
-            self.0.iter().map(|(key, figures)| (key, format(figures))).collect();
-        let text = serde_json::to_string_pretty(&all).expect("numbers and strings serialize");
-        text + "\n"
+        serde_json::to_string_pretty(self).expect("numbers and strings serialize") + "\n"
     }
 
     /// Replaces an entry, and removes those of other lock files.
@@ -87,13 +63,14 @@ impl Baseline {
             let ratio = |now: f64, then: Option<f64>| {
                 then.filter(|it| *it > 0.0).map_or("-".to_owned(), |it| format!("{:.2}x", now / it))
             };
-            let (instructions, allocations) = (then.map(|it| it.instructions), then.map(|it| it.allocations));
+            let instructions = then.map(|then| then.instructions as f64);
+            let allocations = then.map(|then| then.allocations);
             // Writing to a string does not fail.
             let _ = writeln!(
                 table,
-                "{name:<28} {:>14.0} {:>8} {:>12.1} {:>8}",
+                "{name:<28} {:>14} {:>8} {:>12.1} {:>8}",
                 now.instructions,
-                ratio(now.instructions, instructions),
+                ratio(now.instructions as f64, instructions),
                 now.allocations,
                 ratio(now.allocations, allocations)
             );
@@ -101,8 +78,9 @@ impl Baseline {
             let problem = |what: &str, now: f64, then: f64| {
                 format!("{name} costs {now:.0} {what}, and {then:.0} before")
             };
-            if now.instructions > then.instructions * TOLERANCE {
-                problems.push(problem("instructions", now.instructions, then.instructions));
+            let (before, after) = (then.instructions as f64, now.instructions as f64);
+            if after > before * TOLERANCE {
+                problems.push(problem("instructions", after, before));
             }
             if now.allocations > (then.allocations * TOLERANCE).max(then.allocations + ALLOCATION_TOLERANCE) {
                 problems.push(problem("allocations", now.allocations, then.allocations));
@@ -122,7 +100,7 @@ pub(super) fn page(figures: &Figures, key: &str) -> String {
         format!("Counted with {compiler}.\n\n| case | instructions | allocations |\n|---|---|---|\n");
     for (name, Counts { instructions, allocations }) in figures {
         // Writing to a string does not fail.
-        let _ = writeln!(res, "| `{name}` | {} | {allocations:.1} |", grouped(*instructions));
+        let _ = writeln!(res, "| `{name}` | {} | {allocations:.1} |", grouped(*instructions as f64));
     }
     res
 }
@@ -143,7 +121,7 @@ mod tests {
 
     fn figures(all: &[(&str, f64, f64)]) -> Figures {
         let figure = |(name, instructions, allocations): &(&str, f64, f64)| {
-            ((*name).to_owned(), Counts { instructions: *instructions, allocations: *allocations })
+            ((*name).to_owned(), Counts { instructions: *instructions as i64, allocations: *allocations })
         };
         all.iter().map(figure).collect()
     }

@@ -4,23 +4,26 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 /// The functions that allocate memory.
 const ALLOCATION_FUNCTIONS: [&str; 5] = ["malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc"];
 
 /// The counts of a run, or of one repetition.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
 pub(super) struct Counts {
-    pub(super) instructions: f64,
+    pub(super) instructions: i64,
     pub(super) allocations: f64,
 }
 
 impl Counts {
-    /// The cost of one repetition, from a long run (`self`) and a short run that has `times` repetitions less.
+    /// The cost of one repetition, from a long run (`self`) and a short run that has `times` repetitions less. Rounded,
+    /// allocations to a tenth.
     pub(super) fn slope(self, few: Counts, times: u64) -> Counts {
-        let each = |many: f64, few: f64| (many - few) / times as f64;
+        let times = times as f64;
         Counts {
-            instructions: each(self.instructions, few.instructions),
-            allocations: each(self.allocations, few.allocations),
+            instructions: ((self.instructions - few.instructions) as f64 / times).round() as i64,
+            allocations: ((self.allocations - few.allocations) / times * 10.0).round() / 10.0,
         }
     }
 }
@@ -65,13 +68,13 @@ mod tests {
 
     #[test]
     fn allocations_of_all_callers_are_added() {
-        assert_eq!(read(FILE), Some(Counts { instructions: 118.0, allocations: 6.0 }));
+        assert_eq!(read(FILE), Some(Counts { instructions: 118, allocations: 6.0 }));
         assert_eq!(read("events: Ir\n"), None);
     }
 
     #[test]
     fn start_and_end_are_not_in_the_slope() {
         let counts = |instructions, allocations| Counts { instructions, allocations };
-        assert_eq!(counts(3500.0, 45.0).slope(counts(1500.0, 25.0), 20), counts(100.0, 1.0));
+        assert_eq!(counts(3500, 45.0).slope(counts(1500, 25.0), 20), counts(100, 1.0));
     }
 }

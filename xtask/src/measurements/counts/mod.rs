@@ -8,13 +8,13 @@
 mod baseline;
 mod callgrind;
 
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{env, fs};
 
-use crate::cargo::{cargo, run as run_command};
+use crate::cargo::{build_measured, compiler, is_ci, output};
 use crate::error::Error;
 use crate::measurements::page;
 use crate::tree;
@@ -40,13 +40,13 @@ pub(crate) enum Mode {
 /// Counts, and compares or renews the baseline.
 pub(crate) fn run(mode: Mode) -> Result<(), Error> {
     if let Err(reason) = has_valgrind() {
-        if env::var("CI").is_ok_and(|it| it == "true" || it == "1") {
+        if is_ci() {
             return Err(Error::message(format!("instructions cannot be counted: {reason}")));
         }
         println!("SKIPPED: no instructions were counted: {reason}");
         return Ok(());
     }
-    let folder = build()?;
+    let folder = build_measured(&["--bin", "counted", "--bin", "server"])?;
     let cases = cases(&folder)?;
     let figures = count_all(&folder, &cases)?;
     let wakeups = wakeups(&folder)?;
@@ -83,17 +83,6 @@ fn has_valgrind() -> Result<(), String> {
         Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
         Err(error) => Err(format!("valgrind cannot be started ({error})")),
     }
-}
-
-/// Builds the counted programs and returns their folder.
-fn build() -> Result<PathBuf, Error> {
-    let arguments = "build -p mcp-benches --profile measured --bin counted --bin server";
-    run_command(cargo().args(arguments.split(' ')))?;
-    let target = match env::var_os("CARGO_TARGET_DIR") {
-        Some(folder) => tree::root().join(folder),
-        None => tree::root().join("target"),
-    };
-    Ok(target.join("measured"))
 }
 
 /// A hot path, with the lengths of the short and the long run.
@@ -157,19 +146,7 @@ fn wakeups(folder: &Path) -> Result<f64, Error> {
 
 /// The key of the baseline: the compiler and the lock file.
 fn key() -> Result<String, Error> {
-    let version = output(Command::new("rustc").arg("-V").current_dir(tree::root()))?;
     let lock = fs::read_to_string(tree::root().join("Cargo.lock"))
         .map_err(|error| Error::message(format!("could not read Cargo.lock: {error}")))?;
-    Ok(baseline::key(&version, &lock))
-}
-
-fn output(command: &mut Command) -> Result<String, Error> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let output =
-        command.output().map_err(|error| Error::message(format!("could not start {program}: {error}")))?;
-    if !output.status.success() {
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        return Err(Error::message(format!("{program} failed: {}", stderr.trim())));
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    Ok(baseline::key(&compiler()?, &lock))
 }

@@ -13,8 +13,7 @@ mod runs;
 mod suite;
 mod verdict;
 
-use std::env;
-
+use crate::cargo::is_ci;
 use crate::error::Error;
 use crate::suites::test_run::install;
 use requirements::Side;
@@ -47,9 +46,8 @@ pub(crate) fn server() -> Result<(), Error> {
 
 /// Tests both. If the suite cannot be installed, its scenarios are skipped with a warning; in CI that is an error.
 pub(crate) fn run_if_installable() -> Result<Counts, Error> {
-    let is_ci = env::var("CI").is_ok_and(|value| value == "true" || value == "1");
     match install::conformance_suite() {
-        Err(error) if !is_ci => {
+        Err(error) if !is_ci() => {
             eprintln!("WARNING: could not install the conformance suite: {error}");
             eprintln!("WARNING: the official conformance scenarios are skipped");
             let skipped = RUNS.iter().map(|run| u64::try_from(run.scored).unwrap_or(u64::MAX)).sum();

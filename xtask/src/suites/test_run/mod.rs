@@ -9,7 +9,7 @@ use std::num::NonZero;
 use std::process::Stdio;
 use std::thread;
 
-use crate::cargo::{cargo, exit_code};
+use crate::cargo::{cargo, exit_code, is_ci};
 use crate::error::Error;
 use crate::suites::conformance;
 use totals::Totals;
@@ -80,7 +80,6 @@ fn names_packages(arguments: &[&str]) -> bool {
 ///
 /// Without Node or Python the tests that need them are skipped, except in CI.
 fn install_packages() -> Result<Vec<(&'static str, String)>, Error> {
-    let is_ci = env::var("CI").is_ok_and(|value| value == "true" || value == "1");
     let mut res = Vec::new();
     for (variable, what, installed) in [
         ("MCP_HOST_NODE_MODULES", "the npm packages", install::node_modules()),
@@ -90,7 +89,7 @@ fn install_packages() -> Result<Vec<(&'static str, String)>, Error> {
     ] {
         match installed {
             Ok(folder) => res.push((variable, folder.to_string_lossy().into_owned())),
-            Err(error) if is_ci => {
+            Err(error) if is_ci() => {
                 return Err(Error::message(format!("could not install {what}: {error}")));
             }
             Err(error) => {
