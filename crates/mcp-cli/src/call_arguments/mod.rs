@@ -5,14 +5,17 @@
 pub(crate) mod pairs;
 pub(crate) mod schema;
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::path::Path;
 
 use mcp_host::HostSnapshot;
 use mcp_model::RawJson;
 use mcp_registry::ToolLookup;
 
 use crate::call_arguments::pairs::{Pair, pairs_to_object, parse_pair};
+use crate::output::failure::Failure;
+use crate::output::sanitize;
+use crate::runtime::bounded_read::{input_name, read_file};
+use crate::runtime::exit::Exit;
 
 /// The help of an argument error.
 const HELP: &str = r#"write one JSON object in single quotes, such as '{"text": "hello"}', or name=value pairs, or @FILE, or `-` for standard input"#;
@@ -37,18 +40,19 @@ pub(crate) struct ArgumentError {
     pub(crate) help: &'static str,
 }
 
+impl From<ArgumentError> for Failure {
+    fn from(error: ArgumentError) -> Failure {
+        let ArgumentError { message, help } = error;
+        Failure::Error { exit: Exit::Usage, message: sanitize::block(&message), help: Some(help.to_owned()) }
+    }
+}
+
 /// Parses the words after a tool's name. Blocks if they name a file or standard input.
 pub(crate) fn parse(words: &[String]) -> Result<CallArguments, ArgumentError> {
     match words {
         [] => Ok(CallArguments::Object(RawJson::empty_object())),
-        [word] if word == "-" => {
-            parse_object(&read_bounded(io::stdin().lock(), "standard input")?).map(CallArguments::Object)
-        }
-        [word] if word.starts_with('@') => {
-            let path = &word[1..];
-            let file = File::open(path).map_err(|error| read_error(path, &error))?;
-            parse_object(&read_bounded(file, path)?).map(CallArguments::Object)
-        }
+        [word] if word == "-" => parse_file(Path::new(word)),
+        [word] if word.starts_with('@') => parse_file(Path::new(&word[1..])),
         words if words.iter().all(|word| is_pair(word)) => {
             words.iter().map(|word| parse_pair(word)).collect::<Result<_, _>>().map(CallArguments::Pairs)
         }
@@ -80,19 +84,13 @@ fn excerpt(word: &str) -> String {
     text
 }
 
-fn read_bounded(reader: impl Read, name: &str) -> Result<String, ArgumentError> {
-    let mut text = String::new();
-    let length =
-        reader.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(|error| read_error(name, &error))?;
-    if length as u64 > MAX_BYTES {
-        let message = format!("{name} is larger than {} MiB", MAX_BYTES >> 20);
-        return Err(ArgumentError { message, help: HELP });
-    }
-    Ok(text)
-}
-
-fn read_error(name: &str, error: &io::Error) -> ArgumentError {
-    ArgumentError { message: format!("could not read the arguments from {name}: {error}"), help: HELP }
+/// Parses a file, or standard input for `-`.
+fn parse_file(path: &Path) -> Result<CallArguments, ArgumentError> {
+    let text = read_file(path, MAX_BYTES).map_err(|error| {
+        let message = format!("could not read the arguments from {}: {error}", input_name(path));
+        ArgumentError { message, help: HELP }
+    })?;
+    parse_object(&text).map(CallArguments::Object)
 }
 
 /// Parses a JSON object.

@@ -9,8 +9,8 @@ use mcp_model::RawJson;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::call_arguments::ArgumentError;
 use crate::call_arguments::schema::resolve_ref;
+use crate::call_arguments::{ArgumentError, excerpt};
 
 /// The maximum depth of nested `anyOf` and `oneOf`.
 const MAX_DEPTH: usize = 4;
@@ -219,11 +219,6 @@ fn as_json(text: &str) -> Option<String> {
 
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
-}
-
-/// The beginning of a text, without control characters, for a message.
-fn excerpt(text: &str) -> String {
-    text.chars().filter(|it| !it.is_control()).take(60).collect()
 }
 
 #[cfg(test)]

@@ -32,7 +32,13 @@ pub(crate) fn resolve_ref<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     resolved
 }
 
-/// The tools whose input schemas cannot be compiled, by index, each with the reason.
+/// Whether an object's schema requires a member.
+pub(crate) fn is_required(schema: &Value, name: &str) -> bool {
+    let required = schema.get("required").and_then(Value::as_array);
+    required.is_some_and(|names| names.iter().any(|required| required.as_str() == Some(name)))
+}
+
+/// The index of each tool with an input schema that cannot be compiled, and the reason.
 pub(crate) fn invalid_schemas<'a>(
     tools: impl Iterator<Item = &'a Tool>,
 ) -> impl Iterator<Item = (usize, String)> {

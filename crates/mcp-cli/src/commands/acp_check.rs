@@ -10,7 +10,8 @@ use mcp_model::{RawJson, RpcError};
 use serde::Serialize;
 
 use crate::args::AcpCheckArgs;
-use crate::output::console::{Console, Report};
+use crate::output::console::Report;
+use crate::output::failure::Failure;
 use crate::output::json;
 use crate::runtime::exit::Exit;
 
@@ -18,30 +19,29 @@ use crate::runtime::exit::Exit;
 const MAX_REQUEST: u64 = 4 << 20;
 
 /// Reads a request from standard input and returns the response of an agent with the given capabilities.
-pub(crate) fn run(console: &Console, args: &AcpCheckArgs) -> Report {
+pub(crate) fn run(args: &AcpCheckArgs) -> Result<Report, Failure> {
     let AcpCheckArgs { capabilities, protocol } = args;
     let mut text = Vec::new();
-    if let Err(error) = std::io::stdin().lock().take(MAX_REQUEST + 1).read_to_end(&mut text) {
-        return console.failure(Exit::Failure, &format!("cannot read standard input: {error}"), None);
-    }
+    let read = std::io::stdin().lock().take(MAX_REQUEST + 1).read_to_end(&mut text);
+    read.map_err(|error| Failure::new(format!("cannot read standard input: {error}")))?;
     if text.len() as u64 > MAX_REQUEST {
-        return console.failure(Exit::Failure, "the request is larger than 4 MiB", None);
+        return Err(Failure::new("the request is larger than 4 MiB"));
     }
     let Ok(request) = RawJson::parse(text.into()) else {
         let error = RpcError::new(code::PARSE_ERROR, "standard input is not valid JSON");
-        return response(response_id(&RawJson::empty_object()), Outcome::Error(error), Exit::Failure);
+        return Ok(response(response_id(&RawJson::empty_object()), Outcome::Error(error), Exit::Failure));
     };
     let id = response_id(&request);
     let capabilities = Capabilities::read(*protocol, capabilities);
     let agent = AgentProfile::new(*protocol, &capabilities);
-    match SessionRequest::read(&request).and_then(|request| validate(&request, &agent)) {
+    Ok(match SessionRequest::read(&request).and_then(|request| validate(&request, &agent)) {
         Ok(validated) => {
             let servers = validated.server_names().map(str::to_owned).collect();
             let report = response(id, Outcome::Result(AcceptedServers { servers }), Exit::Success);
             Report { err: notes(&validated), ..report }
         }
         Err(refusal) => response(id, Outcome::Error(RpcError::from(&refusal)), Exit::Failure),
-    }
+    })
 }
 
 #[derive(Serialize)]

@@ -8,7 +8,7 @@ use mcp_config::{
 };
 use mcp_host::{LoadedConfig, save};
 use mcp_model::{Dialect, ErrorKind, Severity, TransportKind};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::args::{CheckArgs, FixLevel, FormatName};
 use crate::config::context::Context;
@@ -233,39 +233,34 @@ struct CheckedServerJson<'a> {
     accepted: bool,
 }
 
-/// A diagnostic, or the error of a file that could not be read.
+/// A diagnostic, or the error of a file that could not be read, with the same members.
+#[derive(Serialize)]
+#[serde(untagged)]
 enum DiagnosticJson<'a> {
     InText(&'a Diagnostic),
-    Unreadable(&'a FileError),
+    Unreadable {
+        severity: Severity,
+        code: Option<Code>,
+        kind: ErrorKind,
+        message: &'a str,
+        pointer: &'a str,
+        line: Option<usize>,
+        column: Option<usize>,
+        help: Option<&'a str>,
+    },
 }
 
-impl Serialize for DiagnosticJson<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        /// The members of a diagnostic, so that both have the same shape.
-        #[derive(Serialize)]
-        struct WithoutPosition<'a> {
-            severity: Severity,
-            code: Option<&'a str>,
-            kind: ErrorKind,
-            message: &'a str,
-            pointer: &'a str,
-            line: Option<usize>,
-            column: Option<usize>,
-            help: Option<&'a str>,
-        }
-        match self {
-            DiagnosticJson::InText(diagnostic) => diagnostic.serialize(serializer),
-            DiagnosticJson::Unreadable(FileError { path: _, message, help }) => WithoutPosition {
-                severity: Severity::Error,
-                code: None,
-                kind: ErrorKind::Config,
-                message,
-                pointer: "",
-                line: None,
-                column: None,
-                help: help.as_deref(),
-            }
-            .serialize(serializer),
+impl DiagnosticJson<'_> {
+    fn unreadable(error: &FileError) -> DiagnosticJson<'_> {
+        DiagnosticJson::Unreadable {
+            severity: Severity::Error,
+            code: None,
+            kind: ErrorKind::Config,
+            message: &error.message,
+            pointer: "",
+            line: None,
+            column: None,
+            help: error.help.as_deref(),
         }
     }
 }
@@ -296,7 +291,7 @@ impl<'a> FileJson<'a> {
                 path: &error.path,
                 dialect: None,
                 servers: Vec::new(),
-                diagnostics: vec![DiagnosticJson::Unreadable(error)],
+                diagnostics: vec![DiagnosticJson::unreadable(error)],
                 fixed: Vec::new(),
             },
         }

@@ -15,8 +15,9 @@ use serde::Serialize;
 
 use crate::args::{ConvertArgs, Format};
 use crate::config::context::Context;
-use crate::config::file::{ConfigFile, FileError, open};
+use crate::config::file::{ConfigFile, open};
 use crate::output::console::Report;
+use crate::output::failure::Failure;
 use crate::output::{error_chain, json, sanitize, style};
 use crate::render::suggestions::quote_path;
 use crate::runtime::exit::Exit;
@@ -39,21 +40,15 @@ struct ConvertJson<'a> {
 }
 
 /// Converts a file. Blocks.
-pub(crate) fn run(context: &Context, args: &ConvertArgs) -> Report {
+pub(crate) fn run(context: &Context, args: &ConvertArgs) -> Result<Report, Failure> {
     let ConvertArgs { file, to, output } = args;
     let target = to.profile();
-    let source = match open(file, context) {
-        Ok(source) => source,
-        Err(FileError { path: _, message, help }) => {
-            return failed(context, target, message, help.as_deref());
-        }
-    };
+    let source =
+        open(file, context).map_err(|error| failed(context, target, error.message, error.help, ""))?;
     let colour = context.console.err_colour;
     let mut err = source.discovery_note(colour) + &source.syntax_diagnostics_text(colour);
     if source.loaded.reading.refused {
-        let mut report = failed(context, target, "the file cannot be used".to_owned(), None);
-        report.err.insert_str(0, &err);
-        return report;
+        return Err(failed(context, target, "the file cannot be used".to_owned(), None, &err));
     }
     let servers = &source.loaded.reading.servers;
     let WrittenFile { text, unsupported: mut losses } = match output {
@@ -66,12 +61,9 @@ pub(crate) fn run(context: &Context, args: &ConvertArgs) -> Report {
     };
     losses.extend(disabled_servers(&source));
     err.push_str(&loss_lines(&losses, colour));
-    if let Some(path) = output
-        && let Err(error) = create(path, &text, &source.path)
-    {
-        let mut report = failed(context, target, error_chain(&error), None);
-        report.err.insert_str(0, &err);
-        return report;
+    if let Some(path) = output {
+        create(path, &text, &source.path)
+            .map_err(|error| failed(context, target, error_chain(&error), None, &err))?;
     }
     let is_left_out =
         |name: &str| losses.iter().any(|it| it.server == name && it.fallback == FieldFallback::ServerOmitted);
@@ -96,7 +88,7 @@ pub(crate) fn run(context: &Context, args: &ConvertArgs) -> Report {
     };
     // A loss is not an error; an invalid entry is one.
     let is_valid = source.loaded.reading.entries.iter().all(|it| it.accepted);
-    Report { out, err, exit: if is_valid { Exit::Success } else { Exit::Failure }, after }
+    Ok(Report { out, err, exit: if is_valid { Exit::Success } else { Exit::Failure }, after })
 }
 
 /// A loss for each disabled server: disabled servers are not written.
@@ -110,8 +102,10 @@ fn disabled_servers(source: &ConfigFile) -> Vec<UnsupportedField> {
     source.loaded.reading.entries.iter().filter(|it| it.disabled).map(loss).collect()
 }
 
-fn failed(context: &Context, target: Profile, message: String, help: Option<&str>) -> Report {
-    let mut report = context.console.failure(Exit::Failure, &sanitize::line(&message), help);
+/// The failure of the conversion, with the `notes` that precede its message.
+fn failed(context: &Context, target: Profile, message: String, help: Option<String>, notes: &str) -> Failure {
+    let mut report = Failure::new(&message).help(help).report(&context.console);
+    report.err.insert_str(0, notes);
     if context.format == Format::Json {
         report.out = json::document(&ConvertJson {
             dialect: target.as_str(),
@@ -122,7 +116,7 @@ fn failed(context: &Context, target: Profile, message: String, help: Option<&str
             error: Some(message),
         });
     }
-    report
+    report.into()
 }
 
 /// The losses as text, one per line.

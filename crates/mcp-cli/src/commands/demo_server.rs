@@ -9,39 +9,26 @@ use std::time::Duration;
 use mcp_demo::{DemoError, HttpServer, ServeOutcome};
 use tokio::sync::oneshot;
 
-use crate::output::console::Console;
 use crate::output::error_chain;
-use crate::output::style;
+use crate::output::failure::Failure;
 use crate::runtime::exit::Exit;
-use crate::runtime::signals::Signals;
+use crate::runtime::signals::{Signals, serve_until_signalled, unless_signalled};
 
 /// How long the shutdown waits for open connections.
-const GRACE: Duration = Duration::from_secs(2);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Serves until the client disconnects or a signal arrives.
-pub(crate) async fn run(console: &Console, http: Option<SocketAddr>, signals: &mut Signals) -> Exit {
-    let ended = match http {
+pub(crate) async fn run(http: Option<SocketAddr>, signals: &mut Signals) -> Result<Exit, Failure> {
+    match http {
         Some(address) => serve_http(address, signals).await,
-        None => serve_stdio(signals).await,
-    };
-    match ended {
-        Ok(exit) => exit,
-        Err(error) => {
-            write_stderr(&style::error(console.err_colour, &error_chain(&error), help(&error)));
-            exit_of(&error)
-        }
+        None => match unless_signalled(signals, mcp_demo::serve_stdio()).await? {
+            Ok(()) => Ok(Exit::Success),
+            Err(error) => Err(error.into()),
+        },
     }
 }
 
-async fn serve_stdio(signals: &mut Signals) -> Result<Exit, DemoError> {
-    tokio::select! {
-        biased;
-        signal = signals.next() => Ok(Exit::Signal(signal)),
-        ended = mcp_demo::serve_stdio() => ended.map(|()| Exit::Success),
-    }
-}
-
-async fn serve_http(address: SocketAddr, signals: &mut Signals) -> Result<Exit, DemoError> {
+async fn serve_http(address: SocketAddr, signals: &mut Signals) -> Result<Exit, Failure> {
     let server = HttpServer::bind(address).await?;
     let (http, sse, websocket) = (server.url(), server.sse_url(), server.websocket_url());
     write_stderr(&format!("the demo server listens at {http}\n"));
@@ -50,22 +37,15 @@ async fn serve_http(address: SocketAddr, signals: &mut Signals) -> Result<Exit, 
     let (stop, stopped) = oneshot::channel::<()>();
     // Dropping the sender starts the shutdown.
     let serving = server.serve(async { drop(stopped.await) });
-    tokio::pin!(serving);
-    tokio::select! {
-        biased;
-        signal = signals.next() => {
-            drop(stop);
-            tokio::select! {
-                biased;
-                _ = signals.next() => {}
-                _ = tokio::time::timeout(GRACE, &mut serving) => {}
-            }
-            Ok(Exit::Signal(signal))
-        }
-        ended = &mut serving => Ok(match ended? {
-            ServeOutcome::Closed => Exit::Success,
-            ServeOutcome::Exited(code) => Exit::DemoServer(code),
-        }),
+    Ok(match serve_until_signalled(signals, (stop, DRAIN_TIMEOUT), serving).await?? {
+        ServeOutcome::Closed => Exit::Success,
+        ServeOutcome::Exited(code) => Exit::DemoServer(code),
+    })
+}
+
+impl From<DemoError> for Failure {
+    fn from(error: DemoError) -> Failure {
+        Failure::with_exit(exit_of(&error), error_chain(&error)).help(help(&error))
     }
 }
 

@@ -18,6 +18,7 @@ use crate::config::context::Context;
 use crate::config::file::{ConfigFile, FileError, open};
 use crate::config::locate::CONFIG_PATHS;
 use crate::output::console::Report;
+use crate::output::failure::Failure;
 use crate::output::table::{Column, TableStyle, table};
 use crate::output::{count, error_chain, json, sanitize, style};
 use crate::runtime::exit::Exit;
@@ -92,24 +93,15 @@ struct ImportResult {
 }
 
 /// Lists the servers of other programs, and adds them to a file with `--into`. Blocks.
-pub(crate) fn run(context: &Context, args: &ImportArgs) -> Report {
+pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<Report, Failure> {
     let ImportArgs { into, from, server, dry_run } = args;
     let found = find_files(context, from);
-    let imported = match into {
-        None => None,
-        Some(path) => match import(context, &found, path, server) {
-            Ok(imported) => Some(imported),
-            Err(FileError { path: _, message, help }) => {
-                return context.console.failure(Exit::Failure, &sanitize::line(&message), help.as_deref());
-            }
-        },
-    };
+    let imported = into.as_ref().map(|path| import(context, &found, path, server)).transpose()?;
     if let Some(ImportResult { path, before, after, .. }) = &imported
         && !dry_run
         && before != after
-        && let Err(error) = save(path, before, after)
     {
-        return context.console.failure(Exit::Failure, &error_chain(&error), None);
+        save(path, before, after).map_err(|error| Failure::new(error_chain(&error)))?;
     }
     let out = match context.format {
         Format::Json => json::document(&document(&found, imported.as_ref())),
@@ -118,7 +110,7 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Report {
     let has_failed = found.iter().any(|file| file.opened.is_err() && !from.is_empty())
         || imported.as_ref().is_some_and(|result| result.has_missing);
     let exit = if has_failed { Exit::Failure } else { Exit::Success };
-    Report { out, exit, ..Report::default() }
+    Ok(Report { out, exit, ..Report::default() })
 }
 
 /// The existing files, each once; files named with `--from` are always included.

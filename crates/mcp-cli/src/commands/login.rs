@@ -14,7 +14,7 @@ use std::time::Duration;
 use mcp_config::ResolvedServer;
 use mcp_host::Logins;
 use mcp_model::{Endpoint, ErrorKind, Secret, Severity};
-use mcp_oauth::{Grant, LoopbackRedirect, RegisteredClient, Revocation, TokenStore, TokenStoreError};
+use mcp_oauth::{Grant, LoopbackRedirect, RegisteredClient, Revocation, TokenStore};
 use mcp_transport::{CallError, DialOptions, Session, SessionOptions, dialer};
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -24,6 +24,7 @@ use crate::args::{Format, LoginArgs, LoginTarget};
 use crate::config::context::Context;
 use crate::host::{self, select_server};
 use crate::output::console::Report;
+use crate::output::failure::Failure;
 use crate::output::{json, sanitize, style};
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signals, unless_signalled};
@@ -72,25 +73,28 @@ struct HttpServer {
 }
 
 /// Logs in to a server.
-pub(crate) async fn log_in(context: &Context, args: &LoginArgs, signals: &mut Signals) -> Exit {
-    match unless_signalled(signals, try_log_in(context, args)).await {
-        Ok(Ok(report)) | Ok(Err(report)) => context.print(report).await,
-        Err(signal) => Exit::Signal(signal),
-    }
+pub(crate) async fn log_in(
+    context: &Context,
+    args: &LoginArgs,
+    signals: &mut Signals,
+) -> Result<Exit, Failure> {
+    let report = unless_signalled(signals, try_log_in(context, args)).await??;
+    Ok(context.print(report).await)
 }
 
 /// Revokes and deletes the logins to a server.
-pub(crate) async fn log_out(context: &Context, target: &LoginTarget, signals: &mut Signals) -> Exit {
-    match unless_signalled(signals, try_log_out(context, target)).await {
-        Ok(Ok(report)) | Ok(Err(report)) => context.print(report).await,
-        Err(signal) => Exit::Signal(signal),
-    }
+pub(crate) async fn log_out(
+    context: &Context,
+    target: &LoginTarget,
+    signals: &mut Signals,
+) -> Result<Exit, Failure> {
+    let report = unless_signalled(signals, try_log_out(context, target)).await??;
+    Ok(context.print(report).await)
 }
 
-async fn try_log_in(context: &Context, args: &LoginArgs) -> Result<Report, Report> {
+async fn try_log_in(context: &Context, args: &LoginArgs) -> Result<Report, Failure> {
     let server = find_server(context, &args.target).await?;
-    let client =
-        known_client(args).map_err(|message| context.console.failure(Exit::Usage, &message, None))?;
+    let client = known_client(args)?;
     let mode = if args.no_browser || !has_screen() { PageMode::Print } else { PageMode::Open };
     let mut user = LoopbackRedirect::new(move |page| mode.present(page));
     if let PageMode::Print = mode {
@@ -98,23 +102,22 @@ async fn try_log_in(context: &Context, args: &LoginArgs) -> Result<Report, Repor
             "this is not the final address of the login: it begins with http://127.0.0.1 and contains a code";
         user = user.with_manual_input(pasted_lines(), move || anstream::eprintln!("{message}"));
     }
-    let logins = host::logins(Some(Arc::new(user)), client).ok_or_else(|| no_state_folder(context))?;
-    let store = host::token_store().ok_or_else(|| no_state_folder(context))?;
+    let logins = host::logins(Some(Arc::new(user)), client).ok_or_else(no_state_folder)?;
+    let store = host::token_store().ok_or_else(no_state_folder)?;
     let connected = connect(&server, &logins).await;
     let grant = store.latest(&server.url).unwrap_or_default();
     Ok(login_report(context, &server, connected, grant))
 }
 
-async fn try_log_out(context: &Context, target: &LoginTarget) -> Result<Report, Report> {
+async fn try_log_out(context: &Context, target: &LoginTarget) -> Result<Report, Failure> {
     let server = find_server(context, target).await?;
-    let store = host::token_store().ok_or_else(|| no_state_folder(context))?;
-    let logins = host::logins(None, None).ok_or_else(|| no_state_folder(context))?;
+    let store = host::token_store().ok_or_else(no_state_folder)?;
+    let logins = host::logins(None, None).ok_or_else(no_state_folder)?;
     // The stored tokens are deleted in any case, so a failed revocation is only a warning.
     let revocation = tokio::time::timeout(REVOKE_TIMEOUT, revoke(&server, &logins)).await;
     let revocation =
         revocation.unwrap_or_else(|_| Err(format!("no response within {} s", REVOKE_TIMEOUT.as_secs())));
-    let failed = |error: TokenStoreError| context.console.failure(Exit::Failure, &error.to_string(), None);
-    let forgotten = store.remove(&server.url).map_err(failed)?;
+    let forgotten = store.remove(&server.url).map_err(|error| Failure::new(error.to_string()))?;
     let revoked = revocation == Ok(Revocation::Revoked);
     let document = LoginJson { forgotten, revoked, ..document(&server, None) };
     let name = sanitize::line(document.server);
@@ -180,41 +183,34 @@ async fn connect(server: &HttpServer, logins: &Logins) -> Result<(), (ErrorKind,
 }
 
 /// The named server of the configuration. Only servers over HTTP or SSE can have a login.
-async fn find_server(context: &Context, target: &LoginTarget) -> Result<HttpServer, Report> {
+async fn find_server(context: &Context, target: &LoginTarget) -> Result<HttpServer, Failure> {
     let LoginTarget { server, file } = target;
-    let failed = |message: &str, help: Option<&str>| {
-        context.console.failure(Exit::Failure, &sanitize::line(message), help)
-    };
-    let usage_error = |message: &str| context.console.failure(Exit::Usage, message, None);
-    let config = context.open_and_report(&file.clone().unwrap_or_default()).await;
-    let config = config.map_err(|error| failed(&error.message, error.help.as_deref()))?;
+    let config = context.open_and_report(file.as_deref()).await?;
     if config.loaded.refused {
-        return Err(failed("the file has an error that affects all servers", None));
+        return Err(Failure::new("the file has an error that affects all servers"));
     }
-    let mut wanted = select_server(config.loaded.desired, server).map_err(|message| usage_error(&message))?;
-    if let Some(entry) = wanted.failed.pop() {
-        return Err(failed(&entry.error.to_string(), entry.error.help.as_deref()));
+    let mut desired = select_server(config.loaded.desired, server)?;
+    if let Some(entry) = desired.failed.pop() {
+        return Err(entry.error.into());
     }
-    let found = wanted.servers.pop().expect("select_server returns one server");
+    let found = desired.servers.pop().expect("select_server returns one server");
     let url = match &found.endpoint {
         Endpoint::Http(endpoint) | Endpoint::Sse(endpoint) => endpoint.url.clone(),
         Endpoint::Stdio(_) | Endpoint::WebSocket(_) => {
-            let name = sanitize::line(server);
-            return Err(usage_error(&format!(
-                "`{name}` cannot have a login: only servers over http and sse can"
-            )));
+            let message = format!("`{server}` cannot have a login: only servers over http and sse can");
+            return Err(Failure::usage(message));
         }
     };
     Ok(HttpServer { server: found, url })
 }
 
 /// The registered client of the arguments.
-fn known_client(args: &LoginArgs) -> Result<Option<RegisteredClient>, String> {
+fn known_client(args: &LoginArgs) -> Result<Option<RegisteredClient>, Failure> {
     let Some(id) = &args.client_id else { return Ok(None) };
     let secret = match &args.client_secret_env {
         Some(name) => {
             let value =
-                env::var(name).map_err(|_| format!("the variable {} is not set", sanitize::line(name)))?;
+                env::var(name).map_err(|_| Failure::usage(format!("the variable {name} is not set")))?;
             Some(Secret::new(value))
         }
         None => None,
@@ -263,7 +259,8 @@ fn login_report(
             let document = LoginJson { error, ..document(server, None) };
             let out = success(context, &document, String::new()).out;
             let help = format!("`mcp-host doctor --server {name}` tests it step by step");
-            Report { out, ..context.console.failure(Exit::Unreachable, &message, Some(&help)) }
+            let failure = Failure::with_exit(Exit::Unreachable, &message).help(Some(help));
+            Report { out, ..failure.report(&context.console) }
         }
     }
 }
@@ -275,9 +272,8 @@ fn success(context: &Context, document: &LoginJson<'_>, text: String) -> Report 
     })
 }
 
-fn no_state_folder(context: &Context) -> Report {
-    let help = Some("set HOME or XDG_STATE_HOME");
-    context.console.failure(Exit::Failure, "there is no folder to store logins in", help)
+fn no_state_folder() -> Failure {
+    Failure::new("there is no folder to store logins in").help(Some("set HOME or XDG_STATE_HOME"))
 }
 
 /// How the login page is presented.

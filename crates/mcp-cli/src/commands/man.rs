@@ -6,17 +6,13 @@ use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 
 use crate::args::Arguments;
-use crate::output::console::{Console, Report};
-use crate::runtime::exit::Exit;
+use crate::output::console::Report;
+use crate::output::failure::Failure;
 
 /// The manual page in roff.
-pub(crate) fn run(console: &Console) -> Report {
-    match page() {
-        Ok(out) => Report::out(out),
-        Err(error) => {
-            console.failure(Exit::Failure, &format!("cannot generate the manual page: {error}"), None)
-        }
-    }
+pub(crate) fn run() -> Result<Report, Failure> {
+    let failed = |error| Failure::new(format!("cannot generate the manual page: {error}"));
+    page().map(Report::out).map_err(failed)
 }
 
 fn page() -> std::io::Result<String> {

@@ -3,7 +3,6 @@
 //! Without a command, it starts the servers of a configuration, lists what they offer, and makes the requested calls. With
 //! a command, it is a proxy in place of a server: it starts the server and forwards all messages.
 
-use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,10 +20,12 @@ use crate::config::refusal::StartRefusal;
 use crate::host::startup::{WaitFor, wait_for_servers};
 use crate::host::{self, select_server};
 use crate::output::console::Report;
+use crate::output::failure::Failure;
 use crate::output::{count, error_chain, json, sanitize};
 use crate::render::call_result::result_text;
 use crate::render::status::server_lines;
 use crate::runtime::blocking;
+use crate::runtime::bounded_read::{input_name, read_file};
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signals, unless_signalled};
 
@@ -55,10 +56,12 @@ struct RecordedServerJson<'a> {
 }
 
 /// Records until the calls are made, the server ends, or a signal arrives.
-pub(crate) async fn run(context: &Context, args: &RecordArgs, signals: &mut Signals) -> Exit {
-    if let Err(message) = check_output_path(&args.out) {
-        return context.fail(Exit::Usage, &message, None).await;
-    }
+pub(crate) async fn run(
+    context: &Context,
+    args: &RecordArgs,
+    signals: &mut Signals,
+) -> Result<Exit, Failure> {
+    check_output_path(&args.out)?;
     match args.command.split_first() {
         Some((command, arguments)) => record_proxy(context, args, (command, arguments), signals).await,
         None => record_servers(context, args, signals).await,
@@ -66,27 +69,29 @@ pub(crate) async fn run(context: &Context, args: &RecordArgs, signals: &mut Sign
 }
 
 /// Checks before recording whether the output file can be created.
-pub(super) fn check_output_path(out: &Path) -> Result<(), String> {
+pub(super) fn check_output_path(out: &Path) -> Result<(), Failure> {
     if out.is_dir() {
-        return Err(format!("{} is a folder", out.display()));
+        return Err(Failure::usage(format!("{} is a folder", out.display())));
     }
     match out.parent().filter(|folder| *folder != Path::new("")) {
-        Some(folder) if !folder.is_dir() => Err(format!("the folder {} does not exist", folder.display())),
+        Some(folder) if !folder.is_dir() => {
+            Err(Failure::usage(format!("the folder {} does not exist", folder.display())))
+        }
         _ => Ok(()),
     }
 }
 
 /// Starts the servers of a configuration and calls them.
-async fn record_servers(context: &Context, args: &RecordArgs, signals: &mut Signals) -> Exit {
-    let (calls, wanted) = match unless_signalled(signals, prepare(context, args)).await {
-        Err(signal) => return Exit::Signal(signal),
-        Ok(Err(exit)) => return exit,
-        Ok(Ok(prepared)) => prepared,
-    };
+async fn record_servers(
+    context: &Context,
+    args: &RecordArgs,
+    signals: &mut Signals,
+) -> Result<Exit, Failure> {
+    let (calls, desired) = unless_signalled(signals, prepare(context, args)).await??;
     let recorder = Recorder::default();
     let host = Host::with_dialer(host::options(Supervision::Off), recording_dialer(&recorder));
     let mut results = Vec::new();
-    let exit = host::with_host(host, wanted, signals, async |host| {
+    let exit = host::with_host(host, desired, signals, async |host| {
         wait_for_servers(host, &context.progress(), WaitFor::All).await;
         let published = host.snapshot();
         let all_ready = published.servers.iter().all(|status| status.state == ServerState::Ready);
@@ -107,29 +112,19 @@ async fn record_servers(context: &Context, args: &RecordArgs, signals: &mut Sign
 }
 
 /// The calls to make and the servers to start.
-async fn prepare(context: &Context, args: &RecordArgs) -> Result<(Vec<PlannedCall>, DesiredServers), Exit> {
+async fn prepare(
+    context: &Context,
+    args: &RecordArgs,
+) -> Result<(Vec<PlannedCall>, DesiredServers), Failure> {
     let (calls, file) = (args.call.clone(), args.calls.clone());
-    let calls = match blocking(move || planned_calls(&calls, file.as_deref())).await {
-        Ok(calls) => calls,
-        Err(message) => return Err(context.fail(Exit::Usage, &message, None).await),
-    };
-    let refuse = async |refusal: &StartRefusal| {
-        let message = sanitize::line(&refusal.failure.to_string());
-        Err(context.fail(Exit::Failure, &message, refusal.failure.help.as_deref()).await)
-    };
-    let config = match context.open_and_report(args.file.as_deref().unwrap_or(Path::new(""))).await {
-        Ok(config) => config,
-        Err(error) => return refuse(&StartRefusal::for_unreadable(error)).await,
-    };
-    if let Some(refusal) = StartRefusal::for_config(&config) {
-        return refuse(&refusal).await;
+    let calls = blocking(move || planned_calls(&calls, file.as_deref())).await.map_err(Failure::usage)?;
+    let config = context.open_and_report(args.file.as_deref()).await.map_err(StartRefusal::from)?;
+    StartRefusal::check(&config)?;
+    let mut desired = config.loaded.desired;
+    if let Some(name) = &args.server {
+        desired = select_server(desired, name)?;
     }
-    let wanted = config.loaded.desired;
-    let Some(name) = &args.server else { return Ok((calls, wanted)) };
-    match select_server(wanted, name) {
-        Ok(wanted) => Ok((calls, wanted)),
-        Err(message) => Err(context.fail(Exit::Usage, &message, None).await),
-    }
+    Ok((calls, desired))
 }
 
 /// The calls of the command line, then those of the file. Blocks if there is a file.
@@ -143,12 +138,9 @@ fn planned_calls(calls: &[String], file: Option<&Path>) -> Result<Vec<PlannedCal
         planned_calls.push(planned(&pair[0], &pair[1..])?);
     }
     let Some(file) = file else { return Ok(planned_calls) };
-    let (name, text) = if file == Path::new("-") {
-        ("standard input".to_owned(), read_bounded(io::stdin().lock()))
-    } else {
-        (file.display().to_string(), std::fs::File::open(file).and_then(read_bounded))
-    };
-    let text = text.map_err(|error| format!("could not read the calls from {name}: {error}"))?;
+    let name = input_name(file);
+    let text = read_file(file, MAX_CALLS_FILE)
+        .map_err(|error| format!("could not read the calls from {name}: {error}"))?;
     for (index, line) in text.lines().enumerate() {
         let line_error = |message: String| format!("{name}, line {}: {message}", index + 1);
         let words = split_words(line).map_err(|error| line_error(error.message()))?;
@@ -159,14 +151,6 @@ fn planned_calls(calls: &[String], file: Option<&Path>) -> Result<Vec<PlannedCal
         }
     }
     Ok(planned_calls)
-}
-
-fn read_bounded(reader: impl Read) -> io::Result<String> {
-    let mut text = String::new();
-    if reader.take(MAX_CALLS_FILE + 1).read_to_string(&mut text)? as u64 > MAX_CALLS_FILE {
-        return Err(io::Error::other(format!("larger than {} MiB", MAX_CALLS_FILE >> 20)));
-    }
-    Ok(text)
 }
 
 /// Whether the call reached its server and returned a result. An error result of the tool is a result.
@@ -191,7 +175,7 @@ async fn record_proxy(
     args: &RecordArgs,
     (command, arguments): (&str, &[String]),
     signals: &mut Signals,
-) -> Exit {
+) -> Result<Exit, Failure> {
     let file_name = Path::new(command).file_name().and_then(|name| name.to_str());
     let server = args.server.clone().unwrap_or_else(|| file_name.unwrap_or("server").to_owned());
     // As in a configuration, `mcp-host` means this executable.
@@ -212,21 +196,21 @@ async fn record_proxy(
     let exit = match (&ended, signal) {
         (_, Some(signal)) => Exit::Signal(signal),
         (Ok(status), None) if status.success() => Exit::Success,
-        (Ok(status), None) => {
-            context.fail(Exit::Failure, &format!("the server ended with {status}"), None).await
-        }
-        (Err(error), None) => return context.fail(Exit::Unreachable, &error_chain(error), None).await,
+        (Ok(status), None) => context.fail(Failure::new(format!("the server ended with {status}"))).await,
+        (Err(error), None) => return Err(Failure::with_exit(Exit::Unreachable, error_chain(error))),
     };
     save_recording(context, &args.out, &recorder.recording(), exit).await
 }
 
 /// Saves the recording and prints a summary to standard error; standard output belongs to the protocol.
-pub(super) async fn save_recording(context: &Context, out: &Path, recording: &Recording, exit: Exit) -> Exit {
-    let report = match save(out, recording).await {
-        Ok(()) => Report { err: summary(out, recording), exit, ..Report::default() },
-        Err(message) => context.console.failure(at_least_failure(exit), &message, None),
-    };
-    context.print(report).await
+pub(super) async fn save_recording(
+    context: &Context,
+    out: &Path,
+    recording: &Recording,
+    exit: Exit,
+) -> Result<Exit, Failure> {
+    save(out, recording, exit).await?;
+    Ok(context.print(Report { err: summary(out, recording), exit, ..Report::default() }).await)
 }
 
 /// Saves the recording and prints a summary or the JSON document.
@@ -236,13 +220,11 @@ async fn save_with_document(
     recording: &Recording,
     calls: &[CallResult],
     exit: Exit,
-) -> Exit {
+) -> Result<Exit, Failure> {
     if context.format == Format::Text {
         return save_recording(context, out, recording, exit).await;
     }
-    if let Err(message) = save(out, recording).await {
-        return context.fail(at_least_failure(exit), &message, None).await;
-    }
+    save(out, recording, exit).await?;
     let servers = recording.servers().iter().map(|tape| RecordedServerJson {
         name: &tape.server,
         era: tape.version.map(|version| version.era().as_str()),
@@ -254,16 +236,14 @@ async fn save_with_document(
         calls,
         left_out: recording.omitted(),
     };
-    context.print(Report { out: json::document(&document), exit, ..Report::default() }).await
+    Ok(context.print(Report { out: json::document(&document), exit, ..Report::default() }).await)
 }
 
-async fn save(out: &Path, recording: &Recording) -> Result<(), String> {
-    let (out, text) = (out.to_owned(), recording.to_text());
-    blocking(move || replace(&out, &text)).await.map_err(|error| error.to_string())
-}
-
-fn at_least_failure(exit: Exit) -> Exit {
-    if exit == Exit::Success { Exit::Failure } else { exit }
+/// Writes the file. A failure has the exit code of the session, if that failed too.
+async fn save(path: &Path, recording: &Recording, exit: Exit) -> Result<(), Failure> {
+    let (path, text) = (path.to_owned(), recording.to_text());
+    let exit = if exit == Exit::Success { Exit::Failure } else { exit };
+    blocking(move || replace(&path, &text)).await.map_err(|error| Failure::with_exit(exit, error.to_string()))
 }
 
 /// `wrote session.jsonl: demo (modern), 5 requests`.

@@ -2,10 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use mcp_host::LoadRequest;
+
 use crate::args::{DialectOptions, Format, GlobalArgs};
 use crate::config::file::{ConfigFile, FileError, open};
 use crate::config::lock::LockMode;
 use crate::output::console::{Console, Report};
+use crate::output::failure::Failure;
 use crate::output::progress::{Progress, ProgressMode};
 use crate::runtime::blocking;
 use crate::runtime::exit::Exit;
@@ -54,9 +57,9 @@ impl Context {
         blocking(move || open(&path, &context)).await
     }
 
-    /// Reads the configuration that `path` selects, and prints its diagnostics.
-    pub(crate) async fn open_and_report(&self, path: &Path) -> Result<ConfigFile, FileError> {
-        let file = self.open(path).await?;
+    /// Reads the configuration that `path` selects, or the nearest one, and prints its diagnostics.
+    pub(crate) async fn open_and_report(&self, path: Option<&Path>) -> Result<ConfigFile, FileError> {
+        let file = self.open(path.unwrap_or(Path::new(""))).await?;
         let colour = self.console.err_colour;
         self.print(Report::err(file.discovery_note(colour) + &file.diagnostics_text(colour))).await;
         Ok(file)
@@ -68,8 +71,14 @@ impl Context {
         blocking(move || console.print(&report)).await
     }
 
-    /// Prints an error with an optional help line.
-    pub(crate) async fn fail(&self, exit: Exit, message: &str, help: Option<&str>) -> Exit {
-        self.print(self.console.failure(exit, message, help)).await
+    /// Prints a failure and returns its exit code.
+    pub(crate) async fn fail(&self, failure: Failure) -> Exit {
+        self.print(failure.report(&self.console)).await
+    }
+
+    /// The request to read a file with the options of the command line.
+    pub(crate) fn load_request(&self, path: PathBuf) -> LoadRequest {
+        let DialectOptions { dialect, profile } = self.dialect;
+        LoadRequest { path, dialect, profile, env_file: self.env_file.clone() }
     }
 }

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use mcp_config::{Colour, Diagnostic, Document, ServerEntry, render};
-use mcp_host::{LoadError, LoadRequest, LoadedConfig, load};
+use mcp_host::{LoadError, LoadedConfig, load};
 use mcp_model::Severity;
 
-use crate::args::DialectOptions;
 use crate::config::context::Context;
 use crate::config::locate::{ConfigPath, locate_config};
 use crate::output::console::Verbosity;
+use crate::output::failure::Failure;
 use crate::output::{error_chain, sanitize, style};
 
 /// The error for a file that could not be read.
@@ -19,6 +19,12 @@ pub(crate) struct FileError {
     pub(crate) path: String,
     pub(crate) message: String,
     pub(crate) help: Option<String>,
+}
+
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Failure {
+        Failure::new(error.message).help(error.help)
+    }
 }
 
 /// A configuration file that was read, with or without errors in it.
@@ -38,9 +44,7 @@ pub(crate) fn open(path: &Path, context: &Context) -> Result<ConfigFile, FileErr
     let file_error = |message, help| FileError { path: path.display().to_string(), message, help };
     let ConfigPath { path: file, is_discovered } =
         locate_config(path).map_err(|message| file_error(message, None))?;
-    let DialectOptions { dialect, profile } = context.dialect;
-    let request = LoadRequest { path: file.clone(), dialect, profile, env_file: context.env_file.clone() };
-    match load(&request) {
+    match load(&context.load_request(file.clone())) {
         Ok(loaded) => {
             Ok(ConfigFile { loaded, path: file, is_discovered, verbosity: context.console.verbosity })
         }

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use mcp_host::{Approval, FollowLock, lock_path, read_lock};
+use mcp_host::{Approval, lock_path, read_lock};
 use mcp_registry::{DriftPolicy, Enforcement};
 
 use crate::args::{GlobalArgs, LockPolicyName};
@@ -13,7 +13,7 @@ use crate::config::file::FileError;
 use crate::runtime::blocking;
 
 /// A configuration from standard input has no lock file.
-const STANDARD_INPUT: &str = "/dev/stdin";
+pub(super) const STANDARD_INPUT: &str = "/dev/stdin";
 
 /// The mode of the lock file: whether it applies, and how strictly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,21 +41,12 @@ impl LockMode {
     }
 
     /// The policy of the lock; `None` if it is not read.
-    fn policy(self) -> Option<DriftPolicy> {
+    pub(super) fn policy(self) -> Option<DriftPolicy> {
         match self {
             LockMode::Off => None,
             LockMode::IfPresent(it) | LockMode::Required(it) => Some(DriftPolicy { changed: it, added: it }),
         }
     }
-}
-
-/// The lock file to watch together with a configuration file.
-pub(crate) fn lock_to_watch(context: &Context, configuration: &Path) -> Option<FollowLock> {
-    let policy = context.lock_mode.policy()?;
-    if configuration == Path::new(STANDARD_INPUT) {
-        return None;
-    }
-    Some(FollowLock { path: lock_path(configuration), policy })
 }
 
 /// Reads the lock file of a configuration.

@@ -2,6 +2,7 @@
 
 pub(crate) mod context;
 pub(crate) mod file;
+pub(crate) mod follow;
 pub(crate) mod locate;
 pub(crate) mod lock;
 pub(crate) mod refusal;

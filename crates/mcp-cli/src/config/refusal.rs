@@ -1,14 +1,18 @@
 //! Results of commands that start no server, because the configuration cannot be read or is refused.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use mcp_host::{ActiveProblem, HostError, HostSnapshot, ServerState, ServerStatus};
+use mcp_host::{ActiveProblem, Approval, HostError, HostSnapshot, ServerState, ServerStatus};
 use mcp_model::{CallFailure, CallMetadata, CallResult, ErrorKind, Severity};
 use mcp_registry::{Catalog, Problem};
 
+use crate::config::context::Context;
 use crate::config::file::{ConfigFile, FileError};
+use crate::config::lock::load_approval;
 use crate::output::count;
+use crate::output::failure::Failure;
 
 /// The reason why no server was started.
 #[derive(Debug)]
@@ -19,18 +23,25 @@ pub(crate) struct StartRefusal {
     servers: Vec<ServerStatus>,
 }
 
-impl StartRefusal {
-    /// The refusal for a file that cannot be read.
-    pub(crate) fn for_unreadable(error: FileError) -> StartRefusal {
+impl From<FileError> for StartRefusal {
+    fn from(error: FileError) -> StartRefusal {
         let FileError { path: _, message, help } = error;
         StartRefusal { failure: HostError { kind: ErrorKind::Config, message, help }, servers: Vec::new() }
     }
+}
 
-    /// The refusal for a file with an error that affects all servers; `None` if there is none.
-    pub(crate) fn for_config(file: &ConfigFile) -> Option<StartRefusal> {
+impl From<StartRefusal> for Failure {
+    fn from(refusal: StartRefusal) -> Failure {
+        refusal.failure.into()
+    }
+}
+
+impl StartRefusal {
+    /// Refuses a file with an error that affects all servers.
+    pub(crate) fn check(file: &ConfigFile) -> Result<(), StartRefusal> {
         let loaded = &file.loaded;
         if !loaded.refused {
-            return None;
+            return Ok(());
         }
         let errors: Vec<_> = loaded.diagnostics.iter().filter(|it| it.severity == Severity::Error).collect();
         // The message names the first error, for readers of JSON that do not see the diagnostics.
@@ -56,7 +67,7 @@ impl StartRefusal {
                 error: Some(failure),
             }
         });
-        Some(StartRefusal { servers: servers.collect(), failure })
+        Err(StartRefusal { servers: servers.collect(), failure })
     }
 
     /// The published state of a host with these failed servers.
@@ -75,6 +86,17 @@ impl StartRefusal {
         let HostError { kind, message, help: _ } = &self.failure;
         failed_call(tool, *kind, message.clone())
     }
+}
+
+/// Reads a configuration and its lock file, and prints its diagnostics. Fails if no server may be started.
+pub(crate) async fn open_approved(
+    context: &Context,
+    path: Option<&Path>,
+) -> Result<(ConfigFile, Option<Approval>), StartRefusal> {
+    let file = context.open_and_report(path).await?;
+    StartRefusal::check(&file)?;
+    let approval = load_approval(context, &file.path).await?;
+    Ok((file, approval))
 }
 
 /// The result of a call that was not made.

@@ -20,12 +20,13 @@ use mcp_oauth::{RegisteredClient, UserAgent};
 use mcp_transport::ClientInfo;
 use tokio::time::timeout;
 
+use crate::output::failure::Failure;
 use crate::output::sanitize;
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::Signals;
 
 /// How long running calls may take to end when the servers are stopped.
-const GRACE: Duration = Duration::from_secs(3);
+const CALL_GRACE: Duration = Duration::from_secs(3);
 /// How long the shutdown of all servers may take. The remaining ones are killed when the runtime is dropped.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -33,20 +34,20 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(15);
 ///
 /// Commands that need one result use [`Supervision::Off`]: a server that cannot be reached is not retried.
 pub(crate) async fn with_servers(
-    wanted: DesiredServers,
+    desired: DesiredServers,
     (supervision, approval): (Supervision, Option<Approval>),
     signals: &mut Signals,
     work: impl AsyncFnOnce(&Host) -> Exit,
 ) -> Exit {
     let mut options = options(supervision);
     options.catalog.approval = approval;
-    with_host(Host::start(options), wanted, signals, work).await
+    with_host(Host::start(options), desired, signals, work).await
 }
 
 /// Starts the servers in an existing host, runs `work`, and stops the host.
 pub(crate) async fn with_host(
     host: Host,
-    wanted: DesiredServers,
+    desired: DesiredServers,
     signals: &mut Signals,
     work: impl AsyncFnOnce(&Host) -> Exit,
 ) -> Exit {
@@ -54,7 +55,7 @@ pub(crate) async fn with_host(
         biased;
         signal = signals.next() => Exit::Signal(signal),
         exit = async {
-            host.apply(wanted).await;
+            host.apply(desired).await;
             work(&host).await
         } => exit,
     };
@@ -87,7 +88,7 @@ pub(crate) fn options(supervision: Supervision) -> HostOptions {
         processes: ProcessOptions {
             receipts: receipts_folder(&|name| env::var_os(name)),
             own_executable: env::current_exe().ok(),
-            shutdown_grace: GRACE,
+            shutdown_grace: CALL_GRACE,
         },
         connections: ConnectionOptions { logins: logins(None, None), ..ConnectionOptions::default() },
         supervision,
@@ -136,20 +137,20 @@ pub(crate) fn state_path(name: &str, variable: &dyn Fn(&str) -> Option<OsString>
     Some(state.join("mcp-host").join(name))
 }
 
-/// Keeps only the named server. If there is none, returns a message that lists the existing servers.
-pub(crate) fn select_server(mut wanted: DesiredServers, name: &str) -> Result<DesiredServers, String> {
-    let names: Vec<String> = wanted
+/// Keeps only the named server. If there is none, the error lists the existing servers.
+pub(crate) fn select_server(mut desired: DesiredServers, name: &str) -> Result<DesiredServers, Failure> {
+    let names: Vec<String> = desired
         .servers
         .iter()
         .map(|server| server.spec.id.to_string())
-        .chain(wanted.failed.iter().map(|server| server.id.clone()))
+        .chain(desired.failed.iter().map(|server| server.id.clone()))
         .collect();
-    wanted.servers.retain(|server| server.spec.id.as_str() == name);
-    wanted.failed.retain(|server| server.id == name);
-    if !wanted.servers.is_empty() || !wanted.failed.is_empty() {
-        return Ok(wanted);
+    desired.servers.retain(|server| server.spec.id.as_str() == name);
+    desired.failed.retain(|server| server.id == name);
+    if !desired.servers.is_empty() || !desired.failed.is_empty() {
+        return Ok(desired);
     }
-    Err(unknown_server(name, &names))
+    Err(Failure::usage(unknown_server(name, &names)))
 }
 
 /// The message about a server that does not exist.
@@ -194,12 +195,14 @@ mod tests {
             id: id.to_owned(),
             error: HostError { kind: ErrorKind::McpConfig, message: String::new(), help: None },
         };
-        let wanted = DesiredServers { servers: Vec::new(), failed: vec![failed("a"), failed("b")] };
-        assert_eq!(select_server(wanted.clone(), "b").unwrap().failed, [failed("b")]);
-        assert_eq!(select_server(wanted, "c").unwrap_err(), "there is no server `c`; the servers are: a, b");
-        assert_eq!(
-            select_server(DesiredServers::default(), "c").unwrap_err(),
-            "there is no server `c`; no servers are configured"
-        );
+        let desired = DesiredServers { servers: Vec::new(), failed: vec![failed("a"), failed("b")] };
+        assert_eq!(select_server(desired.clone(), "b").unwrap().failed, [failed("b")]);
+        let message = |desired| match select_server(desired, "c") {
+            Err(Failure::Error { exit: Exit::Usage, message, help: None }) => message,
+            other => panic!("not a usage error: {other:?}"),
+        };
+        assert_eq!(message(desired), "there is no server `c`; the servers are: a, b");
+        let none = DesiredServers::default();
+        assert_eq!(message(none), "there is no server `c`; no servers are configured");
     }
 }

@@ -142,11 +142,6 @@ impl Console {
     pub(crate) fn note(&self, text: &str) -> String {
         format!("{}: {}\n", style::paint(self.err_colour, style::NOTE, "note"), sanitize::line(text))
     }
-
-    /// The report of a command that failed.
-    pub(crate) fn failure(&self, exit: Exit, message: &str, help: Option<&str>) -> Report {
-        Report { err: style::error(self.err_colour, message, help), exit, ..Report::default() }
-    }
 }
 
 /// The width to use. Some terminals report 0.

@@ -3,6 +3,7 @@
 //! Text from a server is untrusted. It passes through [`sanitize`] before it reaches a terminal.
 
 pub(crate) mod console;
+pub(crate) mod failure;
 pub(crate) mod json;
 pub(crate) mod log;
 pub(crate) mod progress;

@@ -5,7 +5,7 @@
 use mcp_model::RawJson;
 use serde_json::{Map, Value};
 
-use crate::call_arguments::schema::resolve_ref;
+use crate::call_arguments::schema::{is_required, resolve_ref};
 use crate::output::table::{Column, TableStyle, table};
 
 /// The maximum depth of nested fields.
@@ -41,19 +41,15 @@ struct Fields<'a> {
 impl<'a> Fields<'a> {
     /// Adds the fields of an object's schema, and their fields.
     fn add(&mut self, schema: &'a Value, prefix: &str, depth: usize) {
-        let Value::Object(schema) = resolve_ref(self.root, schema) else { return };
+        let schema = resolve_ref(self.root, schema);
         let Some(Value::Object(properties)) = schema.get("properties") else { return };
-        let required = |name: &str| {
-            let list = schema.get("required").and_then(Value::as_array);
-            list.is_some_and(|it| it.iter().any(|it| it.as_str() == Some(name)))
-        };
         for (name, property) in properties {
             if self.rows.len() >= MAX_FIELDS {
                 return;
             }
             let property = resolve_ref(self.root, property);
             let path = format!("{prefix}{name}");
-            let is_required = if required(name) { "yes" } else { "no" };
+            let is_required = if is_required(schema, name) { "yes" } else { "no" };
             let row =
                 vec![path.clone(), self.type_of(property, 1), is_required.to_owned(), description(property)];
             self.rows.push(row);

@@ -3,6 +3,7 @@
 //! The runtime is always dropped before the process exits, also when a panic unwinds: dropping the tasks ends the child
 //! processes that they own. The drop is bounded even if a thread is stuck in a read or write.
 
+pub(crate) mod bounded_read;
 pub(crate) mod exit;
 pub(crate) mod signals;
 

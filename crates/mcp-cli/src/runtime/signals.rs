@@ -4,8 +4,11 @@
 //! [`Signals::next`] in every phase: while it reads files, starts servers, writes output and stops servers.
 
 use std::io;
+use std::time::Duration;
 
 use tokio::signal::unix::{self, SignalKind};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 /// A signal that ends the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +57,28 @@ impl Signals {
             _ = self.terminate.recv() => Signal::Terminate,
         }
     }
+}
+
+/// Serves until `serving` ends or a signal arrives. After a signal, drops `stop` and waits for `serving` to end, at most
+/// for `drain`; another signal ends the wait. Returns the first signal as the error.
+pub(crate) async fn serve_until_signalled<T>(
+    signals: &mut Signals,
+    (stop, drain): (oneshot::Sender<()>, Duration),
+    serving: impl Future<Output = T>,
+) -> Result<T, Signal> {
+    tokio::pin!(serving);
+    let signal = tokio::select! {
+        biased;
+        signal = signals.next() => signal,
+        served = &mut serving => return Ok(served),
+    };
+    drop(stop);
+    tokio::select! {
+        biased;
+        _ = signals.next() => {}
+        _ = timeout(drain, &mut serving) => {}
+    }
+    Err(signal)
 }
 
 /// Awaits `work`. If a signal arrives first, drops `work` and returns the signal as the error.

@@ -13,13 +13,13 @@ use mcp_registry::ToolLookup;
 use mcp_transport::OnProgress;
 
 use crate::args::{CallArgs, Format};
-use crate::call_arguments::{self, ArgumentError, CallArguments};
+use crate::call_arguments::{self, CallArguments};
 use crate::config::context::Context;
-use crate::config::lock::load_approval;
-use crate::config::refusal::{StartRefusal, failed_call};
+use crate::config::refusal::{StartRefusal, failed_call, open_approved};
 use crate::host::startup::{WaitFor, wait_for_servers};
 use crate::host::with_servers;
 use crate::output::console::Report;
+use crate::output::failure::Failure;
 use crate::output::progress::{Progress, fraction, progress_text};
 use crate::output::{json, sanitize, style};
 use crate::render::call_result::result_text;
@@ -31,24 +31,20 @@ use crate::runtime::signals::{Signals, unless_signalled};
 /// The arguments of the call and the servers to start.
 struct PreparedCall {
     arguments: CallArguments,
-    wanted: DesiredServers,
+    desired: DesiredServers,
     approval: Option<Approval>,
 }
 
 /// Calls one tool of the configured servers.
-pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signals) -> Exit {
-    let PreparedCall { arguments, wanted, approval } =
-        match unless_signalled(signals, prepare(context, args)).await {
-            Err(signal) => return Exit::Signal(signal),
-            Ok(Err(exit)) => return exit,
-            Ok(Ok(prepared)) => prepared,
-        };
-    let invalid_entries: Vec<String> = wanted.failed.iter().map(|entry| entry.id.clone()).collect();
-    with_servers(wanted, (Supervision::Off, approval), signals, async |host| {
+pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signals) -> Result<Exit, Failure> {
+    let PreparedCall { arguments, desired, approval } =
+        unless_signalled(signals, prepare(context, args)).await??;
+    let invalid_entries: Vec<String> = desired.failed.iter().map(|entry| entry.id.clone()).collect();
+    let exit = with_servers(desired, (Supervision::Off, approval), signals, async |host| {
         wait_for_servers(host, &context.progress(), WaitFor::Tool(&args.tool)).await;
         let published = host.snapshot();
         let result = call(host, &context.progress(), &args.tool, &arguments).await;
-        let exit = exit(&result, reachability(&published, &invalid_entries, &args.tool));
+        let exit = exit(&result, tool_presence(&published, &invalid_entries, &args.tool));
         let mut report = save_content(report(context, args, &result, exit), &result, args).await;
         if let (Exit::Success, Format::Text) = (exit, context.format) {
             let file = quote_path(&args.file);
@@ -59,37 +55,24 @@ pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signal
         let exit = context.print(report).await;
         draw_images(context, &result).await;
         exit
-    })
-    .await
+    });
+    Ok(exit.await)
 }
 
-async fn prepare(context: &Context, args: &CallArgs) -> Result<PreparedCall, Exit> {
+async fn prepare(context: &Context, args: &CallArgs) -> Result<PreparedCall, Failure> {
     let words = args.arguments.clone();
-    let arguments = match blocking(move || call_arguments::parse(&words)).await {
-        Ok(arguments) => arguments,
-        Err(ArgumentError { message, help }) => {
-            return Err(context.fail(Exit::Usage, &message, Some(help)).await);
-        }
-    };
-    let file = match context.open_and_report(&args.file).await {
-        Ok(file) => file,
-        Err(error) => return Err(refuse(context, args, StartRefusal::for_unreadable(error)).await),
-    };
-    if let Some(refusal) = StartRefusal::for_config(&file) {
-        return Err(refuse(context, args, refusal).await);
-    }
-    let approval = match load_approval(context, &file.path).await {
-        Ok(approval) => approval,
-        Err(error) => return Err(refuse(context, args, StartRefusal::for_unreadable(error)).await),
-    };
-    let mut wanted = file.loaded.desired;
+    let arguments = blocking(move || call_arguments::parse(&words)).await?;
+    let (file, approval) = open_approved(context, Some(&args.file))
+        .await
+        .map_err(|refusal| refusal_report(context, args, &refusal))?;
+    let mut desired = file.loaded.desired;
     if args.save.is_some() {
         // The result limit keeps results small for models. Saved content must be complete.
-        for server in &mut wanted.servers {
+        for server in &mut desired.servers {
             server.spec.limits.result_bytes = server.spec.limits.message_bytes;
         }
     }
-    Ok(PreparedCall { arguments, wanted, approval })
+    Ok(PreparedCall { arguments, desired, approval })
 }
 
 /// Saves binary content to the folder of `--save`, if there is one, and adds the file names to the report.
@@ -111,14 +94,14 @@ async fn draw_images(context: &Context, result: &CallResult) {
     }
 }
 
-/// Prints the refusal as the result of a failed call.
-async fn refuse(context: &Context, args: &CallArgs, refusal: StartRefusal) -> Exit {
+/// The refusal as the result of a failed call.
+fn refusal_report(context: &Context, args: &CallArgs, refusal: &StartRefusal) -> Report {
     let result = refusal.call_result(&args.tool);
     let mut report = report(context, args, &result, Exit::Failure);
     if let Some(help) = &refusal.failure.help {
         report.err.push_str(&style::help(context.console.err_colour, help));
     }
-    context.print(report).await
+    report
 }
 
 /// Calls a tool and shows its progress.
@@ -142,52 +125,44 @@ pub(super) async fn call(
     host.call(ToolCall { progress: Some(on_progress), ..ToolCall::new(tool, arguments) }).await
 }
 
-/// Whether an unreachable server could have the tool of the call.
+/// The tool of a call, in the catalog of the reachable servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reachability {
-    /// It could not: the tool exists, or all servers are reachable and none has it.
-    Known,
-    /// It probably could not: the tool is missing and a server is unreachable, but another tool has a similar
-    /// name.
-    SimilarName,
-    /// It could: the tool is missing, a server is unreachable, and no other tool has a similar name.
+enum ToolPresence {
+    /// It exists, or no server has it: all servers are reachable.
+    Certain,
+    /// It is missing, and another tool has a similar name. The user has probably misspelled it.
+    Misspelled,
+    /// It is missing, and an unreachable server may have it.
     Unknown,
 }
 
-/// Determines whether an unreachable server could have the tool. An invalid entry does not count as unreachable:
-/// it is a mistake in the file.
-fn reachability(published: &HostSnapshot, invalid_entries: &[String], tool: &str) -> Reachability {
-    let is_unreachable = |state: ServerState| state != ServerState::Ready;
+/// Looks up the tool of a call. An invalid entry does not count as an unreachable server: it is a mistake in the file.
+fn tool_presence(published: &HostSnapshot, invalid_entries: &[String], tool: &str) -> ToolPresence {
     let any_unreachable = published
         .servers
         .iter()
-        .any(|status| is_unreachable(status.state) && !invalid_entries.contains(&status.id));
+        .any(|status| status.state != ServerState::Ready && !invalid_entries.contains(&status.id));
     match published.catalog.find(tool) {
-        ToolLookup::Found(_) | ToolLookup::Ambiguous(_) => Reachability::Known,
-        ToolLookup::Missing { .. } if !any_unreachable => Reachability::Known,
-        ToolLookup::Missing { nearest: Some(_) } => Reachability::SimilarName,
-        ToolLookup::Missing { nearest: None } => Reachability::Unknown,
+        ToolLookup::Missing { nearest: Some(_) } if any_unreachable => ToolPresence::Misspelled,
+        ToolLookup::Missing { nearest: None } if any_unreachable => ToolPresence::Unknown,
+        ToolLookup::Found(_) | ToolLookup::Ambiguous(_) | ToolLookup::Missing { .. } => ToolPresence::Certain,
     }
 }
 
 /// The exit code of a call: [`Exit::Unreachable`] if the call failed and its tool may be on an unreachable server.
-fn exit(result: &CallResult, reachability: Reachability) -> Exit {
+fn exit(result: &CallResult, presence: ToolPresence) -> Exit {
     let Some(CallFailure { kind, message: _ }) = &result.error else { return Exit::Success };
-    match (kind, reachability) {
-        (_, Reachability::Known) | (ErrorKind::ToolNotFound, Reachability::SimilarName) => Exit::Failure,
-        (ErrorKind::ToolNotFound | ErrorKind::Connection | ErrorKind::Timeout | ErrorKind::Protocol, _) => {
-            Exit::Unreachable
-        }
-        (
-            ErrorKind::Config
-            | ErrorKind::McpConfig
-            | ErrorKind::MissingTransportField
-            | ErrorKind::Validation
-            | ErrorKind::Tool
-            | ErrorKind::OutcomeUnknown,
-            Reachability::SimilarName | Reachability::Unknown,
-        ) => Exit::Failure,
-    }
+    let is_unreachable = match kind {
+        ErrorKind::Connection | ErrorKind::Timeout | ErrorKind::Protocol => presence != ToolPresence::Certain,
+        ErrorKind::ToolNotFound => presence == ToolPresence::Unknown,
+        ErrorKind::Config
+        | ErrorKind::McpConfig
+        | ErrorKind::MissingTransportField
+        | ErrorKind::Validation
+        | ErrorKind::Tool
+        | ErrorKind::OutcomeUnknown => false,
+    };
+    if is_unreachable { Exit::Unreachable } else { Exit::Failure }
 }
 
 /// The report with the result on standard output and the error on standard error.
@@ -264,7 +239,7 @@ mod tests {
                 warnings: Vec::new(),
             },
         };
-        assert_eq!(exit(&result, reachability(&published, &invalid_entries, "t")), want);
+        assert_eq!(exit(&result, tool_presence(&published, &invalid_entries, "t")), want);
     }
 
     #[test]

@@ -15,17 +15,17 @@ use std::time::Duration;
 
 use mcp_host::{DesiredServers, FailedServer, HostError};
 use mcp_model::ErrorKind;
-use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use tokio::task::JoinSet;
 
 use crate::args::{Format, ServerArgs};
 use crate::config::context::Context;
-use crate::config::file::{ConfigFile, FileError};
+use crate::config::file::ConfigFile;
 use crate::config::lock::load_approval;
 use crate::host::select_server;
 use crate::output::console::Report;
-use crate::output::{count, json, sanitize};
+use crate::output::failure::Failure;
+use crate::output::{count, json};
 use crate::render::suggestions::quote_path;
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signals, unless_signalled};
@@ -49,17 +49,24 @@ struct ServerReport {
 }
 
 /// One step of the test.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Step {
+    #[serde(rename = "step")]
     name: &'static str,
     outcome: StepOutcome,
     message: String,
     help: Option<String>,
+    #[serde(rename = "duration_ms", serialize_with = "milliseconds")]
     duration: Duration,
 }
 
+fn milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(duration.as_secs_f64() * 1000.0)
+}
+
 /// How a step ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(into = "&'static str")]
 enum StepOutcome {
     /// The step succeeded.
     Passed,
@@ -78,27 +85,13 @@ enum FailureCause {
     Environment,
 }
 
-impl StepOutcome {
-    fn as_str(self) -> &'static str {
-        match self {
+impl From<StepOutcome> for &'static str {
+    fn from(outcome: StepOutcome) -> &'static str {
+        match outcome {
             StepOutcome::Passed => "done",
             StepOutcome::Warning => "doubtful",
             StepOutcome::Failed(FailureCause::Configuration | FailureCause::Environment) => "failed",
         }
-    }
-}
-
-impl Serialize for Step {
-    /// `{"step", "outcome", "message", "help", "duration_ms"}`.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Step { name, outcome, message, help, duration } = self;
-        let mut object = serializer.serialize_struct("Step", 5)?;
-        object.serialize_field("step", name)?;
-        object.serialize_field("outcome", outcome.as_str())?;
-        object.serialize_field("message", message)?;
-        object.serialize_field("help", help)?;
-        object.serialize_field("duration_ms", &(duration.as_secs_f64() * 1000.0))?;
-        object.end()
     }
 }
 
@@ -109,17 +102,14 @@ struct DoctorJson<'a> {
 }
 
 /// Tests the servers of a configuration.
-pub(crate) async fn run(context: &Context, servers: &ServerArgs, signals: &mut Signals) -> Exit {
-    let (wanted, lock) = match unless_signalled(signals, prepare(context, servers)).await {
-        Err(signal) => return Exit::Signal(signal),
-        Ok(Err(exit)) => return exit,
-        Ok(Ok(prepared)) => prepared,
-    };
+pub(crate) async fn run(
+    context: &Context,
+    servers: &ServerArgs,
+    signals: &mut Signals,
+) -> Result<Exit, Failure> {
+    let (desired, lock) = unless_signalled(signals, prepare(context, servers)).await??;
     // A signal drops the tests, and with them every process that they started.
-    let reports = match unless_signalled(signals, examine_all(context, wanted, lock)).await {
-        Err(signal) => return Exit::Signal(signal),
-        Ok(reports) => reports,
-    };
+    let reports = unless_signalled(signals, examine_all(context, desired, lock)).await?;
     let out = match context.format {
         Format::Json => json::document(&DoctorJson { servers: &reports }),
         Format::Text if reports.is_empty() => "no servers are configured\n".to_owned(),
@@ -136,27 +126,19 @@ pub(crate) async fn run(context: &Context, servers: &ServerArgs, signals: &mut S
         }
         (_, _) => String::new(),
     };
-    context.print(Report { out, exit, after, ..Report::default() }).await
+    Ok(context.print(Report { out, exit, after, ..Report::default() }).await)
 }
 
 /// The servers to test. If the file has errors, the valid entries are still tested.
-async fn prepare(context: &Context, servers: &ServerArgs) -> Result<(DesiredServers, LockState), Exit> {
+async fn prepare(context: &Context, servers: &ServerArgs) -> Result<(DesiredServers, LockState), Failure> {
     let ServerArgs { file, server } = servers;
-    let file = match context.open_and_report(file.as_deref().unwrap_or(Path::new(""))).await {
-        Ok(file) => file,
-        Err(FileError { path: _, message, help }) => {
-            return Err(context.fail(Exit::Failure, &sanitize::line(&message), help.as_deref()).await);
-        }
-    };
+    let file = context.open_and_report(file.as_deref()).await?;
     let lock = LockState::new(load_approval(context, &file.path).await);
-    let wanted = if file.loaded.refused { refused_servers(&file) } else { file.loaded.desired };
-    match server {
-        None => Ok((wanted, lock)),
-        Some(name) => match select_server(wanted, name) {
-            Ok(wanted) => Ok((wanted, lock)),
-            Err(message) => Err(context.fail(Exit::Usage, &message, None).await),
-        },
+    let mut desired = if file.loaded.refused { refused_servers(&file) } else { file.loaded.desired };
+    if let Some(name) = server {
+        desired = select_server(desired, name)?;
     }
+    Ok((desired, lock))
 }
 
 /// The servers of a file that is refused as a whole, all as failed servers, so that none is started.
@@ -172,11 +154,11 @@ fn refused_servers(file: &ConfigFile) -> DesiredServers {
     DesiredServers { servers: Vec::new(), failed: failed.collect() }
 }
 
-async fn examine_all(context: &Context, wanted: DesiredServers, lock: LockState) -> Vec<ServerReport> {
+async fn examine_all(context: &Context, desired: DesiredServers, lock: LockState) -> Vec<ServerReport> {
     let progress = context.progress();
-    progress.show(&format!("testing {}", count(wanted.servers.len() + wanted.failed.len(), "server")));
+    progress.show(&format!("testing {}", count(desired.servers.len() + desired.failed.len(), "server")));
     let mut examinations = JoinSet::new();
-    for (index, server) in wanted.servers.into_iter().enumerate() {
+    for (index, server) in desired.servers.into_iter().enumerate() {
         let lock = lock.clone();
         examinations.spawn(async move { (index, steps::examine(server, lock).await) });
     }
@@ -190,7 +172,7 @@ async fn examine_all(context: &Context, wanted: DesiredServers, lock: LockState)
     }
     progress.clear();
     reports.sort_by_key(|(index, _)| *index);
-    let failed = wanted.failed.into_iter().map(|FailedServer { id, error }| ServerReport {
+    let failed = desired.failed.into_iter().map(|FailedServer { id, error }| ServerReport {
         name: id,
         transport: None,
         target: None,

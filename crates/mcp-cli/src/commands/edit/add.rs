@@ -1,7 +1,5 @@
 //! `add`: adds a server from a command, a package name, a URL or a `server.json`; creates the file if it is missing.
 
-use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use mcp_config::{
@@ -16,9 +14,10 @@ use crate::args::{AddArgs, UrlTransport};
 use crate::config::context::Context;
 use crate::config::file::ConfigFile;
 use crate::output::console::Report;
-use crate::output::{error_chain, sanitize};
+use crate::output::error_chain;
+use crate::output::failure::Failure;
 use crate::render::suggestions::{quote, quote_path};
-use crate::runtime::exit::Exit;
+use crate::runtime::bounded_read::{input_name, read_file};
 
 /// The maximum size of a `server.json`, in bytes.
 const MAX_SERVER_JSON: u64 = 2 << 20;
@@ -69,8 +68,9 @@ fn request(args: AddArgs) -> Result<AddRequest, String> {
     } else if let Some(name) = image {
         package(PackageKind::Oci, name)
     } else if let Some(path) = server_json {
-        let server = parse_server_json(&read_server_json(&path)?)
-            .map_err(|error| format!("{}: {error}", path.display()))?;
+        let text = read_file(&path, MAX_SERVER_JSON)
+            .map_err(|error| format!("could not read {}: {error}", input_name(&path)))?;
+        let server = parse_server_json(&text).map_err(|error| format!("{}: {error}", input_name(&path)))?;
         let PublishedServer { name, description, transport, required_values, secret_variables } = server;
         (required_variables, secrets, published_description) =
             (required_values, secret_variables, description);
@@ -121,71 +121,63 @@ fn host_name(url: &str) -> String {
     label.unwrap_or(host).to_owned()
 }
 
-fn read_server_json(path: &Path) -> Result<String, String> {
-    let failed = |error: std::io::Error| format!("could not read {}: {error}", path.display());
-    let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
-    let mut text = String::new();
-    fs::File::open(path).map_err(failed)?.take(MAX_SERVER_JSON).read_to_string(&mut text).map_err(failed)?;
-    Ok(text)
-}
-
 /// Adds a server. Blocks.
-pub(crate) fn run(context: &Context, args: AddArgs) -> Report {
-    let AddRequest { file, server, mode, required_variables, secrets } = match request(args) {
-        Ok(request) => request,
-        Err(message) => return context.console.failure(Exit::Usage, &sanitize::line(&message), None),
-    };
+pub(crate) fn run(context: &Context, args: AddArgs) -> Result<Report, Failure> {
+    let AddRequest { file, server, mode, required_variables, secrets } =
+        request(args).map_err(Failure::usage)?;
     let name = server.id.to_string();
     // VS Code prompts for secrets and stores them outside the file.
     let prompted = if prompts_for_inputs(&file.to_string_lossy()) { secrets } else { Vec::new() };
     let server = server.with_inputs_for(&prompted);
     let edit = Edit { server: &name, done: "added", unchanged: "already exists", mode };
     let mut report = if file.try_exists().is_ok_and(|exists| !exists) {
-        create_file(context, &file, server, &edit)
+        create_file(context, &file, server, &edit)?
     } else {
         super::run(context, &file, &edit, |config: &ConfigFile| {
             let spec = server.into_spec(config.loaded.profile);
             mcp_config::add_server(&config.document(), &spec)
                 .map(|WrittenFile { text, unsupported }| (text, unsupported))
-        })
+        })?
     };
-    if report.exit == Exit::Success {
-        for variable in &required_variables {
-            let is_prompted = variable
-                .split_once(':')
-                .is_some_and(|(name, _)| prompted.iter().any(|prompted| prompted == name));
-            let action = if is_prompted { "the editor prompts for" } else { "set the variable" };
-            report.err.push_str(&context.console.note(&format!("{action} {variable}")));
-        }
-        let test = format!("`mcp-host doctor {} --server {}` tests it", quote_path(&file), quote(&name));
-        report.after = context.console.suggestion(&test);
+    for variable in &required_variables {
+        let is_prompted = variable
+            .split_once(':')
+            .is_some_and(|(name, _)| prompted.iter().any(|prompted| prompted == name));
+        let action = if is_prompted { "the editor prompts for" } else { "set the variable" };
+        report.err.push_str(&context.console.note(&format!("{action} {variable}")));
     }
-    report
+    let test = format!("`mcp-host doctor {} --server {}` tests it", quote_path(&file), quote(&name));
+    report.after = context.console.suggestion(&test);
+    Ok(report)
 }
 
 /// Creates a file that contains only this server.
-fn create_file(context: &Context, file: &Path, server: NewServer, edit: &Edit<'_>) -> Report {
+fn create_file(
+    context: &Context,
+    file: &Path,
+    server: NewServer,
+    edit: &Edit<'_>,
+) -> Result<Report, Failure> {
     let path = file.display().to_string();
-    let failed = |error: String, help: Option<&str>| failed(context, edit, path.clone(), error, help);
+    let failed = |error: String, help: Option<&str>| {
+        Failure::from(failed(context, edit, path.clone(), error, help.map(str::to_owned)))
+    };
     let options = context.dialect;
     let dialect = options.dialect.or_else(|| detect(&path, ""));
     let Some(profile) = options.profile.or_else(|| dialect.map(Profile::default_for)) else {
         let message = format!("{path} does not exist, and its name does not determine the dialect");
-        return failed(message, Some("name it .mcp.json, .minds/mcp.yaml or agent.yaml, or add `--dialect`"));
+        let help = "name it .mcp.json, .minds/mcp.yaml or agent.yaml, or add `--dialect`";
+        return Err(failed(message, Some(help)));
     };
     if profile.dialect() == Dialect::Acp {
-        return failed(EditError::SessionRequest.to_string(), None);
+        return Err(failed(EditError::SessionRequest.to_string(), None));
     }
-    let (after, losses) = match new_file_text(file, profile, server.into_spec(profile)) {
-        Ok(written) => written,
-        Err(error) => return failed(error.to_string(), None),
-    };
-    if edit.mode == EditMode::Write
-        && let Err(error) = create_new(file, &after)
-    {
-        return failed(error_chain(&error), None);
+    let (after, losses) = new_file_text(file, profile, server.into_spec(profile))
+        .map_err(|error| failed(error.to_string(), None))?;
+    if edit.mode == EditMode::Write {
+        create_new(file, &after).map_err(|error| failed(error_chain(&error), None))?;
     }
-    edited(context, edit, (path.clone(), "", &after), losses)
+    Ok(edited(context, edit, (path.clone(), "", &after), losses))
 }
 
 fn new_file_text(

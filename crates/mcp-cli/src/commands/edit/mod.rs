@@ -15,9 +15,9 @@ use crate::args::{EditArgs, Format};
 use crate::config::context::Context;
 use crate::config::file::{ConfigFile, FileError, open};
 use crate::output::console::Report;
+use crate::output::failure::Failure;
 use crate::output::{error_chain, json, sanitize, style};
 use crate::render::suggestions::quote_path;
-use crate::runtime::exit::Exit;
 
 /// Whether the change is written or only shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ struct EditJson {
 }
 
 /// Removes a server. Blocks.
-pub(crate) fn remove(context: &Context, args: &EditArgs) -> Report {
+pub(crate) fn remove(context: &Context, args: &EditArgs) -> Result<Report, Failure> {
     let EditArgs { file, server, dry_run } = args;
     let mode = EditMode::new(*dry_run);
     let edit = Edit { server, done: "removed", unchanged: "is already removed", mode };
@@ -68,7 +68,7 @@ pub(crate) fn remove(context: &Context, args: &EditArgs) -> Report {
 }
 
 /// Enables or disables a server. Blocks.
-pub(crate) fn switch(context: &Context, args: &EditArgs, to: Switch) -> Report {
+pub(crate) fn switch(context: &Context, args: &EditArgs, to: Switch) -> Result<Report, Failure> {
     let EditArgs { file, server, dry_run } = args;
     let (done, unchanged) = match to {
         Switch::On => ("enabled", "is already enabled"),
@@ -85,33 +85,26 @@ fn run(
     file: &Path,
     edit: &Edit<'_>,
     change: impl FnOnce(&ConfigFile) -> Result<(String, Vec<UnsupportedField>), EditError>,
-) -> Report {
-    let config = match open(file, context) {
-        Ok(config) => config,
-        Err(FileError { path, message, help }) => {
-            return failed(context, edit, path, message, help.as_deref());
-        }
-    };
+) -> Result<Report, Failure> {
+    let config = open(file, context).map_err(|error| {
+        let FileError { path, message, help } = error;
+        failed(context, edit, path, message, help)
+    })?;
     let note = config.discovery_note(context.console.err_colour);
     let path = config.loaded.path.clone();
     let before = &config.loaded.text;
     let failed = |error: String, help: Option<String>| {
-        let report = failed(context, edit, path.clone(), error, help.as_deref());
+        let report = failed(context, edit, path.clone(), error, help);
         Report { err: note.clone() + &report.err, ..report }
     };
-    let (after, losses) = match change(&config) {
-        Ok(changed) => changed,
-        Err(error) => return failed(error.to_string(), help(&error, config.loaded.profile)),
-    };
-    if edit.mode == EditMode::Write
-        && after != *before
-        && let Err(error) = save(&config.path, before, &after)
-    {
-        return failed(error_chain(&error), None);
+    let (after, losses) =
+        change(&config).map_err(|error| failed(error.to_string(), help(&error, config.loaded.profile)))?;
+    if edit.mode == EditMode::Write && after != *before {
+        save(&config.path, before, &after).map_err(|error| failed(error_chain(&error), None))?;
     }
     let report = edited(context, edit, (path.clone(), before, &after), losses);
     let check = format!("`mcp-host check {}` checks the file", quote_path(file));
-    Report { err: note.clone(), after: context.console.suggestion(&check), ..report }
+    Ok(Report { err: note.clone(), after: context.console.suggestion(&check), ..report })
 }
 
 /// The report of a change from one text to another.
@@ -156,8 +149,8 @@ fn text(diff: &str, losses: &[UnsupportedField], edit: &Edit<'_>, context: &Cont
     text + &summary
 }
 
-fn failed(context: &Context, edit: &Edit<'_>, path: String, error: String, help: Option<&str>) -> Report {
-    let mut report = context.console.failure(Exit::Failure, &sanitize::line(&error), help);
+fn failed(context: &Context, edit: &Edit<'_>, path: String, error: String, help: Option<String>) -> Report {
+    let mut report = Failure::new(&error).help(help).report(&context.console);
     if context.format == Format::Json {
         let server = edit.server.to_owned();
         report.out = json::document(&EditJson { path, server, error: Some(error), ..EditJson::default() });

@@ -15,11 +15,12 @@ use serde::Serialize;
 
 use crate::args::{ExplainArgs, Format};
 use crate::config::context::Context;
-use crate::config::file::{ConfigFile, FileError};
+use crate::config::file::ConfigFile;
 use crate::config::lock::load_approval;
 use crate::host::startup::{WaitFor, wait_for_servers};
 use crate::host::{select_server, unknown_server, with_servers};
 use crate::output::console::Report;
+use crate::output::failure::Failure;
 use crate::output::{json, sanitize, style};
 use crate::render::status::server_lines;
 use crate::runtime::exit::Exit;
@@ -38,53 +39,37 @@ struct PreparedExplain {
 }
 
 /// Explains names.
-pub(crate) async fn run(context: &Context, args: ExplainArgs, signals: &mut Signals) -> Exit {
+pub(crate) async fn run(
+    context: &Context,
+    args: ExplainArgs,
+    signals: &mut Signals,
+) -> Result<Exit, Failure> {
     let start = args.start;
-    let prepared = match unless_signalled(signals, prepare(context, args)).await {
-        Err(signal) => return Exit::Signal(signal),
-        Ok(Err(exit)) => return exit,
-        Ok(Ok(prepared)) => prepared,
-    };
+    let prepared = unless_signalled(signals, prepare(context, args)).await??;
     if !start {
-        return print(context, &prepared, None).await;
+        return Ok(print(context, &prepared, None).await);
     }
-    let wanted = match select_server(prepared.config.loaded.desired.clone(), prepared.server.as_str()) {
-        Ok(wanted) => wanted,
-        Err(message) => return context.fail(Exit::Failure, &message, None).await,
-    };
+    let desired = select_server(prepared.config.loaded.desired.clone(), prepared.server.as_str())?;
     // Start the server without the lock file, so that the items that the lock file withholds are explained too.
-    with_servers(wanted, (Supervision::Off, None), signals, async |host| {
+    let exit = with_servers(desired, (Supervision::Off, None), signals, async |host| {
         wait_for_servers(host, &context.progress(), WaitFor::All).await;
         if let Some(offer) = host.definitions(&prepared.server) {
             return print(context, &prepared, Some(&offer)).await;
         }
         let err = server_lines(&host.snapshot(), context.console.err_colour);
         context.print(Report { err, exit: Exit::Unreachable, ..Report::default() }).await
-    })
-    .await
+    });
+    Ok(exit.await)
 }
 
-async fn prepare(context: &Context, args: ExplainArgs) -> Result<PreparedExplain, Exit> {
+async fn prepare(context: &Context, args: ExplainArgs) -> Result<PreparedExplain, Failure> {
     let ExplainArgs { file, server, tool, prompt, resource, start: _ } = args;
-    let file_error = async |error: FileError| {
-        let FileError { path: _, message, help } = error;
-        context.fail(Exit::Failure, &sanitize::line(&message), help.as_deref()).await
-    };
-    let config = match context.open(file.as_deref().unwrap_or(Path::new(""))).await {
-        Ok(config) => config,
-        Err(error) => return Err(file_error(error).await),
-    };
+    let config = context.open(file.as_deref().unwrap_or(Path::new(""))).await?;
     let colour = context.console.err_colour;
     let err = config.discovery_note(colour) + &config.syntax_diagnostics_text(colour);
     context.print(Report::err(err)).await;
-    let server = match find_server(&config, server.as_deref()) {
-        Ok(server) => server,
-        Err((exit, message)) => return Err(context.fail(exit, &message, None).await),
-    };
-    let approval = match load_approval(context, &config.path).await {
-        Ok(approval) => approval,
-        Err(error) => return Err(file_error(error).await),
-    };
+    let server = find_server(&config, server.as_deref())?;
+    let approval = load_approval(context, &config.path).await?;
     let names = [(ListKind::Tool, tool), (ListKind::Prompt, prompt), (ListKind::Resource, resource)];
     Ok(PreparedExplain { config, server, names, approval })
 }
@@ -135,27 +120,26 @@ fn offered_names(offer: &ServerDefinitions) -> Names {
     ]
 }
 
-/// The named server, or the only one. Fails with a message.
-fn find_server(config: &ConfigFile, name: Option<&str>) -> Result<ServerId, (Exit, String)> {
+/// The named server, or the only one.
+fn find_server(config: &ConfigFile, name: Option<&str>) -> Result<ServerId, Failure> {
     let LoadedConfig { reading, .. } = &config.loaded;
     let names: Vec<String> = reading.entries.iter().map(|entry| entry.name.clone()).collect();
     let entry = match (name, reading.entries.as_slice()) {
-        (_, []) => return Err((Exit::Failure, "no servers are configured".to_owned())),
+        (_, []) => return Err(Failure::new("no servers are configured")),
         (None, [entry]) => entry,
         (None, [_, ..]) => {
-            let names = sanitize::line(&names.join(", "));
-            return Err((Exit::Usage, format!("select a server with `--server`: {names}")));
+            return Err(Failure::usage(format!("select a server with `--server`: {}", names.join(", "))));
         }
         (Some(name), entries) => match entries.iter().find(|entry| entry.name == name) {
             Some(entry) => entry,
-            None => return Err((Exit::Usage, unknown_server(name, &names))),
+            None => return Err(Failure::usage(unknown_server(name, &names))),
         },
     };
     match reading.servers.iter().find(|spec| spec.id.as_str() == entry.name) {
         Some(spec) => Ok(spec.id.clone()),
         None => {
-            let name = sanitize::line(&entry.name);
-            Err((Exit::Failure, format!("the entry of server `{name}` is invalid, so its rules are unknown")))
+            let name = &entry.name;
+            Err(Failure::new(format!("the entry of server `{name}` is invalid, so its rules are unknown")))
         }
     }
 }

@@ -4,7 +4,7 @@ pub(crate) mod prompts;
 pub(crate) mod resources;
 pub(crate) mod tools;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use mcp_host::{Approval, DesiredServers, HostSnapshot, ServerState, Supervision};
@@ -13,13 +13,13 @@ use crate::args::{Format, ServerArgs};
 use crate::call_arguments::schema::with_schema_problems;
 use crate::commands::list::tools::ToolsView;
 use crate::config::context::Context;
-use crate::config::lock::load_approval;
-use crate::config::refusal::StartRefusal;
+use crate::config::refusal::{StartRefusal, open_approved};
 use crate::host::startup::{WaitFor, wait_for_servers};
 use crate::host::{select_server, with_servers};
 use crate::output::console::Report;
+use crate::output::failure::Failure;
+use crate::output::json;
 use crate::output::table::TableStyle;
-use crate::output::{json, sanitize};
 use crate::render::status::{problem_lines, server_lines};
 use crate::render::suggestions::suggest_call;
 use crate::runtime::exit::Exit;
@@ -38,7 +38,7 @@ pub(crate) enum ListTarget<'a> {
 
 /// The servers to start.
 struct PreparedList {
-    wanted: DesiredServers,
+    desired: DesiredServers,
     path: PathBuf,
     approval: Option<Approval>,
 }
@@ -49,15 +49,11 @@ pub(crate) async fn run(
     servers: &ServerArgs,
     target: ListTarget<'_>,
     signals: &mut Signals,
-) -> Exit {
-    let PreparedList { wanted, path, approval } =
-        match unless_signalled(signals, prepare(context, servers, target)).await {
-            Err(signal) => return Exit::Signal(signal),
-            Ok(Err(exit)) => return exit,
-            Ok(Ok(prepared)) => prepared,
-        };
-    let invalid_entries = wanted.failed.len();
-    with_servers(wanted, (Supervision::Off, approval), signals, async |host| {
+) -> Result<Exit, Failure> {
+    let PreparedList { desired, path, approval } =
+        unless_signalled(signals, prepare(context, servers, target)).await??;
+    let invalid_entries = desired.failed.len();
+    let exit = with_servers(desired, (Supervision::Off, approval), signals, async |host| {
         wait_for_servers(host, &context.progress(), WaitFor::All).await;
         let published = match target {
             ListTarget::Tools(_) => with_schema_problems(host.snapshot()).await,
@@ -69,44 +65,32 @@ pub(crate) async fn run(
             report.after = context.console.suggestion(&suggest_call(&published, &path));
         }
         context.print(report).await
-    })
-    .await
+    });
+    Ok(exit.await)
 }
 
 async fn prepare(
     context: &Context,
     servers: &ServerArgs,
     target: ListTarget<'_>,
-) -> Result<PreparedList, Exit> {
+) -> Result<PreparedList, Failure> {
     let ServerArgs { file, server } = servers;
-    let file = match context.open_and_report(file.as_deref().unwrap_or(Path::new(""))).await {
-        Ok(file) => file,
-        Err(error) => return Err(refuse(context, target, &StartRefusal::for_unreadable(error)).await),
-    };
-    if let Some(refusal) = StartRefusal::for_config(&file) {
-        return Err(refuse(context, target, &refusal).await);
-    }
-    let (mut wanted, path) = (file.loaded.desired, file.path);
-    let approval = match load_approval(context, &path).await {
-        Ok(approval) => approval,
-        Err(error) => return Err(refuse(context, target, &StartRefusal::for_unreadable(error)).await),
-    };
+    let (file, approval) = open_approved(context, file.as_deref())
+        .await
+        .map_err(|refusal| refusal_report(context, target, refusal))?;
+    let (mut desired, path) = (file.loaded.desired, file.path);
     if let Some(name) = server {
-        wanted = match select_server(wanted, name) {
-            Ok(wanted) => wanted,
-            Err(message) => return Err(context.fail(Exit::Usage, &message, None).await),
-        };
+        desired = select_server(desired, name)?;
     }
-    Ok(PreparedList { wanted, path, approval })
+    Ok(PreparedList { desired, path, approval })
 }
 
-async fn refuse(context: &Context, target: ListTarget<'_>, refusal: &StartRefusal) -> Exit {
-    let message = sanitize::line(&refusal.failure.to_string());
-    let mut report = context.console.failure(Exit::Failure, &message, refusal.failure.help.as_deref());
-    if context.format == Format::Json {
-        report.out = document(target, &refusal.published(SystemTime::now()));
-    }
-    context.print(report).await
+fn refusal_report(context: &Context, target: ListTarget<'_>, refusal: StartRefusal) -> Report {
+    let out = match context.format {
+        Format::Json => document(target, &refusal.published(SystemTime::now())),
+        Format::Text => String::new(),
+    };
+    Report { out, ..Failure::from(refusal).report(&context.console) }
 }
 
 /// The exit code. An invalid entry takes precedence over a server that is not ready.
@@ -130,7 +114,7 @@ fn report(context: &Context, target: ListTarget<'_>, published: &HostSnapshot, e
                 (Ok(_), Format::Json) => success(document(target, published)),
                 (Err(message), format) => {
                     let exit = if exit == Exit::Success { Exit::Failure } else { exit };
-                    let failure = context.console.failure(exit, &message, None);
+                    let failure = Failure::with_exit(exit, message).report(&context.console);
                     let out =
                         if format == Format::Json { document(target, published) } else { String::new() };
                     // The missing tool may belong to a server that is not ready.

@@ -4,7 +4,7 @@
 
 mod report;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use mcp_host::{
     DesiredServers, Host, HostSnapshot, ServerDefinitions, Supervision, create, lock_path, read_lock, save,
@@ -14,11 +14,11 @@ use mcp_registry::{Drift, DriftPolicy, ItemKind, LockFile};
 
 use crate::args::{Format, LockArgs};
 use crate::config::context::Context;
-use crate::config::file::FileError;
 use crate::config::refusal::StartRefusal;
 use crate::host::startup::{WaitFor, wait_for_servers};
 use crate::host::with_servers;
 use crate::output::console::Report;
+use crate::output::failure::Failure;
 use crate::output::{json, sanitize, style};
 use crate::render::status::server_lines_where;
 use crate::runtime::blocking;
@@ -40,7 +40,7 @@ enum LockAction {
 
 /// The servers to start and the existing lock file.
 struct PreparedLock {
-    wanted: DesiredServers,
+    desired: DesiredServers,
     configuration: PathBuf,
     path: PathBuf,
     lock: LockFile,
@@ -50,32 +50,23 @@ struct PreparedLock {
 }
 
 /// Creates, shows or updates the lock file of a configuration.
-pub(crate) async fn run(context: &Context, args: LockArgs, signals: &mut Signals) -> Exit {
-    let prepared = match unless_signalled(signals, prepare(context, args)).await {
-        Err(signal) => return Exit::Signal(signal),
-        Ok(Err(exit)) => return exit,
-        Ok(Ok(prepared)) => prepared,
-    };
-    let wanted = prepared.wanted.clone();
-    with_servers(wanted, (Supervision::Off, None), signals, async |host| {
+pub(crate) async fn run(context: &Context, args: LockArgs, signals: &mut Signals) -> Result<Exit, Failure> {
+    let prepared = unless_signalled(signals, prepare(context, args)).await??;
+    let desired = prepared.desired.clone();
+    let exit = with_servers(desired, (Supervision::Off, None), signals, async |host| {
         wait_for_servers(host, &context.progress(), WaitFor::All).await;
-        compare_and_write(context, host, prepared).await
-    })
-    .await
+        match compare_and_write(context, host, prepared).await {
+            Ok(report) => context.print(report).await,
+            Err(failure) => context.fail(failure).await,
+        }
+    });
+    Ok(exit.await)
 }
 
-async fn prepare(context: &Context, args: LockArgs) -> Result<PreparedLock, Exit> {
+async fn prepare(context: &Context, args: LockArgs) -> Result<PreparedLock, Failure> {
     let LockArgs { file, update, all, check } = args;
-    let failed = async |message: &str, help: Option<&str>| {
-        context.fail(Exit::Failure, &sanitize::line(message), help).await
-    };
-    let config = match context.open_and_report(file.as_deref().unwrap_or(Path::new(""))).await {
-        Ok(config) => config,
-        Err(FileError { path: _, message, help }) => return Err(failed(&message, help.as_deref()).await),
-    };
-    if let Some(StartRefusal { failure, .. }) = StartRefusal::for_config(&config) {
-        return Err(failed(&failure.to_string(), failure.help.as_deref()).await);
-    }
+    let config = context.open_and_report(file.as_deref()).await?;
+    StartRefusal::check(&config)?;
     let path = lock_path(&config.path);
     let read = {
         let path = path.clone();
@@ -84,13 +75,13 @@ async fn prepare(context: &Context, args: LockArgs) -> Result<PreparedLock, Exit
     let (lock, before) = match read {
         Ok(Some((lock, text))) => (lock, Some(text)),
         Ok(None) if check => {
-            let message = format!("{} does not exist", path.display());
-            return Err(failed(&message, Some("create it with `mcp-host lock`")).await);
+            let failure = Failure::new(format!("{} does not exist", path.display()));
+            return Err(failure.help(Some("create it with `mcp-host lock`")));
         }
         Ok(None) => (LockFile::default(), None),
         Err(error) => {
             let help = "correct it, or delete it and approve everything again";
-            return Err(failed(&error.to_string(), Some(help)).await);
+            return Err(Failure::new(error.to_string()).help(Some(help)));
         }
     };
     let action = if all {
@@ -102,18 +93,27 @@ async fn prepare(context: &Context, args: LockArgs) -> Result<PreparedLock, Exit
     } else {
         LockAction::Create
     };
-    Ok(PreparedLock { wanted: config.loaded.desired, configuration: config.path, path, lock, before, action })
+    Ok(PreparedLock {
+        desired: config.loaded.desired,
+        configuration: config.path,
+        path,
+        lock,
+        before,
+        action,
+    })
 }
 
-/// Compares the servers with the lock file, writes it if requested, and prints the changes.
-async fn compare_and_write(context: &Context, host: &Host, prepared: PreparedLock) -> Exit {
-    let PreparedLock { wanted: _, configuration, path, lock: approved, before, action } = prepared;
+/// Compares the servers with the lock file, writes it if requested, and reports the changes.
+async fn compare_and_write(
+    context: &Context,
+    host: &Host,
+    prepared: PreparedLock,
+) -> Result<Report, Failure> {
+    let PreparedLock { desired: _, configuration, path, lock: approved, before, action } = prepared;
     let published = host.snapshot();
     let offers = offers(host, &published);
     let mut lock = approved.clone();
-    if let Err(message) = approve(&mut lock, &offers, &published, &action) {
-        return context.fail(Exit::Usage, &message, None).await;
-    }
+    approve(&mut lock, &offers, &published, &action).map_err(Failure::usage)?;
     let text = lock.to_text();
     let is_written = match action {
         LockAction::Show => false,
@@ -127,9 +127,7 @@ async fn compare_and_write(context: &Context, host: &Host, prepared: PreparedLoc
             Some(before) => save(&path, &before, &text),
             None => create(&path, &text, &configuration),
         });
-        if let Err(error) = written.await {
-            return context.fail(Exit::Failure, &error.to_string(), None).await;
-        }
+        written.await.map_err(|error| Failure::new(error.to_string()))?;
     }
     // Compare with the previous lock file, so that the output shows what was approved just now.
     let drifts: Vec<ServerDrift> =
@@ -158,7 +156,7 @@ async fn compare_and_write(context: &Context, host: &Host, prepared: PreparedLoc
     } else {
         String::new()
     };
-    context.print(Report { out, err, exit, after }).await
+    Ok(Report { out, err, exit, after })
 }
 
 /// The offers of the reachable servers.

@@ -22,9 +22,10 @@ use tokio::sync::mpsc;
 
 use crate::config::context::Context;
 use crate::output::console::Report;
+use crate::output::failure::Failure;
 use crate::output::sanitize;
 use crate::runtime::exit::Exit;
-use crate::runtime::signals::Signals;
+use crate::runtime::signals::{Signals, unless_signalled};
 
 /// The header that names a session.
 const SESSION: &str = "mcp-session-id";
@@ -61,23 +62,20 @@ pub(super) async fn run(
     recording: Arc<ServerRecording>,
     address: SocketAddr,
     signals: &mut Signals,
-) -> Exit {
+) -> Result<Exit, Failure> {
     if !address.ip().is_loopback() {
         let message = format!("{address} is not a loopback address; use 127.0.0.1 or [::1]");
-        return context.fail(Exit::Usage, &message, None).await;
+        return Err(Failure::usage(message));
     }
     let bound = async {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         std::io::Result::Ok((listener, address))
     };
-    let (listener, address) = match bound.await {
-        Ok(bound) => bound,
-        Err(error) => {
-            let message = format!("could not listen on {address}: {error}");
-            return context.fail(Exit::Failure, &message, Some("port 0 selects any free port")).await;
-        }
-    };
+    let (listener, address) = bound.await.map_err(|error| {
+        let failure = Failure::new(format!("could not listen on {address}: {error}"));
+        failure.help(Some("port 0 selects any free port"))
+    })?;
     let server = sanitize::line(&recording.server);
     let err = format!("serving the recording of {server} at http://{address}/mcp\n");
     context.print(Report::err(err)).await;
@@ -86,14 +84,9 @@ pub(super) async fn run(
         .route("/mcp", post(post_message).get(refuse_stream).delete(delete_session))
         .layer(DefaultBodyLimit::max(MAX_REQUEST))
         .with_state(state);
-    tokio::select! {
-        biased;
-        signal = signals.next() => Exit::Signal(signal),
-        served = axum::serve(listener, routes) => match served {
-            Ok(()) => Exit::Success,
-            Err(_) => Exit::Failure,
-        },
-    }
+    let served = unless_signalled(signals, axum::serve(listener, routes).into_future()).await?;
+    served.map_err(|error| Failure::new(format!("the HTTP server failed: {error}")))?;
+    Ok(Exit::Success)
 }
 
 async fn refuse_stream() -> Response {

@@ -7,29 +7,28 @@ mod metrics;
 use std::convert::Infallible;
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_gateway::{
-    Bounds, Gateway, GatewayOptions, GatewayResource, HttpOptions, HttpServer, InvalidTokens, NameStyle,
-    Scope, ServeError, TlsFiles, Tokens, serve_stdio,
+    Bounds, Gateway, GatewayOptions, GatewayResource, HttpOptions, HttpServer, NameStyle, Scope, ServeError,
+    TlsFiles, Tokens, serve_stdio,
 };
-use mcp_host::{AdminTools, FollowEvent, FollowHandle, FollowRequest, Host, LoadRequest, Supervision};
+use mcp_host::{AdminTools, FollowEvent, FollowHandle, Host, Supervision};
 use mcp_model::{RawJson, Secret, ServerId};
 use mcp_transport::{ClientCapabilities, Eras};
 use tokio::sync::oneshot;
-use tokio::time::timeout;
 
-use crate::args::{DialectOptions, EraName, ServeArgs};
+use crate::args::{EraName, ServeArgs};
 use crate::config::context::Context;
-use crate::config::locate::{ConfigPath, locate_config};
-use crate::config::lock::{load_approval, lock_to_watch};
+use crate::config::follow::FollowedConfig;
 use crate::host;
+use crate::output::failure::Failure;
 use crate::output::{error_chain, sanitize};
 use crate::runtime::blocking;
+use crate::runtime::bounded_read::read_file;
 use crate::runtime::exit::Exit;
-use crate::runtime::signals::Signals;
+use crate::runtime::signals::{Signals, serve_until_signalled};
 use metrics::HostMetrics;
 
 /// How long the shutdown waits for running requests.
@@ -42,61 +41,20 @@ const MAX_TOKEN_FILE: u64 = 1024 * 1024;
 const CAPABILITIES: &str =
     r#"{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}"#;
 
-/// Why `serve` failed.
-struct ServeFailure {
-    message: String,
-    help: Option<String>,
-    exit: Exit,
-}
-
-impl ServeFailure {
-    fn new(message: impl Into<String>) -> ServeFailure {
-        ServeFailure { message: message.into(), help: None, exit: Exit::Failure }
-    }
-}
-
-impl From<ServeError> for ServeFailure {
-    fn from(error: ServeError) -> ServeFailure {
+impl From<ServeError> for Failure {
+    fn from(error: ServeError) -> Failure {
         let exit = match error {
             ServeError::Open(_) => Exit::Usage,
             _ => Exit::Failure,
         };
-        ServeFailure { message: error_chain(&error), help: error.help().map(str::to_owned), exit }
-    }
-}
-
-impl From<InvalidTokens> for ServeFailure {
-    fn from(error: InvalidTokens) -> ServeFailure {
-        ServeFailure::new(error.to_string())
+        Failure::with_exit(exit, error_chain(&error)).help(error.help())
     }
 }
 
 /// Serves until the client disconnects or a signal arrives.
-pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signals) -> Exit {
-    let fail = async |failure: ServeFailure| {
-        let ServeFailure { message, help, exit } = failure;
-        context.fail(exit, &sanitize::line(&message), help.as_deref()).await
-    };
-    let prepared = match prepare(&args).await {
-        Ok(prepared) => prepared,
-        Err(failure) => return fail(failure).await,
-    };
-    let path = match locate_config(args.file.as_deref().unwrap_or(Path::new(""))) {
-        Ok(ConfigPath { path, is_discovered }) => {
-            if is_discovered {
-                print_note(context, &format!("reading {}", path.display()));
-            }
-            path
-        }
-        Err(message) => return fail(ServeFailure::new(message)).await,
-    };
-    let approval = match load_approval(context, &path).await {
-        Ok(approval) => approval,
-        Err(error) => return fail(ServeFailure::new(error.message)).await,
-    };
-    let DialectOptions { dialect, profile } = context.dialect;
-    let lock = lock_to_watch(context, &path);
-    let request = LoadRequest { path, dialect, profile, env_file: context.env_file.clone() };
+pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signals) -> Result<Exit, Failure> {
+    let prepared = prepare(&args).await?;
+    let FollowedConfig { request, approval } = FollowedConfig::find(context, args.file.as_deref()).await?;
     let mut options = host::options(Supervision::default());
     options.catalog.approval = approval;
     options.catalog.admin_tools = if args.admin { AdminTools::Enabled } else { AdminTools::Disabled };
@@ -111,32 +69,17 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
         RawJson::parse(CAPABILITIES.into()).ok().and_then(ClientCapabilities::new);
     let host = Arc::new(Host::start(options));
     let (stop, stopped) = oneshot::channel::<()>();
-    let served = {
-        let serving = async {
-            let following = host.follow(FollowRequest { lock, ..FollowRequest::new(vec![request]) }).await;
-            serve(context, &host, following, (prepared, stopped)).await
-        };
-        tokio::pin!(serving);
-        tokio::select! {
-            biased;
-            signal = signals.next() => {
-                // Let running requests finish and notify the clients. A second signal ends the wait.
-                drop(stop);
-                tokio::select! {
-                    biased;
-                    _ = signals.next() => {}
-                    _ = timeout(DRAIN_TIMEOUT, &mut serving) => {}
-                }
-                Ok(Exit::Signal(signal))
-            }
-            served = &mut serving => served.map(|()| Exit::Success),
-        }
+    let serving = async {
+        let following = host.follow(request).await;
+        serve(context, &host, following, (prepared, stopped)).await
     };
-    let exit = match served {
-        Ok(exit) => exit,
-        Err(failure) => fail(failure).await,
+    // After a signal, running requests finish and the clients are notified.
+    let exit = match serve_until_signalled(signals, (stop, DRAIN_TIMEOUT), serving).await {
+        Ok(Ok(())) => Exit::Success,
+        Ok(Err(failure)) => context.fail(failure).await,
+        Err(signal) => Exit::Signal(signal),
     };
-    host::stop(&host, exit, signals).await
+    Ok(host::stop(&host, exit, signals).await)
 }
 
 /// The checked arguments.
@@ -153,15 +96,9 @@ enum Endpoint {
     Http(SocketAddr, HttpOptions, Option<HostMetrics>),
 }
 
-async fn prepare(args: &ServeArgs) -> Result<PreparedServe, ServeFailure> {
-    let server =
-        match &args.only {
-            Some(name) => Some(ServerId::parse(name).map_err(|error| ServeFailure {
-                exit: Exit::Usage,
-                ..ServeFailure::new(error.to_string())
-            })?),
-            None => None,
-        };
+async fn prepare(args: &ServeArgs) -> Result<PreparedServe, Failure> {
+    let server = args.only.as_deref().map(ServerId::parse).transpose();
+    let server = server.map_err(|error| Failure::usage(error.to_string()))?;
     let names = if args.raw_names { NameStyle::Original } else { NameStyle::Exposed };
     let endpoint = match args.http {
         None => Endpoint::Stdio,
@@ -184,28 +121,23 @@ async fn prepare(args: &ServeArgs) -> Result<PreparedServe, ServeFailure> {
     })
 }
 
-async fn tokens(args: &ServeArgs) -> Result<Tokens, ServeFailure> {
+async fn tokens(args: &ServeArgs) -> Result<Tokens, Failure> {
     let mut text = String::new();
     if let Some(path) = args.token_file.clone() {
         let shown = path.display().to_string();
-        let read = blocking(move || {
-            if std::fs::metadata(&path)?.len() > MAX_TOKEN_FILE {
-                return Err(io::Error::other(format!("larger than {MAX_TOKEN_FILE} bytes")));
-            }
-            std::fs::read_to_string(path)
-        });
-        text = read.await.map_err(|error| ServeFailure::new(format!("cannot read {shown}: {error}")))?;
+        let read = blocking(move || read_file(&path, MAX_TOKEN_FILE)).await;
+        text = read.map_err(|error| Failure::new(format!("cannot read {shown}: {error}")))?;
     }
     if let Some(name) = &args.token_env {
         let value = std::env::var(name).map_err(|_| {
-            ServeFailure::new(format!("the environment variable {name} is not set or not valid UTF-8"))
+            Failure::new(format!("the environment variable {name} is not set or not valid UTF-8"))
         })?;
         text.push('\n');
         text.push_str(&value);
     }
-    let tokens = Tokens::read(&Secret::new(text))?;
+    let tokens = Tokens::read(&Secret::new(text)).map_err(|error| Failure::new(error.to_string()))?;
     if tokens.is_empty() && (args.token_file.is_some() || args.token_env.is_some()) {
-        return Err(ServeFailure::new("the token file or variable contains no token"));
+        return Err(Failure::new("the token file or variable contains no token"));
     }
     Ok(tokens)
 }
@@ -215,13 +147,13 @@ async fn serve(
     host: &Arc<Host>,
     following: FollowHandle,
     (prepared, stopped): (PreparedServe, oneshot::Receiver<()>),
-) -> Result<(), ServeFailure> {
+) -> Result<(), Failure> {
     let PreparedServe { scope, gateway_resources, idle, endpoint } = prepared;
     if let Some(server) = &scope.server {
         let published = host.snapshot();
         let names: Vec<String> = published.servers.iter().map(|status| status.id.clone()).collect();
         if !names.iter().any(|name| name == server.as_str()) {
-            return Err(ServeFailure::new(host::unknown_server(server.as_str(), &names)));
+            return Err(Failure::new(host::unknown_server(server.as_str(), &names)));
         }
     }
     let bounds = Bounds { idle_timeout: idle, ..Bounds::default() };

@@ -5,7 +5,7 @@ use mcp_model::RawJson;
 use mcp_registry::ToolLookup;
 use serde_json::Value;
 
-use crate::call_arguments::schema::resolve_ref;
+use crate::call_arguments::schema::{is_required, resolve_ref};
 use crate::commands::shell::command::COMMANDS;
 use crate::output::sanitize;
 
@@ -74,13 +74,9 @@ fn arguments(tool: &str, given: &[&str], word: &str, published: &HostSnapshot) -
         let Some(property) = properties.get(name) else { return Vec::new() };
         return values(&root, property).into_iter().map(|value| format!("{name}={value} ")).collect();
     }
-    let required = |name: &str| {
-        let list = top.get("required").and_then(Value::as_array);
-        list.is_some_and(|it| it.iter().any(|it| it.as_str() == Some(name)))
-    };
     let mut names: Vec<&String> = properties.keys().filter(|name| !is_given(name, given)).collect();
     // Required arguments come first.
-    names.sort_by_key(|name| !required(name));
+    names.sort_by_key(|name| !is_required(top, name));
     names.into_iter().map(|name| format!("{name}=")).collect()
 }
 

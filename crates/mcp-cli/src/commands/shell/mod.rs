@@ -11,27 +11,24 @@ pub(crate) mod tokenize;
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, IsTerminal, Read};
-use std::path::Path;
 use std::sync::Arc;
 
 use mcp_host::{
-    FollowHandle, FollowRequest, Host, HostSnapshot, LoadRequest, ServerState, ServerStatus, Supervision,
-    recording_dialer,
+    FollowHandle, FollowRequest, Host, HostSnapshot, ServerState, ServerStatus, Supervision, recording_dialer,
 };
 use mcp_recording::Recorder;
 use tokio::sync::mpsc;
 
-use crate::args::{DialectOptions, Format, ShellArgs};
+use crate::args::{Format, ShellArgs};
 use crate::commands::record::{check_output_path, save_recording};
 use crate::config::context::Context;
-use crate::config::file::FileError;
-use crate::config::locate::{ConfigPath, locate_config};
-use crate::config::lock::{load_approval, lock_to_watch};
+use crate::config::follow::FollowedConfig;
 use crate::config::refusal::StartRefusal;
 use crate::host;
 use crate::host::startup::{WaitFor, wait_for_servers};
 use crate::output::console::Report;
-use crate::output::{count, json, sanitize};
+use crate::output::failure::Failure;
+use crate::output::{count, json};
 use crate::render::events::{EventLine, change_lines, file_event_lines};
 use crate::render::status::server_lines_where;
 use crate::runtime::exit::Exit;
@@ -64,41 +61,17 @@ struct Shell<'a> {
 }
 
 /// Runs until the lines end or a signal arrives.
-pub(crate) async fn run(context: &Context, args: ShellArgs, signals: &mut Signals) -> Exit {
+pub(crate) async fn run(context: &Context, args: ShellArgs, signals: &mut Signals) -> Result<Exit, Failure> {
     let ShellArgs { file, record } = args;
-    if let Some(Err(message)) = record.as_deref().map(check_output_path) {
-        return context.fail(Exit::Usage, &message, None).await;
-    }
-    let ConfigPath { path, is_discovered } = match locate_config(file.as_deref().unwrap_or(Path::new(""))) {
-        Ok(found) => found,
-        Err(message) => return context.fail(Exit::Failure, &message, None).await,
-    };
-    if is_discovered {
-        let note = context.console.note(&format!("reading {}", path.display()));
-        context.print(Report::err(note)).await;
-    }
+    record.as_deref().map_or(Ok(()), check_output_path)?;
+    let FollowedConfig { request, approval } = FollowedConfig::find(context, file.as_deref()).await?;
     let is_interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
     // A user can correct the file while the shell runs, but every line of a script would fail.
     if !is_interactive {
-        let refusal = match context.open(&path).await {
-            Ok(config) => StartRefusal::for_config(&config),
-            Err(error) => Some(StartRefusal::for_unreadable(error)),
-        };
-        if let Some(StartRefusal { failure, .. }) = refusal {
-            let message = sanitize::line(&failure.to_string());
-            return context.fail(Exit::Failure, &message, failure.help.as_deref()).await;
+        for file in &request.files {
+            StartRefusal::check(&context.open(&file.path).await.map_err(StartRefusal::from)?)?;
         }
     }
-    let DialectOptions { dialect, profile } = context.dialect;
-    let approval = match load_approval(context, &path).await {
-        Ok(approval) => approval,
-        Err(FileError { path: _, message, help }) => {
-            return context.fail(Exit::Failure, &message, help.as_deref()).await;
-        }
-    };
-    let lock = lock_to_watch(context, &path);
-    let request = LoadRequest { path, dialect, profile, env_file: context.env_file.clone() };
-    let request = FollowRequest { lock, ..FollowRequest::new(vec![request]) };
     let recorder = record.as_ref().map(|_| Recorder::default());
     let mut options = host::options(Supervision::default());
     options.catalog.approval = approval;
@@ -110,7 +83,7 @@ pub(crate) async fn run(context: &Context, args: ShellArgs, signals: &mut Signal
     let exit = host::stop(&host, exit, signals).await;
     match (record, recorder) {
         (Some(out), Some(recorder)) => save_recording(context, &out, &recorder.recording(), exit).await,
-        (_, _) => exit,
+        (_, _) => Ok(exit),
     }
 }
 
@@ -144,7 +117,7 @@ async fn run_shell(
         match LineReader::start(host.subscribe(), history, context.console.out_colour) {
             Ok(lines) => LineSource::Terminal(lines),
             Err(error) => {
-                return context.fail(Exit::Failure, &format!("cannot use the terminal: {error}"), None).await;
+                return context.fail(Failure::new(format!("cannot use the terminal: {error}"))).await;
             }
         }
     } else {
@@ -280,8 +253,7 @@ impl Shell<'_> {
     }
 
     async fn usage_error(&self, message: &str) -> Exit {
-        let help = Some("`help` lists the commands");
-        self.context.fail(Exit::Usage, &sanitize::line(message), help).await
+        self.context.fail(Failure::usage(message).help(Some("`help` lists the commands"))).await
     }
 }
 

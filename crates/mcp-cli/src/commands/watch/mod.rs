@@ -7,22 +7,20 @@ mod screen;
 mod view;
 
 use std::io::IsTerminal;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host::{DesiredServers, FollowHandle, FollowRequest, Host, HostSnapshot, LoadRequest, Supervision};
+use mcp_host::{DesiredServers, FollowHandle, Host, HostSnapshot, Supervision};
 use tokio::time::Instant;
 
-use crate::args::{DialectOptions, Format, WatchArgs};
+use crate::args::{Format, WatchArgs};
 use crate::config::context::Context;
-use crate::config::file::FileError;
-use crate::config::locate::{ConfigPath, locate_config};
-use crate::config::lock::{load_approval, lock_to_watch};
+use crate::config::follow::FollowedConfig;
 use crate::config::refusal::StartRefusal;
 use crate::host;
-use crate::output::console::{Report, Verbosity, WriteOutcome};
-use crate::output::{json, sanitize};
+use crate::output::console::WriteOutcome;
+use crate::output::failure::Failure;
+use crate::output::json;
 use crate::render::events::{EventLine, change_lines, file_event_lines};
 use crate::runtime::blocking;
 use crate::runtime::exit::Exit;
@@ -33,40 +31,26 @@ use crate::runtime::signals::Signals;
 const COLLECT_TIME: Duration = Duration::from_millis(20);
 
 /// Follows the configuration until a signal arrives or the reader closes standard output.
-pub(crate) async fn run(context: &Context, args: WatchArgs, signals: &mut Signals) -> Exit {
+pub(crate) async fn run(context: &Context, args: WatchArgs, signals: &mut Signals) -> Result<Exit, Failure> {
     let WatchArgs { file, plain } = args;
-    let file = file.unwrap_or_default();
-    let ConfigPath { path, is_discovered } = match locate_config(&file) {
-        Ok(found) => found,
-        Err(message) => return refuse(context, &file, message).await,
-    };
-    if is_discovered && context.console.verbosity == Verbosity::Normal {
-        let note = context.console.note(&format!("reading {}", path.display()));
-        context.print(Report::err(note)).await;
-    }
-    let DialectOptions { dialect, profile } = context.dialect;
-    let approval = match load_approval(context, &path).await {
-        Ok(approval) => approval,
-        Err(error) => return refuse(context, &file, error.message).await,
-    };
-    let lock = lock_to_watch(context, &path);
-    let request = LoadRequest { path, dialect, profile, env_file: context.env_file.clone() };
-    let request = FollowRequest { lock, ..FollowRequest::new(vec![request]) };
+    let found = FollowedConfig::find(context, file.as_deref()).await.map_err(StartRefusal::from)?;
+    let FollowedConfig { request, approval } = found;
     if !plain && context.format == Format::Text && has_full_terminal() {
         let mut options = host::options(Supervision::default());
         options.catalog.approval = approval;
         let (options, logs) = screen::with_log_listener(options);
-        return host::with_host(Host::start(options), DesiredServers::default(), signals, async |host| {
+        let exit = host::with_host(Host::start(options), DesiredServers::default(), signals, async |host| {
             screen::run(context, host, request, logs).await
-        })
-        .await;
+        });
+        return Ok(exit.await);
     }
-    host::with_servers(DesiredServers::default(), (Supervision::default(), approval), signals, async |host| {
+    let supervision = (Supervision::default(), approval);
+    let exit = host::with_servers(DesiredServers::default(), supervision, signals, async |host| {
         let published = host.snapshot();
         let following = host.follow(request).await;
         print_events(context, host, following, published).await
-    })
-    .await
+    });
+    Ok(exit.await)
 }
 
 fn has_full_terminal() -> bool {
@@ -125,10 +109,4 @@ async fn print(context: &Context, lines: &[EventLine]) -> WriteOutcome {
     };
     let (console, text) = (context.console, lines.iter().map(text).collect::<String>());
     blocking(move || console.write(&text)).await
-}
-
-async fn refuse(context: &Context, file: &Path, message: String) -> Exit {
-    let error = FileError { path: file.display().to_string(), message, help: None };
-    let failure = StartRefusal::for_unreadable(error).failure;
-    context.fail(Exit::Failure, &sanitize::line(&failure.to_string()), failure.help.as_deref()).await
 }

@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use super::draw::draw;
 use super::view::{Key, View, ViewCommand};
 use crate::config::context::Context;
+use crate::output::failure::Failure;
 use crate::render::events::{EventLine, change_lines, file_event_lines};
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::Signal;
@@ -134,8 +135,8 @@ pub(super) async fn run(context: &Context, host: &Host, request: FollowRequest, 
     let mut screen = match Screen::start(sender) {
         Ok(screen) => screen,
         Err(error) => {
-            let message = format!("cannot use the terminal: {error}");
-            return context.fail(Exit::Failure, &message, Some("use `--plain`")).await;
+            let failure = Failure::new(format!("cannot use the terminal: {error}"));
+            return context.fail(failure.help(Some("use `--plain`"))).await;
         }
     };
     let ServerLogs(mut logs) = logs;
