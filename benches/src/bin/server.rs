@@ -2,7 +2,7 @@
 //!
 //! Over HTTP it listens on a free loopback port and prints its URL.
 
-#![expect(clippy::print_stdout, reason = "its URL is what whoever starts it waits for")]
+#![expect(clippy::print_stdout, reason = "its parent process reads the URL from standard output")]
 
 use std::io::{BufRead, Write};
 use std::sync::Arc;

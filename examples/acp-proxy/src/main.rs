@@ -90,7 +90,7 @@ fn main() -> ExitCode {
     });
     let exit = agent.watch(move |code| drop(ends.send(End::Agent(code))));
 
-    let code = match ended.recv().expect("whoever says why keeps a sender") {
+    let code = match ended.recv().expect("each task sends its result before it drops its sender") {
         End::Agent(code) => Some(code),
         End::Client => exit.code(),
         // As a shell reports a program that a signal killed.

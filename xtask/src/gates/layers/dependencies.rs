@@ -28,10 +28,13 @@ pub(super) fn check(sources: &[Source], lists: &Lists) -> Vec<Violation> {
     res
 }
 
-/// Whether the crate `name` of this workspace depends directly on the crate of `rules`. Cargo omits such a development dependency
-/// from the package if it has no version.
-fn is_in_cycle(lists: &Lists, rules: &CrateRules, name: &str) -> bool {
-    lists.crate_rules(name).is_some_and(|other| other.ours.contains(&rules.name))
+/// The crate of test helpers, which the tests of every crate may use. It is not published.
+const TESTKIT: &str = "mcp-testkit";
+
+/// Whether the crate `name` of this workspace is not published, or depends directly on the crate of `rules`. Cargo omits
+/// such a development dependency from the package if it has no version.
+fn is_omitted_from_package(lists: &Lists, rules: &CrateRules, name: &str) -> bool {
+    name == TESTKIT || lists.crate_rules(name).is_some_and(|other| other.ours.contains(&rules.name))
 }
 
 /// The violations of one manifest.
@@ -47,11 +50,11 @@ pub(super) fn check_manifest(lists: &Lists, rules: &CrateRules, manifest: &Table
     for section in sections(manifest) {
         for (name, dependency) in section.dependencies {
             let is_development = matches!(section.kind, DependencyKind::Development);
-            let is_cycle = is_development && is_in_cycle(lists, rules, name);
-            if is_cycle && (dependency.get("path").is_none() || dependency.get("version").is_some()) {
-                res.push(format!("`{name}` depends on `{}`: use its path without a version", rules.name));
+            let is_omitted = is_development && is_omitted_from_package(lists, rules, name);
+            if is_omitted && (dependency.get("path").is_none() || dependency.get("version").is_some()) {
+                res.push(format!("`{name}` cannot be in the package: use its path without a version"));
             }
-            if !is_cycle && dependency.get("workspace") != Some(&Value::Boolean(true)) {
+            if !is_omitted && dependency.get("workspace") != Some(&Value::Boolean(true)) {
                 res.push(format!("`{name}` has its own version: use the version of the workspace"));
             }
             let violation = match section.kind {
@@ -99,8 +102,8 @@ fn sections(manifest: &Table) -> Vec<Section<'_>> {
 fn check_development(rules: &CrateRules, name: &str) -> Option<String> {
     let gated = rules.under_feature.values().flatten();
     let mut allowed = rules.ours.iter().chain(&rules.others).chain(&rules.development).chain(gated);
-    (!allowed.any(|allowed| allowed == name))
-        .then(|| format!("`{name}` is not in the list for the crate's tests"))
+    let is_allowed = name == TESTKIT || allowed.any(|allowed| allowed == name);
+    (!is_allowed).then(|| format!("`{name}` is not in the list for the crate's tests"))
 }
 
 fn check_normal(rules: &CrateRules, manifest: &Table, name: &str, dependency: &Value) -> Option<String> {
