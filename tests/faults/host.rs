@@ -8,7 +8,8 @@ use mcp_config::ResolvedServer;
 use mcp_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer};
 use mcp_host::{
     ConnectionOptions, DesiredServers, Host, HostEvent, HostEventKind, HostOptions, HostSnapshot,
-    ProcessOptions, RestartPolicy, ServerState, ServerStatus, Supervision, ToolCall,
+    NotificationStream, NotificationStreamItem, ProcessOptions, RestartPolicy, ServerState, ServerStatus,
+    Supervision, ToolCall,
 };
 use mcp_model::{
     Dialect, Discovery, Endpoint, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson, ServerId,
@@ -16,7 +17,7 @@ use mcp_model::{
 };
 use mcp_tests::faults::Api;
 use mcp_transport::{CallError, CallOptions, DialOptions, Session, SessionOptions, dialer};
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::expectations::{self, LONG, is_one_of, outcome, shown};
@@ -107,9 +108,9 @@ async fn after(api: &CallApi, want: &str) -> String {
 }
 
 /// Whether the server was lost, which may be noticed after the calls.
-async fn is_lost(events: &mut broadcast::Receiver<HostEvent>, want: &str) -> bool {
+async fn is_lost(events: &mut NotificationStream<HostEvent>, want: &str) -> bool {
     let mut lost = async || {
-        while let Ok(event) = events.recv().await {
+        while let Some(NotificationStreamItem::Notification(event)) = events.next().await {
             if event.server == FAULTY && matches!(event.kind, HostEventKind::Lost(_)) {
                 return;
             }

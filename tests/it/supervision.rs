@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_host::{
-    DialogId, Host, HostEventKind, HostOptions, LoadRequest, ProcessOptions, RestartPolicy, Supervision,
-    ToolCall, load,
+    DialogId, Host, HostEventKind, HostOptions, LoadRequest, NotificationStreamItem, ProcessOptions,
+    RestartPolicy, Supervision, ToolCall, load,
 };
 use mcp_model::{ErrorKind, RawJson, ServerId};
 use mcp_tests::{binary, eventually, lives};
@@ -75,7 +75,7 @@ async fn hd_117_killing_a_server_fails_one_call_and_restarts_it() {
     assert_eq!(pid("witness"), witness);
     assert!(!lives(killed));
     let mut pause = None;
-    while let Ok(event) = events.try_recv() {
+    while let Some(NotificationStreamItem::Notification(event)) = events.try_next() {
         if let HostEventKind::RestartScheduled { after, failures: 1 } = event.kind {
             pause = Some(after);
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use mcp_model::{CallResult, Completion, PromptResult, RawJson, ReadResult, ServerId};
 use mcp_registry::{Projection, Provider, RetryDecision, ValidatorCache, ViewFilter};
 use mcp_transport::{Caller, CompletionArgument, CompletionReference, ReceiptDirectory, SseServerCache};
-use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::calls::admin;
@@ -25,7 +25,7 @@ use crate::config::watch::{FollowHandle, FollowRequest};
 use crate::error::HostError;
 use crate::notifications::dialog_callers::{CallerRegistration, DialogCallers};
 use crate::notifications::log_levels::LogLevels;
-use crate::notifications::stream::NotificationRouter;
+use crate::notifications::stream::{NotificationRouter, NotificationStream};
 use crate::notifications::subscriptions::Subscriptions;
 use crate::state::dialog_id::DialogId;
 use crate::state::event::HostEvent;
@@ -38,16 +38,13 @@ use crate::supervisor::connection_count::ConnectionCounter;
 use crate::supervisor::connector::{Connector, Dialer, default_dialer};
 use crate::supervisor::dialog::LeaseReceipt;
 use crate::supervisor::dialog::{DialogEnd, DialogEndCounter, DialogLifetime};
-use crate::supervisor::machine::MachineSettings;
+use crate::supervisor::machine::{MachineEvent, MachineSettings};
 use crate::supervisor::publishers::{Publishers, Senders};
 use crate::telemetry::metrics::HostMetrics;
 use options::{CatalogOptions, HostOptions, ProcessOptions, ServerRequestOptions, TelemetryOptions};
 
 /// The capacity of the command queue; the committer is never busy for long.
 const COMMANDS: usize = 64;
-
-/// The capacity of the event queue of a receiver; a slow one loses the oldest events.
-const EVENTS: usize = 1024;
 
 /// A running host: servers, catalog, calls.
 ///
@@ -99,7 +96,7 @@ impl Host {
         } = options;
         let metrics = Arc::new(HostMetrics::default());
         let (callers, notifications) =
-            (Arc::new(DialogCallers::default()), Arc::new(NotificationRouter::default()));
+            (Arc::new(DialogCallers::default()), Arc::new(NotificationRouter::new()));
         let log_levels = Arc::new(LogLevels::new(log_level));
         let subscriptions = Arc::new(Subscriptions::default());
         let server_info = Arc::new(ServerInfoCache::default());
@@ -131,7 +128,7 @@ impl Host {
             AdminTools::Disabled => Vec::new(),
             AdminTools::Enabled => vec![admin::catalog_entry()],
         };
-        let senders = Arc::new(Senders::new(EVENTS));
+        let senders = Arc::new(Senders::new());
         let (commands, taken) = mpsc::channel(COMMANDS);
         let (over, ended) = mpsc::unbounded_channel();
         let (updates, config_updates) = mpsc::channel(1);
@@ -174,34 +171,28 @@ impl Host {
     ///
     /// Do not apply a [refused](crate::config::load::LoadedConfig::refused) file: it has no servers, so all would
     /// stop. Without it the last valid configuration remains.
-    pub async fn apply(&self, wanted: DesiredServers) {
-        let (answer, taken) = oneshot::channel();
-        match self.commands.send(Command::Apply(Box::new(wanted), answer)).await {
+    pub async fn apply(&self, desired: DesiredServers) {
+        let (reply, published) = oneshot::channel();
+        match self.commands.send(Command::Event(MachineEvent::Configure(desired), Some(reply))).await {
             // No reply means that the host has shut down or failed, which is published.
-            Ok(()) => drop(taken.await),
-            Err(mpsc::error::SendError(Command::Apply(wanted, _))) => self.senders.publish_failed(&wanted),
-            Err(_) => unreachable!("what could not be sent comes back"),
+            Ok(()) => drop(published.await),
+            Err(mpsc::error::SendError(Command::Event(MachineEvent::Configure(desired), _))) => {
+                self.senders.publish_failed(&desired);
+            }
+            Err(_) => unreachable!("a command that was not sent is returned"),
         }
     }
 
     /// Sets the catalog views in use. Missing tools that they name are published as problems (DM-107). Returns when
     /// published.
     pub async fn set_views(&self, views: Vec<ViewFilter>) {
-        let (answer, taken) = oneshot::channel();
-        if self.commands.send(Command::Views(views, answer)).await.is_ok() {
-            // No reply means that the host has shut down.
-            let _ = taken.await;
-        }
+        Command::send_event(&self.commands, MachineEvent::SetViews(views)).await;
     }
 
     /// Sets the approved definitions. By the policy, tools that changed, are new, or belong to servers never approved
     /// are shown with a problem or hidden; `None` approves everything. Returns when published.
     pub async fn set_approval(&self, approval: Option<Approval>) {
-        let (answer, taken) = oneshot::channel();
-        if self.commands.send(Command::Approve(approval, answer)).await.is_ok() {
-            // No reply means that the host has shut down.
-            let _ = taken.await;
-        }
+        Command::send_event(&self.commands, MachineEvent::SetApproval(approval)).await;
     }
 
     /// Runs the servers of these files and applies their changes (DM-091). Returns when the first read is published.
@@ -253,8 +244,8 @@ impl Host {
         self.senders.published.subscribe()
     }
 
-    /// All events from now on. A slow receiver gets the number of events that it lost.
-    pub fn events(&self) -> broadcast::Receiver<HostEvent> {
+    /// All events from now on. A slow reader loses the oldest and receives their number.
+    pub fn events(&self) -> NotificationStream<HostEvent> {
         self.senders.events.subscribe()
     }
 
@@ -361,7 +352,7 @@ impl Host {
     /// nothing is left. May be called repeatedly. Cancel-safe: the shutdown continues.
     pub async fn shutdown(&self) {
         // Fails if the host has shut down already.
-        let _ = self.commands.send(Command::Shutdown).await;
+        let _ = self.commands.send(Command::event(MachineEvent::Close)).await;
         self.commands.closed().await;
         self.router.spills.close().await;
     }

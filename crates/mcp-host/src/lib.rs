@@ -69,17 +69,17 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
 //! # let host = mcp_host::Host::start(mcp_host::HostOptions::default());
-//! use tokio::sync::broadcast::error::RecvError;
+//! use mcp_host::NotificationStreamItem;
 //!
 //! let mut events = host.events();
 //! let mut generations = host.subscribe();
 //! loop {
 //!     tokio::select! {
-//!         event = events.recv() => match event {
-//!             Ok(event) => println!("{}: {:?}", event.server, event.kind),
-//!             // A slow receiver loses the oldest events. The current state is in the snapshot.
-//!             Err(RecvError::Lagged(missed)) => println!("{missed} events were missed"),
-//!             Err(RecvError::Closed) => break,
+//!         event = events.next() => match event {
+//!             Some(NotificationStreamItem::Notification(event)) => println!("{}: {:?}", event.server, event.kind),
+//!             // A slow reader loses the oldest events. The current state is in the snapshot.
+//!             Some(NotificationStreamItem::Lagged(missed)) => println!("{missed} events were missed"),
+//!             None => break,
 //!         },
 //!         Ok(()) = generations.changed() => {
 //!             for active in &generations.borrow_and_update().problems {

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use mcp_host::{
-    DesiredServers, FileTokenStore, Host, HostEventKind, HostOptions, TelemetryOptions, ToolCall,
+    DesiredServers, FileTokenStore, Host, HostEventKind, HostOptions, NotificationStreamItem,
+    TelemetryOptions, ToolCall,
 };
 use mcp_model::{Limits, RawJson, Secret};
 use mcp_oauth::{Grant, RegisteredClient, TokenStore};
@@ -49,8 +50,10 @@ async fn hd_117_a_clock_that_jumps_ends_nothing() {
             let result = host.call(ToolCall::new("there__other", RawJson::empty_object())).await;
             assert!(result.success, "{result:?}");
         }
-        let lost =
-            std::iter::from_fn(|| events.try_recv().ok()).any(|it| matches!(it.kind, HostEventKind::Lost(_)));
+        let lost = std::iter::from_fn(|| events.try_next()).any(|it| match it {
+            NotificationStreamItem::Notification(event) => matches!(event.kind, HostEventKind::Lost(_)),
+            NotificationStreamItem::Lagged(_) => panic!("events were dropped"),
+        });
         assert!(!lost);
         check(fault, RUNNING, "it responds and is not restarted");
     }

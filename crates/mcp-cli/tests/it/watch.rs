@@ -90,7 +90,8 @@ fn dm_091_every_save_is_reported() {
     workspace.write(FILE, "version: 1\nservers: {a\n");
     let refused = watch.until("refused");
     assert!(
-        refused.contains(".minds/mcp.yaml has 1 error") && refused.ends_with("what it said before stays"),
+        refused.contains(".minds/mcp.yaml has 1 error")
+            && refused.ends_with("its previous content remains in effect"),
         "{refused}"
     );
     assert!(watch.until("error mcp/").starts_with("error mcp/workspace_config_error: "));

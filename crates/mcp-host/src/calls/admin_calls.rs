@@ -12,7 +12,7 @@ use crate::state::dialog_id::DialogId;
 use crate::state::published::ServerState;
 use crate::supervisor::committer::Command;
 use crate::supervisor::dialog::{LeaseReceipt, Reminder};
-use crate::supervisor::machine::LeaseReply;
+use crate::supervisor::machine::{LeaseReply, MachineEvent, RoutingTable};
 use crate::telemetry::spans::CallRecord;
 
 impl CallRouter {
@@ -59,32 +59,19 @@ impl CallRouter {
     /// Releases a lease and waits until its instance is closed. False: there was none.
     pub(crate) async fn release(&self, dialog: &DialogId, server: &ServerId) -> Result<bool, HostError> {
         self.require_server(server)?;
-        let (answer, taken) = oneshot::channel();
-        let sent = self.commands.send(Command::Release(dialog.clone(), server.clone(), answer)).await;
-        Ok(match (sent, taken.await) {
-            (Ok(()), Ok(LeaseReply::Released)) => true,
-            // A host that has ended holds no leases.
-            (
-                Ok(()),
-                Ok(LeaseReply::NotHeld | LeaseReply::Granted(_) | LeaseReply::Refused(_) | LeaseReply::Stale),
-            )
-            | (Ok(()), Err(_))
-            | (Err(_), _) => false,
-        })
+        let (sender, reply) = oneshot::channel();
+        let sent = self.commands.send(Command::Release(dialog.clone(), server.clone(), sender)).await;
+        // A host that has ended holds no leases.
+        Ok(sent.is_ok() && matches!(reply.await, Ok(LeaseReply::Released)))
     }
 
     /// Restarts a server and waits until it accepts calls.
     pub(crate) async fn restart(&self, server: &ServerId) -> Result<(), HostError> {
         self.require_server(server)?;
-        let (answer, taken) = oneshot::channel();
-        if self.commands.send(Command::Restart(server.clone(), answer)).await.is_ok() {
-            // No reply means that the host has shut down, which is published.
-            let _ = taken.await;
-        }
+        Command::send_event(&self.commands, MachineEvent::Restart(server.clone())).await;
         let mut snapshot = self.snapshot.clone();
-        let status = |it: &crate::supervisor::machine::RoutingTable<_>| {
-            it.published.servers.iter().find(|it| it.id == server.as_str()).cloned()
-        };
+        let status =
+            |it: &RoutingTable<_>| it.published.servers.iter().find(|it| it.id == server.as_str()).cloned();
         let settled = snapshot
             .wait_for(|it| status(it).is_none_or(|it| it.state != ServerState::Starting))
             .await
@@ -100,11 +87,7 @@ impl CallRouter {
     /// Disables a server.
     pub(crate) async fn disable(&self, server: &ServerId) -> Result<(), HostError> {
         self.require_server(server)?;
-        let (answer, taken) = oneshot::channel();
-        if self.commands.send(Command::Disable(server.clone(), answer)).await.is_ok() {
-            // A host that has shut down runs no servers.
-            let _ = taken.await;
-        }
+        Command::send_event(&self.commands, MachineEvent::Disable(server.clone())).await;
         Ok(())
     }
 

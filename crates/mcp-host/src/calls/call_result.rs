@@ -93,7 +93,7 @@ impl CallRouter {
         let files = files.collect();
         if problem.is_some() || any && has_problem {
             // If the queue is full, a later call reports it.
-            let _ = self.commands.try_send(Command::Found(MachineEvent::SpillResult(problem)));
+            let _ = self.commands.try_send(Command::event(MachineEvent::SpillResult(problem)));
         }
         files
     }

@@ -35,7 +35,7 @@ use crate::error::HostError;
 use crate::error::excerpt::excerpt;
 use crate::notifications::dialog_callers::DialogCallers;
 use crate::notifications::log_levels::LogLevels;
-use crate::notifications::stream::NotificationRouter;
+use crate::notifications::stream::{NotificationRouter, ServerNotification};
 use crate::notifications::subscriptions::Subscriptions;
 use crate::state::dialog_id::DialogId;
 use crate::state::server_info_cache::ServerInfoCache;
@@ -83,7 +83,7 @@ pub(crate) struct CallRouter {
     pub(crate) ends: DialogEndCounter,
     pub(crate) trace: Option<TraceSource>,
     pub(crate) callers: Arc<DialogCallers>,
-    pub(crate) notifications: Arc<NotificationRouter>,
+    pub(crate) notifications: Arc<NotificationRouter<ServerNotification>>,
     pub(crate) log_levels: Arc<LogLevels>,
     pub(crate) subscriptions: Arc<Subscriptions>,
     pub(crate) server_info: Arc<ServerInfoCache>,
@@ -425,7 +425,7 @@ impl CallRouter {
         let (server, tool) = (server.clone(), tool.name.to_string());
         // If the queue is full, a later call reports it.
         let _ =
-            self.commands.try_send(Command::Found(MachineEvent::ToolNoted { server, tool, note, reason }));
+            self.commands.try_send(Command::event(MachineEvent::ToolNoted { server, tool, note, reason }));
     }
 }
 

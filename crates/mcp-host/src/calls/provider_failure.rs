@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use mcp_model::ErrorKind;
 use mcp_registry::{Problem, ProviderFailure, ProviderRejection, RetryDecision, retry_decision};
-use tokio::sync::oneshot;
 
 use crate::calls::CallRouter;
 use crate::error::HostError;
@@ -39,7 +38,7 @@ impl CallRouter {
         let reaction = retry_decision(&rejection, attempt);
         match reaction {
             RetryDecision::Retry { after } => {
-                tracing::debug!(provider, %dialog, attempt, ?after, "tried again")
+                tracing::debug!(provider, %dialog, attempt, ?after, "the request is retried")
             }
             RetryDecision::Stop => {
                 let (tool, text) = (tool.as_deref(), text.as_str());
@@ -48,7 +47,8 @@ impl CallRouter {
                 let problem = Problem::provider_rejected(&rejection);
                 tracing::warn!(provider, %dialog, tool, attempt, problem = problem.message, "dialog stopped");
                 let ends_seen = self.ends.current();
-                self.send_and_wait(MachineEvent::StopDialog { dialog, problem, ends_seen }).await;
+                let event = MachineEvent::StopDialog { dialog, problem, ends_seen };
+                Command::send_event(&self.commands, event).await;
             }
         }
         reaction
@@ -59,20 +59,12 @@ impl CallRouter {
         let stopped = Arc::clone(&self.snapshot.borrow().stopped);
         let problem = &stopped.get(dialog)?.problem;
         let message = format!("dialog '{dialog}' is stopped: {}", problem.message);
-        let help = Some("mend what was refused, then let the dialog go on".to_owned());
+        let help = Some("fix what the provider refused, then resume the dialog".to_owned());
         Some(HostError { kind: ErrorKind::Validation, message, help })
     }
 
     /// Resumes a dialog.
     pub(crate) async fn resume(&self, dialog: &DialogId) {
-        self.send_and_wait(MachineEvent::ResumeDialog(dialog.clone())).await;
-    }
-
-    async fn send_and_wait(&self, event: MachineEvent<crate::supervisor::committer::InstanceRef>) {
-        let (answer, taken) = oneshot::channel();
-        if self.commands.send(Command::Dialog(event, answer)).await.is_ok() {
-            // No reply means that the host has shut down, which accepts no calls.
-            let _ = taken.await;
-        }
+        Command::send_event(&self.commands, MachineEvent::ResumeDialog(dialog.clone())).await;
     }
 }

@@ -1,7 +1,7 @@
 //! The desired servers of a host.
 
 use mcp_config::ResolvedServer;
-use mcp_registry::{DesiredServer, Fingerprint, Problem};
+use mcp_registry::{DesiredServer, Fingerprint, Problem, ReloadPlan};
 use tokio::sync::oneshot;
 
 use crate::config::approval::Approval;
@@ -30,15 +30,15 @@ pub struct FailedServer {
 /// An update from configuration files.
 pub(crate) struct ConfigUpdate {
     /// The servers to run; `None`: unchanged.
-    pub(crate) desired: Option<Box<DesiredServers>>,
+    pub(crate) desired: Option<DesiredServers>,
     /// The approved definitions; `None`: unchanged.
     pub(crate) approval: Option<Approval>,
     /// All current problems of the files.
     pub(crate) problems: Vec<Problem>,
     /// The outcome of a reload, if there was one.
     pub(crate) outcome: Option<ReloadOutcome>,
-    /// Notified when the update is published.
-    pub(crate) published: oneshot::Sender<()>,
+    /// Receives what changed when the update is published.
+    pub(crate) published: oneshot::Sender<ReloadPlan>,
 }
 
 /// What a reload plan compares of a server.

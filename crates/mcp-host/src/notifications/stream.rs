@@ -1,17 +1,20 @@
-//! Streams of server notifications.
+//! The queue of a host's notifications: one type for server notifications, host events and file events.
 //!
-//! Each stream has a queue, bounded in notifications and bytes. A slow reader loses the oldest and receives their
-//! number. It delays no server and no other reader.
+//! Each reader has its own queue, bounded in notifications and bytes. A slow reader loses the oldest and receives their
+//! number. It delays no server and no other reader. Each kind of notification has its own router, so that a server
+//! that floods its clients with notifications does not displace the events of the host.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Poll;
 
 use mcp_model::{RawJson, ServerId};
 use mcp_transport::{CallerId, ServerEvent};
 use tokio::sync::Notify;
 
 use crate::state::dialog_id::DialogId;
+use crate::state::event::HostEvent;
 
 /// The maximum number of notifications in one queue.
 const MAX_QUEUED_NOTIFICATIONS: usize = 1024;
@@ -35,64 +38,74 @@ pub struct ServerNotification {
 
 /// An item of a [`NotificationStream`].
 #[derive(Debug, Clone, PartialEq)]
-pub enum NotificationStreamItem {
+pub enum NotificationStreamItem<T = ServerNotification> {
     /// A notification.
-    Notification(Arc<ServerNotification>),
+    Notification(Arc<T>),
     /// The number of notifications that were dropped before the next item because the reader was slow.
     Lagged(u64),
 }
 
-/// Receives the notifications of all servers from its creation on.
-pub struct NotificationStream(Arc<NotificationQueue>);
+/// Receives all notifications of one kind from its creation on.
+pub struct NotificationStream<T = ServerNotification>(Arc<NotificationQueue<T>>);
 
-/// Sends notifications to all streams.
-#[derive(Default)]
-pub(crate) struct NotificationRouter(Mutex<Listeners>);
+/// A notification that can be queued.
+pub(crate) trait Notification {
+    /// The approximate memory of content from servers; other content is small.
+    fn bytes(&self) -> usize {
+        0
+    }
+}
 
-#[derive(Default)]
-struct Listeners {
-    queues: Vec<Weak<NotificationQueue>>,
+/// Sends the notifications of one kind to all its streams. Dropping it ends them.
+pub(crate) struct NotificationRouter<T>(Mutex<Listeners<T>>);
+
+struct Listeners<T> {
+    queues: Vec<Weak<NotificationQueue<T>>>,
     is_closed: bool,
 }
 
-#[derive(Default)]
-struct NotificationQueue {
-    state: Mutex<QueueState>,
+struct NotificationQueue<T> {
+    state: Mutex<QueueState<T>>,
     changed: Notify,
 }
 
-#[derive(Default)]
-struct QueueState {
-    notifications: VecDeque<(usize, Arc<ServerNotification>)>,
+struct QueueState<T> {
+    notifications: VecDeque<(usize, Arc<T>)>,
     bytes: usize,
     dropped: u64,
     is_closed: bool,
 }
 
-impl NotificationRouter {
-    /// Creates a stream of the notifications from now on.
-    pub(crate) fn subscribe(&self) -> NotificationStream {
-        let queue = Arc::new(NotificationQueue::default());
-        let mut listeners = lock(&self.0);
-        lock(&queue.state).is_closed = listeners.is_closed;
-        listeners.queues.retain(|it| it.strong_count() > 0);
-        listeners.queues.push(Arc::downgrade(&queue));
-        NotificationStream(queue)
-    }
-
+impl<T: Notification> NotificationRouter<T> {
     /// Sends a notification to all streams.
-    pub(crate) fn publish(&self, notifications: impl FnOnce() -> ServerNotification) {
-        let queues: Vec<Arc<NotificationQueue>> =
-            lock(&self.0).queues.iter().filter_map(Weak::upgrade).collect();
+    pub(crate) fn publish(&self, notification: impl FnOnce() -> T) {
+        let queues: Vec<_> = lock(&self.0).queues.iter().filter_map(Weak::upgrade).collect();
         if queues.is_empty() {
             return;
         }
-        let notifications = Arc::new(notifications());
-        let bytes = event_bytes(&notifications.event);
+        let notification = Arc::new(notification());
         for queue in queues {
-            lock(&queue.state).push(bytes, &notifications);
+            lock(&queue.state).push(notification.bytes(), &notification);
             queue.changed.notify_one();
         }
+    }
+}
+
+impl<T> NotificationRouter<T> {
+    /// Creates a router without streams.
+    pub(crate) fn new() -> NotificationRouter<T> {
+        NotificationRouter(Mutex::new(Listeners { queues: Vec::new(), is_closed: false }))
+    }
+
+    /// Creates a stream of the notifications from now on.
+    pub(crate) fn subscribe(&self) -> NotificationStream<T> {
+        let mut listeners = lock(&self.0);
+        let is_closed = listeners.is_closed;
+        let state = QueueState { notifications: VecDeque::new(), bytes: 0, dropped: 0, is_closed };
+        let queue = Arc::new(NotificationQueue { state: Mutex::new(state), changed: Notify::new() });
+        listeners.queues.retain(|it| it.strong_count() > 0);
+        listeners.queues.push(Arc::downgrade(&queue));
+        NotificationStream(queue)
     }
 
     /// Ends all streams after their queued items.
@@ -106,31 +119,44 @@ impl NotificationRouter {
     }
 }
 
-impl NotificationStream {
+impl<T> Drop for NotificationRouter<T> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl<T> NotificationStream<T> {
     /// The next item; `None` after the host has ended and the queue is empty. Cancel-safe.
-    pub async fn next(&mut self) -> Option<NotificationStreamItem> {
+    pub async fn next(&mut self) -> Option<NotificationStreamItem<T>> {
         loop {
             // The only reader. A notification before it waits is stored as a permit.
             let changed = self.0.changed.notified();
             let next = lock(&self.0.state).next();
             match next {
-                Ok(next) => return next,
-                Err(Nothing) => changed.await,
+                Poll::Ready(next) => return next,
+                Poll::Pending => changed.await,
             }
+        }
+    }
+
+    /// The next item, if one is queued.
+    pub fn try_next(&mut self) -> Option<NotificationStreamItem<T>> {
+        match lock(&self.0.state).next() {
+            Poll::Ready(next) => next,
+            Poll::Pending => None,
         }
     }
 }
 
-impl fmt::Debug for NotificationStream {
+impl<T> fmt::Debug for NotificationStream<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hearing").field("state", &lock(&self.0.state).notifications.len()).finish()
+        let queued = lock(&self.0.state).notifications.len();
+        f.debug_struct("NotificationStream").field("queued", &queued).finish_non_exhaustive()
     }
 }
 
-struct Nothing;
-
-impl QueueState {
-    fn push(&mut self, bytes: usize, notifications: &Arc<ServerNotification>) {
+impl<T> QueueState<T> {
+    fn push(&mut self, bytes: usize, notification: &Arc<T>) {
         while self.notifications.len() >= MAX_QUEUED_NOTIFICATIONS
             || (!self.notifications.is_empty() && self.bytes + bytes > MAX_QUEUED_BYTES)
         {
@@ -139,36 +165,39 @@ impl QueueState {
             self.dropped += 1;
         }
         self.bytes += bytes;
-        self.notifications.push_back((bytes, Arc::clone(notifications)));
+        self.notifications.push_back((bytes, Arc::clone(notification)));
     }
 
-    fn next(&mut self) -> Result<Option<NotificationStreamItem>, Nothing> {
+    fn next(&mut self) -> Poll<Option<NotificationStreamItem<T>>> {
         if self.dropped > 0 {
-            return Ok(Some(NotificationStreamItem::Lagged(std::mem::take(&mut self.dropped))));
+            return Poll::Ready(Some(NotificationStreamItem::Lagged(std::mem::take(&mut self.dropped))));
         }
         match self.notifications.pop_front() {
-            Some((bytes, notifications)) => {
+            Some((bytes, notification)) => {
                 self.bytes -= bytes;
-                Ok(Some(NotificationStreamItem::Notification(notifications)))
+                Poll::Ready(Some(NotificationStreamItem::Notification(notification)))
             }
-            None if self.is_closed => Ok(None),
-            None => Err(Nothing),
+            None if self.is_closed => Poll::Ready(None),
+            None => Poll::Pending,
         }
     }
 }
 
-/// The approximate memory of an event.
-fn event_bytes(event: &ServerEvent) -> usize {
-    let json = |it: Option<&RawJson>| it.map_or(0, |it| it.as_bytes().len());
-    match event {
-        ServerEvent::Log(message) => json(Some(&message.raw)) + json(message.data.as_ref()),
-        ServerEvent::ResourceUpdated { uri } => uri.len(),
-        ServerEvent::Notification { method, params } => method.len() + json(params.as_ref()),
-        ServerEvent::ProtocolError(what) => what.len(),
-        // Other events are small or not published here.
-        _ => 0,
+impl Notification for ServerNotification {
+    fn bytes(&self) -> usize {
+        let json = |it: Option<&RawJson>| it.map_or(0, |it| it.as_bytes().len());
+        match &self.event {
+            ServerEvent::Log(message) => json(Some(&message.raw)) + json(message.data.as_ref()),
+            ServerEvent::ResourceUpdated { uri } => uri.len(),
+            ServerEvent::Notification { method, params } => method.len() + json(params.as_ref()),
+            ServerEvent::ProtocolError(what) => what.len(),
+            // Other events are small or not published here.
+            _ => 0,
+        }
     }
 }
+
+impl Notification for HostEvent {}
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Every change under these locks is complete before anything can panic.
@@ -179,16 +208,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    fn notifications(number: usize, size: usize) -> ServerNotification {
+    fn notification(number: usize, size: usize) -> ServerNotification {
         let event = ServerEvent::ResourceUpdated { uri: format!("{number}:{}", "x".repeat(size)) };
         ServerNotification { server: ServerId::parse("a").unwrap(), dialog: None, owner: None, event }
     }
 
-    fn words(heard: Option<NotificationStreamItem>) -> String {
-        match heard {
+    fn text(item: Option<NotificationStreamItem>) -> String {
+        match item {
             None => "over".to_owned(),
             Some(NotificationStreamItem::Lagged(many)) => format!("dropped {many}"),
-            Some(NotificationStreamItem::Notification(notifications)) => match &notifications.event {
+            Some(NotificationStreamItem::Notification(it)) => match &it.event {
                 ServerEvent::ResourceUpdated { uri } => uri.split(':').next().unwrap().to_owned(),
                 other => panic!("{other:?}"),
             },
@@ -197,29 +226,29 @@ mod tests {
 
     #[tokio::test]
     async fn slow_reader_loses_oldest_and_receives_count() {
-        let hub = NotificationRouter::default();
-        let (mut slow, mut other) = (hub.subscribe(), hub.subscribe());
-        (0..MAX_QUEUED_NOTIFICATIONS + 10).for_each(|it| hub.publish(|| notifications(it, 1)));
-        assert_eq!(words(slow.next().await), "dropped 10");
-        assert_eq!(words(slow.next().await), "10");
-        (0..20).for_each(|it| hub.publish(|| notifications(it, 1 << 20)));
+        let router = NotificationRouter::new();
+        let (mut slow, mut other) = (router.subscribe(), router.subscribe());
+        (0..MAX_QUEUED_NOTIFICATIONS + 10).for_each(|it| router.publish(|| notification(it, 1)));
+        assert_eq!(text(slow.next().await), "dropped 10");
+        assert_eq!(text(slow.next().await), "10");
+        (0..20).for_each(|it| router.publish(|| notification(it, 1 << 20)));
         assert!(lock(&slow.0.state).bytes <= MAX_QUEUED_BYTES);
-        assert!(words(slow.next().await).starts_with("dropped "));
-        assert!(words(other.next().await).starts_with("dropped "));
-        hub.publish(|| notifications(7, MAX_QUEUED_BYTES * 2));
-        assert!(words(slow.next().await).starts_with("dropped "));
-        assert_eq!(words(slow.next().await), "7", "one that is too large alone is heard alone");
+        assert!(text(slow.next().await).starts_with("dropped "));
+        assert!(text(other.next().await).starts_with("dropped "));
+        router.publish(|| notification(7, MAX_QUEUED_BYTES * 2));
+        assert!(text(slow.next().await).starts_with("dropped "));
+        assert_eq!(text(slow.next().await), "7", "a notification above the limit is queued alone");
     }
 
     #[tokio::test]
     async fn stream_ends_with_host_after_queued_items() {
-        let hub = Arc::new(NotificationRouter::default());
-        let mut hearing = hub.subscribe();
-        let later = Arc::clone(&hub);
+        let router = Arc::new(NotificationRouter::new());
+        let mut stream = router.subscribe();
+        let later = Arc::clone(&router);
         let task = tokio::spawn(async move {
             let mut res = Vec::new();
             loop {
-                let next = words(hearing.next().await);
+                let next = text(stream.next().await);
                 res.push(next.clone());
                 if next == "over" {
                     return res.join(" ");
@@ -227,11 +256,11 @@ mod tests {
             }
         });
         tokio::task::yield_now().await;
-        later.publish(|| notifications(1, 0));
+        later.publish(|| notification(1, 0));
         tokio::task::yield_now().await;
-        later.publish(|| notifications(2, 0));
+        later.publish(|| notification(2, 0));
         later.close();
         assert_eq!(task.await.unwrap(), "1 2 over");
-        assert_eq!(words(hub.subscribe().next().await), "over");
+        assert_eq!(text(router.subscribe().next().await), "over");
     }
 }

@@ -8,17 +8,16 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 use mcp_model::{ErrorKind, ServerId};
-use mcp_registry::ViewFilter;
+use mcp_registry::ReloadPlan;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
-use crate::config::approval::Approval;
-use crate::config::desired::{ConfigUpdate, DesiredServers};
+use crate::config::desired::ConfigUpdate;
 use crate::error::HostError;
 use crate::notifications::subscriptions::InstanceKey;
 use crate::state::dialog_id::DialogId;
-use crate::state::event::{HostEvent, HostEventKind};
+use crate::state::event::HostEventKind;
 use crate::supervisor::clock_jump::ClockMonitor;
 use crate::supervisor::connector::{Connector, ListSource};
 use crate::supervisor::dialog::DialogEnd;
@@ -26,8 +25,8 @@ use crate::supervisor::event_batcher::EventBatcher;
 use crate::supervisor::instance::Instance;
 use crate::supervisor::instance_watch::watch;
 use crate::supervisor::machine::{
-    LeaseReply, LeaseRequest, Machine, MachineAction, MachineEvent, MachineNews, MachineSettings,
-    StartTicket, WaiterId, saturating_after,
+    LeaseReply, LeaseRequest, Machine, MachineAction, MachineEvent, MachineSettings, StartTicket, WaiterId,
+    saturating_after,
 };
 use crate::supervisor::publishers::Publishers;
 use crate::telemetry::metrics::{LeaseGauge, ReloadOutcome};
@@ -37,26 +36,29 @@ pub(crate) type InstanceRef = Arc<Instance>;
 
 /// A command from the host to the committer.
 pub(crate) enum Command {
-    /// Runs these servers; replies when published.
-    Apply(Box<DesiredServers>, oneshot::Sender<()>),
-    /// Handles an event without a reply.
-    Found(MachineEvent<InstanceRef>),
-    /// Handles an event about a dialog; replies when published.
-    Dialog(MachineEvent<InstanceRef>, oneshot::Sender<()>),
-    /// Sets the views in use; replies when published.
-    Views(Vec<ViewFilter>, oneshot::Sender<()>),
-    /// Sets the approved definitions; replies when published.
-    Approve(Option<Approval>, oneshot::Sender<()>),
+    /// Handles an event; replies when its effects are published.
+    Event(MachineEvent<InstanceRef>, Option<oneshot::Sender<()>>),
     /// Requests a leased instance.
     Lease(LeaseRequest, u64, oneshot::Sender<LeaseReply<InstanceRef>>),
     /// Releases a lease; replies when its instance is closed.
     Release(DialogId, ServerId, oneshot::Sender<LeaseReply<InstanceRef>>),
-    /// Restarts a server; replies when published.
-    Restart(ServerId, oneshot::Sender<()>),
-    /// Disables a server; replies when published.
-    Disable(ServerId, oneshot::Sender<()>),
-    /// Shuts down.
-    Shutdown,
+}
+
+impl Command {
+    /// Handles an event without a reply.
+    pub(crate) fn event(event: MachineEvent<InstanceRef>) -> Command {
+        Command::Event(event, None)
+    }
+
+    /// Sends an event and returns when its effects are published, or the host has ended. Cancel-safe: a sent event is
+    /// handled.
+    pub(crate) async fn send_event(commands: &mpsc::Sender<Command>, event: MachineEvent<InstanceRef>) {
+        let (reply, published) = oneshot::channel();
+        if commands.send(Command::Event(event, Some(reply))).await.is_ok() {
+            // No reply means that the host has shut down or failed, which is published.
+            let _ = published.await;
+        }
+    }
 }
 
 /// The state of the task.
@@ -72,7 +74,7 @@ pub(crate) struct Committer {
     waiters: HashMap<WaiterId, oneshot::Sender<LeaseReply<InstanceRef>>>,
     last_waiter: WaiterId,
     /// The metric of the number of leases.
-    held: LeaseGauge,
+    lease_gauge: LeaseGauge,
     /// All started instances that still exist.
     instances: Vec<Weak<Instance>>,
     /// The deadline of the shutdown, once it is known.
@@ -90,7 +92,9 @@ pub(crate) struct CommitterInputs {
 #[derive(Default)]
 struct Batch {
     events: Vec<MachineEvent<InstanceRef>>,
-    answers: Vec<oneshot::Sender<()>>,
+    replies: Vec<oneshot::Sender<()>>,
+    /// The reply to an update from configuration files.
+    update_reply: Option<oneshot::Sender<ReloadPlan>>,
 }
 
 /// The purpose of a task.
@@ -121,7 +125,7 @@ impl Committer {
             tasks_by_id: HashMap::new(),
             waiters: HashMap::new(),
             last_waiter: 0,
-            held: LeaseGauge::default(),
+            lease_gauge: LeaseGauge::default(),
             instances: Vec::new(),
             end: watch::Sender::new(None),
         }
@@ -164,7 +168,7 @@ impl Committer {
             while let Some(joined) = self.tasks.try_join_next_with_id() {
                 batch.events.extend(self.task_finished(joined));
             }
-            let Batch { events, answers } = batch;
+            let Batch { events, replies, update_reply } = batch;
             batcher.extend(events);
             let now = Instant::now();
             let is_starting = self.tasks_by_id.values().any(|it| matches!(it.0, TaskKind::Start(_)));
@@ -187,7 +191,16 @@ impl Committer {
                 }
                 closing |= matches!(event, MachineEvent::Close);
             }
-            let actions: Vec<_> = events.into_iter().flat_map(|it| self.machine.handle(it, now)).collect();
+            let mut actions = Vec::new();
+            let mut plan = None;
+            for event in events {
+                let is_reload = matches!(event, MachineEvent::Configure(_));
+                actions.extend(self.machine.handle(event, now));
+                if is_reload {
+                    // An update precedes the commands of its batch, so its plan is the first.
+                    plan.get_or_insert(self.machine.take_reload_plan());
+                }
+            }
             self.publish();
             for action in actions {
                 self.execute(action);
@@ -195,10 +208,11 @@ impl Committer {
             for instance in started_now {
                 self.apply_settings(instance);
             }
-            for answer in answers {
-                // The receiver may have stopped waiting.
-                let _ = answer.send(());
+            // The receivers may have stopped waiting.
+            for reply in replies {
+                let _ = reply.send(());
             }
+            update_reply.map(|reply| reply.send(plan.unwrap_or_default()));
             if closing {
                 self.publishers.expect_shutdown();
                 return self.shut_down().await;
@@ -233,16 +247,16 @@ impl Committer {
         let Some(receipts) = self.connector.receipts.clone() else { return };
         match tokio::task::spawn_blocking(move || receipts.reap()).await {
             Ok(Ok(reaped)) => {
-                for it in reaped {
+                for process in reaped {
                     tracing::warn!(
-                        command = it.command,
-                        processes = it.processes,
-                        "left behind by a host that died; ended"
+                        command = process.command,
+                        processes = process.processes,
+                        "ended processes of a killed host"
                     );
                 }
             }
-            Ok(Err(error)) => tracing::warn!(%error, "receipts of dead hosts cannot be read"),
-            Err(error) => tracing::error!(%error, "looking for what dead hosts left behind failed"),
+            Ok(Err(error)) => tracing::warn!(%error, "cannot read the process receipts of killed hosts"),
+            Err(error) => tracing::error!(%error, "the search for processes of killed hosts failed"),
         }
     }
 
@@ -252,16 +266,16 @@ impl Committer {
             self.publish_snapshot(at);
         }
         if let Some(table) = self.machine.lease_table() {
-            self.held.set(table.held.len());
+            self.lease_gauge.set(table.held.len());
             self.publishers.publish_leases(table);
         }
         // Sent after publication, so that a receiver finds the new state.
-        for MachineNews { server, what } in self.machine.take_news() {
-            tracing::debug!(server, ?what, "it happened");
-            if matches!(what, HostEventKind::Starting { failures } if failures > 0) {
-                self.connector.metrics.record_restart(&server);
+        for event in self.machine.take_events(at) {
+            tracing::debug!(server = event.server, kind = ?event.kind, "host event");
+            if matches!(event.kind, HostEventKind::Starting { failures } if failures > 0) {
+                self.connector.metrics.record_restart(&event.server);
             }
-            self.publishers.send_event(HostEvent { at, server, kind: what });
+            self.publishers.send_event(event);
         }
     }
 
@@ -300,7 +314,7 @@ impl Committer {
                     })
                 });
             }
-            MachineAction::Reply(waiter, answer) => self.answer(waiter, answer),
+            MachineAction::Reply(waiter, reply) => self.reply(waiter, reply),
             MachineAction::CheckIdle(ticket, instance) => {
                 let event = MachineEvent::IdleChecked(ticket, instance.idle_since());
                 let actions = self.machine.handle(event, Instant::now());
@@ -359,7 +373,7 @@ impl Committer {
         let error = match joined {
             Ok((id, event)) => {
                 if let Some((TaskKind::Retire(Some(waiter)), _)) = self.tasks_by_id.remove(&id) {
-                    self.answer(waiter, LeaseReply::Released);
+                    self.reply(waiter, LeaseReply::Released);
                 }
                 return event;
             }
@@ -371,7 +385,8 @@ impl Committer {
         }
         tracing::error!(%error, "a task of the host failed");
         let failure = |ticket: &StartTicket| {
-            let message = format!("server '{}': a defect of this host ended its task", ticket.server);
+            let message =
+                format!("server '{}': its task failed because of a bug in this host", ticket.server);
             HostError::new(ErrorKind::Connection, message)
         };
         match kind {
@@ -383,41 +398,21 @@ impl Committer {
     }
 
     fn accept_command(&mut self, command: Command, batch: &mut Batch) {
-        let Batch { events, answers } = batch;
+        let Batch { events, replies, .. } = batch;
         match command {
-            Command::Apply(wanted, answer) => {
-                self.connector.metrics.record_reload(ReloadOutcome::Taken);
-                events.push(MachineEvent::Configure(*wanted));
-                answers.push(answer);
-            }
-            Command::Found(event) => events.push(event),
-            Command::Dialog(event, answer) => {
+            Command::Event(event, reply) => {
+                if matches!(event, MachineEvent::Configure(_)) {
+                    self.connector.metrics.record_reload(ReloadOutcome::Applied);
+                }
                 events.push(event);
-                answers.push(answer);
+                replies.extend(reply);
             }
-            Command::Views(views, answer) => {
-                events.push(MachineEvent::SetViews(views));
-                answers.push(answer);
+            Command::Lease(request, ends_seen, reply) => {
+                events.push(MachineEvent::Lease(request, ends_seen, self.register_waiter(reply)));
             }
-            Command::Approve(approval, answer) => {
-                events.push(MachineEvent::SetApproval(approval));
-                answers.push(answer);
+            Command::Release(dialog, server, reply) => {
+                events.push(MachineEvent::Release(dialog, server, self.register_waiter(reply)));
             }
-            Command::Lease(wanting, ends_seen, answer) => {
-                events.push(MachineEvent::Lease(wanting, ends_seen, self.register_waiter(answer)));
-            }
-            Command::Release(dialog, server, answer) => {
-                events.push(MachineEvent::Release(dialog, server, self.register_waiter(answer)));
-            }
-            Command::Restart(server, answer) => {
-                events.push(MachineEvent::Restart(server));
-                answers.push(answer);
-            }
-            Command::Disable(server, answer) => {
-                events.push(MachineEvent::Disable(server));
-                answers.push(answer);
-            }
-            Command::Shutdown => events.push(MachineEvent::Close),
         }
     }
 
@@ -428,20 +423,20 @@ impl Committer {
         }
         batch.events.push(MachineEvent::SourceProblems(problems));
         batch.events.extend(approval.map(|it| MachineEvent::SetApproval(Some(it))));
-        batch.events.extend(desired.map(|it| MachineEvent::Configure(*it)));
-        batch.answers.push(published);
+        batch.events.extend(desired.map(|it| MachineEvent::Configure(it)));
+        batch.update_reply = Some(published);
     }
 
-    fn register_waiter(&mut self, answer: oneshot::Sender<LeaseReply<InstanceRef>>) -> WaiterId {
+    fn register_waiter(&mut self, reply: oneshot::Sender<LeaseReply<InstanceRef>>) -> WaiterId {
         self.last_waiter += 1;
-        self.waiters.insert(self.last_waiter, answer);
+        self.waiters.insert(self.last_waiter, reply);
         self.last_waiter
     }
 
-    fn answer(&mut self, waiter: WaiterId, answer: LeaseReply<InstanceRef>) {
+    fn reply(&mut self, waiter: WaiterId, reply: LeaseReply<InstanceRef>) {
         if let Some(sender) = self.waiters.remove(&waiter) {
             // The receiver may have stopped waiting.
-            let _ = sender.send(answer);
+            let _ = sender.send(reply);
         }
     }
 

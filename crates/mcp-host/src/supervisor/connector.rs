@@ -57,7 +57,7 @@ pub(crate) struct Connector {
     /// The eras to try.
     pub(crate) eras: Eras,
     pub(crate) callers: Arc<DialogCallers>,
-    pub(crate) notifications: Arc<NotificationRouter>,
+    pub(crate) notifications: Arc<NotificationRouter<ServerNotification>>,
     pub(crate) log_levels: Arc<LogLevels>,
     pub(crate) subscriptions: Arc<Subscriptions>,
     pub(crate) server_info: Arc<ServerInfoCache>,

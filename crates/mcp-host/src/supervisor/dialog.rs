@@ -84,7 +84,7 @@ impl Drop for DialogLifetime {
     fn drop(&mut self) {
         let end = DialogEnd { dialog: self.id.clone(), number: self.ends.next() };
         if let Err(mpsc::error::TrySendError::Full(_)) =
-            self.commands.try_send(Command::Found(MachineEvent::DialogEnded(end.clone())))
+            self.commands.try_send(Command::event(MachineEvent::DialogEnded(end.clone())))
         {
             // A host that has ended has released everything.
             let _ = self.over.send(end);

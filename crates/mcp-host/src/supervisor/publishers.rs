@@ -8,10 +8,11 @@ use std::time::SystemTime;
 
 use mcp_model::ErrorKind;
 use mcp_registry::{Catalog, Problem};
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 
 use crate::config::desired::{DesiredServers, FailedServer};
 use crate::error::HostError;
+use crate::notifications::stream::NotificationRouter;
 use crate::state::event::HostEvent;
 use crate::state::published::{HostSnapshot, ServerState, ServerStatus};
 use crate::supervisor::committer::InstanceRef;
@@ -34,18 +35,18 @@ pub(crate) struct Senders {
     pub(crate) snapshot: watch::Sender<Arc<RoutingTable<InstanceRef>>>,
     pub(crate) published: watch::Sender<Arc<HostSnapshot>>,
     pub(crate) leases: watch::Sender<Arc<LeaseTable<InstanceRef>>>,
-    pub(crate) events: broadcast::Sender<HostEvent>,
+    pub(crate) events: NotificationRouter<HostEvent>,
 }
 
 impl Senders {
     /// Channels with empty content.
-    pub(crate) fn new(events: usize) -> Senders {
+    pub(crate) fn new() -> Senders {
         let nothing = Arc::new(HostSnapshot::nothing());
         Senders {
             snapshot: watch::Sender::new(Arc::new(RoutingTable::nothing(&nothing))),
             published: watch::Sender::new(nothing),
             leases: watch::Sender::new(Arc::new(LeaseTable::empty())),
-            events: broadcast::Sender::new(events),
+            events: NotificationRouter::new(),
         }
     }
 
@@ -116,8 +117,7 @@ impl Publishers {
 
     /// Sends an event.
     pub(crate) fn send_event(&self, event: HostEvent) {
-        // There may be no receivers.
-        let _ = self.to.events.send(event);
+        self.to.events.publish(|| event);
     }
 
     /// Publishes a routing table with its snapshot.

@@ -98,7 +98,7 @@ impl Operation {
 /// The outcome of a reload.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ReloadOutcome {
-    Taken,
+    Applied,
     Refused,
     Unreadable,
 }
@@ -240,7 +240,7 @@ impl HostMetrics {
     /// Records a reload.
     pub(crate) fn record_reload(&self, outcome: ReloadOutcome) {
         let outcome = match outcome {
-            ReloadOutcome::Taken => "taken",
+            ReloadOutcome::Applied => "taken",
             ReloadOutcome::Refused => "refused",
             ReloadOutcome::Unreadable => "unread",
         };

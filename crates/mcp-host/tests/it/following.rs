@@ -237,7 +237,7 @@ async fn events_tell_what_a_reload_did_and_why_there_was_none() {
         refused.starts_with("refused: ConfigError: ") && refused.contains(" has 1 error and is not used"),
         "{refused}"
     );
-    assert!(refused.ends_with("; what it said before stays"), "{refused}");
+    assert!(refused.ends_with("; its previous content remains in effect"), "{refused}");
     // Saving the same content again causes no event.
     place.write(FILE, BROKEN);
     place.write(FILE, &dominds("a=2"));

@@ -6,7 +6,9 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp_host::{DesiredServers, DialogId, HostOptions, Supervision, TelemetryOptions, ToolCall};
+use mcp_host::{
+    DesiredServers, DialogId, HostOptions, NotificationStreamItem, Supervision, TelemetryOptions, ToolCall,
+};
 use mcp_model::{RawJson, Sharing, TraceContext};
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use serde_json::json;
@@ -239,7 +241,9 @@ async fn everything_that_is_counted_is_documented_and_adds_up() {
     // The server is lost and restarted.
     let mut events = world.host.events();
     world.peer("a").die();
-    while !matches!(events.recv().await.unwrap().kind, mcp_host::HostEventKind::Ready { .. }) {}
+    while let Some(NotificationStreamItem::Notification(event)) = events.next().await
+        && !matches!(event.kind, mcp_host::HostEventKind::Ready { .. })
+    {}
     drop(dialog);
     world.host.shutdown().await;
     let after = counted(&snapshotter);
@@ -327,7 +331,7 @@ async fn what_a_host_publishes_prints_no_secret() {
     world.host.apply(wanted).await;
     world.host.ready().await;
     let published = world.host.snapshot();
-    let event = events.recv().await.unwrap();
+    let event = events.next().await.unwrap();
     let printed = format!(
         "{printed} {published:?} {event:?} {:?} {:?} {:?}",
         world.host,

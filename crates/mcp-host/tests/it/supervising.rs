@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use mcp_host::{HostEventKind, HostOptions, Supervision, TelemetryOptions};
+use mcp_host::{HostEventKind, HostOptions, NotificationStreamItem, Supervision, TelemetryOptions};
 use tokio::time::Instant;
 
 use crate::peer::{Beginning, Peer};
@@ -44,9 +44,9 @@ async fn hd_117_a_server_that_dies_in_mid_call_ends_it_and_comes_back() {
     assert!(world.host.snapshot().problems.is_empty());
 
     let mut heard = Vec::new();
-    while let Ok(event) = events.try_recv() {
+    while let Some(NotificationStreamItem::Notification(event)) = events.try_next() {
         assert_eq!(event.server, "a");
-        heard.push(match event.kind {
+        heard.push(match &event.kind {
             HostEventKind::Lost(_) => "lost",
             HostEventKind::RestartScheduled { failures: 1, .. } => "again",
             HostEventKind::Starting { failures: 1 } => "starting",
@@ -67,7 +67,7 @@ async fn a_first_connection_that_fails_is_tried_again_and_nobody_waits_for_it() 
     // The server fails repeatedly until its restarts are suspended.
     world.until("a:failed b:ready | b__t").await;
     assert!(world.failure("a").ends_with(
-        "the command was not found; it went wrong 4 times in a row, and is left alone for up to 100 s"
+        "the command was not found; it failed 4 times in a row; restarts are suspended for up to 100 s"
     ));
     *world.peer("a").beginning.lock().unwrap() = Beginning::Well;
     world.peer("a").set_tools(&["u"]);

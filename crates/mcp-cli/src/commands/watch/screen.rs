@@ -11,11 +11,10 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use mcp_config::Colour;
-use mcp_host::{FollowRequest, Host, HostOptions};
+use mcp_host::{FollowRequest, Host, HostOptions, NotificationStreamItem};
 use mcp_model::ServerId;
 use mcp_transport::{Listener, ServerEvent};
 use ratatui::crossterm::event::{self, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -169,10 +168,10 @@ pub(super) async fn run(context: &Context, host: &Host, request: FollowRequest, 
                 // The host is shut down only by this command, so it has failed.
                 None => return Exit::Failure,
             },
-            event = events.recv() => match event {
-                Ok(event) => view.record_event(&event),
-                Err(RecvError::Lagged(missed)) => view.log(&format!("{missed} events were missed")),
-                Err(RecvError::Closed) => return Exit::Failure,
+            event = events.next() => match event {
+                Some(NotificationStreamItem::Notification(event)) => view.record_event(&event),
+                Some(NotificationStreamItem::Lagged(missed)) => view.log(&format!("{missed} events were missed")),
+                None => return Exit::Failure,
             },
             _ = changes.changed() => {
                 let now = changes.borrow_and_update().clone();

@@ -131,9 +131,12 @@ fn watch_reports_lock_file_changes() {
     assert!(watching.until("generation").contains("+echo"));
     fs::remove_file(workspace.path().join(LOCK)).unwrap();
     let refused = watching.until("refused");
-    assert!(refused.contains(".minds/mcp.lock is gone; what was approved before stays so"), "{refused}");
+    assert!(
+        refused.contains(".minds/mcp.lock was deleted; the previous approvals remain in effect"),
+        "{refused}"
+    );
     let problem = watching.until("workspace_config_error");
-    assert!(problem.contains("mcp.lock is gone"), "{problem}");
+    assert!(problem.contains("mcp.lock was deleted"), "{problem}");
     drop(watching.end());
 }
 

@@ -6,6 +6,7 @@ use mcp_config::Diagnostic;
 use mcp_registry::ReloadPlan;
 
 use crate::error::HostError;
+use crate::notifications::stream::Notification;
 
 /// An event of followed files.
 #[derive(Debug, Clone)]
@@ -22,6 +23,8 @@ pub enum FollowEvent {
     /// The number of events lost because the receiver was slow.
     Lagged(u64),
 }
+
+impl Notification for FollowEvent {}
 
 /// The result of a reload.
 #[derive(Debug, Clone)]

@@ -11,15 +11,14 @@ use std::time::Duration;
 
 use mcp_config::{Profile, detect};
 use mcp_model::{Dialect, ErrorKind};
-use mcp_registry::{DesiredServer, Problem, ReloadPlan};
+use mcp_registry::Problem;
 use tokio::time::Instant;
 
-use super::event::{FilePresence, FollowEvent, RefusedFile, Reload, ReloadedFile, ShadowedServer};
+use super::event::{FilePresence, RefusedFile, ReloadedFile, ShadowedServer};
 use super::lock::{FollowLock, FollowedLock, LockReading, LockUpdate};
 use super::merge::{UsableConfig, merge};
 use super::snapshot::{Content, FileSnapshot, SourceContents, is_absent};
 use crate::config::desired::DesiredServers;
-use crate::config::desired::desired;
 use crate::config::load::{LoadError, LoadRequest, LoadedConfig};
 use crate::error::HostError;
 
@@ -28,8 +27,6 @@ pub(crate) struct FollowedFiles {
     files: Vec<FollowedFile>,
     /// How long a file must be empty or missing before its previous content is given up.
     settle: Duration,
-    /// The last desired servers, for the reload plan.
-    desired: Vec<DesiredServer>,
     /// Hidden entries.
     shadowed: Vec<ShadowedServer>,
     /// The followed lock file.
@@ -53,7 +50,7 @@ struct FollowedFile {
     /// A removal that has not taken effect yet, because the content may come back.
     removal: Option<PendingRemoval>,
     /// The last usable content.
-    good: Option<UsableConfig>,
+    usable: Option<UsableConfig>,
     /// Why the current content is not used.
     refusal: Option<HostError>,
 }
@@ -65,13 +62,13 @@ struct PendingRemoval {
     first: Instant,
     /// The start of the settle time. It starts again with each reported change, because the content may have been
     /// back in between.
-    hint: Instant,
+    settle_from: Instant,
 }
 
 impl PendingRemoval {
     /// When the removal takes effect. The wait is limited, because endless reports may concern other files.
     fn end(self, settle: Duration) -> Instant {
-        (self.hint + settle).min(self.first + settle * MAX_SETTLE_RESETS)
+        (self.settle_from + settle).min(self.first + settle * MAX_SETTLE_RESETS)
     }
 }
 
@@ -82,18 +79,20 @@ const MAX_SETTLE_RESETS: u32 = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChangeHint {
     /// A change was reported.
-    Told,
+    Reported,
     /// No change was reported. Without a watch, the file may still have changed.
-    Silent,
+    NotReported,
 }
 
 /// The result of a read.
 #[derive(Debug, Default)]
 pub(crate) struct FilesUpdate {
     /// The configuration to apply; `None` if it is unchanged.
-    pub(crate) wanted: Option<DesiredServers>,
-    /// The events.
-    pub(crate) events: Vec<FollowEvent>,
+    pub(crate) desired: Option<DesiredServers>,
+    /// The files that changed and can be used.
+    pub(crate) reloaded: Vec<ReloadedFile>,
+    /// The files that cannot be used.
+    pub(crate) refused: Vec<RefusedFile>,
     /// When to read again because of a pending removal.
     pub(crate) recheck_at: Option<Instant>,
 }
@@ -101,8 +100,8 @@ pub(crate) struct FilesUpdate {
 /// The outcome of reading one file.
 enum FileOutcome {
     Same,
-    Doubted,
-    Taken(ReloadedFile),
+    RemovalPending,
+    Reloaded(ReloadedFile),
     Refused(RefusedFile),
 }
 
@@ -111,12 +110,11 @@ impl FollowedFiles {
     pub(crate) fn new(requests: Vec<LoadRequest>, settle: Duration) -> FollowedFiles {
         let file = |request: LoadRequest| {
             let path = request.path.display().to_string();
-            FollowedFile { request, path, seen: None, removal: None, good: None, refusal: None }
+            FollowedFile { request, path, seen: None, removal: None, usable: None, refusal: None }
         };
         FollowedFiles {
             files: requests.into_iter().map(file).collect(),
             settle,
-            desired: Vec::new(),
             shadowed: Vec::new(),
             lock: None,
         }
@@ -136,9 +134,9 @@ impl FollowedFiles {
     }
 
     /// Handles a reading of the lock file; `None` if unchanged.
-    pub(crate) fn update_lock(&mut self, look: Option<LockReading>) -> LockUpdate {
-        match (&mut self.lock, look) {
-            (Some(lock), Some(look)) => lock.update(look),
+    pub(crate) fn update_lock(&mut self, reading: Option<LockReading>) -> LockUpdate {
+        match (&mut self.lock, reading) {
+            (Some(lock), Some(reading)) => lock.update(reading),
             (Some(_), None) | (None, _) => LockUpdate::default(),
         }
     }
@@ -146,32 +144,34 @@ impl FollowedFiles {
     /// Handles a reading of each file; `None` if unchanged.
     pub(crate) fn update(
         &mut self,
-        looks: Vec<Option<FileSnapshot>>,
+        readings: Vec<Option<FileSnapshot>>,
         hint: ChangeHint,
         now: Instant,
     ) -> FilesUpdate {
         let mut res = FilesUpdate::default();
-        let mut read = Vec::new();
-        for (file, look) in self.files.iter_mut().zip(looks) {
-            if let (ChangeHint::Told, Some(removal)) = (hint, &mut file.removal) {
-                removal.hint = now;
+        for (file, reading) in self.files.iter_mut().zip(readings) {
+            if let (ChangeHint::Reported, Some(removal)) = (hint, &mut file.removal) {
+                removal.settle_from = now;
             }
-            match file.update(look, now, self.settle) {
-                FileOutcome::Same | FileOutcome::Doubted => {}
-                FileOutcome::Taken(taken) => read.push(taken),
-                FileOutcome::Refused(refused) => res.events.push(FollowEvent::Refused(refused)),
+            match file.update(reading, now, self.settle) {
+                FileOutcome::Same | FileOutcome::RemovalPending => {}
+                FileOutcome::Reloaded(reloaded) => res.reloaded.push(reloaded),
+                FileOutcome::Refused(refused) => res.refused.push(refused),
             }
         }
         res.recheck_at = self.files.iter().filter_map(|it| it.removal).map(|it| it.end(self.settle)).min();
-        if !read.is_empty() {
-            let good = self.files.iter().filter_map(|it| Some((it.path.as_str(), it.good.as_ref()?)));
-            let (wanted, shadowed) = merge(good);
-            let plan = self.plan(&wanted);
-            self.shadowed.clone_from(&shadowed);
-            res.events.push(FollowEvent::Reloaded(Reload { files: read, plan, shadowed }));
-            res.wanted = Some(wanted);
+        if !res.reloaded.is_empty() {
+            let usable = self.files.iter().filter_map(|it| Some((it.path.as_str(), it.usable.as_ref()?)));
+            let (desired, shadowed) = merge(usable);
+            self.shadowed = shadowed;
+            res.desired = Some(desired);
         }
         res
+    }
+
+    /// The entries hidden by an earlier file.
+    pub(crate) fn shadowed(&self) -> &[ShadowedServer] {
+        &self.shadowed
     }
 
     /// The problems of the files; `unread` says why they cannot be read now.
@@ -179,7 +179,7 @@ impl FollowedFiles {
         let refused = self.files.iter().filter_map(|it| Some(it.refusal.as_ref()?.message.clone()));
         let unread = unread.map(|why| {
             let paths: Vec<&str> = self.files.iter().map(|it| it.path.as_str()).collect();
-            format!("{} cannot be read now: {why}; what was read before stays", paths.join(", "))
+            format!("{} cannot be read now: {why}; the previous content remains in effect", paths.join(", "))
         });
         let lock = self.lock.as_ref().and_then(FollowedLock::refusal).map(|it| it.message.clone());
         let messages: Vec<String> = refused.chain(lock).chain(unread).collect();
@@ -195,41 +195,30 @@ impl FollowedFiles {
         }
         servers.into_iter().map(|(server, messages)| Problem::server_shadowed(server, messages.join("; ")))
     }
-
-    /// The reload plan for `wanted`. An invalid entry leaves its server unchanged (DM-105).
-    fn plan(&mut self, wanted: &DesiredServers) -> ReloadPlan {
-        let mut new: Vec<DesiredServer> = wanted.servers.iter().map(desired).collect();
-        let is_wrong = |it: &&DesiredServer| wanted.failed.iter().any(|failed| failed.id == it.id.as_str());
-        let kept: Vec<DesiredServer> = self.desired.iter().filter(is_wrong).cloned().collect();
-        new.extend(kept);
-        let plan = ReloadPlan::compute(&self.desired, &new);
-        self.desired = new;
-        plan
-    }
 }
 
 impl FollowedFile {
-    fn update(&mut self, look: Option<FileSnapshot>, now: Instant, settle: Duration) -> FileOutcome {
-        let changed = look.filter(|it| self.seen.as_ref() != Some(&it.sources));
+    fn update(&mut self, reading: Option<FileSnapshot>, now: Instant, settle: Duration) -> FileOutcome {
+        let changed = reading.filter(|it| self.seen.as_ref() != Some(&it.sources));
         let Some(FileSnapshot { sources, outcome }) = changed else {
             self.removal = None;
             return FileOutcome::Same;
         };
         if self.seen.as_ref().is_some_and(|seen| has_vanished(seen, &sources)) {
-            let removal = *self.removal.get_or_insert(PendingRemoval { first: now, hint: now });
+            let removal = *self.removal.get_or_insert(PendingRemoval { first: now, settle_from: now });
             if now < removal.end(settle) {
-                return FileOutcome::Doubted;
+                return FileOutcome::RemovalPending;
             }
         }
         self.removal = None;
         self.seen = Some(sources);
         match outcome {
             Ok(loaded) if loaded.refused => self.refuse(loaded.refusal(), loaded.diagnostics),
-            Ok(loaded) => self.take(loaded),
+            Ok(loaded) => self.accept(loaded),
             Err(LoadError::File { source, .. }) if is_absent(&source) && self.may_be_absent() => {
-                self.good = Some(UsableConfig { profile: self.profile(), ..UsableConfig::default() });
+                self.usable = Some(UsableConfig { profile: self.profile(), ..UsableConfig::default() });
                 self.refusal = None;
-                FileOutcome::Taken(ReloadedFile {
+                FileOutcome::Reloaded(ReloadedFile {
                     path: self.path.clone(),
                     presence: FilePresence::Absent,
                     diagnostics: Vec::new(),
@@ -239,17 +228,16 @@ impl FollowedFile {
         }
     }
 
-    fn take(&mut self, loaded: LoadedConfig) -> FileOutcome {
-        let LoadedConfig { path, text: _, profile, reading, diagnostics, refused: _, desired: wanted } =
-            loaded;
+    fn accept(&mut self, loaded: LoadedConfig) -> FileOutcome {
+        let LoadedConfig { path, text: _, profile, reading, diagnostics, refused: _, desired } = loaded;
         let names = reading.entries.into_iter().map(|it| it.name).collect();
-        self.good = Some(UsableConfig { profile: Some(profile), names, wanted });
+        self.usable = Some(UsableConfig { profile: Some(profile), names, desired });
         self.refusal = None;
-        FileOutcome::Taken(ReloadedFile { path, presence: FilePresence::Present, diagnostics })
+        FileOutcome::Reloaded(ReloadedFile { path, presence: FilePresence::Present, diagnostics })
     }
 
     fn refuse(&mut self, why: String, diagnostics: Vec<mcp_config::Diagnostic>) -> FileOutcome {
-        let kept = if self.good.is_some() { "; what it said before stays" } else { "" };
+        let kept = if self.usable.is_some() { "; its previous content remains in effect" } else { "" };
         let failure = HostError::new(ErrorKind::Config, format!("{why}{kept}"));
         self.refusal = Some(failure.clone());
         FileOutcome::Refused(RefusedFile { path: self.path.clone(), error: failure, diagnostics })
@@ -259,7 +247,7 @@ impl FollowedFile {
     fn profile(&self) -> Option<Profile> {
         let LoadRequest { path: _, dialect, profile, env_file: _ } = &self.request;
         let of_dialect = || dialect.or_else(|| detect(&self.path, "")).map(Profile::default_for);
-        profile.or(self.good.as_ref().and_then(|it| it.profile)).or_else(of_dialect)
+        profile.or(self.usable.as_ref().and_then(|it| it.profile)).or_else(of_dialect)
     }
 
     /// Whether a missing file counts as empty. An agent requires its file.

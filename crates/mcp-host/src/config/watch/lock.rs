@@ -29,7 +29,7 @@ pub(super) struct FollowedLock {
     request: FollowLock,
     content: Option<Content>,
     /// Whether a valid lock file was ever read.
-    counts: bool,
+    was_read: bool,
     /// Why the current content is not used.
     refusal: Option<HostError>,
 }
@@ -67,7 +67,7 @@ pub(super) fn read_lock_file(path: &Path, seen: Option<&Content>) -> Option<Lock
 impl FollowedLock {
     /// A lock file that was not read yet.
     pub(super) fn new(request: FollowLock) -> FollowedLock {
-        FollowedLock { request, content: None, counts: false, refusal: None }
+        FollowedLock { request, content: None, was_read: false, refusal: None }
     }
 
     /// The path and the content last seen.
@@ -81,28 +81,29 @@ impl FollowedLock {
     }
 
     /// Handles a reading.
-    pub(super) fn update(&mut self, look: LockReading) -> LockUpdate {
-        let LockReading { content, lock } = look;
+    pub(super) fn update(&mut self, reading: LockReading) -> LockUpdate {
+        let LockReading { content, lock } = reading;
         self.content = Some(content);
         let path = self.request.path.display().to_string();
         match lock {
             Ok(Some(lock)) => {
-                (self.counts, self.refusal) = (true, None);
+                (self.was_read, self.refusal) = (true, None);
                 let approval = Approval { lock: Arc::new(lock), policy: self.request.policy };
                 LockUpdate { approval: Some(approval), event: Some(FollowEvent::Approved(path)) }
             }
             // Nothing was approved yet, or an unusable file was deleted.
-            Ok(None) if !self.counts => {
+            Ok(None) if !self.was_read => {
                 self.refusal = None;
                 LockUpdate::default()
             }
-            Ok(None) => self.refuse(path.clone(), format!("{path} is gone")),
+            Ok(None) => self.refuse(path.clone(), format!("{path} was deleted")),
             Err(why) => self.refuse(path, why),
         }
     }
 
     fn refuse(&mut self, path: String, why: String) -> LockUpdate {
-        let failure = HostError::new(ErrorKind::Config, format!("{why}; what was approved before stays so"));
+        let failure =
+            HostError::new(ErrorKind::Config, format!("{why}; the previous approvals remain in effect"));
         self.refusal = Some(failure.clone());
         let refused = RefusedFile { path, error: failure, diagnostics: Vec::new() };
         LockUpdate { approval: None, event: Some(FollowEvent::Refused(refused)) }
@@ -140,7 +141,7 @@ mod tests {
                     failure
                 }
                 LockUpdate { approval: None, event: None } => "nothing".to_owned(),
-                LockUpdate { .. } => panic!("news that nobody is told of"),
+                LockUpdate { .. } => panic!("an approval without an event"),
             });
             assert!(news.as_deref() != Some("approved") || locked.refusal().is_none());
             got.push(news.unwrap_or_else(|| "same".to_owned()));
@@ -150,8 +151,8 @@ mod tests {
 
     #[test]
     fn approvals_remain_until_new_lock_file() {
-        let gone = "F is gone; what was approved before stays so";
-        let wrong = "F: line 1, column 2: missing field `format`; what was approved before stays so";
+        let gone = "F was deleted; the previous approvals remain in effect";
+        let wrong = "F: line 1, column 2: missing field `format`; the previous approvals remain in effect";
         check(
             &["-", "-", "lock", "lock", "-", "-", "lock"],
             &["nothing", "same", "approved", "same", gone, "same", "approved"],

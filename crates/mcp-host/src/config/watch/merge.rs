@@ -16,7 +16,7 @@ pub(crate) struct UsableConfig {
     /// the same name is not meant.
     pub(crate) names: Vec<String>,
     /// Its servers.
-    pub(crate) wanted: DesiredServers,
+    pub(crate) desired: DesiredServers,
 }
 
 /// Merges files; returns the servers and the hidden entries.
@@ -26,7 +26,7 @@ pub(crate) fn merge<'a>(
     let mut res = DesiredServers::default();
     let mut shadowed = Vec::new();
     let mut owners: HashMap<String, &str> = HashMap::new();
-    for (path, good) in files {
+    for (path, config) in files {
         let mut counts = |server: &str| match owners.get(server) {
             None => true,
             Some(by) => {
@@ -35,11 +35,11 @@ pub(crate) fn merge<'a>(
                 false
             }
         };
-        let DesiredServers { servers, failed } = &good.wanted;
+        let DesiredServers { servers, failed } = &config.desired;
         res.servers.extend(servers.iter().filter(|it| counts(it.spec.id.as_str())).cloned());
         res.failed.extend(failed.iter().filter(|it| counts(&it.id)).cloned());
         // After the entries: duplicates within a file are reported elsewhere.
-        for name in &good.names {
+        for name in &config.names {
             owners.entry(name.clone()).or_insert(path);
         }
     }
@@ -64,9 +64,9 @@ mod tests {
                 res.names.push(id.to_owned());
                 if word.ends_with('!') {
                     let failure = HostError::new(ErrorKind::Config, "bad entry");
-                    res.wanted.failed.push(FailedServer { id: id.to_owned(), error: failure });
+                    res.desired.failed.push(FailedServer { id: id.to_owned(), error: failure });
                 } else if !word.ends_with('-') {
-                    res.wanted.servers.push(server(&format!("{id}=1.1")));
+                    res.desired.servers.push(server(&format!("{id}=1.1")));
                 }
             }
             res

@@ -14,20 +14,19 @@ mod task;
 mod watch_plan;
 mod watcher;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::config::desired::ConfigUpdate;
 use crate::config::load::LoadRequest;
+use crate::notifications::stream::{NotificationRouter, NotificationStream, NotificationStreamItem};
 use task::Follower;
 
 pub use event::{FilePresence, FollowEvent, RefusedFile, Reload, ReloadedFile, ShadowedServer, WatchMode};
 pub use lock::FollowLock;
-
-/// The capacity of the event queue.
-const EVENTS: usize = 256;
 
 /// Which files to follow, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +70,7 @@ impl FollowRequest {
 /// Followed files; dropping it stops following. Running servers continue, and the problems of the files are removed.
 #[derive(Debug)]
 pub struct FollowHandle {
-    events: broadcast::Receiver<FollowEvent>,
+    events: NotificationStream<FollowEvent>,
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
@@ -79,10 +78,11 @@ pub struct FollowHandle {
 impl FollowHandle {
     /// Starts following; returns when the first read is published or has timed out.
     pub(crate) async fn begin(request: FollowRequest, updates: mpsc::Sender<ConfigUpdate>) -> FollowHandle {
-        let (tell, events) = broadcast::channel(EVENTS);
+        let router = NotificationRouter::new();
+        let events = router.subscribe();
         let (stop, stopped) = oneshot::channel();
         let (begun, first) = oneshot::channel();
-        let follower = Follower::new(request, updates, tell, watcher::system_watch());
+        let follower = Follower::new(request, updates, router, watcher::system_watch());
         let task = tokio::spawn(follower.run(stopped, begun));
         let res = FollowHandle { events, stop, task };
         // Fails only if the host has shut down.
@@ -92,11 +92,10 @@ impl FollowHandle {
 
     /// The next event; `None` after the host has shut down. The first events report the first read. Cancel-safe.
     pub async fn next(&mut self) -> Option<FollowEvent> {
-        match self.events.recv().await {
-            Ok(event) => Some(event),
-            Err(broadcast::error::RecvError::Lagged(count)) => Some(FollowEvent::Lagged(count)),
-            Err(broadcast::error::RecvError::Closed) => None,
-        }
+        Some(match self.events.next().await? {
+            NotificationStreamItem::Notification(event) => Arc::unwrap_or_clone(event),
+            NotificationStreamItem::Lagged(count) => FollowEvent::Lagged(count),
+        })
     }
 
     /// Stops following and waits for its end. Running servers continue.

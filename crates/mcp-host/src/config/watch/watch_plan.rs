@@ -19,8 +19,8 @@ pub(crate) enum PathEntry {
     Missing,
     /// A link with this target.
     Link(PathBuf),
-    /// A file, a folder or anything else.
-    There,
+    /// A file, a folder or anything else that is not a link.
+    Other,
 }
 
 /// The folders to watch, and the paths whose events are relevant.
@@ -52,7 +52,8 @@ impl WatchPlan {
         while let Some(step) = rest.pop() {
             let name = match step {
                 Step::Root(root) => {
-                    folder = root;
+                    // On Windows a drive or share precedes the root: `push` keeps it.
+                    folder.push(root);
                     continue;
                 }
                 Step::Up => {
@@ -70,8 +71,8 @@ impl WatchPlan {
                     self.add_watch(&folder, full);
                     rest.extend(components(&target));
                 }
-                PathEntry::There if !is_last => folder = full,
-                PathEntry::There | PathEntry::Missing | PathEntry::Link(_) => {
+                PathEntry::Other if !is_last => folder = full,
+                PathEntry::Other | PathEntry::Missing | PathEntry::Link(_) => {
                     self.add_watch(&folder, full);
                     return;
                 }
@@ -121,7 +122,7 @@ mod tests {
             for entry in text.split_whitespace() {
                 match entry.split_once("->") {
                     Some((link, target)) if link == path => return PathEntry::Link(target.into()),
-                    None if entry.trim_end_matches('/') == path => return PathEntry::There,
+                    None if entry.trim_end_matches('/') == path => return PathEntry::Other,
                     Some(_) | None => {}
                 }
             }

@@ -30,7 +30,7 @@ pub(crate) type WatchFactory =
 /// A signal for changes, which any thread can report.
 #[derive(Debug, Default)]
 pub(crate) struct ChangeSignal {
-    news: Notify,
+    reported: Notify,
     state: Mutex<State>,
 }
 
@@ -53,26 +53,26 @@ impl ChangeSignal {
         if state.names.contains(path) {
             state.changed.insert(path.to_owned());
             drop(state);
-            self.news.notify_one();
+            self.reported.notify_one();
         }
     }
 
     /// Reports that something changed, without a path.
     pub(crate) fn rescan(&self) {
-        self.news.notify_one();
+        self.reported.notify_one();
     }
 
     /// Reports that the watch has failed.
     pub(crate) fn failed(&self, why: String) {
         self.state().failed = Some(why);
-        self.news.notify_one();
+        self.reported.notify_one();
     }
 }
 
 impl ChangeSignal {
     /// Waits for a change since the last call. Cancel-safe.
     pub(crate) async fn changed(&self) {
-        self.news.notified().await;
+        self.reported.notified().await;
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -154,11 +154,11 @@ impl FolderWatcher {
             plan = now;
         }
         self.folders.retain(|folder| {
-            let stays = plan.folders.contains_key(folder);
-            if !stays {
+            let is_needed = plan.folders.contains_key(folder);
+            if !is_needed {
                 watch.unwatch(folder);
             }
-            stays
+            is_needed
         });
     }
 }
@@ -166,7 +166,7 @@ impl FolderWatcher {
 fn watch_plan(paths: &BTreeSet<PathBuf>) -> WatchPlan {
     let look = |path: &Path| match path.symlink_metadata() {
         Ok(it) if it.is_symlink() => path.read_link().map_or(PathEntry::Missing, PathEntry::Link),
-        Ok(_) => PathEntry::There,
+        Ok(_) => PathEntry::Other,
         Err(_) => PathEntry::Missing,
     };
     let mut res = WatchPlan::default();
@@ -199,7 +199,7 @@ mod system {
 
     impl SystemWatch {
         pub(super) fn new(changes: Arc<ChangeSignal>) -> Result<SystemWatch, String> {
-            let tell = move |event: notify::Result<Event>| match event {
+            let report = move |event: notify::Result<Event>| match event {
                 Ok(event) if event.need_rescan() => changes.rescan(),
                 Ok(event) if is_change(event.kind) => {
                     event.paths.iter().for_each(|it| changes.path_changed(it))
@@ -207,7 +207,7 @@ mod system {
                 Ok(_) => {}
                 Err(error) => changes.failed(error.to_string()),
             };
-            notify::recommended_watcher(tell).map(SystemWatch).map_err(|it| it.to_string())
+            notify::recommended_watcher(report).map(SystemWatch).map_err(|it| it.to_string())
         }
     }
 

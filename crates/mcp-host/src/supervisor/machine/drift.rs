@@ -33,7 +33,7 @@ impl<I: Clone> Machine<I> {
     pub(super) fn approve(&mut self, approval: Option<Approval>) -> Vec<MachineAction<I>> {
         if self.settings.approval != approval {
             self.settings.approval = approval;
-            self.looked.clear();
+            self.drift_cache.clear();
             self.catalog_changed();
         }
         Vec::new()
@@ -42,27 +42,27 @@ impl<I: Clone> Machine<I> {
     /// The drift of each running server.
     pub(super) fn drifts(&mut self) -> BTreeMap<ServerId, Arc<Drift>> {
         let Some(approval) = &self.settings.approval else { return BTreeMap::new() };
-        let mut looked = BTreeMap::new();
+        let mut cache = BTreeMap::new();
         for running in self.slots.iter().filter_map(|it| it.running.as_ref()) {
             let id = running.ticket.server.clone();
             let (lists, about, read) = (&running.listed.lists, &running.listed.about, running.read());
             let known = self
-                .looked
+                .drift_cache
                 .remove(&id)
                 .filter(|it| Arc::ptr_eq(&it.lists, lists) && it.about == *about && it.read == read);
             let known = known.unwrap_or_else(|| {
                 let drift = approval.drift(&id, &ServerSnapshot::of(about.clone(), lists), &read);
                 CachedDrift { lists: Arc::clone(lists), about: about.clone(), read, drift: Arc::new(drift) }
             });
-            looked.insert(id, known);
+            cache.insert(id, known);
         }
-        self.looked = looked;
-        self.looked.iter().map(|(id, it)| (id.clone(), Arc::clone(&it.drift))).collect()
+        self.drift_cache = cache;
+        self.drift_cache.iter().map(|(id, it)| (id.clone(), Arc::clone(&it.drift))).collect()
     }
 
     /// Which instructions of a server may be shown to models.
     pub(super) fn instructions(&self, server: &ServerId) -> InstructionsAccess {
-        match (&self.settings.approval, self.looked.get(server)) {
+        match (&self.settings.approval, self.drift_cache.get(server)) {
             (None, _) => InstructionsAccess::Any,
             (Some(_), Some(it)) if it.drift.withholds_instructions() => InstructionsAccess::Withheld,
             (Some(_), _) => InstructionsAccess::Known,

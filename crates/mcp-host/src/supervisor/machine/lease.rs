@@ -15,7 +15,7 @@ use mcp_registry::ServerLists;
 use tokio::time::Instant;
 
 use super::supervision::{next_probe, saturating_after};
-use super::{DrainMode, Machine, MachineAction, MachineNews, Phase, StartTicket, StartedInstance};
+use super::{DrainMode, Machine, MachineAction, Phase, StartTicket, StartedInstance};
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::state::event::{HostEventKind, ReleaseReason};
@@ -219,7 +219,7 @@ impl<I: Clone> Machine<I> {
         let owner = (lease.dialog.clone(), ticket.server.clone());
         self.lease_started(&owner.1, &owner.0, now);
         let leased = HostEventKind::Leased { dialog: owner.0.clone() };
-        self.news.push(MachineNews::new(ticket.server.as_str(), leased));
+        self.events.push(ticket.server.as_str(), leased);
         if owner.0 != DialogId::anonymous() && !self.leases.reminders.contains(&owner) {
             self.leases.reminders.push(owner);
         }
@@ -243,7 +243,7 @@ impl<I: Clone> Machine<I> {
                 }
                 entry.listed.lists = Arc::clone(&listed.lists);
                 entry.listed.notes.clone_from(&listed.notes);
-                self.news.push(MachineNews::new(ticket.server.as_str(), HostEventKind::ListsChanged));
+                self.events.push(ticket.server.as_str(), HostEventKind::ListsChanged);
                 self.catalog_changed();
             }
         }
@@ -422,7 +422,7 @@ impl<I: Clone> Machine<I> {
                 }
                 LeaseState::Running(live) => {
                     let what = HostEventKind::Released { dialog: dialog.clone(), reason: going.reason };
-                    self.news.push(MachineNews::new(ticket.server.as_str(), what));
+                    self.events.push(ticket.server.as_str(), what);
                     // A lost server returns with the next call, so its reminder remains.
                     match going.reason {
                         ReleaseReason::Lost | ReleaseReason::ServerChanged => {}

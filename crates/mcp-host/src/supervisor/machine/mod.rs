@@ -16,6 +16,7 @@ mod supervision;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use mcp_model::{ErrorKind, ServerId};
 use mcp_registry::{ActiveProblem, Catalog, DesiredServer, ListKind, Problem, ReloadPlan, ViewFilter};
@@ -24,9 +25,10 @@ use tokio::time::Instant;
 use crate::config::desired::{DesiredServers, FailedServer, desired};
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
-use crate::state::event::HostEventKind;
+use crate::state::event::{HostEvent, HostEventKind};
 use crate::supervisor::lists::ListSnapshot;
 use lease::{Leases, is_leased};
+use protocol::EventLog;
 use slot::{RunningServer, ServerSlot, StartState};
 pub(crate) use stopped_dialogs::DialogStop;
 use supervision::next_probe;
@@ -34,8 +36,7 @@ pub use supervision::{ProbePolicy, RestartPolicy, Supervision};
 
 pub(crate) use lease::{LeaseReply, LeaseRequest, LeaseTable, WaiterId};
 pub(crate) use protocol::{
-    DrainMode, MachineAction, MachineEvent, MachineNews, MachineSettings, StartTicket, StartedInstance,
-    ToolNote,
+    DrainMode, MachineAction, MachineEvent, MachineSettings, StartTicket, StartedInstance, ToolNote,
 };
 pub(crate) use routing::{InstructionsAccess, Route, RouteTarget, RoutingTable, UnavailableServer};
 pub(crate) use supervision::{saturating_after, sleep_duration};
@@ -57,17 +58,19 @@ pub(crate) struct Machine<I> {
     /// Whether the catalog must be rebuilt.
     stale: bool,
     /// The cached drift of servers.
-    looked: BTreeMap<ServerId, drift::CachedDrift>,
+    drift_cache: BTreeMap<ServerId, drift::CachedDrift>,
     /// The problems of the last snapshot.
     problems: Vec<ActiveProblem>,
     /// The views in use.
     views: Vec<ViewFilter>,
     /// Host events that are not published yet.
-    news: Vec<MachineNews>,
+    events: EventLog,
+    /// What the last configuration changed.
+    reload_plan: ReloadPlan,
     /// Problems of the configuration files.
     source: Vec<Problem>,
     /// The problem of the last attempt to write an oversized result to files; `None` after a success.
-    spilling: Option<Problem>,
+    spill_problem: Option<Problem>,
     /// The stopped dialogs, with the reasons.
     stopped: Arc<BTreeMap<DialogId, DialogStop>>,
 }
@@ -93,12 +96,13 @@ impl<I: Clone> Machine<I> {
             changed: false,
             catalog,
             stale: true,
-            looked: BTreeMap::new(),
+            drift_cache: BTreeMap::new(),
             problems: Vec::new(),
             views: Vec::new(),
-            news: Vec::new(),
+            events: EventLog::default(),
+            reload_plan: ReloadPlan::default(),
             source: Vec::new(),
-            spilling: None,
+            spill_problem: None,
             stopped: Arc::default(),
         }
     }
@@ -108,9 +112,14 @@ impl<I: Clone> Machine<I> {
         self.changed
     }
 
-    /// Takes the unpublished host events.
-    pub(crate) fn take_news(&mut self) -> Vec<MachineNews> {
-        std::mem::take(&mut self.news)
+    /// Takes the unpublished host events, which are published at this time.
+    pub(crate) fn take_events(&mut self, at: SystemTime) -> Vec<HostEvent> {
+        self.events.take(at)
+    }
+
+    /// Takes what the last configuration changed.
+    pub(crate) fn take_reload_plan(&mut self) -> ReloadPlan {
+        std::mem::take(&mut self.reload_plan)
     }
 
     /// Handles one event at `now`. Returns the actions to execute after the next snapshot is published.
@@ -128,7 +137,7 @@ impl<I: Clone> Machine<I> {
             MachineEvent::ToolNoted { server, tool, note, reason } => {
                 self.tool_noted(&server, (tool, note), reason)
             }
-            MachineEvent::SpillResult(problem) => self.spilling(problem),
+            MachineEvent::SpillResult(problem) => self.set_spill_problem(problem),
             MachineEvent::StopDialog { dialog, problem, ends_seen } => {
                 self.stop(dialog, DialogStop { problem, ends_seen })
             }
@@ -156,15 +165,25 @@ impl<I: Clone> Machine<I> {
         self.slots.retain(|it| it.desired().is_some());
         let old: Vec<DesiredServer> = self.slots.iter().filter_map(ServerSlot::desired).collect();
         let new: Vec<DesiredServer> = wanted.servers.iter().map(desired).collect();
-        let ReloadPlan { added, removed, changed, re_exposed, unchanged } = ReloadPlan::compute(&old, &new);
-        tracing::debug!(?added, ?removed, ?changed, ?re_exposed, ?unchanged, "configuration taken");
-
-        let mut actions = Vec::new();
+        let mut plan = ReloadPlan::compute(&old, &new);
         let mut refused = wanted.failed;
+        // A running server whose entry became invalid remains (DM-105).
+        let (invalid, removed): (Vec<_>, Vec<_>) = plan.removed.into_iter().partition(|id| {
+            let is_running = |it: &ServerSlot<I>| it.name == id.as_str() && it.running.is_some();
+            refused.iter().any(|it| it.id == id.as_str()) && self.slots.iter().any(is_running)
+        });
+        plan.removed = removed;
+        let mut actions = Vec::new();
         let order: Vec<String> =
             new.iter().map(|it| it.id.to_string()).chain(refused.iter().map(|it| it.id.clone())).collect();
-        for id in removed {
-            actions.extend(self.remove(&id, &mut refused));
+        for id in &invalid {
+            let entry = refused.iter().position(|it| it.id == id.as_str()).expect("it is a failed entry");
+            let slot = self.slots.iter_mut().find(|it| it.name == id.as_str()).expect("it has a slot");
+            actions.extend(slot.abort());
+            slot.set_invalid(refused.remove(entry).error);
+        }
+        for id in &plan.removed {
+            actions.extend(self.remove(id));
         }
         for (at, (server, desired)) in wanted.servers.into_iter().zip(new).enumerate() {
             if order[..at].iter().any(|it| it == desired.id.as_str()) {
@@ -173,14 +192,14 @@ impl<I: Clone> Machine<I> {
                 refused.push(FailedServer { id: desired.id.to_string(), error: failure });
                 continue;
             }
-            if added.contains(&desired.id) {
+            if plan.added.contains(&desired.id) {
                 self.slots.push(ServerSlot::new(desired.id.as_str()));
             }
             let slot = self.slots.iter_mut().find(|it| it.name == desired.id.as_str());
-            let slot = slot.expect("a server of the plan was there, or has just been added");
+            let slot = slot.expect("a server of the plan has a slot");
             let started = slot.config(Arc::new(server), desired, &mut self.starts);
             if started.iter().any(|it| matches!(it, MachineAction::Start(..))) {
-                self.news.push(MachineNews::new(&slot.name, HostEventKind::Starting { failures: 0 }));
+                self.events.push(&slot.name, HostEventKind::Starting { failures: 0 });
             }
             actions.extend(started);
         }
@@ -190,23 +209,19 @@ impl<I: Clone> Machine<I> {
         actions.extend(self.limit_leases());
         // Stable: of two entries with one name, the running one comes first.
         self.slots.sort_by_key(|slot| order.iter().position(|it| *it == slot.name));
+        plan.unchanged.extend(invalid);
+        tracing::debug!(?plan, "configuration applied");
+        self.reload_plan = plan;
         actions
     }
 
-    /// Removes a server that is not configured any more. A running server whose entry became invalid remains
-    /// (DM-105).
-    fn remove(&mut self, id: &ServerId, refused: &mut Vec<FailedServer>) -> Vec<MachineAction<I>> {
+    /// Removes a server that is not configured any more.
+    fn remove(&mut self, id: &ServerId) -> Vec<MachineAction<I>> {
         let at = self.slots.iter().position(|it| it.name == id.as_str());
-        let at = at.expect("the plan removes only what was there");
-        let mut actions = self.slots[at].abort();
-        let entry = refused.iter().position(|it| it.id == id.as_str());
-        if let (Some(entry), Some(_)) = (entry, &self.slots[at].running) {
-            self.slots[at].set_invalid(refused.remove(entry).error);
-            return actions;
-        }
-        let slot = self.slots.remove(at);
+        let mut slot = self.slots.remove(at.expect("the plan removes only servers with a slot"));
+        let mut actions = slot.abort();
         if let Some(instance) = slot.running.and_then(|it| it.instance) {
-            self.news.push(MachineNews::new(id.as_str(), HostEventKind::Retired));
+            self.events.push(id.as_str(), HostEventKind::Retired);
             actions.push(MachineAction::retire(instance, DrainMode::CallsAndPins));
         }
         actions.extend(self.end_outdated_leases(id, None));
@@ -229,7 +244,7 @@ impl<I: Clone> Machine<I> {
             return vec![MachineAction::retire(instance, DrainMode::Calls)];
         };
         let StartState::Pending { server, .. } = std::mem::replace(&mut slot.start, StartState::Done) else {
-            unreachable!("a slot that waits has something to wait for");
+            unreachable!("a starting slot is pending");
         };
         // The server's names or limits may have changed during the start.
         let server = slot.server().unwrap_or(server);
@@ -259,10 +274,10 @@ impl<I: Clone> Machine<I> {
         running.probe = next.filter(|_| running.can_be_probed());
         let before = slot.running.replace(running);
         slot.last_run = None;
-        self.news.push(MachineNews::new(&slot.name, HostEventKind::Ready { era }));
+        self.events.push(&slot.name, HostEventKind::Ready { era });
         let before = before.and_then(|it| it.instance);
         if before.is_some() {
-            self.news.push(MachineNews::new(&slot.name, HostEventKind::Retired));
+            self.events.push(&slot.name, HostEventKind::Retired);
         }
         self.catalog_changed();
         actions.extend(before.map(|it| MachineAction::retire(it, DrainMode::CallsAndPins)));
@@ -276,7 +291,7 @@ impl<I: Clone> Machine<I> {
             return self.lease_lists(ticket, listed);
         };
         let name = slot.name.clone();
-        let running = slot.running.as_mut().expect("that is how it was found");
+        let running = slot.running.as_mut().expect("the slot is running");
         let Some(instance) = running.instance.clone() else { return Vec::new() };
         if running.listed.lists.tools != listed.lists.tools {
             running.tool_notes.clear();
@@ -285,7 +300,7 @@ impl<I: Clone> Machine<I> {
         let is_news = running.listed.lists != listed.lists || running.listed.notes != listed.notes;
         running.listed = listed.clone();
         if is_news {
-            self.news.push(MachineNews::new(&name, HostEventKind::ListsChanged));
+            self.events.push(&name, HostEventKind::ListsChanged);
             self.catalog_changed();
         }
         vec![MachineAction::Watch { ticket, instance, listed }]
@@ -314,9 +329,9 @@ impl<I: Clone> Machine<I> {
         Vec::new()
     }
 
-    fn spilling(&mut self, problem: Option<Problem>) -> Vec<MachineAction<I>> {
-        self.changed |= self.spilling != problem;
-        self.spilling = problem;
+    fn set_spill_problem(&mut self, problem: Option<Problem>) -> Vec<MachineAction<I>> {
+        self.changed |= self.spill_problem != problem;
+        self.spill_problem = problem;
         Vec::new()
     }
 
@@ -343,7 +358,7 @@ impl<I: Clone> Machine<I> {
         for slot in &mut self.slots {
             actions.extend(slot.abort());
             if let Some(instance) = slot.running.take().and_then(|it| it.instance) {
-                self.news.push(MachineNews::new(&slot.name, HostEventKind::Retired));
+                self.events.push(&slot.name, HostEventKind::Retired);
                 actions.push(MachineAction::retire(instance, DrainMode::Calls));
             }
         }
@@ -358,7 +373,7 @@ impl<I: Clone> Machine<I> {
         let Some(slot) = slot.filter(|_| open) else { return Vec::new() };
         let actions = slot.restart(&mut self.starts);
         if !actions.is_empty() {
-            self.news.push(MachineNews::new(&slot.name, HostEventKind::Starting { failures: 0 }));
+            self.events.push(&slot.name, HostEventKind::Starting { failures: 0 });
             self.changed = true;
         }
         actions
@@ -370,7 +385,7 @@ impl<I: Clone> Machine<I> {
         let slot = self.slots.iter_mut().find(|it| it.name == server.as_str());
         let Some(slot) = slot.filter(|_| open) else { return Vec::new() };
         let mut actions = slot.disable();
-        self.news.push(MachineNews::new(&slot.name, HostEventKind::Disabled));
+        self.events.push(&slot.name, HostEventKind::Disabled);
         self.catalog_changed();
         actions.extend(self.end_outdated_leases(server, None));
         actions

@@ -1,7 +1,7 @@
 //! Events, actions and settings of the state machine.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use mcp_config::ResolvedServer;
 use mcp_model::{Era, ServerId};
@@ -14,7 +14,7 @@ use crate::config::approval::Approval;
 use crate::config::desired::DesiredServers;
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
-use crate::state::event::HostEventKind;
+use crate::state::event::{HostEvent, HostEventKind};
 use crate::supervisor::dialog::DialogEnd;
 use crate::supervisor::dialog::LeasePolicy;
 use crate::supervisor::lists::ListSnapshot;
@@ -188,18 +188,18 @@ impl<I> MachineAction<I> {
     }
 }
 
-/// A host event without its time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct MachineNews {
-    /// The server's name as written.
-    pub(crate) server: String,
-    /// What happened.
-    pub(crate) what: HostEventKind,
-}
+/// Host events that are not published yet, as the server's name and the kind. The machine does not know the time.
+#[derive(Debug, Default)]
+pub(super) struct EventLog(Vec<(String, HostEventKind)>);
 
-impl MachineNews {
-    pub(super) fn new(server: &str, what: HostEventKind) -> MachineNews {
-        MachineNews { server: server.to_owned(), what }
+impl EventLog {
+    pub(super) fn push(&mut self, server: &str, kind: HostEventKind) {
+        self.0.push((server.to_owned(), kind));
+    }
+
+    /// Takes the events, with the time of their publication.
+    pub(super) fn take(&mut self, at: SystemTime) -> Vec<HostEvent> {
+        self.0.drain(..).map(|(server, kind)| HostEvent { at, server, kind }).collect()
     }
 }
 

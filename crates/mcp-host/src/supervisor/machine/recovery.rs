@@ -5,9 +5,10 @@ use std::time::Duration;
 use mcp_model::Era;
 use tokio::time::Instant;
 
+use super::protocol::EventLog;
 use super::slot::{RunningServer, ServerSlot, StartState};
 use super::supervision::{Outage, ProbePolicy, RestartDecision, RestartPolicy, Supervision, next_probe};
-use super::{Machine, MachineAction, MachineNews, Phase, StartTicket};
+use super::{Machine, MachineAction, Phase, StartTicket};
 use crate::error::HostError;
 use crate::state::event::HostEventKind;
 
@@ -24,9 +25,9 @@ impl<I: Clone> Machine<I> {
         };
         let before = (slot.state(), slot.failure().cloned());
         let down = Outage { kind: failure.kind, uptime: None };
-        self.news.push(MachineNews::new(&slot.name, HostEventKind::StartFailed(failure.clone())));
+        self.events.push(&slot.name, HostEventKind::StartFailed(failure.clone()));
         slot.start = StartState::Failed(failure);
-        self.news.extend(slot.schedule_restart(&self.settings.supervision, down, now));
+        slot.schedule_restart(&self.settings.supervision, down, now, &mut self.events);
         // A repeated failure is not published again.
         if before != (slot.state(), slot.failure().cloned()) {
             self.changed = true;
@@ -46,11 +47,11 @@ impl<I: Clone> Machine<I> {
         };
         let uptime = slot.running.as_ref().map(|it| now.saturating_duration_since(it.since));
         let down = Outage { kind: failure.kind, uptime };
-        self.news.push(MachineNews::new(&slot.name, HostEventKind::Lost(failure.clone())));
+        self.events.push(&slot.name, HostEventKind::Lost(failure.clone()));
         let actions = slot.disconnect(failure);
         match slot.start {
             StartState::Failed(_) => {
-                self.news.extend(slot.schedule_restart(&self.settings.supervision, down, now));
+                slot.schedule_restart(&self.settings.supervision, down, now, &mut self.events);
             }
             StartState::Pending { .. } | StartState::Done => {}
         }
@@ -69,13 +70,13 @@ impl<I: Clone> Machine<I> {
             if slot.restarts.next_attempt().is_some_and(|it| it <= now) {
                 let failures = slot.restarts.failures();
                 let before = slot.state();
-                let again = slot.retry(&mut self.starts);
+                let restart = slot.retry(&mut self.starts);
                 slot.restarts.clear_schedule();
                 self.changed |= before != slot.state();
-                if again.is_some() {
-                    self.news.push(MachineNews::new(&slot.name, HostEventKind::Starting { failures }));
+                if restart.is_some() {
+                    self.events.push(&slot.name, HostEventKind::Starting { failures });
                 }
-                actions.extend(again);
+                actions.extend(restart);
             }
             let running = slot.running.as_mut().filter(|it| it.probe.is_some_and(|it| it <= now));
             actions.extend(running.zip(within).and_then(|(running, within)| running.start_probe(within)));
@@ -95,13 +96,13 @@ impl<I: Clone> Machine<I> {
 
     /// Handles a suspend of the computer: connections may have been lost unnoticed, so servers are probed.
     pub(super) fn clock_jumped(&mut self, slept: Duration, now: Instant) -> Vec<MachineAction<I>> {
-        tracing::info!(?slept, "this machine has slept; servers are asked whether they live");
+        tracing::info!(?slept, "the computer was suspended; all servers are probed");
         let within = self.ping().map(|it| it.timeout);
         let alive =
             self.slots.iter_mut().filter_map(|it| it.running.as_mut()).filter(|it| it.can_be_probed());
-        let ends_seen =
+        let probes =
             alive.zip(within.into_iter().cycle()).filter_map(|(running, within)| running.start_probe(within));
-        let mut actions: Vec<_> = ends_seen.collect();
+        let mut actions: Vec<_> = probes.collect();
         actions.extend(self.wake_leases(now));
         actions
     }
@@ -146,22 +147,23 @@ impl<I: Clone> ServerSlot<I> {
         supervision: &Supervision,
         down: Outage,
         now: Instant,
-    ) -> Option<MachineNews> {
-        let Supervision::Restart(policy) = supervision else { return None };
-        let verdict = self.restarts.record_failure(policy, &self.name, down, now);
+        events: &mut EventLog,
+    ) {
+        let Supervision::Restart(policy) = supervision else { return };
+        let decision = self.restarts.record_failure(policy, &self.name, down, now);
         let failures = self.restarts.failures();
-        let what = match verdict {
+        let event = match decision {
             RestartDecision::Retry(after) => HostEventKind::RestartScheduled { after, failures },
             RestartDecision::Suspend(after) => HostEventKind::RestartSuspended { after, failures },
-            RestartDecision::GiveUp => return None,
+            RestartDecision::GiveUp => return,
         };
-        if let (RestartDecision::Suspend(_), StartState::Failed(failure)) = (verdict, &mut self.start) {
+        if let (RestartDecision::Suspend(_), StartState::Failed(failure)) = (decision, &mut self.start) {
             failure.message.push_str(&format!(
-                "; it went wrong {failures} times in a row, and is left alone for up to {} s",
+                "; it failed {failures} times in a row; restarts are suspended for up to {} s",
                 policy.cooldown.as_secs()
             ));
         }
-        Some(MachineNews::new(&self.name, what))
+        events.push(&self.name, event);
     }
 }
 

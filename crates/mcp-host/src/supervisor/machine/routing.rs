@@ -154,7 +154,7 @@ impl<I: Clone> Machine<I> {
     fn problems(&mut self, catalog: &Catalog, now: SystemTime) -> Vec<ActiveProblem> {
         let own = self.source.iter().cloned().chain(self.slots.iter().flat_map(ServerSlot::problems));
         let views = self.views.iter().flat_map(|it| catalog.view(it).problems);
-        let results = self.spilling.iter().chain(self.stopped.values().map(|it| &it.problem)).cloned();
+        let results = self.spill_problem.iter().chain(self.stopped.values().map(|it| &it.problem)).cloned();
         let all = own.chain(catalog.problems().iter().cloned()).chain(views).chain(results);
         self.problems = ActiveProblem::update(&self.problems, all, now);
         self.problems.clone()

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use mcp_registry::ProblemKind;
+use mcp_model::Era;
+use mcp_registry::{ProblemKind, ReloadPlan};
 
 use super::*;
 use crate::config::load::FileError;
 use crate::config::load::load_through;
 use crate::config::watch::snapshot::Content;
+use crate::supervisor::machine::tests::fixture::listed;
+use crate::supervisor::machine::{Machine, MachineAction, MachineEvent, MachineSettings, StartedInstance};
 
 /// The content of each file: in `a b=2 c!`, `b` has another revision and `c` is invalid; `?` is a text that cannot
 /// be parsed, `-` a missing file.
@@ -68,16 +71,20 @@ fn check(paths: &[&str], steps: &[Step<'_>]) {
     let requests: Vec<LoadRequest> = paths.iter().map(LoadRequest::new).collect();
     let mut files = FollowedFiles::new(requests.clone(), Duration::from_secs(1));
     let mut disk = Disk::new();
+    let mut machine = Machine::new(MachineSettings::default());
     for (number, (at, changes, want)) in steps.iter().enumerate() {
         disk.extend(changes.iter().copied());
-        let looks = requests.iter().map(|it| Some(read_config(it, &disk))).collect();
-        let hint = if changes.is_empty() { ChangeHint::Silent } else { ChangeHint::Told };
-        let judgement = files.update(looks, hint, begun + Duration::from_millis(*at));
-        let mut words: Vec<String> = judgement.events.iter().map(shown).collect();
-        words.extend(judgement.recheck_at.map(|it| format!("again at {}", (it - begun).as_millis())));
-        if let Some(wanted) = &judgement.wanted {
-            let servers = wanted.servers.iter().map(|it| it.spec.id.to_string());
-            let failed = wanted.failed.iter().map(|it| format!("{}!", it.id));
+        let readings = requests.iter().map(|it| Some(read_config(it, &disk))).collect();
+        let hint = if changes.is_empty() { ChangeHint::NotReported } else { ChangeHint::Reported };
+        let update = files.update(readings, hint, begun + Duration::from_millis(*at));
+        let mut words: Vec<String> = update.refused.iter().map(refused).collect();
+        if let Some(desired) = &update.desired {
+            words.push(reloaded(&update.reloaded, &configure(&mut machine, desired), files.shadowed()));
+        }
+        words.extend(update.recheck_at.map(|it| format!("again at {}", (it - begun).as_millis())));
+        if let Some(desired) = &update.desired {
+            let servers = desired.servers.iter().map(|it| it.spec.id.to_string());
+            let failed = desired.failed.iter().map(|it| format!("{}!", it.id));
             words.push(format!("wants [{}]", servers.chain(failed).collect::<Vec<_>>().join(" ")));
         }
         words.extend(files.problems(None).into_iter().map(|it| match it.kind {
@@ -88,27 +95,35 @@ fn check(paths: &[&str], steps: &[Step<'_>]) {
     }
 }
 
-/// An event as text, with a reload plan as `+a -b *c ~d =e`: added, removed, changed, re-exposed, unchanged.
-fn shown(event: &FollowEvent) -> String {
-    match event {
-        FollowEvent::Reloaded(Reload { files, plan, shadowed }) => {
-            let unavailable = files.iter().filter(|it| it.presence == FilePresence::Absent);
-            let mut words: Vec<String> = unavailable.map(|it| format!("no {}", it.path)).collect();
-            let ReloadPlan { added, removed, changed, re_exposed, unchanged } = plan;
-            let lists = [('+', added), ('-', removed), ('*', changed), ('~', re_exposed), ('=', unchanged)];
-            words
-                .extend(lists.iter().flat_map(|(sign, ids)| ids.iter().map(move |it| format!("{sign}{it}"))));
-            words.extend(shadowed.iter().map(|it| format!("{}<{}", it.server, it.by)));
-            format!("reloaded {}", words.join(" ")).trim().to_owned()
-        }
-        FollowEvent::Refused(RefusedFile { path, error: failure, diagnostics: _ }) => {
-            let kept = if failure.message.ends_with("; what it said before stays") { ", keeps" } else { "" };
-            format!("refused {path}{kept}")
-        }
-        FollowEvent::Approved(_) | FollowEvent::WatchModeChanged(_) | FollowEvent::Lagged(_) => {
-            panic!("files know nothing of that")
+/// Applies a configuration to a host whose servers start at once; returns what changed.
+fn configure(machine: &mut Machine<u64>, desired: &DesiredServers) -> ReloadPlan {
+    let now = Instant::now();
+    for action in machine.handle(MachineEvent::Configure(desired.clone()), now) {
+        if let MachineAction::Start(ticket, _) = action {
+            let (instance, era) = (ticket.number, Era::Legacy);
+            machine.handle(
+                MachineEvent::Ready(ticket, StartedInstance { instance, era, listed: listed("t") }),
+                now,
+            );
         }
     }
+    machine.take_reload_plan()
+}
+
+/// A reload as text, with a reload plan as `+a -b *c ~d =e`: added, removed, changed, re-exposed, unchanged.
+fn reloaded(files: &[ReloadedFile], plan: &ReloadPlan, shadowed: &[ShadowedServer]) -> String {
+    let absent = files.iter().filter(|it| it.presence == FilePresence::Absent);
+    let mut words: Vec<String> = absent.map(|it| format!("no {}", it.path)).collect();
+    let ReloadPlan { added, removed, changed, re_exposed, unchanged } = plan;
+    let lists = [('+', added), ('-', removed), ('*', changed), ('~', re_exposed), ('=', unchanged)];
+    words.extend(lists.iter().flat_map(|(sign, ids)| ids.iter().map(move |it| format!("{sign}{it}"))));
+    words.extend(shadowed.iter().map(|it| format!("{}<{}", it.server, it.by)));
+    format!("reloaded {}", words.join(" ")).trim().to_owned()
+}
+
+fn refused(file: &RefusedFile) -> String {
+    let is_kept = file.error.message.ends_with("; its previous content remains in effect");
+    format!("refused {}{}", file.path, if is_kept { ", keeps" } else { "" })
 }
 
 const DOMINDS: &[&str] = &[".minds/mcp.yaml"];

@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use super::*;
 use crate::config::watch::FollowLock;
 use crate::config::watch::watcher::FolderWatch;
+use crate::notifications::stream::{NotificationStream, NotificationStreamItem};
 
 /// The state of the controlled watches.
 #[derive(Default)]
@@ -47,7 +48,7 @@ struct FollowedFolder {
     folder: TempDir,
     watches: Arc<Mutex<Watches>>,
     updates: mpsc::UnboundedReceiver<String>,
-    events: broadcast::Receiver<FollowEvent>,
+    events: NotificationStream<FollowEvent>,
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
     begun: Instant,
@@ -81,28 +82,23 @@ impl FollowedFolder {
                 let outcome = match outcome {
                     Some(ReloadOutcome::Unreadable) => ", unread",
                     Some(ReloadOutcome::Refused) => ", refused",
-                    Some(ReloadOutcome::Taken) | None => "",
+                    Some(ReloadOutcome::Applied) | None => "",
                 };
                 let approved = approval.map_or("", |_| ", approved");
                 tell.send(format!("{servers}{}{outcome}{approved}", ids.collect::<String>())).unwrap();
-                published.send(()).unwrap();
+                published.send(ReloadPlan::default()).unwrap();
             }
         });
-        let mut request = FollowRequest::new(vec![LoadRequest::new(folder.path().join(".minds/mcp.yaml"))]);
+        let mut request = FollowRequest::new(vec![crate::config::load::LoadRequest::new(
+            folder.path().join(".minds/mcp.yaml"),
+        )]);
         change(&mut request);
-        let (events, received) = broadcast::channel(16);
+        let router = NotificationRouter::new();
+        let events = router.subscribe();
         let (stop, stopped) = oneshot::channel();
-        let follower = Follower::new(request, updates, events, Some(make));
+        let follower = Follower::new(request, updates, router, Some(make));
         let task = tokio::spawn(follower.run(stopped, oneshot::channel().0));
-        FollowedFolder {
-            folder,
-            watches,
-            updates: updated,
-            events: received,
-            stop,
-            task,
-            begun: Instant::now(),
-        }
+        FollowedFolder { folder, watches, updates: updated, events, stop, task, begun: Instant::now() }
     }
 
     /// Writes the file with these servers. Does not report the change.
@@ -131,7 +127,10 @@ impl FollowedFolder {
     /// Waits for the next change of the watch mode.
     async fn watching(&mut self) -> WatchMode {
         loop {
-            if let FollowEvent::WatchModeChanged(watching) = self.events.recv().await.unwrap() {
+            let NotificationStreamItem::Notification(event) = self.events.next().await.unwrap() else {
+                panic!("events were dropped")
+            };
+            if let FollowEvent::WatchModeChanged(watching) = Arc::unwrap_or_clone(event) {
                 return watching;
             }
         }

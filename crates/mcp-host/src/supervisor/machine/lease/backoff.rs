@@ -13,10 +13,7 @@ use mcp_model::ServerId;
 use tokio::time::Instant;
 
 use super::super::supervision::{Outage, RestartPolicy, RestartState, Supervision};
-use super::{
-    DrainMode, LeaseEnd, LeaseReply, LeaseState, Machine, MachineAction, MachineNews, RunningLease,
-    StartTicket,
-};
+use super::{DrainMode, LeaseEnd, LeaseReply, LeaseState, Machine, MachineAction, RunningLease, StartTicket};
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::state::event::{HostEventKind, ReleaseReason};
@@ -164,8 +161,7 @@ impl<I: Clone> Machine<I> {
         let Some(at) = self.leases.held.iter().position(|it| it.ticket == *ticket) else { return Vec::new() };
         let lease = self.leases.held.remove(at);
         let (server, dialog) = (ticket.server.as_str(), lease.dialog);
-        self.news
-            .push(MachineNews::new(server, HostEventKind::LeaseFailed { dialog, error: failure.clone() }));
+        self.events.push(server, HostEventKind::LeaseFailed { dialog, error: failure.clone() });
         let down = Outage { kind: failure.kind, uptime: None };
         self.record_lease_failure(LeaseFailure { ticket, failure: failure.clone(), down }, None, now);
         match lease.state {
@@ -202,7 +198,7 @@ impl<I: Clone> Machine<I> {
                 now,
             );
         }
-        self.news.push(MachineNews::new(ticket.server.as_str(), HostEventKind::Lost(failure)));
+        self.events.push(ticket.server.as_str(), HostEventKind::Lost(failure));
         self.end_leases(|it| it == ticket, LeaseEnd::swapped(ReleaseReason::Lost))
     }
 

@@ -154,7 +154,7 @@ fn repeated_failure_creates_no_generation() {
     let failure = run.machine.snapshot(std::time::UNIX_EPOCH).published.servers[0].error.clone().unwrap();
     assert_eq!(
         failure.message,
-        "no start; it went wrong 4 times in a row, and is left alone for up to 100 s"
+        "no start; it failed 4 times in a row; restarts are suspended for up to 100 s"
     );
 }
 

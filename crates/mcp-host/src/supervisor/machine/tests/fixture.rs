@@ -245,8 +245,8 @@ impl Run {
 
     /// The host events since the last call, for example `a starting 0, a ready`.
     pub(crate) fn told(&mut self) -> String {
-        let words = self.machine.take_news().into_iter().map(|it| {
-            let what = match it.what {
+        let words = self.machine.take_events(UNIX_EPOCH).into_iter().map(|it| {
+            let what = match it.kind {
                 HostEventKind::Starting { failures: setbacks } => format!("starting {setbacks}"),
                 HostEventKind::Ready { .. } => "ready".to_owned(),
                 HostEventKind::StartFailed(_) => "not started".to_owned(),
