@@ -25,6 +25,11 @@ impl HostError {
         HostError { kind, message: message.into(), help: None }
     }
 
+    /// The error after a shutdown.
+    pub(crate) fn shut_down() -> HostError {
+        HostError::new(ErrorKind::Connection, "the host was shut down")
+    }
+
     /// Appends the help to the message, because a call result has no field for it.
     pub(crate) fn into_call_failure(self) -> CallFailure {
         let HostError { kind, message, help } = self;

@@ -1,68 +1,100 @@
-//! The deadline of a call. It includes the start of a leased instance and the request.
+//! The deadline of a call, computed and applied here only. It includes the start of a leased instance and the request.
 //!
-//! The session receives the remaining time and enforces it.
+//! The session receives the remaining time, enforces it and returns a detailed error. The host's own limit is a
+//! fallback for waits outside the session.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
 use mcp_model::ErrorKind;
-use mcp_transport::CallOptions;
+use mcp_transport::{CallError, CallOptions, RetryPolicy};
 use tokio::time::Instant;
 
+use super::result_format::RequestError;
 use crate::error::HostError;
-use crate::supervisor::connector::server_error;
+use crate::supervisor::connector::{call_error, server_error};
 use crate::supervisor::machine::saturating_after;
 
-/// The margin that a call may take beyond its deadline. The session enforces the deadline and returns a more
-/// detailed error. The host's own limit is a fallback for waits outside the session.
+/// The time beyond the deadline after which the host ends a request that its session did not end.
 const DEADLINE_MARGIN: Duration = Duration::from_secs(1);
 
-/// Returns the host's own time limit of a request, for the case that the session does not end it at its deadline.
-/// It includes the time that the caller's own handlers may take.
-pub(super) fn outer(deadline: Duration, options: &CallOptions) -> Duration {
-    let patience = options.caller.as_ref().map_or(Duration::ZERO, |it| it.max_deadline_pause);
-    deadline.saturating_add(patience).saturating_add(DEADLINE_MARGIN)
-}
-
-/// The start and the optional deadline of a call.
+/// The start of a call, and its time limit if it has one of its own.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CallDeadline {
     started: Instant,
-    given: Option<Duration>,
+    limit: Option<Duration>,
 }
 
 impl CallDeadline {
-    /// Creates the deadline of a call that began at `started`.
-    pub(super) fn begin(started: Instant, given: Option<Duration>) -> CallDeadline {
-        CallDeadline { started, given }
+    /// The deadline of a call that began at `started`.
+    pub(super) fn new(started: Instant, limit: Option<Duration>) -> CallDeadline {
+        CallDeadline { started, limit }
     }
 
-    /// Waits for a step before the request; `None` if the deadline passes.
-    pub(super) async fn wait<T>(self, future: impl Future<Output = T>) -> Option<T> {
-        match self.given {
-            Some(given) => tokio::time::timeout_at(saturating_after(self.started, given), future).await.ok(),
-            None => Some(future.await),
+    /// Waits for a leased instance of a server.
+    pub(super) async fn wait_for_instance<T>(
+        self,
+        server: &ResolvedServer,
+        instance: impl Future<Output = T>,
+    ) -> Result<T, HostError> {
+        let Some(limit) = self.limit else { return Ok(instance.await) };
+        tokio::time::timeout_at(saturating_after(self.started, limit), instance).await.map_err(|_| {
+            let limit = limit.as_secs_f64();
+            let what =
+                format!("no answer within {limit} s: its instance for the caller was still being started");
+            server_error(server, ErrorKind::Timeout, what)
+        })
+    }
+
+    /// Sends a request with the time limits of the call and its server. The time that the caller's own handlers take is
+    /// added.
+    pub(super) async fn send<T, F: Future<Output = Result<T, CallError>>>(
+        self,
+        server: &ResolvedServer,
+        options: CallOptions,
+        send: impl FnOnce(CallOptions) -> F,
+    ) -> Result<T, RequestError> {
+        let limits = &server.spec.limits;
+        let timeout = self.remaining(limits.request);
+        let pause = options.caller.as_ref().map_or(Duration::ZERO, |it| it.max_deadline_pause);
+        let is_repeatable = options.retry != RetryPolicy::Never;
+        let options = CallOptions { timeout: Some(timeout), idle_timeout: limits.idle, ..options };
+        // Pinned in place, because moving a large future copies it.
+        let response = pin!(send(options));
+        let fallback = timeout.saturating_add(pause).saturating_add(DEADLINE_MARGIN);
+        match tokio::time::timeout(fallback, response).await {
+            Ok(Err(error @ CallError::Closed(_))) if !is_repeatable => {
+                let mut error = call_error(server, &error);
+                error.message.push_str("; it is not known whether the call ran");
+                Err(error.into())
+            }
+            Ok(outcome) => outcome.map_err(|it| RequestError::new(call_error(server, &it), &it)),
+            Err(_) => Err(timeout_error(server, timeout).into()),
         }
     }
 
-    /// The remaining time for the request, with the elapsed time in whole milliseconds; `limit` without a
-    /// deadline.
-    pub(super) fn remaining(self, limit: Duration) -> Duration {
-        let Some(given) = self.given else { return limit };
-        let spent =
-            Duration::from_millis(u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX));
-        given.saturating_sub(spent)
+    /// Applies the deadline to a request that has no time limit of its own in the session.
+    pub(super) async fn limit<T>(
+        self,
+        server: &ResolvedServer,
+        response: impl Future<Output = Result<T, CallError>>,
+    ) -> Result<T, RequestError> {
+        let timeout = self.remaining(server.spec.limits.request);
+        match tokio::time::timeout(timeout, response).await {
+            Ok(outcome) => outcome.map_err(|it| RequestError::new(call_error(server, &it), &it)),
+            Err(_) => Err(timeout_error(server, timeout).into()),
+        }
     }
 
-    /// The error for a deadline that passed before the instance had started.
-    pub(super) fn exceeded(self, server: &ResolvedServer) -> HostError {
-        let given = self.given.unwrap_or_default().as_secs_f64();
-        let what = format!("no answer within {given} s: its instance for the caller was still being started");
-        server_error(server, ErrorKind::Timeout, what)
+    /// The remaining time in whole milliseconds, or the limit of the server.
+    fn remaining(self, server_limit: Duration) -> Duration {
+        let Some(limit) = self.limit else { return server_limit };
+        let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        limit.saturating_sub(Duration::from_millis(elapsed))
     }
 }
 
-/// The error of a request without a response within `timeout`.
-pub(super) fn timeout_error(server: &ResolvedServer, timeout: Duration) -> HostError {
+fn timeout_error(server: &ResolvedServer, timeout: Duration) -> HostError {
     server_error(server, ErrorKind::Timeout, format!("no answer within {} s", timeout.as_secs_f64()))
 }

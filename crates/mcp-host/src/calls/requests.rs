@@ -8,7 +8,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_config::ResolvedServer;
 use mcp_model::{Completion, ErrorKind, PromptResult, RawJson, ReadResult, ServerId, TraceContext};
 use mcp_registry::ExposedPrompt;
 use mcp_transport::{
@@ -19,15 +18,14 @@ use tokio::time::Instant;
 use tracing::Instrument;
 use tracing::field::Empty;
 
-use super::deadline::{CallDeadline, outer, timeout_error};
-use super::resource_lookup::{FoundItem, LookupItem, find_item, find_prompt};
+use super::deadline::CallDeadline;
+use super::resource_lookup::{LookupItem, find_item, find_prompt};
 use super::result_format::{RawResult, RequestError};
+use super::route::{MAX_ATTEMPTS, RouteError, being_replaced};
 use super::tool_lookup::display_name;
-use super::{CallRouter, CatalogVersion, Destination, MAX_ATTEMPTS, RouteError, enter_gate};
+use super::{CallRouter, CatalogVersion};
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
-use crate::supervisor::connector::call_error;
-use crate::supervisor::machine::RouteTarget;
 use crate::telemetry::spans::SpanRecord;
 
 /// Options of a request.
@@ -197,82 +195,38 @@ impl CallRouter {
         version: CatalogVersion<'_>,
         send: SendRequest<T>,
     ) -> Result<(T, ServerId), RequestError> {
-        let unrouted = |failure: HostError| RequestError::from(failure);
-        let dialog = options.dialog.as_ref();
-        if let Some(failure) = dialog.and_then(|it| self.stop_reason(it)) {
-            return Err(unrouted(failure));
-        }
-        let deadline = CallDeadline::begin(Instant::now(), options.deadline);
-        // As for calls: if the instance was retired, another lookup finds its successor.
+        let deadline = CallDeadline::new(Instant::now(), options.deadline);
+        let scope = self.scope(options.dialog.as_ref(), version, deadline)?;
         for _ in 0..MAX_ATTEMPTS {
-            let found = find_item(&self.routing(version), item, options.server.as_ref());
-            let FoundItem { server, target, name } = found.map_err(unrouted)?;
-            let id = &server.spec.id;
-            let on_server = |failure: HostError| RequestError::from(failure).on(id);
+            let snapshot = self.routing(version);
+            let (route, name) = find_item(&snapshot, item, options.server.as_ref())?;
+            let id = &route.server.spec.id;
             tracing::Span::current().record("server", id.as_str());
-            let destination = Destination { server: id, target: &target, dialog };
-            let instance = match deadline.wait(self.resolve_instance(destination, version)).await {
-                None => return Err(on_server(deadline.exceeded(&server))),
-                Some(Ok(instance)) => Some(instance),
-                Some(Err(RouteError::Refused(failure))) => return Err(on_server(failure)),
-                Some(Err(RouteError::Retired)) => None,
+            let request = match self.begin_request(route, || item.label(), scope).await {
+                Ok(request) => request,
+                Err(RouteError::Retired) => continue,
+                Err(RouteError::Refused(failure)) => return Err(RequestError::from(failure).on(id)),
             };
-            let guard = instance.as_ref().and_then(|it| enter_gate(it, version));
-            let (Some(instance), Some(guard)) = (&instance, guard) else {
-                match (version, &target, &instance) {
-                    // As for calls: the instance was retired since the lookup.
-                    (CatalogVersion::Latest, ..)
-                    | (CatalogVersion::Pinned(_), RouteTarget::Leased(_), Some(_)) => continue,
-                    (CatalogVersion::Pinned(_), RouteTarget::Shared(_), _)
-                    | (CatalogVersion::Pinned(_), RouteTarget::Leased(_), None) => {
-                        return Err(on_server(replaced(&server, item)));
-                    }
-                }
+            let call_options = CallOptions {
+                retry: RetryPolicy::Once,
+                progress: options.progress.clone(),
+                trace: self.trace_for(options.trace.as_ref()),
+                caller: self.caller(options.caller.as_ref(), scope.dialog),
+                meta: options.meta.clone(),
+                extra_params: options.extra_params.clone(),
+                input: options.input,
+                ..CallOptions::default()
             };
-            instance.touch(Instant::now());
-            let sent = |options| send(&instance.session, &name, options);
-            let outcome = self.send_request(options, &server, deadline, sent).await;
-            instance.touch(Instant::now());
-            drop(guard);
-            return match outcome {
-                Ok(value) => Ok((value, id.clone())),
-                Err(error) => Err(error.on(id)),
-            };
+            let send = |options| send(&request.instance.session, &name, options);
+            let outcome = deadline.send(&route.server, call_options, send).await;
+            return outcome.map(|value| (value, id.clone())).map_err(|it| it.on(id));
         }
-        let message = format!("{} is not available: its server is being replaced", item.label());
-        Err(unrouted(HostError::new(ErrorKind::Connection, message)))
-    }
-
-    async fn send_request<T, S: Future<Output = Result<T, CallError>>>(
-        &self,
-        options: &RequestOptions,
-        server: &ResolvedServer,
-        deadline: CallDeadline,
-        send: impl FnOnce(CallOptions) -> S,
-    ) -> Result<T, RequestError> {
-        let limits = &server.spec.limits;
-        let deadline = deadline.remaining(limits.request);
-        let options = CallOptions {
-            timeout: Some(deadline),
-            idle_timeout: limits.idle,
-            retry: RetryPolicy::Once,
-            progress: options.progress.clone(),
-            trace: self.trace_for(options.trace.as_ref()),
-            caller: self.caller(options.caller.as_ref(), options.dialog.as_ref()),
-            meta: options.meta.clone(),
-            extra_params: options.extra_params.clone(),
-            input: options.input,
-        };
-        match tokio::time::timeout(outer(deadline, &options), send(options)).await {
-            Ok(Ok(value)) => Ok(value),
-            Ok(Err(error)) => Err(RequestError::new(call_error(server, &error), &error)),
-            Err(_) => Err(timeout_error(server, deadline).into()),
-        }
+        Err(being_replaced(&item.label()).into())
     }
 }
 
-fn raw((answer, server): (CallResponse<RawJson>, ServerId)) -> RawResult {
-    RawResult { result: answer.value, server, request_id: Some(answer.request_id) }
+fn raw((response, server): (CallResponse<RawJson>, ServerId)) -> RawResult {
+    RawResult { result: response.value, server, request_id: Some(response.request_id) }
 }
 
 /// The catalog item of a completion.
@@ -304,22 +258,10 @@ fn check_required_arguments(prompt: &ExposedPrompt, arguments: &RawJson) -> Resu
     let name = prompt.name.as_str();
     match missing.as_slice() {
         [] => Ok(()),
-        [one] => {
-            Err(HostError::new(ErrorKind::Validation, format!("Prompt '{name}' needs the argument {one}")))
-        }
-        many => {
-            let message = format!("Prompt '{name}' needs the arguments {}", many.join(", "));
+        names => {
+            let noun = if names.len() == 1 { "argument" } else { "arguments" };
+            let message = format!("Prompt '{name}' needs the {noun} {}", names.join(", "));
             Err(HostError::new(ErrorKind::Validation, message))
         }
     }
-}
-
-/// The error of a pinned request whose instance has ended.
-fn replaced(server: &ResolvedServer, item: LookupItem<'_>) -> HostError {
-    let message = format!(
-        "Replaced: server '{}' was replaced or stopped after this generation; {} of it is no longer there",
-        server.spec.id,
-        item.label()
-    );
-    HostError::new(ErrorKind::Connection, message)
 }

@@ -1,8 +1,5 @@
 //! Lookup of prompts, resources and templates, with an error that explains why one is missing.
 
-use std::sync::Arc;
-
-use mcp_config::ResolvedServer;
 use mcp_model::{ErrorKind, Filter, ServerId};
 use mcp_registry::{Decision, ExposedPrompt, ListKind};
 
@@ -10,7 +7,7 @@ use super::tool_lookup::{display_name, unavailable_error};
 use crate::error::HostError;
 use crate::state::published::ServerState;
 use crate::supervisor::committer::InstanceRef;
-use crate::supervisor::machine::{Route, RouteTarget, RoutingTable};
+use crate::supervisor::machine::{Route, RoutingTable};
 
 /// The requested item.
 #[derive(Clone, Copy)]
@@ -18,13 +15,6 @@ pub(super) enum LookupItem<'a> {
     Prompt(&'a str),
     Resource(&'a str),
     Template(&'a str),
-}
-
-/// The server and route of an item, and its name at the server.
-pub(super) struct FoundItem {
-    pub(super) server: Arc<ResolvedServer>,
-    pub(super) target: RouteTarget<InstanceRef>,
-    pub(super) name: String,
 }
 
 impl LookupItem<'_> {
@@ -45,12 +35,12 @@ impl LookupItem<'_> {
     }
 }
 
-/// Finds an item in this generation.
-pub(super) fn find_item(
-    snapshot: &RoutingTable<InstanceRef>,
+/// Finds an item in this generation: the route of its server, and its name at the server.
+pub(super) fn find_item<'a>(
+    snapshot: &'a RoutingTable<InstanceRef>,
     item: LookupItem<'_>,
     server: Option<&ServerId>,
-) -> Result<FoundItem, HostError> {
+) -> Result<(&'a Route<InstanceRef>, String), HostError> {
     if let Some(fault) = &snapshot.fault {
         return Err(fault.clone());
     }
@@ -67,9 +57,7 @@ pub(super) fn find_item(
         }
     };
     match snapshot.routes.get(&id) {
-        Some(route) => {
-            Ok(FoundItem { server: Arc::clone(&route.server), target: route.target.clone(), name })
-        }
+        Some(route) => Ok((route, name)),
         None => Err(missing(snapshot, item, server)),
     }
 }
@@ -89,11 +77,11 @@ pub(super) fn find_prompt<'a>(
         catalog.prompts().iter().filter(meant).filter(|it| &*it.prompt.name == name).collect();
     match own.as_slice() {
         [] => Err(missing(snapshot, LookupItem::Prompt(name), server)),
-        [one] => Ok(one),
+        [prompt] => Ok(prompt),
         many => {
             let names: Vec<String> = many.iter().map(|it| format!("'{}'", it.name)).collect();
             let message =
-                format!("Prompt '{}' is ambiguous: say one of {}", display_name(name), names.join(", "));
+                format!("Prompt '{}' is ambiguous: use one of {}", display_name(name), names.join(", "));
             Err(HostError::new(ErrorKind::Validation, message))
         }
     }
@@ -206,10 +194,11 @@ fn single_owner<'a>(
     owners.dedup();
     match owners.as_slice() {
         [] => Err(missing(snapshot, item, server)),
-        [one] => Ok((*one).clone()),
+        [owner] => Ok((*owner).clone()),
         many => {
             let names: Vec<String> = many.iter().map(|it| format!("'{it}'")).collect();
-            let message = format!("{} is ambiguous: say which server: {}", item.label(), names.join(", "));
+            let message =
+                format!("{} is ambiguous: name one of the servers {}", item.label(), names.join(", "));
             Err(HostError::new(ErrorKind::Validation, message))
         }
     }
@@ -222,17 +211,17 @@ fn missing(
     server: Option<&ServerId>,
 ) -> HostError {
     if snapshot.published.servers.iter().any(|it| it.state == ServerState::Stopped) {
-        return HostError::new(ErrorKind::Connection, "the host was shut down");
+        return HostError::shut_down();
     }
-    let words = item.label();
+    let label = item.label();
     if let Some(server) = server {
         if let Some(unavailable) = snapshot.unavailable.iter().find(|it| it.name == server.as_str()) {
-            return unavailable_error(unavailable, &words);
+            return unavailable_error(unavailable, &label);
         }
         if !snapshot.routes.contains_key(server) {
             return HostError::new(
                 ErrorKind::Validation,
-                format!("{words} not found: there is no server '{server}'"),
+                format!("{label} not found: there is no server '{server}'"),
             );
         }
     }
@@ -246,17 +235,17 @@ fn missing(
     };
     if let Some(it) = snapshot.published.catalog.decisions(item.list_kind()).find(hidden) {
         let message =
-            format!("{words} not found: server '{}' has it, but it is not shown: {}", it.server, it.rule);
+            format!("{label} not found: server '{}' has it, but it is not shown: {}", it.server, it.rule);
         return HostError::new(ErrorKind::Validation, message);
     }
     let unavailable: Vec<String> =
         snapshot.unavailable.iter().map(|it| format!("'{}'", display_name(&it.name))).collect();
     let why = match (unavailable.is_empty(), item) {
         (false, _) => format!("; servers that are not available: {}", unavailable.join(", ")),
-        (true, LookupItem::Resource(_)) if server.is_none() => "; say which server it is asked of".to_owned(),
+        (true, LookupItem::Resource(_)) if server.is_none() => "; name the server to read it from".to_owned(),
         (true, _) => String::new(),
     };
-    HostError::new(ErrorKind::Validation, format!("{words} not found{why}"))
+    HostError::new(ErrorKind::Validation, format!("{label} not found{why}"))
 }
 
 #[cfg(test)]

@@ -68,12 +68,12 @@ impl CallRouter {
         &self,
         server: Option<&ServerId>,
     ) -> Vec<(ServerId, Result<(), HostError>)> {
-        let mut ends_seen = JoinSet::new();
+        let mut requests = JoinSet::new();
         for (id, instance) in self.running_instances(server) {
             let log_levels = Arc::clone(&self.log_levels);
-            ends_seen.spawn(async move { (id, instance.apply_log_level(&log_levels).await) });
+            requests.spawn(async move { (id, instance.apply_log_level(&log_levels).await) });
         }
-        ends_seen.join_all().await
+        requests.join_all().await
     }
 
     /// Notifies the leased instances of a dialog that its roots changed.

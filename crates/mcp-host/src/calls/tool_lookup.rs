@@ -74,7 +74,7 @@ fn missing<I>(
     nearest: Option<&ExposedTool>,
 ) -> HostError {
     if snapshot.published.servers.iter().any(|it| it.state == ServerState::Stopped) {
-        return HostError::new(ErrorKind::Connection, "the host was shut down");
+        return HostError::shut_down();
     }
     let meant = |id: &str| server.is_none_or(|it| it.as_str() == id);
     let owner = |it: &&UnavailableServer| meant(&it.name) && (server.is_some() || may_own(it, name));

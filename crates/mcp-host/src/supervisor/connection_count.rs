@@ -22,7 +22,7 @@ pub(crate) struct ConnectionCounter(Arc<CounterState>);
 
 #[derive(Default)]
 struct CounterState {
-    gate: Gate,
+    gate: Arc<Gate>,
     cut: watch::Sender<bool>,
 }
 
@@ -36,7 +36,7 @@ impl ConnectionCounter {
     pub(crate) async fn closed(&self) {
         self.0.gate.seal();
         if tokio::time::timeout(SHUTDOWN_TIMEOUT, self.0.gate.drained()).await.is_err() {
-            tracing::error!("a connection does not end");
+            tracing::error!("a connection was not closed in time");
         }
     }
 

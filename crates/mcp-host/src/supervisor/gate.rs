@@ -4,6 +4,7 @@
 //! The state is one atomic number, so that no call can enter between "closed" and "drained". A retired gate accepts
 //! only pinned calls; a sealed gate accepts none.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Notify;
@@ -26,17 +27,17 @@ pub(crate) struct Gate {
 
 /// A running call. Dropping it leaves the gate.
 #[derive(Debug)]
-pub(crate) struct GateGuard<'a>(&'a Gate);
+pub(crate) struct GateGuard(Arc<Gate>);
 
 impl Gate {
     /// Enters a call; `None` if the gate is retired or sealed.
-    pub(crate) fn enter(&self) -> Option<GateGuard<'_>> {
-        self.add(1, RETIRED | SEALED).then(|| GateGuard(self))
+    pub(crate) fn enter(self: &Arc<Gate>) -> Option<GateGuard> {
+        self.add(1, RETIRED | SEALED).then(|| GateGuard(Arc::clone(self)))
     }
 
     /// Enters a pinned call, also if the gate is retired; `None` if it is sealed.
-    pub(crate) fn enter_pinned(&self) -> Option<GateGuard<'_>> {
-        self.add(1, SEALED).then(|| GateGuard(self))
+    pub(crate) fn enter_pinned(self: &Arc<Gate>) -> Option<GateGuard> {
+        self.add(1, SEALED).then(|| GateGuard(Arc::clone(self)))
     }
 
     /// Pins the gate until [`Gate::unpin`]; false if it is retired.
@@ -110,7 +111,7 @@ impl Gate {
     }
 }
 
-impl Drop for GateGuard<'_> {
+impl Drop for GateGuard {
     fn drop(&mut self) {
         self.0.subtract(1);
     }
@@ -128,7 +129,7 @@ mod tests {
     /// `wait` (is it drained?).
     #[track_caller]
     fn check(steps: &str, want: &str) {
-        let gate = Gate::default();
+        let gate = Arc::new(Gate::default());
         let mut inside = Vec::new();
         let mut wait = Box::pin(gate.drained());
         let mut context = Context::from_waker(Waker::noop());
@@ -181,7 +182,7 @@ mod tests {
     }
 
     /// Two callers, one of them pinned, and a task that retires and seals the gate.
-    const HANDS: [&[&str]; 4] =
+    const ACTORS: [&[&str]; 4] =
         [&["in", "out"], &["in", "out"], &["pin", "pinned-in", "out", "unpin"], &["retire", "seal"]];
 
     /// A waker that sets a flag.
@@ -195,30 +196,30 @@ mod tests {
 
     /// Runs the steps in this order. The waiter polls only after a wake-up.
     fn play(order: &[usize]) {
-        let gate = Gate::default();
+        let gate = Arc::new(Gate::default());
         let woken = Arc::new(Woken(true.into()));
         let waker = Waker::from(Arc::clone(&woken));
         let mut wait = Box::pin(gate.drained());
-        let (mut next, mut pinned, mut is_empty) = ([0; HANDS.len()], false, false);
-        let mut inside: [Option<GateGuard<'_>>; HANDS.len()] = Default::default();
+        let (mut next, mut pinned, mut is_empty) = ([0; ACTORS.len()], false, false);
+        let mut inside: [Option<GateGuard>; ACTORS.len()] = Default::default();
         let (mut retired, mut sealed) = (false, false);
-        for hand in order {
-            let step = HANDS[*hand][next[*hand]];
-            next[*hand] += 1;
+        for actor in order {
+            let step = ACTORS[*actor][next[*actor]];
+            next[*actor] += 1;
             match step {
                 "in" => {
-                    inside[*hand] = gate.enter();
-                    assert_eq!(inside[*hand].is_some(), !retired, "{order:?}");
+                    inside[*actor] = gate.enter();
+                    assert_eq!(inside[*actor].is_some(), !retired, "{order:?}");
                 }
                 "pin" => {
                     pinned = gate.pin();
                     assert_eq!(pinned, !retired, "{order:?}");
                 }
                 "pinned-in" if pinned => {
-                    inside[*hand] = gate.enter_pinned();
-                    assert_eq!(inside[*hand].is_some(), !sealed, "{order:?}");
+                    inside[*actor] = gate.enter_pinned();
+                    assert_eq!(inside[*actor].is_some(), !sealed, "{order:?}");
                 }
-                "out" => inside[*hand] = None,
+                "out" => inside[*actor] = None,
                 "unpin" if pinned => {
                     pinned = false;
                     gate.unpin();
@@ -239,10 +240,10 @@ mod tests {
     #[test]
     fn dm_104_every_interleaving_drains() {
         let mut orders = vec![Vec::new()];
-        for _ in 0..HANDS.iter().map(|it| it.len()).sum() {
+        for _ in 0..ACTORS.iter().map(|it| it.len()).sum() {
             let longer = orders.iter().flat_map(|order: &Vec<usize>| {
-                let left = |it: &usize| order.iter().filter(|hand| *hand == it).count() < HANDS[*it].len();
-                (0..HANDS.len()).filter(left).map(|it| [&order[..], &[it]].concat())
+                let left = |it: &usize| order.iter().filter(|actor| *actor == it).count() < ACTORS[*it].len();
+                (0..ACTORS.len()).filter(left).map(|it| [&order[..], &[it]].concat())
             });
             orders = longer.collect();
         }

@@ -26,7 +26,7 @@ const MIN_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// A connection with its calls.
 pub(crate) struct Instance {
     /// Counts calls and pins.
-    pub(crate) gate: Gate,
+    pub(crate) gate: Arc<Gate>,
     /// The session.
     pub(crate) session: Session,
     /// The server with its current limits.
@@ -62,7 +62,7 @@ impl Instance {
     pub(crate) fn new(parts: InstanceParts) -> Instance {
         let InstanceParts { session, server, process, created, gauge, current_level, dialog } = parts;
         let created = (Instant::now(), created);
-        let (gate, last_used_ms) = (Gate::default(), AtomicU64::new(0));
+        let (gate, last_used_ms) = (Arc::<Gate>::default(), AtomicU64::new(0));
         let gauge = Mutex::new(Some(gauge));
         let current_level = tokio::sync::Mutex::new(current_level);
         let (server, subscribed) = (RwLock::new(server), tokio::sync::Mutex::default());

@@ -79,7 +79,7 @@ async fn a_name_that_two_have_is_asked_of_the_one_that_is_named() {
     quiet.spec.exposure.prompts.filter = Filter { whitelist: vec![], blacklist: vec!["hello".into()] };
     let host = host(vec![server("a"), server("b"), quiet]).await;
     let ask = async |name: &str, asking| said(host.get_prompt(name, &json("{}"), asking).await);
-    let ambiguous = "ValidationError: Prompt 'hello' is ambiguous: say one of 'a__hello', 'b__hello'";
+    let ambiguous = "ValidationError: Prompt 'hello' is ambiguous: use one of 'a__hello', 'b__hello'";
     assert_eq!(ask("hello", RequestOptions::default()).await, ambiguous);
     assert!(!ask("hello", of("b")).await.contains("Error"));
     let hidden = "ValidationError: Prompt 'hello' not found: server 'c' has it, but it is not shown: blacklist `hello`";
@@ -97,7 +97,7 @@ async fn a_resource_is_read_of_whoever_lists_it_or_whose_template_fits() {
     assert!(ask("demo://greeting", RequestOptions::default()).await.contains("ello"));
     assert!(ask("demo://picture", RequestOptions::default()).await.ends_with(" bytes"));
     assert_eq!(ask("demo://numbers/3", RequestOptions::default()).await.trim(), "1\n2\n3");
-    let nobodys = "ValidationError: Resource 'other://x' not found; say which server it is asked of";
+    let nobodys = "ValidationError: Resource 'other://x' not found; name the server to read it from";
     assert_eq!(ask("other://x", RequestOptions::default()).await, nobodys);
     // With a named server, a URI that is in no list is still requested: the server decides whether it exists.
     let answer = ask("other://x", of("a")).await;
@@ -123,7 +123,7 @@ async fn what_a_filter_hides_cannot_be_read() {
         );
         assert_eq!(ask(hidden, of("a")).await, want);
     }
-    let both = "ValidationError: Resource 'demo://greeting' is ambiguous: say which server: 'a', 'b'";
+    let both = "ValidationError: Resource 'demo://greeting' is ambiguous: name one of the servers 'a', 'b'";
     assert_eq!(ask("demo://greeting", RequestOptions::default()).await, both);
     assert!(ask("demo://picture", RequestOptions::default()).await.ends_with(" bytes"), "only b shows it");
 }

@@ -13,8 +13,8 @@ async fn call(pinned: &PinnedGeneration, name: &str) -> CallResult {
     pinned.call(ToolCall::new(name, RawJson::empty_object())).await
 }
 
-const REPLACED: &str = "MCPConnectionError: Replaced: server 'a' was replaced or stopped after this generation; tool \
-                        'a__t' of it is no longer there";
+const REPLACED: &str = "MCPConnectionError: Replaced: server 'a' was replaced or stopped after this generation; Tool \
+                        'a__t' is no longer available";
 
 #[tokio::test(start_paused = true)]
 async fn dm_096_a_turn_keeps_names_schemas_and_routes_until_the_grace_is_over() {

@@ -132,7 +132,7 @@ impl<I: Clone> Machine<I> {
     ) -> Vec<MachineAction<I>> {
         let LeaseRequest { dialog, server, base } = wanting;
         if self.phase == Phase::Closed {
-            return vec![MachineAction::Reply(waiter, LeaseReply::Refused(shut_down()))];
+            return vec![MachineAction::Reply(waiter, LeaseReply::Refused(HostError::shut_down()))];
         }
         let slot = self.slots.iter().find(|it| it.name == server.as_str());
         let live = slot.and_then(|it| it.running.as_ref());
@@ -336,7 +336,7 @@ impl<I: Clone> Machine<I> {
     pub(super) fn close_leases(&mut self) -> Vec<MachineAction<I>> {
         let going = LeaseEnd {
             drain: DrainMode::Calls,
-            answer: LeaseReply::Refused(shut_down()),
+            answer: LeaseReply::Refused(HostError::shut_down()),
             reason: ReleaseReason::HostShutdown,
         };
         self.leases.reminders.clear();
@@ -461,10 +461,6 @@ pub(super) fn is_leased(server: &ResolvedServer) -> bool {
         Sharing::Shared => false,
         Sharing::PerOwner => true,
     }
-}
-
-fn shut_down() -> HostError {
-    HostError::new(ErrorKind::Connection, "the host was shut down")
 }
 
 fn released_meanwhile(server: &ServerId) -> HostError {
