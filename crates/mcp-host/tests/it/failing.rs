@@ -41,7 +41,7 @@ struct Message;
 
 impl Visit for Message {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        let is_moment = field.name() == "message" && format!("{value:?}") == "configuration taken";
+        let is_moment = field.name() == "message" && format!("{value:?}") == "configuration applied";
         assert!(!is_moment, "this is the defect");
     }
 }

@@ -49,7 +49,7 @@ async fn dm_066_a_dialog_that_is_stopped_does_nothing_until_it_may_go_on() {
     let why = "dialog '1' is stopped: provider `p` refused a request of dialog `1` because of tool `a__t`: schema is bad";
     assert_eq!((problem.tool.as_deref(), one.stop_reason().unwrap().message.as_str()), (Some("a__t"), why));
 
-    let refused = format!("ValidationError: {why} (mend what was refused, then let the dialog go on)");
+    let refused = format!("ValidationError: {why} (fix what the provider refused, then resume the dialog)");
     assert_eq!(told(&one.call(call()).await), refused);
     // Turns that began earlier are stopped too. Other dialogs are not.
     assert_eq!(told(&turn.call(call()).await), refused);
