@@ -29,7 +29,8 @@ pub struct RejectedItem {
 }
 
 /// A list of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ListKind {
     /// `tools/list`.
     Tool,
@@ -42,11 +43,7 @@ pub enum ListKind {
 impl ListKind {
     /// `tool`, `prompt` or `resource`.
     pub fn as_str(self) -> &'static str {
-        match self {
-            ListKind::Tool => "tool",
-            ListKind::Prompt => "prompt",
-            ListKind::Resource => "resource",
-        }
+        self.into()
     }
 }
 

@@ -97,140 +97,101 @@ impl Serialize for ProblemKind {
 }
 
 impl Problem {
-    /// The configuration as a whole is unusable.
-    pub fn workspace_config_error(message: impl Into<String>) -> Problem {
+    /// A warning about a tool, a server, or the host.
+    pub(crate) fn warning(
+        id: impl Into<String>,
+        kind: ProblemKind,
+        server: Option<&ServerId>,
+        tool: Option<&str>,
+        message: impl Into<String>,
+    ) -> Problem {
         Problem {
-            id: "mcp/workspace_config_error".to_owned(),
-            kind: ProblemKind::WorkspaceConfigError,
-            severity: Severity::Error,
-            server: None,
-            tool: None,
+            id: id.into(),
+            kind,
+            severity: Severity::Warning,
+            server: server.cloned(),
+            tool: tool.map(str::to_owned),
             message: message.into(),
         }
+    }
+
+    /// The configuration as a whole is unusable.
+    pub fn workspace_config_error(message: impl Into<String>) -> Problem {
+        let kind = ProblemKind::WorkspaceConfigError;
+        let warning = Problem::warning("mcp/workspace_config_error", kind, None, None, message);
+        Problem { severity: Severity::Error, ..warning }
     }
 
     /// Changes to the configuration are detected late, because the system cannot watch it, for this reason.
     pub fn workspace_unwatched(reason: &str) -> Problem {
-        Problem {
-            id: "mcp/workspace_unwatched".to_owned(),
-            kind: ProblemKind::WorkspaceUnwatched,
-            severity: Severity::Warning,
-            server: None,
-            tool: None,
-            message: format!(
-                "changes to the configuration are noticed late, for its files cannot be watched: {reason}"
-            ),
-        }
+        let message = format!(
+            "changes to the configuration are detected late, because its files cannot be watched: {reason}"
+        );
+        Problem::warning("mcp/workspace_unwatched", ProblemKind::WorkspaceUnwatched, None, None, message)
     }
 
     /// The entry of this name is ignored; `message` gives its location and that of the entry in effect.
     pub fn server_shadowed(server: &str, message: impl Into<String>) -> Problem {
-        Problem {
-            id: format!("mcp/server/{}/server_shadowed", escape_name(server)),
-            kind: ProblemKind::ServerShadowed,
-            severity: Severity::Warning,
-            server: ServerId::parse(server).ok(),
-            tool: None,
-            message: message.into(),
-        }
+        let id = format!("mcp/server/{}/server_shadowed", escape_name(server));
+        let server = ServerId::parse(server).ok();
+        Problem::warning(id, ProblemKind::ServerShadowed, server.as_ref(), None, message)
     }
 
     /// A server is unusable.
     pub fn server_error(server: &ServerId, severity: Severity, message: impl Into<String>) -> Problem {
-        Problem {
-            id: format!("mcp/server/{server}/server_error"),
-            kind: ProblemKind::ServerError,
-            severity,
-            server: Some(server.clone()),
-            tool: None,
-            message: message.into(),
-        }
+        let id = format!("mcp/server/{server}/server_error");
+        Problem { severity, ..Problem::warning(id, ProblemKind::ServerError, Some(server), None, message) }
     }
 
     /// A tool's arguments are not validated, for the reason in
     /// [`ValidationOutcome::Unvalidated`](crate::validate::ValidationOutcome).
     pub fn tool_unvalidated(server: &ServerId, tool: &str, reason: &str) -> Problem {
-        Problem {
-            id: format!("mcp/server/{server}/tool_unvalidated/{}", escape_name(tool)),
-            kind: ProblemKind::Unvalidated,
-            severity: Severity::Warning,
-            server: Some(server.clone()),
-            tool: Some(tool.to_owned()),
-            message: format!(
-                "arguments of tool `{}` of server `{server}` are passed on unchecked: {reason}",
-                escape_name(tool)
-            ),
-        }
+        let name = escape_name(tool);
+        let id = format!("mcp/server/{server}/tool_unvalidated/{name}");
+        let message =
+            format!("arguments of tool `{name}` of server `{server}` are passed on unchecked: {reason}");
+        Problem::warning(id, ProblemKind::Unvalidated, Some(server), Some(tool), message)
     }
 
     /// A structured result violates the tool's `outputSchema`.
     pub fn tool_result_unvalidated(server: &ServerId, tool: &str, reason: &str) -> Problem {
-        Problem {
-            id: format!("mcp/server/{server}/tool_result_unvalidated/{}", escape_name(tool)),
-            kind: ProblemKind::Unvalidated,
-            severity: Severity::Warning,
-            server: Some(server.clone()),
-            tool: Some(tool.to_owned()),
-            message: format!(
-                "structured results of tool `{}` of server `{server}` are passed on unchecked: {reason}",
-                escape_name(tool)
-            ),
-        }
+        let name = escape_name(tool);
+        let id = format!("mcp/server/{server}/tool_result_unvalidated/{name}");
+        let message = format!(
+            "structured results of tool `{name}` of server `{server}` are passed on unchecked: {reason}"
+        );
+        Problem::warning(id, ProblemKind::Unvalidated, Some(server), Some(tool), message)
     }
 
     /// A tool's last structured result violates its `outputSchema`; `reason` is the text of
     /// [`InvalidResult`](crate::validate::InvalidResult).
     pub fn tool_result_invalid(server: &ServerId, tool: &str, reason: &str) -> Problem {
-        Problem {
-            id: format!("mcp/server/{server}/tool_result_invalid/{}", escape_name(tool)),
-            kind: ProblemKind::ResultInvalid,
-            severity: Severity::Warning,
-            server: Some(server.clone()),
-            tool: Some(tool.to_owned()),
-            message: format!(
-                "tool `{}` of server `{server}` does not keep its output schema: {reason}",
-                escape_name(tool)
-            ),
-        }
+        let name = escape_name(tool);
+        let id = format!("mcp/server/{server}/tool_result_invalid/{name}");
+        let message = format!("tool `{name}` of server `{server}` does not keep its output schema: {reason}");
+        Problem::warning(id, ProblemKind::ResultInvalid, Some(server), Some(tool), message)
     }
 
     /// The last result that was too large for its caller could not be written to a file, for this reason.
     pub fn spill_failed(reason: &str) -> Problem {
-        Problem {
-            id: "mcp/spill_failed".to_owned(),
-            kind: ProblemKind::SpillFailed,
-            severity: Severity::Warning,
-            server: None,
-            tool: None,
-            message: format!("large results are cut, for they cannot be written to files: {reason}"),
-        }
+        let message = format!("large results are cut, because they cannot be written to files: {reason}");
+        Problem::warning("mcp/spill_failed", ProblemKind::SpillFailed, None, None, message)
     }
 
     /// A view names a missing toolset, and ignores it.
     pub fn toolset_not_found(toolset: &str) -> Problem {
         let name = escape_name(toolset);
-        Problem {
-            id: format!("view/toolset_not_found/{name}"),
-            kind: ProblemKind::ToolsetNotFound,
-            severity: Severity::Warning,
-            server: None,
-            tool: None,
-            message: format!("Toolset not found: {name}"),
-        }
+        let (id, message) = (format!("view/toolset_not_found/{name}"), format!("Toolset not found: {name}"));
+        Problem::warning(id, ProblemKind::ToolsetNotFound, None, None, message)
     }
 
     /// The item of `decision` is exposed although it differs from the approved one; `why` names the difference.
     pub(crate) fn drifted(list: ListKind, decision: &Decision, why: &str) -> Problem {
         let Decision { server, original, .. } = decision;
         let (kind, name) = (list.as_str(), escape_name(original));
-        Problem {
-            id: format!("mcp/server/{server}/{kind}_drifted/{name}"),
-            kind: ProblemKind::Drifted { list },
-            severity: Severity::Warning,
-            server: Some(server.clone()),
-            tool: Some(original.clone()),
-            message: format!("{kind} `{name}` of server `{server}` is shown although {why}"),
-        }
+        let id = format!("mcp/server/{server}/{kind}_drifted/{name}");
+        let message = format!("{kind} `{name}` of server `{server}` is shown although {why}");
+        Problem::warning(id, ProblemKind::Drifted { list }, Some(server), Some(original), message)
     }
 
     /// The item of `decision` is hidden. `None` if it is exposed.
@@ -247,13 +208,9 @@ impl Problem {
             Verdict::NotApproved => "is withheld",
         };
         let (kind, name) = (list.as_str(), escape_name(original));
-        Some(Problem {
-            id: format!("mcp/server/{server}/{kind}_{}/{name}", verdict.as_str()),
-            kind: ProblemKind::Hidden { list, verdict: *verdict },
-            severity: Severity::Warning,
-            server: Some(server.clone()),
-            tool: Some(original.clone()),
-            message: format!("{kind} `{name}` of server `{server}` {what}: {rule}"),
-        })
+        let id = format!("mcp/server/{server}/{kind}_{}/{name}", verdict.as_str());
+        let message = format!("{kind} `{name}` of server `{server}` {what}: {rule}");
+        let problem_kind = ProblemKind::Hidden { list, verdict: *verdict };
+        Some(Problem::warning(id, problem_kind, Some(server), Some(original), message))
     }
 }

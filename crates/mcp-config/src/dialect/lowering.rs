@@ -39,7 +39,7 @@ pub(crate) fn metadata<const N: usize>(
     profile: Profile,
     entries: [(&str, Option<Result<RawJson, serde_json::Error>>); N],
 ) -> BTreeMap<String, RawJson> {
-    let profile = (PROFILE_KEY, Some(RawJson::parse(profile.as_json().into())));
+    let profile = (PROFILE_KEY, Some(RawJson::from_value(&profile.as_str())));
     entries
         .into_iter()
         .chain([profile])

@@ -54,18 +54,6 @@ impl Profile {
         }
     }
 
-    /// Its name as JSON.
-    pub(crate) fn as_json(self) -> &'static str {
-        match self {
-            Profile::HoloDeck => "\"holodeck\"",
-            Profile::HoloDeck07 => "\"holodeck-0.7\"",
-            Profile::Dominds => "\"dominds\"",
-            Profile::AcpV1 => "\"acp-v1\"",
-            Profile::AcpV2 => "\"acp-v2\"",
-            Profile::McpJson => "\"mcp-json\"",
-        }
-    }
-
     /// The profile with this name.
     pub fn parse(name: &str) -> Option<Profile> {
         Profile::ALL.iter().copied().find(|it| it.as_str() == name)
@@ -90,7 +78,6 @@ mod tests {
     fn a_profile_is_found_by_its_name() {
         for profile in Profile::ALL {
             assert_eq!(Profile::parse(profile.as_str()), Some(*profile));
-            assert_eq!(profile.as_json(), format!("{:?}", profile.as_str()));
         }
         assert_eq!(Profile::parse("HoloDeck"), None);
         assert_eq!(Profile::default_for(Dialect::Acp), Profile::AcpV1);

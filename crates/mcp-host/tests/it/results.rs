@@ -85,7 +85,8 @@ async fn hd_133_what_cannot_be_written_is_cut_and_a_problem_until_it_can() {
     assert!(result.text().ends_with("é\n[137856 more bytes of this text are left out]"));
     let problems = published.wait_for(|it| !it.problems.is_empty()).await.unwrap().problems.clone();
     assert_eq!(problems[0].problem.id, "mcp/spill_failed");
-    let want = format!("large results are cut, for they cannot be written to files: {}: ", place.display());
+    let want =
+        format!("large results are cut, because they cannot be written to files: {}: ", place.display());
     assert!(problems[0].problem.message.starts_with(&want), "{}", problems[0].problem.message);
     std::fs::remove_file(&place).unwrap();
     assert!(world.call("big", "{}").await.text().ends_with(".txt]"));

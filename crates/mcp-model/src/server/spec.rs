@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::json::raw::RawJson;
 use crate::server::exposure::Exposure;
@@ -85,7 +85,9 @@ pub struct Origin {
 }
 
 /// A configuration format for MCP servers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, strum::IntoStaticStr)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Dialect {
     /// HoloDeck's `agent.yaml`.
     HoloDeck,
@@ -94,24 +96,15 @@ pub enum Dialect {
     /// The `mcpServers` of an ACP session.
     Acp,
     /// The `mcp.json` of editors.
+    #[serde(rename = "mcp-json")]
+    #[strum(serialize = "mcp-json")]
     McpJson,
 }
 
 impl Dialect {
     /// Returns its name on the command line.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Dialect::HoloDeck => "holodeck",
-            Dialect::Dominds => "dominds",
-            Dialect::Acp => "acp",
-            Dialect::McpJson => "mcp-json",
-        }
-    }
-}
-
-impl Serialize for Dialect {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
+        self.into()
     }
 }
 
@@ -141,7 +134,9 @@ impl TransportSpec {
 }
 
 /// The kinds of transports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, strum::IntoStaticStr)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum TransportKind {
     /// A child process' standard streams.
     Stdio,
@@ -156,18 +151,7 @@ pub enum TransportKind {
 impl TransportKind {
     /// `stdio`, `sse`, `websocket` or `http`.
     pub fn as_str(self) -> &'static str {
-        match self {
-            TransportKind::Stdio => "stdio",
-            TransportKind::Sse => "sse",
-            TransportKind::WebSocket => "websocket",
-            TransportKind::Http => "http",
-        }
-    }
-}
-
-impl Serialize for TransportKind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
+        self.into()
     }
 }
 

@@ -7,76 +7,59 @@ use std::sync::Arc;
 
 use mcp_model::ServerId;
 
-use crate::catalog::server_slice::{ServerSlice, ShownItem};
+use crate::catalog::server_slice::{ExposedItem, ServerSlice};
+use crate::catalog::snapshot::Catalog;
 use crate::lists::{Builtins, ServerEntry};
 use crate::lock::Drift;
 use crate::name::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
 use crate::name::exposed_name::ExposedName;
-use crate::problem::Problem;
 
 /// The drift of each server that has a lock entry or needs one.
 pub(crate) type Drifts = BTreeMap<ServerId, Arc<Drift>>;
 
-/// The content of a catalog.
-#[derive(Default)]
-pub(crate) struct CatalogParts {
-    pub(crate) tools: Vec<ExposedTool>,
-    pub(crate) prompts: Vec<ExposedPrompt>,
-    pub(crate) resources: Vec<ExposedResource>,
-    pub(crate) templates: Vec<ExposedTemplate>,
-    pub(crate) tool_index: ahash::HashMap<ExposedName, usize>,
-    pub(crate) prompt_index: ahash::HashMap<ExposedName, usize>,
-    /// The reserved names of withheld tools and prompts, with their owners.
-    withheld: [HashMap<ExposedName, (ServerId, Box<str>)>; 2],
-    pub(crate) problems: Vec<Problem>,
-    pub(crate) toolsets: Vec<ServerId>,
-    /// The slices, in order.
-    pub(crate) slices: Vec<Arc<ServerSlice>>,
-    /// The slices without regard to collisions with other servers.
-    pub(crate) standalone: Vec<Arc<ServerSlice>>,
-}
-
-/// Builds the content. `before` are slices of the same builtins without regard to collisions.
-pub(crate) fn build_parts(
-    builtins: &Builtins,
-    servers: &[ServerEntry],
-    drifts: &Drifts,
-    before: &[Arc<ServerSlice>],
-) -> CatalogParts {
-    let before: HashMap<&ServerId, &Arc<ServerSlice>> = before.iter().map(|it| (&it.entry.id, it)).collect();
-    let mut owners: HashMap<&str, &str> = HashMap::new();
-    let host = "the host itself has a toolset of this name";
-    owners.extend(builtins.toolsets.iter().map(|it| (it.as_str(), host)));
-    let mut res = CatalogParts::default();
-    for entry in servers {
-        if let Some(owner) = owners.get(entry.id.as_str()) {
-            res.add(Arc::new(ServerSlice::toolset_collision(entry, owner)));
-            continue;
+impl Catalog {
+    /// Builds a catalog. `before` are slices of the same builtins without regard to collisions.
+    pub(super) fn assemble(
+        builtins: &Builtins,
+        servers: &[ServerEntry],
+        drifts: &Drifts,
+        before: &[Arc<ServerSlice>],
+    ) -> Catalog {
+        let before: HashMap<&ServerId, &Arc<ServerSlice>> =
+            before.iter().map(|slice| (&slice.entry.id, slice)).collect();
+        let mut owners: HashMap<&str, &str> = HashMap::new();
+        let host = "the host itself has a toolset of this name";
+        owners.extend(builtins.toolsets.iter().map(|it| (it.as_str(), host)));
+        let mut catalog = Catalog { builtins: builtins.clone(), ..Catalog::default() };
+        for entry in servers {
+            if let Some(owner) = owners.get(entry.id.as_str()) {
+                catalog.add(Arc::new(ServerSlice::toolset_collision(entry, owner)));
+                continue;
+            }
+            owners.insert(entry.id.as_str(), "an earlier server has this name");
+            catalog.toolsets.push(entry.id.clone());
+            let drift = drifts.get(&entry.id);
+            let reusable = before.get(&entry.id).filter(|slice| slice.is_unchanged(entry, drift));
+            let standalone = match reusable {
+                Some(slice) => Arc::clone(slice),
+                None => Arc::new(ServerSlice::standalone(builtins, entry, drift)),
+            };
+            catalog.standalone.push(Arc::clone(&standalone));
+            let slice = if catalog.has_collision(&standalone) {
+                Arc::new(catalog.slice_after_others(builtins, entry, drift))
+            } else {
+                standalone
+            };
+            catalog.add(slice);
         }
-        owners.insert(entry.id.as_str(), "an earlier server has this name");
-        res.toolsets.push(entry.id.clone());
-        let drift = drifts.get(&entry.id);
-        let known = before.get(&entry.id).filter(|it| it.is_unchanged(entry, drift));
-        let alone = known
-            .map_or_else(|| Arc::new(ServerSlice::standalone(builtins, entry, drift)), |it| Arc::clone(it));
-        res.standalone.push(Arc::clone(&alone));
-        let slice = match res.has_collision(&alone) {
-            true => Arc::new(res.slice_after_others(builtins, entry, drift)),
-            false => alone,
-        };
-        res.add(slice);
+        let mut ids = HashSet::new();
+        catalog.problems.retain(|problem| ids.insert(problem.id.clone()));
+        catalog
     }
-    let mut ids = HashSet::new();
-    let first: Vec<bool> = res.problems.iter().map(|it| ids.insert(it.id.as_str())).collect();
-    let mut first = first.into_iter();
-    res.problems.retain(|_| first.next().expect("there is one answer for each problem"));
-    res
-}
 
-impl CatalogParts {
     /// Returns whether a name of this slice is already used.
     fn has_collision(&self, slice: &ServerSlice) -> bool {
-        let taken = |list: usize, index: &ahash::HashMap<ExposedName, usize>, shown: &[ShownItem]| {
+        let taken = |list: usize, index: &ahash::HashMap<ExposedName, usize>, shown: &[ExposedItem]| {
             let mut names = shown.iter().chain(&slice.withheld[list]);
             names.any(|(_, name)| index.contains_key(name) || self.withheld[list].contains_key(name))
         };

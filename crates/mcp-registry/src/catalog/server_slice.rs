@@ -18,7 +18,7 @@ use crate::name::exposed_name::ExposedName;
 use crate::problem::Problem;
 
 /// An exposed item: its position in the server's list, and its name.
-pub(crate) type ShownItem = (usize, ExposedName);
+pub(crate) type ExposedItem = (usize, ExposedName);
 
 /// One server's slice of a catalog.
 #[derive(Debug)]
@@ -27,12 +27,12 @@ pub(crate) struct ServerSlice {
     drift: Option<Arc<Drift>>,
     /// Whether the server has a toolset; false if the toolset's name collides.
     pub(crate) is_toolset: bool,
-    pub(crate) tools: Vec<ShownItem>,
-    pub(crate) prompts: Vec<ShownItem>,
-    pub(crate) resources: Vec<ShownItem>,
-    pub(crate) templates: Vec<ShownItem>,
+    pub(crate) tools: Vec<ExposedItem>,
+    pub(crate) prompts: Vec<ExposedItem>,
+    pub(crate) resources: Vec<ExposedItem>,
+    pub(crate) templates: Vec<ExposedItem>,
     /// Unapproved tools, and unapproved prompts. They are hidden, but their names stay reserved.
-    pub(crate) withheld: [Vec<ShownItem>; 2],
+    pub(crate) withheld: [Vec<ExposedItem>; 2],
     /// The decisions on tools, prompts and resources.
     decisions: [Vec<Decision>; 3],
     pub(crate) problems: Vec<Problem>,
@@ -79,7 +79,7 @@ impl ServerSlice {
         drift: Option<&Arc<Drift>>,
         [tools, prompts]: [OtherNames<'a>; 2],
     ) -> ServerSlice {
-        let mut res = ServerSlice::of(entry, drift);
+        let mut res = ServerSlice::empty(entry, drift);
         let server = &entry.id;
         let ServerLists { tools: listed, prompts: prompted, resources, templates, rejected: _ } =
             &*entry.lists;
@@ -103,7 +103,7 @@ impl ServerSlice {
 
     /// The slice of a server whose toolset name is already used by `owner`: everything is hidden (DM-033, X-19).
     pub(crate) fn toolset_collision(entry: &ServerEntry, owner: &str) -> ServerSlice {
-        let mut res = ServerSlice { is_toolset: false, ..ServerSlice::of(entry, None) };
+        let mut res = ServerSlice { is_toolset: false, ..ServerSlice::empty(entry, None) };
         let id = &entry.id;
         let message = format!("Toolset name collision: {id} ({owner}); its tools are not shown");
         res.problems.push(Problem::server_error(id, Severity::Error, message));
@@ -125,7 +125,7 @@ impl ServerSlice {
     }
 
     /// An empty slice.
-    fn of(entry: &ServerEntry, drift: Option<&Arc<Drift>>) -> ServerSlice {
+    fn empty(entry: &ServerEntry, drift: Option<&Arc<Drift>>) -> ServerSlice {
         ServerSlice {
             entry: entry.clone(),
             drift: drift.cloned(),
@@ -153,18 +153,18 @@ impl ServerSlice {
     }
 
     pub(crate) fn decisions(&self, list: ListKind) -> &[Decision] {
-        &self.decisions[place(list)]
+        &self.decisions[list_index(list)]
     }
 
     /// Records a decision and, if it hides the item, a problem.
-    fn decided(&mut self, list: ListKind, decision: Decision) {
+    fn record_decision(&mut self, list: ListKind, decision: Decision) {
         self.problems.extend(Problem::hidden(list, &decision));
-        self.decisions[place(list)].push(decision);
+        self.decisions[list_index(list)].push(decision);
     }
 
     /// Withholds or reports an exposed item that differs from the approved one. The caller keeps the name of a
     /// withheld item reserved; otherwise another item under this name could be taken for the approved one.
-    fn unless_drifted(
+    fn enforce_approval(
         &mut self,
         drift: Option<&Drift>,
         (item, key): (ItemKind, &str),
@@ -197,7 +197,7 @@ impl ServerSlice {
         originals: impl Iterator<Item = &'a str>,
         mut names: NameTable<'_, 'a>,
         drift: Option<&Drift>,
-    ) -> Vec<ShownItem> {
+    ) -> Vec<ExposedItem> {
         let (server, list) = (self.entry.id.clone(), item.list());
         let decider = CompiledRules::new(&server, rules);
         let mut shown = Vec::with_capacity(originals.size_hint().0);
@@ -205,10 +205,11 @@ impl ServerSlice {
         for (at, original) in originals.enumerate() {
             let decision = names.claim(decider.decide(original), original);
             let name = decision.exposed.clone().map(|it| (at, it));
-            let decision = self.unless_drifted(drift, (item, original), decision);
-            let held = if decision.exposed.is_some() { &mut shown } else { &mut self.withheld[place(list)] };
+            let decision = self.enforce_approval(drift, (item, original), decision);
+            let held =
+                if decision.exposed.is_some() { &mut shown } else { &mut self.withheld[list_index(list)] };
             held.extend(name);
-            self.decided(list, decision);
+            self.record_decision(list, decision);
         }
         shown
     }
@@ -220,13 +221,13 @@ impl ServerSlice {
         (decider, rules): (&CompiledRules<'_>, &Rules),
         labels: impl Iterator<Item = (&'a str, &'a str)>,
         drift: Option<&Drift>,
-    ) -> Vec<ShownItem> {
+    ) -> Vec<ExposedItem> {
         let (mut uris, mut shown) = (HashSet::new(), Vec::new());
         for (at, (name, uri)) in labels.enumerate() {
             let decision = show_uri_once(&mut uris, uri, label(decider, rules, name, uri));
-            let decision = self.unless_drifted(drift, (item, uri), decision);
+            let decision = self.enforce_approval(drift, (item, uri), decision);
             shown.extend(decision.exposed.clone().map(|it| (at, it)));
-            self.decided(item.list(), decision);
+            self.record_decision(item.list(), decision);
         }
         shown
     }
@@ -237,7 +238,10 @@ impl ServerSlice {
         for (at, RejectedItem { list, item }) in lists.rejected.iter().enumerate() {
             let original = item.name.clone().unwrap_or_else(|| format!("#{}", at + 1));
             let (verdict, rule) = (Verdict::Malformed, truncate(item.reason.clone(), 300).into());
-            self.decided(*list, Decision { server: id.clone(), original, exposed: None, verdict, rule });
+            self.record_decision(
+                *list,
+                Decision { server: id.clone(), original, exposed: None, verdict, rule },
+            );
         }
     }
 
@@ -266,7 +270,7 @@ impl Encoder {
 }
 
 /// The position of a list in [`ServerSlice::decisions`] and [`ServerSlice::withheld`].
-fn place(list: ListKind) -> usize {
+fn list_index(list: ListKind) -> usize {
     match list {
         ListKind::Tool => 0,
         ListKind::Prompt => 1,

@@ -3,12 +3,11 @@
 //! A change makes a new catalog. The order is that of the configuration, then of each server, so the same content
 //! gives the same catalog.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use mcp_model::ServerId;
 
-use crate::catalog::build;
 use crate::catalog::lookup::{ToolLookup, nearest};
 use crate::catalog::name_owner::NameOwner;
 use crate::catalog::server_slice::ServerSlice;
@@ -24,24 +23,27 @@ use crate::problem::Problem;
 ///
 /// Invariant: exposed names are unique among tools, and among prompts; the URIs of resources, and of templates, are
 /// unique within a server.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Catalog {
-    tools: Vec<ExposedTool>,
-    prompts: Vec<ExposedPrompt>,
-    resources: Vec<ExposedResource>,
-    templates: Vec<ExposedTemplate>,
-    problems: Vec<Problem>,
-    toolsets: Vec<ServerId>,
-    builtins: Builtins,
-    tool_index: ahash::HashMap<ExposedName, usize>,
-    prompt_index: ahash::HashMap<ExposedName, usize>,
+    pub(super) tools: Vec<ExposedTool>,
+    pub(super) prompts: Vec<ExposedPrompt>,
+    pub(super) resources: Vec<ExposedResource>,
+    pub(super) templates: Vec<ExposedTemplate>,
+    pub(super) problems: Vec<Problem>,
+    pub(super) toolsets: Vec<ServerId>,
+    pub(super) builtins: Builtins,
+    pub(super) tool_index: ahash::HashMap<ExposedName, usize>,
+    pub(super) prompt_index: ahash::HashMap<ExposedName, usize>,
+    /// The reserved names of withheld tools and prompts, with their servers and original names.
+    pub(super) withheld: [HashMap<ExposedName, (ServerId, Box<str>)>; 2],
     /// Positions of `tools`, ordered by original name; computed on first use.
-    by_original: OnceLock<Vec<usize>>,
-    /// The slices in order; and those without regard to collisions with other servers, for reuse.
-    slices: Vec<Arc<ServerSlice>>,
-    standalone: Vec<Arc<ServerSlice>>,
+    pub(super) by_original: OnceLock<Vec<usize>>,
+    /// The slices in order.
+    pub(super) slices: Vec<Arc<ServerSlice>>,
+    /// The slices without regard to collisions with other servers, for reuse.
+    pub(super) standalone: Vec<Arc<ServerSlice>>,
     /// Computed on first use.
-    hash: OnceLock<CatalogHash>,
+    pub(super) hash: OnceLock<CatalogHash>,
 }
 
 impl Catalog {
@@ -70,35 +72,9 @@ impl Catalog {
         Catalog::assemble(&self.builtins, servers, drifts, &self.standalone)
     }
 
-    fn assemble(
-        builtins: &Builtins,
-        servers: &[ServerEntry],
-        drifts: &BTreeMap<ServerId, Arc<Drift>>,
-        before: &[Arc<ServerSlice>],
-    ) -> Catalog {
-        let parts = build::build_parts(builtins, servers, drifts, before);
-        let build::CatalogParts { tools, prompts, resources, templates, problems, toolsets, .. } = parts;
-        let build::CatalogParts { tool_index, prompt_index, slices: shares, standalone: alone, .. } = parts;
-        Catalog {
-            tools,
-            prompts,
-            resources,
-            templates,
-            problems,
-            toolsets,
-            builtins: builtins.clone(),
-            tool_index,
-            prompt_index,
-            by_original: OnceLock::new(),
-            slices: shares,
-            standalone: alone,
-            hash: OnceLock::new(),
-        }
-    }
-
     /// Returns an empty catalog.
     pub fn empty() -> Catalog {
-        Catalog::build(&Builtins::default(), &[])
+        Catalog::default()
     }
 
     /// Returns the tools, in order.
@@ -154,7 +130,7 @@ impl Catalog {
     /// Returns the decision on each item, exposed or hidden, in order. Of each server, templates follow resources,
     /// and malformed items are last.
     pub fn decisions(&self, list: ListKind) -> impl Iterator<Item = &Decision> {
-        self.slices.iter().flat_map(move |it| it.decisions(list))
+        self.slices.iter().flat_map(move |slice| slice.decisions(list))
     }
 
     /// Returns the owner of a tool or prompt name (DM-055, DM-097). Resource names are only labels and have no owner.
@@ -194,18 +170,12 @@ impl Catalog {
     pub fn hash(&self) -> CatalogHash {
         *self.hash.get_or_init(|| {
             let mut encoder = Encoder::new("mcp-registry catalog 3");
-            for share in self.slices.iter().filter(|it| it.is_toolset) {
-                encoder.text(share.entry.id.as_str());
-                encoder.bytes(share.hash().as_bytes());
+            for slice in self.slices.iter().filter(|slice| slice.is_toolset) {
+                encoder.text(slice.entry.id.as_str());
+                encoder.bytes(slice.hash().as_bytes());
             }
             encoder.hash()
         })
-    }
-}
-
-impl Default for Catalog {
-    fn default() -> Catalog {
-        Catalog::empty()
     }
 }
 

@@ -30,8 +30,9 @@ pub struct Decision {
 }
 
 /// The possible verdicts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Verdict {
     /// Exposed.
     Exposed,
@@ -56,15 +57,7 @@ impl Verdict {
     /// `exposed`, `not_whitelisted`, `blacklisted`, `invalid_name`, `collision`, `malformed` or
     /// `not_approved`.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Verdict::Exposed => "exposed",
-            Verdict::NotWhitelisted => "not_whitelisted",
-            Verdict::Blacklisted => "blacklisted",
-            Verdict::InvalidName => "invalid_name",
-            Verdict::Collision => "collision",
-            Verdict::Malformed => "malformed",
-            Verdict::NotApproved => "not_approved",
-        }
+        self.into()
     }
 }
 

@@ -7,8 +7,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use mcp_model::RawJson;
-use serde::{Deserialize, Deserializer};
+use mcp_model::{JsonCursor, JsonSlice, RawJson};
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
@@ -38,7 +37,7 @@ impl JsonDigest {
     }
 
     /// Hashes members, in any order.
-    pub(super) fn of_members(members: &[(Cow<'_, str>, &RawValue)]) -> JsonDigest {
+    pub(super) fn of_members(members: &[Member<'_>]) -> JsonDigest {
         let mut res = Vec::new();
         object(members.to_vec(), 0, &mut res);
         JsonDigest::of_encoding(&res)
@@ -86,9 +85,18 @@ impl fmt::Debug for JsonDigest {
 }
 
 /// Returns the members of a JSON object in order, duplicates included. `None` for other values.
-pub(super) fn members(json: &str) -> Option<Vec<(Cow<'_, str>, &RawValue)>> {
-    serde_json::from_str::<Members<'_>>(json).ok().map(|it| it.0)
+pub(super) fn members(json: &str) -> Option<Vec<Member<'_>>> {
+    let (mut cursor, mut members) = (JsonCursor::new(json), Vec::new());
+    let read = cursor.read_object(|key, cursor| {
+        members.push((key, cursor.skip_value()?));
+        Ok(())
+    });
+    read.and_then(|_| cursor.finish()).ok()?;
+    Some(members)
 }
+
+/// A member of an object: its decoded key, and its value.
+pub(super) type Member<'a> = (Cow<'a, str>, JsonSlice<'a>);
 
 /// Writes the type of a value, its length, and its content.
 fn put(kind: u8, bytes: &[u8], out: &mut Vec<u8>) {
@@ -125,43 +133,15 @@ fn encode(json: &str, depth: usize, out: &mut Vec<u8>) {
     }
 }
 
-fn object(mut members: Vec<(Cow<'_, str>, &RawValue)>, depth: usize, out: &mut Vec<u8>) {
+fn object(mut members: Vec<Member<'_>>, depth: usize, out: &mut Vec<u8>) {
     // The sort is stable: duplicates keep their order.
     members.sort_by(|one, other| one.0.cmp(&other.0));
     count(b'o', members.len(), out);
     for (key, value) in members {
         put(b'k', key.as_bytes(), out);
-        encode(value.get(), depth + 1, out);
+        encode(value.as_str(), depth + 1, out);
     }
 }
-
-struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> serde::de::Visitor<'de> for Visitor {
-            type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut res = Vec::new();
-                while let Some(member) = map.next_entry::<Key<'de>, &'de RawValue>()? {
-                    res.push((member.0.0, member.1));
-                }
-                Ok(res)
-            }
-        }
-        deserializer.deserialize_map(Visitor).map(Members)
-    }
-}
-
-/// A key, borrowed if it has no escapes.
-#[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {

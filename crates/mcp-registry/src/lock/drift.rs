@@ -50,7 +50,8 @@ pub struct ItemDrift {
 }
 
 /// A part of a server's identity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum IdentityPart {
     /// Its name.
     Name,
@@ -226,11 +227,7 @@ impl DefinitionPart {
 impl IdentityPart {
     /// Returns `name`, `version` or `instructions`.
     pub fn words(self) -> &'static str {
-        match self {
-            IdentityPart::Name => "name",
-            IdentityPart::Version => "version",
-            IdentityPart::Instructions => "instructions",
-        }
+        self.into()
     }
 }
 

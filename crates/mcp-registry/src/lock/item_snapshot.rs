@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use mcp_model::RawJson;
+use strum::VariantArray;
 
 use super::digest::{JsonDigest, members};
 use crate::name::display::truncate;
@@ -14,7 +15,8 @@ const MAX_TEXT_BYTES: usize = 4096;
 const MAX_NAME_BYTES: usize = 256;
 
 /// The kinds of items.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum ItemKind {
     /// A tool.
     Tool,
@@ -27,7 +29,20 @@ pub enum ItemKind {
 }
 
 /// The parts of a definition. Every member belongs to one of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    strum::IntoStaticStr,
+    strum::EnumString,
+    strum::VariantArray,
+)]
+#[strum(serialize_all = "camelCase")]
 pub enum DefinitionPart {
     /// The name, if the key is a URI.
     Name,
@@ -64,12 +79,7 @@ impl ItemKind {
 
     /// Returns `tool`, `prompt`, `resource` or `template`.
     pub fn as_str(self) -> &'static str {
-        match self {
-            ItemKind::Tool => "tool",
-            ItemKind::Prompt => "prompt",
-            ItemKind::Resource => "resource",
-            ItemKind::Template => "template",
-        }
+        self.into()
     }
 
     /// Returns `tools`, `prompts`, `resources` or `templates`.
@@ -93,32 +103,9 @@ impl ItemKind {
 }
 
 impl DefinitionPart {
-    /// All parts.
-    pub const ALL: [DefinitionPart; 9] = [
-        DefinitionPart::Name,
-        DefinitionPart::Title,
-        DefinitionPart::Description,
-        DefinitionPart::InputSchema,
-        DefinitionPart::OutputSchema,
-        DefinitionPart::Arguments,
-        DefinitionPart::MimeType,
-        DefinitionPart::Annotations,
-        DefinitionPart::Other,
-    ];
-
     /// Returns the member name; `other` for all others.
     pub fn as_str(self) -> &'static str {
-        match self {
-            DefinitionPart::Name => "name",
-            DefinitionPart::Title => "title",
-            DefinitionPart::Description => "description",
-            DefinitionPart::InputSchema => "inputSchema",
-            DefinitionPart::OutputSchema => "outputSchema",
-            DefinitionPart::Arguments => "arguments",
-            DefinitionPart::MimeType => "mimeType",
-            DefinitionPart::Annotations => "annotations",
-            DefinitionPart::Other => "other",
-        }
+        self.into()
     }
 
     /// Returns the noun for messages: `description`, `input schema`.
@@ -142,11 +129,9 @@ impl ItemSnapshot {
     pub fn of(item: ItemKind, raw: &RawJson) -> ItemSnapshot {
         let members = members(raw.as_str()).unwrap_or_default();
         let text = members.iter().find(|it| it.0 == "description");
-        let text = text.and_then(|it| {
-            RawJson::copy_of(it.1).to_text().map(|it| truncate(it.into_owned(), MAX_TEXT_BYTES))
-        });
+        let text = text.and_then(|it| it.1.to_text().map(|text| truncate(text.into_owned(), MAX_TEXT_BYTES)));
         let mut groups: BTreeMap<DefinitionPart, Vec<_>> = BTreeMap::new();
-        let known = DefinitionPart::ALL.into_iter().filter(|it| *it != DefinitionPart::Other);
+        let known = DefinitionPart::VARIANTS.iter().copied().filter(|it| *it != DefinitionPart::Other);
         let known: Vec<DefinitionPart> = known.filter(|it| it.as_str() != item.key()).collect();
         let mut named = false;
         for (key, value) in members {
@@ -163,12 +148,16 @@ impl ItemSnapshot {
 
     /// Returns the parts that differ.
     pub fn changed_parts(&self, other: &ItemSnapshot) -> Vec<DefinitionPart> {
-        DefinitionPart::ALL.into_iter().filter(|it| self.parts.get(it) != other.parts.get(it)).collect()
+        DefinitionPart::VARIANTS
+            .iter()
+            .copied()
+            .filter(|it| self.parts.get(it) != other.parts.get(it))
+            .collect()
     }
 
     /// Merges two items with one key: a change of either is a difference.
     pub(super) fn merge(&mut self, other: &ItemSnapshot) {
-        for part in DefinitionPart::ALL {
+        for part in DefinitionPart::VARIANTS.iter().copied() {
             match (self.parts.get(&part).copied(), other.parts.get(&part)) {
                 (Some(one), Some(two)) => drop(self.parts.insert(part, one.combine(*two))),
                 (None, Some(two)) => drop(self.parts.insert(part, JsonDigest::of_text("").combine(*two))),

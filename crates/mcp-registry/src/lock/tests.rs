@@ -242,7 +242,7 @@ fn check_refused(text: &str, want: &str) {
 }
 
 #[test]
-fn a_hostile_lock_is_refused_with_its_place() {
+fn invalid_lock_file_is_rejected_with_its_position() {
     let with = |servers: &str| format!("{{\"format\":\"mcp-lock\",\"version\":1,\n\"servers\":{servers}}}");
     check_refused("", "line 1, column 0: EOF while parsing a value");
     check_refused("{\"format\":\"x\",\"version\":1}", "line 1, column 1: `format` is not \"mcp-lock\"");
@@ -250,7 +250,7 @@ fn a_hostile_lock_is_refused_with_its_place() {
         "{\"format\":\"mcp-lock\",\"version\":2}",
         "it has version 2 of the format, and only version 1 is known here",
     );
-    check_refused(&with(r#"{"a":{},"a":{}}"#), "line 2, column 21: `a` stands there twice");
+    check_refused(&with(r#"{"a":{},"a":{}}"#), "line 2, column 21: the key `a` appears twice");
     check_refused(
         &with(r#"{"a":{"tools":{"x":{"title":"sha256:00"}}}}"#),
         "line 2, column 50: a hash is `sha256:` and 64 hexadecimal digits",

@@ -7,6 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{DefinitionPart, ItemKind, ItemSnapshot, JsonDigest, LockFile, ServerIdentity, ServerSnapshot};
@@ -79,32 +80,6 @@ struct ServerJson {
     templates: UniqueKeyMap<ItemSnapshot>,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct ItemJson {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    name: Option<JsonDigest>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    title: Option<JsonDigest>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    description: Option<JsonDigest>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    input_schema: Option<JsonDigest>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    output_schema: Option<JsonDigest>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    arguments: Option<JsonDigest>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    mime_type: Option<JsonDigest>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    annotations: Option<JsonDigest>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    other: Option<JsonDigest>,
-    /// The start of the description.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
-}
-
 impl LockFile {
     /// Serializes the lock file.
     pub fn to_text(&self) -> String {
@@ -172,53 +147,55 @@ fn from_json(server: ServerJson) -> ServerSnapshot {
     ServerSnapshot { about: ServerIdentity { name, version, instructions }, items }
 }
 
+/// The member with the start of the description. The other members are [`DefinitionPart`]s.
+const TEXT: &str = "text";
+
 impl Serialize for ItemSnapshot {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let of = |part: DefinitionPart| self.parts.get(&part).copied();
-        let wire = ItemJson {
-            name: of(DefinitionPart::Name),
-            title: of(DefinitionPart::Title),
-            description: of(DefinitionPart::Description),
-            input_schema: of(DefinitionPart::InputSchema),
-            output_schema: of(DefinitionPart::OutputSchema),
-            arguments: of(DefinitionPart::Arguments),
-            mime_type: of(DefinitionPart::MimeType),
-            annotations: of(DefinitionPart::Annotations),
-            other: of(DefinitionPart::Other),
-            text: self.text.clone(),
-        };
-        wire.serialize(serializer)
+        let mut map = serializer.serialize_map(None)?;
+        for (part, digest) in &self.parts {
+            map.serialize_entry(part.as_str(), digest)?;
+        }
+        if let Some(text) = &self.text {
+            map.serialize_entry(TEXT, text)?;
+        }
+        map.end()
     }
 }
 
 impl<'de> Deserialize<'de> for ItemSnapshot {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ItemSnapshot, D::Error> {
-        let ItemJson {
-            name,
-            title,
-            description,
-            input_schema,
-            output_schema,
-            arguments,
-            mime_type,
-            annotations,
-            other,
-            text,
-        } = ItemJson::deserialize(deserializer)?;
-        let parts = [
-            (DefinitionPart::Name, name),
-            (DefinitionPart::Title, title),
-            (DefinitionPart::Description, description),
-            (DefinitionPart::InputSchema, input_schema),
-            (DefinitionPart::OutputSchema, output_schema),
-            (DefinitionPart::Arguments, arguments),
-            (DefinitionPart::MimeType, mime_type),
-            (DefinitionPart::Annotations, annotations),
-            (DefinitionPart::Other, other),
-        ];
-        let parts = parts.into_iter().filter_map(|(part, it)| Some((part, it?))).collect();
-        Ok(ItemSnapshot { parts, text })
+        struct ItemVisitor;
+        impl<'de> Visitor<'de> for ItemVisitor {
+            type Value = ItemSnapshot;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ItemSnapshot, A::Error> {
+                let mut item = ItemSnapshot::default();
+                while let Some(key) = map.next_key::<String>()? {
+                    let is_new = if key == TEXT {
+                        item.text.replace(map.next_value()?).is_none()
+                    } else if let Ok(part) = key.parse::<DefinitionPart>() {
+                        item.parts.insert(part, map.next_value()?).is_none()
+                    } else {
+                        return Err(A::Error::custom(format!("unknown field `{}`", escape_name(&key))));
+                    };
+                    if !is_new {
+                        return Err(duplicate_key(&key));
+                    }
+                }
+                Ok(item)
+            }
+        }
+        deserializer.deserialize_map(ItemVisitor)
     }
+}
+
+fn duplicate_key<E: serde::de::Error>(key: &str) -> E {
+    E::custom(format!("the key `{}` appears twice", escape_name(key)))
 }
 
 impl Serialize for JsonDigest {
@@ -266,7 +243,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for UniqueKeyMap<T> {
                 let mut res = BTreeMap::new();
                 while let Some(key) = map.next_key::<String>()? {
                     if res.contains_key(&key) {
-                        return Err(A::Error::custom(format!("`{}` stands there twice", escape_name(&key))));
+                        return Err(duplicate_key(&key));
                     }
                     if res.len() == MAX_MEMBERS {
                         return Err(A::Error::custom(format!("there are more than {MAX_MEMBERS} members")));

@@ -13,7 +13,7 @@ mod profile;
 mod rewrite;
 pub(crate) mod tokens;
 
-use mcp_model::{RawJson, ServerId, Severity};
+use mcp_model::{RawJson, ServerId};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -24,12 +24,14 @@ use crate::problem::{Problem, ProblemKind};
 use crate::validate::unread_schema;
 
 /// A model provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Provider {
     /// Unchanged, byte for byte (DM-061).
     #[default]
     Passthrough,
     /// OpenAI's functions, with `strict: true` where the schema allows it.
+    #[strum(serialize = "openai_strict")]
     OpenAiStrict,
     /// Gemini's function declarations.
     Gemini,
@@ -40,12 +42,7 @@ pub enum Provider {
 impl Provider {
     /// Returns `passthrough`, `openai_strict`, `gemini` or `anthropic`.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Provider::Passthrough => "passthrough",
-            Provider::OpenAiStrict => "openai_strict",
-            Provider::Gemini => "gemini",
-            Provider::Anthropic => "anthropic",
-        }
+        self.into()
     }
 }
 
@@ -171,14 +168,9 @@ fn read(tool: &ExposedTool) -> Result<Value, String> {
 fn excluded_problem(tool: &ExposedTool, provider: Provider, reason: String) -> Problem {
     let (server, provider) = (&tool.server, provider.as_str());
     let (name, reason) = (escape_name(&tool.tool.name), truncate(reason, MAX_REASON_CHARACTERS));
-    Problem {
-        id: format!("mcp/server/{server}/tool_excluded_by_{provider}/{name}"),
-        kind: ProblemKind::ProviderExcluded,
-        severity: Severity::Warning,
-        server: Some(server.clone()),
-        tool: Some(tool.tool.name.to_string()),
-        message: format!("tool `{name}` of server `{server}` is left out for {provider}: {reason}"),
-    }
+    let id = format!("mcp/server/{server}/tool_excluded_by_{provider}/{name}");
+    let message = format!("tool `{name}` of server `{server}` is left out for {provider}: {reason}");
+    Problem::warning(id, ProblemKind::ProviderExcluded, Some(server), Some(&tool.tool.name), message)
 }
 
 #[cfg(test)]

@@ -240,7 +240,8 @@ fn dm_066_dm_124_stopped_dialog_is_a_problem_until_resumed_or_ended() {
 
 #[test]
 fn hd_133_failed_spill_is_a_problem_until_one_succeeds() {
-    let full = "2 warning mcp/spill_failed: large results are cut, for they cannot be written to files: full";
+    let full =
+        "2 warning mcp/spill_failed: large results are cut, because they cannot be written to files: full";
     problems(&["want a=1.1", "spilled full", "spilled full"], &[full]);
     problems(&["want a=1.1", "spilled full", "spilled"], &[]);
 }

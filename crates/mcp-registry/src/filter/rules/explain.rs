@@ -23,8 +23,9 @@ pub struct RuleStep {
 }
 
 /// The rules, in order of application.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum RuleKind {
     /// The format of the original name (DM-047).
     Original,
@@ -41,13 +42,7 @@ pub enum RuleKind {
 impl RuleKind {
     /// `original`, `filter`, `transform`, `naming` or `limit`.
     pub fn as_str(self) -> &'static str {
-        match self {
-            RuleKind::Original => "original",
-            RuleKind::Filter => "filter",
-            RuleKind::Transform => "transform",
-            RuleKind::Naming => "naming",
-            RuleKind::Limit => "limit",
-        }
+        self.into()
     }
 }
 
