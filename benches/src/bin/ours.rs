@@ -14,7 +14,7 @@ use mcp_benches::scenario::{self, Ask, Client};
 use mcp_benches::{Failure, meter};
 use mcp_host::{DesiredServers, Host, HostOptions, LoadRequest, ServerState, ToolCall, load};
 use mcp_model::{Content, Dialect, Endpoint, RawJson, Secret, StdioEndpoint, Tool, UrlEndpoint};
-use mcp_transport::{CallOptions, DialOptions, Listing, Session, SessionOptions, dialer};
+use mcp_transport::{CallOptions, DialOptions, ListResult, Session, SessionOptions, dialer};
 use serde_json::{Value, json};
 
 fn main() -> Result<(), Failure> {
@@ -37,7 +37,7 @@ async fn row(options: &Options) -> Result<Value, Failure> {
 struct Connection(Session);
 
 impl Client for Connection {
-    type List = Listing<Tool>;
+    type List = ListResult<Tool>;
 
     async fn connect(options: &Options) -> Result<Self, Failure> {
         let endpoint = endpoint(options)?;
@@ -55,11 +55,11 @@ impl Client for Connection {
         }
     }
 
-    async fn list(&self) -> Result<Listing<Tool>, Failure> {
+    async fn list(&self) -> Result<ListResult<Tool>, Failure> {
         Ok(self.0.list_tools().await?)
     }
 
-    fn count(list: &Listing<Tool>) -> usize {
+    fn count(list: &ListResult<Tool>) -> usize {
         list.items.len()
     }
 

@@ -16,15 +16,15 @@ use url::Url;
 
 use crate::grant::{Grant, RegisteredClient};
 use crate::http_client::HttpClient;
-use crate::url_policy::judge;
+use crate::url_policy::check_url;
 use crate::user_agent::UserAgent;
 use mcp_transport::internal::Redactor;
 
 /// Maximum length of foreign text in a message.
-const SNIPPET: usize = 300;
+const MAX_FOREIGN_TEXT_BYTES: usize = 300;
 
 /// Maximum number of scopes read from a challenge or metadata.
-const MOST_SCOPES: usize = 64;
+const MAX_SCOPES: usize = 64;
 
 /// The constant parts of all logins to one server.
 pub(crate) struct Flow {
@@ -32,7 +32,7 @@ pub(crate) struct Flow {
     pub(crate) server: Url,
     /// The resource identifier that is sent to authorization servers.
     pub(crate) resource: Url,
-    pub(crate) fetch: Arc<HttpClient>,
+    pub(crate) http_client: Arc<HttpClient>,
     pub(crate) client_name: String,
     pub(crate) client_metadata: Option<Url>,
     pub(crate) client: Option<RegisteredClient>,
@@ -41,15 +41,15 @@ pub(crate) struct Flow {
 /// What to request in a login.
 pub(crate) struct LoginRequest<'a> {
     /// The challenge that caused it.
-    pub(crate) header: Option<&'a str>,
+    pub(crate) challenge: Option<&'a str>,
     /// All scopes to request; if empty, those of the challenge and metadata.
-    pub(crate) more: Vec<String>,
+    pub(crate) scopes: Vec<String>,
 }
 
 /// Why a login or refresh failed.
 pub(crate) enum FlowError {
     /// The grant is invalid; a new login may help.
-    Gone,
+    InvalidGrant,
     /// A failure with its message.
     Failed(String),
 }
@@ -66,32 +66,32 @@ impl Flow {
     pub(crate) async fn log_in(
         &self,
         user: &dyn UserAgent,
-        wish: LoginRequest<'_>,
+        request: LoginRequest<'_>,
         of: &(dyn Fn(&str) -> Result<Option<Grant>, String> + Sync),
         now: u64,
     ) -> Result<Grant, FlowError> {
-        let mut found = self.discover(wish.header).await?;
+        let mut found = self.discover(request.challenge).await?;
         require_pkce(&found.metadata)?;
-        let scopes: Vec<String> = match wish.more.is_empty() {
+        let scopes: Vec<String> = match request.scopes.is_empty() {
             true => found.manager.select_initial_scopes(&[]).await,
-            false => wish.more,
+            false => request.scopes,
         };
-        let scopes: Vec<String> = scopes.into_iter().take(MOST_SCOPES).collect();
-        let visit = user.start_login().await.map_err(FlowError::Failed)?;
+        let scopes: Vec<String> = scopes.into_iter().take(MAX_SCOPES).collect();
+        let login = user.start_login().await.map_err(FlowError::Failed)?;
         let known = of(&found.issuer).map_err(FlowError::Failed)?;
-        let client = self.client(&mut found, known, visit.redirect_uri(), &scopes).await?;
+        let client = self.client(&mut found, known, login.redirect_uri(), &scopes).await?;
         let secrets = Redactor::new(client.secret.iter());
-        let trouble = |error: AuthError| FlowError::Failed(words(&error, &secrets));
+        let trouble = |error: AuthError| FlowError::Failed(describe_error(&error, &secrets));
 
-        found.manager.configure_client(config(&client, visit.redirect_uri(), &scopes)).map_err(trouble)?;
+        found.manager.configure_client(client_config(&client, login.redirect_uri(), &scopes)).map_err(trouble)?;
         let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let page = found.manager.get_authorization_url(&asked).await.map_err(trouble)?;
-        let page: Url = page.parse().map_err(|_| unusable("the address of its login page cannot be read"))?;
-        judge(&self.resource, &page)
-            .map_err(|it| unusable(&format!("its login page may not be opened: {it}")))?;
+        let page: Url = page.parse().map_err(|_| unusable_server("the address of its login page cannot be read"))?;
+        check_url(&self.resource, &page)
+            .map_err(|it| unusable_server(&format!("its login page may not be opened: {it}")))?;
 
-        let back = visit.authorize(page).await.map_err(FlowError::Failed)?;
-        refused(&back, &secrets)?;
+        let back = login.authorize(page).await.map_err(FlowError::Failed)?;
+        check_redirect_error(&back, &secrets)?;
         let AuthorizationCallback { code, csrf_token, issuer, .. } =
             AuthorizationCallback::from_redirect_url(back.as_str()).map_err(trouble)?;
         let exchange =
@@ -101,24 +101,24 @@ impl Flow {
     }
 
     /// Refreshes a grant. The issuer must be unchanged.
-    pub(crate) async fn renew(&self, old: &Grant, now: u64) -> Result<Grant, FlowError> {
+    pub(crate) async fn refresh(&self, old: &Grant, now: u64) -> Result<Grant, FlowError> {
         let mut found = self.discover(None).await?;
         if found.issuer != old.issuer {
-            return Err(FlowError::Gone);
+            return Err(FlowError::InvalidGrant);
         }
         let kept = [old.client.secret.as_ref(), old.refresh_token.as_ref(), Some(&old.access_token)];
         let secrets = crate::http_client::secret_values(kept);
         let secrets = Redactor::new(secrets.iter());
         let trouble = |error: AuthError| match error {
-            AuthError::TokenRefreshRejected(_) | AuthError::AuthorizationRequired => FlowError::Gone,
-            error => FlowError::Failed(words(&error, &secrets)),
+            AuthError::TokenRefreshRejected(_) | AuthError::AuthorizationRequired => FlowError::InvalidGrant,
+            error => FlowError::Failed(describe_error(&error, &secrets)),
         };
         let store = InMemoryCredentialStore::new();
-        store.save(stored(old)).await.map_err(trouble)?;
+        store.save(rmcp_credentials(old)).await.map_err(trouble)?;
         found.manager.set_credential_store(store);
         // A refresh does not redirect the user.
         let redirect = old.client.redirect_uri.as_ref().unwrap_or(&self.resource);
-        found.manager.configure_client(config(&old.client, redirect, &[])).map_err(trouble)?;
+        found.manager.configure_client(client_config(&old.client, redirect, &[])).map_err(trouble)?;
         let tokens = found.manager.refresh_token().await.map_err(trouble)?;
         self.grant(found.issuer, old.client.clone(), &tokens, old.scopes.clone(), now)
     }
@@ -126,8 +126,8 @@ impl Flow {
     /// Discovers the authorization server from the server's own statements.
     pub(crate) async fn discover(&self, header: Option<&str>) -> Result<DiscoveredServer, FlowError> {
         let nothing = Redactor::new(std::iter::empty());
-        let trouble = |error: AuthError| FlowError::Failed(words(&error, &nothing));
-        let fetch = Arc::clone(&self.fetch) as _;
+        let trouble = |error: AuthError| FlowError::Failed(describe_error(&error, &nothing));
+        let fetch = Arc::clone(&self.http_client) as _;
         let manager = AuthorizationManager::new_with_oauth_http_client(self.resource.clone(), fetch);
         let mut manager = manager.await.map_err(trouble)?;
         let resolution = manager.resolve_metadata_from_challenge(header).await.map_err(trouble)?;
@@ -151,28 +151,28 @@ impl Flow {
         if let Some(client) = &self.client {
             return Ok(client.clone());
         }
-        let takes = found.metadata.additional_fields.get("client_id_metadata_document_supported");
+        let supports_document = found.metadata.additional_fields.get("client_id_metadata_document_supported");
         if let Some(document) = &self.client_metadata
-            && takes.and_then(serde_json::Value::as_bool) == Some(true)
+            && supports_document.and_then(serde_json::Value::as_bool) == Some(true)
         {
             return Ok(RegisteredClient { id: document.to_string(), secret: None, redirect_uri: None });
         }
         // A client that was registered by hand has no redirect URI of ours.
-        let same = |it: &RegisteredClient| it.redirect_uri.as_ref().is_none_or(|it| it == redirect);
-        if let Some(client) = known.map(|it| it.client).filter(same) {
+        let is_same_redirect = |it: &RegisteredClient| it.redirect_uri.as_ref().is_none_or(|it| it == redirect);
+        if let Some(client) = known.map(|it| it.client).filter(is_same_redirect) {
             return Ok(client);
         }
         if found.metadata.registration_endpoint.is_none() {
             let why = format!(
                 "the authorization server {} lets nobody register by himself: register a client there, and give its id",
-                short(&found.issuer)
+                shorten(&found.issuer)
             );
             return Err(FlowError::Failed(why));
         }
         let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let nothing = Redactor::new(std::iter::empty());
         let registered = found.manager.register_client(&self.client_name, redirect.as_str(), &asked).await;
-        let config = registered.map_err(|it| FlowError::Failed(words(&it, &nothing)))?;
+        let config = registered.map_err(|it| FlowError::Failed(describe_error(&it, &nothing)))?;
         let secret = config.client_secret.map(Secret::new);
         Ok(RegisteredClient { id: config.client_id, secret, redirect_uri: Some(redirect.clone()) })
     }
@@ -186,10 +186,10 @@ impl Flow {
         now: u64,
     ) -> Result<Grant, FlowError> {
         if !tokens.token_type().as_ref().eq_ignore_ascii_case("bearer") {
-            return Err(unusable("it gives tokens of a type that only proofs go with"));
+            return Err(unusable_server("it gives tokens of a type that only proofs go with"));
         }
         let mut scopes = asked;
-        for scope in tokens.scopes().into_iter().flatten().take(MOST_SCOPES) {
+        for scope in tokens.scopes().into_iter().flatten().take(MAX_SCOPES) {
             if !scopes.iter().any(|it| it == scope.as_str()) {
                 scopes.push(scope.to_string());
             }
@@ -214,9 +214,9 @@ pub(crate) fn is_bearer(header: &str) -> bool {
 
 /// The scopes that a challenge reports as missing; `None` for other challenges.
 pub(crate) fn missing_scopes(header: &str, resource: &Url) -> Option<Vec<String>> {
-    let said = WWWAuthenticateParams::parse(header, resource);
-    let scopes = said.scope.clone().filter(|_| said.is_insufficient_scope())?;
-    let scopes: Vec<String> = scopes.split_whitespace().take(MOST_SCOPES).map(str::to_owned).collect();
+    let params = WWWAuthenticateParams::parse(header, resource);
+    let scopes = params.scope.clone().filter(|_| params.is_insufficient_scope())?;
+    let scopes: Vec<String> = scopes.split_whitespace().take(MAX_SCOPES).map(str::to_owned).collect();
     Some(scopes).filter(|it| !it.is_empty())
 }
 
@@ -227,20 +227,20 @@ fn require_pkce(metadata: &AuthorizationMetadata) -> Result<(), FlowError> {
     match (methods, &metadata.issuer) {
         (Some(methods), _) if methods.iter().any(|it| it == "S256") => Ok(()),
         (None, None) => Ok(()),
-        (Some(_), _) | (None, Some(_)) => Err(unusable("it does not say that it supports PKCE with S256")),
+        (Some(_), _) | (None, Some(_)) => Err(unusable_server("it does not say that it supports PKCE with S256")),
     }
 }
 
 /// The user or the authorization server refused.
-fn refused(back: &Url, secrets: &Redactor) -> Result<(), FlowError> {
+fn check_redirect_error(back: &Url, secrets: &Redactor) -> Result<(), FlowError> {
     let value = |key: &str| back.query_pairs().find(|(name, _)| name == key).map(|(_, value)| value);
     let Some(error) = value("error") else { return Ok(()) };
     let more = value("error_description").map(|it| format!(": {it}")).unwrap_or_default();
-    let said = secrets.clean(&format!("{error}{more}"), SNIPPET);
+    let said = secrets.clean(&format!("{error}{more}"), MAX_FOREIGN_TEXT_BYTES);
     Err(FlowError::Failed(format!("the login was refused: {said}")))
 }
 
-fn config(client: &RegisteredClient, redirect: &Url, scopes: &[String]) -> OAuthClientConfig {
+fn client_config(client: &RegisteredClient, redirect: &Url, scopes: &[String]) -> OAuthClientConfig {
     let res = OAuthClientConfig::new(&client.id, redirect.as_str()).with_scopes(scopes.to_vec());
     match &client.secret {
         Some(secret) => res.with_client_secret(secret.expose()),
@@ -249,7 +249,7 @@ fn config(client: &RegisteredClient, redirect: &Url, scopes: &[String]) -> OAuth
 }
 
 /// A grant in rmcp's form.
-fn stored(grant: &Grant) -> StoredCredentials {
+fn rmcp_credentials(grant: &Grant) -> StoredCredentials {
     let refresh = grant.refresh_token.as_ref().map(Secret::expose);
     let tokens = json!({
         "access_token": grant.access_token.expose(),
@@ -261,12 +261,12 @@ fn stored(grant: &Grant) -> StoredCredentials {
         .with_issuer(Some(grant.issuer.clone()))
 }
 
-fn unusable(why: &str) -> FlowError {
+fn unusable_server(why: &str) -> FlowError {
     FlowError::Failed(format!("the server's authorization server cannot be used: {why}"))
 }
 
 /// An error with its causes: foreign text, truncated, on one line and redacted.
-fn words(error: &AuthError, secrets: &Redactor) -> String {
+fn describe_error(error: &AuthError, secrets: &Redactor) -> String {
     let mut text = error.to_string();
     let mut next = std::error::Error::source(error);
     for _ in 0..8 {
@@ -278,9 +278,9 @@ fn words(error: &AuthError, secrets: &Redactor) -> String {
         }
         next = cause.source();
     }
-    format!("the login to the server failed: {}", secrets.clean(&text, SNIPPET))
+    format!("the login to the server failed: {}", secrets.clean(&text, MAX_FOREIGN_TEXT_BYTES))
 }
 
-fn short(text: &str) -> String {
+fn shorten(text: &str) -> String {
     text.chars().take(200).collect()
 }

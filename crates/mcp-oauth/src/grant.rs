@@ -48,7 +48,7 @@ impl Grant {
     /// The grant as JSON, secrets included, for a token store.
     pub fn to_json(&self) -> serde_json::Value {
         let text = |it: &Secret| it.expose().to_owned();
-        let wire = Wire {
+        let wire = GrantJson {
             resource: self.resource.clone(),
             issuer: self.issuer.clone(),
             client_id: self.client.id.clone(),
@@ -64,7 +64,7 @@ impl Grant {
 
     /// Parses the output of [`Grant::to_json`].
     pub fn from_json(value: &serde_json::Value) -> Option<Grant> {
-        let Wire {
+        let GrantJson {
             resource,
             issuer,
             client_id,
@@ -74,7 +74,7 @@ impl Grant {
             refresh_token,
             expires_at,
             scopes,
-        } = Wire::deserialize(value).ok()?;
+        } = GrantJson::deserialize(value).ok()?;
         Some(Grant {
             resource,
             issuer,
@@ -93,7 +93,7 @@ impl Grant {
 
 /// The stored form of a grant.
 #[derive(Serialize, Deserialize)]
-struct Wire {
+struct GrantJson {
     resource: Url,
     issuer: String,
     client_id: String,

@@ -14,7 +14,7 @@ use reqwest::redirect::Policy;
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest};
 use url::{Host, Url};
 
-use crate::url_policy::{NetworkScope, judge, may_reach, network_scope};
+use crate::url_policy::{NetworkScope, check_url, may_reach, network_scope};
 use mcp_transport::Authorities;
 use mcp_transport::internal::is_loopback;
 use mcp_transport::internal::tls;
@@ -23,7 +23,7 @@ use mcp_transport::internal::tls;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum size of a response. Metadata has a few kilobytes.
-const MAX_REQUEST_BYTES: usize = 256 << 10;
+const MAX_RESPONSE_BYTES: usize = 256 << 10;
 
 /// The HTTP client for the logins of one server.
 pub(crate) struct HttpClient {
@@ -57,11 +57,11 @@ impl HttpClient {
             .redirect(Policy::none())
             .referer(false)
             .connect_timeout(REQUEST_TIMEOUT)
-            .dns_resolver(Arc::new(Guarded { home: home_host(resource) }));
+            .dns_resolver(Arc::new(GuardedResolver { server_host: resolver_host(resource) }));
         if is_loopback(resource) {
             builder = builder.no_proxy();
         }
-        let client = builder.build().map_err(|it| cause(&it))?;
+        let client = builder.build().map_err(|it| innermost_cause(&it))?;
         Ok(HttpClient { resource: resource.clone(), client })
     }
 
@@ -76,7 +76,7 @@ impl HttpClient {
             .to_string()
             .parse()
             .map_err(|_| HttpClientError::Forbidden("its address cannot be read".to_owned()))?;
-        judge(&self.resource, &url).map_err(HttpClientError::Forbidden)?;
+        check_url(&self.resource, &url).map_err(HttpClientError::Forbidden)?;
         let sending = self.send(url, parts.method, parts.headers, body);
         tokio::time::timeout(REQUEST_TIMEOUT, sending).await.map_err(|_| HttpClientError::TimedOut)?
     }
@@ -88,14 +88,14 @@ impl HttpClient {
         headers: HeaderMap,
         body: Vec<u8>,
     ) -> Result<http::Response<Vec<u8>>, HttpClientError> {
-        let failed = |error: reqwest::Error| HttpClientError::Failed(cause(&error));
+        let failed = |error: reqwest::Error| HttpClientError::Failed(innermost_cause(&error));
         let mut request = Request::new(method, url);
         *request.headers_mut() = headers;
         *request.body_mut() = Some(body.into());
         let mut response = self.client.execute(request).await.map_err(failed)?;
         let mut read = BytesMut::new();
         while let Some(chunk) = response.chunk().await.map_err(failed)? {
-            if read.len() + chunk.len() > MAX_REQUEST_BYTES {
+            if read.len() + chunk.len() > MAX_RESPONSE_BYTES {
                 return Err(HttpClientError::TooLarge);
             }
             read.extend_from_slice(&chunk);
@@ -117,7 +117,7 @@ impl OAuthHttpClient for HttpClient {
 }
 
 /// The server's own host in the form used for DNS lookups.
-fn home_host(resource: &Url) -> Option<String> {
+fn resolver_host(resource: &Url) -> Option<String> {
     match resource.host() {
         Some(Host::Domain(name)) => Some(name.to_owned()),
         Some(Host::Ipv4(it)) => Some(it.to_string()),
@@ -127,20 +127,20 @@ fn home_host(resource: &Url) -> Option<String> {
 }
 
 /// A resolver that removes addresses that a login must not reach.
-struct Guarded {
-    home: Option<String>,
+struct GuardedResolver {
+    server_host: Option<String>,
 }
 
-impl Resolve for Guarded {
+impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let home = self.home.clone();
+        let home = self.server_host.clone();
         Box::pin(async move {
             let name = name.as_str().to_owned();
             let found = look_up(&name).await?;
             let allowed: Vec<SocketAddr> = match home {
                 Some(home) if home == name => found,
                 Some(home) => {
-                    let home = look_up(&home).await.map(|it| widest(&it)).unwrap_or(NetworkScope::Public);
+                    let home = look_up(&home).await.map(|it| host_scope(&it)).unwrap_or(NetworkScope::Public);
                     let may = |it: &SocketAddr| may_reach(home, network_scope(it.ip()));
                     found.into_iter().filter(may).collect()
                 }
@@ -162,7 +162,7 @@ async fn look_up(name: &str) -> Result<Vec<SocketAddr>, Box<dyn Error + Send + S
 }
 
 /// The network scope of a host with these addresses.
-fn widest(addresses: &[SocketAddr]) -> NetworkScope {
+fn host_scope(addresses: &[SocketAddr]) -> NetworkScope {
     let mut all = addresses.iter().map(|it| network_scope(it.ip()));
     let Some(first) = all.next() else { return NetworkScope::Public };
     if all.all(|it| it == first) { first } else { NetworkScope::Public }
@@ -174,7 +174,7 @@ pub(crate) fn secret_values<'a>(values: impl IntoIterator<Item = Option<&'a Secr
 }
 
 /// The innermost cause of an error. The outer ones may contain the URL.
-fn cause(error: &reqwest::Error) -> String {
+fn innermost_cause(error: &reqwest::Error) -> String {
     if error.is_dns() {
         return "the host name cannot be resolved".to_owned();
     }
@@ -197,16 +197,16 @@ mod tests {
     }
 
     /// The error message for an unreachable URL.
-    async fn words(url: &str) -> String {
+    async fn error_message(url: &str) -> String {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = reqwest::Client::builder().no_proxy().tls_certs_only([]);
         let client = builder.dns_resolver(std::sync::Arc::new(FailingResolver)).build().unwrap();
-        cause(&client.get(url).send().await.unwrap_err())
+        innermost_cause(&client.get(url).send().await.unwrap_err())
     }
 
     #[tokio::test]
     async fn dns_and_tls_failures_have_different_messages() {
-        assert_eq!(words("http://example.com/?key=secret").await, "the host name cannot be resolved");
+        assert_eq!(error_message("http://example.com/?key=secret").await, "the host name cannot be resolved");
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("https://{}/?key=secret", listener.local_addr().unwrap());
         let peer = async {
@@ -215,7 +215,7 @@ mod tests {
             socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
             socket
         };
-        let (said, _socket) = tokio::join!(words(&url), peer);
+        let (said, _socket) = tokio::join!(error_message(&url), peer);
         let want =
             "TLS failed: the server does not speak TLS (received corrupt message of type InvalidContentType)";
         assert_eq!(said, want);

@@ -81,18 +81,18 @@ pub struct OAuth {
     flow: Flow,
     store: Arc<dyn TokenStore>,
     user: Option<Arc<dyn UserAgent>>,
-    hint: String,
-    state: Mutex<State>,
+    login_hint: String,
+    state: Mutex<AuthState>,
 }
 
 /// The current state.
 #[derive(Default)]
-struct State {
+struct AuthState {
     grant: Option<Grant>,
     /// Whether the store was read.
-    looked: bool,
+    is_loaded: bool,
     /// Whether the grant comes from a login, not from a refresh or the store.
-    fresh: bool,
+    is_from_login: bool,
     /// The last failure, so that tasks that waited for it do not each try again.
     failure: Option<(Instant, Unauthorized)>,
 }
@@ -119,12 +119,12 @@ impl OAuth {
         let server = resource.clone();
         // The query selects how the server responds, may be secret, and is not part of the resource.
         resource.set_query(None);
-        let flow = Flow { server, resource, fetch, client_name, client_metadata, client };
-        Ok(OAuth { flow, store, user, hint, state: Mutex::default() })
+        let flow = Flow { server, resource, http_client: fetch, client_name, client_metadata, client };
+        Ok(OAuth { flow, store, user, login_hint: hint, state: Mutex::default() })
     }
 
     /// Locks the state. Fails if another task has failed after `since`.
-    async fn turn(&self, since: Instant) -> Result<MutexGuard<'_, State>, Unauthorized> {
+    async fn lock_state(&self, since: Instant) -> Result<MutexGuard<'_, AuthState>, Unauthorized> {
         let state = self.state.lock().await;
         match &state.failure {
             Some((at, why)) if *at > since => Err(why.clone()),
@@ -133,36 +133,36 @@ impl OAuth {
     }
 
     /// Reads the stored grant, once.
-    fn look(&self, state: &mut State) -> Result<(), Unauthorized> {
-        if !state.looked {
+    fn load_stored(&self, state: &mut AuthState) -> Result<(), Unauthorized> {
+        if !state.is_loaded {
             state.grant = self.store.latest(&self.flow.server).map_err(|it| Unauthorized(it.to_string()))?;
-            state.looked = true;
+            state.is_loaded = true;
         }
         Ok(())
     }
 
     /// Refreshes the grant. Returns false if only a login can help.
-    async fn renew(&self, state: &mut State) -> Result<bool, Unauthorized> {
+    async fn refresh(&self, state: &mut AuthState) -> Result<bool, Unauthorized> {
         // Another process may have refreshed it or logged in; the old refresh token is invalid then.
-        if self.take_newer(state)? {
+        if self.adopt_newer_grant(state)? {
             return Ok(true);
         }
-        let _turn = self.own_turn().await?;
+        let _turn = self.acquire_refresh_lock().await?;
         // Or it did so while this task waited.
-        if self.take_newer(state)? {
+        if self.adopt_newer_grant(state)? {
             return Ok(true);
         }
         let Some(old) = state.grant.clone().filter(|it| it.refresh_token.is_some()) else { return Ok(false) };
-        match self.flow.renew(&old, now()).await {
+        match self.flow.refresh(&old, now()).await {
             Ok(grant) => {
-                self.keep(state, grant)?;
-                state.fresh = false;
+                self.save_grant(state, grant)?;
+                state.is_from_login = false;
                 Ok(true)
             }
-            Err(FlowError::Gone) => {
+            Err(FlowError::InvalidGrant) => {
                 // Another process may just have used the refresh token and be about to save the result.
                 tokio::time::sleep(SAVE_GRACE).await;
-                self.take_newer(state)
+                self.adopt_newer_grant(state)
             }
             Err(FlowError::Failed(why)) => Err(Unauthorized(why)),
         }
@@ -170,7 +170,7 @@ impl OAuth {
 
     /// Waits for the refresh lock. `None` if another process holds it too long; the authorization server then shows
     /// whether the token was used.
-    async fn own_turn(&self) -> Result<Option<RefreshLock>, Unauthorized> {
+    async fn acquire_refresh_lock(&self) -> Result<Option<RefreshLock>, Unauthorized> {
         let until = tokio::time::Instant::now() + MAX_REFRESH_WAIT;
         loop {
             let turn =
@@ -186,7 +186,7 @@ impl OAuth {
     /// without revocation, is not an error. The error says why revocation failed.
     pub async fn revoke(&self) -> Result<Revocation, Unauthorized> {
         let mut state = self.state.lock().await;
-        self.look(&mut state)?;
+        self.load_stored(&mut state)?;
         match &state.grant {
             Some(grant) => self.flow.revoke(grant).await.map_err(Unauthorized),
             None => Ok(Revocation::NoGrant),
@@ -194,45 +194,45 @@ impl OAuth {
     }
 
     /// Takes the stored grant if it is a different one.
-    fn take_newer(&self, state: &mut State) -> Result<bool, Unauthorized> {
-        let kept = self.store.latest(&self.flow.server).map_err(|it| Unauthorized(it.to_string()))?;
-        let used = state.grant.as_ref().map(|it| &it.access_token);
-        let Some(kept) = kept.filter(|it| Some(&it.access_token) != used && !it.is_expiring(now())) else {
+    fn adopt_newer_grant(&self, state: &mut AuthState) -> Result<bool, Unauthorized> {
+        let stored = self.store.latest(&self.flow.server).map_err(|it| Unauthorized(it.to_string()))?;
+        let current = state.grant.as_ref().map(|it| &it.access_token);
+        let Some(kept) = stored.filter(|it| Some(&it.access_token) != current && !it.is_expiring(now())) else {
             return Ok(false);
         };
-        (state.grant, state.fresh) = (Some(kept), false);
+        (state.grant, state.is_from_login) = (Some(kept), false);
         Ok(true)
     }
 
     /// Runs a login with the user.
-    async fn log_in(&self, state: &mut State, wish: LoginRequest<'_>) -> Result<(), Unauthorized> {
+    async fn log_in(&self, state: &mut AuthState, wish: LoginRequest<'_>) -> Result<(), Unauthorized> {
         let Some(user) = &self.user else {
-            let why = match (&state.grant, wish.more.is_empty()) {
+            let why = match (&state.grant, wish.scopes.is_empty()) {
                 (None, _) => "the server wants a login, and nobody has logged in to it",
                 (Some(_), true) => "the server wants a new login, for the old one is over",
                 (Some(_), false) => "the server wants a login for more than the one there is",
             };
-            return Err(Unauthorized(format!("{why}: {}", self.hint)));
+            return Err(Unauthorized(format!("{why}: {}", self.login_hint)));
         };
         let of = |issuer: &str| self.store.get(&self.flow.server, issuer).map_err(|it| it.to_string());
         let done = self.flow.log_in(&**user, wish, &of, now()).await;
         let grant = done.map_err(|trouble| match trouble {
             FlowError::Failed(why) => Unauthorized(why),
-            FlowError::Gone => Unauthorized("the authorization server takes the login back".to_owned()),
+            FlowError::InvalidGrant => Unauthorized("the authorization server takes the login back".to_owned()),
         })?;
-        self.keep(state, grant)?;
-        state.fresh = true;
+        self.save_grant(state, grant)?;
+        state.is_from_login = true;
         Ok(())
     }
 
-    fn keep(&self, state: &mut State, grant: Grant) -> Result<(), Unauthorized> {
+    fn save_grant(&self, state: &mut AuthState, grant: Grant) -> Result<(), Unauthorized> {
         self.store.save(&grant).map_err(|it| Unauthorized(it.to_string()))?;
         state.grant = Some(grant);
         Ok(())
     }
 
-    async fn remedy(&self, state: &mut State, challenge: &Challenge) -> Result<Remedy, Unauthorized> {
-        self.look(state)?;
+    async fn remedy(&self, state: &mut AuthState, challenge: &Challenge) -> Result<Remedy, Unauthorized> {
+        self.load_stored(state)?;
         let current = state.grant.as_ref().map(|it| &it.access_token);
         if current != challenge.token_used.as_ref() && current.is_some() {
             // Another task has already changed the token.
@@ -242,35 +242,35 @@ impl OAuth {
         if challenge.status == 403 {
             return self.step_up(state, header).await;
         }
-        if challenge.token_used.is_some() && state.fresh && challenge.earlier_challenges > 0 {
+        if challenge.token_used.is_some() && state.is_from_login && challenge.earlier_challenges > 0 {
             let why = "the server does not take the token that its authorization server has just given";
             return Err(Unauthorized(why.to_owned()));
         }
-        if self.renew(state).await? {
+        if self.refresh(state).await? {
             return Ok(Remedy::Retry);
         }
-        self.log_in(state, LoginRequest { header, more: Vec::new() }).await?;
+        self.log_in(state, LoginRequest { challenge: header, scopes: Vec::new() }).await?;
         Ok(Remedy::Retry)
     }
 
     /// Requests the missing scopes in addition to the present ones.
-    async fn step_up(&self, state: &mut State, header: Option<&str>) -> Result<Remedy, Unauthorized> {
-        let Some(wanted) = header.and_then(|it| flow::missing_scopes(it, &self.flow.resource)) else {
+    async fn step_up(&self, state: &mut AuthState, header: Option<&str>) -> Result<Remedy, Unauthorized> {
+        let Some(missing) = header.and_then(|it| flow::missing_scopes(it, &self.flow.resource)) else {
             return Ok(Remedy::None);
         };
-        let had = state.grant.as_ref().map(|it| it.scopes.clone()).unwrap_or_default();
-        let asked = |it: &String| had.contains(it);
-        if wanted.iter().all(asked) {
+        let granted = state.grant.as_ref().map(|it| it.scopes.clone()).unwrap_or_default();
+        let is_granted = |it: &String| granted.contains(it);
+        if missing.iter().all(is_granted) {
             let scopes: Vec<String> =
-                wanted.iter().take(16).map(|it| it.chars().take(80).collect()).collect();
+                missing.iter().take(16).map(|it| it.chars().take(80).collect()).collect();
             return Err(Unauthorized(format!(
                 "the server wants authorization for more than the user was given, though it was asked for: {}",
                 scopes.join(" ")
             )));
         }
-        let mut more = had;
-        more.extend(wanted);
-        self.log_in(state, LoginRequest { header, more }).await?;
+        let mut more = granted;
+        more.extend(missing);
+        self.log_in(state, LoginRequest { challenge: header, scopes: more }).await?;
         Ok(Remedy::Retry)
     }
 }
@@ -278,9 +278,9 @@ impl OAuth {
 #[async_trait]
 impl Authorization for OAuth {
     async fn token(&self) -> Result<Option<Secret>, Unauthorized> {
-        let mut state = self.turn(Instant::now()).await?;
-        self.look(&mut state)?;
-        if state.grant.as_ref().is_some_and(|it| it.is_expiring(now())) && !self.renew(&mut state).await? {
+        let mut state = self.lock_state(Instant::now()).await?;
+        self.load_stored(&mut state)?;
+        if state.grant.as_ref().is_some_and(|it| it.is_expiring(now())) && !self.refresh(&mut state).await? {
             // The server's challenge decides how to continue.
             return Ok(None);
         }
@@ -292,7 +292,7 @@ impl Authorization for OAuth {
     }
 
     async fn challenged(&self, challenge: Challenge) -> Result<Remedy, Unauthorized> {
-        let mut state = self.turn(challenge.sent_at).await?;
+        let mut state = self.lock_state(challenge.sent_at).await?;
         let done = self.remedy(&mut state, &challenge).await;
         state.failure = done.as_ref().err().map(|why| (Instant::now(), why.clone()));
         done

@@ -29,14 +29,14 @@ const PATH: &str = "/callback";
 /// receives the redirect on a loopback port.
 pub struct LoopbackRedirect {
     show: Arc<dyn Fn(&Url) + Send + Sync>,
-    typed: Option<Arc<ManualInput>>,
+    manual_input: Option<Arc<ManualInput>>,
 }
 
 /// Lines entered by the user.
 struct ManualInput {
     lines: Mutex<mpsc::Receiver<String>>,
     /// Called for each line that is not the redirect URL.
-    refused: Box<dyn Fn() + Send + Sync>,
+    on_rejected_line: Box<dyn Fn() + Send + Sync>,
 }
 
 struct PendingLogin {
@@ -49,7 +49,7 @@ struct PendingLogin {
 impl LoopbackRedirect {
     /// Calls `show` once for each login; it must not block.
     pub fn new(show: impl Fn(&Url) + Send + Sync + 'static) -> LoopbackRedirect {
-        LoopbackRedirect { show: Arc::new(show), typed: None }
+        LoopbackRedirect { show: Arc::new(show), manual_input: None }
     }
 
     /// Also accepts the redirect URL as a line from the user, for a browser on another machine, where the redirect
@@ -60,14 +60,14 @@ impl LoopbackRedirect {
         lines: mpsc::Receiver<String>,
         refused: impl Fn() + Send + Sync + 'static,
     ) -> LoopbackRedirect {
-        let typed = ManualInput { lines: Mutex::new(lines), refused: Box::new(refused) };
-        LoopbackRedirect { typed: Some(Arc::new(typed)), ..self }
+        let typed = ManualInput { lines: Mutex::new(lines), on_rejected_line: Box::new(refused) };
+        LoopbackRedirect { manual_input: Some(Arc::new(typed)), ..self }
     }
 }
 
 impl ManualInput {
     /// Waits for the first line with the redirect URL, possibly forever.
-    async fn answer(&self, redirect: &Url, own: &str) -> Url {
+    async fn wait_for_redirect(&self, redirect: &Url, own: &str) -> Url {
         let mut lines = self.lines.lock().await;
         while let Some(line) = lines.recv().await {
             let line = line.trim().trim_matches(['"', '\'', '<', '>']);
@@ -75,9 +75,9 @@ impl ManualInput {
                 continue;
             }
             // Absolute URLs only: a relative one would resolve against ours.
-            match Url::parse(line).ok().and_then(|it| is_answer(it, redirect, own)) {
+            match Url::parse(line).ok().and_then(|it| check_redirect(it, redirect, own)) {
                 Some(back) => return back,
-                None => (self.refused)(),
+                None => (self.on_rejected_line)(),
             }
         }
         std::future::pending().await
@@ -87,7 +87,7 @@ impl ManualInput {
 /// The redirect URL from the user, if lines are accepted.
 async fn manual_redirect(typed: Option<&ManualInput>, redirect: &Url, own: &str) -> Url {
     match typed {
-        Some(typed) => typed.answer(redirect, own).await,
+        Some(typed) => typed.wait_for_redirect(redirect, own).await,
         None => std::future::pending().await,
     }
 }
@@ -103,7 +103,7 @@ impl UserAgent for LoopbackRedirect {
             listener,
             redirect,
             show: Arc::clone(&self.show),
-            typed: self.typed.clone(),
+            typed: self.manual_input.clone(),
         }))
     }
 }
@@ -115,23 +115,23 @@ impl Login for PendingLogin {
     }
 
     async fn authorize(self: Box<Self>, page: Url) -> Result<Url, String> {
-        let state = state(&page).ok_or("the login page's address names no state")?;
+        let state = state_parameter(&page).ok_or("the login page's address names no state")?;
         (self.show)(&page);
-        let mut heard = tokio::task::JoinSet::new();
+        let mut connections = tokio::task::JoinSet::new();
         let typed = manual_redirect(self.typed.as_deref(), &self.redirect, &state);
         tokio::pin!(typed);
         loop {
             tokio::select! {
                 back = &mut typed => return Ok(back),
-                accepted = self.listener.accept(), if heard.len() < MAX_CONNECTIONS => {
+                accepted = self.listener.accept(), if connections.len() < MAX_CONNECTIONS => {
                     // A failed connection is ignored.
                     let Ok((socket, _)) = accepted else { continue };
                     let (redirect, state) = (self.redirect.clone(), state.clone());
-                    heard.spawn(async move {
-                        tokio::time::timeout(REQUEST_TIMEOUT, hear(socket, &redirect, &state)).await.ok().flatten()
+                    connections.spawn(async move {
+                        tokio::time::timeout(REQUEST_TIMEOUT, serve_connection(socket, &redirect, &state)).await.ok().flatten()
                     });
                 }
-                Some(done) = heard.join_next() => {
+                Some(done) = connections.join_next() => {
                     if let Ok(Some(back)) = done {
                         return Ok(back);
                     }
@@ -142,14 +142,14 @@ impl Login for PendingLogin {
 }
 
 /// Reads one request; returns its URL if it is the redirect.
-async fn hear(mut socket: TcpStream, redirect: &Url, state: &str) -> Option<Url> {
+async fn serve_connection(mut socket: TcpStream, redirect: &Url, state: &str) -> Option<Url> {
     let mut read = Vec::new();
     while !read.windows(4).any(|it| it == b"\r\n\r\n") {
         if read.len() >= MAX_REQUEST_BYTES || socket.read_buf(&mut read).await.ok()? == 0 {
             return None;
         }
     }
-    let back = answer(&read, redirect, state);
+    let back = redirect_of_request(&read, redirect, state);
     let (status, text) = match &back {
         Some(it) if it.query_pairs().any(|(name, _)| name == "error") => ("200 OK", "The login was refused."),
         Some(_) => ("200 OK", "You are logged in. This window can be closed."),
@@ -168,18 +168,18 @@ async fn hear(mut socket: TcpStream, redirect: &Url, state: &str) -> Option<Url>
 }
 
 /// The URL of a request if it is this login's redirect.
-fn answer(request: &[u8], redirect: &Url, own: &str) -> Option<Url> {
+fn redirect_of_request(request: &[u8], redirect: &Url, own: &str) -> Option<Url> {
     let text = std::str::from_utf8(request).ok()?;
     let target = text.lines().next()?.strip_prefix("GET ")?.split(' ').next()?;
-    is_answer(redirect.join(target).ok()?, redirect, own)
+    check_redirect(redirect.join(target).ok()?, redirect, own)
 }
 
-fn is_answer(back: Url, redirect: &Url, own: &str) -> Option<Url> {
-    let ours = back.origin() == redirect.origin() && back.path() == PATH && state(&back)? == own;
+fn check_redirect(back: Url, redirect: &Url, own: &str) -> Option<Url> {
+    let ours = back.origin() == redirect.origin() && back.path() == PATH && state_parameter(&back)? == own;
     ours.then_some(back)
 }
 
-fn state(url: &Url) -> Option<String> {
+fn state_parameter(url: &Url) -> Option<String> {
     url.query_pairs().find(|(name, _)| name == "state").map(|(_, value)| value.into_owned())
 }
 
@@ -190,7 +190,7 @@ mod tests {
     #[track_caller]
     fn check(request: &str, want: Option<&str>) {
         let redirect = Url::parse("http://127.0.0.1:9/callback").unwrap();
-        let got = answer(request.as_bytes(), &redirect, "s1").map(String::from);
+        let got = redirect_of_request(request.as_bytes(), &redirect, "s1").map(String::from);
         assert_eq!(got.as_deref(), want, "{request}");
     }
 

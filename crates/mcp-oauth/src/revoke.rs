@@ -28,15 +28,15 @@ pub enum Revocation {
 impl Flow {
     /// Revokes a grant. The error says why it failed.
     pub(crate) async fn revoke(&self, grant: &Grant) -> Result<Revocation, String> {
-        let found = match self.discover(None).await {
+        let server = match self.discover(None).await {
             Ok(found) => found,
             Err(FlowError::Failed(why)) => return Err(why),
-            Err(FlowError::Gone) => return Err("the authorization server is not there any more".to_owned()),
+            Err(FlowError::InvalidGrant) => return Err("the authorization server is not there any more".to_owned()),
         };
-        if found.issuer != grant.issuer {
+        if server.issuer != grant.issuer {
             return Err("the server has another authorization server by now".to_owned());
         }
-        let fields = &found.metadata.additional_fields;
+        let fields = &server.metadata.additional_fields;
         let Some(endpoint) = fields.get("revocation_endpoint").and_then(Value::as_str) else {
             return Ok(Revocation::Unsupported);
         };
@@ -55,7 +55,7 @@ impl Flow {
         endpoint: &str,
         (token, hint): (&Secret, &str),
         client: &RegisteredClient,
-        manner: ClientAuthentication,
+        authentication: ClientAuthentication,
     ) -> Result<(), String> {
         let unusable = "it cannot be told that the login is over";
         let mut request = Request::builder().method(Method::POST).uri(endpoint);
@@ -63,7 +63,7 @@ impl Flow {
         request = request.header(ACCEPT, "application/json");
         let mut form = Serializer::new(String::new());
         form.append_pair("token", token.expose()).append_pair("token_type_hint", hint);
-        match (manner, &client.secret) {
+        match (authentication, &client.secret) {
             (ClientAuthentication::Header, Some(secret)) => {
                 let escaped = |it: &str| byte_serialize(it.as_bytes()).collect::<String>();
                 let both = format!("{}:{}", escaped(&client.id), escaped(secret.expose()));
@@ -77,7 +77,7 @@ impl Flow {
             }
         }
         let request = request.body(form.finish().into_bytes()).map_err(|_| unusable.to_owned())?;
-        let response = self.fetch.fetch(request).await.map_err(|it| format!("{unusable}: {it}"))?;
+        let response = self.http_client.fetch(request).await.map_err(|it| format!("{unusable}: {it}"))?;
         match response.status().as_u16() {
             200..=299 => Ok(()),
             // The server revokes refresh tokens only, and this access token with it.

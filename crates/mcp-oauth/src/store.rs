@@ -57,7 +57,7 @@ pub struct TokenStoreError(pub String);
 #[derive(Default)]
 pub struct MemoryTokenStore {
     grants: Mutex<Vec<Grant>>,
-    turns: Arc<RefreshLocks>,
+    refresh_locks: Arc<RefreshLocks>,
 }
 
 /// The resources that are being refreshed.
@@ -110,8 +110,8 @@ impl TokenStore for MemoryTokenStore {
     }
 
     fn lock_refresh(&self, resource: &Url) -> Result<Option<RefreshLock>, TokenStoreError> {
-        let is_mine = self.turns.lock().insert(resource.clone());
-        Ok(is_mine.then(|| RefreshLock::new(RefreshGuard(Arc::clone(&self.turns), resource.clone()))))
+        let is_mine = self.refresh_locks.lock().insert(resource.clone());
+        Ok(is_mine.then(|| RefreshLock::new(RefreshGuard(Arc::clone(&self.refresh_locks), resource.clone()))))
     }
 }
 

@@ -16,18 +16,18 @@ pub(crate) enum NetworkScope {
     /// This machine.
     Loopback,
     /// Unusable, or link-local only (such as a cloud's metadata service), multicast and the like; never reachable.
-    Never,
+    Forbidden,
 }
 
 /// The scope of an address; an address that embeds another one has that one's scope.
 pub(crate) fn network_scope(address: IpAddr) -> NetworkScope {
     match address {
-        IpAddr::V4(it) => of_v4(it),
-        IpAddr::V6(it) => of_v6(it),
+        IpAddr::V4(it) => v4_scope(it),
+        IpAddr::V6(it) => v6_scope(it),
     }
 }
 
-fn of_v4(address: Ipv4Addr) -> NetworkScope {
+fn v4_scope(address: Ipv4Addr) -> NetworkScope {
     let [a, b, ..] = address.octets();
     let shared = a == 100 && (64..128).contains(&b);
     let benchmark = a == 198 && (b == 18 || b == 19);
@@ -42,23 +42,23 @@ fn of_v4(address: Ipv4Addr) -> NetworkScope {
         || a == 0
         || a >= 240
     {
-        NetworkScope::Never
+        NetworkScope::Forbidden
     } else {
         NetworkScope::Public
     }
 }
 
-fn of_v6(address: Ipv6Addr) -> NetworkScope {
+fn v6_scope(address: Ipv6Addr) -> NetworkScope {
     let [a, b, c, d, e, f, g, h] = address.segments();
     let low = Ipv4Addr::from((u32::from(g) << 16) | u32::from(h));
     match [a, b, c, d, e, f] {
-        [0, 0, 0, 0, 0, 0xffff] | [0x64, 0xff9b, 0, 0, 0, 0] => of_v4(low),
+        [0, 0, 0, 0, 0, 0xffff] | [0x64, 0xff9b, 0, 0, 0, 0] => v4_scope(low),
         [0, 0, 0, 0, 0, 0] if address.is_loopback() => NetworkScope::Loopback,
-        [0, 0, 0, 0, 0, 0] => NetworkScope::Never,
-        [0x2002, ..] => of_v4(Ipv4Addr::from((u32::from(b) << 16) | u32::from(c))),
-        [0x2001, 0, ..] | [0x2001, 0xdb8, ..] | [0x64, 0xff9b, 1, ..] => NetworkScope::Never,
+        [0, 0, 0, 0, 0, 0] => NetworkScope::Forbidden,
+        [0x2002, ..] => v4_scope(Ipv4Addr::from((u32::from(b) << 16) | u32::from(c))),
+        [0x2001, 0, ..] | [0x2001, 0xdb8, ..] | [0x64, 0xff9b, 1, ..] => NetworkScope::Forbidden,
         _ if a & 0xfe00 == 0xfc00 => NetworkScope::Private,
-        _ if a & 0xffc0 == 0xfe80 || address.is_multicast() => NetworkScope::Never,
+        _ if a & 0xffc0 == 0xfe80 || address.is_multicast() => NetworkScope::Forbidden,
         _ => NetworkScope::Public,
     }
 }
@@ -69,12 +69,12 @@ pub(crate) fn may_reach(home: NetworkScope, there: NetworkScope) -> bool {
         NetworkScope::Public => true,
         NetworkScope::Private => matches!(home, NetworkScope::Private | NetworkScope::Loopback),
         NetworkScope::Loopback => home == NetworkScope::Loopback,
-        NetworkScope::Never => false,
+        NetworkScope::Forbidden => false,
     }
 }
 
 /// Checks a URL by its text only. `Err` contains the reason.
-pub(crate) fn judge(resource: &Url, url: &Url) -> Result<(), String> {
+pub(crate) fn check_url(resource: &Url, url: &Url) -> Result<(), String> {
     let origin = url.origin().ascii_serialization();
     if is_loopback(url) && !is_loopback(resource) {
         return Err(format!("{origin} is on this machine, and the server is not"));
@@ -97,8 +97,8 @@ pub(crate) fn judge(resource: &Url, url: &Url) -> Result<(), String> {
         None => return Err("an address without a host".to_owned()),
     };
     let home = match resource.host() {
-        Some(Host::Ipv4(it)) => of_v4(it),
-        Some(Host::Ipv6(it)) => of_v6(it),
+        Some(Host::Ipv4(it)) => v4_scope(it),
+        Some(Host::Ipv6(it)) => v6_scope(it),
         Some(Host::Domain(_)) if is_loopback(resource) => NetworkScope::Loopback,
         Some(Host::Domain(_)) | None => NetworkScope::Public,
     };
@@ -129,28 +129,28 @@ mod tests {
         check("192.168.1.1", Private);
         check("100.64.0.1", Private);
         check("fd00::1", Private);
-        check("169.254.169.254", Never);
-        check("fe80::1", Never);
-        check("0.0.0.0", Never);
-        check("::", Never);
-        check("224.0.0.1", Never);
-        check("255.255.255.255", Never);
+        check("169.254.169.254", Forbidden);
+        check("fe80::1", Forbidden);
+        check("0.0.0.0", Forbidden);
+        check("::", Forbidden);
+        check("224.0.0.1", Forbidden);
+        check("255.255.255.255", Forbidden);
     }
 
     #[test]
     fn embedded_address_is_recognized() {
         use NetworkScope::*;
-        check("::ffff:169.254.169.254", Never);
+        check("::ffff:169.254.169.254", Forbidden);
         check("::ffff:10.0.0.1", Private);
         check("64:ff9b::7f00:1", Loopback);
         check("2002:a00:1::", Private);
-        check("::10.0.0.1", Never);
+        check("::10.0.0.1", Forbidden);
     }
 
     #[test]
     fn public_server_may_refer_to_public_addresses_only() {
         use NetworkScope::*;
-        let reached = |home| [Public, Private, Loopback, Never].map(|there| may_reach(home, there));
+        let reached = |home| [Public, Private, Loopback, Forbidden].map(|there| may_reach(home, there));
         assert_eq!(reached(Public), [true, false, false, false]);
         assert_eq!(reached(Private), [true, true, false, false]);
         assert_eq!(reached(Loopback), [true, true, true, false]);
@@ -158,7 +158,7 @@ mod tests {
 
     #[track_caller]
     fn check_url(resource: &str, url: &str, want: Result<(), &str>) {
-        let got = judge(&Url::parse(resource).unwrap(), &Url::parse(url).unwrap());
+        let got = check_url(&Url::parse(resource).unwrap(), &Url::parse(url).unwrap());
         assert_eq!(got.as_ref().map_err(String::as_str).copied(), want, "{resource} {url}");
     }
 

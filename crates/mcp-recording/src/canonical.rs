@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 /// Maximum depth.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// The largest integer up to which all integers are exact in a float.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
 /// The canonical text of parameters without `_meta`; empty if there are none.
 pub(crate) fn params(json: Option<&RawValue>) -> String {
@@ -32,7 +32,7 @@ pub(crate) fn members(json: &RawValue) -> Option<BTreeMap<String, &RawValue>> {
 
 fn canonical(json: &RawValue, depth: usize) -> String {
     let text = json.get().trim();
-    if depth > DEEPEST {
+    if depth > MAX_DEPTH {
         return text.to_owned();
     }
     match text.as_bytes().first() {
@@ -60,7 +60,7 @@ fn number(text: &str) -> Option<String> {
         return None;
     }
     let value: f64 = text.parse().ok()?;
-    let whole = value.fract() == 0.0 && value.abs() < EXACT;
+    let whole = value.fract() == 0.0 && value.abs() < MAX_EXACT_INTEGER;
     // Negative zero is zero.
     whole.then(|| format!("{}", if value == 0.0 { 0.0 } else { value }))
 }

@@ -15,26 +15,26 @@ use crate::redact::JsonRedactor;
 /// The remaining size of a recording, and the number of omitted messages.
 #[derive(Debug)]
 pub(crate) struct SizeBudget {
-    left: AtomicUsize,
-    left_out: AtomicUsize,
+    remaining: AtomicUsize,
+    omitted: AtomicUsize,
 }
 
 impl SizeBudget {
-    pub(crate) fn of(bytes: usize) -> SizeBudget {
-        SizeBudget { left: AtomicUsize::new(bytes), left_out: AtomicUsize::new(0) }
+    pub(crate) fn new(bytes: usize) -> SizeBudget {
+        SizeBudget { remaining: AtomicUsize::new(bytes), omitted: AtomicUsize::new(0) }
     }
 
-    pub(crate) fn left_out(&self) -> usize {
-        self.left_out.load(Ordering::Relaxed)
+    pub(crate) fn omitted(&self) -> usize {
+        self.omitted.load(Ordering::Relaxed)
     }
 
     /// Reserves this number of bytes plus overhead.
     fn take(&self, bytes: usize) -> bool {
-        const HOLDER: usize = 128;
-        let bytes = bytes.saturating_add(HOLDER);
-        let taken = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| it.checked_sub(bytes));
+        const MESSAGE_OVERHEAD: usize = 128;
+        let bytes = bytes.saturating_add(MESSAGE_OVERHEAD);
+        let taken = self.remaining.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| it.checked_sub(bytes));
         if taken.is_err() {
-            self.left_out.fetch_add(1, Ordering::Relaxed);
+            self.omitted.fetch_add(1, Ordering::Relaxed);
         }
         taken.is_ok()
     }
@@ -42,88 +42,88 @@ impl SizeBudget {
 
 /// The log of one connection.
 pub(crate) struct ConnectionLog {
-    cleaner: Arc<JsonRedactor>,
-    room: Arc<SizeBudget>,
+    redactor: Arc<JsonRedactor>,
+    budget: Arc<SizeBudget>,
     pub(crate) exchanges: Vec<Exchange>,
     pub(crate) version: Option<ProtocolVersion>,
     /// Requests without a response, by the JSON text of their id.
-    open: HashMap<String, usize>,
+    open_requests: HashMap<String, usize>,
     /// The same by the JSON text of their progress token.
-    tokens: HashMap<String, usize>,
+    progress_tokens: HashMap<String, usize>,
 }
 
 impl ConnectionLog {
     pub(crate) fn new(cleaner: Arc<JsonRedactor>, room: Arc<SizeBudget>) -> ConnectionLog {
         ConnectionLog {
-            cleaner,
-            room,
+            redactor: cleaner,
+            budget: room,
             exchanges: Vec::new(),
             version: None,
-            open: HashMap::new(),
-            tokens: HashMap::new(),
+            open_requests: HashMap::new(),
+            progress_tokens: HashMap::new(),
         }
     }
 
     /// Records a message from the client.
-    pub(crate) fn sent(&mut self, frame: &[u8]) {
-        for it in message::read(frame) {
+    pub(crate) fn record_client_frame(&mut self, frame: &[u8]) {
+        for it in message::parse_frame(frame) {
             match it {
-                Message::Request { id, method, params } => self.asked(id, method, params),
+                Message::Request { id, method, params } => self.record_request(id, method, params),
                 // Its responses and notifications are not recorded.
-                Message::Notification { .. } | Message::Answer { .. } => {}
+                Message::Notification { .. } | Message::Response { .. } => {}
             }
         }
     }
 
     /// Records a message from the server, with the request whose response stream it arrived on.
-    pub(crate) fn received(&mut self, frame: &[u8], lane: Option<&str>) {
-        for it in message::read(frame) {
+    pub(crate) fn record_server_frame(&mut self, frame: &[u8], lane: Option<&str>) {
+        for it in message::parse_frame(frame) {
             match it {
-                Message::Answer { id, answer } => self.answered(id.get(), answer),
+                Message::Response { id, answer } => self.record_response(id.get(), answer),
                 Message::Notification { method, params } => {
-                    let at = self.belongs(&method, params, lane);
-                    let params = self.notice(params);
-                    self.said(at, ServerMessage::Notification { method, params });
+                    let at = self.exchange_of(&method, params, lane);
+                    let params = self.without_connection_ids(params);
+                    self.record_server_message(at, ServerMessage::Notification { method, params });
                 }
                 Message::Request { id: _, method, params } => {
-                    let at = self.belongs(&method, params, lane);
-                    let params = params.map(|it| self.clean(it));
-                    self.said(at, ServerMessage::Request { method, params });
+                    let at = self.exchange_of(&method, params, lane);
+                    let params = params.map(|it| self.redact(it));
+                    self.record_server_message(at, ServerMessage::Request { method, params });
                 }
             }
         }
     }
 
     /// The request was not run and will be sent again.
-    pub(crate) fn undone(&mut self, id: &str) {
-        if let Some(at) = self.open.remove(id) {
+    pub(crate) fn remove_request(&mut self, id: &str) {
+        if let Some(at) = self.open_requests.remove(id) {
             self.exchanges.remove(at);
-            let shifted = self.open.values_mut().chain(self.tokens.values_mut());
+            let shifted = self.open_requests.values_mut().chain(self.progress_tokens.values_mut());
             shifted.filter(|it| **it > at).for_each(|it| *it -= 1);
         }
     }
 
     /// The request failed with this error without a message.
-    pub(crate) fn refused(&mut self, id: &str, error: &mcp_model::RpcError) {
+    pub(crate) fn record_refusal(&mut self, id: &str, error: &mcp_model::RpcError) {
         if let Ok(error) = serde_json::value::to_raw_value(error) {
-            self.answered(id, ResponseContent::Error(&error));
+            self.record_response(id, ResponseContent::Error(&error));
         }
     }
 
-    fn asked(&mut self, id: &RawValue, method: String, raw: Option<&RawValue>) {
+    fn record_request(&mut self, id: &RawValue, method: String, raw: Option<&RawValue>) {
         if let Some(version) = message::meta(raw, VERSION) {
             self.version = serde_json::from_str::<String>(version.get()).ok().and_then(|it| it.parse().ok());
         }
         let kept = match is_found_by_method(&method) {
             true => String::new(),
             false => {
-                let clean = raw.map(|it| self.clean(it));
+                let clean = raw.map(|it| self.redact(it));
                 let clean = clean.as_ref().and_then(|it| it.read::<&RawValue>().ok());
                 canonical::params(clean)
             }
         };
-        let method = self.cleaner.text(&method);
-        if !self.room.take(method.len() + kept.len()) {
+        let method = self.redactor.redact_text(&method);
+        if !self.budget.take(method.len() + kept.len()) {
             return;
         }
         let params = if kept.is_empty() { None } else { json(kept) };
@@ -135,25 +135,25 @@ impl ConnectionLog {
             response: None,
             after_response: Vec::new(),
         });
-        self.open.insert(id.get().to_owned(), at);
+        self.open_requests.insert(id.get().to_owned(), at);
         if let Some(token) = message::meta(raw, PROGRESS_TOKEN) {
-            self.tokens.insert(token.get().to_owned(), at);
+            self.progress_tokens.insert(token.get().to_owned(), at);
         }
     }
 
-    fn answered(&mut self, id: &str, answer: ResponseContent<'_>) {
-        let Some(at) = self.open.remove(id) else { return };
-        self.tokens.retain(|_, it| *it != at);
+    fn record_response(&mut self, id: &str, answer: ResponseContent<'_>) {
+        let Some(at) = self.open_requests.remove(id) else { return };
+        self.progress_tokens.retain(|_, it| *it != at);
         let (ResponseContent::Result(value) | ResponseContent::Error(value)) = answer;
         if self.exchanges[at].method == LISTEN && matches!(answer, ResponseContent::Result(_)) {
             // A stream ends with its connection, and is open as long as that is there when it is played.
             return;
         }
-        let value = self.clean(value);
-        if !self.room.take(value.as_bytes().len()) {
+        let value = self.redact(value);
+        if !self.budget.take(value.as_bytes().len()) {
             // A request without its answer would never be answered again.
-            self.open.insert(id.to_owned(), at);
-            return self.undone(id);
+            self.open_requests.insert(id.to_owned(), at);
+            return self.remove_request(id);
         }
         let exchange = &mut self.exchanges[at];
         exchange.response = Some(match answer {
@@ -171,23 +171,23 @@ impl ConnectionLog {
     }
 
     /// The exchange that a message of the server belongs to.
-    fn belongs(&self, method: &str, params: Option<&RawValue>, lane: Option<&str>) -> Option<usize> {
-        let token = message::member(params, PROGRESS_TOKEN).and_then(|it| self.tokens.get(it.get()));
+    fn exchange_of(&self, method: &str, params: Option<&RawValue>, lane: Option<&str>) -> Option<usize> {
+        let token = message::member(params, PROGRESS_TOKEN).and_then(|it| self.progress_tokens.get(it.get()));
         let stream = message::meta(params, SUBSCRIPTION).map(RawValue::get);
         // An acknowledgement belongs to the listen request. A notification on the stream belongs to another open request.
-        let agreed = stream.filter(|_| method.ends_with("/acknowledged")).and_then(|it| self.open.get(it));
-        let own = lane.filter(|_| stream.is_none()).and_then(|it| self.open.get(it));
+        let agreed = stream.filter(|_| method.ends_with("/acknowledged")).and_then(|it| self.open_requests.get(it));
+        let own = lane.filter(|_| stream.is_none()).and_then(|it| self.open_requests.get(it));
         token.or(agreed).or(own).copied().or_else(|| {
-            let busy = self.open.values().filter(|it| self.exchanges[**it].method != LISTEN);
+            let busy = self.open_requests.values().filter(|it| self.exchanges[**it].method != LISTEN);
             busy.max().copied()
         })
     }
 
-    fn said(&mut self, at: Option<usize>, said: ServerMessage) {
+    fn record_server_message(&mut self, at: Option<usize>, said: ServerMessage) {
         let (ServerMessage::Notification { method, params } | ServerMessage::Request { method, params }) =
             &said;
         let size = method.len() + params.as_ref().map_or(0, |it| it.as_bytes().len());
-        if self.exchanges.is_empty() || !self.room.take(size) {
+        if self.exchanges.is_empty() || !self.budget.take(size) {
             return;
         }
         match at {
@@ -203,21 +203,21 @@ impl ConnectionLog {
     }
 
     /// The parameters of a notification, without the numbers of this connection.
-    fn notice(&self, params: Option<&RawValue>) -> Option<RawJson> {
-        let clean = self.clean(params?);
+    fn without_connection_ids(&self, params: Option<&RawValue>) -> Option<RawJson> {
+        let clean = self.redact(params?);
         let raw = clean.read::<&RawValue>().ok()?;
         let mut text = None;
         if message::member(Some(raw), PROGRESS_TOKEN).is_some() {
-            text = message::with(raw, &[PROGRESS_TOKEN], "0");
+            text = message::replace_member(raw, &[PROGRESS_TOKEN], "0");
         } else if message::meta(Some(raw), SUBSCRIPTION).is_some() {
-            text = message::with(raw, &["_meta", SUBSCRIPTION], "0");
+            text = message::replace_member(raw, &["_meta", SUBSCRIPTION], "0");
         }
         text.and_then(json).or(Some(clean))
     }
 
-    fn clean(&self, value: &RawValue) -> RawJson {
+    fn redact(&self, value: &RawValue) -> RawJson {
         // What is no JSON any more held a secret in the middle of an escape.
-        json(self.cleaner.clean(value.get()))
+        json(self.redactor.redact_json(value.get()))
             .unwrap_or_else(|| RawJson::from_value(&"***").expect("a string is JSON"))
     }
 }

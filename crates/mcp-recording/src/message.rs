@@ -15,14 +15,14 @@ pub(crate) const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub(crate) const LISTEN: &str = "subscriptions/listen";
 
 /// Maximum number of messages in a batch.
-const MOST: usize = 1024;
+const MAX_BATCH: usize = 1024;
 
 /// A message.
 #[derive(Debug, Clone)]
 pub(crate) enum Message<'a> {
     Request { id: &'a RawValue, method: String, params: Option<&'a RawValue> },
     Notification { method: String, params: Option<&'a RawValue> },
-    Answer { id: &'a RawValue, answer: ResponseContent<'a> },
+    Response { id: &'a RawValue, answer: ResponseContent<'a> },
 }
 
 /// The content of a response.
@@ -33,7 +33,7 @@ pub(crate) enum ResponseContent<'a> {
 }
 
 #[derive(Deserialize)]
-struct Wire<'a> {
+struct MessageJson<'a> {
     #[serde(borrow, default)]
     id: Option<&'a RawValue>,
     #[serde(default)]
@@ -47,17 +47,17 @@ struct Wire<'a> {
 }
 
 /// The messages of a frame, single or batch; empty for invalid frames.
-pub(crate) fn read(frame: &[u8]) -> Vec<Message<'_>> {
+pub(crate) fn parse_frame(frame: &[u8]) -> Vec<Message<'_>> {
     let Ok(text) = str::from_utf8(frame) else { return Vec::new() };
     if text.trim_start().starts_with('[') {
         let items: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
-        return items.into_iter().take(MOST).filter_map(|it| one(it.get())).collect();
+        return items.into_iter().take(MAX_BATCH).filter_map(|it| parse_message(it.get())).collect();
     }
-    one(text).into_iter().collect()
+    parse_message(text).into_iter().collect()
 }
 
-fn one(text: &str) -> Option<Message<'_>> {
-    let Wire { id, method, params, result, error } = serde_json::from_str(text).ok()?;
+fn parse_message(text: &str) -> Option<Message<'_>> {
+    let MessageJson { id, method, params, result, error } = serde_json::from_str(text).ok()?;
     match (method, id) {
         (Some(method), Some(id)) => Some(Message::Request { id, method, params }),
         (Some(method), None) => Some(Message::Notification { method, params }),
@@ -67,7 +67,7 @@ fn one(text: &str) -> Option<Message<'_>> {
                 // A result of `null` reads as absent.
                 None => ResponseContent::Result(result.unwrap_or(RawValue::NULL)),
             };
-            Some(Message::Answer { id, answer })
+            Some(Message::Response { id, answer })
         }
         (None, None) => None,
     }
@@ -86,16 +86,16 @@ pub(crate) fn member<'a>(params: Option<&'a RawValue>, name: &str) -> Option<&'a
 
 /// The parameters of a notification with another value for a member of theirs, or of their `_meta`, which is there. All
 /// else stays as it is, its members sorted.
-pub(crate) fn with(params: &RawValue, path: &[&str], value: &str) -> Option<String> {
+pub(crate) fn replace_member(params: &RawValue, path: &[&str], value: &str) -> Option<String> {
     let Some((name, rest)) = path.split_first() else { return Some(value.to_owned()) };
     let mut members = canonical::members(params)?;
     let inner = members.remove(*name)?;
-    let inner = with(inner, rest, value)?;
+    let inner = replace_member(inner, rest, value)?;
     let mut texts: Vec<String> = members
         .iter()
-        .map(|(name, it)| format!("{}:{}", mcp_transport::internal::frame::text(name), it.get()))
+        .map(|(name, it)| format!("{}:{}", mcp_transport::internal::frame::json_string(name), it.get()))
         .collect();
-    texts.push(format!("{}:{inner}", mcp_transport::internal::frame::text(name)));
+    texts.push(format!("{}:{inner}", mcp_transport::internal::frame::json_string(name)));
     texts.sort();
     Some(format!("{{{}}}", texts.join(",")))
 }

@@ -26,7 +26,7 @@ const MAX_LINE_BYTES: usize = 64 << 20;
 /// Copy buffer size.
 const CHUNK: usize = 64 << 10;
 /// How long the server may take to exit after each of two requests.
-const GRACE: Duration = Duration::from_secs(1);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long to wait for output that a server wrote before it exited.
 const FINAL_READ_TIMEOUT: Duration = Duration::from_millis(200);
@@ -92,7 +92,7 @@ impl RecordingProxy {
     ) -> Result<ExitStatus, ProxyError> {
         let RecordingProxy { server, command, arguments, mut secrets } = self;
         secrets.extend(argument_secrets(&arguments).flat_map(secret_parts));
-        let take = recorder.recorded(&server, &secrets).begin();
+        let take = recorder.connection_recorder(&server, &secrets).start();
         let mut child = Command::new(&command)
             .args(arguments.iter().map(Secret::expose))
             .stdin(Stdio::piped())
@@ -103,8 +103,8 @@ impl RecordingProxy {
         let (reader, writer) = streams;
         let stdin = child.stdin.take().expect("it was asked for");
         let stdout = child.stdout.take().expect("it was asked for");
-        let to = pass(reader, stdin, LineRecorder::new(&take, ConnectionLog::sent));
-        let from = pass(stdout, writer, LineRecorder::new(&take, |take, line| take.received(line, None)));
+        let to = copy_and_record(reader, stdin, LineRecorder::new(&take, ConnectionLog::record_client_frame));
+        let from = copy_and_record(stdout, writer, LineRecorder::new(&take, |take, line| take.record_server_frame(line, None)));
         {
             tokio::pin!(to, from, stop);
             let mut client_gone = false;
@@ -124,20 +124,20 @@ impl RecordingProxy {
             }
             // This block drops both pipes, so the server sees the end of its input.
         }
-        end(&mut child).await.map_err(|source| ProxyError::Wait { command, source })
+        shut_down(&mut child).await.map_err(|source| ProxyError::Wait { command, source })
     }
 }
 
 /// Waits for a server whose pipes are closed, then terminates and finally kills it.
-async fn end(child: &mut Child) -> io::Result<ExitStatus> {
-    if let Ok(status) = tokio::time::timeout(GRACE, child.wait()).await {
+async fn shut_down(child: &mut Child) -> io::Result<ExitStatus> {
+    if let Ok(status) = tokio::time::timeout(EXIT_TIMEOUT, child.wait()).await {
         return status;
     }
     if let Some(pid) = child.id().and_then(|it| i32::try_from(it).ok()) {
         // It may have exited meanwhile.
         let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
     }
-    if let Ok(status) = tokio::time::timeout(GRACE, child.wait()).await {
+    if let Ok(status) = tokio::time::timeout(EXIT_TIMEOUT, child.wait()).await {
         return status;
     }
     child.start_kill()?;
@@ -146,7 +146,7 @@ async fn end(child: &mut Child) -> io::Result<ExitStatus> {
 
 /// Copies bytes until one end is closed. Bytes are recorded before they are written, so no response is recorded before
 /// its request.
-async fn pass<W: AsyncWrite + Unpin, F: FnMut(&mut ConnectionLog, &[u8])>(
+async fn copy_and_record<W: AsyncWrite + Unpin, F: FnMut(&mut ConnectionLog, &[u8])>(
     mut reader: impl AsyncRead + Unpin,
     mut writer: W,
     mut recorder: LineRecorder<F>,
@@ -164,25 +164,25 @@ async fn pass<W: AsyncWrite + Unpin, F: FnMut(&mut ConnectionLog, &[u8])>(
 /// Splits bytes into lines and records them.
 struct LineRecorder<F> {
     lines: LineBuffer,
-    take: Arc<Mutex<ConnectionLog>>,
+    log: Arc<Mutex<ConnectionLog>>,
     record_line: F,
 }
 
 impl<F: FnMut(&mut ConnectionLog, &[u8])> LineRecorder<F> {
     fn new(take: &Arc<Mutex<ConnectionLog>>, record_line: F) -> LineRecorder<F> {
-        LineRecorder { lines: LineBuffer::new(MAX_LINE_BYTES), take: Arc::clone(take), record_line }
+        LineRecorder { lines: LineBuffer::new(MAX_LINE_BYTES), log: Arc::clone(take), record_line }
     }
 
     fn record(&mut self, bytes: &[u8]) {
-        self.lines.spare().extend_from_slice(bytes);
+        self.lines.read_buffer().extend_from_slice(bytes);
         while let Some(line) = self.lines.next_line() {
-            let mut take = lock(&self.take);
+            let mut take = lock(&self.log);
             match line {
                 Line::Whole(line) => (self.record_line)(&mut take, &line),
                 Line::TooLong(line) => {
                     // The request that it responds to is not recorded then.
                     if let Some(id) = line.response_id() {
-                        take.undone(&id.to_string());
+                        take.remove_request(&id.to_string());
                     }
                 }
             }

@@ -17,28 +17,28 @@ const MAX_RECORDING_BYTES: usize = 256 << 20;
 /// A recorder. All clones write to the same recording.
 #[derive(Clone)]
 pub struct Recorder {
-    room: Arc<SizeBudget>,
+    budget: Arc<SizeBudget>,
     servers: Arc<Mutex<Vec<Arc<Server>>>>,
 }
 
 /// The connections of one server.
 struct Server {
     name: String,
-    takes: Mutex<Vec<Arc<Mutex<ConnectionLog>>>>,
+    logs: Mutex<Vec<Arc<Mutex<ConnectionLog>>>>,
 }
 
 /// Records one connection.
 #[derive(Clone)]
 pub(crate) struct ConnectionRecorder {
     server: Arc<Server>,
-    cleaner: Arc<JsonRedactor>,
+    redactor: Arc<JsonRedactor>,
     room: Arc<SizeBudget>,
 }
 
 impl Default for Recorder {
     /// An empty recording.
     fn default() -> Recorder {
-        Recorder { room: Arc::new(SizeBudget::of(MAX_RECORDING_BYTES)), servers: Arc::default() }
+        Recorder { budget: Arc::new(SizeBudget::new(MAX_RECORDING_BYTES)), servers: Arc::default() }
     }
 }
 
@@ -46,46 +46,46 @@ impl Recorder {
     /// The recording so far.
     pub fn recording(&self) -> Recording {
         let servers = lock(&self.servers);
-        let tapes = servers.iter().map(|it| Arc::new(it.tape())).collect();
-        Recording { servers: tapes, omitted: self.room.left_out() }
+        let tapes = servers.iter().map(|it| Arc::new(it.recording())).collect();
+        Recording { servers: tapes, omitted: self.budget.omitted() }
     }
 
-    pub(crate) fn recorded(&self, server: &str, secrets: &[Secret]) -> ConnectionRecorder {
+    pub(crate) fn connection_recorder(&self, server: &str, secrets: &[Secret]) -> ConnectionRecorder {
         let mut servers = lock(&self.servers);
         let known = servers.iter().find(|it| it.name == server).map(Arc::clone);
         let server = known.unwrap_or_else(|| {
-            let server = Arc::new(Server { name: server.to_owned(), takes: Mutex::default() });
+            let server = Arc::new(Server { name: server.to_owned(), logs: Mutex::default() });
             servers.push(Arc::clone(&server));
             server
         });
         ConnectionRecorder {
             server,
-            cleaner: Arc::new(JsonRedactor::new(secrets)),
-            room: Arc::clone(&self.room),
+            redactor: Arc::new(JsonRedactor::new(secrets)),
+            room: Arc::clone(&self.budget),
         }
     }
 }
 
 impl ConnectionRecorder {
     /// Starts a connection.
-    pub(crate) fn begin(&self) -> Arc<Mutex<ConnectionLog>> {
+    pub(crate) fn start(&self) -> Arc<Mutex<ConnectionLog>> {
         let take =
-            Arc::new(Mutex::new(ConnectionLog::new(Arc::clone(&self.cleaner), Arc::clone(&self.room))));
-        lock(&self.server.takes).push(Arc::clone(&take));
+            Arc::new(Mutex::new(ConnectionLog::new(Arc::clone(&self.redactor), Arc::clone(&self.room))));
+        lock(&self.server.logs).push(Arc::clone(&take));
         take
     }
 }
 
 impl Server {
-    fn tape(&self) -> ServerRecording {
+    fn recording(&self) -> ServerRecording {
         let mut tape = ServerRecording { server: self.name.clone(), ..ServerRecording::default() };
-        for take in lock(&self.takes).iter() {
+        for take in lock(&self.logs).iter() {
             let take = lock(take);
             tape.version = take.version.or(tape.version);
             tape.exchanges.extend(take.exchanges.iter().cloned());
         }
         // Streams are opened concurrently, so their position has no meaning.
-        let exchanges = tape.exchanges.into_iter().filter(|it| !is_mute(it));
+        let exchanges = tape.exchanges.into_iter().filter(|it| !is_empty_stream(it));
         let (streams, others): (Vec<_>, Vec<_>) = exchanges.partition(|it| it.method == LISTEN);
         tape.exchanges = without_repetition(others.into_iter().chain(streams).collect());
         tape
@@ -98,14 +98,14 @@ fn without_repetition(exchanges: Vec<Exchange>) -> Vec<Exchange> {
     // From the end: of a run of equal responses the first one is kept; `None` marks the end of a run.
     let mut runs: HashMap<(&str, Option<&RawJson>), Option<usize>> = HashMap::new();
     let mut dropped = HashSet::new();
-    for (at, it) in exchanges.iter().enumerate().rev().filter(|(_, it)| opens(&it.method)) {
+    for (at, it) in exchanges.iter().enumerate().rev().filter(|(_, it)| is_repeatable(&it.method)) {
         match runs.entry((&it.method, it.params.as_ref())) {
             Entry::Vacant(entry) => {
                 entry.insert(Some(at));
             }
             Entry::Occupied(mut entry) => {
-                let alike = |later: &usize| exchanges[*later] == *it;
-                let later = entry.insert(None).filter(alike);
+                let is_equal = |later: &usize| exchanges[*later] == *it;
+                let later = entry.insert(None).filter(is_equal);
                 if let Some(later) = later {
                     dropped.insert(later);
                     entry.insert(Some(at));
@@ -117,12 +117,12 @@ fn without_repetition(exchanges: Vec<Exchange>) -> Vec<Exchange> {
     exchanges.into_iter().filter(|_| at.next().is_some_and(|it| !dropped.contains(&it))).collect()
 }
 
-fn opens(method: &str) -> bool {
+fn is_repeatable(method: &str) -> bool {
     matches!(method, "initialize" | "server/discover" | "ping" | LISTEN) || method.ends_with("/list")
 }
 
 /// Whether it is a stream without messages.
-fn is_mute(exchange: &Exchange) -> bool {
+fn is_empty_stream(exchange: &Exchange) -> bool {
     exchange.method == LISTEN && exchange.before_response.is_empty() && exchange.response.is_none()
 }
 

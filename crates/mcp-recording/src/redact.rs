@@ -12,13 +12,13 @@ impl JsonRedactor {
     }
 
     /// The JSON text on one line, each secret in a string as `***`, and a number that holds one as `0`.
-    pub(crate) fn clean(&self, json: &str) -> String {
-        map_json_strings(json, |it| self.0.replaced(it))
+    pub(crate) fn redact_json(&self, json: &str) -> String {
+        map_json_strings(json, |it| self.0.redact(it))
     }
 
     /// Plain text, in the same way.
-    pub(crate) fn text(&self, text: &str) -> String {
-        self.0.replaced(text).unwrap_or_else(|| text.to_owned())
+    pub(crate) fn redact_text(&self, text: &str) -> String {
+        self.0.redact(text).unwrap_or_else(|| text.to_owned())
     }
 }
 
@@ -31,7 +31,7 @@ mod tests {
     #[track_caller]
     fn check(json: &str, want: &str) {
         let secrets = [Secret::new("hunter2"), Secret::new("12345678"), Secret::new("über-geheim")];
-        assert_eq!(JsonRedactor::new(&secrets).clean(json), want);
+        assert_eq!(JsonRedactor::new(&secrets).redact_json(json), want);
     }
 
     #[test]

@@ -22,11 +22,11 @@ const MAX_SHOWN_BYTES: usize = 200;
 /// Replays the recording of one server to one client.
 #[derive(Debug)]
 pub struct Replayer {
-    tape: Arc<ServerRecording>,
+    recording: Arc<ServerRecording>,
     /// The exchanges of each request.
-    places: HashMap<Key, Vec<usize>>,
+    exchanges_by_request: HashMap<RequestKey, Vec<usize>>,
     /// How often each request was received.
-    played: HashMap<Key, usize>,
+    counts: HashMap<RequestKey, usize>,
     /// Exchanges that wait for a client's response, by the id of the server request.
     waiting: HashMap<String, ActiveExchange>,
     /// The id of the last open stream request.
@@ -46,14 +46,14 @@ pub struct ReplayedMessage {
     pub is_response: bool,
 }
 
-type Key = (String, String);
+type RequestKey = (String, String);
 
 /// An exchange in progress.
 #[derive(Debug)]
 struct ActiveExchange {
     at: usize,
     /// The number of messages already sent.
-    said: usize,
+    sent: usize,
     id: String,
     token: Option<String>,
 }
@@ -61,25 +61,25 @@ struct ActiveExchange {
 impl Replayer {
     /// Replays from the beginning.
     pub fn new(tape: Arc<ServerRecording>) -> Replayer {
-        let mut places: HashMap<Key, Vec<usize>> = HashMap::new();
+        let mut places: HashMap<RequestKey, Vec<usize>> = HashMap::new();
         for (at, it) in tape.exchanges.iter().enumerate() {
             places
-                .entry(key(&it.method, it.params.as_ref().and_then(|it| it.read().ok())))
+                .entry(request_key(&it.method, it.params.as_ref().and_then(|it| it.read().ok())))
                 .or_default()
                 .push(at);
         }
-        Replayer { tape, places, played: HashMap::new(), waiting: HashMap::new(), stream: None, asked: 0 }
+        Replayer { recording: tape, exchanges_by_request: places, counts: HashMap::new(), waiting: HashMap::new(), stream: None, asked: 0 }
     }
 
     /// Takes a frame from the client and returns the server's messages, in order.
     pub fn receive(&mut self, frame: &[u8]) -> Vec<ReplayedMessage> {
         let mut res = Vec::new();
-        for it in message::read(frame) {
+        for it in message::parse_frame(frame) {
             match it {
-                Message::Request { id, method, params } => self.asked(id, &method, params, &mut res),
-                Message::Answer { id, answer: _ } => {
+                Message::Request { id, method, params } => self.handle_request(id, &method, params, &mut res),
+                Message::Response { id, answer: _ } => {
                     if let Some(scene) = self.waiting.remove(id.get()) {
-                        self.play(scene, &mut res);
+                        self.continue_exchange(scene, &mut res);
                     }
                 }
                 Message::Notification { method, params } if method == "notifications/cancelled" => {
@@ -93,7 +93,7 @@ impl Replayer {
         res
     }
 
-    fn asked(
+    fn handle_request(
         &mut self,
         id: &RawValue,
         method: &str,
@@ -101,42 +101,42 @@ impl Replayer {
         to: &mut Vec<ReplayedMessage>,
     ) {
         let id = id.get().to_owned();
-        let asked = key(method, params);
+        let asked = request_key(method, params);
         let Some(key) = self.find(&asked).cloned() else {
-            return to.push(answer(&id, self.unknown(method, &asked.1)));
+            return to.push(response(&id, self.unknown_request_response(method, &asked.1)));
         };
-        let places = &self.places[&key];
-        let count = self.played.entry(key).or_default();
+        let places = &self.exchanges_by_request[&key];
+        let count = self.counts.entry(key).or_default();
         let at = places[(*count).min(places.len() - 1)];
         *count += 1;
         if method == LISTEN {
             self.stream = Some(id.clone());
         }
         let token = message::meta(params, PROGRESS_TOKEN).map(|it| it.get().to_owned());
-        self.play(ActiveExchange { at, said: 0, id, token }, to);
+        self.continue_exchange(ActiveExchange { at, sent: 0, id, token }, to);
     }
 
     /// Finds the exchanges of a request: exactly, or with any value in place of a redacted secret.
-    fn find(&self, asked: &Key) -> Option<&Key> {
-        let blanked = || {
-            let fitting = self.places.iter().filter(|(key, _)| key.0 == asked.0 && fits(&key.1, &asked.1));
+    fn find(&self, asked: &RequestKey) -> Option<&RequestKey> {
+        let matching_redacted = || {
+            let fitting = self.exchanges_by_request.iter().filter(|(key, _)| key.0 == asked.0 && matches_recorded(&key.1, &asked.1));
             fitting.min_by_key(|(_, places)| places[0])
         };
-        self.places.get_key_value(asked).or_else(blanked).map(|(key, _)| key)
+        self.exchanges_by_request.get_key_value(asked).or_else(matching_redacted).map(|(key, _)| key)
     }
 
     /// Continues until the client must respond, or the exchange is complete.
-    fn play(&mut self, mut scene: ActiveExchange, to: &mut Vec<ReplayedMessage>) {
-        let tape = Arc::clone(&self.tape);
+    fn continue_exchange(&mut self, mut scene: ActiveExchange, to: &mut Vec<ReplayedMessage>) {
+        let tape = Arc::clone(&self.recording);
         let exchange = &tape.exchanges[scene.at];
-        while let Some(said) = exchange.before_response.get(scene.said) {
-            scene.said += 1;
+        while let Some(said) = exchange.before_response.get(scene.sent) {
+            scene.sent += 1;
             let ServerMessage::Request { method, params } = said else {
-                to.extend(self.notice(said, Some(&scene)));
+                to.extend(self.replayed_notification(said, Some(&scene)));
                 continue;
             };
             self.asked += 1;
-            let id = frame::text(&format!("replay-{}", self.asked));
+            let id = frame::json_string(&format!("replay-{}", self.asked));
             to.push(ReplayedMessage {
                 request_id: Some(scene.id.clone()),
                 message: request(&id, method, params.as_ref()),
@@ -152,12 +152,12 @@ impl Replayer {
             Some(RecordedResponse::Error(it)) => format!("\"error\":{}", it.as_str()),
             None => return,
         };
-        to.push(answer(&scene.id, result));
-        to.extend(exchange.after_response.iter().filter_map(|it| self.notice(it, None)));
+        to.push(response(&scene.id, result));
+        to.extend(exchange.after_response.iter().filter_map(|it| self.replayed_notification(it, None)));
     }
 
     /// A message of the server with the ids of this connection; `None` if this connection did not request it.
-    fn notice(&self, said: &ServerMessage, scene: Option<&ActiveExchange>) -> Option<ReplayedMessage> {
+    fn replayed_notification(&self, said: &ServerMessage, scene: Option<&ActiveExchange>) -> Option<ReplayedMessage> {
         let (ServerMessage::Notification { method, params } | ServerMessage::Request { method, params }) =
             said;
         let raw = params.as_ref().and_then(|it| it.read::<&RawValue>().ok());
@@ -165,46 +165,46 @@ impl Replayer {
         let mut text = params.as_ref().map(|it| it.as_str().to_owned());
         if let Some(raw) = raw {
             if message::member(Some(raw), PROGRESS_TOKEN).is_some() {
-                text = message::with(raw, &[PROGRESS_TOKEN], scene?.token.as_deref()?);
+                text = message::replace_member(raw, &[PROGRESS_TOKEN], scene?.token.as_deref()?);
             } else if message::meta(Some(raw), SUBSCRIPTION).is_some() {
                 let stream = self.stream.clone()?;
-                text = message::with(raw, &["_meta", SUBSCRIPTION], &stream);
+                text = message::replace_member(raw, &["_meta", SUBSCRIPTION], &stream);
                 of = Some(stream);
             }
         }
         let params = text.map(|it| format!(",\"params\":{it}")).unwrap_or_default();
-        let message = format!(r#"{{"jsonrpc":"2.0","method":{}{params}}}"#, frame::text(method));
+        let message = format!(r#"{{"jsonrpc":"2.0","method":{}{params}}}"#, frame::json_string(method));
         Some(ReplayedMessage { request_id: of, message: message.into(), is_response: false })
     }
 
     /// What is answered to a request that is not on the tape.
-    fn unknown(&self, method: &str, params: &str) -> String {
+    fn unknown_request_response(&self, method: &str, params: &str) -> String {
         if method == "ping" {
             return "\"result\":{}".to_owned();
         }
-        let alike = self.tape.exchanges.iter().filter(|it| it.method == method);
+        let same_method = self.recording.exchanges.iter().filter(|it| it.method == method);
         let text = |it: &Exchange| canonical::params(it.params.as_ref().and_then(|it| it.read().ok()));
-        let nearest = alike.map(text).max_by_key(|it| likeness(it, params));
-        let wanted = shown(&format!("{method} {params}"));
+        let nearest = same_method.map(text).max_by_key(|it| similarity(it, params));
+        let wanted = shorten(&format!("{method} {params}"));
         let wanted = wanted.trim_end();
         let (number, message) = match nearest {
             Some(it) => {
-                let near = shown(&format!("{method} {it}"));
+                let near = shorten(&format!("{method} {it}"));
                 let message = format!(
                     "the recording of `{}` does not have this request: {wanted}; the nearest that it has is: {}",
-                    self.tape.server,
+                    self.recording.server,
                     near.trim_end()
                 );
                 (code::INVALID_PARAMS, message)
             }
             None => {
                 let methods: std::collections::BTreeSet<&str> =
-                    self.tape.exchanges.iter().map(|it| it.method.as_str()).collect();
+                    self.recording.exchanges.iter().map(|it| it.method.as_str()).collect();
                 let methods: Vec<&str> = methods.into_iter().collect();
                 let message = format!(
                     "the recording of `{}` does not have this request: {wanted}; it has requests of these methods: {}",
-                    self.tape.server,
-                    shown(&methods.join(", "))
+                    self.recording.server,
+                    shorten(&methods.join(", "))
                 );
                 (code::METHOD_NOT_FOUND, message)
             }
@@ -215,7 +215,7 @@ impl Replayer {
 }
 
 /// Is `text` what was written down as `recorded`, with anything in place of each secret?
-fn fits(recorded: &str, text: &str) -> bool {
+fn matches_recorded(recorded: &str, text: &str) -> bool {
     let Some((start, rest)) = recorded.split_once(REDACTED) else { return recorded == text };
     let Some(mut text) = text.strip_prefix(start) else { return false };
     let mut parts = rest.split(REDACTED).peekable();
@@ -230,18 +230,18 @@ fn fits(recorded: &str, text: &str) -> bool {
 }
 
 /// How alike two texts are: by what they begin and end with.
-fn likeness(one: &str, other: &str) -> usize {
+fn similarity(one: &str, other: &str) -> usize {
     let start = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
     let end = one.bytes().rev().zip(other.bytes().rev()).take_while(|(a, b)| a == b).count();
     start + end
 }
 
-fn key(method: &str, params: Option<&RawValue>) -> Key {
+fn request_key(method: &str, params: Option<&RawValue>) -> RequestKey {
     let params = if is_found_by_method(method) { String::new() } else { canonical::params(params) };
     (method.to_owned(), params)
 }
 
-fn shown(text: &str) -> String {
+fn shorten(text: &str) -> String {
     if text.len() <= MAX_SHOWN_BYTES {
         return text.to_owned();
     }
@@ -249,14 +249,14 @@ fn shown(text: &str) -> String {
     format!("{}\u{2026}", &text[..cut])
 }
 
-fn answer(id: &str, result: String) -> ReplayedMessage {
+fn response(id: &str, result: String) -> ReplayedMessage {
     let message = format!(r#"{{"jsonrpc":"2.0","id":{id},{result}}}"#);
     ReplayedMessage { request_id: Some(id.to_owned()), message: message.into(), is_response: true }
 }
 
 fn request(id: &str, method: &str, params: Option<&RawJson>) -> Bytes {
     let params = params.map(|it| format!(",\"params\":{}", it.as_str())).unwrap_or_default();
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{}{params}}}"#, frame::text(method)).into()
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{}{params}}}"#, frame::json_string(method)).into()
 }
 
 #[cfg(test)]
@@ -265,7 +265,7 @@ mod tests {
 
     #[track_caller]
     fn check(recorded: &str, text: &str, want: bool) {
-        assert_eq!(fits(recorded, text), want, "{recorded} {text}");
+        assert_eq!(matches_recorded(recorded, text), want, "{recorded} {text}");
     }
 
     #[test]

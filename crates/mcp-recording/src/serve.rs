@@ -24,19 +24,19 @@ pub async fn serve(
     loop {
         while let Some(line) = lines.next_line() {
             if let Line::Whole(line) = line {
-                answer(&mut player, &line, &mut writer).await?;
+                respond(&mut player, &line, &mut writer).await?;
             }
         }
-        if reader.read_buf(lines.spare()).await? == 0 {
+        if reader.read_buf(lines.read_buffer()).await? == 0 {
             if let Some(rest) = lines.take_rest() {
-                answer(&mut player, &rest, &mut writer).await?;
+                respond(&mut player, &rest, &mut writer).await?;
             }
             return Ok(());
         }
     }
 }
 
-async fn answer(
+async fn respond(
     player: &mut Replayer,
     line: &[u8],
     writer: &mut (impl AsyncWrite + Unpin),

@@ -64,17 +64,17 @@ struct ExchangeLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     params: Option<&'a RawJson>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    said: Vec<SaidOut<'a>>,
+    said: Vec<MessageOut<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<&'a RawJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a RawJson>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    after: Vec<SaidOut<'a>>,
+    after: Vec<MessageOut<'a>>,
 }
 
 #[derive(Serialize)]
-struct SaidOut<'a> {
+struct MessageOut<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     notification: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,18 +98,18 @@ struct LineIn<'a> {
     #[serde(borrow, default)]
     params: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    said: Vec<SaidIn<'a>>,
+    said: Vec<MessageIn<'a>>,
     #[serde(borrow, default, deserialize_with = "given")]
     result: Option<&'a RawValue>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    after: Vec<SaidIn<'a>>,
+    after: Vec<MessageIn<'a>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SaidIn<'a> {
+struct MessageIn<'a> {
     #[serde(default)]
     notification: Option<String>,
     #[serde(default)]
@@ -119,7 +119,7 @@ struct SaidIn<'a> {
 }
 
 /// A result of `null` is a result.
-fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
@@ -139,7 +139,7 @@ impl Recording {
                     Some(RecordedResponse::Error(it)) => (None, Some(it)),
                     None => (None, None),
                 };
-                let (said, after) = (said_out(said), said_out(after));
+                let (said, after) = (messages_out(said), messages_out(after));
                 let params = params.as_ref();
                 res.push_str(&line(&ExchangeLine { method, params, said, result, error, after }));
             }
@@ -185,9 +185,9 @@ impl Recording {
                     tape.exchanges.push(Exchange {
                         method,
                         params: line.params.map(RawJson::copy_of),
-                        before_response: said_in(line.said).map_err(&refused)?,
+                        before_response: messages_in(line.said).map_err(&refused)?,
                         response: reply,
-                        after_response: said_in(line.after).map_err(&refused)?,
+                        after_response: messages_in(line.after).map_err(&refused)?,
                     });
                 }
                 (Some(_), Some(_)) | (None, None) => {
@@ -199,23 +199,23 @@ impl Recording {
     }
 }
 
-fn said_out(said: &[ServerMessage]) -> Vec<SaidOut<'_>> {
+fn messages_out(said: &[ServerMessage]) -> Vec<MessageOut<'_>> {
     let mut res = Vec::with_capacity(said.len());
     for it in said {
         res.push(match it {
             ServerMessage::Notification { method, params } => {
-                SaidOut { notification: Some(method), request: None, params: params.as_ref() }
+                MessageOut { notification: Some(method), request: None, params: params.as_ref() }
             }
             ServerMessage::Request { method, params } => {
-                SaidOut { notification: None, request: Some(method), params: params.as_ref() }
+                MessageOut { notification: None, request: Some(method), params: params.as_ref() }
             }
         });
     }
     res
 }
 
-fn said_in(said: Vec<SaidIn<'_>>) -> Result<Vec<ServerMessage>, String> {
-    let one = |SaidIn { notification, request, params }: SaidIn<'_>| {
+fn messages_in(said: Vec<MessageIn<'_>>) -> Result<Vec<ServerMessage>, String> {
+    let one = |MessageIn { notification, request, params }: MessageIn<'_>| {
         let params = params.map(RawJson::copy_of);
         match (notification, request) {
             (Some(method), None) => Ok(ServerMessage::Notification { method, params }),

@@ -23,19 +23,19 @@ impl Recorder {
     /// Wraps `dial`; its connections are recorded under this server's name. `secrets` are redacted everywhere; pass
     /// [`endpoint_secrets`](crate::endpoint_secrets) and whatever else the server receives.
     pub fn wrap(&self, server: &str, dial: Arc<dyn Dial>, secrets: &[Secret]) -> Arc<dyn Dial> {
-        Arc::new(RecordingDial { dial, recorded: self.recorded(server, secrets) })
+        Arc::new(RecordingDial { dial, recorder: self.connection_recorder(server, secrets) })
     }
 }
 
 /// Dials recorded connections.
 pub(crate) struct RecordingDial {
     pub(crate) dial: Arc<dyn Dial>,
-    pub(crate) recorded: ConnectionRecorder,
+    pub(crate) recorder: ConnectionRecorder,
 }
 
 impl Dial for RecordingDial {
     fn dial(&self) -> Box<dyn Transport> {
-        Box::new(RecordedTransport { transport: self.dial.dial(), take: self.recorded.begin() })
+        Box::new(RecordedTransport { transport: self.dial.dial(), log: self.recorder.start() })
     }
 
     fn label(&self) -> String {
@@ -56,29 +56,29 @@ impl Dial for RecordingDial {
 
     fn fallback(&self, refusal: &RequestError) -> Option<Arc<dyn Dial>> {
         let dial = self.dial.fallback(refusal)?;
-        Some(Arc::new(RecordingDial { dial, recorded: self.recorded.clone() }))
+        Some(Arc::new(RecordingDial { dial, recorder: self.recorder.clone() }))
     }
 }
 
 struct RecordedTransport {
     transport: Box<dyn Transport>,
-    take: Arc<Mutex<ConnectionLog>>,
+    log: Arc<Mutex<ConnectionLog>>,
 }
 
 #[async_trait]
 impl Transport for RecordedTransport {
     async fn run(self: Box<Self>, link: Link) -> Disconnect {
-        let RecordedTransport { transport, take } = *self;
+        let RecordedTransport { transport, log: take } = *self;
         let Link { outbound: mut out, inbound: inbox, shutdown: stop } = link;
         let (sender, passed) = OutboundQueue::new();
-        let inbox = Arc::new(RecordingSink { inbox, take: Arc::clone(&take) });
+        let inbox = Arc::new(RecordingSink { inbox, log: Arc::clone(&take) });
         let running = transport.run(Link { outbound: passed, inbound: inbox, shutdown: stop });
-        let passing = async {
+        let forwarding = async {
             let mut batch = Vec::with_capacity(BATCH);
             while out.next_many(&mut batch, BATCH).await > 0 {
                 for it in batch.drain(..) {
                     if let Outbound::Send(message) = &it {
-                        lock(&take).sent(&message.body);
+                        lock(&take).record_client_frame(&message.body);
                     }
                     sender.send(it);
                 }
@@ -89,7 +89,7 @@ impl Transport for RecordedTransport {
         };
         tokio::select! {
             ended = running => ended,
-            () = passing => unreachable!("it ends with the transport"),
+            () = forwarding => unreachable!("it ends with the transport"),
         }
     }
 }
@@ -97,7 +97,7 @@ impl Transport for RecordedTransport {
 /// Records each message before the engine receives it.
 struct RecordingSink {
     inbox: Arc<dyn FrameSink>,
-    take: Arc<Mutex<ConnectionLog>>,
+    log: Arc<Mutex<ConnectionLog>>,
 }
 
 impl FrameSink for RecordingSink {
@@ -106,7 +106,7 @@ impl FrameSink for RecordingSink {
             StreamId::Request(id, _) => Some(id.to_string()),
             StreamId::Shared | StreamId::Notifications(_) => None,
         };
-        lock(&self.take).received(&frame, own.as_deref());
+        lock(&self.log).record_server_frame(&frame, own.as_deref());
         self.inbox.deliver(lane, frame)
     }
 
@@ -114,12 +114,12 @@ impl FrameSink for RecordingSink {
         match &why {
             // There was no response, so none is replayed.
             StreamError::Lost(_) | StreamError::TooLarge(_) => {}
-            StreamError::NotExecuted(_) => lock(&self.take).undone(&id.to_string()),
+            StreamError::NotExecuted(_) => lock(&self.log).remove_request(&id.to_string()),
             StreamError::Refused(RequestError { error: Some(error), .. }) => {
-                lock(&self.take).refused(&id.to_string(), error);
+                lock(&self.log).record_refusal(&id.to_string(), error);
             }
             // An error of the transport itself has no meaning on another transport.
-            StreamError::Refused(_) => lock(&self.take).undone(&id.to_string()),
+            StreamError::Refused(_) => lock(&self.log).remove_request(&id.to_string()),
         }
         self.inbox.stream_failed(id, why);
     }

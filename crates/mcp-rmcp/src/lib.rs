@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod convert;
-mod ledger;
+mod request_tracker;
 mod server_requests;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,10 +28,10 @@ pub use convert::{
     result_to_rmcp, tool_from_rmcp, tool_to_rmcp,
 };
 
-use ledger::{Action, Ledger};
+use request_tracker::{Action, RequestTracker};
 use mcp_transport::internal::OutboundSender;
 use mcp_transport::internal::frame;
-use mcp_transport::internal::scan::{Id, ScannedFrame, scan};
+use mcp_transport::internal::scan::{ResponseId, ScannedFrame, scan};
 use mcp_transport::{
     Dial, FrameSink, Link, MessageClass, OutboundQueue, RequestId, ShutdownSignal, StreamError, StreamId,
 };
@@ -116,17 +116,17 @@ enum SdkInput {
     Frame(Bytes),
     Failure(RequestId, RpcError),
     /// The connection has ended, and all earlier input was passed on.
-    Over,
+    Closed,
 }
 
 /// The bridge between a transport and the SDK.
 struct Bridge {
-    ledger: Mutex<Ledger>,
+    ledger: Mutex<RequestTracker>,
     out: OutboundSender,
-    given: mpsc::UnboundedSender<SdkInput>,
-    waiting: AtomicUsize,
-    waiting_bytes: AtomicUsize,
-    began: Notify,
+    sdk_input: mpsc::UnboundedSender<SdkInput>,
+    queued_messages: AtomicUsize,
+    queued_bytes: AtomicUsize,
+    first_request: Notify,
 }
 
 impl RmcpTransport {
@@ -139,31 +139,31 @@ impl RmcpTransport {
         let bridge = Arc::new(Bridge {
             ledger: Mutex::default(),
             out,
-            given,
-            waiting: AtomicUsize::new(0),
-            waiting_bytes: AtomicUsize::new(0),
-            began: Notify::new(),
+            sdk_input: given,
+            queued_messages: AtomicUsize::new(0),
+            queued_bytes: AtomicUsize::new(0),
+            first_request: Notify::new(),
         });
         let transport = dial.dial();
         let link =
             Link { outbound: queue, inbound: Arc::clone(&bridge) as Arc<dyn FrameSink>, shutdown: stopped };
         let RmcpOptions { handshake, grace } = options;
         let driver = Driver { bridge: Arc::clone(&bridge), end_sender };
-        let asked = stop.clone();
-        let driven = tokio::spawn(async move {
+        let stop_sender = stop.clone();
+        let task = tokio::spawn(async move {
             let mut running = std::pin::pin!(transport.run(link));
-            let late = driver.bridge.late(handshake);
+            let late = driver.bridge.handshake_timeout(handshake);
             let ended = tokio::select! {
                 ended = &mut running => ended,
                 () = late => {
-                    asked.send_replace(Some(Instant::now() + grace));
+                    stop_sender.send_replace(Some(Instant::now() + grace));
                     let cut = Disconnect::new(DisconnectReason::Stopped);
                     tokio::time::timeout(grace + SHUTDOWN_MARGIN, &mut running).await.unwrap_or(cut)
                 }
             };
-            driver.tell(ended);
+            driver.finish(ended);
         });
-        RmcpTransport { bridge, received, stop, ended, task: driven.abort_handle(), grace }
+        RmcpTransport { bridge, received, stop, ended, task: task.abort_handle(), grace }
     }
 
     /// Resolves when the connection has ended, with the reason and evidence. The future is independent of the
@@ -197,9 +197,9 @@ impl rmcp::transport::Transport<RoleClient> for RmcpTransport {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
             let message = match self.received.recv().await? {
-                SdkInput::Frame(frame) => self.bridge.read(&frame),
+                SdkInput::Frame(frame) => self.bridge.parse(&frame),
                 SdkInput::Failure(id, error) => Some(failure(id, &error)),
-                SdkInput::Over => return None,
+                SdkInput::Closed => return None,
             };
             if message.is_some() {
                 return message;
@@ -225,13 +225,13 @@ impl Drop for RmcpTransport {
 }
 
 impl Bridge {
-    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+    fn ledger(&self) -> MutexGuard<'_, RequestTracker> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Resolves when the server has not responded in time, after its requests were failed; never if it responded.
-    async fn late(&self, after: Duration) {
-        self.began.notified().await;
+    async fn handshake_timeout(&self, after: Duration) {
+        self.first_request.notified().await;
         tokio::time::sleep(after).await;
         let actions = {
             let mut ledger = self.ledger();
@@ -259,23 +259,23 @@ impl Bridge {
             ledger.send(body.into()).map_err(|error| RmcpError::InvalidMessage(error.to_string()))?;
         // Under the lock, so that messages are sent in the order in which they were recorded.
         self.perform(actions);
-        self.began.notify_one();
+        self.first_request.notify_one();
         Ok(())
     }
 
     fn perform(&self, actions: Vec<Action>) {
         for act in actions {
-            self.act(act);
+            self.perform_action(act);
         }
     }
 
     /// Performs one action; returns the class of the frame that caused it.
-    fn act(&self, act: Action) -> MessageClass {
+    fn perform_action(&self, act: Action) -> MessageClass {
         match act {
             Action::Send(out) => self.out.send(out),
-            Action::Frame(frame) => return self.give(frame),
+            Action::Frame(frame) => return self.pass_to_sdk(frame),
             Action::Fail(id, error) => {
-                let _ = self.given.send(SdkInput::Failure(id, error));
+                let _ = self.sdk_input.send(SdkInput::Failure(id, error));
             }
         }
         MessageClass::Solicited
@@ -283,14 +283,14 @@ impl Bridge {
 
     /// Passes a frame to the SDK. Responses always pass, since their number is bounded by the requests; other messages
     /// are bounded here.
-    fn give(&self, frame: Bytes) -> MessageClass {
-        let worth = match scan(&frame) {
-            ScannedFrame::Request { id, .. } if !self.room_for(frame.len()) => {
+    fn pass_to_sdk(&self, frame: Bytes) -> MessageClass {
+        let class = match scan(&frame) {
+            ScannedFrame::Request { id, .. } if !self.reserve(frame.len()) => {
                 let error = RpcError::new(code::INTERNAL_ERROR, "too many requests at once");
                 self.refuse(&frame[id], error);
                 return MessageClass::Unsolicited(1);
             }
-            ScannedFrame::Notification { .. } if !self.room_for(frame.len()) => {
+            ScannedFrame::Notification { .. } if !self.reserve(frame.len()) => {
                 tracing::debug!("a notification was dropped: too many wait");
                 return MessageClass::Unsolicited(1);
             }
@@ -299,45 +299,45 @@ impl Bridge {
                 MessageClass::Solicited
             }
         };
-        let _ = self.given.send(SdkInput::Frame(frame));
-        worth
+        let _ = self.sdk_input.send(SdkInput::Frame(frame));
+        class
     }
 
-    fn room_for(&self, bytes: usize) -> bool {
-        let messages = self.waiting.fetch_add(1, Ordering::Relaxed);
-        let held = self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
+    fn reserve(&self, bytes: usize) -> bool {
+        let messages = self.queued_messages.fetch_add(1, Ordering::Relaxed);
+        let held = self.queued_bytes.fetch_add(bytes, Ordering::Relaxed);
         if messages < MAX_QUEUED_MESSAGES && held + bytes <= MAX_QUEUED_MESSAGE_BYTES {
             return true;
         }
-        self.taken(bytes);
+        self.release(bytes);
         false
     }
 
-    fn taken(&self, bytes: usize) {
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
-        self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    fn release(&self, bytes: usize) {
+        self.queued_messages.fetch_sub(1, Ordering::Relaxed);
+        self.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// Responds to a server request on behalf of the SDK.
     fn refuse(&self, id: &[u8], error: RpcError) {
-        let answer = frame::answer(&String::from_utf8_lossy(id), &Err(error));
+        let answer = frame::response(&String::from_utf8_lossy(id), &Err(error));
         if let Ok(actions) = self.ledger().send(answer) {
             self.perform(actions);
         }
     }
 
     /// Parses a frame for the SDK. An unreadable response still ends its request.
-    fn read(&self, frame: &Bytes) -> Option<RxJsonRpcMessage<RoleClient>> {
+    fn parse(&self, frame: &Bytes) -> Option<RxJsonRpcMessage<RoleClient>> {
         let scanned = scan(frame);
         if matches!(scanned, ScannedFrame::Request { .. } | ScannedFrame::Notification { .. }) {
-            self.taken(frame.len());
+            self.release(frame.len());
         }
         let error = match serde_json::from_slice(frame) {
             Ok(message) => return Some(message),
             Err(error) => error,
         };
         match scanned {
-            ScannedFrame::Response { id: Id::Number(id), is_error, payload } => {
+            ScannedFrame::Response { id: ResponseId::Number(id), is_error, payload_start: payload } => {
                 let theirs =
                     || serde_json::Deserializer::from_slice(&frame[payload..]).into_iter().next()?.ok();
                 let read: Option<RpcError> = if is_error { theirs() } else { None };
@@ -370,11 +370,11 @@ fn failure(id: RequestId, error: &RpcError) -> RxJsonRpcMessage<RoleClient> {
 
 impl FrameSink for Bridge {
     fn deliver(&self, stream: StreamId, frame: Bytes) -> MessageClass {
-        let actions = self.ledger().frame(stream, frame);
+        let actions = self.ledger().handle_frame(stream, frame);
         // A frame without an action was unsolicited.
         actions
             .into_iter()
-            .map(|it| self.act(it))
+            .map(|it| self.perform_action(it))
             .reduce(MessageClass::combine)
             .unwrap_or(MessageClass::Unsolicited(1))
     }
@@ -396,19 +396,19 @@ struct Driver {
 }
 
 impl Driver {
-    fn tell(&self, ended: Disconnect) {
+    fn finish(&self, ended: Disconnect) {
         if self.end_sender.borrow().is_some() {
             return;
         }
         let actions = self.bridge.ledger().ended(&ended);
         self.bridge.perform(actions);
         self.end_sender.send_replace(Some(Arc::new(ended)));
-        let _ = self.bridge.given.send(SdkInput::Over);
+        let _ = self.bridge.sdk_input.send(SdkInput::Closed);
     }
 }
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        self.tell(Disconnect::new(DisconnectReason::Broken("the connection was cut off".to_owned())));
+        self.finish(Disconnect::new(DisconnectReason::Broken("the connection was cut off".to_owned())));
     }
 }

@@ -12,19 +12,19 @@ use serde_json::value::RawValue;
 use mcp_transport::Epoch;
 
 /// Maximum number of server requests in progress.
-const MOST: usize = 1024;
+const MAX_OPEN: usize = 1024;
 
 /// Maximum length of a request id in bytes.
-const LONGEST_ID: usize = 1024;
+const MAX_ID_BYTES: usize = 1024;
 
 /// Requests in progress, by the JSON text of the id that the SDK knows.
 #[derive(Default)]
 pub(crate) struct ServerRequests {
-    open: HashMap<String, Theirs>,
-    renamed: u64,
+    open: HashMap<String, OpenRequest>,
+    replaced_ids: u64,
 }
 
-struct Theirs {
+struct OpenRequest {
     epoch: Epoch,
     /// The id's JSON text as the server wrote it.
     id: Box<[u8]>,
@@ -47,35 +47,35 @@ pub(crate) struct ServerResponse {
 
 impl ServerRequests {
     /// Records a server request whose id is at `id`. Returns it as the SDK is to receive it.
-    pub(crate) fn enter(
+    pub(crate) fn insert(
         &mut self,
         epoch: Epoch,
         frame: &Bytes,
         id: Range<usize>,
     ) -> Result<Bytes, RequestRefusal> {
         let text = &frame[id.clone()];
-        if text.len() > LONGEST_ID {
+        if text.len() > MAX_ID_BYTES {
             return Err(RequestRefusal::Id);
         }
-        if self.open.len() >= MOST {
+        if self.open.len() >= MAX_OPEN {
             return Err(RequestRefusal::TooMany);
         }
-        let known = known_as(text).filter(|it| !self.open.contains_key(it));
-        let known = known.unwrap_or_else(|| self.another());
-        let given = match known.as_bytes() == text {
+        let id_for_sdk = sdk_id(text).filter(|it| !self.open.contains_key(it));
+        let known = id_for_sdk.unwrap_or_else(|| self.unused_id());
+        let frame_for_sdk = match known.as_bytes() == text {
             true => frame.clone(),
             false => [&frame[..id.start], known.as_bytes(), &frame[id.end..]].concat().into(),
         };
-        self.open.insert(known, Theirs { epoch, id: text.into() });
-        Ok(given)
+        self.open.insert(known, OpenRequest { epoch, id: text.into() });
+        Ok(frame_for_sdk)
     }
 
     /// The server cancels its request. Returns the notification for the SDK if the request is in progress.
     pub(crate) fn cancel(&mut self, epoch: Epoch, frame: &[u8]) -> Option<Bytes> {
-        let Cancelled { params } = serde_json::from_slice(frame).ok()?;
+        let CancelNotification { params } = serde_json::from_slice(frame).ok()?;
         let named = params.request_id.get().as_bytes();
         let same =
-            |it: &Theirs| it.epoch == epoch && (*it.id == *named || known_as(&it.id) == known_as(named));
+            |it: &OpenRequest| it.epoch == epoch && (*it.id == *named || sdk_id(&it.id) == sdk_id(named));
         let known = self.open.iter().find(|(_, it)| same(it)).map(|(known, _)| known.clone())?;
         self.open.remove(&known);
         let reason = serde_json::to_string(&params.reason.unwrap_or_default()).expect("a string is JSON");
@@ -86,8 +86,8 @@ impl ServerRequests {
     }
 
     /// The SDK's response under this id. `None` if no such request is in progress.
-    pub(crate) fn answered(&mut self, id: &RawValue, body: &Bytes) -> Option<ServerResponse> {
-        let theirs = self.open.remove(&known_as(id.get().as_bytes())?)?;
+    pub(crate) fn take_response(&mut self, id: &RawValue, body: &Bytes) -> Option<ServerResponse> {
+        let theirs = self.open.remove(&sdk_id(id.get().as_bytes())?)?;
         let text = id.get();
         if text.as_bytes() == &*theirs.id {
             return Some(ServerResponse { epoch: theirs.epoch, body: body.clone() });
@@ -99,10 +99,10 @@ impl ServerRequests {
         Some(ServerResponse { epoch: theirs.epoch, body: [before, &theirs.id, after].concat().into() })
     }
 
-    fn another(&mut self) -> String {
+    fn unused_id(&mut self) -> String {
         loop {
-            self.renamed += 1;
-            let name = format!("\"another-{}\"", self.renamed);
+            self.replaced_ids += 1;
+            let name = format!("\"another-{}\"", self.replaced_ids);
             if !self.open.contains_key(&name) {
                 return name;
             }
@@ -111,13 +111,13 @@ impl ServerRequests {
 }
 
 #[derive(Deserialize)]
-struct Cancelled<'a> {
+struct CancelNotification<'a> {
     #[serde(borrow)]
-    params: TakenBack<'a>,
+    params: CancelParams<'a>,
 }
 
 #[derive(Deserialize)]
-struct TakenBack<'a> {
+struct CancelParams<'a> {
     #[serde(rename = "requestId", borrow)]
     request_id: &'a RawValue,
     #[serde(borrow)]
@@ -125,7 +125,7 @@ struct TakenBack<'a> {
 }
 
 /// The JSON text of an id as rmcp sends it back: strings and integers.
-fn known_as(id: &[u8]) -> Option<String> {
+fn sdk_id(id: &[u8]) -> Option<String> {
     match serde_json::from_slice(id).ok()? {
         Value::Number(number) => number.as_i64().map(|it| it.to_string()),
         text @ Value::String(_) => Some(text.to_string()),
@@ -142,7 +142,7 @@ mod tests {
     fn enter(asked: &mut ServerRequests, epoch: u32, id: &str) -> Result<String, RequestRefusal> {
         let frame = Bytes::from(format!(r#"{{"id": {id} ,"method":"ping"}}"#));
         let ScannedFrame::Request { id, .. } = scan(&frame) else { panic!("it is a request") };
-        let given = asked.enter(Epoch(epoch), &frame, id)?;
+        let given = asked.insert(Epoch(epoch), &frame, id)?;
         Ok(String::from_utf8(given.to_vec()).unwrap())
     }
 
@@ -155,7 +155,7 @@ mod tests {
         }
         let body = Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
         let Answer { id } = serde_json::from_slice(&body).unwrap();
-        let ServerResponse { epoch, body } = asked.answered(id, &body)?;
+        let ServerResponse { epoch, body } = asked.take_response(id, &body)?;
         Some(format!("@{} {}", epoch.0, String::from_utf8(body.to_vec()).unwrap()))
     }
 
@@ -213,9 +213,9 @@ mod tests {
     #[test]
     fn number_of_requests_is_bounded() {
         let asked = &mut ServerRequests::default();
-        let long = format!("\"{}\"", "x".repeat(LONGEST_ID));
+        let long = format!("\"{}\"", "x".repeat(MAX_ID_BYTES));
         assert_eq!(enter(asked, 0, &long), Err(RequestRefusal::Id));
-        for id in 0..MOST {
+        for id in 0..MAX_OPEN {
             enter(asked, 0, &id.to_string()).unwrap();
         }
         assert_eq!(enter(asked, 0, "-1"), Err(RequestRefusal::TooMany));

@@ -78,7 +78,7 @@ pub use rpc::server_request::{
 };
 pub use session::{
     CallOptions, CallResponse, ClientInfo, CompletionArgument, CompletionReference, Eras, InputHandling,
-    ListChangeCounts, Listing, OnSessionNotification, RetryPolicy, ServerCapabilities, ServerInfo, Session,
+    ListChangeCounts, ListResult, OnSessionNotification, RetryPolicy, ServerCapabilities, ServerInfo, Session,
     SessionNotification, SessionOptions, SessionState,
 };
 #[cfg(feature = "stdio")]

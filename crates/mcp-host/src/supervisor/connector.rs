@@ -8,7 +8,7 @@ use mcp_model::{Endpoint, Era, ErrorKind, Limits, ServerId};
 use mcp_registry::{ListKind, ServerLists};
 use mcp_transport::{
     Authorities, CallError, ClientCapabilities, ClientInfo, ConnectError, Dial, DialOptions, Eras, Handlers,
-    ListChangeCounts, Listing, OnSessionNotification, ReceiptDirectory, Session, SessionNotification,
+    ListChangeCounts, ListResult, OnSessionNotification, ReceiptDirectory, Session, SessionNotification,
     SessionOptions, SseServerCache, dialer,
 };
 use tokio::time::Instant;
@@ -354,7 +354,7 @@ async fn read(session: &Session, kind: ListKind) -> Result<ListUpdate, CallError
             let templates = match templates {
                 Err(CallError::Rpc(error)) => {
                     tracing::debug!(%error, "no resource templates");
-                    Listing::empty()
+                    ListResult::empty()
                 }
                 other => other?,
             };

@@ -90,13 +90,13 @@ impl ListSnapshot {
 #[derive(Debug)]
 pub(crate) enum ListUpdate {
     /// Tools.
-    Tools(mcp_transport::Listing<mcp_model::Tool>),
+    Tools(mcp_transport::ListResult<mcp_model::Tool>),
     /// Prompts.
-    Prompts(mcp_transport::Listing<mcp_model::Prompt>),
+    Prompts(mcp_transport::ListResult<mcp_model::Prompt>),
     /// Resources and templates, which share one notification.
     Resources(
-        mcp_transport::Listing<mcp_model::Resource>,
-        mcp_transport::Listing<mcp_model::ResourceTemplate>,
+        mcp_transport::ListResult<mcp_model::Resource>,
+        mcp_transport::ListResult<mcp_model::ResourceTemplate>,
     ),
     /// It could not be read.
     Failed(ListKind, HostError),
@@ -147,7 +147,7 @@ fn into_arcs<T>(items: Vec<T>) -> Vec<Arc<T>> {
 #[cfg(test)]
 mod tests {
     use mcp_model::{ErrorKind, Freshness, RawJson, read_prompts, read_tools};
-    use mcp_transport::Listing;
+    use mcp_transport::ListResult;
 
     use super::*;
 
@@ -161,7 +161,7 @@ mod tests {
             .split_whitespace()
             .map(|it| InvalidItem { name: Some(it.to_owned()), reason: "odd".to_owned() })
             .collect();
-        ListUpdate::Tools(Listing {
+        ListUpdate::Tools(ListResult {
             items: read_tools(&page).unwrap().items,
             rejected,
             freshness: Freshness::default(),
@@ -171,7 +171,7 @@ mod tests {
     fn prompts(name: &str) -> ListUpdate {
         let page = RawJson::parse(format!(r#"{{"prompts":[{{"name":"{name}"}}]}}"#).into()).unwrap();
         let rejected = vec![InvalidItem { name: Some("p!".to_owned()), reason: "odd".to_owned() }];
-        ListUpdate::Prompts(Listing {
+        ListUpdate::Prompts(ListResult {
             items: read_prompts(&page).unwrap().items,
             rejected,
             freshness: Freshness::default(),

@@ -31,7 +31,7 @@ impl SseServerCache {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn has(&self, url: &Url) -> bool {
+    fn contains(&self, url: &Url) -> bool {
         self.lock().contains(url)
     }
 
@@ -85,7 +85,7 @@ impl HttpOrSseDial {
 
 impl Dial for HttpOrSseDial {
     fn dial(&self) -> Box<dyn Transport> {
-        let use_sse = self.sse_servers.has(&self.url);
+        let use_sse = self.sse_servers.contains(&self.url);
         self.used_cache.store(use_sse, Ordering::Relaxed);
         if use_sse { self.sse.dial() } else { self.http.dial() }
     }

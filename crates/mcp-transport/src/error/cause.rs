@@ -9,29 +9,29 @@ use crate::error::disconnect::Evidence;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cause {
     /// A line of standard error that contains one of these shows the cause.
-    signs: &'static [&'static str],
+    patterns: &'static [&'static str],
     /// The cause, as the beginning of a sentence about the server.
-    pub(crate) words: &'static str,
+    pub(crate) description: &'static str,
     /// What to do.
     pub(crate) help: &'static str,
 }
 
 /// Text on standard output that is not protocol, without a more specific cause.
 pub(crate) const NOISE: Cause = Cause {
-    signs: &[],
-    words: "what it writes to its standard output is no protocol",
+    patterns: &[],
+    description: "what it writes to its standard output is no protocol",
     help: "a stdio server may write nothing but protocol to its standard output; logs belong on standard error",
 };
 
 /// The causes that programs report themselves.
 const CAUSES: &[Cause] = &[
     Cause {
-        signs: &["EADDRINUSE", "ddress already in use"],
-        words: "a port that it wants to listen at is in use",
+        patterns: &["EADDRINUSE", "ddress already in use"],
+        description: "a port that it wants to listen at is in use",
         help: "end the process that listens there (`ss -ltnp` names it), or give the server another port",
     },
     Cause {
-        signs: &[
+        patterns: &[
             "npm error code E404",
             "npm ERR! code E404",
             "npm error code ETARGET",
@@ -40,20 +40,20 @@ const CAUSES: &[Cause] = &[
             "No solution found when resolving",
             "No matching distribution found",
         ],
-        words: "the package registry has no such package, or no such version",
+        description: "the package registry has no such package, or no such version",
         help: "check the name and the version of the package; a private one needs the registry that has it, and a login",
     },
     Cause {
-        signs: &[
+        patterns: &[
             "could not determine executable to run",
             "is not provided by package",
             "executables are available",
         ],
-        words: "the package has no program of that name",
+        description: "the package has no program of that name",
         help: "name the program besides the package: `npx -y --package PACKAGE PROGRAM`, `uvx --from PACKAGE PROGRAM`",
     },
     Cause {
-        signs: &[
+        patterns: &[
             "npm error code ENOTFOUND",
             "npm error code EAI_AGAIN",
             "npm error code ECONNREFUSED",
@@ -61,66 +61,66 @@ const CAUSES: &[Cause] = &[
             "npm error code ETIMEDOUT",
             "error sending request for url",
         ],
-        words: "the package registry cannot be reached",
+        description: "the package registry cannot be reached",
         help: "check the network, the proxy (HTTPS_PROXY) and the registry that is configured (npm_config_registry, \
                UV_INDEX_URL); a package that is installed needs neither",
     },
     Cause {
-        signs: &["Cannot connect to the Docker daemon", "docker daemon running", "docker.sock"],
-        words: "the Docker daemon cannot be reached",
+        patterns: &["Cannot connect to the Docker daemon", "docker daemon running", "docker.sock"],
+        description: "the Docker daemon cannot be reached",
         help: "start Docker, and see that `docker ps` works for this user",
     },
     Cause {
-        signs: &["pull access denied", "manifest unknown", "manifest for "],
-        words: "there is no such image, or it is not for everybody",
+        patterns: &["pull access denied", "manifest unknown", "manifest for "],
+        description: "there is no such image, or it is not for everybody",
         help: "check the image's name and tag; a private one needs `docker login`",
     },
     Cause {
-        signs: &["Cannot find module", "ERR_MODULE_NOT_FOUND", "Cannot find package"],
-        words: "a file or a package that it needs is not there",
+        patterns: &["Cannot find module", "ERR_MODULE_NOT_FOUND", "Cannot find package"],
+        description: "a file or a package that it needs is not there",
         help: "check the path in its arguments, then install what it needs: `npm install` in its folder",
     },
     Cause {
-        signs: &["ModuleNotFoundError: No module named"],
-        words: "a Python module that it needs is not there",
+        patterns: &["ModuleNotFoundError: No module named"],
+        description: "a Python module that it needs is not there",
         help: "install it for the Python that runs the server; `uvx` and `uv run` bring what a package needs",
     },
     Cause {
-        signs: &["can't open file"],
-        words: "its script is not there",
+        patterns: &["can't open file"],
+        description: "its script is not there",
         help: "check the path in its arguments, and `cwd`: a relative path begins there",
     },
     Cause {
-        signs: &["UnicodeEncodeError", "UnicodeDecodeError"],
-        words: "it stumbles over text in another encoding",
+        patterns: &["UnicodeEncodeError", "UnicodeDecodeError"],
+        description: "it stumbles over text in another encoding",
         help: "let it read and write UTF-8: for Python set PYTHONUTF8=1 in its `env`",
     },
     Cause {
-        signs: &["heap out of memory", "MemoryError", "Cannot allocate memory"],
-        words: "it ran out of memory",
+        patterns: &["heap out of memory", "MemoryError", "Cannot allocate memory"],
+        description: "it ran out of memory",
         help: "give it more memory, or less to do",
     },
     Cause {
-        signs: &["ENOSPC", "No space left on device"],
-        words: "the disk is full, or no more files may be watched",
+        patterns: &["ENOSPC", "No space left on device"],
+        description: "the disk is full, or no more files may be watched",
         help: "make room on the disk; where it watches files, raise fs.inotify.max_user_watches",
     },
     Cause {
-        signs: &["EACCES", "Permission denied", "permission denied"],
-        words: "something that it needs is denied to it",
+        patterns: &["EACCES", "Permission denied", "permission denied"],
+        description: "something that it needs is denied to it",
         help: "see which file its last words name, and give this user the right to it",
     },
 ];
 
 /// The cause that the evidence shows, if it is a known one.
-pub(crate) fn of(evidence: &Evidence) -> Option<Cause> {
-    let said = |cause: &&Cause| {
+pub(crate) fn find_cause(evidence: &Evidence) -> Option<Cause> {
+    let is_shown = |cause: &&Cause| {
         let is_said = |sign: &&str| evidence.stderr.iter().any(|line| line.contains(*sign));
-        cause.signs.iter().any(is_said)
+        cause.patterns.iter().any(is_said)
     };
     // Only a process has a standard output. If there is standard error too, it explains the failure better.
     let noise = evidence.noise_bytes > 0 && evidence.pid.is_some() && evidence.stderr.is_empty();
-    CAUSES.iter().find(said).copied().or(noise.then_some(NOISE))
+    CAUSES.iter().find(is_shown).copied().or(noise.then_some(NOISE))
 }
 
 #[cfg(test)]
@@ -131,7 +131,7 @@ mod tests {
     fn check(stderr: &[&str], want: Option<&str>) {
         let stderr = stderr.iter().map(|it| (*it).to_owned()).collect();
         let evidence = Evidence { stderr, ..Evidence::default() };
-        assert_eq!(of(&evidence).map(|it| it.words), want);
+        assert_eq!(find_cause(&evidence).map(|it| it.description), want);
     }
 
     #[test]
@@ -166,11 +166,11 @@ mod tests {
     #[test]
     fn noise_is_a_cause_without_standard_error() {
         let noisy = Evidence { noise_bytes: 7, pid: Some(1), ..Evidence::default() };
-        assert_eq!(of(&noisy), Some(NOISE));
+        assert_eq!(find_cause(&noisy), Some(NOISE));
         let stderr = vec!["listen EADDRINUSE".to_owned()];
-        assert_ne!(of(&Evidence { stderr, ..noisy.clone() }), Some(NOISE));
+        assert_ne!(find_cause(&Evidence { stderr, ..noisy.clone() }), Some(NOISE));
         let stderr = vec!["no licence".to_owned()];
-        assert_eq!(of(&Evidence { stderr, ..noisy.clone() }), None);
-        assert_eq!(of(&Evidence { pid: None, ..noisy }), None);
+        assert_eq!(find_cause(&Evidence { stderr, ..noisy.clone() }), None);
+        assert_eq!(find_cause(&Evidence { pid: None, ..noisy }), None);
     }
 }

@@ -72,7 +72,7 @@ impl Disconnect {
     pub(crate) fn cause(&self) -> Option<Cause> {
         match &self.reason {
             DisconnectReason::PeerClosed | DisconnectReason::Stalled(_) | DisconnectReason::Broken(_) => {
-                cause::of(&self.evidence)
+                cause::find_cause(&self.evidence)
             }
             DisconnectReason::Stopped | DisconnectReason::NotStarted(_) => None,
         }
@@ -83,7 +83,7 @@ impl fmt::Display for Disconnect {
     /// The known cause, then the reason, then the evidence.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(cause) = self.cause() {
-            write!(f, "{}: ", cause.words)?;
+            write!(f, "{}: ", cause.description)?;
         }
         match &self.reason {
             DisconnectReason::Stopped => f.write_str("it was stopped")?,

@@ -3,7 +3,7 @@
 use mcp_model::{ProtocolVersion, RpcError, code};
 
 use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError, StartError};
-use crate::error::{CallError, ConnectError, Expiry, NOT_UTF8, OLDER, cause};
+use crate::error::{CallError, ConnectError, Expiry, NOT_UTF8, SPEAKS_SSE, cause};
 
 impl ConnectError {
     /// What to try.
@@ -11,7 +11,7 @@ impl ConnectError {
         Some(match self {
             ConnectError::Disconnected(ended) => end_help(ended),
             ConnectError::TimedOut { after: _, disconnect: ended } | ConnectError::Silent { after: _, disconnect: ended } => {
-                match cause::of(&ended.evidence) {
+                match cause::find_cause(&ended.evidence) {
                     Some(cause) => cause.help.to_owned(),
                     None if ended.evidence.pid.is_some() => {
                         "a first `npx` or `uvx` downloads the package: run the command once by hand, or give it longer; a \
@@ -125,7 +125,7 @@ fn end_help(ended: &Disconnect) -> String {
 /// Help for a server that refused the connection or could not be reached.
 fn refusal_help(fault: &RequestError) -> String {
     let help = match fault.status {
-        _ if fault.message.contains(OLDER) => {
+        _ if fault.message.contains(SPEAKS_SSE) => {
             "say that its transport is `sse`, or take the URL at which it speaks Streamable HTTP, usually /mcp"
         }
         Some(401 | 403) => authorization_help(fault),
@@ -202,7 +202,7 @@ fn error_help(error: &RpcError) -> Option<String> {
                 .to_owned(),
         ),
         code::MISSING_CLIENT_CAPABILITY => {
-            let needed = error.data.as_ref().and_then(|it| it.read::<Needed>().ok()).map(|it| it.names());
+            let needed = error.data.as_ref().and_then(|it| it.read::<RequiredCapabilities>().ok()).map(|it| it.names());
             let needed = needed.filter(|it| !it.is_empty()).unwrap_or_else(|| "something".to_owned());
             Some(format!("the server needs {needed} of its client: give the session a handler for that"))
         }
@@ -218,12 +218,12 @@ fn error_help(error: &RpcError) -> Option<String> {
 
 /// The capabilities that a server requires.
 #[derive(serde::Deserialize)]
-struct Needed {
+struct RequiredCapabilities {
     #[serde(rename = "requiredCapabilities")]
     required: std::collections::BTreeMap<String, serde::de::IgnoredAny>,
 }
 
-impl Needed {
+impl RequiredCapabilities {
     fn names(&self) -> String {
         let short = self.required.keys().take(8).map(|it| it.chars().take(40).collect::<String>());
         short.collect::<Vec<_>>().join(", ")

@@ -68,7 +68,7 @@ pub enum ConnectError {
 
 impl ConnectError {
     /// The error for a connection that ended before its handshake was done. A refusal describes it best.
-    pub(crate) fn ended(ended: Arc<Disconnect>) -> ConnectError {
+    pub(crate) fn from_disconnect(ended: Arc<Disconnect>) -> ConnectError {
         match &ended.reason {
             DisconnectReason::NotStarted(StartError::Refused(fault)) => ConnectError::Refused(fault.clone()),
             DisconnectReason::NotStarted(
@@ -86,7 +86,7 @@ impl ConnectError {
 
     /// The same after another transport to the server was refused; both refusals are in the message. If the server was
     /// reached in the end, only that counts.
-    pub(crate) fn after(self, before: Option<RequestError>) -> ConnectError {
+    pub(crate) fn after_refusal(self, before: Option<RequestError>) -> ConnectError {
         match (self, before) {
             (ConnectError::Refused(fault), Some(before)) => {
                 // The path may be wrong if both transports are refused, but a server that requires authorization is
@@ -118,9 +118,9 @@ impl ConnectError {
 }
 
 /// The evidence about a server that did not complete its handshake; a known cause comes first.
-fn seen(ended: &Disconnect) -> String {
-    match cause::of(&ended.evidence) {
-        Some(cause) => format!(": {}{}", cause.words, ended.evidence),
+fn evidence_text(ended: &Disconnect) -> String {
+    match cause::find_cause(&ended.evidence) {
+        Some(cause) => format!(": {}{}", cause.description, ended.evidence),
         None => ended.evidence.to_string(),
     }
 }
@@ -133,7 +133,7 @@ pub(crate) const NOT_AUTHORIZED: &str = "not authorized";
 pub(crate) const NOT_UTF8: &str = "it is not valid UTF-8";
 
 /// The message for a server that speaks HTTP with server-sent events at this URL.
-pub(crate) const OLDER: &str = "it speaks HTTP with server-sent events";
+pub(crate) const SPEAKS_SSE: &str = "it speaks HTTP with server-sent events";
 
 /// Why a call has no result.
 #[derive(Debug, Clone, thiserror::Error)]

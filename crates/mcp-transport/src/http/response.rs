@@ -9,7 +9,7 @@ use mcp_model::code;
 
 use super::sessions::MessageContext;
 pub(super) use crate::net::error_body::{ErrorBody, describe_response, parse};
-use crate::rpc::scan::{Id, ScannedFrame, scan};
+use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
 use crate::transport::RequestId;
 
 /// The meaning of an error status.
@@ -32,13 +32,13 @@ const MAX_LINES: usize = 1024;
 /// result without one does not.
 pub(super) fn answers(frame: &[u8], id: RequestId) -> bool {
     match scan(frame) {
-        ScannedFrame::Response { id: Id::Number(number), .. } => number == id,
-        ScannedFrame::Response { id: Id::Absent, is_error, payload: _ } => is_error,
+        ScannedFrame::Response { id: ResponseId::Number(number), .. } => number == id,
+        ScannedFrame::Response { id: ResponseId::Absent, is_error, payload_start: _ } => is_error,
         ScannedFrame::Batch(items) => items.into_iter().any(|it| {
             let item = &frame[it];
             item.first() == Some(&b'{') && answers(item, id)
         }),
-        ScannedFrame::Response { id: Id::Foreign, .. }
+        ScannedFrame::Response { id: ResponseId::Foreign, .. }
         | ScannedFrame::Request { .. }
         | ScannedFrame::Notification { .. }
         | ScannedFrame::Noise => false,
@@ -73,13 +73,13 @@ pub(super) struct AnsweredRequests {
 /// The requests that a frame responds to, where `own` is the expected one.
 pub(super) fn answered_requests(frame: &[u8], own: Option<RequestId>) -> AnsweredRequests {
     match scan(frame) {
-        ScannedFrame::Response { id: Id::Number(id), .. } if Some(id) == own => {
+        ScannedFrame::Response { id: ResponseId::Number(id), .. } if Some(id) == own => {
             AnsweredRequests { own: true, others: Vec::new() }
         }
-        ScannedFrame::Response { id: Id::Number(id), .. } => {
+        ScannedFrame::Response { id: ResponseId::Number(id), .. } => {
             AnsweredRequests { own: false, others: vec![id] }
         }
-        ScannedFrame::Response { id: Id::Absent, is_error, payload: _ } => {
+        ScannedFrame::Response { id: ResponseId::Absent, is_error, payload_start: _ } => {
             AnsweredRequests { own: is_error && own.is_some(), others: Vec::new() }
         }
         ScannedFrame::Batch(items) => {
@@ -93,7 +93,7 @@ pub(super) fn answered_requests(frame: &[u8], own: Option<RequestId>) -> Answere
                 },
             )
         }
-        ScannedFrame::Response { id: Id::Foreign, .. }
+        ScannedFrame::Response { id: ResponseId::Foreign, .. }
         | ScannedFrame::Request { .. }
         | ScannedFrame::Notification { .. }
         | ScannedFrame::Noise => AnsweredRequests::default(),

@@ -226,7 +226,7 @@ impl EventStreamParser {
     /// Starts to skip the current event, whose data continues with `value`.
     fn skip(&mut self, value: &[u8], length: usize) {
         let skipped = match std::mem::replace(&mut self.data, EventData::Absent) {
-            EventData::Absent => SkippedMessage::begin(value),
+            EventData::Absent => SkippedMessage::start(value),
             EventData::Line(line) => start_skipped(&line, value),
             EventData::Lines(lines) => start_skipped(&lines, value),
         };
@@ -365,7 +365,7 @@ impl IdleCount {
 }
 
 fn start_skipped(data: &[u8], value: &[u8]) -> SkippedMessage {
-    let mut res = SkippedMessage::begin(data);
+    let mut res = SkippedMessage::start(data);
     res.add(b"\n");
     res.add(value);
     res

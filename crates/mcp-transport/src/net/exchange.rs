@@ -60,7 +60,7 @@ impl Client {
             let sent_at = Instant::now();
             let response = match &token {
                 Some(token) => {
-                    self.endpoint.redactor.learn(token);
+                    self.endpoint.redactor.add(token);
                     let headers = with_token(headers, token).map_err(not_authorized)?;
                     self.send_with_redirects(target, (method, &headers, body)).await?
                 }

@@ -7,14 +7,14 @@ pub fn map_json_strings(json: &str, replaced: impl Fn(&str) -> Option<String>) -
     let mut rest = json;
     while let Some(first) = rest.chars().next() {
         let len = match first {
-            '"' => string(rest),
+            '"' => string_len(rest),
             '-' | '0'..='9' => rest.find(|it: char| !is_number(it)).unwrap_or(rest.len()),
             it => it.len_utf8(),
         };
         let (token, after) = rest.split_at(len);
         rest = after;
         match first {
-            '"' => push(&mut res, token, &replaced),
+            '"' => push_string(&mut res, token, &replaced),
             '-' | '0'..='9' if replaced(token).is_some() => res.push('0'),
             ' ' | '\t' | '\n' | '\r' => {}
             _ => res.push_str(token),
@@ -23,7 +23,7 @@ pub fn map_json_strings(json: &str, replaced: impl Fn(&str) -> Option<String>) -
     res
 }
 
-fn push(res: &mut String, token: &str, replaced: impl Fn(&str) -> Option<String>) {
+fn push_string(res: &mut String, token: &str, replaced: impl Fn(&str) -> Option<String>) {
     match serde_json::from_str::<String>(token) {
         Ok(text) => match replaced(&text) {
             Some(clean) => res.push_str(&serde_json::to_string(&clean).expect("a string is JSON")),
@@ -39,7 +39,7 @@ fn is_number(character: char) -> bool {
 }
 
 /// The length of the string that starts here, quotes included.
-fn string(text: &str) -> usize {
+fn string_len(text: &str) -> usize {
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate().skip(1) {
         match byte {

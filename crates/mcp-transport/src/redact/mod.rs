@@ -10,10 +10,10 @@ use mcp_model::Secret;
 pub use json::map_json_strings;
 
 /// Shorter values are not redacted: they are no secrets and would hide half of every message.
-const SHORTEST: usize = 6;
+const MIN_SECRET_BYTES: usize = 6;
 
 /// Shorter words of a value are common words.
-const SHORTEST_WORD: usize = 8;
+const MIN_WORD_BYTES: usize = 8;
 
 /// A secret and the parts of it that a server may repeat alone: the text after a first `=` or `:` (`--token=X`,
 /// `Authorization:Bearer X`), both words of a value with two, and the user, password and query values of a URL.
@@ -23,13 +23,13 @@ pub fn secret_parts(value: &Secret) -> Vec<Secret> {
     // `/bin:/usr/bin` has no name before the colon, and would hide half of every message.
     let is_name = |it: &str| it.chars().all(|it| it.is_ascii_alphanumeric() || "-_.".contains(it));
     let named = ['=', ':'].into_iter().filter_map(|it| whole.split_once(it));
-    let behind = named.filter(|(name, _)| is_name(name)).map(|(_, behind)| behind.trim());
-    let parts: Vec<&str> = std::iter::once(whole).chain(behind).collect();
+    let values = named.filter(|(name, _)| is_name(name)).map(|(_, behind)| behind.trim());
+    let parts: Vec<&str> = std::iter::once(whole).chain(values).collect();
     res.extend(parts[1..].iter().map(|it| Secret::from(*it)));
     // `Bearer X` has two words; a longer text, such as a script, has common words.
     let short = parts.iter().filter(|it| it.split_whitespace().count() <= 2);
     let words = short.flat_map(|it| it.split_whitespace());
-    res.extend(words.filter(|it| it.len() >= SHORTEST_WORD).map(Secret::from));
+    res.extend(words.filter(|it| it.len() >= MIN_WORD_BYTES).map(Secret::from));
     if let Some((_, rest)) = whole.split_once("://") {
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         let user = authority.rsplit_once('@').map(|(user, _)| user).unwrap_or_default();
@@ -43,7 +43,7 @@ pub fn secret_parts(value: &Secret) -> Vec<Secret> {
 
 /// Maximum number of secrets added later, newest first: tokens replace each other.
 #[cfg(any(feature = "http", feature = "sse"))]
-const MOST_LEARNED: usize = 8;
+const MAX_ADDED: usize = 8;
 
 /// The strings in a secret that is a JSON object or array, such as a configuration for a server: the server may repeat each
 /// of them alone. Empty for any other value.
@@ -80,8 +80,8 @@ pub fn argument_secrets(arguments: &[Secret]) -> impl Iterator<Item = &Secret> {
 
 /// The secrets to redact.
 pub struct Redactor {
-    known: Vec<Secret>,
-    learned: Mutex<Vec<Secret>>,
+    configured: Vec<Secret>,
+    added: Mutex<Vec<Secret>>,
 }
 
 impl Redactor {
@@ -89,50 +89,50 @@ impl Redactor {
     pub fn new<'a>(secrets: impl Iterator<Item = &'a Secret>) -> Redactor {
         // Messages are single lines, so a value of several lines (a PEM key) is searched line by line.
         let lines = secrets.flat_map(|it| it.expose().lines().map(str::trim));
-        let mut secrets: Vec<Secret> = lines.filter(|it| it.len() >= SHORTEST).map(Secret::from).collect();
+        let mut secrets: Vec<Secret> = lines.filter(|it| it.len() >= MIN_SECRET_BYTES).map(Secret::from).collect();
         // A secret may contain another one: the longest comes first.
         secrets.sort_by_key(|it| std::cmp::Reverse(it.expose().len()));
-        Redactor { known: secrets, learned: Mutex::default() }
+        Redactor { configured: secrets, added: Mutex::default() }
     }
 
     /// Adds a secret.
     #[cfg(any(feature = "http", feature = "sse"))]
-    pub fn learn(&self, secret: &Secret) {
-        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
-        if secret.expose().len() < SHORTEST || learned.iter().any(|it| it.expose() == secret.expose()) {
+    pub fn add(&self, secret: &Secret) {
+        let mut learned = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        if secret.expose().len() < MIN_SECRET_BYTES || learned.iter().any(|it| it.expose() == secret.expose()) {
             return;
         }
         learned.insert(0, secret.clone());
-        learned.truncate(MOST_LEARNED);
+        learned.truncate(MAX_ADDED);
     }
 
     /// All secrets known now.
     fn secrets(&self) -> Vec<Secret> {
-        let learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
-        learned.iter().chain(&self.known).cloned().collect()
+        let learned = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        learned.iter().chain(&self.configured).cloned().collect()
     }
 
     /// Redacts the text; `None` if it contains no secret.
-    pub fn replaced(&self, text: &str) -> Option<String> {
-        replaced(&self.secrets(), text)
+    pub fn redact(&self, text: &str) -> Option<String> {
+        redact_with(&self.secrets(), text)
     }
 
     /// Redacts JSON and puts it on one line; `None` if it contains no secret.
     pub fn json(&self, json: &str) -> Option<String> {
         let secrets = self.secrets();
         // Without escapes a secret would appear literally, which it usually does not.
-        if !json.contains('\\') && replaced(&secrets, json).is_none() {
+        if !json.contains('\\') && redact_with(&secrets, json).is_none() {
             return None;
         }
         let any = Cell::new(false);
-        let res = map_json_strings(json, |it| replaced(&secrets, it).inspect(|_| any.set(true)));
+        let res = map_json_strings(json, |it| redact_with(&secrets, it).inspect(|_| any.set(true)));
         any.get().then_some(res)
     }
 
     /// The text on one line, redacted, without control characters, cut to `limit` bytes.
     pub fn clean(&self, text: &str, limit: usize) -> String {
         // Control characters are removed first: one inside a secret must not hide it.
-        let mut res = without(&self.secrets(), plain(text));
+        let mut res = replace_secrets(&self.secrets(), without_control_characters(text));
         if res.len() > limit {
             let cut = (0..=limit).rev().find(|it| res.is_char_boundary(*it)).unwrap_or_default();
             res.truncate(cut);
@@ -143,7 +143,7 @@ impl Redactor {
 }
 
 /// The text without these secrets; `None` if it contains none.
-fn replaced(secrets: &[Secret], text: &str) -> Option<String> {
+fn redact_with(secrets: &[Secret], text: &str) -> Option<String> {
     let mut res = None;
     for secret in secrets {
         let now: &str = res.as_deref().unwrap_or(text);
@@ -152,14 +152,14 @@ fn replaced(secrets: &[Secret], text: &str) -> Option<String> {
         }
     }
     // A secret that is interrupted by invisible characters is found after their removal.
-    let shown = plain(res.as_deref().unwrap_or(text));
+    let shown = without_control_characters(res.as_deref().unwrap_or(text));
     match secrets.iter().any(|it| shown.contains(it.expose())) {
-        true => Some(without(secrets, shown)),
+        true => Some(replace_secrets(secrets, shown)),
         false => res,
     }
 }
 
-fn without(secrets: &[Secret], mut text: String) -> String {
+fn replace_secrets(secrets: &[Secret], mut text: String) -> String {
     for secret in secrets {
         if text.contains(secret.expose()) {
             text = text.replace(secret.expose(), "***");
@@ -169,7 +169,7 @@ fn without(secrets: &[Secret], mut text: String) -> String {
 }
 
 /// Removes escape sequences, which would control the reader's terminal.
-fn plain(text: &str) -> String {
+fn without_control_characters(text: &str) -> String {
     let mut res = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {

@@ -120,19 +120,19 @@ impl HandlerCapabilities {
     /// The capabilities of these handlers.
     pub(crate) fn of(handlers: &Handlers) -> HandlerCapabilities {
         let Handlers { sampling, elicitation, roots, listener: _, raw_requests: questions } = handlers;
-        let takes = |method: &str| questions.as_ref().is_some_and(|it| it.handles(method));
+        let handles = |method: &str| questions.as_ref().is_some_and(|it| it.handles(method));
         let name = |it: &ElicitMode| match it {
             ElicitMode::Form => "form",
             ElicitMode::Url => "url",
         };
         let modes = elicitation.as_ref().map(|it| it.modes().iter().map(name).collect());
         HandlerCapabilities {
-            sampling: sampling.is_some() || takes("sampling/createMessage"),
-            elicitation: match takes("elicitation/create") {
+            sampling: sampling.is_some() || handles("sampling/createMessage"),
+            elicitation: match handles("elicitation/create") {
                 true => Some(modes.unwrap_or_else(|| BTreeSet::from(["form"]))),
                 false => modes,
             },
-            roots: roots.is_some() || takes("roots/list"),
+            roots: roots.is_some() || handles("roots/list"),
         }
     }
 
@@ -164,7 +164,7 @@ impl HandlerCapabilities {
 }
 
 fn member(name: &str, value: &str) -> String {
-    format!("{}:{value}", frame::text(name))
+    format!("{}:{value}", frame::json_string(name))
 }
 
 #[cfg(test)]

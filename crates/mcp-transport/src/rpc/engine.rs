@@ -23,7 +23,7 @@ use crate::rpc::notification;
 use crate::rpc::pending::{CallOutcome, PendingCalls};
 use crate::rpc::progress::{OnProgress, Progress};
 use crate::rpc::request_owner::{OwnerHint, RequestOwner};
-use crate::rpc::scan::{Id, ScannedFrame, scan};
+use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
 use crate::rpc::{frame, progress};
 use crate::transport::OutboundSender;
 use crate::transport::inline_sender::Exchange;
@@ -102,7 +102,7 @@ impl ServerRequestGuard {
 impl Drop for ServerRequestGuard {
     fn drop(&mut self) {
         if self.engine.pending.resume_deadlines(&self.calls, Instant::now()) {
-            self.engine.timer.notify_one();
+            self.engine.deadline_notify.notify_one();
         }
     }
 }
@@ -131,12 +131,12 @@ pub(crate) struct Engine {
     out: OutboundSender,
     /// Boxed: a channel allocates blocks of several items, and most servers send few messages.
     incoming: mpsc::Sender<Box<IncomingMessage>>,
-    timer: Notify,
-    over: Notify,
+    deadline_notify: Notify,
+    close_notify: Notify,
     listener: ListenerState,
     incoming_bytes: AtomicUsize,
-    noise: AtomicU64,
-    dropped: AtomicU64,
+    noise_bytes: AtomicU64,
+    dropped_messages: AtomicU64,
     /// Redacts secrets in messages from the server.
     dial: Option<Arc<dyn Dial>>,
 }
@@ -176,12 +176,12 @@ impl Engine {
             pending: PendingCalls::default(),
             out,
             incoming,
-            timer: Notify::new(),
-            over: Notify::new(),
+            deadline_notify: Notify::new(),
+            close_notify: Notify::new(),
             listener,
             incoming_bytes: AtomicUsize::new(0),
-            noise: AtomicU64::new(0),
-            dropped: AtomicU64::new(0),
+            noise_bytes: AtomicU64::new(0),
+            dropped_messages: AtomicU64::new(0),
             dial,
         };
         (Arc::new(engine), queue, received)
@@ -211,26 +211,26 @@ impl Engine {
             let fault = RequestError { status: None, message, error: None };
             return (None, CallOutcome::StreamFailed(StreamError::Refused(fault)));
         }
-        let begun = match self.pending.insert(deadline, settings.progress, settings.owner_hint) {
+        let started = match self.pending.insert(deadline, settings.progress, settings.owner_hint) {
             Ok(begun) => begun,
             Err(ended) => return (None, CallOutcome::Closed(ended)),
         };
         let cancel_notice = settings.cancel_notice;
-        let mut waiting = CallFuture::new(self, begun.id, cancel_notice, permit);
-        if begun.rearm {
-            self.timer.notify_one();
+        let mut call = CallFuture::new(self, started.id, cancel_notice, permit);
+        if started.rearm {
+            self.deadline_notify.notify_one();
         }
-        waiting.exchange = self.send_request(message(begun.id));
-        (Some(begun.id), waiting.await)
+        call.exchange = self.send_request(message(started.id));
+        (Some(started.id), call.await)
     }
 
     /// Sends a request. Returns the exchange if the calling task has to drive it.
     fn send_request(&self, message: OutboundMessage) -> Option<Exchange> {
-        let Some(carrier) = self.out.inline_sender() else {
+        let Some(inline_sender) = self.out.inline_sender() else {
             self.send(message);
             return None;
         };
-        carrier.start(message).map_err(|message| self.send(*message)).ok()
+        inline_sender.start(message).map_err(|message| self.send(*message)).ok()
     }
 
     /// Sends a message that has no response.
@@ -242,39 +242,39 @@ impl Engine {
     /// server does not read.
     pub(crate) fn respond(&self, id: &ServerRequestId, outcome: &Result<RawJson, RpcError>) {
         if self.out.queued_bytes() > MAX_QUEUED_BYTES {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
+            self.dropped_messages.fetch_add(1, Ordering::Relaxed);
             return;
         }
         let head = MessageHead::new(None, Cow::Borrowed(""), None);
-        self.send(OutboundMessage { epoch: id.epoch, head, body: frame::answer(&id.text, outcome) });
+        self.send(OutboundMessage { epoch: id.epoch, head, body: frame::response(&id.text, outcome) });
     }
 
     /// Ends all calls and refuses later ones.
     pub(crate) fn close(&self, ended: Arc<Disconnect>) {
         self.pending.close(ended);
-        self.timer.notify_one();
-        self.over.notify_waiters();
+        self.deadline_notify.notify_one();
+        self.close_notify.notify_waiters();
     }
 
     /// Resolves when the connection is closed.
     pub(crate) async fn closed(&self) {
         loop {
-            let told = self.over.notified();
-            if self.ended().is_some() {
+            let closed = self.close_notify.notified();
+            if self.disconnect().is_some() {
                 return;
             }
-            told.await;
+            closed.await;
         }
     }
 
     /// How the connection ended, if it has ended.
-    pub(crate) fn ended(&self) -> Option<Arc<Disconnect>> {
-        self.pending.closed()
+    pub(crate) fn disconnect(&self) -> Option<Arc<Disconnect>> {
+        self.pending.disconnect()
     }
 
     /// The number of bytes that were not JSON-RPC, and the number of messages from the server that were dropped.
     pub(crate) fn counters(&self) -> (u64, u64) {
-        (self.noise.load(Ordering::Relaxed), self.dropped.load(Ordering::Relaxed))
+        (self.noise_bytes.load(Ordering::Relaxed), self.dropped_messages.load(Ordering::Relaxed))
     }
 
     /// Ends calls whose deadline has passed, until the connection is closed. One timer serves all calls. It is
@@ -285,10 +285,10 @@ impl Engine {
             for id in expired {
                 self.cancel(id, "the request timed out");
             }
-            if self.pending.closed().is_some() {
+            if self.pending.disconnect().is_some() {
                 return;
             }
-            let rearmed = self.timer.notified();
+            let rearmed = self.deadline_notify.notified();
             match next {
                 None => rearmed.await,
                 Some(at) => {
@@ -330,13 +330,13 @@ impl Engine {
             return true;
         }
         self.release_incoming(bytes);
-        self.dropped.fetch_add(1, Ordering::Relaxed);
+        self.dropped_messages.fetch_add(1, Ordering::Relaxed);
         false
     }
 
     /// Counts a message from the server that was dropped.
     pub(crate) fn count_dropped(&self) {
-        self.dropped.fetch_add(1, Ordering::Relaxed);
+        self.dropped_messages.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Reports a message that is invalid or matches nothing.
@@ -363,13 +363,13 @@ impl Engine {
     fn handle_frame(&self, stream: StreamId, frame: Bytes) -> MessageClass {
         let unsolicited = MessageClass::Unsolicited(1);
         match scan(&frame) {
-            ScannedFrame::Response { id: Id::Number(id), is_error, payload } => {
-                self.complete(id, CallOutcome::Response { frame, is_error, payload })
+            ScannedFrame::Response { id: ResponseId::Number(id), is_error, payload_start: payload } => {
+                self.complete(id, CallOutcome::Response { frame, is_error, payload_start: payload })
             }
             // The server could not read the id. The stream tells which request it was.
-            ScannedFrame::Response { id: Id::Absent, is_error: true, payload } => match stream {
+            ScannedFrame::Response { id: ResponseId::Absent, is_error: true, payload_start: payload } => match stream {
                 StreamId::Request(id, _) => {
-                    self.complete(id, CallOutcome::Response { frame, is_error: true, payload })
+                    self.complete(id, CallOutcome::Response { frame, is_error: true, payload_start: payload })
                 }
                 StreamId::Shared | StreamId::Notifications(_) => {
                     tracing::debug!("the server sent an error that belongs to no request");
@@ -378,12 +378,12 @@ impl Engine {
                 }
             },
             // A server that has a result has read the request's id, so a result without an id belongs to no request.
-            ScannedFrame::Response { id: Id::Absent, is_error: false, payload: _ } => {
+            ScannedFrame::Response { id: ResponseId::Absent, is_error: false, payload_start: _ } => {
                 tracing::debug!("the server sent a result without an id");
                 self.report_protocol_error(|| "a result without an id".to_owned());
                 unsolicited
             }
-            ScannedFrame::Response { id: Id::Foreign, .. } => {
+            ScannedFrame::Response { id: ResponseId::Foreign, .. } => {
                 tracing::debug!("the server sent a response to an unknown request");
                 self.report_protocol_error(|| "a response to an unknown request".to_owned());
                 unsolicited
@@ -409,14 +409,14 @@ impl Engine {
                         });
                     }
                     Some(_) => {
-                        let Some((id, progress)) = params.and_then(|it| progress::read(&frame[it..])) else {
+                        let Some((id, progress)) = params.and_then(|it| progress::parse(&frame[it..])) else {
                             return unsolicited;
                         };
                         self.notify_listener(|| IncomingMessage::Progress {
                             request: id,
                             progress: progress.clone(),
                         });
-                        self.pending.progress(id, progress, Instant::now());
+                        self.pending.handle_progress(id, progress, Instant::now());
                     }
                 }
                 unsolicited
@@ -483,7 +483,7 @@ impl FrameSink for Engine {
     }
 
     fn noise(&self, bytes: usize) {
-        self.noise.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.noise_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         self.report_protocol_error(|| format!("{bytes} bytes that are not protocol"));
     }
 }

@@ -10,43 +10,43 @@ use serde_json::json;
 use crate::transport::RequestId;
 
 /// A message in construction. The order is fixed: opening members, parameters, `_meta`.
-pub struct Writer {
+pub struct MessageWriter {
     buffer: Vec<u8>,
     has_members: bool,
 }
 
 /// The approximate size of a message without parameters, so that the buffer does not have to grow.
-const ENVELOPE: usize = 96;
+const ENVELOPE_BYTES: usize = 96;
 
-impl Writer {
+impl MessageWriter {
     /// Starts a request, with capacity for parameters of about `size` bytes.
-    pub fn request(id: RequestId, method: &str, size: usize) -> Writer {
-        let mut res = Writer::sized(method, size);
+    pub fn request(id: RequestId, method: &str, size: usize) -> MessageWriter {
+        let mut res = MessageWriter::with_capacity(method, size);
         res.buffer.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
         res.json(&id);
         res.buffer.extend_from_slice(br#","method":""#);
-        res.opened(method)
+        res.with_method(method)
     }
 
     /// Starts a notification, with capacity for parameters of about `size` bytes.
-    pub fn notification(method: &str, size: usize) -> Writer {
-        let mut res = Writer::sized(method, size);
+    pub fn notification(method: &str, size: usize) -> MessageWriter {
+        let mut res = MessageWriter::with_capacity(method, size);
         res.buffer.extend_from_slice(br#"{"jsonrpc":"2.0","method":""#);
-        res.opened(method)
+        res.with_method(method)
     }
 
-    fn sized(method: &str, size: usize) -> Writer {
-        Writer { buffer: Vec::with_capacity(ENVELOPE + method.len() + size), has_members: false }
+    fn with_capacity(method: &str, size: usize) -> MessageWriter {
+        MessageWriter { buffer: Vec::with_capacity(ENVELOPE_BYTES + method.len() + size), has_members: false }
     }
 
-    fn opened(mut self, method: &str) -> Writer {
+    fn with_method(mut self, method: &str) -> MessageWriter {
         self.buffer.extend_from_slice(method.as_bytes());
         self.buffer.push(b'"');
         self
     }
 
     /// Adds a string parameter. Returns the range of its value in the message.
-    pub fn text(&mut self, name: &str, value: &str) -> Range<usize> {
+    pub fn string_param(&mut self, name: &str, value: &str) -> Range<usize> {
         self.key(name);
         let start = self.buffer.len();
         self.json(value);
@@ -54,7 +54,7 @@ impl Writer {
     }
 
     /// Adds a parameter whose value is JSON.
-    pub fn raw(&mut self, name: &str, value: &str) {
+    pub fn json_param(&mut self, name: &str, value: &str) {
         self.key(name);
         self.buffer.extend_from_slice(value.as_bytes());
     }
@@ -112,7 +112,7 @@ impl Writer {
 
 /// Builds a request. `params` and `meta` are JSON members without braces; both may be empty.
 pub fn request(id: RequestId, method: &str, params: &str, meta: &str) -> Bytes {
-    let mut res = Writer::request(id, method, params.len() + meta.len());
+    let mut res = MessageWriter::request(id, method, params.len() + meta.len());
     res.members(params);
     res.meta(&[meta]);
     res.finish()
@@ -120,14 +120,14 @@ pub fn request(id: RequestId, method: &str, params: &str, meta: &str) -> Bytes {
 
 /// Builds a notification, with the same arguments.
 pub fn notification(method: &str, params: &str, meta: &str) -> Bytes {
-    let mut res = Writer::notification(method, params.len() + meta.len());
+    let mut res = MessageWriter::notification(method, params.len() + meta.len());
     res.members(params);
     res.meta(&[meta]);
     res.finish()
 }
 
 /// The JSON text of a string.
-pub fn text(text: &str) -> String {
+pub fn json_string(text: &str) -> String {
     serde_json::to_string(text).expect("a string is JSON")
 }
 
@@ -137,7 +137,7 @@ pub fn cancelled(id: RequestId, reason: &str) -> Bytes {
 }
 
 /// Builds our response to a server request; `id` is the JSON text of its id.
-pub fn answer(id: &str, outcome: &Result<RawJson, RpcError>) -> Bytes {
+pub fn response(id: &str, outcome: &Result<RawJson, RpcError>) -> Bytes {
     let body = match outcome {
         Ok(result) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{}}}"#, result.as_str()),
         Err(error) => {
@@ -171,9 +171,9 @@ mod tests {
             &notification("n", "", r#""v":2"#),
             r#"{"jsonrpc":"2.0","method":"n","params":{"_meta":{"v":2}}}"#,
         );
-        let mut writer = Writer::request(7, "tools/call", 0);
-        let name = writer.text("name", "a\"b");
-        writer.raw("arguments", "{}");
+        let mut writer = MessageWriter::request(7, "tools/call", 0);
+        let name = writer.string_param("name", "a\"b");
+        writer.json_param("arguments", "{}");
         writer.meta(&["", "\"v\":2", ""]);
         let frame = writer.finish();
         check(
@@ -185,9 +185,9 @@ mod tests {
             &cancelled(7, "it was \"late\""),
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"it was \"late\""}}"#,
         );
-        check(&answer("\"x\"", &Ok(RawJson::empty_object())), r#"{"jsonrpc":"2.0","id":"x","result":{}}"#);
+        check(&response("\"x\"", &Ok(RawJson::empty_object())), r#"{"jsonrpc":"2.0","id":"x","result":{}}"#);
         check(
-            &answer("3", &Err(RpcError::new(1, "no"))),
+            &response("3", &Err(RpcError::new(1, "no"))),
             r#"{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":"no"}}"#,
         );
     }

@@ -4,20 +4,20 @@
 use bytes::{Bytes, BytesMut};
 
 #[cfg(any(feature = "stdio", feature = "sse"))]
-use crate::rpc::scan::{Id, ScannedFrame, scan};
+use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
 #[cfg(any(feature = "stdio", feature = "sse"))]
 use crate::transport::RequestId;
 
 /// Number of bytes kept from each end: enough to find the id.
-const KEPT_BYTES: usize = 256;
+const END_BYTES: usize = 256;
 
 /// A message longer than both this multiple of the limit and this size counts as endless, and ends the connection.
-const MAX_MESSAGES: usize = 16;
+const ENDLESS_FACTOR: usize = 16;
 const MIN_ENDLESS_BYTES: usize = 64 << 20;
 
 /// Whether a message of `len` bytes so far counts as endless, given the limit for a message.
 pub(crate) fn is_endless(len: usize, limit: usize) -> bool {
-    len > limit.saturating_mul(MAX_MESSAGES).max(MIN_ENDLESS_BYTES)
+    len > limit.saturating_mul(ENDLESS_FACTOR).max(MIN_ENDLESS_BYTES)
 }
 
 /// The ends of a discarded message.
@@ -40,7 +40,7 @@ pub(crate) struct SkippedMessage {
 
 impl SkippedMessage {
     /// Starts to discard a message that begins with these bytes.
-    pub(crate) fn begin(bytes: &[u8]) -> SkippedMessage {
+    pub(crate) fn start(bytes: &[u8]) -> SkippedMessage {
         let mut res = SkippedMessage { head: BytesMut::new(), tail: BytesMut::new(), len: 0 };
         res.add(bytes);
         res
@@ -49,9 +49,9 @@ impl SkippedMessage {
     /// Adds more bytes.
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         self.len += bytes.len();
-        self.head.extend_from_slice(&bytes[..bytes.len().min(KEPT_BYTES - self.head.len())]);
-        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(KEPT_BYTES)..]);
-        let surplus = self.tail.len().saturating_sub(KEPT_BYTES);
+        self.head.extend_from_slice(&bytes[..bytes.len().min(END_BYTES - self.head.len())]);
+        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(END_BYTES)..]);
+        let surplus = self.tail.len().saturating_sub(END_BYTES);
         self.tail = self.tail.split_off(surplus);
     }
 
@@ -70,7 +70,7 @@ impl SkippedMessage {
 impl OversizedMessage {
     /// The request that the message responds to. Servers write the id before the result, or last.
     pub fn response_id(&self) -> Option<RequestId> {
-        if let ScannedFrame::Response { id: Id::Number(id), .. } = scan(&self.head) {
+        if let ScannedFrame::Response { id: ResponseId::Number(id), .. } = scan(&self.head) {
             return Some(id);
         }
         let begin = self.head.strip_prefix(b"{")?;
@@ -93,7 +93,7 @@ mod tests {
 
     #[track_caller]
     fn check(begin: &str, end: &str, want: Option<RequestId>) {
-        let mut skipped = SkippedMessage::begin(begin.as_bytes());
+        let mut skipped = SkippedMessage::start(begin.as_bytes());
         skipped.add("x".repeat(1000).as_bytes());
         skipped.add(end.as_bytes());
         let oversize = skipped.finish();

@@ -21,7 +21,7 @@ use crate::transport::{MAX_CALLS, RequestId, StreamError, StreamId};
 #[derive(Debug)]
 pub(crate) enum CallOutcome {
     /// The server responded. `payload` is the offset of the result or error in `frame`.
-    Response { frame: Bytes, is_error: bool, payload: usize },
+    Response { frame: Bytes, is_error: bool, payload_start: usize },
     /// The response stream ended without a response.
     StreamFailed(StreamError),
     /// A deadline passed.
@@ -31,18 +31,18 @@ pub(crate) enum CallOutcome {
 }
 
 /// A call in the table.
-struct Call {
+struct PendingCall {
     /// The call's number, which also is in its id: a reused slot does not take an old response.
     serial: u64,
     deadline: Deadline,
     progress: Option<OnProgress>,
     /// The owner of the call, which may receive server requests.
     owner_hint: OwnerHint,
-    state: State,
+    state: CallState,
 }
 
 /// The state of a call.
-enum State {
+enum CallState {
     /// No outcome yet, with the waker of the waiting task.
     Waiting(Option<Waker>),
     /// The outcome, until the task takes it.
@@ -50,8 +50,8 @@ enum State {
 }
 
 #[derive(Default)]
-struct Table {
-    calls: Slab<Call>,
+struct CallTable {
+    calls: Slab<PendingCall>,
     /// The serial of the last call.
     serial: u64,
     /// The next time the timer checks; not later than any deadline.
@@ -59,13 +59,13 @@ struct Table {
     /// How the connection ended; `None` while it is open.
     closed: Option<Arc<Disconnect>>,
     /// Whether any call ever had an [`OwnerHint::Caller`]. If not, every server request belongs to the session.
-    has_callers: bool,
+    has_own_callers: bool,
     recent: RecentCalls,
 }
 
 /// The table of calls in flight.
 #[derive(Default)]
-pub(crate) struct PendingCalls(Mutex<Table>);
+pub(crate) struct PendingCalls(Mutex<CallTable>);
 
 /// The number of low bits of an id that are the call's slot in the table. The other bits are its serial. With 16
 /// slot bits, the ids of the first 2^37 calls of a connection are below 2^53, so every JSON reader reads them
@@ -93,9 +93,9 @@ impl PendingCalls {
         }
         table.serial += 1;
         let serial = table.serial;
-        table.has_callers |= matches!(owner_hint, OwnerHint::Caller(_));
+        table.has_own_callers |= matches!(owner_hint, OwnerHint::Caller(_));
         let slot =
-            table.calls.insert(Call { serial, deadline, progress, owner_hint, state: State::Waiting(None) });
+            table.calls.insert(PendingCall { serial, deadline, progress, owner_hint, state: CallState::Waiting(None) });
         assert!(slot < MAX_CALLS, "the permits bound the calls in flight");
         let rearm = table.arm(deadline.next());
         Ok(StartedCall { id: serial << SLOT_BITS | slot as u64, rearm })
@@ -106,21 +106,21 @@ impl PendingCalls {
         let mut table = self.lock();
         let call = table.get(id).expect("only the owner of a call removes it");
         match &mut call.state {
-            State::Waiting(Some(waker)) if waker.will_wake(context.waker()) => return Poll::Pending,
-            State::Waiting(waker) => {
+            CallState::Waiting(Some(waker)) if waker.will_wake(context.waker()) => return Poll::Pending,
+            CallState::Waiting(waker) => {
                 let replaced = waker.replace(context.waker().clone());
                 // The waker is dropped outside the lock: its `Drop` is foreign code and may call into this table.
                 drop(table);
                 drop(replaced);
                 return Poll::Pending;
             }
-            State::Done(_) => {}
+            CallState::Done(_) => {}
         }
         let call = table.calls.remove(slot_index(id));
         drop(table);
         match call.state {
-            State::Done(outcome) => Poll::Ready(outcome),
-            State::Waiting(_) => unreachable!("the state was checked under the same lock"),
+            CallState::Done(outcome) => Poll::Ready(outcome),
+            CallState::Waiting(_) => unreachable!("the state was checked under the same lock"),
         }
     }
 
@@ -128,7 +128,7 @@ impl PendingCalls {
     pub(crate) fn remove(&self, id: RequestId) -> bool {
         let mut table = self.lock();
         let call = table.get(id).is_some().then(|| table.calls.remove(slot_index(id)));
-        let is_waiting = call.as_ref().is_some_and(|it| matches!(it.state, State::Waiting(_)));
+        let is_waiting = call.as_ref().is_some_and(|it| matches!(it.state, CallState::Waiting(_)));
         if let Some(call) = call.as_ref().filter(|_| is_waiting) {
             table.recent.record_cancelled(id, &call.owner_hint, Instant::now());
         }
@@ -141,10 +141,10 @@ impl PendingCalls {
     /// Returns the owner of a server request or notification that arrived on `stream`.
     pub(crate) fn owner(&self, stream: StreamId) -> RequestOwner {
         let mut table = self.lock();
-        if !table.has_callers {
+        if !table.has_own_callers {
             return RequestOwner::Session;
         }
-        let common = match stream {
+        let ordering = match stream {
             StreamId::Shared => StreamOrdering::Ordered,
             StreamId::Notifications(_) => StreamOrdering::Unordered,
             StreamId::Request(id, _) => {
@@ -158,7 +158,7 @@ impl PendingCalls {
         let mut waiting: Vec<(u64, &OwnerHint)> =
             table.in_flight().map(|it| (it.serial, &it.owner_hint)).collect();
         waiting.sort_unstable_by_key(|it| it.0);
-        table.recent.owner(waiting.into_iter().map(|it| it.1), common, Instant::now())
+        table.recent.owner(waiting.into_iter().map(|it| it.1), ordering, Instant::now())
     }
 
     /// Pauses the deadlines of the calls that may wait for the response to a server request, which arrived on
@@ -169,7 +169,7 @@ impl PendingCalls {
         let mut res = Vec::new();
         for (slot, call) in &mut table.calls {
             let id = call.serial << SLOT_BITS | slot as u64;
-            let is_meant = match (stream, &call.owner_hint, owner) {
+            let is_affected = match (stream, &call.owner_hint, owner) {
                 (StreamId::Request(own, _), ..) => own == id,
                 (
                     StreamId::Shared | StreamId::Notifications(_),
@@ -183,7 +183,7 @@ impl PendingCalls {
                 ) => true,
                 (StreamId::Shared | StreamId::Notifications(_), ..) => false,
             };
-            if is_meant && matches!(call.state, State::Waiting(_)) {
+            if is_affected && matches!(call.state, CallState::Waiting(_)) {
                 call.deadline.pause(now);
                 res.push(id);
             }
@@ -211,14 +211,14 @@ impl PendingCalls {
             let mut guard = self.lock();
             let table = &mut *guard;
             let call = table.calls.get_mut(slot_index(id)).filter(|it| it.serial == id >> SLOT_BITS);
-            let waiting = call.filter(|it| matches!(it.state, State::Waiting(_)));
+            let waiting = call.filter(|it| matches!(it.state, CallState::Waiting(_)));
             let Some(call) = waiting else {
                 // A late response to a cancelled call: the server no longer works on it and sends no more requests
                 // for it.
                 table.recent.record_late_response(id);
                 return false;
             };
-            if table.has_callers {
+            if table.has_own_callers {
                 table.recent.record_outcome(id, &call.owner_hint, &outcome);
             }
             call.complete(outcome).flatten()
@@ -232,11 +232,11 @@ impl PendingCalls {
 
     /// Resets the idle deadline of call `id` and passes the progress to its handler. Ignored when the call has
     /// ended or is unknown.
-    pub(crate) fn progress(&self, id: RequestId, progress: Progress, now: Instant) {
+    pub(crate) fn handle_progress(&self, id: RequestId, progress: Progress, now: Instant) {
         let on_progress = {
             let mut table = self.lock();
             let Some(call) = table.get(id) else { return };
-            if matches!(call.state, State::Done(_)) {
+            if matches!(call.state, CallState::Done(_)) {
                 return;
             }
             call.deadline.reset_idle(now);
@@ -255,7 +255,7 @@ impl PendingCalls {
         let table = &mut *guard;
         let mut next: Option<Instant> = None;
         for (slot, call) in &mut table.calls {
-            if matches!(call.state, State::Done(_)) {
+            if matches!(call.state, CallState::Done(_)) {
                 continue;
             }
             if let Some(expiry) = call.deadline.expired(now) {
@@ -293,20 +293,20 @@ impl PendingCalls {
     }
 
     /// How the connection ended, if it has ended.
-    pub(crate) fn closed(&self) -> Option<Arc<Disconnect>> {
+    pub(crate) fn disconnect(&self) -> Option<Arc<Disconnect>> {
         self.lock().closed.clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, CallTable> {
         // Every change under the lock is complete before anything can panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Table {
+impl CallTable {
     /// The calls that have no outcome yet.
-    fn in_flight(&self) -> impl Iterator<Item = &Call> {
-        self.calls.iter().map(|it| it.1).filter(|it| matches!(it.state, State::Waiting(_)))
+    fn in_flight(&self) -> impl Iterator<Item = &PendingCall> {
+        self.calls.iter().map(|it| it.1).filter(|it| matches!(it.state, CallState::Waiting(_)))
     }
 
     /// Schedules a check at `next`. Returns true when the timer must be notified, because it would check later.
@@ -321,20 +321,20 @@ impl Table {
     }
 
     /// The call with this id. An id whose slot was reused is unknown.
-    fn get(&mut self, id: RequestId) -> Option<&mut Call> {
+    fn get(&mut self, id: RequestId) -> Option<&mut PendingCall> {
         self.calls.get_mut(slot_index(id)).filter(|it| it.serial == id >> SLOT_BITS)
     }
 }
 
-impl Call {
+impl PendingCall {
     /// Sets the outcome. Returns `None` when the call already has one. The inner value is the waker of the waiting
     /// task, if it was polled.
     fn complete(&mut self, outcome: CallOutcome) -> Option<Option<Waker>> {
         match &mut self.state {
-            State::Done(_) => None,
-            State::Waiting(waker) => {
+            CallState::Done(_) => None,
+            CallState::Waiting(waker) => {
                 let waker = waker.take();
-                self.state = State::Done(outcome);
+                self.state = CallState::Done(outcome);
                 Some(waker)
             }
         }
@@ -353,7 +353,7 @@ mod tests {
     use crate::error::disconnect::DisconnectReason;
     use std::time::Duration;
 
-    fn begin(pending: &PendingCalls) -> RequestId {
+    fn insert_call(pending: &PendingCalls) -> RequestId {
         pending
             .insert(Deadline::new(Instant::now(), Instant::now(), None, None), None, OwnerHint::Session)
             .ok()
@@ -372,36 +372,36 @@ mod tests {
         }
     }
 
-    fn answer(text: &'static str) -> CallOutcome {
-        CallOutcome::Response { frame: Bytes::from_static(text.as_bytes()), is_error: false, payload: 0 }
+    fn response(text: &'static str) -> CallOutcome {
+        CallOutcome::Response { frame: Bytes::from_static(text.as_bytes()), is_error: false, payload_start: 0 }
     }
 
     #[test]
     fn response_reaches_its_call_once() {
         let pending = PendingCalls::default();
-        let (a, b) = (begin(&pending), begin(&pending));
-        assert!(pending.complete(b, answer("b")));
-        assert!(!pending.complete(b, answer("again")));
+        let (a, b) = (insert_call(&pending), insert_call(&pending));
+        assert!(pending.complete(b, response("b")));
+        assert!(!pending.complete(b, response("again")));
         assert_eq!((poll(&pending, a), poll(&pending, b)), ("waiting".into(), "answer b".into()));
-        assert!(!pending.complete(b, answer("late")));
+        assert!(!pending.complete(b, response("late")));
     }
 
     #[test]
     fn reused_slot_gets_a_new_id() {
         let pending = PendingCalls::default();
-        let first = begin(&pending);
+        let first = insert_call(&pending);
         assert!(pending.remove(first));
-        let second = begin(&pending);
+        let second = insert_call(&pending);
         assert_ne!(first, second);
-        assert!(!pending.complete(first, answer("for the first")));
+        assert!(!pending.complete(first, response("for the first")));
         assert_eq!(poll(&pending, second), "waiting");
     }
 
     #[test]
     fn close_ends_pending_calls_and_refuses_later_ones() {
         let pending = PendingCalls::default();
-        let (told, waiting) = (begin(&pending), begin(&pending));
-        pending.complete(told, answer("in time"));
+        let (told, waiting) = (insert_call(&pending), insert_call(&pending));
+        pending.complete(told, response("in time"));
         pending.close(Arc::new(Disconnect::new(DisconnectReason::PeerClosed)));
         pending.close(Arc::new(Disconnect::new(DisconnectReason::Stopped)));
         assert_eq!(poll(&pending, told), "answer in time");

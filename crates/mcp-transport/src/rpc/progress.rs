@@ -29,9 +29,9 @@ impl Progress {
 pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
 /// Reads the `params` of a progress notification: the token, which is the id of the call, and the progress.
-pub(crate) fn read(params: &[u8]) -> Option<(u64, Progress)> {
+pub(crate) fn parse(params: &[u8]) -> Option<(u64, Progress)> {
     #[derive(Deserialize)]
-    struct Wire {
+    struct ProgressJson {
         #[serde(rename = "progressToken")]
         token: u64,
         #[serde(default)]
@@ -39,6 +39,6 @@ pub(crate) fn read(params: &[u8]) -> Option<(u64, Progress)> {
         total: Option<f64>,
         message: Option<String>,
     }
-    let wire = Wire::deserialize(&mut serde_json::Deserializer::from_slice(params)).ok()?;
-    Some((wire.token, Progress { progress: wire.progress, total: wire.total, message: wire.message }))
+    let params = ProgressJson::deserialize(&mut serde_json::Deserializer::from_slice(params)).ok()?;
+    Some((params.token, Progress { progress: params.progress, total: params.total, message: params.message }))
 }

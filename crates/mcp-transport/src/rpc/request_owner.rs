@@ -287,11 +287,11 @@ mod tests {
         let hint = OwnerHint::Caller(Arc::new(Caller::new(owner, Handlers::default())));
         let mut recent = RecentCalls::default();
         (0..1000).for_each(|_| recent.record_response(CallerId::unique(), now));
-        let whose = |ordering, now| recent.owner([&hint].into_iter(), ordering, now);
-        assert!(matches!(whose(StreamOrdering::Ordered, now), RequestOwner::Caller(_)));
-        assert!(matches!(whose(StreamOrdering::Unordered, now), RequestOwner::Ambiguous));
+        let owner_at = |ordering, now| recent.owner([&hint].into_iter(), ordering, now);
+        assert!(matches!(owner_at(StreamOrdering::Ordered, now), RequestOwner::Caller(_)));
+        assert!(matches!(owner_at(StreamOrdering::Unordered, now), RequestOwner::Ambiguous));
         assert!(matches!(
-            whose(StreamOrdering::Unordered, now + RESPONSE_RETENTION),
+            owner_at(StreamOrdering::Unordered, now + RESPONSE_RETENTION),
             RequestOwner::Caller(_)
         ));
     }

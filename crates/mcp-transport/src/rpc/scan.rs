@@ -13,11 +13,11 @@ pub enum ScannedFrame {
     /// A response.
     Response {
         /// Its id.
-        id: Id,
+        id: ResponseId,
         /// Whether it is an `error` rather than a `result`.
         is_error: bool,
         /// The offset of the payload.
-        payload: usize,
+        payload_start: usize,
     },
     /// A server request.
     Request {
@@ -41,7 +41,7 @@ pub enum ScannedFrame {
 
 /// The id of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Id {
+pub enum ResponseId {
     /// A number that may be one of our ids; some servers send it back as a string.
     Number(u64),
     /// `null` or missing: the server could not read our message.
@@ -61,11 +61,11 @@ pub fn scan(frame: &[u8]) -> ScannedFrame {
     if let Some(answer) = scan_common_response(frame) {
         return answer;
     }
-    let mut cursor = Cursor { frame, at: 0 };
-    cursor.space();
+    let mut cursor = FrameCursor { frame, at: 0 };
+    cursor.skip_space();
     match cursor.peek() {
-        Some(b'{') => object(&mut cursor),
-        Some(b'[') => batch(&mut cursor),
+        Some(b'{') => scan_object(&mut cursor),
+        Some(b'[') => scan_batch(&mut cursor),
         _ => ScannedFrame::Noise,
     }
 }
@@ -76,20 +76,20 @@ fn scan_common_response(frame: &[u8]) -> Option<ScannedFrame> {
     let digits = rest.iter().take(MAX_ID_DIGITS).take_while(|it| it.is_ascii_digit()).count();
     let (digits, rest) = rest.split_at(digits);
     let rest = rest.strip_prefix(br#","result":"#)?;
-    let Id::Number(id) = response_id(digits) else { return None };
+    let ResponseId::Number(id) = parse_response_id(digits) else { return None };
     let space = rest.iter().take_while(|it| matches!(it, b' ' | b'\t' | b'\n' | b'\r')).count();
     let payload = frame.len() - rest.len() + space;
-    Some(ScannedFrame::Response { id: Id::Number(id), is_error: false, payload })
+    Some(ScannedFrame::Response { id: ResponseId::Number(id), is_error: false, payload_start: payload })
 }
 
-fn object(cursor: &mut Cursor<'_>) -> ScannedFrame {
+fn scan_object(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
     cursor.at += 1;
     let mut id = None;
     let mut method = None;
     let mut params = None;
     let mut payload = None;
     loop {
-        cursor.space();
+        cursor.skip_space();
         match cursor.peek() {
             Some(b',') => {
                 cursor.at += 1;
@@ -99,13 +99,13 @@ fn object(cursor: &mut Cursor<'_>) -> ScannedFrame {
             Some(b'}') => break,
             _ => return ScannedFrame::Noise,
         }
-        let Some(key) = cursor.string() else { return ScannedFrame::Noise };
-        cursor.space();
+        let Some(key) = cursor.skip_string() else { return ScannedFrame::Noise };
+        cursor.skip_space();
         if cursor.peek() != Some(b':') {
             return ScannedFrame::Noise;
         }
         cursor.at += 1;
-        cursor.space();
+        cursor.skip_space();
         let start = cursor.at;
         match &cursor.frame[key] {
             b"\"result\"" if payload.is_none() && method.is_none() => payload = Some((start, false)),
@@ -115,13 +115,13 @@ fn object(cursor: &mut Cursor<'_>) -> ScannedFrame {
             }
             b"\"params\"" if params.is_none() => params = Some(start),
             b"\"id\"" if id.is_none() => {
-                if !cursor.skip() {
+                if !cursor.skip_value() {
                     return ScannedFrame::Noise;
                 }
                 id = Some(start..cursor.at);
             }
             b"\"method\"" if method.is_none() => {
-                if !cursor.skip() {
+                if !cursor.skip_value() {
                     return ScannedFrame::Noise;
                 }
                 method = Some(start..cursor.at);
@@ -130,9 +130,9 @@ fn object(cursor: &mut Cursor<'_>) -> ScannedFrame {
         }
         // Everything needed is known; the payload, which may be long, is not walked.
         if let (Some((payload, is_error)), Some(id), None) = (payload, &id, &method) {
-            return ScannedFrame::Response { id: response_id(&cursor.frame[id.clone()]), is_error, payload };
+            return ScannedFrame::Response { id: parse_response_id(&cursor.frame[id.clone()]), is_error, payload_start: payload };
         }
-        if cursor.at == start && !cursor.skip() {
+        if cursor.at == start && !cursor.skip_value() {
             return ScannedFrame::Noise;
         }
     }
@@ -143,25 +143,25 @@ fn object(cursor: &mut Cursor<'_>) -> ScannedFrame {
         }
         (Some(method), _, _) => ScannedFrame::Notification { method, params },
         (None, None, Some((payload, is_error))) => {
-            ScannedFrame::Response { id: Id::Absent, is_error, payload }
+            ScannedFrame::Response { id: ResponseId::Absent, is_error, payload_start: payload }
         }
         (None, _, None) => ScannedFrame::Noise,
         (None, Some(_), Some(_)) => unreachable!("returned as soon as both were known"),
     }
 }
 
-fn batch(cursor: &mut Cursor<'_>) -> ScannedFrame {
+fn scan_batch(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
     cursor.at += 1;
     let mut items = Vec::new();
     loop {
-        cursor.space();
+        cursor.skip_space();
         match cursor.peek() {
             Some(_) if items.len() == MAX_BATCH_ITEMS => return ScannedFrame::Noise,
             Some(b',') => cursor.at += 1,
             Some(b']') => return ScannedFrame::Batch(items),
             Some(_) => {
                 let start = cursor.at;
-                if !cursor.skip() {
+                if !cursor.skip_value() {
                     return ScannedFrame::Noise;
                 }
                 items.push(start..cursor.at);
@@ -171,9 +171,9 @@ fn batch(cursor: &mut Cursor<'_>) -> ScannedFrame {
     }
 }
 
-fn response_id(text: &[u8]) -> Id {
+fn parse_response_id(text: &[u8]) -> ResponseId {
     if text == b"null" {
-        return Id::Absent;
+        return ResponseId::Absent;
     }
     let digits = text.strip_prefix(b"\"").and_then(|it| it.strip_suffix(b"\"")).unwrap_or(text);
     let number = digits.iter().try_fold(0u64, |number, byte| match byte {
@@ -181,22 +181,22 @@ fn response_id(text: &[u8]) -> Id {
         _ => None,
     });
     match number {
-        Some(number) if !digits.is_empty() => Id::Number(number),
-        Some(_) | None => Id::Foreign,
+        Some(number) if !digits.is_empty() => ResponseId::Number(number),
+        Some(_) | None => ResponseId::Foreign,
     }
 }
 
-struct Cursor<'a> {
+struct FrameCursor<'a> {
     frame: &'a [u8],
     at: usize,
 }
 
-impl Cursor<'_> {
+impl FrameCursor<'_> {
     fn peek(&self) -> Option<u8> {
         self.frame.get(self.at).copied()
     }
 
-    fn space(&mut self) {
+    fn skip_space(&mut self) {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
             self.at += 1;
         }
@@ -208,7 +208,7 @@ impl Cursor<'_> {
     }
 
     /// Skips the string at the cursor; returns its range, quotes included.
-    fn string(&mut self) -> Option<Range<usize>> {
+    fn skip_string(&mut self) -> Option<Range<usize>> {
         let start = self.at;
         self.at += 1;
         loop {
@@ -223,13 +223,13 @@ impl Cursor<'_> {
     }
 
     /// Skips the value at the cursor. Returns false when the frame ends first or there is no value.
-    fn skip(&mut self) -> bool {
+    fn skip_value(&mut self) -> bool {
         let mut depth = 0usize;
         loop {
             match self.peek() {
                 None => return false,
                 Some(b'"') => {
-                    if self.string().is_none() {
+                    if self.skip_string().is_none() {
                         return false;
                     }
                 }

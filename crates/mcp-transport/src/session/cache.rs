@@ -10,7 +10,7 @@ use std::time::Duration;
 use mcp_model::{Freshness, Prompt, ReadResult, Resource, ResourceTemplate, Tool};
 use tokio::time::Instant;
 
-use super::{ListChangeCounts, Listing};
+use super::{ListChangeCounts, ListResult};
 
 /// The maximum lifetime of a result, whatever the server allows.
 const MAX_TTL: Duration = Duration::from_secs(60 * 60 * 24);
@@ -30,10 +30,10 @@ pub(crate) struct ResultCache {
 }
 
 /// A cached list.
-pub(crate) struct CachedList<T>(Mutex<Option<ListEntry<T>>>);
+pub(crate) struct CachedList<T>(Mutex<Option<CachedListing<T>>>);
 
-struct ListEntry<T> {
-    listing: Listing<T>,
+struct CachedListing<T> {
+    listing: ListResult<T>,
     expires_at: Instant,
     /// The number of announced changes when it was requested.
     change_count: u64,
@@ -47,12 +47,12 @@ impl<T> Default for CachedList<T> {
 
 impl<T: Clone> CachedList<T> {
     /// Returns the list if it has not expired and no further change was announced.
-    pub(crate) fn get(&self, change_count: u64, now: Instant) -> Option<Listing<T>> {
-        let mut kept = lock(&self.0);
-        if kept.as_ref().is_some_and(|it| it.change_count != change_count || now >= it.expires_at) {
-            *kept = None;
+    pub(crate) fn get(&self, change_count: u64, now: Instant) -> Option<ListResult<T>> {
+        let mut entry = lock(&self.0);
+        if entry.as_ref().is_some_and(|it| it.change_count != change_count || now >= it.expires_at) {
+            *entry = None;
         }
-        kept.as_ref().map(|it| it.listing.clone())
+        entry.as_ref().map(|it| it.listing.clone())
     }
 
     /// Removes the list.
@@ -61,9 +61,9 @@ impl<T: Clone> CachedList<T> {
     }
 
     /// Stores a list that was requested after `change_count` changes, until `expires_at`.
-    pub(crate) fn insert(&self, listing: &Listing<T>, change_count: u64, expires_at: Option<Instant>) {
+    pub(crate) fn insert(&self, listing: &ListResult<T>, change_count: u64, expires_at: Option<Instant>) {
         *lock(&self.0) =
-            expires_at.map(|expires_at| ListEntry { listing: listing.clone(), expires_at, change_count });
+            expires_at.map(|expires_at| CachedListing { listing: listing.clone(), expires_at, change_count });
     }
 }
 
@@ -109,9 +109,9 @@ impl ResourceCache {
     /// Returns the content of a resource if it is still valid.
     pub(crate) fn get(&self, uri: &str, changes: ListChangeCounts, now: Instant) -> Option<ReadResult> {
         let mut table = lock(&self.0);
-        let kept = table.resources.get(uri)?;
-        if kept.change_count == changes.resources && now < kept.expires_at {
-            return Some(kept.result.clone());
+        let cached = table.resources.get(uri)?;
+        if cached.change_count == changes.resources && now < cached.expires_at {
+            return Some(cached.result.clone());
         }
         table.remove(uri);
         None
@@ -142,8 +142,8 @@ impl ResourceCache {
         table.bytes = table.resources.values().map(|it| it.result.raw.as_bytes().len()).sum();
         while table.resources.len() >= MAX_RESOURCES || table.bytes + size > MAX_RESOURCE_BYTES {
             // Evict the entry that expires first.
-            let next = table.resources.iter().min_by_key(|(_, it)| it.expires_at).map(|(uri, _)| uri.clone());
-            let Some(next) = next else { break };
+            let oldest = table.resources.iter().min_by_key(|(_, it)| it.expires_at).map(|(uri, _)| uri.clone());
+            let Some(next) = oldest else { break };
             table.remove(&next);
         }
         table.bytes += size;
@@ -180,7 +180,7 @@ mod tests {
     fn list_is_cached_until_it_expires_or_changes() {
         let now = Instant::now();
         let slot = CachedList::<u8>::default();
-        let listing = Listing { items: vec![1], rejected: Vec::new(), freshness: Freshness::default() };
+        let listing = ListResult { items: vec![1], rejected: Vec::new(), freshness: Freshness::default() };
         slot.insert(&listing, 3, None);
         assert_eq!(slot.get(3, now), None, "no time was given");
         let second = Duration::from_secs(1);

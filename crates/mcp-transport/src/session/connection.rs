@@ -40,7 +40,7 @@ pub(crate) struct Connection {
     subscriptions: watch::Sender<BTreeSet<String>>,
     acknowledged: watch::Sender<SubscriptionAck>,
     state: watch::Sender<SessionState>,
-    said: Option<OnSessionNotification>,
+    on_notification: Option<OnSessionNotification>,
     /// Whether the server responded during the handshake.
     has_response: AtomicBool,
     tasks: Mutex<JoinSet<()>>,
@@ -65,8 +65,8 @@ impl Connection {
     /// Starts the transport and the tasks.
     pub(crate) fn start(dial: &Arc<dyn Dial>, options: &SessionOptions, parts: &SessionParts) -> Connection {
         let listener = options.handlers.listener.as_ref();
-        let audience = if listener.is_some() { ListenerState::Present } else { ListenerState::Absent };
-        let (engine, out, incoming) = Engine::new(audience, Some(Arc::clone(dial)));
+        let listener_state = if listener.is_some() { ListenerState::Present } else { ListenerState::Absent };
+        let (engine, out, incoming) = Engine::new(listener_state, Some(Arc::clone(dial)));
         let (stop, stopped) = ShutdownSignal::new();
         let (end_sender, ended) = watch::channel(None);
         let changes = watch::Sender::new(ListChangeCounts::default());
@@ -80,8 +80,8 @@ impl Connection {
             let ended = transport.run(link).await;
             driver.finish(ended);
         });
-        let timed = Arc::clone(&engine);
-        tasks.spawn(async move { timed.run_deadlines().await });
+        let deadline_engine = Arc::clone(&engine);
+        tasks.spawn(async move { deadline_engine.run_deadlines().await });
         let (router, queue) =
             NotificationRouter::new(listener, options.on_notification.clone(), Arc::clone(dial));
         if let (Some(listener), Some(queue)) = (listener, queue) {
@@ -104,7 +104,7 @@ impl Connection {
             subscriptions: watch::Sender::default(),
             acknowledged,
             state: options.state.clone(),
-            said: options.on_notification.clone(),
+            on_notification: options.on_notification.clone(),
             has_response: AtomicBool::new(false),
             tasks: Mutex::new(tasks),
         }
@@ -125,10 +125,10 @@ impl Connection {
     }
 
     /// Sets the state to connected, unless the connection has ended meanwhile.
-    pub(crate) fn connected(&self) {
+    pub(crate) fn set_connected(&self) {
         self.state.send_replace(SessionState::Connected);
         // The driver closes the engine before it updates the state, so either it or this check sees the other.
-        if let Some(ended) = self.engine.ended() {
+        if let Some(ended) = self.engine.disconnect() {
             update_state(&self.state, &ended);
         }
     }
@@ -138,7 +138,7 @@ impl Connection {
     }
 
     /// Opens the notification stream of a modern server.
-    pub(crate) fn listen(&self, negotiated: &Arc<Negotiated>) {
+    pub(crate) fn open_notification_stream(&self, negotiated: &Arc<Negotiated>) {
         if negotiated.version.era() == Era::Legacy {
             return;
         }
@@ -149,7 +149,7 @@ impl Connection {
             changes: self.changes.clone(),
             resources: self.subscriptions.subscribe(),
             acknowledged: self.acknowledged.clone(),
-            said: self.said.clone(),
+            on_notification: self.on_notification.clone(),
         }));
     }
 
@@ -162,7 +162,7 @@ impl Connection {
     ) {
         let Some(level) = level else { return };
         if negotiated.version.era() == Era::Legacy && negotiated.server.capabilities.logging {
-            let opened = self.opened(negotiated, limit, epoch);
+            let opened = self.resubscription(negotiated, limit, epoch);
             self.spawn(opened.set_log_level(level));
         }
     }
@@ -171,12 +171,12 @@ impl Connection {
     pub(crate) fn resubscribe(&self, negotiated: &Arc<Negotiated>, limit: Duration, epoch: Epoch) {
         let resources = self.subscriptions.borrow().clone();
         if negotiated.version.era() == Era::Legacy && !resources.is_empty() {
-            let opened = self.opened(negotiated, limit, epoch);
-            self.spawn(opened.subscribe(resources, self.said.clone()));
+            let opened = self.resubscription(negotiated, limit, epoch);
+            self.spawn(opened.subscribe(resources, self.on_notification.clone()));
         }
     }
 
-    fn opened(&self, negotiated: &Arc<Negotiated>, limit: Duration, epoch: Epoch) -> Resubscription {
+    fn resubscription(&self, negotiated: &Arc<Negotiated>, limit: Duration, epoch: Epoch) -> Resubscription {
         Resubscription { engine: Arc::clone(&self.engine), negotiated: Arc::clone(negotiated), epoch, limit }
     }
 
@@ -186,7 +186,7 @@ impl Connection {
     }
 
     /// The server's acknowledgement of the subscriptions.
-    pub(crate) fn acknowledged(&self) -> watch::Receiver<SubscriptionAck> {
+    pub(crate) fn subscription_ack(&self) -> watch::Receiver<SubscriptionAck> {
         self.acknowledged.subscribe()
     }
 
@@ -207,18 +207,18 @@ impl Connection {
     }
 
     /// Resolves when the connection has ended. Cancel-safe.
-    pub(crate) async fn ended(&self) -> Arc<Disconnect> {
+    pub(crate) async fn disconnected(&self) -> Arc<Disconnect> {
         let mut ended = self.ended.clone();
         match ended.wait_for(Option::is_some).await {
             Ok(ended) => Arc::clone(ended.as_ref().expect("that is what was waited for")),
             Err(_) => {
-                self.engine.ended().unwrap_or_else(|| Arc::new(Disconnect::new(DisconnectReason::Stopped)))
+                self.engine.disconnect().unwrap_or_else(|| Arc::new(Disconnect::new(DisconnectReason::Stopped)))
             }
         }
     }
 
     /// Shuts the transport down, and aborts it if it takes longer than `grace` and a margin.
-    pub(crate) async fn stop(&self, grace: Duration) -> Arc<Disconnect> {
+    pub(crate) async fn shutdown(&self, grace: Duration) -> Arc<Disconnect> {
         let deadline = Instant::now() + grace.min(MAX_GRACE);
         self.stop.send_if_modified(|it| {
             // The earlier deadline wins, so a second close can only shorten the shutdown.
@@ -228,7 +228,7 @@ impl Connection {
             }
             sooner
         });
-        if let Ok(ended) = tokio::time::timeout_at(deadline + SHUTDOWN_MARGIN, self.ended()).await {
+        if let Ok(ended) = tokio::time::timeout_at(deadline + SHUTDOWN_MARGIN, self.disconnected()).await {
             return ended;
         }
         let ended = Arc::new(Disconnect::new(DisconnectReason::Stopped));

@@ -19,10 +19,10 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::client_meta::{MetaScope, client_json, declared_capabilities, modern_meta};
-use super::connect_deadline::{KNOWN_MODERN_SILENCE, PROBE_SILENCE, silence};
+use super::probe_silence::{KNOWN_MODERN_SILENCE, PROBE_SILENCE, silence};
 use super::connection::{Connection, SessionParts};
 use super::header_params::ToolHeaders;
-use super::rejection::{
+use super::handshake_errors::{
     invalid_response, read_error, redacted_error, timeout_error, too_large, version_failure, with_sse_probe,
 };
 use super::{Eras, ServerCapabilities, ServerInfo, SessionOptions};
@@ -55,7 +55,7 @@ impl Negotiated {
     }
 
     /// Sets the log level that each request contains. Modern era only.
-    pub(crate) fn log(&mut self, level: LogLevel, options: &SessionOptions) {
+    pub(crate) fn set_log_level(&mut self, level: LogLevel, options: &SessionOptions) {
         self.meta = modern_meta(self.version, options, MetaScope::Any, Some(level));
         self.log_level = Some(level);
     }
@@ -96,13 +96,13 @@ pub(crate) async fn open(
     }
     let limit = options.limits.startup;
     let deadline = tokio::time::Instant::now().checked_add(limit).unwrap_or_else(super::far_future);
-    let all = EraPlan { eras: options.eras, known_era: options.known_era };
-    let mut plan = all;
+    let full_plan = EraPlan { eras: options.eras, known_era: options.known_era };
+    let mut plan = full_plan;
     // Whether a server that closes its connection is connected once more.
-    let mut again = true;
+    let mut may_reconnect = true;
     let mut dial = Arc::clone(dial);
     // Why the server refused the first transport, while the second one is tried.
-    let mut before: Option<RequestError> = None;
+    let mut first_refusal: Option<RequestError> = None;
     loop {
         let connection = Connection::start(&dial, options, parts);
         let negotiation = async {
@@ -110,7 +110,7 @@ pub(crate) async fn open(
                 HandshakeMode::Negotiate => {
                     negotiate(dial.as_ref(), &connection, options, plan, Epoch(0)).await
                 }
-                HandshakeMode::Resume => Ok(resumed()),
+                HandshakeMode::Resume => Ok(resumed_session()),
             }
         };
         let failure = match tokio::time::timeout_at(deadline, negotiation).await {
@@ -118,29 +118,29 @@ pub(crate) async fn open(
             Ok(Err(failure)) => failure,
             Err(_) => {
                 let activity = connection.activity();
-                return Err(timeout_error(limit, activity, connection.stop(CLOSE_GRACE).await));
+                return Err(timeout_error(limit, activity, connection.shutdown(CLOSE_GRACE).await));
             }
         };
-        let ended = connection.stop(CLOSE_GRACE).await;
+        let ended = connection.shutdown(CLOSE_GRACE).await;
         match failure {
             // The known era may be outdated. Connect again and try both eras.
-            HandshakeFailure::Ended(ended) if again && plan.is_known(Era::Legacy) && peer_ended(&ended) => {
-                (again, plan.known_era) = (false, None);
+            HandshakeFailure::Ended(ended) if may_reconnect && plan.is_known(Era::Legacy) && peer_ended(&ended) => {
+                (may_reconnect, plan.known_era) = (false, None);
             }
             // The server may have exited because of the probe. Connect again without it.
-            HandshakeFailure::Ended(ended) if again && plan.eras == Eras::Both && peer_ended(&ended) => {
-                (again, plan.eras) = (false, Eras::Legacy);
+            HandshakeFailure::Ended(ended) if may_reconnect && plan.eras == Eras::Both && peer_ended(&ended) => {
+                (may_reconnect, plan.eras) = (false, Eras::Legacy);
             }
-            HandshakeFailure::Ended(ended) => return Err(ConnectError::ended(ended).after(before)),
+            HandshakeFailure::Ended(ended) => return Err(ConnectError::from_disconnect(ended).after_refusal(first_refusal)),
             HandshakeFailure::Rejected(error) => {
                 return Err(ConnectError::Rejected {
                     error: redacted_error(error, dial.as_ref()),
                     disconnect: ended,
                 });
             }
-            HandshakeFailure::Other(ConnectError::Refused(fault)) if before.is_none() => {
+            HandshakeFailure::Other(ConnectError::Refused(fault)) if first_refusal.is_none() => {
                 match dial.fallback(&fault) {
-                    Some(other) => (dial, plan, again, before) = (other, all, true, Some(fault)),
+                    Some(other) => (dial, plan, may_reconnect, first_refusal) = (other, full_plan, true, Some(fault)),
                     None => {
                         let other = dial.diagnostic_probe(&fault);
                         let fault = with_sse_probe(fault, other, (options, parts), deadline).await;
@@ -148,7 +148,7 @@ pub(crate) async fn open(
                     }
                 }
             }
-            HandshakeFailure::Other(error) => return Err(error.after(before)),
+            HandshakeFailure::Other(error) => return Err(error.after_refusal(first_refusal)),
         }
     }
 }
@@ -167,7 +167,7 @@ pub(crate) async fn reopen(
     epoch: Epoch,
 ) -> Result<Negotiated, ConnectError> {
     let limit = options.limits.startup;
-    let none = || Arc::new(Disconnect::new(crate::error::disconnect::DisconnectReason::Stopped));
+    let stopped = || Arc::new(Disconnect::new(crate::error::disconnect::DisconnectReason::Stopped));
     match tokio::time::timeout(
         limit,
         negotiate(dial, connection, options, EraPlan { eras: Eras::Legacy, known_era: None }, epoch),
@@ -175,17 +175,17 @@ pub(crate) async fn reopen(
     .await
     {
         Ok(Ok(negotiated)) => Ok(negotiated),
-        Ok(Err(HandshakeFailure::Ended(ended))) => Err(ConnectError::ended(ended)),
+        Ok(Err(HandshakeFailure::Ended(ended))) => Err(ConnectError::from_disconnect(ended)),
         Ok(Err(HandshakeFailure::Rejected(error))) => {
-            Err(ConnectError::Rejected { error: redacted_error(error, dial), disconnect: none() })
+            Err(ConnectError::Rejected { error: redacted_error(error, dial), disconnect: stopped() })
         }
         Ok(Err(HandshakeFailure::Other(error))) => Err(error),
-        Err(_) => Err(ConnectError::TimedOut { after: limit, disconnect: none() }),
+        Err(_) => Err(ConnectError::TimedOut { after: limit, disconnect: stopped() }),
     }
 }
 
 /// The result for a resumed session, which has no handshake: nothing is known about the server.
-fn resumed() -> Negotiated {
+fn resumed_session() -> Negotiated {
     let server = ServerInfo { capabilities: ServerCapabilities::unknown(), ..ServerInfo::default() };
     Negotiated::new(ProtocolVersion::LATEST_LEGACY, server, String::new())
 }
@@ -276,8 +276,8 @@ enum ProbeOutcome {
 
 /// Sends `server/discover`, and once more if the server refuses a version that it supports.
 async fn discover(connection: &Connection, options: &SessionOptions) -> ProbeOutcome {
-    match discover_once(connection, options).await {
-        Err(_) => discover_once(connection, options)
+    match send_discover(connection, options).await {
+        Err(_) => send_discover(connection, options)
             .await
             .unwrap_or_else(|error| ProbeOutcome::Failed(HandshakeFailure::Rejected(error))),
         Ok(probe) => probe,
@@ -286,18 +286,18 @@ async fn discover(connection: &Connection, options: &SessionOptions) -> ProbeOut
 
 /// Sends `server/discover` once. Returns an error if the server refuses the version although it supports a modern
 /// one; the caller may repeat the request.
-async fn discover_once(connection: &Connection, options: &SessionOptions) -> Result<ProbeOutcome, RpcError> {
+async fn send_discover(connection: &Connection, options: &SessionOptions) -> Result<ProbeOutcome, RpcError> {
     let version = ProtocolVersion::LATEST;
     let meta = modern_meta(version, options, MetaScope::Any, None);
-    let outcome = send(connection, Epoch(0), "server/discover", Some(version), "", &meta).await;
+    let outcome = send_request(connection, Epoch(0), "server/discover", Some(version), "", &meta).await;
     Ok(match outcome {
-        CallOutcome::Response { frame, is_error: false, payload } => {
-            discovered(&frame[payload..], version, meta, options)
+        CallOutcome::Response { frame, is_error: false, payload_start: payload } => {
+            parse_discover(&frame[payload..], version, meta, options)
         }
-        CallOutcome::Response { frame, is_error: true, payload } => {
+        CallOutcome::Response { frame, is_error: true, payload_start: payload } => {
             let error = read_error(&frame[payload..]);
             match error.code {
-                code::UNSUPPORTED_PROTOCOL_VERSION => unsupported(error)?,
+                code::UNSUPPORTED_PROTOCOL_VERSION => refused_version(error)?,
                 number if code::is_modern(number) => ProbeOutcome::Failed(HandshakeFailure::Rejected(error)),
                 _ => ProbeOutcome::Legacy(HandshakeFailure::Rejected(error)),
             }
@@ -308,7 +308,7 @@ async fn discover_once(connection: &Connection, options: &SessionOptions) -> Res
                 // The server was not reached, or it refuses access: the other era would fail too.
                 None | Some(401 | 403) => ProbeOutcome::Failed(refused(fault)),
                 Some(_) => match fault.error.clone() {
-                    Some(error) if error.code == code::UNSUPPORTED_PROTOCOL_VERSION => unsupported(error)?,
+                    Some(error) if error.code == code::UNSUPPORTED_PROTOCOL_VERSION => refused_version(error)?,
                     Some(error) if code::is_modern(error.code) => {
                         ProbeOutcome::Failed(HandshakeFailure::Rejected(error))
                     }
@@ -331,14 +331,14 @@ async fn discover_once(connection: &Connection, options: &SessionOptions) -> Res
 }
 
 /// Reads the result of `server/discover`.
-fn discovered(
+fn parse_discover(
     payload: &[u8],
     version: ProtocolVersion,
     meta: String,
     options: &SessionOptions,
 ) -> ProbeOutcome {
     #[derive(Deserialize)]
-    struct Discovered<'a> {
+    struct DiscoverResult<'a> {
         #[serde(rename = "supportedVersions")]
         supported: Vec<String>,
         #[serde(borrow)]
@@ -352,33 +352,33 @@ fn discovered(
         #[serde(borrow, rename = "io.modelcontextprotocol/serverInfo")]
         server: Option<&'a RawValue>,
     }
-    let found = match Discovered::deserialize(&mut serde_json::Deserializer::from_slice(payload)) {
+    let result = match DiscoverResult::deserialize(&mut serde_json::Deserializer::from_slice(payload)) {
         Ok(found) => found,
         // Some servers respond to an unknown request with any result.
         Err(error) => return ProbeOutcome::Legacy(invalid_response(&error.to_string())),
     };
-    if !found.supported.iter().any(|it| it == version.as_str()) {
-        return match found
+    if !result.supported.iter().any(|it| it == version.as_str()) {
+        return match result
             .supported
             .iter()
             .any(|it| it.parse().is_ok_and(|it: ProtocolVersion| it.era() == Era::Legacy))
         {
-            true => ProbeOutcome::Legacy(version_failure(&found.supported)),
-            false => ProbeOutcome::Failed(version_failure(&found.supported)),
+            true => ProbeOutcome::Legacy(version_failure(&result.supported)),
+            false => ProbeOutcome::Failed(version_failure(&result.supported)),
         };
     }
-    let server = server_info(found.meta.and_then(|it| it.server), found.instructions, found.capabilities);
+    let server = server_info(result.meta.and_then(|it| it.server), result.instructions, result.capabilities);
     let level = options.log_level.filter(|_| server.capabilities.logging);
     let mut negotiated = Negotiated::new(version, server, meta);
     if let Some(level) = level {
-        negotiated.log(level, options);
+        negotiated.set_log_level(level, options);
     }
     ProbeOutcome::Modern(negotiated)
 }
 
 /// Decides about a server that refused the version, by the supported versions in its error. Returns the error if
 /// they include a modern one: the request may be repeated.
-fn unsupported(error: RpcError) -> Result<ProbeOutcome, RpcError> {
+fn refused_version(error: RpcError) -> Result<ProbeOutcome, RpcError> {
     #[derive(Deserialize)]
     struct Data {
         supported: Vec<String>,
@@ -399,15 +399,15 @@ pub(super) async fn initialize(
     options: &SessionOptions,
     epoch: Epoch,
 ) -> Result<Negotiated, HandshakeFailure> {
-    let asked = ProtocolVersion::LATEST_LEGACY;
+    let version = ProtocolVersion::LATEST_LEGACY;
     let params = format!(
-        r#""protocolVersion":"{asked}","capabilities":{},"clientInfo":{}"#,
+        r#""protocolVersion":"{version}","capabilities":{},"clientInfo":{}"#,
         declared_capabilities(options),
         client_json(&options.client)
     );
-    let frame = match send(connection, epoch, "initialize", None, &params, "").await {
-        CallOutcome::Response { frame, is_error: false, payload } => frame.slice(payload..),
-        CallOutcome::Response { frame, is_error: true, payload } => {
+    let frame = match send_request(connection, epoch, "initialize", None, &params, "").await {
+        CallOutcome::Response { frame, is_error: false, payload_start: payload } => frame.slice(payload..),
+        CallOutcome::Response { frame, is_error: true, payload_start: payload } => {
             return Err(HandshakeFailure::Rejected(read_error(&frame[payload..])));
         }
         CallOutcome::StreamFailed(StreamError::Refused(fault) | StreamError::Lost(fault)) => {
@@ -422,7 +422,7 @@ pub(super) async fn initialize(
         }
         CallOutcome::Closed(ended) => return Err(HandshakeFailure::Ended(ended)),
     };
-    let negotiated = initialized(&frame)?;
+    let negotiated = parse_initialize(&frame)?;
     let head = MessageHead::new(None, "notifications/initialized".into(), Some(negotiated.version));
     let body = frame::notification("notifications/initialized", "", "");
     connection.engine().send(OutboundMessage { epoch, head, body });
@@ -430,9 +430,9 @@ pub(super) async fn initialize(
 }
 
 /// Reads the result of `initialize`.
-fn initialized(payload: &[u8]) -> Result<Negotiated, HandshakeFailure> {
+fn parse_initialize(payload: &[u8]) -> Result<Negotiated, HandshakeFailure> {
     #[derive(Deserialize)]
-    struct Initialized<'a> {
+    struct InitializeResult<'a> {
         #[serde(rename = "protocolVersion")]
         version: String,
         #[serde(borrow)]
@@ -441,21 +441,21 @@ fn initialized(payload: &[u8]) -> Result<Negotiated, HandshakeFailure> {
         server: Option<&'a RawValue>,
         instructions: Option<String>,
     }
-    let found = Initialized::deserialize(&mut serde_json::Deserializer::from_slice(payload))
+    let result = InitializeResult::deserialize(&mut serde_json::Deserializer::from_slice(payload))
         .map_err(|it| invalid_response(&it.to_string()))?;
     // The server chooses the version; one that we do not know is an error.
     let version: ProtocolVersion =
-        found.version.parse().map_err(|_| version_failure(std::slice::from_ref(&found.version)))?;
+        result.version.parse().map_err(|_| version_failure(std::slice::from_ref(&result.version)))?;
     // The modern era has no `initialize`, so its result must not contain a modern version.
     if version.era() == Era::Modern {
-        return Err(version_failure(std::slice::from_ref(&found.version)));
+        return Err(version_failure(std::slice::from_ref(&result.version)));
     }
-    let server = server_info(found.server, found.instructions, found.capabilities);
+    let server = server_info(result.server, result.instructions, result.capabilities);
     Ok(Negotiated::new(version, server, String::new()))
 }
 
 /// Sends a request of the handshake and waits for its outcome.
-async fn send(
+async fn send_request(
     connection: &Connection,
     epoch: Epoch,
     method: &'static str,

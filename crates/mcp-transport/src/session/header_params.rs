@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::transport::HeaderParam;
 
-const MARK: &str = "x-mcp-header";
+const HEADER_KEYWORD: &str = "x-mcp-header";
 
 /// Maximum number of headers of one tool.
 const MAX_HEADERS: usize = 64;
@@ -29,16 +29,16 @@ struct HeaderMark {
 
 impl ToolHeaders {
     /// Records the marks of a tool. Returns the reason if a mark is invalid.
-    pub(crate) fn learn(&mut self, tool: &Tool) -> Result<(), String> {
+    pub(crate) fn add_tool(&mut self, tool: &Tool) -> Result<(), String> {
         let schema = tool.input_schema.as_bytes();
-        if memchr::memmem::find(schema, MARK.as_bytes()).is_none() {
+        if memchr::memmem::find(schema, HEADER_KEYWORD.as_bytes()).is_none() {
             return Ok(());
         }
         let Ok(schema) = tool.input_schema.read::<Map<String, Value>>() else {
-            return Err(format!("its `{MARK}` marks cannot be read"));
+            return Err(format!("its `{HEADER_KEYWORD}` marks cannot be read"));
         };
         let mut found = MarkCollector::default();
-        found.object(&schema, Some(&[]))?;
+        found.collect_object(&schema, Some(&[]))?;
         if !found.marks.is_empty() {
             self.0.insert(tool.name.clone(), found.marks);
         }
@@ -51,13 +51,13 @@ impl ToolHeaders {
     }
 
     /// The headers of one call. Fails when an argument cannot be a header.
-    pub(crate) fn of(&self, tool: &str, arguments: &RawJson) -> Result<Vec<HeaderParam>, String> {
+    pub(crate) fn for_call(&self, tool: &str, arguments: &RawJson) -> Result<Vec<HeaderParam>, String> {
         let Some(marks) = self.0.get(tool) else { return Ok(Vec::new()) };
         let arguments: Value = arguments.read().map_err(|it| it.to_string())?;
         let mut res = Vec::with_capacity(marks.len());
         for HeaderMark { header, path } in marks {
             let value = path.iter().try_fold(&arguments, |value, name| value.get(&**name));
-            if let Some(value) = value.and_then(text) {
+            if let Some(value) = value.and_then(header_value) {
                 res.push(HeaderParam { name: header.clone(), value: value.into() });
             }
         }
@@ -66,7 +66,7 @@ impl ToolHeaders {
 }
 
 /// An argument as a header value; `None` for a missing argument, `null`, an array or an object.
-fn text(value: &Value) -> Option<String> {
+fn header_value(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Bool(flag) => Some(flag.to_string()),
@@ -90,62 +90,62 @@ struct MarkCollector {
 
 impl MarkCollector {
     /// Walks a schema. `path` leads to it through `properties` only; `None` if another keyword is on the way.
-    fn object(&mut self, schema: &Map<String, Value>, path: Option<&[Box<str>]>) -> Result<(), String> {
+    fn collect_object(&mut self, schema: &Map<String, Value>, path: Option<&[Box<str>]>) -> Result<(), String> {
         for (key, value) in schema {
             match (key.as_str(), value) {
-                (MARK, mark) => self.mark(mark, schema, path)?,
+                (HEADER_KEYWORD, mark) => self.collect_mark(mark, schema, path)?,
                 ("properties", Value::Object(properties)) => {
                     for (name, schema) in properties {
                         let longer = path.map(|it| [it, &[name.as_str().into()]].concat());
-                        self.any(schema, longer.as_deref())?;
+                        self.collect_value(schema, longer.as_deref())?;
                     }
                 }
                 (
                     "$defs" | "definitions" | "dependentSchemas" | "patternProperties",
                     Value::Object(schemas),
                 ) => {
-                    schemas.values().try_for_each(|it| self.any(it, None))?;
+                    schemas.values().try_for_each(|it| self.collect_value(it, None))?;
                 }
                 // These contain values, not schemas.
                 ("default" | "const" | "enum" | "examples", _) => {}
-                (_, value) => self.any(value, None)?,
+                (_, value) => self.collect_value(value, None)?,
             }
         }
         Ok(())
     }
 
-    fn any(&mut self, value: &Value, path: Option<&[Box<str>]>) -> Result<(), String> {
+    fn collect_value(&mut self, value: &Value, path: Option<&[Box<str>]>) -> Result<(), String> {
         match value {
-            Value::Object(schema) => self.object(schema, path),
-            Value::Array(items) => items.iter().try_for_each(|it| self.any(it, None)),
+            Value::Object(schema) => self.collect_object(schema, path),
+            Value::Array(items) => items.iter().try_for_each(|it| self.collect_value(it, None)),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
         }
     }
 
-    fn mark(
+    fn collect_mark(
         &mut self,
         mark: &Value,
         schema: &Map<String, Value>,
         path: Option<&[Box<str>]>,
     ) -> Result<(), String> {
         let Some(path) = path.filter(|it| !it.is_empty()) else {
-            return Err(format!("`{MARK}` is not reachable through `properties`"));
+            return Err(format!("`{HEADER_KEYWORD}` is not reachable through `properties`"));
         };
-        let place = path.join("/");
+        let path_text = path.join("/");
         let Some(header) = mark.as_str() else {
-            return Err(format!("`{MARK}` of `{place}` is not a string"));
+            return Err(format!("`{HEADER_KEYWORD}` of `{path_text}` is not a string"));
         };
         if header.is_empty() || !header.bytes().all(is_token) {
-            return Err(format!("`{MARK}` of `{place}` is not a header name"));
+            return Err(format!("`{HEADER_KEYWORD}` of `{path_text}` is not a header name"));
         }
         if !matches!(schema.get("type").and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
-            return Err(format!("`{MARK}` of `{place}` needs the type string, integer or boolean"));
+            return Err(format!("`{HEADER_KEYWORD}` of `{path_text}` needs the type string, integer or boolean"));
         }
         if !self.headers.insert(header.to_ascii_lowercase()) {
-            return Err(format!("`{MARK}` of `{place}` is given twice"));
+            return Err(format!("`{HEADER_KEYWORD}` of `{path_text}` is given twice"));
         }
         if self.marks.len() == MAX_HEADERS {
-            return Err(format!("it has more than {MAX_HEADERS} `{MARK}` marks"));
+            return Err(format!("it has more than {MAX_HEADERS} `{HEADER_KEYWORD}` marks"));
         }
         self.marks.push(HeaderMark { header: header.into(), path: path.to_vec() });
         Ok(())
@@ -172,12 +172,12 @@ mod tests {
     fn check(properties: &str, arguments: &str, want: &str) {
         let mut tool_headers = ToolHeaders::default();
         let learned =
-            tool_headers.learn(&tool(&format!(r#"{{"type":"object","properties":{{{properties}}}}}"#)));
+            tool_headers.add_tool(&tool(&format!(r#"{{"type":"object","properties":{{{properties}}}}}"#)));
         let arguments = RawJson::parse(arguments.to_owned().into()).unwrap();
         let got = match learned {
             Err(reason) => reason,
             Ok(()) => {
-                let headers = tool_headers.of("t", &arguments).unwrap();
+                let headers = tool_headers.for_call("t", &arguments).unwrap();
                 let words = headers.iter().map(|it| format!("{}={}", it.name, it.value));
                 words.collect::<Vec<_>>().join(" ")
             }
@@ -223,6 +223,6 @@ mod tests {
         check(r#""a":{"anyOf":[{"type":"string","x-mcp-header":"R"}]}"#, "{}", lost);
         check(r#""a":{"$defs":{"b":{"properties":{"c":{"type":"string","x-mcp-header":"R"}}}}}"#, "{}", lost);
         let root = tool(r#"{"type":"object","x-mcp-header":"R"}"#);
-        assert_eq!(ToolHeaders::default().learn(&root), Err(lost.to_owned()));
+        assert_eq!(ToolHeaders::default().add_tool(&root), Err(lost.to_owned()));
     }
 }

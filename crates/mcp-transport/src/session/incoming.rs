@@ -62,7 +62,7 @@ pub(crate) async fn run(
             () = &mut ended => return,
             message = incoming.recv() => message,
             Some(done) = running.tasks.join_next_with_id() => {
-                running.done(&engine, done);
+                running.finish(&engine, done);
                 continue;
             }
         };
@@ -72,12 +72,12 @@ pub(crate) async fn run(
             IncomingMessage::Notification { epoch, method, frame, owner: _ }
                 if method == "notifications/cancelled" =>
             {
-                if let Some(text) = cancelled(&frame) {
+                if let Some(text) = cancelled_request_id(&frame) {
                     running.cancel(&ServerRequestId { epoch, text });
                 }
             }
             IncomingMessage::Notification { epoch: _, method, frame, owner } => {
-                targets.changes.send_if_modified(|it| it.count(&method));
+                targets.changes.send_if_modified(|it| it.count_notification(&method));
                 let params = params(&frame);
                 if method == "notifications/subscriptions/acknowledged" {
                     targets.acknowledged.send_if_modified(|it| it.read(params.as_ref()));
@@ -107,7 +107,7 @@ pub(crate) async fn run(
                     let responder = Arc::clone(&targets.responder);
                     let params = params(&frame);
                     let guard = ServerRequestGuard::start(&engine, &origin);
-                    running.begin(id, async move {
+                    running.start(id, async move {
                         let _in_use = (slot, permit, guard);
                         responder.handle(&origin.owner, &method, params).await
                     });
@@ -121,7 +121,7 @@ pub(crate) async fn run(
 }
 
 impl RunningRequests {
-    fn begin(
+    fn start(
         &mut self,
         id: ServerRequestId,
         answer: impl Future<Output = Result<RawJson, RpcError>> + Send + 'static,
@@ -140,7 +140,7 @@ impl RunningRequests {
     }
 
     /// Sends the result of a handler, or an error if it panicked.
-    fn done(&mut self, engine: &Engine, done: Result<(Id, Result<RawJson, RpcError>), JoinError>) {
+    fn finish(&mut self, engine: &Engine, done: Result<(Id, Result<RawJson, RpcError>), JoinError>) {
         let (task, outcome) = match done {
             Ok(done) => done,
             Err(error) => (error.id(), Err(RpcError::new(code::INTERNAL_ERROR, "the handler failed"))),
@@ -161,7 +161,7 @@ impl ListChangeCounts {
         self.resources += u64::from(changed.resources);
     }
 
-    fn count(&mut self, method: &str) -> bool {
+    fn count_notification(&mut self, method: &str) -> bool {
         match method {
             "notifications/tools/list_changed" => self.tools += 1,
             "notifications/prompts/list_changed" => self.prompts += 1,
@@ -173,7 +173,7 @@ impl ListChangeCounts {
 }
 
 /// The JSON text of the request id in a cancel notification.
-fn cancelled(frame: &bytes::Bytes) -> Option<String> {
+fn cancelled_request_id(frame: &bytes::Bytes) -> Option<String> {
     #[derive(Deserialize)]
     struct Params<'a> {
         #[serde(borrow, rename = "requestId")]

@@ -61,15 +61,15 @@ impl Session {
             let mut max_pause =
                 request.options.caller.as_ref().map_or(Duration::ZERO, |it| it.max_deadline_pause);
             // The caller's own values apply to the first round only.
-            let others = request_params::without(request.extra_params, &["inputResponses", "requestState"]);
+            let other_params = request_params::without_members(request.extra_params, &["inputResponses", "requestState"]);
             for _ in 0..MAX_ROUNDS {
                 let since = Instant::now();
-                let provided = self.provide(&request, &asked, max_pause).await?;
+                let input_params = self.provide_input(&request, &asked, max_pause).await?;
                 // The time that the caller needed does not count against the server.
                 let waited = since.elapsed().min(max_pause);
                 max_pause -= waited;
                 request.started_at += waited;
-                let parts = [&*others, &*provided];
+                let parts = [&*other_params, &*input_params];
                 let extra_params =
                     parts.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(",");
                 asked = self.request(&Request { extra_params: &extra_params, ..request }).await?;
@@ -84,7 +84,7 @@ impl Session {
     }
 
     /// The provided input, as members of the parameters of the next request.
-    async fn provide(
+    async fn provide_input(
         &self,
         request: &Request<'_>,
         asked: &RawResponse,
@@ -107,7 +107,7 @@ impl Session {
             }
             extra_params.push(format!(
                 "\"inputResponses\":{{{}}}",
-                self.answer_all(request, requests_to_answer, max_pause).await?
+                self.handle_input_requests(request, requests_to_answer, max_pause).await?
             ));
         } else if state.is_none() {
             let message = "the server asks for input and does not say which".to_owned();
@@ -120,7 +120,7 @@ impl Session {
     }
 
     /// Handled one after another, because most of them reach the same person.
-    async fn answer_all(
+    async fn handle_input_requests(
         &self,
         request: &Request<'_>,
         requests_to_answer: Vec<(std::borrow::Cow<'_, str>, InputRequest<'_>)>,
@@ -131,9 +131,9 @@ impl Session {
             Some(caller) => RequestOwner::Caller(Arc::clone(caller)),
             None => RequestOwner::Session,
         };
-        let unanswered =
+        let unhandled =
             requests_to_answer.iter().filter(|(_, it)| !self.responder.can_handle(&owner, &it.method));
-        let unanswered: Vec<String> = unanswered.map(|(key, it)| self.named(&it.method, key)).collect();
+        let unanswered: Vec<String> = unhandled.map(|(key, it)| self.describe_input_request(&it.method, key)).collect();
         if !unanswered.is_empty() {
             let message = format!(
                 "the server asks for input before it answers ({}), and no handler is configured for that",
@@ -157,17 +157,17 @@ impl Session {
             let answer = answer.map_err(|error| {
                 let message = format!(
                     "the server asks for input before it answers ({}), and it was refused: {error}",
-                    self.named(&method, &key)
+                    self.describe_input_request(&method, &key)
                 );
                 CallError::InputRequired(message)
             })?;
-            res.push(format!("{}:{}", frame::text(&key), answer.as_str()));
+            res.push(format!("{}:{}", frame::json_string(&key), answer.as_str()));
         }
         Ok(res.join(","))
     }
 
     /// The input request as text for an error message; the key comes from the server.
-    fn named(&self, method: &str, key: &str) -> String {
+    fn describe_input_request(&self, method: &str, key: &str) -> String {
         let short: String = self.dial.redact(key).chars().take(40).collect();
         let method: String = self.dial.redact(method).chars().take(40).collect();
         format!("{method} as `{short}`")

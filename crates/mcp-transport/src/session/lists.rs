@@ -20,7 +20,7 @@ use crate::session::{CallOptions, RetryPolicy};
 
 /// A complete list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listing<T> {
+pub struct ListResult<T> {
     /// The items that could be read, in the server's order.
     pub items: Vec<T>,
     /// The items that could not be read.
@@ -29,14 +29,14 @@ pub struct Listing<T> {
     pub freshness: Freshness,
 }
 
-type Read<T> = fn(&[u8]) -> Result<Page<T>, serde_json::Error>;
+type ReadPage<T> = fn(&[u8]) -> Result<Page<T>, serde_json::Error>;
 
 /// How to request and cache one kind of list.
-struct List<'a, T> {
+struct ListRequest<'a, T> {
     method: &'static str,
-    read: Read<T>,
-    slot: &'a CachedList<T>,
-    seen: fn(&ListChangeCounts) -> u64,
+    read: ReadPage<T>,
+    cache: &'a CachedList<T>,
+    change_count: fn(&ListChangeCounts) -> u64,
 }
 
 impl Session {
@@ -44,96 +44,96 @@ impl Session {
     ///
     /// A list is cached for the time that the server allows, unless the server announces a change. This applies to the
     /// other lists too.
-    pub async fn list_tools(&self) -> Result<Listing<Tool>, CallError> {
-        let list = List {
+    pub async fn list_tools(&self) -> Result<ListResult<Tool>, CallError> {
+        let list = ListRequest {
             method: "tools/list",
             read: read_tools::<[u8]>,
-            slot: &self.cache.tools,
-            seen: |it| it.tools,
+            cache: &self.cache.tools,
+            change_count: |it| it.tools,
         };
         if !self.negotiated().server.capabilities.tools {
-            return Ok(Listing::empty());
+            return Ok(ListResult::empty());
         }
         if let Some(kept) = self.cached(&list) {
             return Ok(kept);
         }
-        let set_aside = |listing: &mut Listing<Tool>| {
+        let set_aside = |listing: &mut ListResult<Tool>| {
             if self.era() == Era::Modern {
                 self.learn_tool_headers(listing);
             }
         };
-        self.list(&list, set_aside).await
+        self.fetch_list(&list, set_aside).await
     }
 
     /// Lists all prompts. A server without the capability has none and is not asked.
-    pub async fn list_prompts(&self) -> Result<Listing<Prompt>, CallError> {
-        let list = List {
+    pub async fn list_prompts(&self) -> Result<ListResult<Prompt>, CallError> {
+        let list = ListRequest {
             method: "prompts/list",
             read: read_prompts::<[u8]>,
-            slot: &self.cache.prompts,
-            seen: |it| it.prompts,
+            cache: &self.cache.prompts,
+            change_count: |it| it.prompts,
         };
         let has_prompts = self.negotiated().server.capabilities.prompts;
         match has_prompts {
             true => self.cached_or_listed(&list).await,
-            false => Ok(Listing::empty()),
+            false => Ok(ListResult::empty()),
         }
     }
 
     /// Lists all resources. A server without the capability has none and is not asked.
-    pub async fn list_resources(&self) -> Result<Listing<Resource>, CallError> {
-        let list = List {
+    pub async fn list_resources(&self) -> Result<ListResult<Resource>, CallError> {
+        let list = ListRequest {
             method: "resources/list",
             read: read_resources::<[u8]>,
-            slot: &self.cache.resources,
-            seen: |it| it.resources,
+            cache: &self.cache.resources,
+            change_count: |it| it.resources,
         };
         let has_resources = self.negotiated().server.capabilities.resources;
         match has_resources {
             true => self.cached_or_listed(&list).await,
-            false => Ok(Listing::empty()),
+            false => Ok(ListResult::empty()),
         }
     }
 
     /// Lists all resource templates. A server without resources has none and is not asked; neither has a server that
     /// has resources but does not know the method.
-    pub async fn list_resource_templates(&self) -> Result<Listing<ResourceTemplate>, CallError> {
-        let list = List {
+    pub async fn list_resource_templates(&self) -> Result<ListResult<ResourceTemplate>, CallError> {
+        let list = ListRequest {
             method: "resources/templates/list",
             read: read_resource_templates::<[u8]>,
-            slot: &self.cache.templates,
-            seen: |it| it.resources,
+            cache: &self.cache.templates,
+            change_count: |it| it.resources,
         };
         if !self.negotiated().server.capabilities.resources {
-            return Ok(Listing::empty());
+            return Ok(ListResult::empty());
         }
         match self.cached_or_listed(&list).await {
-            Err(CallError::Rpc(error)) if error.code == code::METHOD_NOT_FOUND => Ok(Listing::empty()),
+            Err(CallError::Rpc(error)) if error.code == code::METHOD_NOT_FOUND => Ok(ListResult::empty()),
             other => other,
         }
     }
 
-    async fn cached_or_listed<T: Clone>(&self, list: &List<'_, T>) -> Result<Listing<T>, CallError> {
+    async fn cached_or_listed<T: Clone>(&self, list: &ListRequest<'_, T>) -> Result<ListResult<T>, CallError> {
         match self.cached(list) {
             Some(kept) => Ok(kept),
-            None => self.list(list, |_| {}).await,
+            None => self.fetch_list(list, |_| {}).await,
         }
     }
 
     /// Returns the cached list if it is valid. An ended session has no valid lists, because it would not receive change
     /// notifications.
-    fn cached<T: Clone>(&self, list: &List<'_, T>) -> Option<Listing<T>> {
-        if self.connection.engine().ended().is_some() {
+    fn cached<T: Clone>(&self, list: &ListRequest<'_, T>) -> Option<ListResult<T>> {
+        if self.connection.engine().disconnect().is_some() {
             return None;
         }
-        list.slot.get((list.seen)(&self.connection.changes().borrow()), Instant::now())
+        list.cache.get((list.change_count)(&self.connection.changes().borrow()), Instant::now())
     }
 
     /// Records the header marks of the tools; tools with invalid marks are moved to `rejected`.
-    pub(super) fn learn_tool_headers(&self, listing: &mut Listing<Tool>) {
+    pub(super) fn learn_tool_headers(&self, listing: &mut ListResult<Tool>) {
         let mut tool_headers = ToolHeaders::default();
         let mut rejected = Vec::new();
-        listing.items.retain(|tool| match tool_headers.learn(tool) {
+        listing.items.retain(|tool| match tool_headers.add_tool(tool) {
             Ok(()) => true,
             Err(reason) => {
                 tracing::warn!(
@@ -154,42 +154,42 @@ impl Session {
     /// errors: such a list does not end.
     ///
     /// All pages together must arrive within the startup limit and fit into the message size limit.
-    async fn list<T: Clone>(
+    async fn fetch_list<T: Clone>(
         &self,
-        list: &List<'_, T>,
-        set_aside: impl FnOnce(&mut Listing<T>),
-    ) -> Result<Listing<T>, CallError> {
+        list: &ListRequest<'_, T>,
+        set_aside: impl FnOnce(&mut ListResult<T>),
+    ) -> Result<ListResult<T>, CallError> {
         let limit = {
             let limits = self.limits();
             limits.startup.max(limits.request)
         };
         // Read before the request: a change announced meanwhile invalidates the result.
-        let seen = (list.seen)(&self.connection.changes().borrow());
-        let pages = self.pages(list.method, list.read);
+        let seen = (list.change_count)(&self.connection.changes().borrow());
+        let pages = self.fetch_pages(list.method, list.read);
         let (mut listing, expires) = tokio::time::timeout(limit, pages)
             .await
             .unwrap_or(Err(CallError::TimedOut(Expiry::Absolute(limit))))?;
         set_aside(&mut listing);
-        list.slot.insert(&listing, seen, expires);
+        list.cache.insert(&listing, seen, expires);
         Ok(listing)
     }
 
     /// All pages, and when they expire together.
-    async fn pages<T>(
+    async fn fetch_pages<T>(
         &self,
         method: &'static str,
-        read: Read<T>,
-    ) -> Result<(Listing<T>, Option<Instant>), CallError> {
+        read: ReadPage<T>,
+    ) -> Result<(ListResult<T>, Option<Instant>), CallError> {
         let limits = self.limits.load_full();
         let mut bytes = 0;
         let options = CallOptions { retry: RetryPolicy::Once, ..CallOptions::default() };
-        let mut res = Listing::empty();
+        let mut res = ListResult::empty();
         let mut expires = None;
         let mut seen = HashSet::new();
         let mut params = String::new();
         for page_number in 0..limits.list_pages {
-            let params_now = Params::Members { text: &params, name: None };
-            let answer = self.request(&Request::new(method, params_now, &options)).await?;
+            let page_params = Params::Members { text: &params, name: None };
+            let answer = self.request(&Request::new(method, page_params, &options)).await?;
             let received = Instant::now();
             bytes += answer.payload().len();
             if bytes > limits.message_bytes {
@@ -222,7 +222,7 @@ impl Session {
             let Some(cursor) = page.next_cursor else { return Ok((res, expires)) };
             params.clear();
             params.push_str("\"cursor\":");
-            params.push_str(&frame::text(&cursor));
+            params.push_str(&frame::json_string(&cursor));
             if !seen.insert(cursor) {
                 return Err(CallError::ListTooLarge(format!(
                     "{method} gave the same cursor twice: the list has no end"
@@ -233,9 +233,9 @@ impl Session {
     }
 }
 
-impl<T> Listing<T> {
+impl<T> ListResult<T> {
     /// An empty list.
-    pub fn empty() -> Listing<T> {
-        Listing { items: Vec::new(), rejected: Vec::new(), freshness: Freshness::default() }
+    pub fn empty() -> ListResult<T> {
+        ListResult { items: Vec::new(), rejected: Vec::new(), freshness: Freshness::default() }
     }
 }

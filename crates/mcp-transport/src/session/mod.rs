@@ -7,7 +7,7 @@
 
 mod cache;
 mod client_meta;
-mod connect_deadline;
+mod probe_silence;
 mod connection;
 mod handshake;
 mod header_params;
@@ -16,7 +16,7 @@ mod input_requests;
 mod lists;
 mod notification_router;
 mod options;
-mod rejection;
+mod handshake_errors;
 mod request;
 mod request_params;
 mod request_responder;
@@ -45,7 +45,7 @@ use request_params::CallerParams;
 use request_responder::RequestResponder;
 
 pub use incoming::ListChangeCounts;
-pub use lists::Listing;
+pub use lists::ListResult;
 pub use notification_router::{OnSessionNotification, SessionNotification};
 pub use options::{CallOptions, ClientInfo, Eras, InputHandling, RetryPolicy, SessionOptions};
 pub use resources::{CompletionArgument, CompletionReference};
@@ -117,9 +117,9 @@ impl Session {
         std::mem::forget(connecting);
         match outcome {
             Ok((connection, negotiated)) => {
-                connection.connected();
+                connection.set_connected();
                 let negotiated = Arc::new(negotiated);
-                connection.listen(&negotiated);
+                connection.open_notification_stream(&negotiated);
                 let limits = ArcSwap::from_pointee(options.limits.clone());
                 let level = options.log_level;
                 connection.request_log_level(&negotiated, (level, options.limits.request), Epoch(0));
@@ -176,7 +176,7 @@ impl Session {
 
     /// Resolves when the connection has ended. Cancel-safe.
     pub async fn closed(&self) -> Arc<Disconnect> {
-        self.connection.ended().await
+        self.connection.disconnected().await
     }
 
     /// Calls a tool. `arguments` is a JSON object.
@@ -191,7 +191,7 @@ impl Session {
     ) -> Result<CallResponse<ToolResult>, CallError> {
         let options = CallOptions { input: InputHandling::ByHandlers, ..options };
         let answer = self.call(name, arguments, &options).await?;
-        Ok(CallResponse { value: answer.result()?, request_id: answer.request_id })
+        Ok(CallResponse { value: answer.tool_result()?, request_id: answer.request_id })
     }
 
     /// Calls a tool and returns its result byte for byte.
@@ -257,7 +257,7 @@ impl Session {
         if method.is_empty() || !method.chars().all(is_plain) {
             return Err(CallError::InvalidParams("this is not a method name".to_owned()));
         }
-        let (params, meta) = request_params::split(params).map_err(CallError::InvalidParams)?;
+        let (params, meta) = request_params::split_meta(params).map_err(CallError::InvalidParams)?;
         let started_at = Instant::now();
         let params = Params::Members { text: &params, name };
         let request = Request {
@@ -278,7 +278,7 @@ impl Session {
     /// Closes the connection: gracefully within `grace`, then by force. Calls in flight end with [`CallError::Closed`].
     /// Returns when the server has ended or was cut off.
     pub async fn close(&self, grace: Duration) -> Arc<Disconnect> {
-        self.connection.stop(grace).await
+        self.connection.shutdown(grace).await
     }
 
     /// The number of bytes that were not protocol, and of messages that were dropped because the server sent too many.
@@ -311,13 +311,13 @@ impl Session {
     /// Repeats the handshake after the server lost the session of `epoch`. Many callers may notice at once: the first
     /// one reopens the session, the others wait for it.
     async fn reopen(&self, epoch: Epoch) -> Result<(), Arc<ConnectError>> {
-        let asked = Instant::now();
+        let requested_at = Instant::now();
         let mut last_failure = self.reopening.lock().await;
         if self.epoch.load(Ordering::Acquire) != epoch.0 {
             return Ok(());
         }
         if let Some((at, error)) = &*last_failure
-            && *at >= asked
+            && *at >= requested_at
         {
             return Err(Arc::clone(error));
         }

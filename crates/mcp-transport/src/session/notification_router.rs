@@ -34,7 +34,7 @@ pub type OnSessionNotification = Arc<dyn Fn(SessionNotification) + Send + Sync>;
 
 /// The sending end of the listener's queue.
 pub(crate) struct NotificationRouter {
-    said: Option<OnSessionNotification>,
+    on_notification: Option<OnSessionNotification>,
     listener: Option<mpsc::Sender<(ServerEvent, QueuePermit)>>,
     dial: Arc<dyn Dial>,
 }
@@ -56,10 +56,10 @@ impl NotificationRouter {
         dial: Arc<dyn Dial>,
     ) -> (NotificationRouter, Option<ListenerQueue>) {
         match listener {
-            None => (NotificationRouter { said, listener: None, dial }, None),
+            None => (NotificationRouter { on_notification: said, listener: None, dial }, None),
             Some(_) => {
                 let (sender, receiver) = mpsc::channel(MAX_QUEUED_EVENTS);
-                (NotificationRouter { said, listener: Some(sender), dial }, Some(ListenerQueue(receiver)))
+                (NotificationRouter { on_notification: said, listener: Some(sender), dial }, Some(ListenerQueue(receiver)))
             }
         }
     }
@@ -74,7 +74,7 @@ impl NotificationRouter {
     ) {
         let notification = notification.redacted(self.dial.as_ref());
         if let ParsedNotification::Log(message) = &notification {
-            log(message, self.dial.as_ref());
+            log_message(message, self.dial.as_ref());
         }
         let event = match notification {
             ParsedNotification::Log(message) => ServerEvent::Log(message),
@@ -88,7 +88,7 @@ impl NotificationRouter {
             ParsedNotification::Other(method, params) => ServerEvent::Notification { method, params },
             ParsedNotification::ProtocolError(what) => ServerEvent::ProtocolError(self.dial.redact(&what)),
         };
-        if let Some(said) = self.said.as_ref().filter(|_| is_forwarded(&event)) {
+        if let Some(said) = self.on_notification.as_ref().filter(|_| is_forwarded(&event)) {
             said(SessionNotification { event: event.clone(), caller: owner });
         }
         let Some(listener) = &self.listener else { return };
@@ -100,7 +100,7 @@ impl NotificationRouter {
 
 /// Maps MCP's eight levels to those of `tracing` (HD-FR027, SK-15) and records the original one as a field. A message
 /// without a level is logged as info.
-fn log(message: &LogMessage, dial: &dyn Dial) {
+fn log_message(message: &LogMessage, dial: &dyn Dial) {
     let LogMessage { level, logger, data, raw: _ } = message;
     let name = level.map_or("unknown", LogLevel::as_str);
     let logger = logger.as_deref().map(|it| dial.redact(it)).unwrap_or_default();
@@ -123,10 +123,10 @@ fn log(message: &LogMessage, dial: &dyn Dial) {
 pub(crate) async fn run(listener: Arc<dyn Listener>, mut queue: ListenerQueue) {
     while let Some((event, permit)) = queue.0.recv().await {
         // In a task of its own, so that a panic loses only one event.
-        let mut router = JoinSet::new();
+        let mut delivery = JoinSet::new();
         let listener = Arc::clone(&listener);
-        router.spawn(async move { listener.on_event(event).await });
-        router.join_next().await;
+        delivery.spawn(async move { listener.on_event(event).await });
+        delivery.join_next().await;
         drop(permit);
     }
 }
@@ -208,7 +208,7 @@ mod tests {
         let recorder = LogRecorder::default();
         let lines = Arc::clone(&recorder.0);
         let params = RawJson::parse(params.to_owned().into()).unwrap();
-        tracing::subscriber::with_default(recorder, || log(&message(&params).unwrap(), &RedactingDial));
+        tracing::subscriber::with_default(recorder, || log_message(&message(&params).unwrap(), &RedactingDial));
         assert_eq!(*lines.lock().unwrap(), [want]);
     }
 

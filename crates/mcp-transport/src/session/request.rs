@@ -13,14 +13,14 @@ use tokio::time::Instant;
 use super::Session;
 use super::client_meta::{MetaScope, modern_meta};
 use super::handshake::Negotiated;
-use super::rejection;
+use super::handshake_errors;
 use super::request_params::{self, CallerParams};
 use crate::error::CallError;
 use crate::error::Expiry;
 use crate::error::NOT_UTF8;
 use crate::error::disconnect::RequestError;
 use crate::rpc::engine::CallSettings;
-use crate::rpc::frame::{self, Writer};
+use crate::rpc::frame::{self, MessageWriter};
 use crate::rpc::pending::CallOutcome;
 use crate::rpc::progress::OnProgress;
 use crate::rpc::request_owner::OwnerHint;
@@ -108,7 +108,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    fn outgoing(
+    fn to_message(
         &self,
         id: RequestId,
         epoch: Epoch,
@@ -118,14 +118,14 @@ impl<'a> Request<'a> {
     ) -> OutboundMessage {
         let own_meta = own_meta.unwrap_or(&negotiated.meta);
         let size = self.params.size() + self.extra_params.len() + self.meta.len() + own_meta.len();
-        let mut writer = Writer::request(id, self.method.as_str(), size);
+        let mut writer = MessageWriter::request(id, self.method.as_str(), size);
         let name = self.params.write(&mut writer);
         writer.members(self.extra_params);
         let progress = if wants_progress { format!("\"progressToken\":{id}") } else { String::new() };
-        let trace = self.options.trace.as_ref().map(members).unwrap_or_default();
+        let trace = self.options.trace.as_ref().map(trace_members).unwrap_or_default();
         // A trace in the caller's own `_meta` takes precedence over that of the options.
         let trace =
-            if trace.is_empty() || !request_params::holds(self.meta, "traceparent") { &*trace } else { "" };
+            if trace.is_empty() || !request_params::has_member(self.meta, "traceparent") { &*trace } else { "" };
         writer.meta(&[&progress, trace, self.meta, own_meta]);
         let head = MessageHead {
             id: Some(id),
@@ -145,7 +145,7 @@ impl<'a> Request<'a> {
         let Some(tool_headers) = &negotiated.tool_headers else { return Ok(Vec::new()) };
         match (self.method.as_str(), &self.params) {
             ("tools/call", Params::Named { name, arguments }) => {
-                tool_headers.of(name, arguments).map_err(CallError::InvalidParams)
+                tool_headers.for_call(name, arguments).map_err(CallError::InvalidParams)
             }
             ("tools/call", Params::Members { text, name: Some(name) }) => {
                 #[derive(serde::Deserialize)]
@@ -157,7 +157,7 @@ impl<'a> Request<'a> {
                 let call = serde_json::from_str::<Call<'_>>(&members).ok();
                 let arguments = call.and_then(|it| it.arguments).map(RawJson::copy_of);
                 let arguments = arguments.unwrap_or_else(RawJson::empty_object);
-                tool_headers.of(name, &arguments).map_err(CallError::InvalidParams)
+                tool_headers.for_call(name, &arguments).map_err(CallError::InvalidParams)
             }
             _ => Ok(Vec::new()),
         }
@@ -165,9 +165,9 @@ impl<'a> Request<'a> {
 }
 
 /// The `_meta` members of a trace context.
-fn members(trace: &TraceContext) -> String {
-    let state = trace.state().map(|it| format!(",\"tracestate\":{}", frame::text(it))).unwrap_or_default();
-    format!("\"traceparent\":{}{state}", frame::text(trace.parent()))
+fn trace_members(trace: &TraceContext) -> String {
+    let state = trace.state().map(|it| format!(",\"tracestate\":{}", frame::json_string(it))).unwrap_or_default();
+    format!("\"traceparent\":{}{state}", frame::json_string(trace.parent()))
 }
 
 impl Method<'_> {
@@ -179,7 +179,7 @@ impl Method<'_> {
     }
 
     /// Whether the method has no side effects. Unknown methods may have any.
-    fn reads(&self) -> bool {
+    fn is_read_only(&self) -> bool {
         matches!(
             self.as_str(),
             "ping"
@@ -204,14 +204,14 @@ impl Params<'_> {
         }
     }
 
-    fn write(&self, writer: &mut Writer) -> Option<TargetName> {
+    fn write(&self, writer: &mut MessageWriter) -> Option<TargetName> {
         match self {
             Params::Named { name, arguments } => {
-                let name = writer.text("name", name);
-                writer.raw("arguments", arguments.as_str());
+                let name = writer.string_param("name", name);
+                writer.json_param("arguments", arguments.as_str());
                 Some(TargetName::InBody(name))
             }
-            Params::Uri(uri) => Some(TargetName::InBody(writer.text("uri", uri))),
+            Params::Uri(uri) => Some(TargetName::InBody(writer.string_param("uri", uri))),
             Params::Members { text, name } => {
                 writer.members(text);
                 name.map(|it| TargetName::Text(it.into()))
@@ -222,9 +222,9 @@ impl Params<'_> {
 
 impl Session {
     /// The progress callback with redaction.
-    fn clean(&self, progress: Option<&OnProgress>) -> Option<OnProgress> {
-        let (tell, dial) = (Arc::clone(progress?), Arc::clone(&self.dial));
-        Some(Arc::new(move |it| tell(it.redacted(dial.as_ref()))))
+    fn redacted_progress(&self, progress: Option<&OnProgress>) -> Option<OnProgress> {
+        let (on_progress, dial) = (Arc::clone(progress?), Arc::clone(&self.dial));
+        Some(Arc::new(move |it| on_progress(it.redacted(dial.as_ref()))))
     }
 
     /// Sends a request and waits for its response.
@@ -234,7 +234,7 @@ impl Session {
             (request.options.timeout.unwrap_or(limits.request), request.options.idle_timeout.or(limits.idle))
         };
         let mut reopened = false;
-        let mut repeated = false;
+        let mut retried = false;
         loop {
             let negotiated = self.negotiated();
             let header_params = request.header_params(&negotiated)?;
@@ -243,27 +243,27 @@ impl Session {
                 timeout: Some(limit),
                 started_at: Some(request.started_at),
                 idle_timeout,
-                progress: self.clean(request.options.progress.as_ref()),
+                progress: self.redacted_progress(request.options.progress.as_ref()),
                 owner_hint: request.owner_hint(),
                 ..CallSettings::default()
             };
-            let own_meta = self.own_meta(request, &negotiated);
+            let own_meta = self.request_meta(request, &negotiated);
             let wants_progress = settings.progress.is_some() || settings.idle_timeout.is_some();
             let message = move |id| {
                 let mut message =
-                    request.outgoing(id, epoch, &negotiated, own_meta.as_deref(), wants_progress);
+                    request.to_message(id, epoch, &negotiated, own_meta.as_deref(), wants_progress);
                 message.head.header_params = header_params;
                 message
             };
             let (id, outcome) = self.connection.engine().call(settings, message).await;
             match outcome {
-                CallOutcome::Response { frame, is_error, payload } => {
+                CallOutcome::Response { frame, is_error, payload_start: payload } => {
                     let request_id = id.expect("a request with a response has an id");
                     let answer = RawResponse { frame, payload, request_id };
                     return if is_error { Err(self.rpc_error(&answer)) } else { Ok(answer) };
                 }
                 CallOutcome::Expired(expiry) => return Err(CallError::TimedOut(expiry)),
-                CallOutcome::Closed(ended) if id.is_none() && !repeated => {
+                CallOutcome::Closed(ended) if id.is_none() && !retried => {
                     return Err(CallError::NotSent(ended));
                 }
                 CallOutcome::Closed(ended) => return Err(CallError::Closed(ended)),
@@ -271,8 +271,8 @@ impl Session {
                     return Err(CallError::Refused(fault));
                 }
                 CallOutcome::StreamFailed(StreamError::Lost(fault)) => match request.options.retry {
-                    RetryPolicy::Once if !repeated => repeated = true,
-                    RetryPolicy::Once | RetryPolicy::Never if request.method.reads() => {
+                    RetryPolicy::Once if !retried => retried = true,
+                    RetryPolicy::Once | RetryPolicy::Never if request.method.is_read_only() => {
                         return Err(CallError::ResponseLost(fault));
                     }
                     RetryPolicy::Once | RetryPolicy::Never => return Err(CallError::OutcomeUnknown(fault)),
@@ -298,19 +298,19 @@ impl Session {
     }
 
     /// The client information of a modern request, if it differs from the session's.
-    fn own_meta(&self, request: &Request<'_>, negotiated: &Negotiated) -> Option<String> {
+    fn request_meta(&self, request: &Request<'_>, negotiated: &Negotiated) -> Option<String> {
         let Request { log_level, scope, options: CallOptions { caller, .. }, .. } = request;
         let scope_of_meta = match (scope, caller) {
             (RequestScope::Internal, _) => MetaScope::Any,
             (RequestScope::Call, None) => MetaScope::Session,
             (RequestScope::Call, Some(caller)) => MetaScope::Caller(caller),
         };
-        let is_usual = match scope_of_meta {
+        let is_default = match scope_of_meta {
             MetaScope::Any => true,
             MetaScope::Session => self.options.client_capabilities.is_none(),
             MetaScope::Caller(_) => false,
         };
-        if negotiated.version.era() == Era::Legacy || (is_usual && log_level.is_none()) {
+        if negotiated.version.era() == Era::Legacy || (is_default && log_level.is_none()) {
             return None;
         }
         let level = log_level.filter(|_| negotiated.server.capabilities.logging).or(negotiated.log_level);
@@ -319,7 +319,7 @@ impl Session {
 
     fn rpc_error(&self, answer: &RawResponse) -> CallError {
         match answer.read::<RpcError>() {
-            Ok(error) => CallError::Rpc(rejection::redacted_error(error, self.dial.as_ref())),
+            Ok(error) => CallError::Rpc(handshake_errors::redacted_error(error, self.dial.as_ref())),
             Err(unreadable) => unreadable,
         }
     }
@@ -335,16 +335,16 @@ pub(super) struct RawResponse {
 impl RawResponse {
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, CallError> {
         T::deserialize(&mut serde_json::Deserializer::from_slice(self.payload()))
-            .map_err(|it| self.unreadable(&it))
+            .map_err(|it| self.parse_error(&it))
     }
 
     /// Parses the result with `read`. The payload is followed by the rest of the message.
     pub(super) fn read_by<T>(&self, read: fn(&[u8]) -> Result<T, serde_json::Error>) -> Result<T, CallError> {
-        read(self.payload()).map_err(|it| self.unreadable(&it))
+        read(self.payload()).map_err(|it| self.parse_error(&it))
     }
 
     /// The result of a tool, with a fast path for the usual form.
-    pub(super) fn result(&self) -> Result<ToolResult, CallError> {
+    pub(super) fn tool_result(&self) -> Result<ToolResult, CallError> {
         match str::from_utf8(self.payload()).ok().and_then(ToolResult::parse_known_blocks) {
             Some(result) => Ok(result),
             None => self.read(),
@@ -353,11 +353,11 @@ impl RawResponse {
 
     /// The result unchanged.
     pub(super) fn raw(&self) -> Result<RawJson, CallError> {
-        RawJson::parse_prefix(self.frame.slice(self.payload..)).map_err(|it| self.unreadable(&it))
+        RawJson::parse_prefix(self.frame.slice(self.payload..)).map_err(|it| self.parse_error(&it))
     }
 
     /// The parse error. A wrong encoding gets a message of its own, because the user can correct it.
-    fn unreadable(&self, error: &serde_json::Error) -> CallError {
+    fn parse_error(&self, error: &serde_json::Error) -> CallError {
         CallError::InvalidResponse(match std::str::from_utf8(self.payload()) {
             Err(bad) => format!("{} (byte {} of the response)", NOT_UTF8, bad.valid_up_to() + 1),
             Ok(_) => error.to_string(),

@@ -9,19 +9,19 @@ use crate::rpc::object_members::{MemberName, ObjectMembers};
 use crate::session::CallOptions;
 
 /// The members of an object without `_meta`, and the members of its `_meta`, as JSON text without braces.
-pub(super) fn split(params: &RawJson) -> Result<(String, String), String> {
+pub(super) fn split_meta(params: &RawJson) -> Result<(String, String), String> {
     let ObjectMembers(members) = params.read().map_err(|_| "parameters are a JSON object".to_owned())?;
     let mut meta = String::new();
     let mut others = String::new();
     for (MemberName(name), value) in members {
         if name != "_meta" {
-            push(&mut others, &name, value);
+            push_member(&mut others, &name, value);
             continue;
         }
         let ObjectMembers(inner) =
             serde_json::from_str(value.get()).map_err(|_| "`_meta` is a JSON object".to_owned())?;
         for (MemberName(name), value) in inner {
-            push(&mut meta, &name, value);
+            push_member(&mut meta, &name, value);
         }
     }
     Ok((others, meta))
@@ -60,7 +60,7 @@ impl CallerParams {
                         res.log_level = level.and_then(|it| it.parse().ok());
                     }
                     name if CONNECTION_META_KEYS.contains(&name) => {}
-                    name => push(&mut res.meta, name, value),
+                    name => push_member(&mut res.meta, name, value),
                 }
             }
         }
@@ -68,7 +68,7 @@ impl CallerParams {
             let ObjectMembers(members) =
                 extra_params.read().map_err(|_| invalid("parameters are a JSON object"))?;
             for (MemberName(name), value) in members.iter().filter(|(MemberName(name), _)| name != "_meta") {
-                push(&mut res.extra_params, name, value);
+                push_member(&mut res.extra_params, name, value);
             }
         }
         Ok(res)
@@ -80,28 +80,28 @@ fn invalid(what: &str) -> CallError {
 }
 
 /// Removes the members with these names.
-pub(super) fn without(members: &str, names: &[&str]) -> String {
+pub(super) fn without_members(members: &str, names: &[&str]) -> String {
     let object = format!("{{{members}}}");
     let Ok(ObjectMembers(members)) = serde_json::from_str(&object) else { return String::new() };
     let mut res = String::new();
     for (MemberName(name), value) in members.iter().filter(|(MemberName(name), _)| !names.contains(&&**name))
     {
-        push(&mut res, name, value);
+        push_member(&mut res, name, value);
     }
     res
 }
 
 /// Whether the members, as returned by [`split`], contain this name.
-pub(super) fn holds(members: &str, name: &str) -> bool {
+pub(super) fn has_member(members: &str, name: &str) -> bool {
     let object = format!("{{{members}}}");
     serde_json::from_str::<ObjectMembers<'_>>(&object).is_ok_and(|it| it.0.iter().any(|(it, _)| it.0 == name))
 }
 
-fn push(into: &mut String, name: &str, value: &RawValue) {
+fn push_member(into: &mut String, name: &str, value: &RawValue) {
     if !into.is_empty() {
         into.push(',');
     }
-    into.push_str(&frame::text(name));
+    into.push_str(&frame::json_string(name));
     into.push(':');
     into.push_str(value.get());
 }
@@ -112,7 +112,7 @@ mod tests {
 
     #[track_caller]
     fn check(params: &'static str, want: Result<(&str, &str), &str>) {
-        let got = split(&RawJson::parse(params.into()).unwrap());
+        let got = split_meta(&RawJson::parse(params.into()).unwrap());
         let want = want.map(|(others, meta)| (others.to_owned(), meta.to_owned())).map_err(str::to_owned);
         assert_eq!(got, want);
     }
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(given.meta, r#""a":{"b":1.0},"c/d":[]"#);
         assert_eq!(given.extra_params, r#""requestState":"s\u0000","inputResponses":{}"#);
         assert_eq!(given.log_level, Some(LogLevel::Debug));
-        assert_eq!(without(&given.extra_params, &["requestState"]), r#""inputResponses":{}"#);
+        assert_eq!(without_members(&given.extra_params, &["requestState"]), r#""inputResponses":{}"#);
         assert!(CallerParams::of(&CallOptions { meta: json("[]"), ..CallOptions::default() }).is_err());
         assert!(
             CallerParams::of(&CallOptions { extra_params: json("1"), ..CallOptions::default() }).is_err()
@@ -147,8 +147,8 @@ mod tests {
 
     #[test]
     fn member_is_found_by_its_own_name_only() {
-        assert!(holds(r#""a":1,"b":2"#, "b"));
-        assert!(!holds(r#""a":{"b":2},"c":"b""#, "b"));
-        assert!(!holds("", "b"));
+        assert!(has_member(r#""a":1,"b":2"#, "b"));
+        assert!(!has_member(r#""a":{"b":2},"c":"b""#, "b"));
+        assert!(!has_member("", "b"));
     }
 }

@@ -59,7 +59,7 @@ impl RequestResponder {
         method: &str,
         params: Option<RawJson>,
     ) -> Result<RawJson, RpcError> {
-        let Some(handlers) = self.handlers(owner, method) else { return Err(refusal(owner, method)) };
+        let Some(handlers) = self.handlers(owner, method) else { return Err(no_handler_error(owner, method)) };
         let params = params.unwrap_or_else(RawJson::empty_object);
         let Handlers { sampling, elicitation, roots, listener: _, raw_requests: questions } = handlers;
         let raw = questions.as_ref().filter(|it| it.handles(method));
@@ -79,12 +79,12 @@ impl RequestResponder {
             }
             (None, "roots/list", _, _, Some(it)) => {
                 #[derive(Serialize)]
-                struct Wire {
+                struct RootsResult {
                     roots: Vec<Root>,
                 }
-                RawJson::from_value(&Wire { roots: it.roots().await? }).map_err(|it| invalid_result(&it))?
+                RawJson::from_value(&RootsResult { roots: it.roots().await? }).map_err(|it| invalid_result(&it))?
             }
-            (None, ..) => return Err(refusal(owner, method)),
+            (None, ..) => return Err(no_handler_error(owner, method)),
         };
         if answer.as_bytes().len() > self.max_response_bytes {
             let message = format!("the result has more than {} bytes", self.max_response_bytes);
@@ -109,7 +109,7 @@ impl Handlers {
 }
 
 /// The error for a request without a handler.
-fn refusal(owner: &RequestOwner, method: &str) -> RpcError {
+fn no_handler_error(owner: &RequestOwner, method: &str) -> RpcError {
     let is_known = matches!(method, "sampling/createMessage" | "elicitation/create" | "roots/list");
     match owner {
         RequestOwner::Ambiguous if is_known => RpcError::new(

@@ -45,7 +45,7 @@ struct SubscriptionGuard<'a>(&'a Session, &'a str);
 
 impl Drop for SubscriptionGuard<'_> {
     fn drop(&mut self) {
-        self.0.forget_subscription(self.1);
+        self.0.remove_subscription(self.1);
     }
 }
 
@@ -85,9 +85,9 @@ impl Session {
     /// server allows, unless the server announces a change.
     pub async fn read_resource(&self, uri: &str, options: CallOptions) -> Result<ReadResult, CallError> {
         let changes = *self.connection.changes().borrow();
-        let over = self.connection.engine().ended().is_some();
-        if let Some(kept) = self.cache.read_results.get(uri, changes, Instant::now()).filter(|_| !over) {
-            return Ok(kept);
+        let has_ended = self.connection.engine().disconnect().is_some();
+        if let Some(cached) = self.cache.read_results.get(uri, changes, Instant::now()).filter(|_| !has_ended) {
+            return Ok(cached);
         }
         let generation = self.cache.read_results.generation();
         let options = CallOptions { input: InputHandling::ByHandlers, ..options };
@@ -159,7 +159,7 @@ impl Session {
 
     /// Pings the server. The modern era has no ping.
     pub async fn ping(&self, options: CallOptions) -> Result<(), CallError> {
-        self.only_in(Era::Legacy, "ping")?;
+        self.require_era(Era::Legacy, "ping")?;
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
         let params = Params::Members { text: "", name: None };
         self.request(&Request::new("ping", params, &options)).await?;
@@ -172,26 +172,26 @@ impl Session {
     pub async fn subscribe_resource(&self, uri: &str) -> Result<(), CallError> {
         match self.era() {
             Era::Legacy => {
-                self.about_resource("resources/subscribe", uri).await?;
+                self.send_resource_request("resources/subscribe", uri).await?;
                 self.connection.subscriptions().send_if_modified(|it| it.insert(uri.to_owned()));
                 Ok(())
             }
             Era::Modern => {
                 let is_new = self.connection.subscriptions().send_if_modified(|it| it.insert(uri.to_owned()));
-                let unagreed = is_new.then(|| SubscriptionGuard(self, uri));
+                let guard = is_new.then(|| SubscriptionGuard(self, uri));
                 let limit = self.limits().request;
-                let mut acknowledged = self.connection.acknowledged();
-                let agreed = acknowledged.wait_for(|it| it.agreed(uri).is_some());
+                let mut acknowledged = self.connection.subscription_ack();
+                let agreed = acknowledged.wait_for(|it| it.is_acknowledged(uri).is_some());
                 let agreed = tokio::select! {
                     agreed = agreed => agreed.ok().and_then(|it| it.agreed(uri)),
-                    ended = self.connection.ended() => return Err(CallError::Closed(ended)),
+                    ended = self.connection.disconnected() => return Err(CallError::Closed(ended)),
                     () = tokio::time::sleep(limit) => return Err(CallError::TimedOut(Expiry::Absolute(limit))),
                 };
                 if agreed == Some(true) {
-                    std::mem::forget(unagreed);
+                    std::mem::forget(guard);
                     return Ok(());
                 }
-                self.forget_subscription(uri);
+                self.remove_subscription(uri);
                 Err(CallError::Unsupported("the server does not send changes of this resource".to_owned()))
             }
         }
@@ -201,11 +201,11 @@ impl Session {
     pub async fn unsubscribe_resource(&self, uri: &str) -> Result<(), CallError> {
         match self.era() {
             Era::Legacy => {
-                self.forget_subscription(uri);
-                self.about_resource("resources/unsubscribe", uri).await
+                self.remove_subscription(uri);
+                self.send_resource_request("resources/unsubscribe", uri).await
             }
             Era::Modern => {
-                self.forget_subscription(uri);
+                self.remove_subscription(uri);
                 Ok(())
             }
         }
@@ -227,7 +227,7 @@ impl Session {
                 Ok(())
             }
             Era::Modern => {
-                self.change_negotiated(|it| it.log(level, &self.options));
+                self.change_negotiated(|it| it.set_log_level(level, &self.options));
                 Ok(())
             }
         }
@@ -243,16 +243,16 @@ impl Session {
         }
     }
 
-    async fn about_resource(&self, method: &'static str, uri: &str) -> Result<(), CallError> {
+    async fn send_resource_request(&self, method: &'static str, uri: &str) -> Result<(), CallError> {
         let options = CallOptions { retry: RetryPolicy::Once, ..CallOptions::default() };
         self.request(&Request::new(method, Params::Uri(uri), &options)).await.map(drop)
     }
 
-    fn forget_subscription(&self, uri: &str) {
+    fn remove_subscription(&self, uri: &str) {
         self.connection.subscriptions().send_if_modified(|it: &mut BTreeSet<String>| it.remove(uri));
     }
 
-    fn only_in(&self, era: Era, method: &'static str) -> Result<(), CallError> {
+    fn require_era(&self, era: Era, method: &'static str) -> Result<(), CallError> {
         match self.era() == era {
             true => Ok(()),
             false => Err(CallError::Unsupported(format!(

@@ -9,7 +9,7 @@ use std::time::Duration;
 use mcp_model::LogLevel;
 
 use super::handshake::Negotiated;
-use super::rejection::read_error;
+use super::handshake_errors::read_error;
 use super::{OnSessionNotification, SessionNotification};
 use crate::rpc::engine::{CallSettings, Engine};
 use crate::rpc::frame;
@@ -39,10 +39,10 @@ impl Resubscription {
     /// reported as changed.
     pub(super) async fn subscribe(self, resources: BTreeSet<String>, said: Option<OnSessionNotification>) {
         for uri in resources {
-            match self.send("resources/subscribe", &format!(r#""uri":{}"#, frame::text(&uri))).await {
+            match self.send("resources/subscribe", &format!(r#""uri":{}"#, frame::json_string(&uri))).await {
                 Ok(()) => {
-                    if let Some(said) = &said {
-                        said(SessionNotification {
+                    if let Some(on_notification) = &said {
+                        on_notification(SessionNotification {
                             event: ServerEvent::ResourceUpdated { uri },
                             caller: None,
                         });
@@ -64,7 +64,7 @@ impl Resubscription {
         let settings = CallSettings { timeout: Some(self.limit), ..CallSettings::default() };
         match self.engine.call(settings, message).await.1 {
             CallOutcome::Response { is_error: false, .. } | CallOutcome::Closed(_) => Ok(()),
-            CallOutcome::Response { is_error: true, frame, payload } => {
+            CallOutcome::Response { is_error: true, frame, payload_start: payload } => {
                 Err(read_error(&frame[payload..]).code.to_string())
             }
             CallOutcome::StreamFailed(

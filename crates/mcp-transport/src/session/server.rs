@@ -52,11 +52,11 @@ impl ServerCapabilities {
             list_changed: bool,
         }
         let wire: Wire = self.raw.as_ref().and_then(|it| it.read().ok()).unwrap_or_default();
-        let tells = |it: Option<List>| it.is_some_and(|it| it.list_changed);
+        let announces = |it: Option<List>| it.is_some_and(|it| it.list_changed);
         ListChangeSupport {
-            tools: tells(wire.tools),
-            prompts: tells(wire.prompts),
-            resources: tells(wire.resources),
+            tools: announces(wire.tools),
+            prompts: announces(wire.prompts),
+            resources: announces(wire.resources),
         }
     }
 

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use super::server::ListChangeSupport;
 use super::{ListChangeCounts, Negotiated, OnSessionNotification, SessionNotification};
 use crate::rpc::engine::{CallSettings, Engine};
-use crate::rpc::frame::Writer;
+use crate::rpc::frame::MessageWriter;
 use crate::rpc::handlers::ServerEvent;
 use crate::rpc::pending::CallOutcome;
 use crate::transport::{Epoch, MessageHead, OutboundMessage, RequestId, StreamError};
@@ -31,10 +31,10 @@ const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// The resource subscriptions that were requested, and those that the server acknowledged.
 #[derive(Debug, Default)]
 pub(crate) struct SubscriptionAck {
-    asked: (RequestId, BTreeSet<String>),
+    requested: (RequestId, BTreeSet<String>),
     agreed: (RequestId, BTreeSet<String>),
     /// Whether the server has shown that it does not support subscriptions.
-    refused: bool,
+    is_unsupported: bool,
 }
 
 impl SubscriptionAck {
@@ -67,10 +67,10 @@ impl SubscriptionAck {
     }
 
     /// Whether the server acknowledged `uri`; `None` while it was not requested or the acknowledgement is pending.
-    pub(crate) fn agreed(&self, uri: &str) -> Option<bool> {
-        let asked = self.asked.1.contains(uri) && self.agreed.0 == self.asked.0;
+    pub(crate) fn is_acknowledged(&self, uri: &str) -> Option<bool> {
+        let asked = self.requested.1.contains(uri) && self.agreed.0 == self.requested.0;
         match () {
-            () if self.refused => Some(false),
+            () if self.is_unsupported => Some(false),
             () => asked.then(|| self.agreed.1.contains(uri)),
         }
     }
@@ -86,7 +86,7 @@ pub(crate) struct SubscriptionStream {
     pub(crate) resources: watch::Receiver<BTreeSet<String>>,
     pub(crate) acknowledged: watch::Sender<SubscriptionAck>,
     /// Receives the resources that may have changed while there was no stream.
-    pub(crate) said: Option<OnSessionNotification>,
+    pub(crate) on_notification: Option<OnSessionNotification>,
 }
 
 /// Keeps the stream open until the connection ends or the server does not support it.
@@ -98,7 +98,7 @@ pub(crate) async fn run(mut stream: SubscriptionStream) {
         {
             return;
         }
-        let begun = tokio::time::Instant::now();
+        let started_at = tokio::time::Instant::now();
         match stream.listen().await {
             CallOutcome::Response { is_error: false, .. }
             | CallOutcome::StreamFailed(StreamError::Lost(_) | StreamError::TooLarge(_)) => {}
@@ -108,15 +108,15 @@ pub(crate) async fn run(mut stream: SubscriptionStream) {
             CallOutcome::Response { is_error: true, .. }
             | CallOutcome::StreamFailed(StreamError::Refused(_) | StreamError::NotExecuted(_))
             | CallOutcome::Expired(_) => {
-                stream.acknowledged.send_modify(|it| it.refused = true);
+                stream.acknowledged.send_modify(|it| it.is_unsupported = true);
                 return;
             }
         }
         // A stream that was open for a while was not a failure.
-        pause = if begun.elapsed() > MAX_PAUSE { MIN_PAUSE } else { (pause * 2).min(MAX_PAUSE) };
+        pause = if started_at.elapsed() > MAX_PAUSE { MIN_PAUSE } else { (pause * 2).min(MAX_PAUSE) };
         tokio::time::sleep(pause).await;
         stream.changes.send_modify(|it| it.add(stream.list_changes_supported));
-        if let Some(said) = &stream.said {
+        if let Some(said) = &stream.on_notification {
             for uri in stream.resources.borrow().iter().cloned() {
                 said(SessionNotification { event: ServerEvent::ResourceUpdated { uri }, caller: None });
             }
@@ -162,8 +162,8 @@ impl SubscriptionStream {
         Box::pin(async move {
             let message = |id| {
                 let message =
-                    outgoing(id, negotiated.version, (list_changes_supported, &resources), &negotiated.meta);
-                acknowledged.send_modify(|it| it.asked = (id, resources.clone()));
+                    listen_request(id, negotiated.version, (list_changes_supported, &resources), &negotiated.meta);
+                acknowledged.send_modify(|it| it.requested = (id, resources.clone()));
                 message
             };
             engine.call(CallSettings::default(), message).await.1
@@ -176,7 +176,7 @@ fn is_transient(status: Option<u16>) -> bool {
     status.is_none_or(|it| it == 429 || it >= 500)
 }
 
-fn outgoing(
+fn listen_request(
     id: RequestId,
     version: ProtocolVersion,
     wanted: (ListChangeSupport, &BTreeSet<String>),
@@ -194,8 +194,8 @@ fn outgoing(
         let uris = serde_json::to_string(uris).expect("strings are JSON");
         parts.push(format!(r#""resourceSubscriptions":{uris}"#));
     }
-    let mut writer = Writer::request(id, METHOD, meta.len() + 100);
-    writer.raw("notifications", &format!("{{{}}}", parts.join(",")));
+    let mut writer = MessageWriter::request(id, METHOD, meta.len() + 100);
+    writer.json_param("notifications", &format!("{{{}}}", parts.join(",")));
     writer.meta(&[meta]);
     OutboundMessage {
         epoch: Epoch(0),

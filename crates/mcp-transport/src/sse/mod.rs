@@ -28,7 +28,7 @@ use crate::net::event_stream::Event;
 use crate::net::url_endpoint::UrlOptions;
 use crate::net::{Client, HttpEndpoint, RequestTarget};
 use crate::rpc::rate_limiter::RateLimiter;
-use crate::rpc::scan::{Id, ScannedFrame, scan};
+use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
 use crate::transport::{
     Dial, FrameSink, HandshakeMode, Link, OutboundQueue, StreamError, StreamId, Transport,
 };
@@ -238,15 +238,15 @@ fn deliver(
 /// Calls back with each of our requests that a frame responds to.
 fn answered_requests(frame: &[u8], answered: &mut impl FnMut(crate::transport::RequestId)) {
     match scan(frame) {
-        ScannedFrame::Response { id: Id::Number(id), .. } => answered(id),
+        ScannedFrame::Response { id: ResponseId::Number(id), .. } => answered(id),
         ScannedFrame::Batch(items) => {
             for item in items {
-                if let ScannedFrame::Response { id: Id::Number(id), .. } = scan(&frame[item]) {
+                if let ScannedFrame::Response { id: ResponseId::Number(id), .. } = scan(&frame[item]) {
                     answered(id);
                 }
             }
         }
-        ScannedFrame::Response { id: Id::Absent | Id::Foreign, .. }
+        ScannedFrame::Response { id: ResponseId::Absent | ResponseId::Foreign, .. }
         | ScannedFrame::Request { .. }
         | ScannedFrame::Notification { .. }
         | ScannedFrame::Noise => {}

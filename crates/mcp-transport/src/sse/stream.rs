@@ -194,7 +194,7 @@ mod tests {
     use futures_util::{StreamExt, stream};
 
     /// A stream of chunks, each after a delay in seconds. Without `ends`, it stays open.
-    fn streaming(chunks: &[(u64, &'static str)], ends: bool) -> SseStream {
+    fn stream_of(chunks: &[(u64, &'static str)], ends: bool) -> SseStream {
         let chunks: Vec<_> = chunks.to_vec();
         let body = stream::iter(chunks).then(|(seconds, chunk)| async move {
             tokio::time::sleep(Duration::from_secs(seconds)).await;
@@ -214,7 +214,7 @@ mod tests {
         let location = std::panic::Location::caller();
         async move {
             let started = Instant::now();
-            let mut stream = streaming(chunks, ends);
+            let mut stream = stream_of(chunks, ends);
             let mut events = Vec::new();
             let end = loop {
                 let more = stream.read().await;
@@ -274,7 +274,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn events_before_the_endpoint_are_dropped() {
-        let mut stream = streaming(&[(0, "data: a\n\nevent: endpoint\ndata: /m\n\ndata: b\n\n")], false);
+        let mut stream = stream_of(&[(0, "data: a\n\nevent: endpoint\ndata: /m\n\ndata: b\n\n")], false);
         assert_eq!(stream.endpoint().await, Ok(Bytes::from_static(b"/m")));
         assert_eq!(stream.next_event(), Some(Event::Message(Bytes::from_static(b"b"))));
     }

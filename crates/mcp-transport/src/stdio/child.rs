@@ -76,7 +76,7 @@ impl Child {
             }
             match &mut self.exit_watch {
                 ExitWatch::PidFd(watched) => match watched.readable().await {
-                    Ok(mut told) if !self.process.poll_exit() => told.clear_ready(),
+                    Ok(mut guard) if !self.process.poll_exit() => guard.clear_ready(),
                     Ok(_) => {}
                     Err(_) => return None,
                 },
@@ -192,11 +192,11 @@ mod tests {
     }
 
     #[track_caller]
-    fn refused(program: &Program) -> io::ErrorKind {
+    fn start_error_kind(program: &Program) -> io::ErrorKind {
         Child::start(program).map(drop).unwrap_err().kind()
     }
 
-    async fn is_gone(pid: u32) {
+    async fn wait_until_gone(pid: u32) {
         for _ in 0..5000 {
             if !Path::new(&format!("/proc/{pid}")).exists() {
                 return;
@@ -273,17 +273,17 @@ mod tests {
         let text = folder.path().join("text");
         write(&text, "echo", 0o644);
         for nobody in ["no-such-program-anywhere", "/no/such/program", ""] {
-            assert_eq!(refused(&program(nobody, &[])), io::ErrorKind::NotFound, "{nobody}");
+            assert_eq!(start_error_kind(&program(nobody, &[])), io::ErrorKind::NotFound, "{nobody}");
         }
         let below = text.join("program");
-        assert_eq!(refused(&program(below.to_str().unwrap(), &[])), io::ErrorKind::NotADirectory);
-        assert_eq!(refused(&program(text.to_str().unwrap(), &[])), io::ErrorKind::PermissionDenied);
-        assert_eq!(refused(&program("/usr", &[])), io::ErrorKind::PermissionDenied);
+        assert_eq!(start_error_kind(&program(below.to_str().unwrap(), &[])), io::ErrorKind::NotADirectory);
+        assert_eq!(start_error_kind(&program(text.to_str().unwrap(), &[])), io::ErrorKind::PermissionDenied);
+        assert_eq!(start_error_kind(&program("/usr", &[])), io::ErrorKind::PermissionDenied);
         let large = "x".repeat(4 << 20);
-        assert_eq!(refused(&program("true", &[&large])), io::ErrorKind::ArgumentListTooLong);
-        assert_eq!(refused(&program("true", &["a\0b"])), io::ErrorKind::InvalidInput);
+        assert_eq!(start_error_kind(&program("true", &[&large])), io::ErrorKind::ArgumentListTooLong);
+        assert_eq!(start_error_kind(&program("true", &["a\0b"])), io::ErrorKind::InvalidInput);
         let lost = Program { cwd: Some("/no/such/folder".into()), ..program("true", &[]) };
-        assert_eq!(refused(&lost), io::ErrorKind::NotFound);
+        assert_eq!(start_error_kind(&lost), io::ErrorKind::NotFound);
     }
 
     #[tokio::test]
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(killed.wait().await, Some(status));
         drop((killed, children));
         for pid in pids {
-            is_gone(pid).await;
+            wait_until_gone(pid).await;
         }
     }
 

@@ -20,14 +20,14 @@ pub struct LineBuffer {
     /// Bytes at the start of the buffer that contain no line break.
     scanned: usize,
     /// The buffer length before the last read.
-    before: Option<usize>,
+    len_before_read: Option<usize>,
     /// The size to reserve for the next read, estimated from the last one.
     next_read: usize,
     /// The length of the last line that was longer than a read.
     last_long_line: usize,
     limit: usize,
     /// A line over the limit that has not ended.
-    skipping: Option<SkippedMessage>,
+    skipped: Option<SkippedMessage>,
     has_started: bool,
 }
 
@@ -47,11 +47,11 @@ impl LineBuffer {
             buffer: BytesMut::new(),
             capacity: 0,
             scanned: 0,
-            before: None,
+            len_before_read: None,
             next_read: MIN_READ,
             last_long_line: 0,
             limit,
-            skipping: None,
+            skipped: None,
             has_started: false,
         }
     }
@@ -62,7 +62,7 @@ impl LineBuffer {
     }
 
     /// The buffer for the next read.
-    pub fn spare(&mut self) -> &mut BytesMut {
+    pub fn read_buffer(&mut self) -> &mut BytesMut {
         if self.buffer.capacity() - self.buffer.len() < self.next_read / 4 {
             // Doubling copies a long line a logarithmic number of times. After one long line more are likely, so its
             // length is reserved at once, which also avoids fragmentation.
@@ -72,7 +72,7 @@ impl LineBuffer {
             self.buffer.reserve(begun.max(self.next_read).max(more));
             self.capacity = self.buffer.capacity();
         }
-        self.before = Some(self.buffer.len());
+        self.len_before_read = Some(self.buffer.len());
         &mut self.buffer
     }
 
@@ -86,7 +86,7 @@ impl LineBuffer {
 
     /// Returns the next complete line.
     pub fn next_line(&mut self) -> Option<Line> {
-        if let Some(before) = self.before.take() {
+        if let Some(before) = self.len_before_read.take() {
             self.next_read = (2 * self.buffer.len().saturating_sub(before)).clamp(MIN_READ, MAX_READ);
         }
         loop {
@@ -100,12 +100,12 @@ impl LineBuffer {
                 self.last_long_line = line.len();
             }
             self.scanned = 0;
-            if let Some(mut skipped) = self.skipping.take() {
+            if let Some(mut skipped) = self.skipped.take() {
                 skipped.add(&line);
                 return Some(Line::TooLong(skipped.finish()));
             }
             if line.len() > self.limit {
-                return Some(Line::TooLong(SkippedMessage::begin(&line).finish()));
+                return Some(Line::TooLong(SkippedMessage::start(&line).finish()));
             }
             if let Some(line) = self.trim(line) {
                 return Some(Line::Whole(line));
@@ -120,14 +120,14 @@ impl LineBuffer {
 
     /// The length so far of a line over the limit that has not ended.
     pub fn skipped_bytes(&self) -> Option<usize> {
-        self.skipping.as_ref().map(SkippedMessage::len)
+        self.skipped.as_ref().map(SkippedMessage::len)
     }
 
     /// Returns the last line, without a line end, after the stream has ended.
     pub fn take_rest(&mut self) -> Option<Bytes> {
         let line = self.buffer.split().freeze();
         self.scanned = 0;
-        match self.skipping.take() {
+        match self.skipped.take() {
             Some(skipped) => Some(skipped.finish().head),
             None => self.trim(line),
         }
@@ -135,15 +135,15 @@ impl LineBuffer {
 
     /// Whether the current line is longer than a read.
     pub fn is_long(&self) -> bool {
-        self.buffer.len() >= MAX_READ || self.skipping.is_some()
+        self.buffer.len() >= MAX_READ || self.skipped.is_some()
     }
 
     /// Discards a line over the limit except for its ends.
     fn skip_oversized(&mut self) {
-        match &mut self.skipping {
+        match &mut self.skipped {
             Some(skipped) => skipped.add(&self.buffer),
             None if self.buffer.len() > self.limit => {
-                self.skipping = Some(SkippedMessage::begin(&self.buffer))
+                self.skipped = Some(SkippedMessage::start(&self.buffer))
             }
             None => return,
         }
@@ -171,31 +171,31 @@ mod tests {
     fn capacity_for_a_second_long_line_is_reserved_at_once() {
         let mut lines = LineBuffer::new(4 << 20);
         let half = |lines: &mut LineBuffer| {
-            lines.spare().extend_from_slice(&[b'a'; MAX_READ]);
+            lines.read_buffer().extend_from_slice(&[b'a'; MAX_READ]);
             assert_eq!(lines.next_line(), None);
-            lines.spare().capacity()
+            lines.read_buffer().capacity()
         };
         assert!(half(&mut lines) < 1 << 20);
-        lines.spare().extend_from_slice(&[&[b'a'; 1 << 20][..], b"\n"].concat());
+        lines.read_buffer().extend_from_slice(&[&[b'a'; 1 << 20][..], b"\n"].concat());
         assert!(lines.next_line().is_some());
         lines.shrink(MIN_READ);
-        assert_eq!(lines.spare().capacity(), MAX_READ);
+        assert_eq!(lines.read_buffer().capacity(), MAX_READ);
         assert!(half(&mut lines) > 1 << 20);
     }
 
     #[test]
     fn empty_buffer_is_freed() {
         let mut lines = LineBuffer::new(1 << 20);
-        lines.spare().extend_from_slice(&[&[b'a'; 100_000][..], b"\nb"].concat());
+        lines.read_buffer().extend_from_slice(&[&[b'a'; 100_000][..], b"\nb"].concat());
         assert!(matches!(lines.next_line(), Some(Line::Whole(line)) if line.len() == 100_000));
         assert_eq!(lines.next_line(), None);
         lines.shrink(MIN_READ);
         assert_eq!(&lines.buffer[..], b"b", "half a line stays");
-        lines.spare().extend_from_slice(b"c\n");
+        lines.read_buffer().extend_from_slice(b"c\n");
         assert_eq!(lines.next_line(), Some(Line::Whole(Bytes::from_static(b"bc"))));
         lines.shrink(MIN_READ);
         assert_eq!(lines.buffer.capacity(), 0);
-        lines.spare().extend_from_slice(b"d\n");
+        lines.read_buffer().extend_from_slice(b"d\n");
         let small = lines.buffer.capacity();
         assert_eq!(lines.next_line(), Some(Line::Whole(Bytes::from_static(b"d"))));
         lines.shrink(small);
@@ -207,7 +207,7 @@ mod tests {
         let mut lines = LineBuffer::new(limit);
         let mut res = Vec::new();
         for chunk in chunks {
-            lines.spare().extend_from_slice(chunk);
+            lines.read_buffer().extend_from_slice(chunk);
             while let Some(line) = lines.next_line() {
                 res.push(match line {
                     Line::Whole(it) => String::from_utf8_lossy(&it).into_owned(),

@@ -78,8 +78,8 @@ impl Process {
 /// Fails if no process can be created or the program cannot be executed; no process is left then.
 pub(super) fn launch(program: &Program, streams: &[OwnedFd; 3]) -> io::Result<Process> {
     let texts = ExecStrings::of(program)?;
-    let arguments = pointers(&texts.arguments);
-    let plan = Plan {
+    let arguments = null_terminated(&texts.arguments);
+    let plan = ChildPlan {
         texts: &texts,
         shell: [SHELL.as_ptr(), ptr::null()]
             .into_iter()
@@ -87,7 +87,7 @@ pub(super) fn launch(program: &Program, streams: &[OwnedFd; 3]) -> io::Result<Pr
             .map(Cell::new)
             .collect(),
         arguments,
-        environment: pointers(&texts.environment),
+        environment: null_terminated(&texts.environment),
         streams: streams.each_ref().map(AsRawFd::as_raw_fd),
         parent: nix::unistd::getpid().as_raw(),
         failure: Cell::new(0),
@@ -97,7 +97,7 @@ pub(super) fn launch(program: &Program, streams: &[OwnedFd; 3]) -> io::Result<Pr
     let mut before = SigSet::empty();
     pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut before))?;
     let enter = Box::new(|| {
-        plan.failure.set(plan.enter());
+        plan.failure.set(plan.run_in_child());
         127
     });
     // SAFETY: the child runs `Plan::enter` alone, on a stack with more room than that takes. The stack and the plan live
@@ -136,21 +136,21 @@ impl ExecStrings {
         let arguments = [command].into_iter().chain(args).map(|it| it.clone().into_bytes());
         let environment = env.iter().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
         Ok(ExecStrings {
-            programs: texts(places(command.as_bytes(), path).into_iter())?,
-            arguments: texts(arguments)?,
-            environment: texts(environment)?,
+            programs: c_strings(candidate_paths(command.as_bytes(), path).into_iter())?,
+            arguments: c_strings(arguments)?,
+            environment: c_strings(environment)?,
             folder: cwd.as_ref().map(|it| CString::new(it.as_os_str().as_bytes())).transpose()?,
         })
     }
 }
 
-fn texts(them: impl Iterator<Item = Vec<u8>>) -> io::Result<Vec<CString>> {
+fn c_strings(them: impl Iterator<Item = Vec<u8>>) -> io::Result<Vec<CString>> {
     Ok(them.map(CString::new).collect::<Result<_, _>>()?)
 }
 
 /// Candidate paths of a command: its own path, or one for each folder of `PATH`; an empty folder is the working
 /// directory.
-fn places(command: &[u8], path: Option<&[u8]>) -> Vec<Vec<u8>> {
+fn candidate_paths(command: &[u8], path: Option<&[u8]>) -> Vec<Vec<u8>> {
     if command.is_empty() || command.contains(&b'/') {
         return vec![command.to_vec()];
     }
@@ -159,12 +159,12 @@ fn places(command: &[u8], path: Option<&[u8]>) -> Vec<Vec<u8>> {
 }
 
 /// The pointers with a terminating null.
-fn pointers(texts: &[CString]) -> Vec<*const c_char> {
+fn null_terminated(texts: &[CString]) -> Vec<*const c_char> {
     texts.iter().map(|it| it.as_ptr()).chain([ptr::null()]).collect()
 }
 
 /// What a child does before its program runs.
-struct Plan<'a> {
+struct ChildPlan<'a> {
     texts: &'a ExecStrings,
     arguments: Vec<*const c_char>,
     /// The arguments for the shell: its name, a slot for the script, then the program's arguments.
@@ -176,9 +176,9 @@ struct Plan<'a> {
     failure: Cell<c_int>,
 }
 
-impl Plan<'_> {
+impl ChildPlan<'_> {
     /// Executes the program. Returns only the errno of a failure.
-    fn enter(&self) -> c_int {
+    fn run_in_child(&self) -> c_int {
         // SAFETY: system calls that may be made between fork and exec, with pointers that `launch` keeps alive.
         unsafe {
             if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == -1 {
@@ -201,7 +201,7 @@ impl Plan<'_> {
             {
                 return Errno::last_raw();
             }
-            forget_handlers();
+            reset_signals();
             self.execute()
         }
     }
@@ -235,7 +235,7 @@ impl Plan<'_> {
 /// Resets signal handlers and the signal mask for the new program. Ignored signals stay ignored, except SIGPIPE.
 ///
 /// Uses the system call directly: for SIGABRT a C library may take a lock, which would be the host's.
-unsafe fn forget_handlers() {
+unsafe fn reset_signals() {
     /// The kernel's `sigaction`: handler, flags, restorer, mask.
     type Action = [usize; 8];
     /// The size of the kernel's signal set in bytes.

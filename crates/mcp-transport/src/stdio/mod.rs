@@ -182,10 +182,10 @@ impl StdioServer {
         }
         let token = receipt::token();
         let inherit = endpoint.inherit;
-        let keeps = |name: &std::ffi::OsStr| {
+        let is_inherited = |name: &std::ffi::OsStr| {
             name.to_str().map_or(inherit == EnvInherit::All, |it| inherit.inherits(it))
         };
-        let mut env: BTreeMap<_, _> = std::env::vars_os().filter(|(name, _)| keeps(name)).collect();
+        let mut env: BTreeMap<_, _> = std::env::vars_os().filter(|(name, _)| is_inherited(name)).collect();
         env.extend(endpoint.env.iter().map(|(name, value)| (name.into(), value.expose().into())));
         env.insert(receipt::TOKEN_VARIABLE.into(), token.clone().into());
         let program = Program {
@@ -194,11 +194,11 @@ impl StdioServer {
             env,
             cwd: endpoint.cwd.clone(),
         };
-        let unkept = |error: &std::io::Error| tracing::warn!("no receipt for {}: {error}", endpoint.command);
+        let log_receipt_error = |error: &std::io::Error| tracing::warn!("no receipt for {}: {error}", endpoint.command);
         let mut receipt = self
             .receipts
             .as_ref()
-            .and_then(|it| it.write(&token, &endpoint.command).inspect_err(unkept).ok());
+            .and_then(|it| it.write(&token, &endpoint.command).inspect_err(log_receipt_error).ok());
         let SpawnedChild { child, group } =
             spawn::spawn(program, token).await.map_err(|error| match error.kind() {
                 std::io::ErrorKind::NotFound => StartError::CommandNotFound,
@@ -206,7 +206,7 @@ impl StdioServer {
             })?;
         self.process.set(child.pid);
         if let Some(receipt) = &mut receipt {
-            let _ = receipt.started(child.pid).inspect_err(unkept);
+            let _ = receipt.started(child.pid).inspect_err(log_receipt_error);
         }
         Ok(Process { child, group, _receipt: receipt })
     }
@@ -224,15 +224,15 @@ impl Process {
         let tail = StderrTail::default();
         // Reading, writing and standard error each have a task, so that none delays the others and this future is not
         // polled for each message. The tasks end with these sets.
-        let mut logging = JoinSet::new();
-        let errors = StderrReader::new(stderr, server, tail.clone(), Arc::clone(&reader.solicited));
-        let (live, is_live) = oneshot::channel();
-        logging.spawn(errors.run(is_live));
-        let mut writing = JoinSet::new();
-        let (more, last) = oneshot::channel();
-        writing.spawn(writer::write(stdin, WriteBuffer::of(out, server.encoding), last, server.stall));
+        let mut stderr_task = JoinSet::new();
+        let errors = StderrReader::new(stderr, server, tail.clone(), Arc::clone(&reader.response_count));
+        let (stderr_limit, is_live) = oneshot::channel();
+        stderr_task.spawn(errors.run(is_live));
+        let mut stdin_task = JoinSet::new();
+        let (writer_stop, last) = oneshot::channel();
+        stdin_task.spawn(writer::write(stdin, WriteBuffer::of(out, server.encoding), last, server.stall));
         let mut reading = JoinSet::new();
-        let (on, over) = oneshot::channel::<Infallible>();
+        let (reader_stop, over) = oneshot::channel::<Infallible>();
         reading.spawn(async move {
             let reason = tokio::select! {
                 biased;
@@ -247,7 +247,7 @@ impl Process {
         let (reason, deadline) = tokio::select! {
             deadline = stop.requested() => (DisconnectReason::Stopped, deadline),
             reason = read_to_end(&mut reading, &mut ended) => (reason, Instant::now() + GROUP_GRACE),
-            Some(Ok(stalled)) = writing.join_next() => match stalled {
+            Some(Ok(stalled)) = stdin_task.join_next() => match stalled {
                 Some(reason) => (reason, Instant::now()),
                 // The process closed its input. Its output or its exit tells why; a process that keeps running without
                 // reading is of no use.
@@ -263,27 +263,27 @@ impl Process {
             },
             _ = self.child.wait() => (DisconnectReason::PeerClosed, Instant::now() + GROUP_GRACE),
         };
-        drop(live);
+        drop(stderr_limit);
         // Queued messages are still written, above all cancel notices.
-        drop(more);
+        drop(writer_stop);
         if reason == DisconnectReason::Stopped {
             let until = deadline.min(Instant::now() + FINAL_READ_TIMEOUT);
-            let _ = tokio::time::timeout_at(until, writing.join_next()).await;
+            let _ = tokio::time::timeout_at(until, stdin_task.join_next()).await;
         }
         // Dropping the writer closes the child's standard input, which asks it to exit.
-        drop(writing);
-        drop(on);
+        drop(stdin_task);
+        drop(reader_stop);
         let mut reader = match ended {
             Some(reader) => Some(reader),
             None => reading.join_next().await.and_then(Result::ok).map(|it| it.0),
         };
         let status = self.end(&mut reader, deadline).await;
-        last_lines(&mut logging, &tail).await;
+        read_last_lines(&mut stderr_task, &tail).await;
         evidence.exit = status.map(exit_text);
         evidence.stderr = tail.lines();
         if let Some(reader) = reader {
-            evidence.noise_bytes = reader.noise;
-            evidence.noise_sample = reader.sample;
+            evidence.noise_bytes = reader.noise_bytes;
+            evidence.noise_sample = reader.noise_sample;
         }
         reason
     }
@@ -315,16 +315,16 @@ impl Process {
 
 /// Waits until the output has been read, and takes the reader back.
 async fn read_to_end(
-    reading: &mut JoinSet<(StdoutReader, Option<DisconnectReason>)>,
-    ended: &mut Option<StdoutReader>,
+    stdout_task: &mut JoinSet<(StdoutReader, Option<DisconnectReason>)>,
+    finished_reader: &mut Option<StdoutReader>,
 ) -> DisconnectReason {
-    let unread = || DisconnectReason::Broken("its output is read no more".to_owned());
-    match reading.join_next().await {
+    let reading_failed = || DisconnectReason::Broken("its output is read no more".to_owned());
+    match stdout_task.join_next().await {
         Some(Ok((reader, reason))) => {
-            *ended = Some(reader);
-            reason.unwrap_or_else(unread)
+            *finished_reader = Some(reader);
+            reason.unwrap_or_else(reading_failed)
         }
-        Some(Err(_)) | None => unread(),
+        Some(Err(_)) | None => reading_failed(),
     }
 }
 
@@ -336,7 +336,7 @@ async fn drain(reader: &mut Option<StdoutReader>) {
 }
 
 /// Waits until standard error has been read, but only while more arrives: another process may hold the pipe.
-async fn last_lines(logging: &mut JoinSet<()>, tail: &StderrTail) {
+async fn read_last_lines(logging: &mut JoinSet<()>, tail: &StderrTail) {
     for _ in 0..MAX_FINAL_READS {
         let before = tail.count();
         let is_read = tokio::time::timeout(FINAL_READ_TIMEOUT, logging.join_next()).await.is_ok();

@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 use tokio::time::Instant;
 
 /// How often the group is checked.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The process group of a child. Dropping it kills every process in it.
 pub(crate) struct ProcessGroup(Option<Pid>);
@@ -23,11 +23,11 @@ enum GroupMembers {
     /// No members.
     None,
     /// Only zombies.
-    Ended,
+    Zombies,
     /// This member is alive; there may be others.
-    Lives(u32),
+    Alive(u32),
     /// There are members, but the system does not show their state.
-    Some,
+    Unknown,
 }
 
 impl ProcessGroup {
@@ -44,19 +44,19 @@ impl ProcessGroup {
 
     /// Ends the rest of the group after its leader was waited for: with SIGTERM until `deadline`, then with SIGKILL.
     pub(crate) async fn sweep(mut self, deadline: Instant) {
-        let mut members = self.members(GroupMembers::Some);
-        if matches!(members, GroupMembers::Lives(_) | GroupMembers::Some) {
+        let mut members = self.members(GroupMembers::Unknown);
+        if matches!(members, GroupMembers::Alive(_) | GroupMembers::Unknown) {
             self.terminate();
         }
-        while matches!(members, GroupMembers::Lives(_) | GroupMembers::Some) && Instant::now() < deadline {
-            tokio::time::sleep(LOOK).await;
+        while matches!(members, GroupMembers::Alive(_) | GroupMembers::Unknown) && Instant::now() < deadline {
+            tokio::time::sleep(POLL_INTERVAL).await;
             members = self.members(members);
         }
         match members {
             // The group id may be reused from now on.
             GroupMembers::None => self.0 = None,
             // Dropping the group kills them.
-            GroupMembers::Ended | GroupMembers::Lives(_) | GroupMembers::Some => {}
+            GroupMembers::Zombies | GroupMembers::Alive(_) | GroupMembers::Unknown => {}
         }
     }
 
@@ -67,9 +67,9 @@ impl ProcessGroup {
             return GroupMembers::None;
         }
         match before {
-            GroupMembers::Lives(pid) if lives(pid, group) => before,
-            GroupMembers::Lives(_) | GroupMembers::Some | GroupMembers::Ended | GroupMembers::None => {
-                living(group)
+            GroupMembers::Alive(pid) if is_living_member(pid, group) => before,
+            GroupMembers::Alive(_) | GroupMembers::Unknown | GroupMembers::Zombies | GroupMembers::None => {
+                find_members(group)
             }
         }
     }
@@ -89,28 +89,28 @@ impl Drop for ProcessGroup {
 }
 
 /// Finds a living member of a group that is not empty, as far as the system shows.
-fn living(group: Pid) -> GroupMembers {
+fn find_members(group: Pid) -> GroupMembers {
     // A `/proc` of another PID namespace says nothing about our processes.
     let ours =
         fs::read_link("/proc/self").is_ok_and(|it| it.to_str() == Some(&std::process::id().to_string()));
-    let Ok(entries) = fs::read_dir("/proc") else { return GroupMembers::Some };
+    let Ok(entries) = fs::read_dir("/proc") else { return GroupMembers::Unknown };
     if !ours {
-        return GroupMembers::Some;
+        return GroupMembers::Unknown;
     }
     let mut pids = entries.filter_map(|it| it.ok()?.file_name().to_str()?.parse().ok());
-    match pids.find(|pid| lives(*pid, group)) {
-        Some(pid) => GroupMembers::Lives(pid),
-        None => GroupMembers::Ended,
+    match pids.find(|pid| is_living_member(*pid, group)) {
+        Some(pid) => GroupMembers::Alive(pid),
+        None => GroupMembers::Zombies,
     }
 }
 
 /// Whether a process with this id is in the group and has not exited.
-fn lives(pid: u32, group: Pid) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|it| is_alive(&it, group))
+fn is_living_member(pid: u32, group: Pid) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|it| stat_is_living_member(&it, group))
 }
 
 /// The same, from the text of its `stat` file.
-fn is_alive(stat: &str, group: Pid) -> bool {
+fn stat_is_living_member(stat: &str, group: Pid) -> bool {
     // The second field is the name in parentheses and may contain anything.
     let Some((_, rest)) = stat.rsplit_once(')') else { return false };
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn process_is_alive_until_all_its_threads_have_exited() {
-        let check = |stat: &str, want| assert_eq!(is_alive(stat, Pid::from_raw(70)), want, "{stat}");
+        let check = |stat: &str, want| assert_eq!(stat_is_living_member(stat, Pid::from_raw(70)), want, "{stat}");
         let rest = "70 0 -1 4194304 1 0 0 0 0 0 0 0 20 0";
         check(&format!("71 (sh) S 1 70 {rest} 1 0 100 0"), true);
         check(&format!("71 (sh) Z 1 70 {rest} 1 0 100 0"), false);
@@ -175,7 +175,7 @@ mod tests {
             .await;
         leader.kill().unwrap();
         leader.wait().unwrap();
-        until(|| living(group) == GroupMembers::Ended).await;
+        until(|| find_members(group) == GroupMembers::Zombies).await;
         assert_ne!(killpg(group, None), Err(Errno::ESRCH), "a zombie is still a member for the system");
 
         let begun = Instant::now();
@@ -200,7 +200,7 @@ mod tests {
         let begun = Instant::now();
         ProcessGroup(Some(group)).sweep(begun + Duration::from_secs(10)).await;
         assert_eq!(begun.elapsed(), Duration::from_secs(10));
-        until(|| !matches!(living(group), GroupMembers::Lives(_))).await;
+        until(|| !matches!(find_members(group), GroupMembers::Alive(_))).await;
     }
 
     fn getpgid(pid: u32) -> Option<Pid> {

@@ -35,11 +35,11 @@ impl ProcessIdentity {
 
     /// Whether the process has certainly ended. A process of another boot or namespace may still run there.
     pub fn is_dead(&self) -> bool {
-        here().is_some_and(|it| it == self.boot_and_namespace) && start_time(self.id) != Some(self.started)
+        current_boot_and_namespace().is_some_and(|it| it == self.boot_and_namespace) && start_time(self.id) != Some(self.started)
     }
 
     fn of(id: u32) -> Option<ProcessIdentity> {
-        Some(ProcessIdentity { id, started: start_time(id)?, boot_and_namespace: here()? })
+        Some(ProcessIdentity { id, started: start_time(id)?, boot_and_namespace: current_boot_and_namespace()? })
     }
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for ProcessIdentity {
 }
 
 /// Boot id and namespace as used in a name; `None` if either is unknown.
-fn here() -> Option<String> {
+fn current_boot_and_namespace() -> Option<String> {
     let boot_and_namespace = boot_and_namespace();
     let (boot, namespace) = boot_and_namespace.split_once(' ')?;
     if boot.is_empty() || namespace.is_empty() {

@@ -124,9 +124,9 @@ impl ReceiptDirectory {
             command: command.to_owned(),
         };
         create_private_directory(&self.0)?;
-        let held = ReceiptGuard { path: self.0.join(format!("{token}.json")), receipt };
-        held.save()?;
-        Ok(held)
+        let guard = ReceiptGuard { path: self.0.join(format!("{token}.json")), receipt };
+        guard.save()?;
+        Ok(guard)
     }
 }
 
@@ -139,10 +139,10 @@ fn remove_stale_unfinished(path: &Path, now: SystemTime) {
     else {
         return;
     };
-    let lives = u32::try_from(pid).is_ok_and(|it| start_time(it) == Some(owner_started));
+    let is_running = u32::try_from(pid).is_ok_and(|it| start_time(it) == Some(owner_started));
     let modified = fs::symlink_metadata(path).and_then(|it| it.modified());
     let is_old = modified.is_ok_and(|it| now.duration_since(it).is_ok_and(|it| it >= UNFINISHED_MAX_AGE));
-    if !lives && is_old {
+    if !is_running && is_old {
         let _ = fs::remove_file(path);
     }
 }
@@ -196,10 +196,10 @@ pub(crate) fn kill_by_token(token: &str) {
 /// The processes of `group` that carry the token. If the host died before it recorded the group, all processes with the
 /// token count.
 fn members(group: Option<u32>, token: &str) -> Vec<Pid> {
-    let marked = processes_with_token(token);
-    let Some(group) = group else { return marked };
+    let with_token = processes_with_token(token);
+    let Some(group) = group else { return with_token };
     let group = i32::try_from(group).map(Pid::from_raw).ok();
-    marked.into_iter().filter(|it| getpgid(Some(*it)).ok() == group).collect()
+    with_token.into_iter().filter(|it| getpgid(Some(*it)).ok() == group).collect()
 }
 
 /// Ends processes with SIGTERM, then SIGKILL. Returns their number.

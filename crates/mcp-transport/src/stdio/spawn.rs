@@ -40,14 +40,14 @@ struct JobDone(Mutex<bool>, Condvar);
 /// between would leave the child's own children behind.
 struct StartWaiter {
     done: Arc<JobDone>,
-    has_answer: bool,
+    is_finished: bool,
 }
 
 /// How long a dropped request waits for its job. A start takes longer only when the disk hangs.
 const MAX_START: Duration = Duration::from_secs(1);
 
 impl JobDone {
-    fn tell(&self) {
+    fn set(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.1.notify_all();
     }
@@ -55,7 +55,7 @@ impl JobDone {
 
 impl Drop for StartWaiter {
     fn drop(&mut self) {
-        if self.has_answer {
+        if self.is_finished {
             return;
         }
         let JobDone(is_done, told) = &*self.done;
@@ -71,9 +71,9 @@ pub(crate) async fn spawn(program: Program, token: String) -> io::Result<Spawned
     let done = Arc::new(JobDone::default());
     let job = Job { program, token, runtime: Handle::current(), reply, done: Arc::clone(&done) };
     spawner()?.send(job).map_err(|_| io::Error::other("the thread that starts processes has ended"))?;
-    let mut asker = StartWaiter { done, has_answer: false };
+    let mut waiter = StartWaiter { done, is_finished: false };
     let started = started.await;
-    asker.has_answer = true;
+    waiter.is_finished = true;
     started.map_err(|_| io::Error::other("the thread that starts processes has ended"))?
 }
 
@@ -88,14 +88,14 @@ fn spawner() -> io::Result<mpsc::Sender<Job>> {
         for Job { program, token, runtime, reply, done } in jobs {
             // Nothing may unwind here: if this thread ended, all its children would be killed.
             let started = catch_unwind(AssertUnwindSafe(|| start(&program, &token, &runtime)));
-            let unwound =
+            let panicked =
                 || Err(io::Error::other("this runtime cannot start processes: it has no I/O driver"));
             // If the caller is gone, the child is dropped here, and its whole group with it.
             let _ = reply.send(started.unwrap_or_else(|_| {
                 receipt::kill_by_token(&token);
-                unwound()
+                panicked()
             }));
-            done.tell();
+            done.set();
         }
     })?;
     Ok(SPAWNER.get_or_init(|| sender).clone())
@@ -137,9 +137,9 @@ mod tests {
         let (other, telling) = (Arc::clone(&done), Arc::clone(&told));
         let spawner = std::thread::spawn(move || {
             telling.store(true, Ordering::SeqCst);
-            other.tell();
+            other.set();
         });
-        drop(StartWaiter { done, has_answer: false });
+        drop(StartWaiter { done, is_finished: false });
         assert!(told.load(Ordering::SeqCst));
         spawner.join().unwrap();
     }

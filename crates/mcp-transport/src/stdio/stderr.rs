@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::StdioServer;
 use super::line_buffer::{Line, LineBuffer};
-use super::stdout::fill;
+use super::stdout::read_into;
 use crate::redact::Redactor;
 use crate::rpc::rate_limiter::RateLimiter;
 
@@ -70,7 +70,7 @@ pub(super) struct StderrReader<S = ChildStderr> {
     server: String,
     rate_limiter: RateLimiter,
     /// The number of responses on standard output that were not credited here yet.
-    solicited: Arc<AtomicU64>,
+    response_count: Arc<AtomicU64>,
 }
 
 impl<S: AsyncRead + Unpin> StderrReader<S> {
@@ -87,7 +87,7 @@ impl<S: AsyncRead + Unpin> StderrReader<S> {
             redactor: Arc::clone(&server.redactor),
             server: server.endpoint.command.clone(),
             rate_limiter: RateLimiter::new(Instant::now()),
-            solicited,
+            response_count: solicited,
         }
     }
 
@@ -113,7 +113,7 @@ impl<S: AsyncRead + Unpin> StderrReader<S> {
             if self.lines.skipped_bytes().is_some() {
                 self.rate_limiter.charge(0, count);
             }
-            self.rate_limiter.credit(self.solicited.swap(0, Ordering::Relaxed));
+            self.rate_limiter.credit(self.response_count.swap(0, Ordering::Relaxed));
             if let Some(until) = self
                 .rate_limiter
                 .is_charged()
@@ -127,7 +127,7 @@ impl<S: AsyncRead + Unpin> StderrReader<S> {
 
     /// Reads once and returns the number of bytes; `None` at the end. Cancel-safe.
     async fn read(&mut self) -> Option<usize> {
-        let read = fill(&mut self.stderr, &mut self.lines, 0).await;
+        let read = read_into(&mut self.stderr, &mut self.lines, 0).await;
         while let Some(line) = self.lines.next_line() {
             let line = match line {
                 Line::Whole(line) => line,

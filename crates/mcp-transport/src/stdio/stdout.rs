@@ -48,14 +48,14 @@ pub(super) struct StdoutReader<S = ChildStdout> {
     /// The size of the last read while some of its messages are not delivered yet.
     unprocessed: Option<usize>,
     /// Reading is paused until this time.
-    paused: Option<Instant>,
+    paused_until: Option<Instant>,
     /// Whether the pipe capacity is enlarged.
     is_large_pipe: bool,
     /// The number of responses, which allow a server some log lines on standard error.
-    pub(super) solicited: Arc<AtomicU64>,
+    pub(super) response_count: Arc<AtomicU64>,
     /// Number of bytes that were not protocol, and the first of them as text.
-    pub(super) noise: u64,
-    pub(super) sample: Option<String>,
+    pub(super) noise_bytes: u64,
+    pub(super) noise_sample: Option<String>,
 }
 
 impl<S: StdoutSource> StdoutReader<S> {
@@ -74,11 +74,11 @@ impl<S: StdoutSource> StdoutReader<S> {
             rate_limiter: RateLimiter::new(Instant::now()),
             batching,
             unprocessed: None,
-            paused: None,
+            paused_until: None,
             is_large_pipe: false,
-            solicited: Arc::default(),
-            noise: 0,
-            sample: None,
+            response_count: Arc::default(),
+            noise_bytes: 0,
+            noise_sample: None,
         }
     }
 
@@ -86,15 +86,15 @@ impl<S: StdoutSource> StdoutReader<S> {
     /// `lines`.
     pub(super) async fn run(&mut self) -> DisconnectReason {
         loop {
-            if let Some(until) = self.paused {
+            if let Some(until) = self.paused_until {
                 tokio::time::sleep_until(until).await;
-                self.paused = None;
+                self.paused_until = None;
             }
             if let Some(reason) = self.read().await {
                 return reason;
             }
             if self.rate_limiter.is_charged() {
-                self.paused = self.rate_limiter.pause_until(Instant::now());
+                self.paused_until = self.rate_limiter.pause_until(Instant::now());
             }
         }
     }
@@ -161,7 +161,7 @@ impl<S: StdoutSource> StdoutReader<S> {
             Some((decoder, raw)) => {
                 raw.clear();
                 let read = self.stdout.read_buf(raw).await;
-                decoder.decode(raw, self.lines.spare());
+                decoder.decode(raw, self.lines.read_buffer());
                 read
             }
         }
@@ -170,7 +170,7 @@ impl<S: StdoutSource> StdoutReader<S> {
     /// Reads once into `lines` and returns the number of bytes, 0 at the end. Frees memory when nothing arrives for a
     /// while, because there may be many servers. Cancel-safe.
     async fn read_lines(&mut self) -> io::Result<usize> {
-        let room = self.lines.spare();
+        let room = self.lines.read_buffer();
         // Small buffers are not worth a timer.
         if room.capacity() > 4 * IDLE_BYTES || self.is_large_pipe {
             match tokio::time::timeout(IDLE_AFTER, self.stdout.read_buf(room)).await {
@@ -182,7 +182,7 @@ impl<S: StdoutSource> StdoutReader<S> {
                 self.stdout.set_capacity(DEFAULT_PIPE);
             }
         }
-        fill(&mut self.stdout, &mut self.lines, IDLE_BYTES).await
+        read_into(&mut self.stdout, &mut self.lines, IDLE_BYTES).await
     }
 
     fn deliver(&mut self, line: Line) -> MessageClass {
@@ -192,7 +192,7 @@ impl<S: StdoutSource> StdoutReader<S> {
                     let bytes = line.len();
                     let class = self.inbox.deliver(StreamId::Shared, line);
                     if class == MessageClass::Solicited {
-                        self.solicited.fetch_add(1, Ordering::Relaxed);
+                        self.response_count.fetch_add(1, Ordering::Relaxed);
                     }
                     self.rate_limiter.record(class, bytes);
                     return class;
@@ -202,7 +202,7 @@ impl<S: StdoutSource> StdoutReader<S> {
             Line::TooLong(oversize) => {
                 let OversizedMessage { head, tail: _, len } = &oversize;
                 self.noise(head);
-                self.noise += (len - head.len()) as u64;
+                self.noise_bytes += (len - head.len()) as u64;
                 self.inbox.noise(len - head.len());
                 // The call ends now instead of at its deadline.
                 if let Some(id) = oversize.response_id() {
@@ -214,23 +214,23 @@ impl<S: StdoutSource> StdoutReader<S> {
     }
 
     fn noise(&mut self, bytes: &[u8]) {
-        self.noise += bytes.len() as u64;
+        self.noise_bytes += bytes.len() as u64;
         self.rate_limiter.charge(1, bytes.len());
         self.inbox.noise(bytes.len());
-        self.sample.get_or_insert_with(|| self.redactor.clean(&String::from_utf8_lossy(bytes), 120));
+        self.noise_sample.get_or_insert_with(|| self.redactor.clean(&String::from_utf8_lossy(bytes), 120));
     }
 }
 
 /// Reads once into `lines` and returns the number of bytes, 0 at the end. While waiting, at most about `kept` bytes of
 /// buffer are kept, because there may be many servers. Cancel-safe.
-pub(super) async fn fill(
+pub(super) async fn read_into(
     stream: &mut (impl AsyncRead + Unpin),
     lines: &mut LineBuffer,
     kept: usize,
 ) -> io::Result<usize> {
     poll_fn(|context| {
         let polled = {
-            let reading = pin!(stream.read_buf(lines.spare()));
+            let reading = pin!(stream.read_buf(lines.read_buffer()));
             reading.poll(context)
         };
         if polled.is_pending() {
@@ -258,15 +258,15 @@ mod tests {
 
     /// Counts unsolicited messages and records their number at each response.
     #[derive(Default)]
-    struct Counts(Mutex<(usize, Vec<(usize, Instant)>)>);
+    struct CountingSink(Mutex<(usize, Vec<(usize, Instant)>)>);
 
-    impl Counts {
-        fn idle(&self) -> usize {
+    impl CountingSink {
+        fn unsolicited(&self) -> usize {
             self.0.lock().unwrap().0
         }
     }
 
-    impl FrameSink for Counts {
+    impl FrameSink for CountingSink {
         fn deliver(&self, _: StreamId, frame: Bytes) -> MessageClass {
             let (idle, answers) = &mut *self.0.lock().unwrap();
             if frame.starts_with(b"{\"result\"") {
@@ -289,9 +289,9 @@ mod tests {
     impl StdoutSource for DuplexStream {}
 
     /// Records the requested capacities.
-    struct Noted(DuplexStream, Arc<Mutex<Vec<usize>>>);
+    struct RecordingPipe(DuplexStream, Arc<Mutex<Vec<usize>>>);
 
-    impl AsyncRead for Noted {
+    impl AsyncRead for RecordingPipe {
         fn poll_read(
             mut self: Pin<&mut Self>,
             context: &mut Context<'_>,
@@ -301,7 +301,7 @@ mod tests {
         }
     }
 
-    impl StdoutSource for Noted {
+    impl StdoutSource for RecordingPipe {
         fn set_capacity(&self, bytes: usize) {
             self.1.lock().unwrap().push(bytes);
         }
@@ -312,8 +312,8 @@ mod tests {
         let (ours, mut theirs) = tokio::io::duplex(64 << 10);
         let held = Arc::<Mutex<Vec<usize>>>::default();
         let StdioDial(server) = StdioDial::new(&StdioEndpoint::new("x"), &StdioOptions::default()).unwrap();
-        let (inbox, batching) = (Arc::new(Counts::default()), ResponseBatching::of(&OutboundQueue::new().1));
-        let mut reader = StdoutReader::new(Noted(ours, Arc::clone(&held)), inbox, batching, &server);
+        let (inbox, batching) = (Arc::new(CountingSink::default()), ResponseBatching::of(&OutboundQueue::new().1));
+        let mut reader = StdoutReader::new(RecordingPipe(ours, Arc::clone(&held)), inbox, batching, &server);
         let reading = tokio::spawn(async move { reader.run().await });
         let long = [&b"{\"a\":\""[..], &[b'x'; 1 << 20], b"\"}\n"].concat();
         let short = CHANGED.repeat(100);
@@ -336,7 +336,7 @@ mod tests {
 
     /// A reader on a pipe of the default size into which `line` is written without end, with a response after every
     /// `each` lines.
-    fn flooded(line: &'static [u8], each: usize) -> (StdoutReader<DuplexStream>, Arc<Counts>) {
+    fn flooded_reader(line: &'static [u8], each: usize) -> (StdoutReader<DuplexStream>, Arc<CountingSink>) {
         let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
         let options = StdioOptions { limits, ..StdioOptions::default() };
         let StdioDial(server) = StdioDial::new(&StdioEndpoint::new("x"), &options).unwrap();
@@ -351,7 +351,7 @@ mod tests {
             #[expect(unreachable_code, reason = "it gives the block its type")]
             std::io::Result::Ok(())
         });
-        let counts = Arc::new(Counts::default());
+        let counts = Arc::new(CountingSink::default());
         (
             StdoutReader::new(
                 ours,
@@ -363,7 +363,7 @@ mod tests {
         )
     }
 
-    async fn seconds(reader: &mut StdoutReader<DuplexStream>, seconds: u64) {
+    async fn run_for(reader: &mut StdoutReader<DuplexStream>, seconds: u64) {
         let run = tokio::time::timeout(Duration::from_secs(seconds), reader.run()).await;
         assert!(run.is_err(), "it floods without end");
     }
@@ -378,36 +378,36 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn flood_of_notifications_is_rate_limited() {
-        let (mut reader, counts) = flooded(CHANGED, usize::MAX);
-        seconds(&mut reader, 10).await;
-        check_ten_seconds(counts.idle());
+        let (mut reader, counts) = flooded_reader(CHANGED, usize::MAX);
+        run_for(&mut reader, 10).await;
+        check_ten_seconds(counts.unsolicited());
     }
 
     #[tokio::test(start_paused = true)]
     async fn flood_of_noise_is_rate_limited() {
-        let (mut reader, counts) = flooded(b"some log output\n", usize::MAX);
-        seconds(&mut reader, 10).await;
-        check_ten_seconds(counts.idle());
+        let (mut reader, counts) = flooded_reader(b"some log output\n", usize::MAX);
+        run_for(&mut reader, 10).await;
+        check_ten_seconds(counts.unsolicited());
     }
 
     #[tokio::test(start_paused = true)]
     async fn endless_line_is_rate_limited_and_ends_the_connection() {
-        let (mut reader, counts) = flooded(&[b'x'; 4096], usize::MAX);
+        let (mut reader, counts) = flooded_reader(&[b'x'; 4096], usize::MAX);
         let begun = Instant::now();
         let reason = tokio::time::timeout(Duration::from_secs(60), reader.run()).await.expect("it ends");
         assert!(
             matches!(&reason, DisconnectReason::Broken(why) if why.contains("does not end: 67")),
             "{reason:?}"
         );
-        assert_eq!(counts.idle(), 0, "it is one line");
+        assert_eq!(counts.unsolicited(), 0, "it is one line");
         // 64 MiB: a burst of 32 MiB, and one second for the rest.
         assert!((900..2000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
     }
 
     #[tokio::test(start_paused = true)]
     async fn response_behind_a_flood_is_delivered() {
-        let (mut reader, counts) = flooded(CHANGED, 50_000);
-        seconds(&mut reader, 20).await;
+        let (mut reader, counts) = flooded_reader(CHANGED, 50_000);
+        run_for(&mut reader, 20).await;
         let answers = counts.0.lock().unwrap().1.clone();
         assert!(answers.len() >= 3, "{answers:?}");
         // The delay is bounded by the content of the pipe.
@@ -418,10 +418,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn responses_cause_no_pause() {
-        let (mut reader, counts) = flooded(CHANGED, 4);
+        let (mut reader, counts) = flooded_reader(CHANGED, 4);
         let begun = Instant::now();
         // Time advances only when all tasks wait, so a pause would advance it.
-        while counts.idle() < 400_000 {
+        while counts.unsolicited() < 400_000 {
             assert!(reader.read().await.is_none());
             assert!(
                 !reader.rate_limiter.is_charged()
@@ -435,7 +435,7 @@ mod tests {
     async fn callers_run_between_batches_of_responses() {
         let (ours, mut theirs) = tokio::io::duplex(64 << 10);
         let StdioDial(server) = StdioDial::new(&StdioEndpoint::new("x"), &StdioOptions::default()).unwrap();
-        let counts = Arc::new(Counts::default());
+        let counts = Arc::new(CountingSink::default());
         let (sender, queue) = OutboundQueue::new();
         let _calls = sender.permits().acquire_many(10).await.unwrap();
         let mut reader =
@@ -455,20 +455,20 @@ mod tests {
         let (mut seen, end) = looking.await.unwrap();
         seen.dedup();
         // Unsolicited messages wake no task; the stream ends after the last two.
-        assert_eq!((seen, counts.idle(), end), (vec![4, 8], 9, DisconnectReason::PeerClosed));
+        assert_eq!((seen, counts.unsolicited(), end), (vec![4, 8], 9, DisconnectReason::PeerClosed));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_pause_ends_with_the_connection() {
-        let (mut reader, counts) = flooded(CHANGED, 20_000);
-        seconds(&mut reader, 2).await;
-        assert!(reader.paused.is_some());
-        let (before, now) = (counts.idle(), Instant::now());
+        let (mut reader, counts) = flooded_reader(CHANGED, 20_000);
+        run_for(&mut reader, 2).await;
+        assert!(reader.paused_until.is_some());
+        let (before, now) = (counts.unsolicited(), Instant::now());
         tokio::select! {
             biased;
             () = reader.drain() => panic!("it floods without end"),
             () = async {
-                while counts.idle() < before + 100_000 {
+                while counts.unsolicited() < before + 100_000 {
                     tokio::task::yield_now().await;
                 }
             } => {}

@@ -24,19 +24,19 @@ const RETAINED_BYTES: usize = 16 << 10;
 pub(super) struct WriteBuffer {
     queue: OutboundQueue,
     /// Commands that were queued before this buffer replaced the queue.
-    queued_before: WriteBatch,
+    earlier: WriteBatch,
     shared: Arc<SharedBuffer>,
 }
 
 /// Lines in order.
 #[derive(Default)]
 pub(super) struct WriteBatch {
-    parts: Vec<Bytes>,
+    chunks: Vec<Bytes>,
     /// The bytes after the parts.
-    rest: Vec<u8>,
+    tail: Vec<u8>,
     messages: usize,
     /// Their size as counted by the flow control.
-    queued: usize,
+    queued_bytes: usize,
 }
 
 /// State shared by senders and the writer.
@@ -59,7 +59,7 @@ impl WriteBuffer {
     pub(super) fn of(queue: OutboundQueue, encoding: StreamEncoding) -> WriteBuffer {
         let shared = Arc::new(SharedBuffer { encoding, state: Mutex::default() });
         queue.set_direct_sink(Arc::clone(&shared) as _);
-        WriteBuffer { queue, queued_before: WriteBatch::default(), shared }
+        WriteBuffer { queue, earlier: WriteBatch::default(), shared }
     }
 
     /// Waits for messages and returns their approximate number; `None` when the engine is gone. Cancel-safe.
@@ -80,35 +80,35 @@ impl WriteBuffer {
         // In this order: a command that a task sent earlier through the queue has arrived there by now.
         mem::swap(&mut self.shared.lock().batch, into);
         while let Some(out) = self.queue.try_next() {
-            self.queued_before.add_queued(out, self.shared.encoding);
+            self.earlier.add_queued(out, self.shared.encoding);
         }
         self.queue.flow.start_batch();
-        if self.queued_before.messages > 0 {
-            into.prepend(mem::take(&mut self.queued_before));
+        if self.earlier.messages > 0 {
+            into.prepend(mem::take(&mut self.earlier));
         }
     }
 
     /// Releases the bytes of a written batch.
-    pub(super) fn written(&self, batch: &mut WriteBatch) {
-        self.queue.release_bytes(batch.queued);
+    pub(super) fn release(&self, batch: &mut WriteBatch) {
+        self.queue.release_bytes(batch.queued_bytes);
         batch.clear();
     }
 
     /// The number of queued messages; `None` when the engine is gone.
     fn poll_messages(&mut self, cx: &mut Context<'_>) -> Poll<Option<usize>> {
-        if self.queued_before.messages > 0 {
-            return Poll::Ready(Some(self.queued_before.messages));
+        if self.earlier.messages > 0 {
+            return Poll::Ready(Some(self.earlier.messages));
         }
         if let Some(messages) = self.shared.poll_messages(cx) {
             return Poll::Ready(Some(messages));
         }
         match self.queue.poll_next(cx) {
-            Poll::Ready(Some(out)) => self.queued_before.add_queued(out, self.shared.encoding),
+            Poll::Ready(Some(out)) => self.earlier.add_queued(out, self.shared.encoding),
             // The last message may have arrived since the previous check.
             Poll::Ready(None) => return Poll::Ready(self.shared.poll_messages(cx)),
             Poll::Pending => return Poll::Pending,
         }
-        Poll::Ready(Some(self.queued_before.messages))
+        Poll::Ready(Some(self.earlier.messages))
     }
 }
 
@@ -130,12 +130,12 @@ impl SharedBuffer {
         if state.batch.messages > 0 {
             return Some(state.batch.messages);
         }
-        let former = match &state.waker {
+        let replaced = match &state.waker {
             Some(waker) if waker.will_wake(cx.waker()) => None,
             Some(_) | None => state.waker.replace(cx.waker().clone()),
         };
         drop(state);
-        drop(former);
+        drop(replaced);
         None
     }
 
@@ -148,7 +148,7 @@ impl SharedBuffer {
 impl DirectSink for SharedBuffer {
     fn send(&self, out: Outbound) {
         let queued = out.bytes();
-        let Some(body) = body(out, self.encoding) else { return };
+        let Some(body) = line_body(out, self.encoding) else { return };
         let mut state = self.lock();
         if state.is_closed {
             return;
@@ -164,53 +164,53 @@ impl DirectSink for SharedBuffer {
 
 impl WriteBatch {
     /// The parts to write, in order.
-    pub(super) fn parts(&self) -> impl Iterator<Item = &[u8]> {
-        self.parts.iter().map(|it| &it[..]).chain([&self.rest[..]])
+    pub(super) fn chunks(&self) -> impl Iterator<Item = &[u8]> {
+        self.chunks.iter().map(|it| &it[..]).chain([&self.tail[..]])
     }
 
     /// Clears the batch and keeps only a small buffer.
     fn clear(&mut self) {
-        let mut rest = mem::take(&mut self.rest);
+        let mut rest = mem::take(&mut self.tail);
         rest.clear();
         rest.shrink_to(RETAINED_BYTES);
-        *self = WriteBatch { rest, ..WriteBatch::default() };
+        *self = WriteBatch { tail: rest, ..WriteBatch::default() };
     }
 
     /// Adds a message as a line.
     fn add(&mut self, body: &Bytes, queued: usize) {
-        if self.rest.len() + body.len() >= MAX_COPIED_BYTES && !self.rest.is_empty() {
-            self.parts.push(mem::take(&mut self.rest).into());
+        if self.tail.len() + body.len() >= MAX_COPIED_BYTES && !self.tail.is_empty() {
+            self.chunks.push(mem::take(&mut self.tail).into());
         }
         if body.len() <= MAX_COPIED_BYTES {
-            append(&mut self.rest, body);
+            append_line(&mut self.tail, body);
         } else {
-            self.parts.push(body.clone());
+            self.chunks.push(body.clone());
         }
-        self.rest.push(b'\n');
+        self.tail.push(b'\n');
         self.messages += 1;
-        self.queued += queued;
+        self.queued_bytes += queued;
     }
 
     /// Adds a command that was in the queue.
     fn add_queued(&mut self, out: Outbound, encoding: StreamEncoding) {
-        if let Some(body) = body(out, encoding) {
+        if let Some(body) = line_body(out, encoding) {
             self.add(&body, 0);
         }
     }
 
     /// Puts another batch before this one.
     fn prepend(&mut self, before: WriteBatch) {
-        let WriteBatch { mut parts, rest, messages, queued } = before;
+        let WriteBatch { chunks: mut parts, tail: rest, messages, queued_bytes: queued } = before;
         parts.push(rest.into());
-        parts.append(&mut self.parts);
-        self.parts = parts;
+        parts.append(&mut self.chunks);
+        self.chunks = parts;
         self.messages += messages;
-        self.queued += queued;
+        self.queued_bytes += queued;
     }
 }
 
 /// The text to write, if any. Line breaks in long messages, which are not copied later, are replaced here.
-fn body(out: Outbound, encoding: StreamEncoding) -> Option<Bytes> {
+fn line_body(out: Outbound, encoding: StreamEncoding) -> Option<Bytes> {
     let body = match out {
         Outbound::Send(message) => message.body,
         Outbound::Cancel { id: _, notice } => notice?,
@@ -220,12 +220,12 @@ fn body(out: Outbound, encoding: StreamEncoding) -> Option<Bytes> {
         return Some(body);
     }
     let mut line = Vec::with_capacity(body.len());
-    append(&mut line, &body);
+    append_line(&mut line, &body);
     Some(line.into())
 }
 
 /// Line breaks between JSON tokens are replaced by spaces, because a line break ends the message on this transport.
-fn append(line: &mut Vec<u8>, body: &[u8]) {
+fn append_line(line: &mut Vec<u8>, body: &[u8]) {
     let start = line.len();
     // Including the line end.
     line.reserve(body.len() + 1);
@@ -262,11 +262,11 @@ mod tests {
     }
 
     /// The text that would be written now.
-    fn taken(write_buffer: &mut WriteBuffer) -> String {
+    fn take_text(write_buffer: &mut WriteBuffer) -> String {
         let mut batch = WriteBatch::default();
         write_buffer.take(&mut batch);
-        let text = batch.parts().flatten().copied().collect();
-        write_buffer.written(&mut batch);
+        let text = batch.chunks().flatten().copied().collect();
+        write_buffer.release(&mut batch);
         String::from_utf8(text).unwrap()
     }
 
@@ -282,8 +282,8 @@ mod tests {
         let line = format!("[ {}  ]", "4".repeat(MAX_COPIED_BYTES));
         assert!(write_buffer.wait().await.is_some());
         assert_ne!(sender.queued_bytes(), 0);
-        assert_eq!(taken(&mut write_buffer), format!("1\n2\n3 3\n{line}\n5\n{line}\n"));
-        assert_eq!((sender.queued_bytes(), taken(&mut write_buffer)), (0, String::new()));
+        assert_eq!(take_text(&mut write_buffer), format!("1\n2\n3 3\n{line}\n5\n{line}\n"));
+        assert_eq!((sender.queued_bytes(), take_text(&mut write_buffer)), (0, String::new()));
     }
 
     #[tokio::test(start_paused = true)]
@@ -292,7 +292,7 @@ mod tests {
         let writing = tokio::spawn(async move {
             let mut heard = Vec::new();
             while let Some(messages) = write_buffer.wait().await {
-                heard.push((messages, taken(&mut write_buffer)));
+                heard.push((messages, take_text(&mut write_buffer)));
             }
             heard
         });
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(write_buffer.wait().await, Some(1));
         let second = async { sender.send(message("2")) };
         tokio::join!(biased; write_buffer.fill(1), second);
-        assert_eq!(taken(&mut write_buffer), "1\n2\n");
+        assert_eq!(take_text(&mut write_buffer), "1\n2\n");
         // As many messages as responses: no other task has anything to send.
         sender.count_response();
         sender.send(message("3"));
@@ -335,7 +335,7 @@ mod tests {
         write_buffer.take(&mut batch);
         // The bytes count as queued until they are written.
         assert_eq!(sender.queued_bytes(), body.len());
-        write_buffer.written(&mut batch);
+        write_buffer.release(&mut batch);
         assert!(body.is_unique() && sender.queued_bytes() == 0);
         for _ in 0..2 {
             sender.send(message(body.clone()));
@@ -349,9 +349,9 @@ mod tests {
         let mut batch = WriteBatch::default();
         for _ in 0..10 {
             (0..100).for_each(|_| batch.add(&Bytes::from(vec![b'x'; 10_000]), 1));
-            assert!(batch.parts().all(|it| (1..=MAX_COPIED_BYTES).contains(&it.len())));
+            assert!(batch.chunks().all(|it| (1..=MAX_COPIED_BYTES).contains(&it.len())));
             batch.clear();
-            assert!(batch.rest.capacity() <= RETAINED_BYTES && batch.parts().all(<[u8]>::is_empty));
+            assert!(batch.tail.capacity() <= RETAINED_BYTES && batch.chunks().all(<[u8]>::is_empty));
         }
     }
 
@@ -367,7 +367,7 @@ mod tests {
                 let mut write_buffer = WriteBuffer::of(queue, StreamEncoding::for_label("utf-8").unwrap());
                 let mut said = String::new();
                 while said.lines().count() < 400 {
-                    said += &taken(&mut write_buffer);
+                    said += &take_text(&mut write_buffer);
                 }
                 said
             });

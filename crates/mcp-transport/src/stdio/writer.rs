@@ -19,7 +19,7 @@ use crate::error::disconnect::DisconnectReason;
 pub(super) async fn write(
     mut stdin: ChildStdin,
     mut write_buffer: WriteBuffer,
-    mut last: oneshot::Receiver<Infallible>,
+    mut stop: oneshot::Receiver<Infallible>,
     stall: Duration,
 ) -> Option<DisconnectReason> {
     let mut batch = WriteBatch::default();
@@ -27,18 +27,18 @@ pub(super) async fn write(
         let messages = tokio::select! {
             biased;
             messages = write_buffer.wait() => messages?,
-            _ = &mut last => return None,
+            _ = &mut stop => return None,
         };
         write_buffer.fill(messages).await;
         write_buffer.take(&mut batch);
-        for part in batch.parts() {
-            match push(&mut stdin, part, stall).await {
+        for part in batch.chunks() {
+            match write_chunk(&mut stdin, part, stall).await {
                 WriteOutcome::All => {}
                 WriteOutcome::Closed => return None,
                 WriteOutcome::Stalled => return Some(DisconnectReason::Stalled(stall)),
             }
         }
-        write_buffer.written(&mut batch);
+        write_buffer.release(&mut batch);
     }
 }
 
@@ -48,7 +48,7 @@ enum WriteOutcome {
     Stalled,
 }
 
-async fn push(stdin: &mut ChildStdin, mut bytes: &[u8], stall: Duration) -> WriteOutcome {
+async fn write_chunk(stdin: &mut ChildStdin, mut bytes: &[u8], stall: Duration) -> WriteOutcome {
     while !bytes.is_empty() {
         let mut writing = pin!(stdin.write(bytes));
         // Usually the pipe has room; no timer is needed then.

@@ -55,7 +55,7 @@ pub(super) async fn run(
     close(&socket, &mut reader, end.close_code, deadline).await;
     let evidence = Evidence {
         close: reader.close.take(),
-        noise_bytes: reader.noise,
+        noise_bytes: reader.noise_bytes,
         noise_sample: reader.noise_sample.take(),
         ..Evidence::default()
     };

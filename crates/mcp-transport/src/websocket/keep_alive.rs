@@ -25,7 +25,7 @@ pub(super) struct KeepAlive {
     /// Silence after which a ping is sent.
     ping_after: Duration,
     /// Maximum time until something is read after a ping.
-    pong_timeout: Duration,
+    read_timeout: Duration,
     /// Time of the last ping, and the number of reads at that time.
     last_ping: Option<(Instant, u64)>,
 }
@@ -39,15 +39,15 @@ pub(super) struct LastRead {
 
 impl KeepAlive {
     pub(super) fn new(ping_after: Duration, pong_timeout: Duration) -> KeepAlive {
-        KeepAlive { ping_after, pong_timeout, last_ping: None }
+        KeepAlive { ping_after, read_timeout: pong_timeout, last_ping: None }
     }
 
     /// Returns what to do at `now`. The additions cannot overflow, because [`super::WebSocketEndpoint`] bounds its
     /// durations.
     pub(super) fn next_action(&self, last_read: LastRead, now: Instant) -> KeepAliveAction {
         match self.last_ping {
-            Some((at, reads)) if reads == last_read.reads => match at + self.pong_timeout {
-                until if now >= until => KeepAliveAction::Dead(self.pong_timeout),
+            Some((at, reads)) if reads == last_read.reads => match at + self.read_timeout {
+                until if now >= until => KeepAliveAction::Dead(self.read_timeout),
                 // If something is read meanwhile, the next ping may be due before `until`, but not before `now +
                 // ping_after`.
                 until => KeepAliveAction::Wait(until.min(now + self.ping_after)),
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn quiet_peer_is_pinged_and_a_silent_one_is_dead() {
+    fn idle_connection_is_pinged_and_dies_without_a_read() {
         check(&[('?', 0), ('?', 29), ('?', 30)], "wait until 30, wait until 30, ping");
         check(&[('r', 20), ('?', 30), ('?', 50)], "wait until 50, ping");
         check(&[('p', 30), ('?', 30), ('?', 89), ('?', 90)], "wait until 60, wait until 90, dead after 60");

@@ -24,7 +24,7 @@ pub(super) struct Reader<'a> {
     /// Reading is paused until then.
     paused: Option<Instant>,
     /// Number of bytes that are not JSON-RPC, and the first of them as text.
-    pub(super) noise: u64,
+    pub(super) noise_bytes: u64,
     pub(super) noise_sample: Option<String>,
     /// Describes how the peer closed the connection.
     pub(super) close: Option<String>,
@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
             redactor,
             rate_limiter,
             paused: None,
-            noise: 0,
+            noise_bytes: 0,
             noise_sample: None,
             close: None,
         }
@@ -61,9 +61,9 @@ impl<'a> Reader<'a> {
                 self.paused = None;
             }
             match self.socket.next().await {
-                Some(Ok(Message::Text(text))) => self.take(text.into()),
+                Some(Ok(Message::Text(text))) => self.deliver(text.into()),
                 Some(Ok(Message::Binary(bytes))) => match str::from_utf8(&bytes) {
-                    Ok(_) => self.take(bytes),
+                    Ok(_) => self.deliver(bytes),
                     Err(_) => self.noise(&bytes),
                 },
                 // tungstenite answers pings. A pong only counts as activity. Raw frames are never read.
@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn take(&mut self, mut message: Bytes) {
+    fn deliver(&mut self, mut message: Bytes) {
         // Some servers start each message with a byte order mark.
         if message.starts_with(b"\xEF\xBB\xBF") {
             message = message.slice(3..);
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
     }
 
     fn noise(&mut self, bytes: &[u8]) {
-        self.noise += bytes.len() as u64;
+        self.noise_bytes += bytes.len() as u64;
         self.rate_limiter.charge(1, bytes.len());
         self.inbox.noise(bytes.len());
         let beginning = &bytes[..bytes.len().min(4096)];

@@ -54,8 +54,8 @@ impl Writer<'_> {
                     out.fill_batch(&mut batch, BATCH).await;
                     for out in batch.drain(..) {
                         match out {
-                            Outbound::Send(message) => self.message(message.body).await?,
-                            Outbound::Cancel { id: _, notice: Some(notice) } => self.message(notice).await?,
+                            Outbound::Send(message) => self.write_message(message.body).await?,
+                            Outbound::Cancel { id: _, notice: Some(notice) } => self.write_message(notice).await?,
                             Outbound::Cancel { id: _, notice: None } => {}
                         }
                     }
@@ -85,7 +85,7 @@ impl Writer<'_> {
         }
     }
 
-    async fn message(&mut self, mut body: Bytes) -> Result<(), WriteError> {
+    async fn write_message(&mut self, mut body: Bytes) -> Result<(), WriteError> {
         let mut data = Data::Text;
         while body.len() > FRAME_BYTES {
             let frame = body.split_to(FRAME_BYTES);

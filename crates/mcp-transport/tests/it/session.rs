@@ -243,7 +243,7 @@ fn pages(pages: &'static [(Option<&str>, &[&str], Option<&str>)]) -> impl Fn(&Va
 }
 
 #[track_caller]
-fn names(listing: &Result<mcp_transport::Listing<mcp_model::Tool>, CallError>) -> String {
+fn names(listing: &Result<mcp_transport::ListResult<mcp_model::Tool>, CallError>) -> String {
     match listing {
         Ok(listing) => listing.items.iter().map(|it| it.name.as_ref()).collect::<Vec<_>>().join(" "),
         Err(error) => error.to_string(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcp_config::ResolvedServer;
 use mcp_model::Tool;
 use mcp_registry::{ListKind, ServerLists};
-use mcp_transport::{CallError, Listing, Session};
+use mcp_transport::{CallError, ListResult, Session};
 use tokio::time::{Instant, timeout_at};
 
 use super::steps::{Examination, StepResult};
@@ -105,10 +105,10 @@ fn is_read(result: &StepResult) -> bool {
 async fn read_list<T>(
     item: &str,
     budget: StartBudget,
-    list: impl Future<Output = Result<Listing<T>, CallError>>,
+    list: impl Future<Output = Result<ListResult<T>, CallError>>,
 ) -> ReadList<T> {
     let failed = |message, help| ReadList { result: StepResult::failed(message, help), items: Vec::new() };
-    let Listing { items, rejected, .. } = match timeout_at(budget.deadline, list).await {
+    let ListResult { items, rejected, .. } = match timeout_at(budget.deadline, list).await {
         Ok(Ok(listing)) => listing,
         Ok(Err(error)) => {
             return failed(format!("cannot list the {item}s: {error}"), error.help());
@@ -162,7 +162,7 @@ mod tests {
         let budget = StartBudget::from_now(Duration::from_secs(10));
         let slow = || async {
             sleep(Duration::from_secs(6)).await;
-            Ok(Listing::<Tool>::empty())
+            Ok(ListResult::<Tool>::empty())
         };
         assert_eq!(read_list("tool", budget, slow()).await.result.message, "0 tools");
         let result = read_list("prompt", budget, slow()).await.result;

@@ -52,8 +52,8 @@ impl Future for CallFuture<'_> {
 
 impl Drop for CallFuture<'_> {
     fn drop(&mut self) {
-        if let (Some(rest), Some(carrier)) = (self.exchange.take(), self.engine.out.inline_sender()) {
-            carrier.adopt(rest);
+        if let (Some(exchange), Some(carrier)) = (self.exchange.take(), self.engine.out.inline_sender()) {
+            carrier.adopt(exchange);
         }
         if self.is_done || !self.engine.pending.remove(self.id) {
             return;

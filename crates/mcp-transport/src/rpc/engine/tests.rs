@@ -45,7 +45,7 @@ fn call(engine: &Arc<Engine>, settings: CallSettings) -> tokio::task::JoinHandle
             body: frame::request(id, "m", "", ""),
         };
         match engine.call(settings, message).await.1 {
-            CallOutcome::Response { frame, is_error, payload } => {
+            CallOutcome::Response { frame, is_error, payload_start: payload } => {
                 let payload = String::from_utf8_lossy(&frame[payload..]).into_owned();
                 format!("{} {payload}", if is_error { "error" } else { "result" })
             }
@@ -58,14 +58,14 @@ fn call(engine: &Arc<Engine>, settings: CallSettings) -> tokio::task::JoinHandle
 
 impl Peer {
     /// The next command of the engine: the id of a message, or `-id` for a cancellation.
-    async fn sent(&mut self) -> i64 {
+    async fn next_command(&mut self) -> i64 {
         match self.queue.next().await.expect("the engine is alive") {
             Outbound::Send(message) => message.head.id.map_or(0, |it| it as i64),
             Outbound::Cancel { id, .. } => -(id as i64),
         }
     }
 
-    fn say(&self, text: impl Into<String>) {
+    fn deliver(&self, text: impl Into<String>) {
         self.engine.deliver(StreamId::Shared, Bytes::from(text.into()));
     }
 }
@@ -74,9 +74,9 @@ impl Peer {
 async fn responses_match_their_calls_in_any_order() {
     let mut peer = peer();
     let (a, b) = (call(&peer.engine, settings(60, None)), call(&peer.engine, settings(60, None)));
-    let (first, second) = (peer.sent().await, peer.sent().await);
-    peer.say(format!(r#"{{"result":{{"id":{first}}},"id":{second}}}"#));
-    peer.say(format!(r#"{{"id":{first},"error":{{"code":1}}}}"#));
+    let (first, second) = (peer.next_command().await, peer.next_command().await);
+    peer.deliver(format!(r#"{{"result":{{"id":{first}}},"id":{second}}}"#));
+    peer.deliver(format!(r#"{{"id":{first},"error":{{"code":1}}}}"#));
     let told = (a.await.unwrap(), b.await.unwrap());
     assert_eq!(told.0, r#"error {"code":1}}"#);
     assert_eq!(told.1, format!(r#"result {{"id":{first}}},"id":{second}}}"#));
@@ -86,16 +86,16 @@ async fn responses_match_their_calls_in_any_order() {
 async fn late_unknown_and_duplicate_responses_are_dropped() {
     let mut peer = peer();
     let waiting = call(&peer.engine, settings(60, None));
-    let id = peer.sent().await;
+    let id = peer.next_command().await;
     for other in [id + 1, id + (1 << 16), 0, i64::MAX] {
-        peer.say(format!(r#"{{"id":{other},"result":1}}"#));
+        peer.deliver(format!(r#"{{"id":{other},"result":1}}"#));
     }
-    peer.say(r#"{"id":"x","result":1}"#);
-    peer.say(r#"{"id":null,"error":{"code":-1}}"#);
+    peer.deliver(r#"{"id":"x","result":1}"#);
+    peer.deliver(r#"{"id":null,"error":{"code":-1}}"#);
     // A ping from the server with the id of our call is a request.
-    peer.say(format!(r#"{{"id":{id},"method":"ping"}}"#));
-    peer.say(format!(r#"{{"id":{id},"result":2}}"#));
-    peer.say(format!(r#"{{"id":{id},"result":3}}"#));
+    peer.deliver(format!(r#"{{"id":{id},"method":"ping"}}"#));
+    peer.deliver(format!(r#"{{"id":{id},"result":2}}"#));
+    peer.deliver(format!(r#"{{"id":{id},"result":3}}"#));
     assert_eq!(waiting.await.unwrap(), "result 2}");
     assert!(
         matches!(peer.incoming.recv().await.map(|it| *it), Some(IncomingMessage::Request { method, .. }) if method == "ping")
@@ -106,7 +106,7 @@ async fn late_unknown_and_duplicate_responses_are_dropped() {
 async fn only_an_error_on_a_request_stream_may_lack_an_id() {
     let mut peer = peer();
     let waiting = [(); 2].map(|()| call(&peer.engine, settings(60, None)));
-    let ids = [peer.sent().await as u64, peer.sent().await as u64];
+    let ids = [peer.next_command().await as u64, peer.next_command().await as u64];
     let say = |lane, text: &'static str| {
         peer.engine.deliver(lane, Bytes::from_static(text.as_bytes()));
     };
@@ -116,7 +116,7 @@ async fn only_an_error_on_a_request_stream_may_lack_an_id() {
     }
     say(StreamId::Notifications(Epoch(0)), r#"{"id":null,"error":{"code":-1}}"#);
     say(own(ids[1]), r#"{"id":null,"error":{"code":-2}}"#);
-    peer.say(format!(r#"{{"id":{},"result":2}}"#, ids[0]));
+    peer.deliver(format!(r#"{{"id":{},"result":2}}"#, ids[0]));
     let [first, second] = waiting;
     assert_eq!(first.await.unwrap(), "result 2}");
     assert_eq!(second.await.unwrap(), r#"error {"code":-2}}"#);
@@ -127,10 +127,10 @@ async fn hd_119_silent_server_ends_a_call_at_its_deadline_with_a_cancel_notice()
     let mut peer = peer();
     let begun = Instant::now();
     let waiting = call(&peer.engine, settings(60, None));
-    let id = peer.sent().await;
+    let id = peer.next_command().await;
     assert_eq!(waiting.await.unwrap(), "Absolute(60s)");
     assert_eq!(begun.elapsed().as_secs(), 60);
-    assert_eq!(peer.sent().await, -id);
+    assert_eq!(peer.next_command().await, -id);
 }
 
 #[tokio::test(start_paused = true)]
@@ -141,10 +141,10 @@ async fn progress_moves_the_idle_deadline_and_is_reported() {
     let progress: OnProgress = Arc::new(move |it| hear.lock().unwrap().push(it.progress));
     let begun = Instant::now();
     let waiting = call(&peer.engine, CallSettings { progress: Some(progress), ..settings(60, Some(5)) });
-    let id = peer.sent().await;
+    let id = peer.next_command().await;
     for step in 1..=3 {
         tokio::time::sleep(Duration::from_secs(4)).await;
-        peer.say(format!(
+        peer.deliver(format!(
             r#"{{"method":"notifications/progress","params":{{"progressToken":{id},"progress":{step}}}}}"#
         ));
     }
@@ -157,14 +157,14 @@ async fn progress_moves_the_idle_deadline_and_is_reported() {
 async fn only_a_dropped_call_is_cancelled() {
     let mut peer = peer();
     let (dropped, kept) = (call(&peer.engine, settings(60, None)), call(&peer.engine, settings(60, None)));
-    let (first, second) = (peer.sent().await, peer.sent().await);
+    let (first, second) = (peer.next_command().await, peer.next_command().await);
     dropped.abort();
-    assert_eq!(peer.sent().await, -first);
-    peer.say(format!(r#"{{"id":{first},"result":1}}"#));
-    peer.say(format!(r#"{{"id":{second},"result":2}}"#));
+    assert_eq!(peer.next_command().await, -first);
+    peer.deliver(format!(r#"{{"id":{first},"result":1}}"#));
+    peer.deliver(format!(r#"{{"id":{second},"result":2}}"#));
     assert_eq!(kept.await.unwrap(), "result 2}");
     let next = call(&peer.engine, settings(60, None));
-    assert!(peer.sent().await > second, "nothing was cancelled in between");
+    assert!(peer.next_command().await > second, "nothing was cancelled in between");
     next.abort();
 }
 
@@ -172,7 +172,7 @@ async fn only_a_dropped_call_is_cancelled() {
 async fn hd_117_disconnect_ends_every_call() {
     let mut peer = peer();
     let waiting = call(&peer.engine, settings(60, None));
-    peer.sent().await;
+    peer.next_command().await;
     peer.engine.close(Arc::new(Disconnect::new(DisconnectReason::PeerClosed)));
     assert_eq!(waiting.await.unwrap(), "closed: it closed the connection");
     assert_eq!(call(&peer.engine, settings(60, None)).await.unwrap(), "closed: it closed the connection");
@@ -182,7 +182,7 @@ async fn hd_117_disconnect_ends_every_call() {
 async fn stream_error_ends_only_its_own_call() {
     let mut peer = peer();
     let (a, b) = (call(&peer.engine, settings(60, None)), call(&peer.engine, settings(60, None)));
-    let (first, second) = (peer.sent().await as u64, peer.sent().await as u64);
+    let (first, second) = (peer.next_command().await as u64, peer.next_command().await as u64);
     let fault = RequestError { status: Some(500), message: "no".into(), error: None };
     peer.engine.stream_failed(first, StreamError::Lost(fault));
     assert!(a.await.unwrap().starts_with("Lost(RequestError { status: Some(500)"));
@@ -196,13 +196,13 @@ async fn stream_error_ends_only_its_own_call() {
 async fn excess_messages_are_counted_and_refused() {
     let mut peer = peer();
     for _ in 0..MAX_INCOMING + 10 {
-        peer.say(r#"{"method":"notifications/message"}"#);
+        peer.deliver(r#"{"method":"notifications/message"}"#);
     }
     assert_eq!(peer.engine.counters(), (0, 10));
-    peer.say(r#"{"method":"sampling/createMessage","id":"x"}"#);
+    peer.deliver(r#"{"method":"sampling/createMessage","id":"x"}"#);
     let Some(Outbound::Send(refusal)) = peer.queue.next().await else { panic!("a request is answered") };
     assert!(refusal.body.starts_with(br#"{"jsonrpc":"2.0","id":"x","error":"#));
-    peer.say("no protocol");
+    peer.deliver("no protocol");
     assert_eq!(peer.engine.counters(), (11, 11));
 }
 
@@ -243,7 +243,7 @@ async fn responses_are_dropped_when_the_server_does_not_read() {
     assert!(peer.engine.out.queued_bytes() < MAX_QUEUED_BYTES + 2000);
     assert!(peer.engine.counters().1 > 0);
     let long = "1".repeat(MAX_REQUEST_ID_BYTES + 1);
-    peer.say(format!(r#"{{"id":{long},"method":"ping"}}"#));
+    peer.deliver(format!(r#"{{"id":{long},"method":"ping"}}"#));
     assert!(peer.engine.counters().0 > 1000, "a request with an oversized id is noise");
 }
 
@@ -270,8 +270,8 @@ async fn response_is_sent_to_the_session_of_its_request() {
 async fn nested_batch_is_ignored() {
     let mut peer = peer();
     let waiting = call(&peer.engine, settings(60, None));
-    let id = peer.sent().await;
-    peer.say(format!(r#"[[{{"id":{id},"result":0}}],{{"method":"n"}},{{"id":{id},"result":1}}]"#));
+    let id = peer.next_command().await;
+    peer.deliver(format!(r#"[[{{"id":{id},"result":0}}],{{"method":"n"}},{{"id":{id},"result":1}}]"#));
     assert_eq!(waiting.await.unwrap(), "result 1}");
     assert!(
         matches!(peer.incoming.recv().await.map(|it| *it), Some(IncomingMessage::Notification { method, .. }) if method == "n")
@@ -282,7 +282,7 @@ async fn nested_batch_is_ignored() {
 async fn frames_are_classified_as_solicited_or_unsolicited() {
     let mut peer = peer();
     let waiting = call(&peer.engine, settings(60, None));
-    let id = peer.sent().await;
+    let id = peer.next_command().await;
     let check = |text: String, want| {
         assert_eq!(peer.engine.deliver(StreamId::Shared, Bytes::from(text.clone())), want, "{text}");
     };
@@ -320,7 +320,7 @@ async fn frames_are_classified_as_solicited_or_unsolicited() {
 
 /// With `calls` in flight and `responses` received since the last write, the transport takes some messages, then yields
 /// to ready tasks, one of which starts another call.
-async fn gathered(calls: usize, first: usize) -> usize {
+async fn batch_len(calls: usize, first: usize) -> usize {
     let Peer { engine, mut queue, incoming: _incoming } = peer();
     let _calls: Vec<_> = (0..calls).map(|_| call(&engine, settings(60, None))).collect();
     while engine.in_flight().0 < calls {
@@ -336,6 +336,6 @@ async fn gathered(calls: usize, first: usize) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn messages_are_batched_until_the_batch_is_full() {
-    assert_eq!((gathered(60, 2).await, gathered(60, 19).await, gathered(60, 20).await), (61, 61, 20));
-    assert_eq!((gathered(2, 1).await, gathered(2, 2).await, gathered(1, 1).await), (3, 2, 1));
+    assert_eq!((batch_len(60, 2).await, batch_len(60, 19).await, batch_len(60, 20).await), (61, 61, 20));
+    assert_eq!((batch_len(2, 1).await, batch_len(2, 2).await, batch_len(1, 1).await), (3, 2, 1));
 }

@@ -123,7 +123,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 let (told, outcome) = match step {
                     Step::Answer(_) => (
                         Told::Answer,
-                        CallOutcome::Response { frame: Bytes::new(), is_error: false, payload: 0 },
+                        CallOutcome::Response { frame: Bytes::new(), is_error: false, payload_start: 0 },
                     ),
                     _ => (Told::LaneEnded, CallOutcome::StreamFailed(StreamError::TooLarge(7))),
                 };
@@ -135,7 +135,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
             Step::Progress(at) => {
                 let Some(call) = calls.get_mut(at) else { continue };
                 let progress = Progress { progress: 0.5, total: None, message: None };
-                pending.progress(call.id, progress, now);
+                pending.handle_progress(call.id, progress, now);
                 if call.waits()
                     && let Some((at, limit)) = &mut call.idle
                 {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 fn describe(frame: &str) -> String {
     let text = |range: Range<usize>| &frame[range];
     match scan(frame.as_bytes()) {
-        ScannedFrame::Response { id, is_error, payload } => {
+        ScannedFrame::Response { id, is_error, payload_start: payload } => {
             let kind = if is_error { "error" } else { "result" };
             format!("{kind} {id:?} {}", &frame[payload..payload + 1])
         }
@@ -57,7 +57,7 @@ fn fast_path_agrees_with_the_full_scan() {
         (r#"4,"method":"ping"}"#, false),
     ] {
         let frame = format!("{BEGINNING}{rest}");
-        let map_json_strings = object(&mut Cursor { frame: frame.as_bytes(), at: 0 });
+        let map_json_strings = scan_object(&mut FrameCursor { frame: frame.as_bytes(), at: 0 });
         let scan_common_response = scan_common_response(frame.as_bytes());
         assert_eq!(scan_common_response.is_some(), is_usual, "{frame}");
         assert_eq!(scan_common_response.unwrap_or(map_json_strings.clone()), map_json_strings, "{frame}");
@@ -156,17 +156,17 @@ proptest! {
         let get = |key: &str| pairs.iter().find(|it| it.0 == key).map(|it| &it.1);
         let at = |key: &str| pairs.iter().position(|it| it.0 == key);
         match scan(frame.as_bytes()) {
-            ScannedFrame::Response { id, is_error, payload } => {
+            ScannedFrame::Response { id, is_error, payload_start } => {
                 let key = if is_error { "error" } else { "result" };
                 let mut stream = serde_json::Deserializer::from_str(&frame[payload..]).into_iter::<Value>();
                 prop_assert_eq!(Some(&stream.next().unwrap().unwrap()), get(key));
                 let want = match get("id") {
-                    None | Some(Value::Null) => Id::Absent,
-                    Some(Value::Number(it)) => it.as_u64().map_or(Id::Foreign, Id::Number),
+                    None | Some(Value::Null) => ResponseId::Absent,
+                    Some(Value::Number(it)) => it.as_u64().map_or(ResponseId::Foreign, ResponseId::Number),
                     Some(Value::String(it)) if !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit()) => {
-                        it.parse().map_or(Id::Foreign, Id::Number)
+                        it.parse().map_or(ResponseId::Foreign, ResponseId::Number)
                     }
-                    Some(_) => Id::Foreign,
+                    Some(_) => ResponseId::Foreign,
                 };
                 prop_assert_eq!(id, want);
                 // An object with a method is no response, unless id and payload come before the method.

@@ -166,7 +166,7 @@ async fn tell((eras, remembered, manners, steps): (Eras, Option<Era>, Manners, V
     match outcome {
         Some(Ok(session)) => {
             assert!(servers.welcomed, "nobody has let it in");
-            let over = session.connection.engine().ended().is_some();
+            let over = session.connection.engine().disconnect().is_some();
             assert_eq!(state == SessionState::Connected, !over, "{state:?}");
             // Earlier requests have ended, and no request follows.
             assert_eq!(session.connection.engine().in_flight(), (0, 0));

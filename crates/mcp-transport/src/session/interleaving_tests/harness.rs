@@ -244,7 +244,7 @@ impl World {
 
     /// Ends calls whose deadline has passed, and all calls when the connection has ended.
     fn look(&mut self) {
-        let is_over = !self.closed && self.session.connection.engine().ended().is_some();
+        let is_over = !self.closed && self.session.connection.engine().disconnect().is_some();
         if is_over {
             assert!(self.may_end, "nothing has ended the connection");
             self.closed = true;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use mcp_transport::Listing;
+use mcp_transport::ListResult;
 
 fn tool(name: &str, properties: serde_json::Value) -> serde_json::Value {
     json!({"name": name, "inputSchema": {"type": "object", "properties": properties}})
@@ -36,7 +36,7 @@ async fn marked_arguments_are_sent_as_headers_and_tools_with_invalid_marks_are_d
         RawJson::parse(r#"{"region":"us-west1","note":"zwölf","none":null,"plain":"p"}"#.into()).unwrap();
     // What is not known of a tool cannot be mirrored.
     session.call_tool("echo", &arguments, CallOptions::default()).await.unwrap();
-    let Listing { items, rejected, .. } = session.list_tools().await.unwrap();
+    let ListResult { items, rejected, .. } = session.list_tools().await.unwrap();
     assert_eq!((items.len(), &*items[0].name), (1, "echo"));
     assert_eq!(rejected[0].name.as_deref(), Some("odd"));
     assert_eq!(rejected[0].reason, "`x-mcp-header` of `a` is not a header name");

@@ -16,9 +16,9 @@ pub(super) const KNOWN_MODERN_SILENCE: Duration = Duration::from_secs(10);
 /// Resolves when the server was silent for this long without a login in progress.
 pub(super) async fn silence(dial: &dyn Dial, timeout: Duration) {
     loop {
-        let kept = dial.is_authorizing();
+        let was_authorizing = dial.is_authorizing();
         tokio::time::sleep(timeout).await;
-        if !kept && !dial.is_authorizing() {
+        if !was_authorizing && !dial.is_authorizing() {
             return;
         }
     }

@@ -10,17 +10,17 @@ use serde_json::value::RawValue;
 
 use crate::server_requests::{RequestRefusal, ServerRequests, ServerResponse};
 use mcp_transport::internal::frame;
-use mcp_transport::internal::scan::{Id, ScannedFrame, scan};
+use mcp_transport::internal::scan::{ResponseId, ScannedFrame, scan};
 use mcp_transport::{Disconnect, RequestError};
 use mcp_transport::{
     Epoch, MessageHead, Outbound, OutboundMessage, RequestId, StreamError, StreamId, TargetName,
 };
 
 /// The first id of the ledger's own requests; the SDK counts up from 0 in 32 bits.
-const OWN_IDS: RequestId = 1 << 48;
+const FIRST_OWN_ID: RequestId = 1 << 48;
 
 /// How often a request is sent again because the server did not run it.
-const MOST_REPEATS: u8 = 2;
+const MAX_RESENDS: u8 = 2;
 
 /// An action; actions are performed in order.
 #[derive(Debug)]
@@ -35,43 +35,43 @@ pub(crate) enum Action {
 
 /// Why a message of the SDK cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Unsendable {
+pub(crate) enum SendError {
     #[error("a request must have a whole number below 2^48 for its id")]
     Id,
     #[error("it is no JSON-RPC message: {0}")]
     Unreadable(String),
     #[error("the connection is over")]
-    Over,
+    Closed,
 }
 
-struct Waiting {
+struct PendingRequest {
     message: OutboundMessage,
     /// The version named in the request; others use the session's version.
-    named: Option<ProtocolVersion>,
-    repeats: u8,
+    own_version: Option<ProtocolVersion>,
+    resends: u8,
 }
 
 /// The requests of one connection.
 #[derive(Default)]
-pub(crate) struct Ledger {
+pub(crate) struct RequestTracker {
     epoch: u32,
     version: Option<ProtocolVersion>,
-    waiting: BTreeMap<RequestId, Waiting>,
-    opening: Option<Bytes>,
-    opened: Option<Bytes>,
+    pending: BTreeMap<RequestId, PendingRequest>,
+    initialize: Option<Bytes>,
+    initialized: Option<Bytes>,
     /// The ledger's own `initialize` while the session is reopened.
     reopening: Option<RequestId>,
     /// Requests to send after that.
-    held: Vec<RequestId>,
+    queued: Vec<RequestId>,
     /// Server requests that the SDK is working on.
     server_requests: ServerRequests,
-    own_ids: RequestId,
+    own_id_count: RequestId,
     answered: bool,
-    over: bool,
+    is_closed: bool,
 }
 
 #[derive(Deserialize)]
-struct Sent<'a> {
+struct SdkMessage<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -96,80 +96,80 @@ struct Meta {
     version: Option<String>,
 }
 
-impl Ledger {
+impl RequestTracker {
     /// Whether the server has responded to anything.
     pub(crate) fn answered(&self) -> bool {
         self.answered
     }
 
     /// A message from the SDK.
-    pub(crate) fn send(&mut self, body: Bytes) -> Result<Vec<Action>, Unsendable> {
-        if self.over {
-            return Err(Unsendable::Over);
+    pub(crate) fn send(&mut self, body: Bytes) -> Result<Vec<Action>, SendError> {
+        if self.is_closed {
+            return Err(SendError::Closed);
         }
-        let sent: Sent<'_> =
-            serde_json::from_slice(&body).map_err(|error| Unsendable::Unreadable(error.to_string()))?;
+        let sent: SdkMessage<'_> =
+            serde_json::from_slice(&body).map_err(|error| SendError::Unreadable(error.to_string()))?;
         let params = |it: &RawValue| serde_json::from_str::<Params>(it.get()).ok();
         let params = sent.params.and_then(params).unwrap_or_default();
         let named = params.meta.and_then(|it| it.version).and_then(|it| it.parse().ok());
         let version = named.or(self.version);
         let Some(method) = sent.method else {
             // A response without an id, or with an unknown one, belongs to no request.
-            let replied = sent.id.and_then(|id| self.server_requests.answered(id, &body));
-            return Ok(replied.map(|it| reply(it, version)).into_iter().collect());
+            let replied = sent.id.and_then(|id| self.server_requests.take_response(id, &body));
+            return Ok(replied.map(|it| response_action(it, version)).into_iter().collect());
         };
         let method: Cow<'static, str> = Cow::Owned(method.into_owned());
         let Some(id) = sent.id else {
             if method == "notifications/cancelled"
                 && let Some(id) = params.request_id
             {
-                self.waiting.remove(&id);
+                self.pending.remove(&id);
                 return Ok(vec![Action::Send(Outbound::Cancel { id, notice: Some(body.clone()) })]);
             }
             if method == "notifications/initialized" {
-                self.opened = Some(body.clone());
+                self.initialized = Some(body.clone());
             }
-            return Ok(vec![self.tell(method, version, body.clone())]);
+            return Ok(vec![self.notification(method, version, body.clone())]);
         };
-        let id: RequestId = id.get().parse().ok().filter(|it| *it < OWN_IDS).ok_or(Unsendable::Id)?;
+        let id: RequestId = id.get().parse().ok().filter(|it| *it < FIRST_OWN_ID).ok_or(SendError::Id)?;
         if method == "initialize" {
-            self.opening = Some(body.clone());
+            self.initialize = Some(body.clone());
         }
         let name = params.name.or(params.uri).map(|it| TargetName::Text(it.into()));
         let head = MessageHead { name, ..MessageHead::new(Some(id), method, version) };
         let message = OutboundMessage { epoch: Epoch(self.epoch), head, body: body.clone() };
-        self.waiting.insert(id, Waiting { message: message.clone(), named, repeats: 0 });
+        self.pending.insert(id, PendingRequest { message: message.clone(), own_version: named, resends: 0 });
         if self.reopening.is_some() {
-            self.held.push(id);
+            self.queued.push(id);
             return Ok(Vec::new());
         }
         Ok(vec![Action::Send(Outbound::Send(message))])
     }
 
     /// A frame from the server.
-    pub(crate) fn frame(&mut self, stream: StreamId, frame: Bytes) -> Vec<Action> {
+    pub(crate) fn handle_frame(&mut self, stream: StreamId, frame: Bytes) -> Vec<Action> {
         match scan(&frame) {
-            ScannedFrame::Response { id: Id::Number(id), is_error, payload } => {
-                self.answer(id, is_error, payload, frame)
+            ScannedFrame::Response { id: ResponseId::Number(id), is_error, payload_start: payload } => {
+                self.handle_response(id, is_error, payload, frame)
             }
             // An error without an id belongs to the request of its stream.
-            ScannedFrame::Response { id: Id::Absent, is_error, payload } => match stream {
+            ScannedFrame::Response { id: ResponseId::Absent, is_error, payload_start: payload } => match stream {
                 StreamId::Request(id, _) if is_error => {
-                    let error = payload_of::<RpcError>(&frame, payload).unwrap_or_else(|| {
+                    let error = parse_payload::<RpcError>(&frame, payload).unwrap_or_else(|| {
                         RpcError::new(code::INTERNAL_ERROR, "the server's error cannot be read")
                     });
                     self.fail(id, error)
                 }
                 StreamId::Request(..) | StreamId::Shared | StreamId::Notifications(_) => Vec::new(),
             },
-            ScannedFrame::Response { id: Id::Foreign, .. } | ScannedFrame::Noise => Vec::new(),
+            ScannedFrame::Response { id: ResponseId::Foreign, .. } | ScannedFrame::Noise => Vec::new(),
             ScannedFrame::Request { id, .. } => {
-                match self.server_requests.enter(stream.epoch(), &frame, id.clone()) {
+                match self.server_requests.insert(stream.epoch(), &frame, id.clone()) {
                     Ok(frame) => vec![Action::Frame(frame)],
                     Err(RequestRefusal::TooMany) => {
                         let error = RpcError::new(code::INTERNAL_ERROR, "too many requests at once");
-                        let body = frame::answer(&String::from_utf8_lossy(&frame[id]), &Err(error));
-                        vec![reply(ServerResponse { epoch: stream.epoch(), body }, self.version)]
+                        let body = frame::response(&String::from_utf8_lossy(&frame[id]), &Err(error));
+                        vec![response_action(ServerResponse { epoch: stream.epoch(), body }, self.version)]
                     }
                     Err(RequestRefusal::Id) => Vec::new(),
                 }
@@ -180,7 +180,7 @@ impl Ledger {
             ScannedFrame::Notification { .. } => vec![Action::Frame(frame)],
             ScannedFrame::Batch(items) => {
                 let items = items.into_iter().filter(|it| frame[it.clone()].first() == Some(&b'{'));
-                items.flat_map(|it| self.frame(stream, frame.slice(it))).collect()
+                items.flat_map(|it| self.handle_frame(stream, frame.slice(it))).collect()
             }
         }
     }
@@ -197,36 +197,36 @@ impl Ledger {
                 let message = format!("the answer is larger than the {limit} bytes that a message may have");
                 self.fail(id, RpcError::new(code::INTERNAL_ERROR, message))
             }
-            StreamError::Refused(fault) => self.fail(id, refusal(fault)),
+            StreamError::Refused(fault) => self.fail(id, refusal_error(fault)),
             StreamError::NotExecuted(epoch) => self.not_executed(id, epoch),
         }
     }
 
     /// The connection has ended.
     pub(crate) fn ended(&mut self, ended: &Disconnect) -> Vec<Action> {
-        self.over = true;
+        self.is_closed = true;
         let message = format!("the server is no longer available: {ended}");
         self.fail_all(&RpcError::new(code::INTERNAL_ERROR, message))
     }
 
     /// The server has not responded in time.
     pub(crate) fn fail_all(&mut self, error: &RpcError) -> Vec<Action> {
-        self.held.clear();
+        self.queued.clear();
         self.reopening = None;
-        std::mem::take(&mut self.waiting).into_keys().map(|id| Action::Fail(id, error.clone())).collect()
+        std::mem::take(&mut self.pending).into_keys().map(|id| Action::Fail(id, error.clone())).collect()
     }
 
-    fn tell(&self, method: Cow<'static, str>, version: Option<ProtocolVersion>, body: Bytes) -> Action {
+    fn notification(&self, method: Cow<'static, str>, version: Option<ProtocolVersion>, body: Bytes) -> Action {
         let head = MessageHead::new(None, method, version);
         Action::Send(Outbound::Send(OutboundMessage { epoch: Epoch(self.epoch), head, body }))
     }
 
-    fn answer(&mut self, id: RequestId, is_error: bool, payload: usize, frame: Bytes) -> Vec<Action> {
+    fn handle_response(&mut self, id: RequestId, is_error: bool, payload: usize, frame: Bytes) -> Vec<Action> {
         if self.reopening == Some(id) {
-            return self.reopened(is_error, &frame, payload);
+            return self.handle_reopened(is_error, &frame, payload);
         }
         // A response to no pending request is dropped: the SDK could not match it.
-        let Some(waiting) = self.waiting.remove(&id) else { return Vec::new() };
+        let Some(waiting) = self.pending.remove(&id) else { return Vec::new() };
         self.answered = true;
         if waiting.message.head.method == "initialize" && !is_error {
             self.version = negotiated(&frame, payload);
@@ -236,9 +236,9 @@ impl Ledger {
 
     fn fail(&mut self, id: RequestId, error: RpcError) -> Vec<Action> {
         if self.reopening == Some(id) {
-            return self.not_reopened(&error);
+            return self.fail_queued(&error);
         }
-        match self.waiting.remove(&id) {
+        match self.pending.remove(&id) {
             Some(_) => {
                 self.answered = true;
                 vec![Action::Fail(id, error)]
@@ -248,66 +248,66 @@ impl Ledger {
     }
 
     fn not_executed(&mut self, id: RequestId, epoch: Epoch) -> Vec<Action> {
-        let Some(waiting) = self.waiting.get_mut(&id) else {
+        let Some(waiting) = self.pending.get_mut(&id) else {
             return match self.reopening == Some(id) {
-                true => self.not_reopened(&RpcError::new(code::INTERNAL_ERROR, "it was forgotten at once")),
+                true => self.fail_queued(&RpcError::new(code::INTERNAL_ERROR, "it was forgotten at once")),
                 false => Vec::new(),
             };
         };
-        waiting.repeats += 1;
-        let (Some(opening), true) = (self.opening.clone(), waiting.repeats <= MOST_REPEATS) else {
+        waiting.resends += 1;
+        let (Some(opening), true) = (self.initialize.clone(), waiting.resends <= MAX_RESENDS) else {
             let message = "the server has forgotten the session, and did not run the request";
             return self.fail(id, RpcError::new(code::INTERNAL_ERROR, message));
         };
         if self.reopening.is_some() {
-            self.held.push(id);
+            self.queued.push(id);
             return Vec::new();
         }
         if epoch < Epoch(self.epoch) {
-            return self.again(&[id]);
+            return self.resend(&[id]);
         }
         self.epoch += 1;
         self.version = None;
-        self.held.push(id);
-        let own = OWN_IDS + self.own_ids;
-        self.own_ids += 1;
+        self.queued.push(id);
+        let own = FIRST_OWN_ID + self.own_id_count;
+        self.own_id_count += 1;
         self.reopening = Some(own);
-        match numbered(&opening, own) {
+        match with_id(&opening, own) {
             Some(body) => {
                 let head = MessageHead::new(Some(own), "initialize".into(), None);
                 vec![Action::Send(Outbound::Send(OutboundMessage { epoch: Epoch(self.epoch), head, body }))]
             }
-            None => self.not_reopened(&RpcError::new(code::INTERNAL_ERROR, "its opening cannot be repeated")),
+            None => self.fail_queued(&RpcError::new(code::INTERNAL_ERROR, "its opening cannot be repeated")),
         }
     }
 
-    fn reopened(&mut self, is_error: bool, frame: &Bytes, payload: usize) -> Vec<Action> {
+    fn handle_reopened(&mut self, is_error: bool, frame: &Bytes, payload: usize) -> Vec<Action> {
         if is_error {
-            let error = payload_of::<RpcError>(frame, payload);
-            return self.not_reopened(&error.unwrap_or_else(|| RpcError::new(code::INTERNAL_ERROR, "")));
+            let error = parse_payload::<RpcError>(frame, payload);
+            return self.fail_queued(&error.unwrap_or_else(|| RpcError::new(code::INTERNAL_ERROR, "")));
         }
         self.reopening = None;
         self.version = negotiated(frame, payload);
-        let told = self.opened.clone();
-        let told = told.map(|body| self.tell("notifications/initialized".into(), self.version, body));
-        let held = std::mem::take(&mut self.held);
-        told.into_iter().chain(self.again(&held)).collect()
+        let told = self.initialized.clone();
+        let told = told.map(|body| self.notification("notifications/initialized".into(), self.version, body));
+        let held = std::mem::take(&mut self.queued);
+        told.into_iter().chain(self.resend(&held)).collect()
     }
 
-    fn not_reopened(&mut self, error: &RpcError) -> Vec<Action> {
+    fn fail_queued(&mut self, error: &RpcError) -> Vec<Action> {
         self.reopening = None;
         let message =
             format!("the server had forgotten the session, and it could not be opened again: {error}");
         let error = RpcError::new(code::INTERNAL_ERROR, message);
-        let held = std::mem::take(&mut self.held);
+        let held = std::mem::take(&mut self.queued);
         held.into_iter().flat_map(|id| self.fail(id, error.clone())).collect()
     }
 
     /// Sends requests again in the reopened session.
-    fn again(&mut self, ids: &[RequestId]) -> Vec<Action> {
+    fn resend(&mut self, ids: &[RequestId]) -> Vec<Action> {
         let mut res = Vec::new();
         for id in ids {
-            if let Some(Waiting { message, named, repeats: _ }) = self.waiting.get_mut(id) {
+            if let Some(PendingRequest { message, own_version: named, resends: _ }) = self.pending.get_mut(id) {
                 message.epoch = Epoch(self.epoch);
                 message.head.version = named.or(self.version);
                 res.push(Action::Send(Outbound::Send(message.clone())));
@@ -318,7 +318,7 @@ impl Ledger {
 }
 
 /// The SDK's response to a server request, sent to the session of that request.
-fn reply(ServerResponse { epoch, body }: ServerResponse, version: Option<ProtocolVersion>) -> Action {
+fn response_action(ServerResponse { epoch, body }: ServerResponse, version: Option<ProtocolVersion>) -> Action {
     let head = MessageHead::new(None, Cow::Borrowed(""), version);
     Action::Send(Outbound::Send(OutboundMessage { epoch, head, body }))
 }
@@ -329,29 +329,29 @@ fn is_cancellation(method: &[u8]) -> bool {
 }
 
 /// The error for a refused request: the server's own if there is one.
-fn refusal(fault: RequestError) -> RpcError {
+fn refusal_error(fault: RequestError) -> RpcError {
     match fault.error {
         Some(error) => error,
         None => RpcError::new(code::INTERNAL_ERROR, fault.message),
     }
 }
 
-fn payload_of<T: for<'de> Deserialize<'de>>(frame: &[u8], payload: usize) -> Option<T> {
+fn parse_payload<T: for<'de> Deserialize<'de>>(frame: &[u8], payload: usize) -> Option<T> {
     let mut values = serde_json::Deserializer::from_slice(&frame[payload..]).into_iter::<T>();
     values.next()?.ok()
 }
 
 fn negotiated(frame: &[u8], payload: usize) -> Option<ProtocolVersion> {
     #[derive(Deserialize)]
-    struct Opened {
+    struct InitializeResult {
         #[serde(rename = "protocolVersion")]
         version: String,
     }
-    payload_of::<Opened>(frame, payload)?.version.parse().ok()
+    parse_payload::<InitializeResult>(frame, payload)?.version.parse().ok()
 }
 
 /// The same request with another id.
-fn numbered(body: &[u8], id: RequestId) -> Option<Bytes> {
+fn with_id(body: &[u8], id: RequestId) -> Option<Bytes> {
     let mut members: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(body).ok()?;
     members.insert("id".to_owned(), RawValue::from_string(id.to_string()).ok()?);
     serde_json::to_vec(&members).ok().map(Bytes::from)

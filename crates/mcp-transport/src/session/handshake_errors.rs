@@ -10,7 +10,7 @@ use super::SessionOptions;
 use super::connection::{Connection, HandshakeActivity, SessionParts};
 use super::handshake::{CLOSE_GRACE, HandshakeFailure, initialize};
 use crate::error::ConnectError;
-use crate::error::OLDER;
+use crate::error::SPEAKS_SSE;
 use crate::error::disconnect::{Disconnect, RequestError};
 use crate::transport::{Dial, Epoch};
 
@@ -27,11 +27,11 @@ pub(super) async fn with_sse_probe(
     let Some(other) = other else { return fault };
     let until = deadline.min(tokio::time::Instant::now() + PROBE_TIMEOUT);
     let connection = Connection::start(&other, options, parts);
-    let spoken = tokio::time::timeout_at(until, initialize(&connection, options, Epoch(0))).await;
-    connection.stop(CLOSE_GRACE).await;
-    match spoken {
+    let handshake = tokio::time::timeout_at(until, initialize(&connection, options, Epoch(0))).await;
+    connection.shutdown(CLOSE_GRACE).await;
+    match handshake {
         Ok(Ok(_)) => {
-            let message = format!("{OLDER} at this URL, and not Streamable HTTP: {}", fault.message);
+            let message = format!("{SPEAKS_SSE} at this URL, and not Streamable HTTP: {}", fault.message);
             RequestError { message, ..fault }
         }
         Ok(Err(_)) | Err(_) => fault,
@@ -45,8 +45,8 @@ pub(super) fn timeout_error(
     activity: HandshakeActivity,
     ended: Arc<Disconnect>,
 ) -> ConnectError {
-    let seen = &ended.evidence;
-    match (activity, seen.stderr.is_empty() && seen.noise_bytes == 0) {
+    let evidence = &ended.evidence;
+    match (activity, evidence.stderr.is_empty() && evidence.noise_bytes == 0) {
         (HandshakeActivity::None, true) => ConnectError::Silent { after: limit, disconnect: ended },
         (HandshakeActivity::Response, _) | (HandshakeActivity::None, false) => {
             ConnectError::TimedOut { after: limit, disconnect: ended }
