@@ -67,74 +67,77 @@ impl Flow {
         &self,
         user: &dyn UserAgent,
         request: LoginRequest<'_>,
-        of: &(dyn Fn(&str) -> Result<Option<Grant>, String> + Sync),
+        earlier_grant: &(dyn Fn(&str) -> Result<Option<Grant>, String> + Sync),
         now: u64,
     ) -> Result<Grant, FlowError> {
-        let mut found = self.discover(request.challenge).await?;
-        require_pkce(&found.metadata)?;
+        let mut server = self.discover(request.challenge).await?;
+        require_pkce(&server.metadata)?;
         let scopes: Vec<String> = match request.scopes.is_empty() {
-            true => found.manager.select_initial_scopes(&[]).await,
+            true => server.manager.select_initial_scopes(&[]).await,
             false => request.scopes,
         };
         let scopes: Vec<String> = scopes.into_iter().take(MAX_SCOPES).collect();
         let login = user.start_login().await.map_err(FlowError::Failed)?;
-        let known = of(&found.issuer).map_err(FlowError::Failed)?;
-        let client = self.client(&mut found, known, login.redirect_uri(), &scopes).await?;
+        let earlier = earlier_grant(&server.issuer).map_err(FlowError::Failed)?;
+        let client = self.client(&mut server, earlier, login.redirect_uri(), &scopes).await?;
         let secrets = Redactor::new(client.secret.iter());
-        let trouble = |error: AuthError| FlowError::Failed(describe_error(&error, &secrets));
+        let failed = |error: AuthError| FlowError::Failed(describe_error(&error, &secrets));
 
-        found.manager.configure_client(client_config(&client, login.redirect_uri(), &scopes)).map_err(trouble)?;
-        let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
-        let page = found.manager.get_authorization_url(&asked).await.map_err(trouble)?;
-        let page: Url = page.parse().map_err(|_| unusable_server("the address of its login page cannot be read"))?;
+        server
+            .manager
+            .configure_client(client_config(&client, login.redirect_uri(), &scopes))
+            .map_err(failed)?;
+        let scope_names: Vec<&str> = scopes.iter().map(String::as_str).collect();
+        let page = server.manager.get_authorization_url(&scope_names).await.map_err(failed)?;
+        let page: Url = page.parse().map_err(|_| unusable_server("the URL of its login page is invalid"))?;
         check_url(&self.resource, &page)
-            .map_err(|it| unusable_server(&format!("its login page may not be opened: {it}")))?;
+            .map_err(|it| unusable_server(&format!("its login page is not allowed: {it}")))?;
 
-        let back = login.authorize(page).await.map_err(FlowError::Failed)?;
-        check_redirect_error(&back, &secrets)?;
+        let redirected = login.authorize(page).await.map_err(FlowError::Failed)?;
+        check_redirect_error(&redirected, &secrets)?;
         let AuthorizationCallback { code, csrf_token, issuer, .. } =
-            AuthorizationCallback::from_redirect_url(back.as_str()).map_err(trouble)?;
+            AuthorizationCallback::from_redirect_url(redirected.as_str()).map_err(failed)?;
         let exchange =
-            found.manager.exchange_code_for_token_with_issuer(&code, &csrf_token, issuer.as_deref());
-        let tokens = exchange.await.map_err(trouble)?;
-        self.grant(found.issuer, client, &tokens, scopes, now)
+            server.manager.exchange_code_for_token_with_issuer(&code, &csrf_token, issuer.as_deref());
+        let tokens = exchange.await.map_err(failed)?;
+        self.grant(server.issuer, client, &tokens, scopes, now)
     }
 
     /// Refreshes a grant. The issuer must be unchanged.
     pub(crate) async fn refresh(&self, old: &Grant, now: u64) -> Result<Grant, FlowError> {
-        let mut found = self.discover(None).await?;
-        if found.issuer != old.issuer {
+        let mut server = self.discover(None).await?;
+        if server.issuer != old.issuer {
             return Err(FlowError::InvalidGrant);
         }
-        let kept = [old.client.secret.as_ref(), old.refresh_token.as_ref(), Some(&old.access_token)];
-        let secrets = crate::http_client::secret_values(kept);
+        let secret_values = [old.client.secret.as_ref(), old.refresh_token.as_ref(), Some(&old.access_token)];
+        let secrets = crate::http_client::secret_values(secret_values);
         let secrets = Redactor::new(secrets.iter());
-        let trouble = |error: AuthError| match error {
+        let failed = |error: AuthError| match error {
             AuthError::TokenRefreshRejected(_) | AuthError::AuthorizationRequired => FlowError::InvalidGrant,
             error => FlowError::Failed(describe_error(&error, &secrets)),
         };
         let store = InMemoryCredentialStore::new();
-        store.save(rmcp_credentials(old)).await.map_err(trouble)?;
-        found.manager.set_credential_store(store);
+        store.save(rmcp_credentials(old)).await.map_err(failed)?;
+        server.manager.set_credential_store(store);
         // A refresh does not redirect the user.
         let redirect = old.client.redirect_uri.as_ref().unwrap_or(&self.resource);
-        found.manager.configure_client(client_config(&old.client, redirect, &[])).map_err(trouble)?;
-        let tokens = found.manager.refresh_token().await.map_err(trouble)?;
-        self.grant(found.issuer, old.client.clone(), &tokens, old.scopes.clone(), now)
+        server.manager.configure_client(client_config(&old.client, redirect, &[])).map_err(failed)?;
+        let tokens = server.manager.refresh_token().await.map_err(failed)?;
+        self.grant(server.issuer, old.client.clone(), &tokens, old.scopes.clone(), now)
     }
 
     /// Discovers the authorization server from the server's own statements.
     pub(crate) async fn discover(&self, header: Option<&str>) -> Result<DiscoveredServer, FlowError> {
-        let nothing = Redactor::new(std::iter::empty());
-        let trouble = |error: AuthError| FlowError::Failed(describe_error(&error, &nothing));
-        let fetch = Arc::clone(&self.http_client) as _;
-        let manager = AuthorizationManager::new_with_oauth_http_client(self.resource.clone(), fetch);
-        let mut manager = manager.await.map_err(trouble)?;
-        let resolution = manager.resolve_metadata_from_challenge(header).await.map_err(trouble)?;
+        let no_secrets = Redactor::new(std::iter::empty());
+        let failed = |error: AuthError| FlowError::Failed(describe_error(&error, &no_secrets));
+        let http_client = Arc::clone(&self.http_client) as _;
+        let manager = AuthorizationManager::new_with_oauth_http_client(self.resource.clone(), http_client);
+        let mut manager = manager.await.map_err(failed)?;
+        let resolution = manager.resolve_metadata_from_challenge(header).await.map_err(failed)?;
         let metadata = resolution.metadata;
         // A server of 2025-03-26 without metadata is its own issuer.
-        let own = || self.resource.origin().ascii_serialization();
-        let issuer = metadata.issuer.clone().unwrap_or_else(own);
+        let default_issuer = || self.resource.origin().ascii_serialization();
+        let issuer = metadata.issuer.clone().unwrap_or_else(default_issuer);
         manager.set_metadata(metadata.clone());
         Ok(DiscoveredServer { manager, metadata, issuer })
     }
@@ -143,36 +146,39 @@ impl Flow {
     /// registered now.
     async fn client(
         &self,
-        found: &mut DiscoveredServer,
-        known: Option<Grant>,
+        server: &mut DiscoveredServer,
+        earlier: Option<Grant>,
         redirect: &Url,
         scopes: &[String],
     ) -> Result<RegisteredClient, FlowError> {
         if let Some(client) = &self.client {
             return Ok(client.clone());
         }
-        let supports_document = found.metadata.additional_fields.get("client_id_metadata_document_supported");
+        let supports_document =
+            server.metadata.additional_fields.get("client_id_metadata_document_supported");
         if let Some(document) = &self.client_metadata
             && supports_document.and_then(serde_json::Value::as_bool) == Some(true)
         {
             return Ok(RegisteredClient { id: document.to_string(), secret: None, redirect_uri: None });
         }
         // A client that was registered by hand has no redirect URI of ours.
-        let is_same_redirect = |it: &RegisteredClient| it.redirect_uri.as_ref().is_none_or(|it| it == redirect);
-        if let Some(client) = known.map(|it| it.client).filter(is_same_redirect) {
+        let is_same_redirect =
+            |it: &RegisteredClient| it.redirect_uri.as_ref().is_none_or(|it| it == redirect);
+        if let Some(client) = earlier.map(|it| it.client).filter(is_same_redirect) {
             return Ok(client);
         }
-        if found.metadata.registration_endpoint.is_none() {
+        if server.metadata.registration_endpoint.is_none() {
             let why = format!(
-                "the authorization server {} lets nobody register by himself: register a client there, and give its id",
-                shorten(&found.issuer)
+                "the authorization server {} does not allow automatic registration: register a client there, and configure its id",
+                shorten(&server.issuer)
             );
             return Err(FlowError::Failed(why));
         }
-        let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
-        let nothing = Redactor::new(std::iter::empty());
-        let registered = found.manager.register_client(&self.client_name, redirect.as_str(), &asked).await;
-        let config = registered.map_err(|it| FlowError::Failed(describe_error(&it, &nothing)))?;
+        let scope_names: Vec<&str> = scopes.iter().map(String::as_str).collect();
+        let no_secrets = Redactor::new(std::iter::empty());
+        let registered =
+            server.manager.register_client(&self.client_name, redirect.as_str(), &scope_names).await;
+        let config = registered.map_err(|it| FlowError::Failed(describe_error(&it, &no_secrets)))?;
         let secret = config.client_secret.map(Secret::new);
         Ok(RegisteredClient { id: config.client_id, secret, redirect_uri: Some(redirect.clone()) })
     }
@@ -182,13 +188,13 @@ impl Flow {
         issuer: String,
         client: RegisteredClient,
         tokens: &OAuthTokenResponse,
-        asked: Vec<String>,
+        scope_names: Vec<String>,
         now: u64,
     ) -> Result<Grant, FlowError> {
         if !tokens.token_type().as_ref().eq_ignore_ascii_case("bearer") {
-            return Err(unusable_server("it gives tokens of a type that only proofs go with"));
+            return Err(unusable_server("it issues tokens that require a proof of possession"));
         }
-        let mut scopes = asked;
+        let mut scopes = scope_names;
         for scope in tokens.scopes().into_iter().flatten().take(MAX_SCOPES) {
             if !scopes.iter().any(|it| it == scope.as_str()) {
                 scopes.push(scope.to_string());
@@ -227,24 +233,26 @@ fn require_pkce(metadata: &AuthorizationMetadata) -> Result<(), FlowError> {
     match (methods, &metadata.issuer) {
         (Some(methods), _) if methods.iter().any(|it| it == "S256") => Ok(()),
         (None, None) => Ok(()),
-        (Some(_), _) | (None, Some(_)) => Err(unusable_server("it does not say that it supports PKCE with S256")),
+        (Some(_), _) | (None, Some(_)) => {
+            Err(unusable_server("its metadata does not declare support for PKCE with S256"))
+        }
     }
 }
 
 /// The user or the authorization server refused.
-fn check_redirect_error(back: &Url, secrets: &Redactor) -> Result<(), FlowError> {
-    let value = |key: &str| back.query_pairs().find(|(name, _)| name == key).map(|(_, value)| value);
+fn check_redirect_error(redirected: &Url, secrets: &Redactor) -> Result<(), FlowError> {
+    let value = |key: &str| redirected.query_pairs().find(|(name, _)| name == key).map(|(_, value)| value);
     let Some(error) = value("error") else { return Ok(()) };
-    let more = value("error_description").map(|it| format!(": {it}")).unwrap_or_default();
-    let said = secrets.clean(&format!("{error}{more}"), MAX_FOREIGN_TEXT_BYTES);
+    let description = value("error_description").map(|it| format!(": {it}")).unwrap_or_default();
+    let said = secrets.clean(&format!("{error}{description}"), MAX_FOREIGN_TEXT_BYTES);
     Err(FlowError::Failed(format!("the login was refused: {said}")))
 }
 
 fn client_config(client: &RegisteredClient, redirect: &Url, scopes: &[String]) -> OAuthClientConfig {
-    let res = OAuthClientConfig::new(&client.id, redirect.as_str()).with_scopes(scopes.to_vec());
+    let config = OAuthClientConfig::new(&client.id, redirect.as_str()).with_scopes(scopes.to_vec());
     match &client.secret {
-        Some(secret) => res.with_client_secret(secret.expose()),
-        None => res,
+        Some(secret) => config.with_client_secret(secret.expose()),
+        None => config,
     }
 }
 
@@ -271,10 +279,10 @@ fn describe_error(error: &AuthError, secrets: &Redactor) -> String {
     let mut next = std::error::Error::source(error);
     for _ in 0..8 {
         let Some(cause) = next else { break };
-        let more = cause.to_string();
-        if !text.contains(&more) {
+        let description = cause.to_string();
+        if !text.contains(&description) {
             text.push_str(": ");
-            text.push_str(&more);
+            text.push_str(&description);
         }
         next = cause.source();
     }

@@ -42,13 +42,13 @@ pub struct Grant {
 impl Grant {
     /// Whether the access token has expired or is about to expire at `now` (seconds since the epoch).
     pub fn is_expiring(&self, now: u64) -> bool {
-        self.expires_at.is_some_and(|it| it <= now.saturating_add(EXPIRY_MARGIN))
+        self.expires_at.is_some_and(|secret| secret <= now.saturating_add(EXPIRY_MARGIN))
     }
 
     /// The grant as JSON, secrets included, for a token store.
     pub fn to_json(&self) -> serde_json::Value {
-        let text = |it: &Secret| it.expose().to_owned();
-        let wire = GrantJson {
+        let text = |secret: &Secret| secret.expose().to_owned();
+        let json = GrantJson {
             resource: self.resource.clone(),
             issuer: self.issuer.clone(),
             client_id: self.client.id.clone(),
@@ -59,7 +59,7 @@ impl Grant {
             expires_at: self.expires_at,
             scopes: self.scopes.clone(),
         };
-        serde_json::to_value(wire).expect("its keys are strings")
+        serde_json::to_value(json).expect("its keys are strings")
     }
 
     /// Parses the output of [`Grant::to_json`].

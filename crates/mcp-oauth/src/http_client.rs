@@ -35,11 +35,11 @@ pub(crate) struct HttpClient {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HttpClientError {
     /// The URL policy forbids it.
-    #[error("it is not asked: {0}")]
+    #[error("this request is not allowed: {0}")]
     Forbidden(String),
     #[error("{0}")]
     Failed(String),
-    #[error("its answer is larger than {} KiB", MAX_REQUEST_BYTES >> 10)]
+    #[error("its response exceeds {} KiB", MAX_RESPONSE_BYTES >> 10)]
     TooLarge,
     #[error("it did not answer within {} s", REQUEST_TIMEOUT.as_secs())]
     TimedOut,
@@ -93,25 +93,25 @@ impl HttpClient {
         *request.headers_mut() = headers;
         *request.body_mut() = Some(body.into());
         let mut response = self.client.execute(request).await.map_err(failed)?;
-        let mut read = BytesMut::new();
+        let mut received = BytesMut::new();
         while let Some(chunk) = response.chunk().await.map_err(failed)? {
-            if read.len() + chunk.len() > MAX_RESPONSE_BYTES {
+            if received.len() + chunk.len() > MAX_RESPONSE_BYTES {
                 return Err(HttpClientError::TooLarge);
             }
-            read.extend_from_slice(&chunk);
+            received.extend_from_slice(&chunk);
         }
-        let mut res = http::Response::new(read.to_vec());
-        *res.status_mut() = response.status();
-        *res.headers_mut() = response.headers().clone();
-        Ok(res)
+        let mut result = http::Response::new(received.to_vec());
+        *result.status_mut() = response.status();
+        *result.headers_mut() = response.headers().clone();
+        Ok(result)
     }
 }
 
 impl OAuthHttpClient for HttpClient {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move {
-            let done = self.fetch(request.request).await;
-            done.map_err(|it| Box::new(it) as OAuthHttpClientError)
+            let response = self.fetch(request.request).await;
+            response.map_err(|it| Box::new(it) as OAuthHttpClientError)
         })
     }
 }
@@ -133,21 +133,22 @@ struct GuardedResolver {
 
 impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let home = self.server_host.clone();
+        let server_host = self.server_host.clone();
         Box::pin(async move {
             let name = name.as_str().to_owned();
-            let found = look_up(&name).await?;
-            let allowed: Vec<SocketAddr> = match home {
-                Some(home) if home == name => found,
-                Some(home) => {
-                    let home = look_up(&home).await.map(|it| host_scope(&it)).unwrap_or(NetworkScope::Public);
-                    let may = |it: &SocketAddr| may_reach(home, network_scope(it.ip()));
-                    found.into_iter().filter(may).collect()
+            let addresses = look_up(&name).await?;
+            let allowed: Vec<SocketAddr> = match server_host {
+                Some(server_host) if server_host == name => addresses,
+                Some(server_host) => {
+                    let server_host =
+                        look_up(&server_host).await.map(|it| host_scope(&it)).unwrap_or(NetworkScope::Public);
+                    let is_allowed = |it: &SocketAddr| may_reach(server_host, network_scope(it.ip()));
+                    addresses.into_iter().filter(is_allowed).collect()
                 }
                 None => Vec::new(),
             };
             if allowed.is_empty() {
-                return Err("its address is in no network that the server may send us to".into());
+                return Err("its address is in a network that the server must not refer to".into());
             }
             Ok(Box::new(allowed.into_iter()) as Addrs)
         })
@@ -180,7 +181,7 @@ fn innermost_cause(error: &reqwest::Error) -> String {
     }
     match error.source() {
         Some(source) => tls::root_cause(source).unwrap_or_default(),
-        None => "it cannot be said why".to_owned(),
+        None => "the cause is unknown".to_owned(),
     }
 }
 
@@ -215,9 +216,9 @@ mod tests {
             socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
             socket
         };
-        let (said, _socket) = tokio::join!(error_message(&url), peer);
+        let (message, _socket) = tokio::join!(error_message(&url), peer);
         let want =
             "TLS failed: the server does not speak TLS (received corrupt message of type InvalidContentType)";
-        assert_eq!(said, want);
+        assert_eq!(message, want);
     }
 }

@@ -107,20 +107,20 @@ impl OAuth {
             client_metadata,
             client,
             authorities,
-            login_hint: hint,
+            login_hint,
         } = options;
         if resource.scheme() != "https" && !is_loopback(resource) {
-            let message = "tokens are sent over https only, but on this machine".to_owned();
+            let message = "tokens are only sent over https, except on this machine".to_owned();
             return Err(ConnectError::Invalid(message));
         }
         let mut resource = resource.clone();
         resource.set_fragment(None);
-        let fetch = Arc::new(HttpClient::new(&resource, &authorities).map_err(ConnectError::Invalid)?);
+        let http_client = Arc::new(HttpClient::new(&resource, &authorities).map_err(ConnectError::Invalid)?);
         let server = resource.clone();
         // The query selects how the server responds, may be secret, and is not part of the resource.
         resource.set_query(None);
-        let flow = Flow { server, resource, http_client: fetch, client_name, client_metadata, client };
-        Ok(OAuth { flow, store, user, login_hint: hint, state: Mutex::default() })
+        let flow = Flow { server, resource, http_client, client_name, client_metadata, client };
+        Ok(OAuth { flow, store, user, login_hint, state: Mutex::default() })
     }
 
     /// Locks the state. Fails if another task has failed after `since`.
@@ -147,13 +147,15 @@ impl OAuth {
         if self.adopt_newer_grant(state)? {
             return Ok(true);
         }
-        let _turn = self.acquire_refresh_lock().await?;
+        let _lock = self.acquire_refresh_lock().await?;
         // Or it did so while this task waited.
         if self.adopt_newer_grant(state)? {
             return Ok(true);
         }
-        let Some(old) = state.grant.clone().filter(|it| it.refresh_token.is_some()) else { return Ok(false) };
-        match self.flow.refresh(&old, now()).await {
+        let Some(grant) = state.grant.clone().filter(|it| it.refresh_token.is_some()) else {
+            return Ok(false);
+        };
+        match self.flow.refresh(&grant, now()).await {
             Ok(grant) => {
                 self.save_grant(state, grant)?;
                 state.is_from_login = false;
@@ -173,10 +175,10 @@ impl OAuth {
     async fn acquire_refresh_lock(&self) -> Result<Option<RefreshLock>, Unauthorized> {
         let until = tokio::time::Instant::now() + MAX_REFRESH_WAIT;
         loop {
-            let turn =
+            let lock =
                 self.store.lock_refresh(&self.flow.server).map_err(|it| Unauthorized(it.to_string()))?;
-            if turn.is_some() || tokio::time::Instant::now() >= until {
-                return Ok(turn);
+            if lock.is_some() || tokio::time::Instant::now() >= until {
+                return Ok(lock);
             }
             tokio::time::sleep(LOCK_RETRY_INTERVAL).await;
         }
@@ -197,28 +199,32 @@ impl OAuth {
     fn adopt_newer_grant(&self, state: &mut AuthState) -> Result<bool, Unauthorized> {
         let stored = self.store.latest(&self.flow.server).map_err(|it| Unauthorized(it.to_string()))?;
         let current = state.grant.as_ref().map(|it| &it.access_token);
-        let Some(kept) = stored.filter(|it| Some(&it.access_token) != current && !it.is_expiring(now())) else {
+        let Some(stored) = stored.filter(|it| Some(&it.access_token) != current && !it.is_expiring(now()))
+        else {
             return Ok(false);
         };
-        (state.grant, state.is_from_login) = (Some(kept), false);
+        (state.grant, state.is_from_login) = (Some(stored), false);
         Ok(true)
     }
 
     /// Runs a login with the user.
-    async fn log_in(&self, state: &mut AuthState, wish: LoginRequest<'_>) -> Result<(), Unauthorized> {
+    async fn log_in(&self, state: &mut AuthState, request: LoginRequest<'_>) -> Result<(), Unauthorized> {
         let Some(user) = &self.user else {
-            let why = match (&state.grant, wish.scopes.is_empty()) {
-                (None, _) => "the server wants a login, and nobody has logged in to it",
-                (Some(_), true) => "the server wants a new login, for the old one is over",
-                (Some(_), false) => "the server wants a login for more than the one there is",
+            let why = match (&state.grant, request.scopes.is_empty()) {
+                (None, _) => "the server requires a login",
+                (Some(_), true) => "the server requires a new login, because the old one has expired",
+                (Some(_), false) => "the server requires a login with more scopes",
             };
             return Err(Unauthorized(format!("{why}: {}", self.login_hint)));
         };
-        let of = |issuer: &str| self.store.get(&self.flow.server, issuer).map_err(|it| it.to_string());
-        let done = self.flow.log_in(&**user, wish, &of, now()).await;
-        let grant = done.map_err(|trouble| match trouble {
+        let earlier_grant =
+            |issuer: &str| self.store.get(&self.flow.server, issuer).map_err(|it| it.to_string());
+        let result = self.flow.log_in(&**user, request, &earlier_grant, now()).await;
+        let grant = result.map_err(|error| match error {
             FlowError::Failed(why) => Unauthorized(why),
-            FlowError::InvalidGrant => Unauthorized("the authorization server takes the login back".to_owned()),
+            FlowError::InvalidGrant => {
+                Unauthorized("the authorization server has revoked the login".to_owned())
+            }
         })?;
         self.save_grant(state, grant)?;
         state.is_from_login = true;
@@ -238,24 +244,29 @@ impl OAuth {
             // Another task has already changed the token.
             return Ok(Remedy::Retry);
         }
-        let header = challenge.schemes.iter().find(|it| flow::is_bearer(it)).map(String::as_str);
+        let challenge_header = challenge.schemes.iter().find(|it| flow::is_bearer(it)).map(String::as_str);
         if challenge.status == 403 {
-            return self.step_up(state, header).await;
+            return self.step_up(state, challenge_header).await;
         }
         if challenge.token_used.is_some() && state.is_from_login && challenge.earlier_challenges > 0 {
-            let why = "the server does not take the token that its authorization server has just given";
+            let why = "the server rejects the token that its authorization server has just issued";
             return Err(Unauthorized(why.to_owned()));
         }
         if self.refresh(state).await? {
             return Ok(Remedy::Retry);
         }
-        self.log_in(state, LoginRequest { challenge: header, scopes: Vec::new() }).await?;
+        self.log_in(state, LoginRequest { challenge: challenge_header, scopes: Vec::new() }).await?;
         Ok(Remedy::Retry)
     }
 
     /// Requests the missing scopes in addition to the present ones.
-    async fn step_up(&self, state: &mut AuthState, header: Option<&str>) -> Result<Remedy, Unauthorized> {
-        let Some(missing) = header.and_then(|it| flow::missing_scopes(it, &self.flow.resource)) else {
+    async fn step_up(
+        &self,
+        state: &mut AuthState,
+        challenge_header: Option<&str>,
+    ) -> Result<Remedy, Unauthorized> {
+        let Some(missing) = challenge_header.and_then(|it| flow::missing_scopes(it, &self.flow.resource))
+        else {
             return Ok(Remedy::None);
         };
         let granted = state.grant.as_ref().map(|it| it.scopes.clone()).unwrap_or_default();
@@ -264,13 +275,13 @@ impl OAuth {
             let scopes: Vec<String> =
                 missing.iter().take(16).map(|it| it.chars().take(80).collect()).collect();
             return Err(Unauthorized(format!(
-                "the server wants authorization for more than the user was given, though it was asked for: {}",
+                "the server requires scopes that were requested but not granted: {}",
                 scopes.join(" ")
             )));
         }
-        let mut more = granted;
-        more.extend(missing);
-        self.log_in(state, LoginRequest { challenge: header, scopes: more }).await?;
+        let mut scopes = granted;
+        scopes.extend(missing);
+        self.log_in(state, LoginRequest { challenge: challenge_header, scopes }).await?;
         Ok(Remedy::Retry)
     }
 }
@@ -293,9 +304,9 @@ impl Authorization for OAuth {
 
     async fn challenged(&self, challenge: Challenge) -> Result<Remedy, Unauthorized> {
         let mut state = self.lock_state(challenge.sent_at).await?;
-        let done = self.remedy(&mut state, &challenge).await;
-        state.failure = done.as_ref().err().map(|why| (Instant::now(), why.clone()));
-        done
+        let result = self.remedy(&mut state, &challenge).await;
+        state.failure = result.as_ref().err().map(|why| (Instant::now(), why.clone()));
+        result
     }
 }
 

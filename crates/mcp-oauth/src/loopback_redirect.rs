@@ -43,7 +43,7 @@ struct PendingLogin {
     listener: TcpListener,
     redirect: Url,
     show: Arc<dyn Fn(&Url) + Send + Sync>,
-    typed: Option<Arc<ManualInput>>,
+    manual_input: Option<Arc<ManualInput>>,
 }
 
 impl LoopbackRedirect {
@@ -58,16 +58,17 @@ impl LoopbackRedirect {
     pub fn with_manual_input(
         self,
         lines: mpsc::Receiver<String>,
-        refused: impl Fn() + Send + Sync + 'static,
+        on_rejected_line: impl Fn() + Send + Sync + 'static,
     ) -> LoopbackRedirect {
-        let typed = ManualInput { lines: Mutex::new(lines), on_rejected_line: Box::new(refused) };
-        LoopbackRedirect { manual_input: Some(Arc::new(typed)), ..self }
+        let manual_input =
+            ManualInput { lines: Mutex::new(lines), on_rejected_line: Box::new(on_rejected_line) };
+        LoopbackRedirect { manual_input: Some(Arc::new(manual_input)), ..self }
     }
 }
 
 impl ManualInput {
     /// Waits for the first line with the redirect URL, possibly forever.
-    async fn wait_for_redirect(&self, redirect: &Url, own: &str) -> Url {
+    async fn wait_for_redirect(&self, redirect: &Url, expected_state: &str) -> Url {
         let mut lines = self.lines.lock().await;
         while let Some(line) = lines.recv().await {
             let line = line.trim().trim_matches(['"', '\'', '<', '>']);
@@ -75,8 +76,8 @@ impl ManualInput {
                 continue;
             }
             // Absolute URLs only: a relative one would resolve against ours.
-            match Url::parse(line).ok().and_then(|it| check_redirect(it, redirect, own)) {
-                Some(back) => return back,
+            match Url::parse(line).ok().and_then(|it| check_redirect(it, redirect, expected_state)) {
+                Some(redirected) => return redirected,
                 None => (self.on_rejected_line)(),
             }
         }
@@ -85,9 +86,9 @@ impl ManualInput {
 }
 
 /// The redirect URL from the user, if lines are accepted.
-async fn manual_redirect(typed: Option<&ManualInput>, redirect: &Url, own: &str) -> Url {
-    match typed {
-        Some(typed) => typed.wait_for_redirect(redirect, own).await,
+async fn manual_redirect(manual_input: Option<&ManualInput>, redirect: &Url, expected_state: &str) -> Url {
+    match manual_input {
+        Some(manual_input) => manual_input.wait_for_redirect(redirect, expected_state).await,
         None => std::future::pending().await,
     }
 }
@@ -95,7 +96,7 @@ async fn manual_redirect(typed: Option<&ManualInput>, redirect: &Url, own: &str)
 #[async_trait]
 impl UserAgent for LoopbackRedirect {
     async fn start_login(&self) -> Result<Box<dyn Login>, String> {
-        let failed = |it: std::io::Error| format!("no port for the answer of the login page: {it}");
+        let failed = |it: std::io::Error| format!("no port for the redirect of the login page: {it}");
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         let redirect = Url::parse(&format!("http://127.0.0.1:{port}{PATH}")).expect("it is a URL");
@@ -103,7 +104,7 @@ impl UserAgent for LoopbackRedirect {
             listener,
             redirect,
             show: Arc::clone(&self.show),
-            typed: self.manual_input.clone(),
+            manual_input: self.manual_input.clone(),
         }))
     }
 }
@@ -115,14 +116,14 @@ impl Login for PendingLogin {
     }
 
     async fn authorize(self: Box<Self>, page: Url) -> Result<Url, String> {
-        let state = state_parameter(&page).ok_or("the login page's address names no state")?;
+        let state = state_parameter(&page).ok_or("the login page's URL contains no state")?;
         (self.show)(&page);
         let mut connections = tokio::task::JoinSet::new();
-        let typed = manual_redirect(self.typed.as_deref(), &self.redirect, &state);
-        tokio::pin!(typed);
+        let manual_input = manual_redirect(self.manual_input.as_deref(), &self.redirect, &state);
+        tokio::pin!(manual_input);
         loop {
             tokio::select! {
-                back = &mut typed => return Ok(back),
+                redirected = &mut manual_input => return Ok(redirected),
                 accepted = self.listener.accept(), if connections.len() < MAX_CONNECTIONS => {
                     // A failed connection is ignored.
                     let Ok((socket, _)) = accepted else { continue };
@@ -132,8 +133,8 @@ impl Login for PendingLogin {
                     });
                 }
                 Some(done) = connections.join_next() => {
-                    if let Ok(Some(back)) = done {
-                        return Ok(back);
+                    if let Ok(Some(redirected)) = done {
+                        return Ok(redirected);
                     }
                 }
             }
@@ -143,14 +144,14 @@ impl Login for PendingLogin {
 
 /// Reads one request; returns its URL if it is the redirect.
 async fn serve_connection(mut socket: TcpStream, redirect: &Url, state: &str) -> Option<Url> {
-    let mut read = Vec::new();
-    while !read.windows(4).any(|it| it == b"\r\n\r\n") {
-        if read.len() >= MAX_REQUEST_BYTES || socket.read_buf(&mut read).await.ok()? == 0 {
+    let mut received = Vec::new();
+    while !received.windows(4).any(|it| it == b"\r\n\r\n") {
+        if received.len() >= MAX_REQUEST_BYTES || socket.read_buf(&mut received).await.ok()? == 0 {
             return None;
         }
     }
-    let back = redirect_of_request(&read, redirect, state);
-    let (status, text) = match &back {
+    let redirected = redirect_of_request(&received, redirect, state);
+    let (status, text) = match &redirected {
         Some(it) if it.query_pairs().any(|(name, _)| name == "error") => ("200 OK", "The login was refused."),
         Some(_) => ("200 OK", "You are logged in. This window can be closed."),
         None => ("404 Not Found", "Nothing is here."),
@@ -164,19 +165,21 @@ async fn serve_connection(mut socket: TcpStream, redirect: &Url, state: &str) ->
     // The redirect counts even if the browser does not read the response.
     let _ = socket.write_all((head + &page).as_bytes()).await;
     let _ = socket.shutdown().await;
-    back
+    redirected
 }
 
 /// The URL of a request if it is this login's redirect.
-fn redirect_of_request(request: &[u8], redirect: &Url, own: &str) -> Option<Url> {
+fn redirect_of_request(request: &[u8], redirect: &Url, expected_state: &str) -> Option<Url> {
     let text = std::str::from_utf8(request).ok()?;
     let target = text.lines().next()?.strip_prefix("GET ")?.split(' ').next()?;
-    check_redirect(redirect.join(target).ok()?, redirect, own)
+    check_redirect(redirect.join(target).ok()?, redirect, expected_state)
 }
 
-fn check_redirect(back: Url, redirect: &Url, own: &str) -> Option<Url> {
-    let ours = back.origin() == redirect.origin() && back.path() == PATH && state_parameter(&back)? == own;
-    ours.then_some(back)
+fn check_redirect(redirected: Url, redirect: &Url, expected_state: &str) -> Option<Url> {
+    let is_expected = redirected.origin() == redirect.origin()
+        && redirected.path() == PATH
+        && state_parameter(&redirected)? == expected_state;
+    is_expected.then_some(redirected)
 }
 
 fn state_parameter(url: &Url) -> Option<String> {
@@ -196,29 +199,29 @@ mod tests {
 
     #[tokio::test]
     async fn entered_url_completes_the_login() {
-        let refused = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let on_rejected_line = Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let (sender, lines) = mpsc::channel(8);
-        let counted = Arc::clone(&refused);
+        let counted = Arc::clone(&on_rejected_line);
         let count = move || {
             counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         };
         let user = LoopbackRedirect::new(|_| {}).with_manual_input(lines, count);
-        let visit = user.start_login().await.unwrap();
-        let redirect = visit.redirect_uri().clone();
-        let wanted = format!("{redirect}?code=c&state=s1");
+        let login = user.start_login().await.unwrap();
+        let redirect = login.redirect_uri().clone();
+        let expected = format!("{redirect}?code=c&state=s1");
         for line in [
             "",
             "what is this?",
             "?code=c&state=s1",
             "https://evil.example/callback?code=c&state=s1",
             &format!("{redirect}?code=c&state=s2"),
-            &format!(" <{wanted}>\r"),
+            &format!(" <{expected}>\r"),
         ] {
             sender.send(line.to_owned()).await.unwrap();
         }
         let page = Url::parse("https://login.example/?state=s1").unwrap();
-        assert_eq!(visit.authorize(page).await.map(String::from), Ok(wanted));
-        assert_eq!(refused.load(std::sync::atomic::Ordering::Relaxed), 4);
+        assert_eq!(login.authorize(page).await.map(String::from), Ok(expected));
+        assert_eq!(on_rejected_line.load(std::sync::atomic::Ordering::Relaxed), 4);
     }
 
     #[test]

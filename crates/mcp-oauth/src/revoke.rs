@@ -29,23 +29,25 @@ impl Flow {
     /// Revokes a grant. The error says why it failed.
     pub(crate) async fn revoke(&self, grant: &Grant) -> Result<Revocation, String> {
         let server = match self.discover(None).await {
-            Ok(found) => found,
+            Ok(server) => server,
             Err(FlowError::Failed(why)) => return Err(why),
-            Err(FlowError::InvalidGrant) => return Err("the authorization server is not there any more".to_owned()),
+            Err(FlowError::InvalidGrant) => {
+                return Err("the authorization server does not know the login".to_owned());
+            }
         };
         if server.issuer != grant.issuer {
-            return Err("the server has another authorization server by now".to_owned());
+            return Err("the server now uses another authorization server".to_owned());
         }
         let fields = &server.metadata.additional_fields;
         let Some(endpoint) = fields.get("revocation_endpoint").and_then(Value::as_str) else {
             return Ok(Revocation::Unsupported);
         };
-        let manner =
+        let authentication =
             ClientAuthentication::of(&grant.client, fields.get("revocation_endpoint_auth_methods_supported"));
         // Most servers revoke the access token together with the refresh token, which is therefore revoked first.
         let tokens = grant.refresh_token.iter().map(|it| (it, "refresh_token"));
         for (token, hint) in tokens.chain([(&grant.access_token, "access_token")]) {
-            self.revoke_token(endpoint, (token, hint), &grant.client, manner).await?;
+            self.revoke_token(endpoint, (token, hint), &grant.client, authentication).await?;
         }
         Ok(Revocation::Revoked)
     }
@@ -57,7 +59,7 @@ impl Flow {
         client: &RegisteredClient,
         authentication: ClientAuthentication,
     ) -> Result<(), String> {
-        let unusable = "it cannot be told that the login is over";
+        let failed = "the login could not be revoked there";
         let mut request = Request::builder().method(Method::POST).uri(endpoint);
         request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded");
         request = request.header(ACCEPT, "application/json");
@@ -76,13 +78,13 @@ impl Flow {
                 form.append_pair("client_id", &client.id);
             }
         }
-        let request = request.body(form.finish().into_bytes()).map_err(|_| unusable.to_owned())?;
-        let response = self.http_client.fetch(request).await.map_err(|it| format!("{unusable}: {it}"))?;
+        let request = request.body(form.finish().into_bytes()).map_err(|_| failed.to_owned())?;
+        let response = self.http_client.fetch(request).await.map_err(|it| format!("{failed}: {it}"))?;
         match response.status().as_u16() {
             200..=299 => Ok(()),
             // The server revokes refresh tokens only, and this access token with it.
             400 if hint == "access_token" && is_unsupported(response.body()) => Ok(()),
-            code => Err(format!("{unusable}: it answers with {code}")),
+            code => Err(format!("{failed}: it answers with {code}")),
         }
     }
 }
@@ -98,9 +100,9 @@ impl ClientAuthentication {
     /// HTTP Basic, the default, unless only the form is supported.
     fn of(client: &RegisteredClient, methods: Option<&Value>) -> ClientAuthentication {
         let methods = methods.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let takes = |name: &str| methods.iter().any(|it| it.as_str() == Some(name));
-        let by_form = takes("client_secret_post") && !takes("client_secret_basic");
-        if client.secret.is_some() && by_form {
+        let supports = |name: &str| methods.iter().any(|it| it.as_str() == Some(name));
+        let form_only = supports("client_secret_post") && !supports("client_secret_basic");
+        if client.secret.is_some() && form_only {
             ClientAuthentication::Form
         } else {
             ClientAuthentication::Header

@@ -32,13 +32,13 @@ pub trait TokenStore: fmt::Debug + Send + Sync {
 /// Permission to refresh a grant. Released when dropped, or when the process ends.
 pub struct RefreshLock {
     /// Released on drop.
-    _held: Box<dyn Send + Sync>,
+    _guard: Box<dyn Send + Sync>,
 }
 
 impl RefreshLock {
     /// A lock that is released when `held` is dropped.
-    pub fn new(held: impl Send + Sync + 'static) -> RefreshLock {
-        RefreshLock { _held: Box::new(held) }
+    pub fn new(guard: impl Send + Sync + 'static) -> RefreshLock {
+        RefreshLock { _guard: Box::new(guard) }
     }
 }
 
@@ -104,14 +104,14 @@ impl TokenStore for MemoryTokenStore {
 
     fn remove(&self, resource: &Url) -> Result<usize, TokenStoreError> {
         let mut grants = self.lock();
-        let before = grants.len();
+        let count = grants.len();
         grants.retain(|it| it.resource != *resource);
-        Ok(before - grants.len())
+        Ok(count - grants.len())
     }
 
     fn lock_refresh(&self, resource: &Url) -> Result<Option<RefreshLock>, TokenStoreError> {
-        let is_mine = self.refresh_locks.lock().insert(resource.clone());
-        Ok(is_mine.then(|| RefreshLock::new(RefreshGuard(Arc::clone(&self.refresh_locks), resource.clone()))))
+        let is_new = self.refresh_locks.lock().insert(resource.clone());
+        Ok(is_new.then(|| RefreshLock::new(RefreshGuard(Arc::clone(&self.refresh_locks), resource.clone()))))
     }
 }
 

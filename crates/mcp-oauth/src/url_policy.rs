@@ -64,11 +64,11 @@ fn v6_scope(address: Ipv6Addr) -> NetworkScope {
 }
 
 /// Whether a login for a server in `home` may reach an address in `there`.
-pub(crate) fn may_reach(home: NetworkScope, there: NetworkScope) -> bool {
-    match there {
+pub(crate) fn may_reach(server_scope: NetworkScope, target_scope: NetworkScope) -> bool {
+    match target_scope {
         NetworkScope::Public => true,
-        NetworkScope::Private => matches!(home, NetworkScope::Private | NetworkScope::Loopback),
-        NetworkScope::Loopback => home == NetworkScope::Loopback,
+        NetworkScope::Private => matches!(server_scope, NetworkScope::Private | NetworkScope::Loopback),
+        NetworkScope::Loopback => server_scope == NetworkScope::Loopback,
         NetworkScope::Forbidden => false,
     }
 }
@@ -90,21 +90,21 @@ pub(crate) fn check_url(resource: &Url, url: &Url) -> Result<(), String> {
     if url.host() == resource.host() {
         return Ok(());
     }
-    let literal = match url.host() {
+    let address = match url.host() {
         Some(Host::Ipv4(it)) => IpAddr::V4(it),
         Some(Host::Ipv6(it)) => IpAddr::V6(it),
         Some(Host::Domain(_)) => return Ok(()),
         None => return Err("an address without a host".to_owned()),
     };
-    let home = match resource.host() {
+    let server_scope = match resource.host() {
         Some(Host::Ipv4(it)) => v4_scope(it),
         Some(Host::Ipv6(it)) => v6_scope(it),
         Some(Host::Domain(_)) if is_loopback(resource) => NetworkScope::Loopback,
         Some(Host::Domain(_)) | None => NetworkScope::Public,
     };
-    match may_reach(home, network_scope(literal)) {
+    match may_reach(server_scope, network_scope(address)) {
         true => Ok(()),
-        false => Err(format!("{origin} is in no network that the server may send us to")),
+        false => Err(format!("{origin} is in a network that the server must not refer to")),
     }
 }
 
@@ -150,14 +150,16 @@ mod tests {
     #[test]
     fn public_server_may_refer_to_public_addresses_only() {
         use NetworkScope::*;
-        let reached = |home| [Public, Private, Loopback, Forbidden].map(|there| may_reach(home, there));
-        assert_eq!(reached(Public), [true, false, false, false]);
-        assert_eq!(reached(Private), [true, true, false, false]);
-        assert_eq!(reached(Loopback), [true, true, true, false]);
+        let reachable = |server_scope| {
+            [Public, Private, Loopback, Forbidden].map(|target_scope| may_reach(server_scope, target_scope))
+        };
+        assert_eq!(reachable(Public), [true, false, false, false]);
+        assert_eq!(reachable(Private), [true, true, false, false]);
+        assert_eq!(reachable(Loopback), [true, true, true, false]);
     }
 
     #[track_caller]
-    fn check_url(resource: &str, url: &str, want: Result<(), &str>) {
+    fn check_policy(resource: &str, url: &str, want: Result<(), &str>) {
         let got = check_url(&Url::parse(resource).unwrap(), &Url::parse(url).unwrap());
         assert_eq!(got.as_ref().map_err(String::as_str).copied(), want, "{resource} {url}");
     }
@@ -165,20 +167,24 @@ mod tests {
     #[test]
     fn url_is_checked_by_its_text_first() {
         let public = "https://example.com/mcp";
-        check_url(public, "https://login.example.org/token", Ok(()));
-        check_url(public, "http://login.example.org/token", Err("http://login.example.org is not https"));
-        check_url(public, "file:///etc/passwd", Err("null is not https"));
-        let machine = "https://127.0.0.1 is on this machine, and the server is not";
-        check_url(public, "https://127.0.0.1/token", Err(machine));
-        let near = "https://169.254.169.254 is in no network that the server may send us to";
-        check_url(public, "https://169.254.169.254/latest", Err(near));
-        let private = "https://10.0.0.1 is in no network that the server may send us to";
-        check_url(public, "https://10.0.0.1/", Err(private));
-        check_url(public, "https://u:p@example.org/", Err("the address at https://example.org names a user"));
-        check_url("https://10.0.0.1/mcp", "https://10.0.0.2/token", Ok(()));
-        check_url("https://10.0.0.1/mcp", "https://10.0.0.1/token", Ok(()));
-        check_url("http://localhost:1/mcp", "http://127.0.0.1:2/token", Ok(()));
-        check_url(
+        check_policy(public, "https://login.example.org/token", Ok(()));
+        check_policy(public, "http://login.example.org/token", Err("http://login.example.org is not https"));
+        check_policy(public, "file:///etc/passwd", Err("null is not https"));
+        let loopback = "https://127.0.0.1 is on this machine, and the server is not";
+        check_policy(public, "https://127.0.0.1/token", Err(loopback));
+        let link_local = "https://169.254.169.254 is in a network that the server must not refer to";
+        check_policy(public, "https://169.254.169.254/latest", Err(link_local));
+        let private = "https://10.0.0.1 is in a network that the server must not refer to";
+        check_policy(public, "https://10.0.0.1/", Err(private));
+        check_policy(
+            public,
+            "https://u:p@example.org/",
+            Err("the address at https://example.org names a user"),
+        );
+        check_policy("https://10.0.0.1/mcp", "https://10.0.0.2/token", Ok(()));
+        check_policy("https://10.0.0.1/mcp", "https://10.0.0.1/token", Ok(()));
+        check_policy("http://localhost:1/mcp", "http://127.0.0.1:2/token", Ok(()));
+        check_policy(
             "http://127.0.0.1:1/mcp",
             "http://login.example.org/",
             Err("http://login.example.org is not https"),

@@ -32,11 +32,12 @@ impl SizeBudget {
     fn take(&self, bytes: usize) -> bool {
         const MESSAGE_OVERHEAD: usize = 128;
         let bytes = bytes.saturating_add(MESSAGE_OVERHEAD);
-        let taken = self.remaining.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| it.checked_sub(bytes));
-        if taken.is_err() {
+        let reserved =
+            self.remaining.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| it.checked_sub(bytes));
+        if reserved.is_err() {
             self.omitted.fetch_add(1, Ordering::Relaxed);
         }
-        taken.is_ok()
+        reserved.is_ok()
     }
 }
 
@@ -53,10 +54,10 @@ pub(crate) struct ConnectionLog {
 }
 
 impl ConnectionLog {
-    pub(crate) fn new(cleaner: Arc<JsonRedactor>, room: Arc<SizeBudget>) -> ConnectionLog {
+    pub(crate) fn new(redactor: Arc<JsonRedactor>, budget: Arc<SizeBudget>) -> ConnectionLog {
         ConnectionLog {
-            redactor: cleaner,
-            budget: room,
+            redactor,
+            budget,
             exchanges: Vec::new(),
             version: None,
             open_requests: HashMap::new(),
@@ -76,17 +77,17 @@ impl ConnectionLog {
     }
 
     /// Records a message from the server, with the request whose response stream it arrived on.
-    pub(crate) fn record_server_frame(&mut self, frame: &[u8], lane: Option<&str>) {
+    pub(crate) fn record_server_frame(&mut self, frame: &[u8], stream_request: Option<&str>) {
         for it in message::parse_frame(frame) {
             match it {
-                Message::Response { id, answer } => self.record_response(id.get(), answer),
+                Message::Response { id, content } => self.record_response(id.get(), content),
                 Message::Notification { method, params } => {
-                    let at = self.exchange_of(&method, params, lane);
+                    let at = self.exchange_of(&method, params, stream_request);
                     let params = self.without_connection_ids(params);
                     self.record_server_message(at, ServerMessage::Notification { method, params });
                 }
                 Message::Request { id: _, method, params } => {
-                    let at = self.exchange_of(&method, params, lane);
+                    let at = self.exchange_of(&method, params, stream_request);
                     let params = params.map(|it| self.redact(it));
                     self.record_server_message(at, ServerMessage::Request { method, params });
                 }
@@ -114,7 +115,7 @@ impl ConnectionLog {
         if let Some(version) = message::meta(raw, VERSION) {
             self.version = serde_json::from_str::<String>(version.get()).ok().and_then(|it| it.parse().ok());
         }
-        let kept = match is_found_by_method(&method) {
+        let recorded_params = match is_found_by_method(&method) {
             true => String::new(),
             false => {
                 let clean = raw.map(|it| self.redact(it));
@@ -123,10 +124,10 @@ impl ConnectionLog {
             }
         };
         let method = self.redactor.redact_text(&method);
-        if !self.budget.take(method.len() + kept.len()) {
+        if !self.budget.take(method.len() + recorded_params.len()) {
             return;
         }
-        let params = if kept.is_empty() { None } else { json(kept) };
+        let params = if recorded_params.is_empty() { None } else { json(recorded_params) };
         let at = self.exchanges.len();
         self.exchanges.push(Exchange {
             method,
@@ -136,16 +137,16 @@ impl ConnectionLog {
             after_response: Vec::new(),
         });
         self.open_requests.insert(id.get().to_owned(), at);
-        if let Some(token) = message::meta(raw, PROGRESS_TOKEN) {
-            self.progress_tokens.insert(token.get().to_owned(), at);
+        if let Some(by_token) = message::meta(raw, PROGRESS_TOKEN) {
+            self.progress_tokens.insert(by_token.get().to_owned(), at);
         }
     }
 
-    fn record_response(&mut self, id: &str, answer: ResponseContent<'_>) {
+    fn record_response(&mut self, id: &str, content: ResponseContent<'_>) {
         let Some(at) = self.open_requests.remove(id) else { return };
         self.progress_tokens.retain(|_, it| *it != at);
-        let (ResponseContent::Result(value) | ResponseContent::Error(value)) = answer;
-        if self.exchanges[at].method == LISTEN && matches!(answer, ResponseContent::Result(_)) {
+        let (ResponseContent::Result(value) | ResponseContent::Error(value)) = content;
+        if self.exchanges[at].method == LISTEN && matches!(content, ResponseContent::Result(_)) {
             // A stream ends with its connection, and is open as long as that is there when it is played.
             return;
         }
@@ -156,7 +157,7 @@ impl ConnectionLog {
             return self.remove_request(id);
         }
         let exchange = &mut self.exchanges[at];
-        exchange.response = Some(match answer {
+        exchange.response = Some(match content {
             ResponseContent::Result(_) => RecordedResponse::Result(value),
             ResponseContent::Error(_) => RecordedResponse::Error(value),
         });
@@ -171,32 +172,41 @@ impl ConnectionLog {
     }
 
     /// The exchange that a message of the server belongs to.
-    fn exchange_of(&self, method: &str, params: Option<&RawValue>, lane: Option<&str>) -> Option<usize> {
-        let token = message::member(params, PROGRESS_TOKEN).and_then(|it| self.progress_tokens.get(it.get()));
-        let stream = message::meta(params, SUBSCRIPTION).map(RawValue::get);
+    fn exchange_of(
+        &self,
+        method: &str,
+        params: Option<&RawValue>,
+        stream_request: Option<&str>,
+    ) -> Option<usize> {
+        let by_token =
+            message::member(params, PROGRESS_TOKEN).and_then(|it| self.progress_tokens.get(it.get()));
+        let subscription = message::meta(params, SUBSCRIPTION).map(RawValue::get);
         // An acknowledgement belongs to the listen request. A notification on the stream belongs to another open request.
-        let agreed = stream.filter(|_| method.ends_with("/acknowledged")).and_then(|it| self.open_requests.get(it));
-        let own = lane.filter(|_| stream.is_none()).and_then(|it| self.open_requests.get(it));
-        token.or(agreed).or(own).copied().or_else(|| {
-            let busy = self.open_requests.values().filter(|it| self.exchanges[**it].method != LISTEN);
-            busy.max().copied()
+        let acknowledged = subscription
+            .filter(|_| method.ends_with("/acknowledged"))
+            .and_then(|it| self.open_requests.get(it));
+        let by_stream =
+            stream_request.filter(|_| subscription.is_none()).and_then(|it| self.open_requests.get(it));
+        by_token.or(acknowledged).or(by_stream).copied().or_else(|| {
+            let open_calls = self.open_requests.values().filter(|it| self.exchanges[**it].method != LISTEN);
+            open_calls.max().copied()
         })
     }
 
-    fn record_server_message(&mut self, at: Option<usize>, said: ServerMessage) {
+    fn record_server_message(&mut self, at: Option<usize>, message: ServerMessage) {
         let (ServerMessage::Notification { method, params } | ServerMessage::Request { method, params }) =
-            &said;
+            &message;
         let size = method.len() + params.as_ref().map_or(0, |it| it.as_bytes().len());
         if self.exchanges.is_empty() || !self.budget.take(size) {
             return;
         }
         match at {
-            Some(at) => self.exchanges[at].before_response.push(said),
+            Some(at) => self.exchanges[at].before_response.push(message),
             None => {
                 // A stream that is open has no end that something could come after.
                 let last = self.exchanges.iter_mut().rfind(|it| it.method != LISTEN);
                 if let Some(last) = last {
-                    last.after_response.push(said);
+                    last.after_response.push(message);
                 }
             }
         }

@@ -22,7 +22,7 @@ const MAX_BATCH: usize = 1024;
 pub(crate) enum Message<'a> {
     Request { id: &'a RawValue, method: String, params: Option<&'a RawValue> },
     Notification { method: String, params: Option<&'a RawValue> },
-    Response { id: &'a RawValue, answer: ResponseContent<'a> },
+    Response { id: &'a RawValue, content: ResponseContent<'a> },
 }
 
 /// The content of a response.
@@ -62,12 +62,12 @@ fn parse_message(text: &str) -> Option<Message<'_>> {
         (Some(method), Some(id)) => Some(Message::Request { id, method, params }),
         (Some(method), None) => Some(Message::Notification { method, params }),
         (None, Some(id)) => {
-            let answer = match error {
+            let content = match error {
                 Some(error) => ResponseContent::Error(error),
                 // A result of `null` reads as absent.
                 None => ResponseContent::Result(result.unwrap_or(RawValue::NULL)),
             };
-            Some(Message::Response { id, answer })
+            Some(Message::Response { id, content })
         }
         (None, None) => None,
     }

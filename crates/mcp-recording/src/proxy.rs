@@ -74,11 +74,11 @@ pub enum ProxyError {
 /// The values of environment variables that may be secret: all except those that every child inherits and those that
 /// describe the shell.
 pub fn environment_secrets(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<Secret> {
-    let given =
+    let variables_as_text =
         variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let own = given
+    let specific = variables_as_text
         .filter(|(name, _)| !EnvInherit::Safe.inherits(name) && !SHELL_VARIABLES.contains(&name.as_str()));
-    own.flat_map(|(_, value)| secret_parts(&Secret::new(value))).collect()
+    specific.flat_map(|(_, value)| secret_parts(&Secret::new(value))).collect()
 }
 
 impl RecordingProxy {
@@ -92,7 +92,7 @@ impl RecordingProxy {
     ) -> Result<ExitStatus, ProxyError> {
         let RecordingProxy { server, command, arguments, mut secrets } = self;
         secrets.extend(argument_secrets(&arguments).flat_map(secret_parts));
-        let take = recorder.connection_recorder(&server, &secrets).start();
+        let log = recorder.connection_recorder(&server, &secrets).start();
         let mut child = Command::new(&command)
             .args(arguments.iter().map(Secret::expose))
             .stdin(Stdio::piped())
@@ -103,21 +103,26 @@ impl RecordingProxy {
         let (reader, writer) = streams;
         let stdin = child.stdin.take().expect("it was asked for");
         let stdout = child.stdout.take().expect("it was asked for");
-        let to = copy_and_record(reader, stdin, LineRecorder::new(&take, ConnectionLog::record_client_frame));
-        let from = copy_and_record(stdout, writer, LineRecorder::new(&take, |take, line| take.record_server_frame(line, None)));
+        let client_to_server =
+            copy_and_record(reader, stdin, LineRecorder::new(&log, ConnectionLog::record_client_frame));
+        let server_to_client = copy_and_record(
+            stdout,
+            writer,
+            LineRecorder::new(&log, |log, line| log.record_server_frame(line, None)),
+        );
         {
-            tokio::pin!(to, from, stop);
-            let mut client_gone = false;
+            tokio::pin!(client_to_server, server_to_client, stop);
+            let mut client_closed = false;
             loop {
                 tokio::select! {
                     biased;
                     // The server closed its output, or the client closed its input.
-                    () = &mut from => break,
+                    () = &mut server_to_client => break,
                     () = &mut stop => break,
-                    () = &mut to, if !client_gone => client_gone = true,
+                    () = &mut client_to_server, if !client_closed => client_closed = true,
                     _ = child.wait() => {
                         // A child of the server may hold the pipe open; the server's own output is still in it.
-                        let _ = tokio::time::timeout(FINAL_READ_TIMEOUT, &mut from).await;
+                        let _ = tokio::time::timeout(FINAL_READ_TIMEOUT, &mut server_to_client).await;
                         break;
                     }
                 }
@@ -169,20 +174,20 @@ struct LineRecorder<F> {
 }
 
 impl<F: FnMut(&mut ConnectionLog, &[u8])> LineRecorder<F> {
-    fn new(take: &Arc<Mutex<ConnectionLog>>, record_line: F) -> LineRecorder<F> {
-        LineRecorder { lines: LineBuffer::new(MAX_LINE_BYTES), log: Arc::clone(take), record_line }
+    fn new(log: &Arc<Mutex<ConnectionLog>>, record_line: F) -> LineRecorder<F> {
+        LineRecorder { lines: LineBuffer::new(MAX_LINE_BYTES), log: Arc::clone(log), record_line }
     }
 
     fn record(&mut self, bytes: &[u8]) {
         self.lines.read_buffer().extend_from_slice(bytes);
         while let Some(line) = self.lines.next_line() {
-            let mut take = lock(&self.log);
+            let mut log = lock(&self.log);
             match line {
-                Line::Whole(line) => (self.record_line)(&mut take, &line),
+                Line::Whole(line) => (self.record_line)(&mut log, &line),
                 Line::TooLong(line) => {
                     // The request that it responds to is not recorded then.
                     if let Some(id) = line.response_id() {
-                        take.remove_request(&id.to_string());
+                        log.remove_request(&id.to_string());
                     }
                 }
             }

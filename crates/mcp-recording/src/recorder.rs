@@ -32,7 +32,7 @@ struct Server {
 pub(crate) struct ConnectionRecorder {
     server: Arc<Server>,
     redactor: Arc<JsonRedactor>,
-    room: Arc<SizeBudget>,
+    budget: Arc<SizeBudget>,
 }
 
 impl Default for Recorder {
@@ -46,14 +46,14 @@ impl Recorder {
     /// The recording so far.
     pub fn recording(&self) -> Recording {
         let servers = lock(&self.servers);
-        let tapes = servers.iter().map(|it| Arc::new(it.recording())).collect();
-        Recording { servers: tapes, omitted: self.budget.omitted() }
+        let recordings = servers.iter().map(|it| Arc::new(it.recording())).collect();
+        Recording { servers: recordings, omitted: self.budget.omitted() }
     }
 
     pub(crate) fn connection_recorder(&self, server: &str, secrets: &[Secret]) -> ConnectionRecorder {
         let mut servers = lock(&self.servers);
-        let known = servers.iter().find(|it| it.name == server).map(Arc::clone);
-        let server = known.unwrap_or_else(|| {
+        let existing = servers.iter().find(|it| it.name == server).map(Arc::clone);
+        let server = existing.unwrap_or_else(|| {
             let server = Arc::new(Server { name: server.to_owned(), logs: Mutex::default() });
             servers.push(Arc::clone(&server));
             server
@@ -61,7 +61,7 @@ impl Recorder {
         ConnectionRecorder {
             server,
             redactor: Arc::new(JsonRedactor::new(secrets)),
-            room: Arc::clone(&self.budget),
+            budget: Arc::clone(&self.budget),
         }
     }
 }
@@ -69,26 +69,26 @@ impl Recorder {
 impl ConnectionRecorder {
     /// Starts a connection.
     pub(crate) fn start(&self) -> Arc<Mutex<ConnectionLog>> {
-        let take =
-            Arc::new(Mutex::new(ConnectionLog::new(Arc::clone(&self.redactor), Arc::clone(&self.room))));
-        lock(&self.server.logs).push(Arc::clone(&take));
-        take
+        let log =
+            Arc::new(Mutex::new(ConnectionLog::new(Arc::clone(&self.redactor), Arc::clone(&self.budget))));
+        lock(&self.server.logs).push(Arc::clone(&log));
+        log
     }
 }
 
 impl Server {
     fn recording(&self) -> ServerRecording {
-        let mut tape = ServerRecording { server: self.name.clone(), ..ServerRecording::default() };
-        for take in lock(&self.logs).iter() {
-            let take = lock(take);
-            tape.version = take.version.or(tape.version);
-            tape.exchanges.extend(take.exchanges.iter().cloned());
+        let mut recording = ServerRecording { server: self.name.clone(), ..ServerRecording::default() };
+        for log in lock(&self.logs).iter() {
+            let log = lock(log);
+            recording.version = log.version.or(recording.version);
+            recording.exchanges.extend(log.exchanges.iter().cloned());
         }
         // Streams are opened concurrently, so their position has no meaning.
-        let exchanges = tape.exchanges.into_iter().filter(|it| !is_empty_stream(it));
+        let exchanges = recording.exchanges.into_iter().filter(|it| !is_empty_stream(it));
         let (streams, others): (Vec<_>, Vec<_>) = exchanges.partition(|it| it.method == LISTEN);
-        tape.exchanges = without_repetition(others.into_iter().chain(streams).collect());
-        tape
+        recording.exchanges = without_repetition(others.into_iter().chain(streams).collect());
+        recording
     }
 }
 
@@ -139,22 +139,22 @@ mod tests {
     /// Exchanges as `method response`, and those that are kept.
     #[track_caller]
     fn check(exchanges: &str, want: &str) {
-        let one = |it: &str| {
-            let (method, answer) = it.split_once(' ').unwrap();
+        let exchange = |it: &str| {
+            let (method, result) = it.split_once(' ').unwrap();
             Exchange {
                 method: method.to_owned(),
                 params: None,
                 before_response: Vec::new(),
-                response: Some(RecordedResponse::Result(RawJson::parse(answer.to_owned().into()).unwrap())),
+                response: Some(RecordedResponse::Result(RawJson::parse(result.to_owned().into()).unwrap())),
                 after_response: Vec::new(),
             }
         };
-        let kept = without_repetition(exchanges.split('|').map(one).collect());
-        let word = |it: &Exchange| match &it.response {
-            Some(RecordedResponse::Result(answer)) => format!("{} {}", it.method, answer.as_str()),
+        let retained = without_repetition(exchanges.split('|').map(exchange).collect());
+        let describe = |it: &Exchange| match &it.response {
+            Some(RecordedResponse::Result(result)) => format!("{} {}", it.method, result.as_str()),
             other => panic!("{other:?}"),
         };
-        assert_eq!(kept.iter().map(word).collect::<Vec<_>>().join("|"), want);
+        assert_eq!(retained.iter().map(describe).collect::<Vec<_>>().join("|"), want);
     }
 
     #[test]

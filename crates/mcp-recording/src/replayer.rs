@@ -32,7 +32,7 @@ pub struct Replayer {
     /// The id of the last open stream request.
     stream: Option<String>,
     /// The number of server requests sent.
-    asked: u64,
+    server_request_count: u64,
 }
 
 /// A message for the client.
@@ -60,15 +60,22 @@ struct ActiveExchange {
 
 impl Replayer {
     /// Replays from the beginning.
-    pub fn new(tape: Arc<ServerRecording>) -> Replayer {
-        let mut places: HashMap<RequestKey, Vec<usize>> = HashMap::new();
-        for (at, it) in tape.exchanges.iter().enumerate() {
-            places
+    pub fn new(recording: Arc<ServerRecording>) -> Replayer {
+        let mut exchanges: HashMap<RequestKey, Vec<usize>> = HashMap::new();
+        for (at, it) in recording.exchanges.iter().enumerate() {
+            exchanges
                 .entry(request_key(&it.method, it.params.as_ref().and_then(|it| it.read().ok())))
                 .or_default()
                 .push(at);
         }
-        Replayer { recording: tape, exchanges_by_request: places, counts: HashMap::new(), waiting: HashMap::new(), stream: None, asked: 0 }
+        Replayer {
+            recording,
+            exchanges_by_request: exchanges,
+            counts: HashMap::new(),
+            waiting: HashMap::new(),
+            stream: None,
+            server_request_count: 0,
+        }
     }
 
     /// Takes a frame from the client and returns the server's messages, in order.
@@ -77,9 +84,9 @@ impl Replayer {
         for it in message::parse_frame(frame) {
             match it {
                 Message::Request { id, method, params } => self.handle_request(id, &method, params, &mut res),
-                Message::Response { id, answer: _ } => {
-                    if let Some(scene) = self.waiting.remove(id.get()) {
-                        self.continue_exchange(scene, &mut res);
+                Message::Response { id, content: _ } => {
+                    if let Some(exchange_state) = self.waiting.remove(id.get()) {
+                        self.continue_exchange(exchange_state, &mut res);
                     }
                 }
                 Message::Notification { method, params } if method == "notifications/cancelled" => {
@@ -98,52 +105,55 @@ impl Replayer {
         id: &RawValue,
         method: &str,
         params: Option<&RawValue>,
-        to: &mut Vec<ReplayedMessage>,
+        output: &mut Vec<ReplayedMessage>,
     ) {
         let id = id.get().to_owned();
-        let asked = request_key(method, params);
-        let Some(key) = self.find(&asked).cloned() else {
-            return to.push(response(&id, self.unknown_request_response(method, &asked.1)));
+        let request = request_key(method, params);
+        let Some(key) = self.find(&request).cloned() else {
+            return output.push(response(&id, self.unknown_request_response(method, &request.1)));
         };
-        let places = &self.exchanges_by_request[&key];
+        let exchanges = &self.exchanges_by_request[&key];
         let count = self.counts.entry(key).or_default();
-        let at = places[(*count).min(places.len() - 1)];
+        let at = exchanges[(*count).min(exchanges.len() - 1)];
         *count += 1;
         if method == LISTEN {
             self.stream = Some(id.clone());
         }
         let token = message::meta(params, PROGRESS_TOKEN).map(|it| it.get().to_owned());
-        self.continue_exchange(ActiveExchange { at, sent: 0, id, token }, to);
+        self.continue_exchange(ActiveExchange { at, sent: 0, id, token }, output);
     }
 
     /// Finds the exchanges of a request: exactly, or with any value in place of a redacted secret.
-    fn find(&self, asked: &RequestKey) -> Option<&RequestKey> {
+    fn find(&self, request: &RequestKey) -> Option<&RequestKey> {
         let matching_redacted = || {
-            let fitting = self.exchanges_by_request.iter().filter(|(key, _)| key.0 == asked.0 && matches_recorded(&key.1, &asked.1));
-            fitting.min_by_key(|(_, places)| places[0])
+            let matching = self
+                .exchanges_by_request
+                .iter()
+                .filter(|(key, _)| key.0 == request.0 && matches_recorded(&key.1, &request.1));
+            matching.min_by_key(|(_, exchanges)| exchanges[0])
         };
-        self.exchanges_by_request.get_key_value(asked).or_else(matching_redacted).map(|(key, _)| key)
+        self.exchanges_by_request.get_key_value(request).or_else(matching_redacted).map(|(key, _)| key)
     }
 
     /// Continues until the client must respond, or the exchange is complete.
-    fn continue_exchange(&mut self, mut scene: ActiveExchange, to: &mut Vec<ReplayedMessage>) {
-        let tape = Arc::clone(&self.recording);
-        let exchange = &tape.exchanges[scene.at];
-        while let Some(said) = exchange.before_response.get(scene.sent) {
-            scene.sent += 1;
-            let ServerMessage::Request { method, params } = said else {
-                to.extend(self.replayed_notification(said, Some(&scene)));
+    fn continue_exchange(&mut self, mut exchange_state: ActiveExchange, output: &mut Vec<ReplayedMessage>) {
+        let recording = Arc::clone(&self.recording);
+        let exchange = &recording.exchanges[exchange_state.at];
+        while let Some(message) = exchange.before_response.get(exchange_state.sent) {
+            exchange_state.sent += 1;
+            let ServerMessage::Request { method, params } = message else {
+                output.extend(self.replayed_notification(message, Some(&exchange_state)));
                 continue;
             };
-            self.asked += 1;
-            let id = frame::json_string(&format!("replay-{}", self.asked));
-            to.push(ReplayedMessage {
-                request_id: Some(scene.id.clone()),
+            self.server_request_count += 1;
+            let id = frame::json_string(&format!("replay-{}", self.server_request_count));
+            output.push(ReplayedMessage {
+                request_id: Some(exchange_state.id.clone()),
                 message: request(&id, method, params.as_ref()),
                 is_response: false,
             });
             if self.waiting.len() < MAX_OPEN {
-                self.waiting.insert(id, scene);
+                self.waiting.insert(id, exchange_state);
             }
             return;
         }
@@ -152,29 +162,33 @@ impl Replayer {
             Some(RecordedResponse::Error(it)) => format!("\"error\":{}", it.as_str()),
             None => return,
         };
-        to.push(response(&scene.id, result));
-        to.extend(exchange.after_response.iter().filter_map(|it| self.replayed_notification(it, None)));
+        output.push(response(&exchange_state.id, result));
+        output.extend(exchange.after_response.iter().filter_map(|it| self.replayed_notification(it, None)));
     }
 
     /// A message of the server with the ids of this connection; `None` if this connection did not request it.
-    fn replayed_notification(&self, said: &ServerMessage, scene: Option<&ActiveExchange>) -> Option<ReplayedMessage> {
+    fn replayed_notification(
+        &self,
+        message: &ServerMessage,
+        exchange_state: Option<&ActiveExchange>,
+    ) -> Option<ReplayedMessage> {
         let (ServerMessage::Notification { method, params } | ServerMessage::Request { method, params }) =
-            said;
+            message;
         let raw = params.as_ref().and_then(|it| it.read::<&RawValue>().ok());
-        let mut of = scene.map(|it| it.id.clone());
+        let mut request_id = exchange_state.map(|it| it.id.clone());
         let mut text = params.as_ref().map(|it| it.as_str().to_owned());
         if let Some(raw) = raw {
             if message::member(Some(raw), PROGRESS_TOKEN).is_some() {
-                text = message::replace_member(raw, &[PROGRESS_TOKEN], scene?.token.as_deref()?);
+                text = message::replace_member(raw, &[PROGRESS_TOKEN], exchange_state?.token.as_deref()?);
             } else if message::meta(Some(raw), SUBSCRIPTION).is_some() {
                 let stream = self.stream.clone()?;
                 text = message::replace_member(raw, &["_meta", SUBSCRIPTION], &stream);
-                of = Some(stream);
+                request_id = Some(stream);
             }
         }
         let params = text.map(|it| format!(",\"params\":{it}")).unwrap_or_default();
         let message = format!(r#"{{"jsonrpc":"2.0","method":{}{params}}}"#, frame::json_string(method));
-        Some(ReplayedMessage { request_id: of, message: message.into(), is_response: false })
+        Some(ReplayedMessage { request_id, message: message.into(), is_response: false })
     }
 
     /// What is answered to a request that is not on the tape.
@@ -185,15 +199,15 @@ impl Replayer {
         let same_method = self.recording.exchanges.iter().filter(|it| it.method == method);
         let text = |it: &Exchange| canonical::params(it.params.as_ref().and_then(|it| it.read().ok()));
         let nearest = same_method.map(text).max_by_key(|it| similarity(it, params));
-        let wanted = shorten(&format!("{method} {params}"));
-        let wanted = wanted.trim_end();
+        let request_text = shorten(&format!("{method} {params}"));
+        let request_text = request_text.trim_end();
         let (number, message) = match nearest {
             Some(it) => {
-                let near = shorten(&format!("{method} {it}"));
+                let nearest_text = shorten(&format!("{method} {it}"));
                 let message = format!(
-                    "the recording of `{}` does not have this request: {wanted}; the nearest that it has is: {}",
+                    "the recording of `{}` does not contain this request: {request_text}; the most similar one is: {}",
                     self.recording.server,
-                    near.trim_end()
+                    nearest_text.trim_end()
                 );
                 (code::INVALID_PARAMS, message)
             }
@@ -202,7 +216,7 @@ impl Replayer {
                     self.recording.exchanges.iter().map(|it| it.method.as_str()).collect();
                 let methods: Vec<&str> = methods.into_iter().collect();
                 let message = format!(
-                    "the recording of `{}` does not have this request: {wanted}; it has requests of these methods: {}",
+                    "the recording of `{}` does not contain this request: {request_text}; it contains requests of these methods: {}",
                     self.recording.server,
                     shorten(&methods.join(", "))
                 );

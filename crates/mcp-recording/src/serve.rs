@@ -15,21 +15,21 @@ const MAX_LINE_BYTES: usize = 64 << 20;
 /// Replays a recording to the client that writes to `reader`, until it ends. Invalid lines are skipped. Fails when a
 /// stream fails.
 pub async fn serve(
-    tape: Arc<ServerRecording>,
+    recording: Arc<ServerRecording>,
     mut reader: impl AsyncRead + Unpin,
     mut writer: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
-    let mut player = Replayer::new(tape);
+    let mut replayer = Replayer::new(recording);
     let mut lines = LineBuffer::new(MAX_LINE_BYTES);
     loop {
         while let Some(line) = lines.next_line() {
             if let Line::Whole(line) = line {
-                respond(&mut player, &line, &mut writer).await?;
+                respond(&mut replayer, &line, &mut writer).await?;
             }
         }
         if reader.read_buf(lines.read_buffer()).await? == 0 {
             if let Some(rest) = lines.take_rest() {
-                respond(&mut player, &rest, &mut writer).await?;
+                respond(&mut replayer, &rest, &mut writer).await?;
             }
             return Ok(());
         }
@@ -37,16 +37,16 @@ pub async fn serve(
 }
 
 async fn respond(
-    player: &mut Replayer,
+    replayer: &mut Replayer,
     line: &[u8],
     writer: &mut (impl AsyncWrite + Unpin),
 ) -> io::Result<()> {
-    let played = player.receive(line);
-    if played.is_empty() {
+    let messages = replayer.receive(line);
+    if messages.is_empty() {
         return Ok(());
     }
     let mut text = Vec::new();
-    for it in played {
+    for it in messages {
         text.extend_from_slice(&it.message);
         text.push(b'\n');
     }

@@ -9,6 +9,7 @@
 //! The lines after a server's line belong to that server. A line has no time, no id and no token, so that two recordings
 //! can be compared line by line.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcp_model::RawJson;
@@ -27,10 +28,12 @@ const VERSION: u32 = 1;
 #[non_exhaustive]
 pub enum RecordingError {
     /// It does not begin as one.
-    #[error("this is no recording: its first line is not {{\"format\":\"{FORMAT}\",\"version\":{VERSION}}}")]
+    #[error(
+        "this is not a recording: its first line is not {{\"format\":\"{FORMAT}\",\"version\":{VERSION}}}"
+    )]
     NotARecording,
     /// It is of a version that this build does not read.
-    #[error("the recording has version {found} of the format, and only version {VERSION} is known here")]
+    #[error("the recording has format version {found}; this program supports only version {VERSION}")]
     Version {
         /// Which.
         found: u32,
@@ -58,63 +61,39 @@ struct ServerLine<'a> {
     protocol: Option<&'static str>,
 }
 
-#[derive(Serialize)]
-struct ExchangeLine<'a> {
-    method: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    params: Option<&'a RawJson>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    said: Vec<MessageOut<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<&'a RawJson>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a RawJson>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    after: Vec<MessageOut<'a>>,
-}
-
-#[derive(Serialize)]
-struct MessageOut<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    notification: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    request: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    params: Option<&'a RawJson>,
-}
-
-/// A line as it is read: a server's, or an exchange.
-#[derive(Deserialize)]
+/// A line as it is read: of a server or of an exchange. Exchanges are written in the same form.
+#[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct LineIn<'a> {
-    #[serde(default)]
+struct LineJson<'a> {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     server: Option<String>,
-    #[serde(default, rename = "era")]
+    #[serde(default, rename = "era", skip_serializing_if = "Option::is_none")]
     _era: Option<String>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     protocol: Option<String>,
-    #[serde(default)]
-    method: Option<String>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     params: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    said: Vec<MessageIn<'a>>,
-    #[serde(borrow, default, deserialize_with = "given")]
+    #[serde(borrow, default, rename = "said", skip_serializing_if = "Vec::is_empty")]
+    before_response: Vec<MessageJson<'a>>,
+    #[serde(borrow, default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     result: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     error: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    after: Vec<MessageIn<'a>>,
+    #[serde(borrow, default, rename = "after", skip_serializing_if = "Vec::is_empty")]
+    after_response: Vec<MessageJson<'a>>,
 }
 
-#[derive(Deserialize)]
+/// A message from the server: its method is in one of the first two fields.
+#[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct MessageIn<'a> {
-    #[serde(default)]
-    notification: Option<String>,
-    #[serde(default)]
-    request: Option<String>,
-    #[serde(borrow, default)]
+struct MessageJson<'a> {
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    notification: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    request: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     params: Option<&'a RawValue>,
 }
 
@@ -127,21 +106,25 @@ impl Recording {
     /// The recording as text.
     pub fn to_text(&self) -> String {
         let mut res = line(&Header { format: FORMAT.to_owned(), version: VERSION });
-        for tape in &self.servers {
-            let ServerRecording { server, version, exchanges } = &**tape;
+        for server_recording in &self.servers {
+            let ServerRecording { server, version, exchanges } = &**server_recording;
             let (era, protocol) = (version.map(|it| it.era().as_str()), version.map(|it| it.as_str()));
             res.push_str(&line(&ServerLine { server, era, protocol }));
-            for Exchange { method, params, before_response: said, response: reply, after_response: after } in
-                exchanges
-            {
-                let (result, error) = match reply {
-                    Some(RecordedResponse::Result(it)) => (Some(it), None),
-                    Some(RecordedResponse::Error(it)) => (None, Some(it)),
+            for exchange in exchanges {
+                let (result, error) = match &exchange.response {
+                    Some(RecordedResponse::Result(result)) => (raw_value(result), None),
+                    Some(RecordedResponse::Error(error)) => (None, raw_value(error)),
                     None => (None, None),
                 };
-                let (said, after) = (messages_out(said), messages_out(after));
-                let params = params.as_ref();
-                res.push_str(&line(&ExchangeLine { method, params, said, result, error, after }));
+                res.push_str(&line(&LineJson {
+                    method: Some(Cow::Borrowed(&exchange.method)),
+                    params: exchange.params.as_ref().and_then(raw_value),
+                    before_response: exchange.before_response.iter().map(message_json).collect(),
+                    result,
+                    error,
+                    after_response: exchange.after_response.iter().map(message_json).collect(),
+                    ..LineJson::default()
+                }));
             }
         }
         res
@@ -158,74 +141,75 @@ impl Recording {
             }
             Some(_) | None => return Err(RecordingError::NotARecording),
         }
-        let mut tapes: Vec<ServerRecording> = Vec::new();
+        let mut servers: Vec<ServerRecording> = Vec::new();
         for (at, text) in lines {
-            let refused = |message: String| RecordingError::Line { line: at + 1, message };
-            let line: LineIn<'_> = serde_json::from_str(text).map_err(|it| refused(it.to_string()))?;
+            let line_error = |message: String| RecordingError::Line { line: at + 1, message };
+            let line: LineJson<'_> = serde_json::from_str(text).map_err(|it| line_error(it.to_string()))?;
             match (line.server, line.method) {
                 (Some(server), None) => {
-                    if tapes.iter().any(|it| it.server == server) {
-                        return Err(refused(format!("the server `{server}` is there already")));
+                    if servers.iter().any(|it| it.server == server) {
+                        return Err(line_error(format!("the server `{server}` occurs twice")));
                     }
                     let version = line.protocol.map(|it| it.parse());
-                    let version =
-                        version.transpose().map_err(|_| refused("an unknown protocol".to_owned()))?;
-                    tapes.push(ServerRecording { server, version, exchanges: Vec::new() });
+                    let version = version
+                        .transpose()
+                        .map_err(|_| line_error("an unknown protocol version".to_owned()))?;
+                    servers.push(ServerRecording { server, version, exchanges: Vec::new() });
                 }
                 (None, Some(method)) => {
-                    let Some(tape) = tapes.last_mut() else {
-                        return Err(refused("a request before the first server".to_owned()));
+                    let Some(server_recording) = servers.last_mut() else {
+                        return Err(line_error("a request before the first server".to_owned()));
                     };
-                    let reply = match (line.result, line.error) {
-                        (Some(_), Some(_)) => return Err(refused("a result and an error".to_owned())),
+                    let response = match (line.result, line.error) {
+                        (Some(_), Some(_)) => return Err(line_error("a result and an error".to_owned())),
                         (Some(it), None) => Some(RecordedResponse::Result(RawJson::copy_of(it))),
                         (None, Some(it)) => Some(RecordedResponse::Error(RawJson::copy_of(it))),
                         (None, None) => None,
                     };
-                    tape.exchanges.push(Exchange {
-                        method,
+                    server_recording.exchanges.push(Exchange {
+                        method: method.into_owned(),
                         params: line.params.map(RawJson::copy_of),
-                        before_response: messages_in(line.said).map_err(&refused)?,
-                        response: reply,
-                        after_response: messages_in(line.after).map_err(&refused)?,
+                        before_response: messages_from(line.before_response).map_err(&line_error)?,
+                        response,
+                        after_response: messages_from(line.after_response).map_err(&line_error)?,
                     });
                 }
                 (Some(_), Some(_)) | (None, None) => {
-                    return Err(refused("it is neither a server's nor a request".to_owned()));
+                    return Err(line_error("it is neither a server nor a request".to_owned()));
                 }
             }
         }
-        Ok(Recording { servers: tapes.into_iter().map(Arc::new).collect(), omitted: 0 })
+        Ok(Recording { servers: servers.into_iter().map(Arc::new).collect(), omitted: 0 })
     }
 }
 
-fn messages_out(said: &[ServerMessage]) -> Vec<MessageOut<'_>> {
-    let mut res = Vec::with_capacity(said.len());
-    for it in said {
-        res.push(match it {
-            ServerMessage::Notification { method, params } => {
-                MessageOut { notification: Some(method), request: None, params: params.as_ref() }
-            }
-            ServerMessage::Request { method, params } => {
-                MessageOut { notification: None, request: Some(method), params: params.as_ref() }
-            }
-        });
+fn message_json(message: &ServerMessage) -> MessageJson<'_> {
+    let (ServerMessage::Notification { method, params } | ServerMessage::Request { method, params }) =
+        message;
+    let (method, params) = (Some(Cow::Borrowed(method.as_str())), params.as_ref().and_then(raw_value));
+    match message {
+        ServerMessage::Notification { .. } => MessageJson { notification: method, request: None, params },
+        ServerMessage::Request { .. } => MessageJson { notification: None, request: method, params },
     }
-    res
 }
 
-fn messages_in(said: Vec<MessageIn<'_>>) -> Result<Vec<ServerMessage>, String> {
-    let one = |MessageIn { notification, request, params }: MessageIn<'_>| {
+fn messages_from(messages: Vec<MessageJson<'_>>) -> Result<Vec<ServerMessage>, String> {
+    let message = |MessageJson { notification, request, params }: MessageJson<'_>| {
         let params = params.map(RawJson::copy_of);
         match (notification, request) {
-            (Some(method), None) => Ok(ServerMessage::Notification { method, params }),
-            (None, Some(method)) => Ok(ServerMessage::Request { method, params }),
+            (Some(method), None) => Ok(ServerMessage::Notification { method: method.into_owned(), params }),
+            (None, Some(method)) => Ok(ServerMessage::Request { method: method.into_owned(), params }),
             (Some(_), Some(_)) | (None, None) => {
-                Err("what a server says is a notification or a request".to_owned())
+                Err("a server message must be a notification or a request".to_owned())
             }
         }
     };
-    said.into_iter().map(one).collect()
+    messages.into_iter().map(message).collect()
+}
+
+/// The JSON text of a recorded value.
+fn raw_value(json: &RawJson) -> Option<&RawValue> {
+    json.read().ok()
 }
 
 fn line(value: &impl Serialize) -> String {
@@ -272,24 +256,24 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_with_its_line() {
-        let none = r#"this is no recording: its first line is not {"format":"mcp-recording","version":1}"#;
+        let none = r#"this is not a recording: its first line is not {"format":"mcp-recording","version":1}"#;
         check("", none);
         check("servers: {}\n", none);
         check("{\"format\":\"har\",\"version\":1}\n", none);
         check(
             "{\"format\":\"mcp-recording\",\"version\":2}",
-            "the recording has version 2 of the format, and only version 1 is known here",
+            "the recording has format version 2; this program supports only version 1",
         );
         let at = |line: &str| format!("{HEAD}\n{line}\n");
         check(&at("{\"method\":\"x\"}"), "line 3 of the recording: a request before the first server");
-        check(&at("{}"), "line 3 of the recording: it is neither a server's nor a request");
+        check(&at("{}"), "line 3 of the recording: it is neither a server nor a request");
         check(
             &at("{\"server\":\"a\",\"protocol\":\"1999\"}"),
-            "line 3 of the recording: an unknown protocol",
+            "line 3 of the recording: an unknown protocol version",
         );
         check(
             &at("{\"server\":\"a\"}\n{\"server\":\"a\"}"),
-            "line 4 of the recording: the server `a` is there already",
+            "line 4 of the recording: the server `a` occurs twice",
         );
         check(
             &at("{\"server\":\"a\"}\n{\"method\":\"x\",\"result\":1,\"error\":{}}"),

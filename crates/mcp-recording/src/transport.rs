@@ -68,17 +68,17 @@ struct RecordedTransport {
 #[async_trait]
 impl Transport for RecordedTransport {
     async fn run(self: Box<Self>, link: Link) -> Disconnect {
-        let RecordedTransport { transport, log: take } = *self;
-        let Link { outbound: mut out, inbound: inbox, shutdown: stop } = link;
-        let (sender, passed) = OutboundQueue::new();
-        let inbox = Arc::new(RecordingSink { inbox, log: Arc::clone(&take) });
-        let running = transport.run(Link { outbound: passed, inbound: inbox, shutdown: stop });
+        let RecordedTransport { transport, log } = *self;
+        let Link { outbound: mut out, inbound: sink, shutdown: stop } = link;
+        let (sender, queue) = OutboundQueue::new();
+        let sink = Arc::new(RecordingSink { sink, log: Arc::clone(&log) });
+        let running = transport.run(Link { outbound: queue, inbound: sink, shutdown: stop });
         let forwarding = async {
             let mut batch = Vec::with_capacity(BATCH);
             while out.next_many(&mut batch, BATCH).await > 0 {
                 for it in batch.drain(..) {
                     if let Outbound::Send(message) = &it {
-                        lock(&take).record_client_frame(&message.body);
+                        lock(&log).record_client_frame(&message.body);
                     }
                     sender.send(it);
                 }
@@ -96,22 +96,22 @@ impl Transport for RecordedTransport {
 
 /// Records each message before the engine receives it.
 struct RecordingSink {
-    inbox: Arc<dyn FrameSink>,
+    sink: Arc<dyn FrameSink>,
     log: Arc<Mutex<ConnectionLog>>,
 }
 
 impl FrameSink for RecordingSink {
-    fn deliver(&self, lane: StreamId, frame: Bytes) -> MessageClass {
-        let own = match lane {
+    fn deliver(&self, stream: StreamId, frame: Bytes) -> MessageClass {
+        let request_id = match stream {
             StreamId::Request(id, _) => Some(id.to_string()),
             StreamId::Shared | StreamId::Notifications(_) => None,
         };
-        lock(&self.log).record_server_frame(&frame, own.as_deref());
-        self.inbox.deliver(lane, frame)
+        lock(&self.log).record_server_frame(&frame, request_id.as_deref());
+        self.sink.deliver(stream, frame)
     }
 
-    fn stream_failed(&self, id: RequestId, why: StreamError) {
-        match &why {
+    fn stream_failed(&self, id: RequestId, error: StreamError) {
+        match &error {
             // There was no response, so none is replayed.
             StreamError::Lost(_) | StreamError::TooLarge(_) => {}
             StreamError::NotExecuted(_) => lock(&self.log).remove_request(&id.to_string()),
@@ -121,11 +121,11 @@ impl FrameSink for RecordingSink {
             // An error of the transport itself has no meaning on another transport.
             StreamError::Refused(_) => lock(&self.log).remove_request(&id.to_string()),
         }
-        self.inbox.stream_failed(id, why);
+        self.sink.stream_failed(id, error);
     }
 
     fn noise(&self, bytes: usize) {
-        self.inbox.noise(bytes);
+        self.sink.noise(bytes);
     }
 }
 
@@ -166,7 +166,7 @@ struct ReplayTransport(Replayer);
 #[async_trait]
 impl Transport for ReplayTransport {
     async fn run(mut self: Box<Self>, link: Link) -> Disconnect {
-        let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
+        let Link { outbound: mut out, inbound: sink, shutdown: mut stop } = link;
         loop {
             let out = tokio::select! {
                 out = out.next() => out,
@@ -178,8 +178,8 @@ impl Transport for ReplayTransport {
                 Some(Outbound::Cancel { id: _, notice: None }) => continue,
                 None => return Disconnect::new(DisconnectReason::Stopped),
             };
-            for played in self.0.receive(&body) {
-                inbox.deliver(StreamId::Shared, played.message);
+            for replayed in self.0.receive(&body) {
+                sink.deliver(StreamId::Shared, replayed.message);
             }
         }
     }

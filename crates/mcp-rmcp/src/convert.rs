@@ -8,17 +8,18 @@ use serde_json::json;
 
 /// Why a value cannot be converted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what} cannot be said in the other's terms: {why}")]
+#[error("{what} cannot be converted: {reason}")]
 pub struct ConvertError {
     /// The value: `the tool`.
     what: &'static str,
     /// The reason, without text of the value.
-    why: String,
+    reason: String,
 }
 
 fn through_json<T: DeserializeOwned>(what: &'static str, value: &impl Serialize) -> Result<T, ConvertError> {
-    let json = serde_json::to_string(value).map_err(|error| ConvertError { what, why: error.to_string() })?;
-    serde_json::from_str(&json).map_err(|error| ConvertError { what, why: error.to_string() })
+    let json =
+        serde_json::to_string(value).map_err(|error| ConvertError { what, reason: error.to_string() })?;
+    serde_json::from_str(&json).map_err(|error| ConvertError { what, reason: error.to_string() })
 }
 
 /// Converts a tool to rmcp. Members that rmcp does not know are lost.
@@ -30,30 +31,30 @@ pub fn tool_to_rmcp(tool: &Tool) -> Result<model::Tool, ConvertError> {
 pub fn tool_from_rmcp(tool: &model::Tool) -> Result<Tool, ConvertError> {
     const WHAT: &str = "the tool";
     let page = RawJson::from_value(&json!({ "tools": [tool] }));
-    let page = page.map_err(|error| ConvertError { what: WHAT, why: error.to_string() })?;
+    let page = page.map_err(|error| ConvertError { what: WHAT, reason: error.to_string() })?;
     let page = mcp_model::read_tools(&page);
-    let mut page = page.map_err(|error| ConvertError { what: WHAT, why: error.to_string() })?;
-    let why = || page.rejected.first().map_or_else(String::new, |it| it.reason.clone());
-    page.items.pop().ok_or_else(|| ConvertError { what: WHAT, why: why() })
+    let mut page = page.map_err(|error| ConvertError { what: WHAT, reason: error.to_string() })?;
+    let reason = || page.rejected.first().map_or_else(String::new, |it| it.reason.clone());
+    page.items.pop().ok_or_else(|| ConvertError { what: WHAT, reason: reason() })
 }
 
 /// Converts a content block from rmcp. Blocks of an unknown kind are kept as JSON.
 pub fn content_from_rmcp(content: &model::ContentBlock) -> Result<Content, ConvertError> {
     let wrapped: ToolResult = through_json("the content", &json!({ "content": [content] }))?;
-    let one = wrapped.content.into_iter().next();
-    one.ok_or(ConvertError { what: "the content", why: "it is nothing".to_owned() })
+    let block = wrapped.content.into_iter().next();
+    block.ok_or(ConvertError { what: "the content", reason: "it is empty".to_owned() })
 }
 
 /// Converts a content block to rmcp. Fails for a kind that rmcp does not know, and for invalid data.
 pub fn content_to_rmcp(content: &Content) -> Result<model::ContentBlock, ConvertError> {
     let what = "the content";
-    let wire = match content {
+    let json = match content {
         Content::Text(text) => json!({ "type": "text", "text": text }),
         Content::Image { data, mime_type } => json!({ "type": "image", "data": data, "mimeType": mime_type }),
         Content::Audio { data, mime_type } => json!({ "type": "audio", "data": data, "mimeType": mime_type }),
         Content::Binary { data, mime_type, uri, text } => {
-            let why = || "a resource needs its URI".to_owned();
-            let uri = uri.as_ref().ok_or_else(|| ConvertError { what, why: why() })?;
+            let reason = || "a resource needs its URI".to_owned();
+            let uri = uri.as_ref().ok_or_else(|| ConvertError { what, reason: reason() })?;
             let mut resource = json!({ "uri": uri });
             if let Some(mime_type) = mime_type {
                 resource["mimeType"] = json!(mime_type);
@@ -72,7 +73,7 @@ pub fn content_to_rmcp(content: &Content) -> Result<model::ContentBlock, Convert
         }
         Content::Unknown(raw) => return through_json(what, raw),
     };
-    through_json(what, &wire)
+    through_json(what, &json)
 }
 
 /// Converts a tool result from rmcp.
@@ -89,13 +90,13 @@ pub fn result_from_rmcp(result: &model::CallToolResult) -> Result<ToolResult, Co
 /// Converts a tool result to rmcp. Fails when one of its blocks fails.
 pub fn result_to_rmcp(result: &ToolResult) -> Result<model::CallToolResult, ConvertError> {
     let content: Result<Vec<_>, _> = result.content.iter().map(content_to_rmcp).collect();
-    let mut wire = json!({ "content": content?, "isError": result.is_error });
+    let mut json = json!({ "content": content?, "isError": result.is_error });
     if let Some(structured) = &result.structured {
         let value = structured.read::<serde_json::Value>();
-        wire["structuredContent"] =
-            value.map_err(|error| ConvertError { what: "the result", why: error.to_string() })?;
+        json["structuredContent"] =
+            value.map_err(|error| ConvertError { what: "the result", reason: error.to_string() })?;
     }
-    through_json("the result", &wire)
+    through_json("the result", &json)
 }
 
 /// Converts an error from rmcp.
@@ -116,20 +117,20 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn content(wire: &str, back: Option<&str>) {
-        let ours = serde_json::from_str::<Box<serde_json::value::RawValue>>(wire).unwrap();
-        let ours = Content::read(&ours);
-        let theirs = content_to_rmcp(&ours);
-        match back {
-            Some(back) => {
-                let theirs = theirs.unwrap();
+    fn content(json: &str, expected: Option<&str>) {
+        let content = serde_json::from_str::<Box<serde_json::value::RawValue>>(json).unwrap();
+        let content = Content::read(&content);
+        let converted = content_to_rmcp(&content);
+        match expected {
+            Some(expected) => {
+                let converted = converted.unwrap();
                 assert_eq!(
-                    serde_json::to_value(&theirs).unwrap(),
-                    serde_json::from_str::<serde_json::Value>(back).unwrap()
+                    serde_json::to_value(&converted).unwrap(),
+                    serde_json::from_str::<serde_json::Value>(expected).unwrap()
                 );
-                assert_eq!(content_from_rmcp(&theirs).unwrap(), ours);
+                assert_eq!(content_from_rmcp(&converted).unwrap(), content);
             }
-            None => assert!(theirs.is_err(), "{theirs:?}"),
+            None => assert!(converted.is_err(), "{converted:?}"),
         }
     }
 
@@ -155,17 +156,20 @@ mod tests {
     fn tools_round_trip() {
         let json = r#"{"tools":[{"name":"a","description":"A.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}"#;
         let tool = mcp_model::read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().items.remove(0);
-        let back = tool_from_rmcp(&tool_to_rmcp(&tool).unwrap()).unwrap();
-        assert_eq!((back.name, back.hints, back.description), (tool.name, tool.hints, tool.description));
+        let expected = tool_from_rmcp(&tool_to_rmcp(&tool).unwrap()).unwrap();
+        assert_eq!(
+            (expected.name, expected.hints, expected.description),
+            (tool.name, tool.hints, tool.description)
+        );
         let nameless: model::Tool = serde_json::from_str(r#"{"name":"","inputSchema":{}}"#).unwrap();
         assert!(tool_from_rmcp(&nameless).unwrap_err().to_string().contains("its name is empty"));
     }
 
     #[test]
     fn results_and_errors_round_trip() {
-        let wire = r#"{"content":[{"type":"text","text":"a"}],"structuredContent":{"x":[1]},"isError":true}"#;
-        let ours: ToolResult = serde_json::from_str(wire).unwrap();
-        assert_eq!(result_from_rmcp(&result_to_rmcp(&ours).unwrap()).unwrap(), ours);
+        let json = r#"{"content":[{"type":"text","text":"a"}],"structuredContent":{"x":[1]},"isError":true}"#;
+        let content: ToolResult = serde_json::from_str(json).unwrap();
+        assert_eq!(result_from_rmcp(&result_to_rmcp(&content).unwrap()).unwrap(), content);
 
         let error = RpcError { code: -7, message: "no".into(), data: Some(RawJson::empty_object()) };
         assert_eq!(error_from_rmcp(&error_to_rmcp(&error)), error);

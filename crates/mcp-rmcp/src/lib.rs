@@ -28,7 +28,6 @@ pub use convert::{
     result_to_rmcp, tool_from_rmcp, tool_to_rmcp,
 };
 
-use request_tracker::{Action, RequestTracker};
 use mcp_transport::internal::OutboundSender;
 use mcp_transport::internal::frame;
 use mcp_transport::internal::scan::{ResponseId, ScannedFrame, scan};
@@ -36,6 +35,7 @@ use mcp_transport::{
     Dial, FrameSink, Link, MessageClass, OutboundQueue, RequestId, ShutdownSignal, StreamError, StreamId,
 };
 use mcp_transport::{Disconnect, DisconnectReason};
+use request_tracker::{Action, RequestTracker};
 
 /// Maximum number of server messages queued for the SDK; further notifications are dropped and requests refused.
 const MAX_QUEUED_MESSAGES: usize = 1024;
@@ -73,7 +73,7 @@ pub enum RmcpError {
     #[error("the server is no longer available: {0}")]
     Closed(Arc<Disconnect>),
     /// The outbound queue is full.
-    #[error("the server does not read what is sent to it")]
+    #[error("the server does not read its input")]
     QueueFull,
     /// The message cannot be sent by a transport.
     #[error("the message cannot be sent: {0}")]
@@ -106,7 +106,7 @@ pub struct RmcpTransport {
     bridge: Arc<Bridge>,
     received: mpsc::UnboundedReceiver<SdkInput>,
     stop: watch::Sender<Option<Instant>>,
-    ended: watch::Receiver<Option<Arc<Disconnect>>>,
+    disconnect: watch::Receiver<Option<Arc<Disconnect>>>,
     task: AbortHandle,
     grace: Duration,
 }
@@ -121,7 +121,7 @@ enum SdkInput {
 
 /// The bridge between a transport and the SDK.
 struct Bridge {
-    ledger: Mutex<RequestTracker>,
+    tracker: Mutex<RequestTracker>,
     out: OutboundSender,
     sdk_input: mpsc::UnboundedSender<SdkInput>,
     queued_messages: AtomicUsize,
@@ -133,13 +133,13 @@ impl RmcpTransport {
     /// Starts a connection. Requires a Tokio runtime with time and I/O.
     pub fn new(dial: &dyn Dial, options: RmcpOptions) -> RmcpTransport {
         let (out, queue) = OutboundQueue::new();
-        let (given, received) = mpsc::unbounded_channel();
+        let (sdk_input, received) = mpsc::unbounded_channel();
         let (stop, stopped) = ShutdownSignal::new();
-        let (end_sender, ended) = watch::channel(None);
+        let (end_sender, disconnect) = watch::channel(None);
         let bridge = Arc::new(Bridge {
-            ledger: Mutex::default(),
+            tracker: Mutex::default(),
             out,
-            sdk_input: given,
+            sdk_input,
             queued_messages: AtomicUsize::new(0),
             queued_bytes: AtomicUsize::new(0),
             first_request: Notify::new(),
@@ -153,26 +153,26 @@ impl RmcpTransport {
         let task = tokio::spawn(async move {
             let mut running = std::pin::pin!(transport.run(link));
             let late = driver.bridge.handshake_timeout(handshake);
-            let ended = tokio::select! {
-                ended = &mut running => ended,
+            let disconnect = tokio::select! {
+                disconnect = &mut running => disconnect,
                 () = late => {
                     stop_sender.send_replace(Some(Instant::now() + grace));
-                    let cut = Disconnect::new(DisconnectReason::Stopped);
-                    tokio::time::timeout(grace + SHUTDOWN_MARGIN, &mut running).await.unwrap_or(cut)
+                    let stopped = Disconnect::new(DisconnectReason::Stopped);
+                    tokio::time::timeout(grace + SHUTDOWN_MARGIN, &mut running).await.unwrap_or(stopped)
                 }
             };
-            driver.finish(ended);
+            driver.finish(disconnect);
         });
-        RmcpTransport { bridge, received, stop, ended, task: task.abort_handle(), grace }
+        RmcpTransport { bridge, received, stop, disconnect, task: task.abort_handle(), grace }
     }
 
     /// Resolves when the connection has ended, with the reason and evidence. The future is independent of the
     /// transport, which the SDK takes.
     pub fn disconnected(&self) -> impl Future<Output = Arc<Disconnect>> + Send + use<> {
-        let mut ended = self.ended.clone();
+        let mut disconnect = self.disconnect.clone();
         async move {
-            match ended.wait_for(Option::is_some).await {
-                Ok(ended) => Arc::clone(ended.as_ref().expect("that is what was waited for")),
+            match disconnect.wait_for(Option::is_some).await {
+                Ok(disconnect) => Arc::clone(disconnect.as_ref().expect("that is what was waited for")),
                 Err(_) => Arc::new(Disconnect::new(DisconnectReason::Stopped)),
             }
         }
@@ -186,8 +186,8 @@ impl rmcp::transport::Transport<RoleClient> for RmcpTransport {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), RmcpError>> + Send + 'static {
-        let sent = match self.ended.borrow().as_ref() {
-            Some(ended) => Err(RmcpError::Closed(Arc::clone(ended))),
+        let sent = match self.disconnect.borrow().as_ref() {
+            Some(disconnect) => Err(RmcpError::Closed(Arc::clone(disconnect))),
             None => self.bridge.send(&item),
         };
         std::future::ready(sent)
@@ -225,8 +225,8 @@ impl Drop for RmcpTransport {
 }
 
 impl Bridge {
-    fn ledger(&self) -> MutexGuard<'_, RequestTracker> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    fn tracker(&self) -> MutexGuard<'_, RequestTracker> {
+        self.tracker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Resolves when the server has not responded in time, after its requests were failed; never if it responded.
@@ -234,12 +234,12 @@ impl Bridge {
         self.first_request.notified().await;
         tokio::time::sleep(after).await;
         let actions = {
-            let mut ledger = self.ledger();
-            match ledger.answered() {
+            let mut tracker = self.tracker();
+            match tracker.answered() {
                 true => None,
                 false => {
                     let message = format!("the server did not answer within {} s", after.as_secs_f64());
-                    Some(ledger.fail_all(&RpcError::new(code::INTERNAL_ERROR, message)))
+                    Some(tracker.fail_all(&RpcError::new(code::INTERNAL_ERROR, message)))
                 }
             }
         };
@@ -254,9 +254,9 @@ impl Bridge {
             return Err(RmcpError::QueueFull);
         }
         let body = serde_json::to_vec(item).map_err(|error| RmcpError::InvalidMessage(error.to_string()))?;
-        let mut ledger = self.ledger();
+        let mut tracker = self.tracker();
         let actions =
-            ledger.send(body.into()).map_err(|error| RmcpError::InvalidMessage(error.to_string()))?;
+            tracker.send(body.into()).map_err(|error| RmcpError::InvalidMessage(error.to_string()))?;
         // Under the lock, so that messages are sent in the order in which they were recorded.
         self.perform(actions);
         self.first_request.notify_one();
@@ -264,14 +264,14 @@ impl Bridge {
     }
 
     fn perform(&self, actions: Vec<Action>) {
-        for act in actions {
-            self.perform_action(act);
+        for action in actions {
+            self.perform_action(action);
         }
     }
 
     /// Performs one action; returns the class of the frame that caused it.
-    fn perform_action(&self, act: Action) -> MessageClass {
-        match act {
+    fn perform_action(&self, action: Action) -> MessageClass {
+        match action {
             Action::Send(out) => self.out.send(out),
             Action::Frame(frame) => return self.pass_to_sdk(frame),
             Action::Fail(id, error) => {
@@ -305,8 +305,8 @@ impl Bridge {
 
     fn reserve(&self, bytes: usize) -> bool {
         let messages = self.queued_messages.fetch_add(1, Ordering::Relaxed);
-        let held = self.queued_bytes.fetch_add(bytes, Ordering::Relaxed);
-        if messages < MAX_QUEUED_MESSAGES && held + bytes <= MAX_QUEUED_MESSAGE_BYTES {
+        let queued = self.queued_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if messages < MAX_QUEUED_MESSAGES && queued + bytes <= MAX_QUEUED_MESSAGE_BYTES {
             return true;
         }
         self.release(bytes);
@@ -321,7 +321,7 @@ impl Bridge {
     /// Responds to a server request on behalf of the SDK.
     fn refuse(&self, id: &[u8], error: RpcError) {
         let answer = frame::response(&String::from_utf8_lossy(id), &Err(error));
-        if let Ok(actions) = self.ledger().send(answer) {
+        if let Ok(actions) = self.tracker().send(answer) {
             self.perform(actions);
         }
     }
@@ -337,12 +337,12 @@ impl Bridge {
             Err(error) => error,
         };
         match scanned {
-            ScannedFrame::Response { id: ResponseId::Number(id), is_error, payload_start: payload } => {
-                let theirs =
-                    || serde_json::Deserializer::from_slice(&frame[payload..]).into_iter().next()?.ok();
-                let read: Option<RpcError> = if is_error { theirs() } else { None };
+            ScannedFrame::Response { id: ResponseId::Number(id), is_error, payload_start } => {
+                let server_error =
+                    || serde_json::Deserializer::from_slice(&frame[payload_start..]).into_iter().next()?.ok();
+                let read: Option<RpcError> = if is_error { server_error() } else { None };
                 let unreadable = || {
-                    let message = format!("the server's answer cannot be read: {error}");
+                    let message = format!("the server's response is invalid: {error}");
                     RpcError::new(code::INTERNAL_ERROR, message)
                 };
                 Some(failure(id, &read.unwrap_or_else(unreadable)))
@@ -356,7 +356,7 @@ impl Bridge {
             | ScannedFrame::Notification { .. }
             | ScannedFrame::Batch(_)
             | ScannedFrame::Noise => {
-                tracing::debug!("a message of the server's cannot be read: {error}");
+                tracing::debug!("a message from the server is invalid: {error}");
                 None
             }
         }
@@ -370,7 +370,7 @@ fn failure(id: RequestId, error: &RpcError) -> RxJsonRpcMessage<RoleClient> {
 
 impl FrameSink for Bridge {
     fn deliver(&self, stream: StreamId, frame: Bytes) -> MessageClass {
-        let actions = self.ledger().handle_frame(stream, frame);
+        let actions = self.tracker().handle_frame(stream, frame);
         // A frame without an action was unsolicited.
         actions
             .into_iter()
@@ -379,13 +379,13 @@ impl FrameSink for Bridge {
             .unwrap_or(MessageClass::Unsolicited(1))
     }
 
-    fn stream_failed(&self, id: RequestId, why: StreamError) {
-        let actions = self.ledger().stream_failed(id, why);
+    fn stream_failed(&self, id: RequestId, error: StreamError) {
+        let actions = self.tracker().stream_failed(id, error);
         self.perform(actions);
     }
 
     fn noise(&self, bytes: usize) {
-        tracing::debug!(bytes, "the server wrote something that is no protocol");
+        tracing::debug!(bytes, "the server wrote text that is not JSON-RPC");
     }
 }
 
@@ -396,13 +396,13 @@ struct Driver {
 }
 
 impl Driver {
-    fn finish(&self, ended: Disconnect) {
+    fn finish(&self, disconnect: Disconnect) {
         if self.end_sender.borrow().is_some() {
             return;
         }
-        let actions = self.bridge.ledger().ended(&ended);
+        let actions = self.bridge.tracker().ended(&disconnect);
         self.bridge.perform(actions);
-        self.end_sender.send_replace(Some(Arc::new(ended)));
+        self.end_sender.send_replace(Some(Arc::new(disconnect)));
         let _ = self.bridge.sdk_input.send(SdkInput::Closed);
     }
 }

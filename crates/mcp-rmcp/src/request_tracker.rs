@@ -12,9 +12,7 @@ use crate::server_requests::{RequestRefusal, ServerRequests, ServerResponse};
 use mcp_transport::internal::frame;
 use mcp_transport::internal::scan::{ResponseId, ScannedFrame, scan};
 use mcp_transport::{Disconnect, RequestError};
-use mcp_transport::{
-    Epoch, MessageHead, Outbound, OutboundMessage, RequestId, StreamError, StreamId, TargetName,
-};
+use mcp_transport::{Epoch, MessageHead, Outbound, OutboundMessage, RequestId, StreamError, StreamId};
 
 /// The first id of the ledger's own requests; the SDK counts up from 0 in 32 bits.
 const FIRST_OWN_ID: RequestId = 1 << 48;
@@ -36,9 +34,9 @@ pub(crate) enum Action {
 /// Why a message of the SDK cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SendError {
-    #[error("a request must have a whole number below 2^48 for its id")]
+    #[error("a request id must be an integer below 2^48")]
     Id,
-    #[error("it is no JSON-RPC message: {0}")]
+    #[error("it is not a JSON-RPC message: {0}")]
     Unreadable(String),
     #[error("the connection is over")]
     Closed,
@@ -107,19 +105,19 @@ impl RequestTracker {
         if self.is_closed {
             return Err(SendError::Closed);
         }
-        let sent: SdkMessage<'_> =
+        let message: SdkMessage<'_> =
             serde_json::from_slice(&body).map_err(|error| SendError::Unreadable(error.to_string()))?;
         let params = |it: &RawValue| serde_json::from_str::<Params>(it.get()).ok();
-        let params = sent.params.and_then(params).unwrap_or_default();
-        let named = params.meta.and_then(|it| it.version).and_then(|it| it.parse().ok());
-        let version = named.or(self.version);
-        let Some(method) = sent.method else {
+        let params = message.params.and_then(params).unwrap_or_default();
+        let own_version = params.meta.and_then(|it| it.version).and_then(|it| it.parse().ok());
+        let version = own_version.or(self.version);
+        let Some(method) = message.method else {
             // A response without an id, or with an unknown one, belongs to no request.
-            let replied = sent.id.and_then(|id| self.server_requests.take_response(id, &body));
-            return Ok(replied.map(|it| response_action(it, version)).into_iter().collect());
+            let response = message.id.and_then(|id| self.server_requests.take_response(id, &body));
+            return Ok(response.map(|it| response_action(it, version)).into_iter().collect());
         };
         let method: Cow<'static, str> = Cow::Owned(method.into_owned());
-        let Some(id) = sent.id else {
+        let Some(id) = message.id else {
             if method == "notifications/cancelled"
                 && let Some(id) = params.request_id
             {
@@ -135,10 +133,10 @@ impl RequestTracker {
         if method == "initialize" {
             self.initialize = Some(body.clone());
         }
-        let name = params.name.or(params.uri).map(|it| TargetName::Text(it.into()));
+        let name = params.name.or(params.uri).map(Into::into);
         let head = MessageHead { name, ..MessageHead::new(Some(id), method, version) };
         let message = OutboundMessage { epoch: Epoch(self.epoch), head, body: body.clone() };
-        self.pending.insert(id, PendingRequest { message: message.clone(), own_version: named, resends: 0 });
+        self.pending.insert(id, PendingRequest { message: message.clone(), own_version, resends: 0 });
         if self.reopening.is_some() {
             self.queued.push(id);
             return Ok(Vec::new());
@@ -149,13 +147,13 @@ impl RequestTracker {
     /// A frame from the server.
     pub(crate) fn handle_frame(&mut self, stream: StreamId, frame: Bytes) -> Vec<Action> {
         match scan(&frame) {
-            ScannedFrame::Response { id: ResponseId::Number(id), is_error, payload_start: payload } => {
-                self.handle_response(id, is_error, payload, frame)
+            ScannedFrame::Response { id: ResponseId::Number(id), is_error, payload_start } => {
+                self.handle_response(id, is_error, payload_start, frame)
             }
             // An error without an id belongs to the request of its stream.
-            ScannedFrame::Response { id: ResponseId::Absent, is_error, payload_start: payload } => match stream {
+            ScannedFrame::Response { id: ResponseId::Absent, is_error, payload_start } => match stream {
                 StreamId::Request(id, _) if is_error => {
-                    let error = parse_payload::<RpcError>(&frame, payload).unwrap_or_else(|| {
+                    let error = parse_payload::<RpcError>(&frame, payload_start).unwrap_or_else(|| {
                         RpcError::new(code::INTERNAL_ERROR, "the server's error cannot be read")
                     });
                     self.fail(id, error)
@@ -186,26 +184,26 @@ impl RequestTracker {
     }
 
     /// A response stream failed.
-    pub(crate) fn stream_failed(&mut self, id: RequestId, why: StreamError) -> Vec<Action> {
-        match why {
-            StreamError::Lost(fault) => {
+    pub(crate) fn stream_failed(&mut self, id: RequestId, error: StreamError) -> Vec<Action> {
+        match error {
+            StreamError::Lost(error) => {
                 let message =
-                    format!("the answer was lost, and it is not known whether the request ran: {fault}");
+                    format!("the response was lost, and it is not known whether the request ran: {error}");
                 self.fail(id, RpcError::new(code::INTERNAL_ERROR, message))
             }
             StreamError::TooLarge(limit) => {
-                let message = format!("the answer is larger than the {limit} bytes that a message may have");
+                let message = format!("the response exceeds the message size limit of {limit} bytes");
                 self.fail(id, RpcError::new(code::INTERNAL_ERROR, message))
             }
-            StreamError::Refused(fault) => self.fail(id, refusal_error(fault)),
+            StreamError::Refused(error) => self.fail(id, refusal_error(error)),
             StreamError::NotExecuted(epoch) => self.not_executed(id, epoch),
         }
     }
 
     /// The connection has ended.
-    pub(crate) fn ended(&mut self, ended: &Disconnect) -> Vec<Action> {
+    pub(crate) fn ended(&mut self, disconnect: &Disconnect) -> Vec<Action> {
         self.is_closed = true;
-        let message = format!("the server is no longer available: {ended}");
+        let message = format!("the server is no longer available: {disconnect}");
         self.fail_all(&RpcError::new(code::INTERNAL_ERROR, message))
     }
 
@@ -216,20 +214,31 @@ impl RequestTracker {
         std::mem::take(&mut self.pending).into_keys().map(|id| Action::Fail(id, error.clone())).collect()
     }
 
-    fn notification(&self, method: Cow<'static, str>, version: Option<ProtocolVersion>, body: Bytes) -> Action {
+    fn notification(
+        &self,
+        method: Cow<'static, str>,
+        version: Option<ProtocolVersion>,
+        body: Bytes,
+    ) -> Action {
         let head = MessageHead::new(None, method, version);
         Action::Send(Outbound::Send(OutboundMessage { epoch: Epoch(self.epoch), head, body }))
     }
 
-    fn handle_response(&mut self, id: RequestId, is_error: bool, payload: usize, frame: Bytes) -> Vec<Action> {
+    fn handle_response(
+        &mut self,
+        id: RequestId,
+        is_error: bool,
+        payload_start: usize,
+        frame: Bytes,
+    ) -> Vec<Action> {
         if self.reopening == Some(id) {
-            return self.handle_reopened(is_error, &frame, payload);
+            return self.handle_reopened(is_error, &frame, payload_start);
         }
         // A response to no pending request is dropped: the SDK could not match it.
-        let Some(waiting) = self.pending.remove(&id) else { return Vec::new() };
+        let Some(request) = self.pending.remove(&id) else { return Vec::new() };
         self.answered = true;
-        if waiting.message.head.method == "initialize" && !is_error {
-            self.version = negotiated(&frame, payload);
+        if request.message.head.method == "initialize" && !is_error {
+            self.version = negotiated(&frame, payload_start);
         }
         vec![Action::Frame(frame)]
     }
@@ -248,15 +257,15 @@ impl RequestTracker {
     }
 
     fn not_executed(&mut self, id: RequestId, epoch: Epoch) -> Vec<Action> {
-        let Some(waiting) = self.pending.get_mut(&id) else {
+        let Some(request) = self.pending.get_mut(&id) else {
             return match self.reopening == Some(id) {
-                true => self.fail_queued(&RpcError::new(code::INTERNAL_ERROR, "it was forgotten at once")),
+                true => self.fail_queued(&RpcError::new(code::INTERNAL_ERROR, "the server lost it at once")),
                 false => Vec::new(),
             };
         };
-        waiting.resends += 1;
-        let (Some(opening), true) = (self.initialize.clone(), waiting.resends <= MAX_RESENDS) else {
-            let message = "the server has forgotten the session, and did not run the request";
+        request.resends += 1;
+        let (Some(opening), true) = (self.initialize.clone(), request.resends <= MAX_RESENDS) else {
+            let message = "the server lost the session and did not run the request";
             return self.fail(id, RpcError::new(code::INTERNAL_ERROR, message));
         };
         if self.reopening.is_some() {
@@ -269,47 +278,50 @@ impl RequestTracker {
         self.epoch += 1;
         self.version = None;
         self.queued.push(id);
-        let own = FIRST_OWN_ID + self.own_id_count;
+        let own_id = FIRST_OWN_ID + self.own_id_count;
         self.own_id_count += 1;
-        self.reopening = Some(own);
-        match with_id(&opening, own) {
+        self.reopening = Some(own_id);
+        match with_id(&opening, own_id) {
             Some(body) => {
-                let head = MessageHead::new(Some(own), "initialize".into(), None);
+                let head = MessageHead::new(Some(own_id), "initialize".into(), None);
                 vec![Action::Send(Outbound::Send(OutboundMessage { epoch: Epoch(self.epoch), head, body }))]
             }
-            None => self.fail_queued(&RpcError::new(code::INTERNAL_ERROR, "its opening cannot be repeated")),
+            None => self.fail_queued(&RpcError::new(
+                code::INTERNAL_ERROR,
+                "its `initialize` request cannot be repeated",
+            )),
         }
     }
 
-    fn handle_reopened(&mut self, is_error: bool, frame: &Bytes, payload: usize) -> Vec<Action> {
+    fn handle_reopened(&mut self, is_error: bool, frame: &Bytes, payload_start: usize) -> Vec<Action> {
         if is_error {
-            let error = parse_payload::<RpcError>(frame, payload);
+            let error = parse_payload::<RpcError>(frame, payload_start);
             return self.fail_queued(&error.unwrap_or_else(|| RpcError::new(code::INTERNAL_ERROR, "")));
         }
         self.reopening = None;
-        self.version = negotiated(frame, payload);
-        let told = self.initialized.clone();
-        let told = told.map(|body| self.notification("notifications/initialized".into(), self.version, body));
-        let held = std::mem::take(&mut self.queued);
-        told.into_iter().chain(self.resend(&held)).collect()
+        self.version = negotiated(frame, payload_start);
+        let initialized = self.initialized.clone();
+        let initialized =
+            initialized.map(|body| self.notification("notifications/initialized".into(), self.version, body));
+        let queued = std::mem::take(&mut self.queued);
+        initialized.into_iter().chain(self.resend(&queued)).collect()
     }
 
     fn fail_queued(&mut self, error: &RpcError) -> Vec<Action> {
         self.reopening = None;
-        let message =
-            format!("the server had forgotten the session, and it could not be opened again: {error}");
+        let message = format!("the server lost the session, and reopening it failed: {error}");
         let error = RpcError::new(code::INTERNAL_ERROR, message);
-        let held = std::mem::take(&mut self.queued);
-        held.into_iter().flat_map(|id| self.fail(id, error.clone())).collect()
+        let queued = std::mem::take(&mut self.queued);
+        queued.into_iter().flat_map(|id| self.fail(id, error.clone())).collect()
     }
 
     /// Sends requests again in the reopened session.
     fn resend(&mut self, ids: &[RequestId]) -> Vec<Action> {
         let mut res = Vec::new();
         for id in ids {
-            if let Some(PendingRequest { message, own_version: named, resends: _ }) = self.pending.get_mut(id) {
+            if let Some(PendingRequest { message, own_version, resends: _ }) = self.pending.get_mut(id) {
                 message.epoch = Epoch(self.epoch);
-                message.head.version = named.or(self.version);
+                message.head.version = own_version.or(self.version);
                 res.push(Action::Send(Outbound::Send(message.clone())));
             }
         }
@@ -318,7 +330,10 @@ impl RequestTracker {
 }
 
 /// The SDK's response to a server request, sent to the session of that request.
-fn response_action(ServerResponse { epoch, body }: ServerResponse, version: Option<ProtocolVersion>) -> Action {
+fn response_action(
+    ServerResponse { epoch, body }: ServerResponse,
+    version: Option<ProtocolVersion>,
+) -> Action {
     let head = MessageHead::new(None, Cow::Borrowed(""), version);
     Action::Send(Outbound::Send(OutboundMessage { epoch, head, body }))
 }
@@ -329,25 +344,25 @@ fn is_cancellation(method: &[u8]) -> bool {
 }
 
 /// The error for a refused request: the server's own if there is one.
-fn refusal_error(fault: RequestError) -> RpcError {
-    match fault.error {
+fn refusal_error(error: RequestError) -> RpcError {
+    match error.error {
         Some(error) => error,
-        None => RpcError::new(code::INTERNAL_ERROR, fault.message),
+        None => RpcError::new(code::INTERNAL_ERROR, error.message),
     }
 }
 
-fn parse_payload<T: for<'de> Deserialize<'de>>(frame: &[u8], payload: usize) -> Option<T> {
-    let mut values = serde_json::Deserializer::from_slice(&frame[payload..]).into_iter::<T>();
+fn parse_payload<T: for<'de> Deserialize<'de>>(frame: &[u8], payload_start: usize) -> Option<T> {
+    let mut values = serde_json::Deserializer::from_slice(&frame[payload_start..]).into_iter::<T>();
     values.next()?.ok()
 }
 
-fn negotiated(frame: &[u8], payload: usize) -> Option<ProtocolVersion> {
+fn negotiated(frame: &[u8], payload_start: usize) -> Option<ProtocolVersion> {
     #[derive(Deserialize)]
     struct InitializeResult {
         #[serde(rename = "protocolVersion")]
         version: String,
     }
-    parse_payload::<InitializeResult>(frame, payload)?.version.parse().ok()
+    parse_payload::<InitializeResult>(frame, payload_start)?.version.parse().ok()
 }
 
 /// The same request with another id.

@@ -61,42 +61,44 @@ impl ServerRequests {
             return Err(RequestRefusal::TooMany);
         }
         let id_for_sdk = sdk_id(text).filter(|it| !self.open.contains_key(it));
-        let known = id_for_sdk.unwrap_or_else(|| self.unused_id());
-        let frame_for_sdk = match known.as_bytes() == text {
+        let id_for_sdk = id_for_sdk.unwrap_or_else(|| self.unused_id());
+        let frame_for_sdk = match id_for_sdk.as_bytes() == text {
             true => frame.clone(),
-            false => [&frame[..id.start], known.as_bytes(), &frame[id.end..]].concat().into(),
+            false => [&frame[..id.start], id_for_sdk.as_bytes(), &frame[id.end..]].concat().into(),
         };
-        self.open.insert(known, OpenRequest { epoch, id: text.into() });
+        self.open.insert(id_for_sdk, OpenRequest { epoch, id: text.into() });
         Ok(frame_for_sdk)
     }
 
     /// The server cancels its request. Returns the notification for the SDK if the request is in progress.
     pub(crate) fn cancel(&mut self, epoch: Epoch, frame: &[u8]) -> Option<Bytes> {
         let CancelNotification { params } = serde_json::from_slice(frame).ok()?;
-        let named = params.request_id.get().as_bytes();
-        let same =
-            |it: &OpenRequest| it.epoch == epoch && (*it.id == *named || sdk_id(&it.id) == sdk_id(named));
-        let known = self.open.iter().find(|(_, it)| same(it)).map(|(known, _)| known.clone())?;
-        self.open.remove(&known);
+        let cancelled_id = params.request_id.get().as_bytes();
+        let same = |it: &OpenRequest| {
+            it.epoch == epoch && (*it.id == *cancelled_id || sdk_id(&it.id) == sdk_id(cancelled_id))
+        };
+        let id_for_sdk =
+            self.open.iter().find(|(_, it)| same(it)).map(|(id_for_sdk, _)| id_for_sdk.clone())?;
+        self.open.remove(&id_for_sdk);
         let reason = serde_json::to_string(&params.reason.unwrap_or_default()).expect("a string is JSON");
-        let told = format!(
-            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{known},"reason":{reason}}}}}"#
+        let notification = format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id_for_sdk},"reason":{reason}}}}}"#
         );
-        Some(told.into())
+        Some(notification.into())
     }
 
     /// The SDK's response under this id. `None` if no such request is in progress.
     pub(crate) fn take_response(&mut self, id: &RawValue, body: &Bytes) -> Option<ServerResponse> {
-        let theirs = self.open.remove(&sdk_id(id.get().as_bytes())?)?;
+        let request = self.open.remove(&sdk_id(id.get().as_bytes())?)?;
         let text = id.get();
-        if text.as_bytes() == &*theirs.id {
-            return Some(ServerResponse { epoch: theirs.epoch, body: body.clone() });
+        if text.as_bytes() == &*request.id {
+            return Some(ServerResponse { epoch: request.epoch, body: body.clone() });
         }
         // The text is a slice of the body.
         let start = (text.as_ptr() as usize).checked_sub(body.as_ptr() as usize)?;
         let (before, rest) = body.split_at_checked(start)?;
         let after = rest.get(text.len()..)?;
-        Some(ServerResponse { epoch: theirs.epoch, body: [before, &theirs.id, after].concat().into() })
+        Some(ServerResponse { epoch: request.epoch, body: [before, &request.id, after].concat().into() })
     }
 
     fn unused_id(&mut self) -> String {
@@ -139,15 +141,15 @@ mod tests {
     use mcp_transport::internal::scan::{ScannedFrame, scan};
 
     /// The request as the SDK receives it.
-    fn enter(asked: &mut ServerRequests, epoch: u32, id: &str) -> Result<String, RequestRefusal> {
+    fn enter(requests: &mut ServerRequests, epoch: u32, id: &str) -> Result<String, RequestRefusal> {
         let frame = Bytes::from(format!(r#"{{"id": {id} ,"method":"ping"}}"#));
         let ScannedFrame::Request { id, .. } = scan(&frame) else { panic!("it is a request") };
-        let given = asked.insert(Epoch(epoch), &frame, id)?;
-        Ok(String::from_utf8(given.to_vec()).unwrap())
+        let frame_for_sdk = requests.insert(Epoch(epoch), &frame, id)?;
+        Ok(String::from_utf8(frame_for_sdk.to_vec()).unwrap())
     }
 
     /// The response that is sent for this id, with its session.
-    fn answer(asked: &mut ServerRequests, id: &str) -> Option<String> {
+    fn answer(requests: &mut ServerRequests, id: &str) -> Option<String> {
         #[derive(Deserialize)]
         struct Answer<'a> {
             #[serde(borrow)]
@@ -155,71 +157,71 @@ mod tests {
         }
         let body = Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
         let Answer { id } = serde_json::from_slice(&body).unwrap();
-        let ServerResponse { epoch, body } = asked.take_response(id, &body)?;
+        let ServerResponse { epoch, body } = requests.take_response(id, &body)?;
         Some(format!("@{} {}", epoch.0, String::from_utf8(body.to_vec()).unwrap()))
     }
 
     #[test]
     fn response_is_sent_to_the_session_of_its_request_with_its_id() {
-        let asked = &mut ServerRequests::default();
-        assert_eq!(enter(asked, 0, "7").unwrap(), r#"{"id": 7 ,"method":"ping"}"#);
-        assert_eq!(enter(asked, 1, "7").unwrap(), r#"{"id": "another-1" ,"method":"ping"}"#);
-        assert_eq!(enter(asked, 1, "\"another-2\"").unwrap(), r#"{"id": "another-2" ,"method":"ping"}"#);
-        assert_eq!(enter(asked, 2, "7").unwrap(), r#"{"id": "another-3" ,"method":"ping"}"#);
+        let requests = &mut ServerRequests::default();
+        assert_eq!(enter(requests, 0, "7").unwrap(), r#"{"id": 7 ,"method":"ping"}"#);
+        assert_eq!(enter(requests, 1, "7").unwrap(), r#"{"id": "another-1" ,"method":"ping"}"#);
+        assert_eq!(enter(requests, 1, "\"another-2\"").unwrap(), r#"{"id": "another-2" ,"method":"ping"}"#);
+        assert_eq!(enter(requests, 2, "7").unwrap(), r#"{"id": "another-3" ,"method":"ping"}"#);
         let want = |epoch, id| Some(format!(r#"@{epoch} {{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
-        assert_eq!(answer(asked, "\"another-1\""), want(1, "7"));
-        assert_eq!(answer(asked, "7"), want(0, "7"));
-        assert_eq!(answer(asked, "\"another-2\""), want(1, "\"another-2\""));
-        assert_eq!(answer(asked, "\"another-3\""), want(2, "7"));
-        for nobody in ["7", "\"another-1\"", "8", "null"] {
-            assert_eq!(answer(asked, nobody), None, "{nobody}");
+        assert_eq!(answer(requests, "\"another-1\""), want(1, "7"));
+        assert_eq!(answer(requests, "7"), want(0, "7"));
+        assert_eq!(answer(requests, "\"another-2\""), want(1, "\"another-2\""));
+        assert_eq!(answer(requests, "\"another-3\""), want(2, "7"));
+        for unknown in ["7", "\"another-1\"", "8", "null"] {
+            assert_eq!(answer(requests, unknown), None, "{unknown}");
         }
     }
 
     #[test]
     fn id_is_sent_back_unchanged() {
-        for (id, known) in [
+        for (id, id_for_sdk) in [
             (r#""\u0061""#, "\"a\""),
             ("1.0", "\"another-1\""),
             ("99999999999999999999", "\"another-1\""),
             ("{}", "\"another-1\""),
         ] {
-            let asked = &mut ServerRequests::default();
-            enter(asked, 0, id).unwrap();
+            let requests = &mut ServerRequests::default();
+            enter(requests, 0, id).unwrap();
             let want = format!(r#"@0 {{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
-            assert_eq!(answer(asked, known), Some(want));
+            assert_eq!(answer(requests, id_for_sdk), Some(want));
         }
     }
 
     #[test]
     fn cancelled_request_is_reported_once_and_gets_no_response() {
-        let asked = &mut ServerRequests::default();
-        enter(asked, 0, "7").unwrap();
-        enter(asked, 1, "7").unwrap();
-        let mut back = |epoch, id: &str| {
+        let requests = &mut ServerRequests::default();
+        enter(requests, 0, "7").unwrap();
+        enter(requests, 1, "7").unwrap();
+        let mut cancel = |epoch, id: &str| {
             let frame = format!(r#"{{"method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#);
-            let told = asked.cancel(Epoch(epoch), frame.as_bytes())?;
-            let told: Value = serde_json::from_slice(&told).unwrap();
-            Some(told["params"]["requestId"].clone())
+            let notification = requests.cancel(Epoch(epoch), frame.as_bytes())?;
+            let notification: Value = serde_json::from_slice(&notification).unwrap();
+            Some(notification["params"]["requestId"].clone())
         };
-        assert_eq!(back(2, "7"), None);
-        assert_eq!(back(0, "\"7\""), None);
-        assert_eq!(back(1, "7"), Some(Value::from("another-1")));
-        assert_eq!(back(1, "7"), None);
-        assert_eq!(answer(asked, "\"another-1\""), None);
-        assert!(answer(asked, "7").is_some_and(|it| it.starts_with("@0")));
+        assert_eq!(cancel(2, "7"), None);
+        assert_eq!(cancel(0, "\"7\""), None);
+        assert_eq!(cancel(1, "7"), Some(Value::from("another-1")));
+        assert_eq!(cancel(1, "7"), None);
+        assert_eq!(answer(requests, "\"another-1\""), None);
+        assert!(answer(requests, "7").is_some_and(|it| it.starts_with("@0")));
     }
 
     #[test]
     fn number_of_requests_is_bounded() {
-        let asked = &mut ServerRequests::default();
+        let requests = &mut ServerRequests::default();
         let long = format!("\"{}\"", "x".repeat(MAX_ID_BYTES));
-        assert_eq!(enter(asked, 0, &long), Err(RequestRefusal::Id));
+        assert_eq!(enter(requests, 0, &long), Err(RequestRefusal::Id));
         for id in 0..MAX_OPEN {
-            enter(asked, 0, &id.to_string()).unwrap();
+            enter(requests, 0, &id.to_string()).unwrap();
         }
-        assert_eq!(enter(asked, 0, "-1"), Err(RequestRefusal::TooMany));
-        answer(asked, "0").unwrap();
-        assert!(enter(asked, 0, "-1").is_ok());
+        assert_eq!(enter(requests, 0, "-1"), Err(RequestRefusal::TooMany));
+        answer(requests, "0").unwrap();
+        assert!(enter(requests, 0, "-1").is_ok());
     }
 }

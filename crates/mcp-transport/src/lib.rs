@@ -78,13 +78,13 @@ pub use rpc::server_request::{
 };
 pub use session::{
     CallOptions, CallResponse, ClientInfo, CompletionArgument, CompletionReference, Eras, InputHandling,
-    ListChangeCounts, ListResult, OnSessionNotification, RetryPolicy, ServerCapabilities, ServerInfo, Session,
-    SessionNotification, SessionOptions, SessionState,
+    ListChangeCounts, ListResult, OnSessionNotification, RetryPolicy, ServerCapabilities, ServerInfo,
+    Session, SessionNotification, SessionOptions, SessionState,
 };
 #[cfg(feature = "stdio")]
 pub use stdio::{ProcessIdentity, ReapedGroup, ReceiptDirectory};
 pub use transport::process_id::ProcessIdCell;
 pub use transport::{
     Dial, Epoch, FrameSink, HandshakeMode, HeaderParam, Link, MessageClass, MessageHead, Outbound,
-    OutboundMessage, OutboundQueue, RequestId, ShutdownSignal, StreamError, StreamId, TargetName, Transport,
+    OutboundMessage, OutboundQueue, RequestId, ShutdownSignal, StreamError, StreamId, Transport,
 };

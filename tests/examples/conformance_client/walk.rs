@@ -56,7 +56,7 @@ fn calls(tools: &[Tool], assignment: &Assignment) -> Result<Vec<(String, Value)>
 fn answered(what: &str, answer: Result<String, CallError>) -> Result<(), String> {
     match answer {
         Ok(text) => eprintln!("{what}: {text}"),
-        Err(CallError::Rpc(error)) => eprintln!("{what}: the server answered with an error: {error}"),
+        Err(CallError::Rpc(error)) => eprintln!("{what}: the server responded with an error: {error}"),
         Err(error) => return Err(format!("{what}: {error}")),
     }
     Ok(())

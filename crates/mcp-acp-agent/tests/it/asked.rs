@@ -60,7 +60,7 @@ async fn x_25_a_server_asks_whom_its_session_has() {
 async fn sk_17_a_server_that_asks_nobody_is_told_so() {
     let [user, model] = heard(Handlers::default()).await;
     insta::assert_snapshot!(format!("{user}\n{model}"), @r"
-    MCPProtocolError: server 'a' (https://memory.example/mcp): the server answered with an error: Missing required client capability (code -32021) (the server needs elicitation of its client: give the session a handler for that)
-    MCPProtocolError: server 'a' (https://memory.example/mcp): the server answered with an error: Missing required client capability (code -32021) (the server needs sampling of its client: give the session a handler for that)
+    MCPProtocolError: server 'a' (https://memory.example/mcp): the server responded with an error: Missing required client capability (code -32021) (the server needs elicitation from its client: configure a handler for it)
+    MCPProtocolError: server 'a' (https://memory.example/mcp): the server responded with an error: Missing required client capability (code -32021) (the server needs sampling from its client: configure a handler for it)
     ");
 }

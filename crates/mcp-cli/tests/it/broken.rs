@@ -119,7 +119,7 @@ fn rows(demo: &HttpDemo, authority: &Path, ports: Ports) -> Vec<Row> {
         row(
             "noise on stdout",
             json!({"command": "sh", "args": ["-c", "echo Welcome to the server; read -r line"]}),
-            "what it writes to its standard output is no protocol",
+            "it writes text to its standard output that is not MCP",
             "logs belong on standard error",
         ),
         row(
@@ -140,7 +140,7 @@ fn rows(demo: &HttpDemo, authority: &Path, ports: Ports) -> Vec<Row> {
         row(
             "silent",
             json!({"command": "sleep", "args": ["600"], "startup_timeout_sec": 1}),
-            "the server is silent: it answered nothing within 1 s",
+            "the server is silent: it sent no response within 1 s",
             "run the command once by hand, or give it longer",
         ),
         row(
@@ -205,7 +205,7 @@ fn rows(demo: &HttpDemo, authority: &Path, ports: Ports) -> Vec<Row> {
         ..row(
             "port in use",
             json!({"command": "node", "args": ["-e", script]}),
-            "a port that it wants to listen at is in use",
+            "the port that it listens on is already in use",
             "end the process that listens there",
         )
     });

@@ -64,9 +64,8 @@ fn replay_returns_recorded_responses() {
     let run = workspace.run(&["call", "replayed.yaml", "echo", "text=other"]);
     assert_eq!(run.code, Some(1));
     assert!(
-        run.err.contains(
-            r#"the nearest that it has is: tools/call {"arguments":{"text":"hello"},"name":"echo"}"#
-        ),
+        run.err
+            .contains(r#"the most similar one is: tools/call {"arguments":{"text":"hello"},"name":"echo"}"#),
         "{run:?}"
     );
     // A second recording of the same calls has the same bytes.
@@ -275,7 +274,7 @@ fn record_and_replay_errors_are_reported() {
     check_refused(
         &["replay", "none.jsonl"],
         1,
-        "error: none.jsonl: this is no recording: its first line is not {\"format\":\"mcp-recording\",\"version\":1}\n",
+        "error: none.jsonl: this is not a recording: its first line is not {\"format\":\"mcp-recording\",\"version\":1}\n",
     );
     check_refused(
         &["replay", "gone.jsonl"],

@@ -69,8 +69,7 @@ async fn hd_119_a_call_has_a_deadline() {
     let world = World::new(&[("a", Peer::new(&["hang"]))]);
     world.apply(vec![quick]).await;
     world.host.ready().await;
-    let want = "MCPTimeoutError: server 'a' (npx): no answer within 7 s (ask for less, or raise the time that the server \
-                has for a request)";
+    let want = "MCPTimeoutError: server 'a' (npx): no response within 7 s (request less, or raise the request timeout)";
     check(&world.call("hang", "{}").await, want);
 
     let begun = tokio::time::Instant::now();
@@ -88,8 +87,8 @@ async fn a_lost_answer_is_asked_for_again_only_where_that_is_safe() {
     let world = World::running(&[("a", peer)]).await;
     check(
         &world.call("vanish", "{}").await,
-        "MCPOutcomeUnknownError: server 'a' (npx): the answer was lost (the response broke off), and it is not known \
-         whether the call ran (look whether it was done before it is done again)",
+        "MCPOutcomeUnknownError: server 'a' (npx): the response was lost (the response broke off), and it is not known \
+         whether the call ran (check whether the call took effect before repeating it)",
     );
     let peer = Peer::new(&[]);
     let hints = json!({"idempotentHint": true});
@@ -106,7 +105,7 @@ async fn hd_117_a_server_that_dies_during_a_call_ends_it() {
     let result = world.call("lost", "{}").await;
     let want = "MCPConnectionError: server 'a' (npx): the server is no longer available: its process ended with exit \
                 status 3; its standard error ended with: out of memory; it is not known whether the call ran \
-                (see what it said last, and its log; what crashes a server only its authors can mend)";
+                (check its last output and its log; a crash is a bug of the server)";
     check(&result, want);
 
     // For a repeatable tool, the error does not mention that the call may have run.

@@ -33,11 +33,11 @@ async fn dm_102_hd_sc6_one_bad_server_never_hides_the_others() {
         ),
         (
             "silent",
-            "MCPTimeoutError: server 'silent' (npx): the server is silent: it answered nothing within 60 s",
+            "MCPTimeoutError: server 'silent' (npx): the server is silent: it sent no response within 60 s",
         ),
         (
             "unlisted",
-            "MCPProtocolError: server 'unlisted' (npx): the server answered with an error: out of order (code -1)",
+            "MCPProtocolError: server 'unlisted' (npx): the server responded with an error: out of order (code -1)",
         ),
         ("good", ""),
     ];
@@ -119,7 +119,7 @@ async fn hd_115_a_storm_of_announcements_costs_one_reading() {
     let problem = &world.host.snapshot().problems[0].problem;
     assert_eq!(
         problem.message,
-        "its tools could not be listed: MCPProtocolError: server 'a' (npx): the server answered with an error: out of \
+        "its tools could not be listed: MCPProtocolError: server 'a' (npx): the server responded with an error: out of \
          order (code -1)"
     );
     peer.broken.lock().unwrap().clear();

@@ -230,7 +230,7 @@ async fn hd_119_a_deadline_covers_the_start_of_what_is_leased() {
     let deadline = Some(Duration::from_secs(1));
     let begun = tokio::time::Instant::now();
     let call = || ToolCall { deadline, ..tool("a__t") };
-    let want = "MCPTimeoutError: server 'a' (npx): no answer within 1 s: its instance for the caller was still being \
+    let want = "MCPTimeoutError: server 'a' (npx): no response within 1 s: its instance for the caller was still being \
                 started";
     assert_eq!((told(&dialog.call(call()).await), begun.elapsed().as_secs()), (want.to_owned(), 1));
     assert_eq!((told(&turn.call(call()).await), begun.elapsed().as_secs()), (want.to_owned(), 2));

@@ -163,8 +163,7 @@ async fn a_start_for_a_dialog_that_fails_says_why_and_is_tried_anew() {
     let failed = call(&dialog, "a__t", "{}").await;
     assert_eq!(
         told(&failed),
-        "MCPConnectionError: server 'a' (npx): the server could not be started: the command was not found (check \
-         that the program is installed and on the PATH that the server is given)"
+        "MCPConnectionError: server 'a' (npx): the server could not be started: the command was not found (check that the program is installed, and that its folder is in the server's PATH)"
     );
     assert_eq!(failed.metadata.server.unwrap().as_str(), "a");
     *world.peer("a").beginning.lock().unwrap() = Beginning::Well;

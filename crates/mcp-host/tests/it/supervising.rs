@@ -21,7 +21,7 @@ async fn hd_117_a_server_that_dies_in_mid_call_ends_it_and_comes_back() {
         let lost = told(&world.call("lost", "{}").await);
         let want = "MCPConnectionError: server 'a' (npx): the server is no longer available: its process ended with \
                     exit status 3; its standard error ended with: out of memory; it is not known whether the call ran \
-                    (see what it said last, and its log; what crashes a server only its authors can mend)";
+                    (check its last output and its log; a crash is a bug of the server)";
         assert_eq!(lost, want);
         world.until("a:restarting b:ready | b__slow").await;
         // While the server is down, a call fails at once, with the evidence.
@@ -89,7 +89,7 @@ async fn a_server_that_answers_nothing_any_more_is_replaced() {
 
     world.until("a:restarting |").await;
     assert_eq!(world.peer("a").count("ping"), 2);
-    assert_eq!(world.failure("a"), "MCPTimeoutError: server 'a' (npx): no answer within 5 s");
+    assert_eq!(world.failure("a"), "MCPTimeoutError: server 'a' (npx): no response within 5 s");
     world.until("a:ready | a__t a__hang").await;
     tokio::time::sleep(Duration::from_millis(1)).await;
     assert_eq!(world.peer("a").open(), 1);

@@ -154,8 +154,7 @@ async fn a_login_that_is_over_wants_the_user_again() {
     assert_eq!((authority.count("refresh"), authority.count("authorize")), (1, 2));
     authority.end_logins();
     let alone = connect(&authority.url, oauth(&authority.url, &store, None)).await.err().unwrap();
-    let want =
-        "not authorized: the server wants a new login, for the old one is over: run `mcp-host login guarded`";
+    let want = "not authorized: the server requires a new login, because the old one has expired: run `mcp-host login guarded`";
     assert_eq!(alone.to_string(), want);
 }
 
@@ -163,7 +162,7 @@ async fn a_login_that_is_over_wants_the_user_again() {
 async fn without_a_user_it_is_said_what_to_do() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     let error = connect(&authority.url, oauth(&authority.url, &store, None)).await.err().unwrap();
-    let want = "not authorized: the server wants a login, and nobody has logged in to it: run `mcp-host login guarded`";
+    let want = "not authorized: the server requires a login: run `mcp-host login guarded`";
     assert_eq!(error.to_string(), want);
     assert!(
         error.help().unwrap().contains("`Authorization` header"),
@@ -231,5 +230,5 @@ fn no_token_is_sent_in_the_clear() {
         login_hint: String::new(),
     };
     let error = OAuth::new(&"http://example.com/mcp".parse().unwrap(), options).err().unwrap();
-    assert_eq!(error.to_string(), "tokens are sent over https only, but on this machine");
+    assert_eq!(error.to_string(), "tokens are only sent over https, except on this machine");
 }

@@ -295,7 +295,7 @@ fn a_request_that_is_not_there_is_told_what_is() {
                 &[error(
                     1,
                     -32602,
-                    r#"the recording of `s` does not have this request: tools/call {"arguments":{"text":"b"},"name":"echo"}; the nearest that it has is: tools/call {"arguments":{"text":"a"},"name":"echo"}"#,
+                    r#"the recording of `s` does not contain this request: tools/call {"arguments":{"text":"b"},"name":"echo"}; the most similar one is: tools/call {"arguments":{"text":"a"},"name":"echo"}"#,
                 )],
             ),
             (
@@ -303,7 +303,7 @@ fn a_request_that_is_not_there_is_told_what_is() {
                 &[error(
                     2,
                     -32601,
-                    "the recording of `s` does not have this request: prompts/list; it has requests of these methods: tools/call, tools/list",
+                    "the recording of `s` does not contain this request: prompts/list; it contains requests of these methods: tools/call, tools/list",
                 )],
             ),
             (json!({"jsonrpc": "2.0", "id": 3, "method": "ping"}), &[result(3, json!({}))]),

@@ -82,11 +82,7 @@ pub fn dialer(endpoint: &Endpoint, options: &DialOptions) -> Result<Arc<dyn Dial
         #[cfg(feature = "stdio")]
         Endpoint::Stdio(it) => Ok(Arc::new(crate::stdio::StdioDial::new(it, &options.for_stdio())?)),
         #[cfg(all(feature = "http", feature = "sse"))]
-        Endpoint::Http(it) if it.sse_fallback == mcp_model::SseFallback::Allowed => {
-            Ok(Arc::new(crate::dial::sse_fallback::HttpOrSseDial::new(it, options)?))
-        }
-        #[cfg(all(feature = "http", feature = "sse"))]
-        Endpoint::Http(it) => Ok(Arc::new(crate::dial::sse_fallback::HttpOnlyDial::new(it, options)?)),
+        Endpoint::Http(it) => Ok(Arc::new(crate::dial::sse_fallback::HttpOrSseDial::new(it, options)?)),
         #[cfg(all(feature = "http", not(feature = "sse")))]
         Endpoint::Http(it) => Ok(Arc::new(crate::http::HttpDial::new(it, &options.for_url())?)),
         #[cfg(feature = "sse")]

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mcp_model::{UrlEndpoint, code};
+use mcp_model::{SseFallback, UrlEndpoint, code};
 use url::Url;
 
 use crate::dial::options::DialOptions;
@@ -54,38 +54,40 @@ impl fmt::Debug for SseServerCache {
     }
 }
 
-/// Connects with Streamable HTTP or, as a fallback, with SSE.
+/// Connects with Streamable HTTP. When the server refuses it, SSE is used as a fallback if the endpoint allows that;
+/// otherwise SSE is only probed, for the error message.
 pub(crate) struct HttpOrSseDial {
     http: HttpDial,
     sse: SseDial,
     url: Url,
-    sse_servers: SseServerCache,
+    /// `None` if the fallback is not allowed.
+    sse_servers: Option<SseServerCache>,
     /// The last connection used SSE because of the cache.
     used_cache: AtomicBool,
 }
 
 impl HttpOrSseDial {
     pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<HttpOrSseDial, ConnectError> {
-        let (url, sse_servers) = (endpoint.url.clone(), options.sse_servers.clone());
-        let (sse_url, cache) = (url.clone(), sse_servers.clone());
-        let on_outcome = move |outcome| match outcome {
-            StreamOutcome::Opened => cache.add(&sse_url),
-            StreamOutcome::Refused => cache.remove(&sse_url),
-        };
-        let options = options.for_url();
-        Ok(HttpOrSseDial {
-            http: HttpDial::new(endpoint, &options)?,
-            sse: SseDial::new(endpoint, &options)?.with_observer(Arc::new(on_outcome)),
-            url,
-            sse_servers,
-            used_cache: AtomicBool::new(false),
-        })
+        let url_options = options.for_url();
+        let http = HttpDial::new(endpoint, &url_options)?;
+        let mut sse = SseDial::new(endpoint, &url_options)?;
+        let url = endpoint.url.clone();
+        let is_allowed = endpoint.sse_fallback == SseFallback::Allowed;
+        let sse_servers = is_allowed.then(|| options.sse_servers.clone());
+        if let Some(cache) = sse_servers.clone() {
+            let url = url.clone();
+            sse = sse.with_observer(Arc::new(move |outcome| match outcome {
+                StreamOutcome::Opened => cache.add(&url),
+                StreamOutcome::Refused => cache.remove(&url),
+            }));
+        }
+        Ok(HttpOrSseDial { http, sse, url, sse_servers, used_cache: AtomicBool::new(false) })
     }
 }
 
 impl Dial for HttpOrSseDial {
     fn dial(&self) -> Box<dyn Transport> {
-        let use_sse = self.sse_servers.contains(&self.url);
+        let use_sse = self.sse_servers.as_ref().is_some_and(|cache| cache.contains(&self.url));
         self.used_cache.store(use_sse, Ordering::Relaxed);
         if use_sse { self.sse.dial() } else { self.http.dial() }
     }
@@ -111,47 +113,13 @@ impl Dial for HttpOrSseDial {
     }
 
     fn fallback(&self, refusal: &RequestError) -> Option<Arc<dyn Dial>> {
-        let used_http = !self.used_cache.load(Ordering::Relaxed);
-        (used_http && suggests_sse(refusal)).then(|| Arc::new(self.sse.clone()) as Arc<dyn Dial>)
-    }
-}
-
-/// Connects with Streamable HTTP only. Probes SSE after a refusal, for the error message.
-pub(crate) struct HttpOnlyDial {
-    http: HttpDial,
-    sse: SseDial,
-}
-
-impl HttpOnlyDial {
-    pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<HttpOnlyDial, ConnectError> {
-        let options = options.for_url();
-        Ok(HttpOnlyDial { http: HttpDial::new(endpoint, &options)?, sse: SseDial::new(endpoint, &options)? })
-    }
-}
-
-impl Dial for HttpOnlyDial {
-    fn dial(&self) -> Box<dyn Transport> {
-        self.http.dial()
-    }
-
-    fn label(&self) -> String {
-        self.http.label()
-    }
-
-    fn redact(&self, text: &str) -> String {
-        self.http.redact(text)
-    }
-
-    fn redact_json(&self, json: &str) -> Option<String> {
-        self.http.redact_json(json)
-    }
-
-    fn handshake_mode(&self) -> HandshakeMode {
-        self.http.handshake_mode()
+        let may_fall_back = self.sse_servers.is_some() && !self.used_cache.load(Ordering::Relaxed);
+        (may_fall_back && suggests_sse(refusal)).then(|| Arc::new(self.sse.clone()) as Arc<dyn Dial>)
     }
 
     fn diagnostic_probe(&self, refusal: &RequestError) -> Option<Arc<dyn Dial>> {
-        suggests_sse(refusal).then(|| Arc::new(self.sse.clone()) as Arc<dyn Dial>)
+        let is_probed = self.sse_servers.is_none() && suggests_sse(refusal);
+        is_probed.then(|| Arc::new(self.sse.clone()) as Arc<dyn Dial>)
     }
 }
 

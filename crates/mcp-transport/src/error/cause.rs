@@ -19,16 +19,16 @@ pub(crate) struct Cause {
 /// Text on standard output that is not protocol, without a more specific cause.
 pub(crate) const NOISE: Cause = Cause {
     patterns: &[],
-    description: "what it writes to its standard output is no protocol",
-    help: "a stdio server may write nothing but protocol to its standard output; logs belong on standard error",
+    description: "it writes text to its standard output that is not MCP",
+    help: "a stdio server may write only MCP messages to its standard output; make it log to standard error",
 };
 
 /// The causes that programs report themselves.
 const CAUSES: &[Cause] = &[
     Cause {
         patterns: &["EADDRINUSE", "ddress already in use"],
-        description: "a port that it wants to listen at is in use",
-        help: "end the process that listens there (`ss -ltnp` names it), or give the server another port",
+        description: "the port that it listens on is already in use",
+        help: "stop the process that uses the port (`ss -ltnp` shows it), or configure another port for the server",
     },
     Cause {
         patterns: &[
@@ -40,8 +40,8 @@ const CAUSES: &[Cause] = &[
             "No solution found when resolving",
             "No matching distribution found",
         ],
-        description: "the package registry has no such package, or no such version",
-        help: "check the name and the version of the package; a private one needs the registry that has it, and a login",
+        description: "the package registry does not have this package, or not this version",
+        help: "check the name and the version of the package; for a private package, configure its registry and log in",
     },
     Cause {
         patterns: &[
@@ -49,8 +49,8 @@ const CAUSES: &[Cause] = &[
             "is not provided by package",
             "executables are available",
         ],
-        description: "the package has no program of that name",
-        help: "name the program besides the package: `npx -y --package PACKAGE PROGRAM`, `uvx --from PACKAGE PROGRAM`",
+        description: "the package has no program with that name",
+        help: "give the package and the program: `npx -y --package PACKAGE PROGRAM`, `uvx --from PACKAGE PROGRAM`",
     },
     Cause {
         patterns: &[
@@ -62,38 +62,37 @@ const CAUSES: &[Cause] = &[
             "error sending request for url",
         ],
         description: "the package registry cannot be reached",
-        help: "check the network, the proxy (HTTPS_PROXY) and the registry that is configured (npm_config_registry, \
-               UV_INDEX_URL); a package that is installed needs neither",
+        help: "check the network, the proxy (HTTPS_PROXY) and the configured registry (npm_config_registry, UV_INDEX_URL); an installed package needs none of them",
     },
     Cause {
         patterns: &["Cannot connect to the Docker daemon", "docker daemon running", "docker.sock"],
         description: "the Docker daemon cannot be reached",
-        help: "start Docker, and see that `docker ps` works for this user",
+        help: "start Docker, and check that `docker ps` works for this user",
     },
     Cause {
         patterns: &["pull access denied", "manifest unknown", "manifest for "],
-        description: "there is no such image, or it is not for everybody",
-        help: "check the image's name and tag; a private one needs `docker login`",
+        description: "the image does not exist, or it is private",
+        help: "check the image's name and tag; a private image needs `docker login`",
     },
     Cause {
         patterns: &["Cannot find module", "ERR_MODULE_NOT_FOUND", "Cannot find package"],
-        description: "a file or a package that it needs is not there",
-        help: "check the path in its arguments, then install what it needs: `npm install` in its folder",
+        description: "a file or package that it needs is missing",
+        help: "check the path in its arguments, then install its packages: `npm install` in its folder",
     },
     Cause {
         patterns: &["ModuleNotFoundError: No module named"],
-        description: "a Python module that it needs is not there",
-        help: "install it for the Python that runs the server; `uvx` and `uv run` bring what a package needs",
+        description: "a Python module that it needs is missing",
+        help: "install it for the Python that runs the server; `uvx` and `uv run` install a package's dependencies",
     },
     Cause {
         patterns: &["can't open file"],
-        description: "its script is not there",
-        help: "check the path in its arguments, and `cwd`: a relative path begins there",
+        description: "its script does not exist",
+        help: "check the path in its arguments, and `cwd`: a relative path starts there",
     },
     Cause {
         patterns: &["UnicodeEncodeError", "UnicodeDecodeError"],
-        description: "it stumbles over text in another encoding",
-        help: "let it read and write UTF-8: for Python set PYTHONUTF8=1 in its `env`",
+        description: "it fails on text in another encoding",
+        help: "make it use UTF-8: for Python, set PYTHONUTF8=1 in its `env`",
     },
     Cause {
         patterns: &["heap out of memory", "MemoryError", "Cannot allocate memory"],
@@ -102,21 +101,21 @@ const CAUSES: &[Cause] = &[
     },
     Cause {
         patterns: &["ENOSPC", "No space left on device"],
-        description: "the disk is full, or no more files may be watched",
-        help: "make room on the disk; where it watches files, raise fs.inotify.max_user_watches",
+        description: "the disk is full, or the limit of watched files is reached",
+        help: "free space on the disk; if the server watches files, raise fs.inotify.max_user_watches",
     },
     Cause {
         patterns: &["EACCES", "Permission denied", "permission denied"],
-        description: "something that it needs is denied to it",
-        help: "see which file its last words name, and give this user the right to it",
+        description: "it lacks a permission that it needs",
+        help: "check which file its last lines name, and give this user access to it",
     },
 ];
 
 /// The cause that the evidence shows, if it is a known one.
 pub(crate) fn find_cause(evidence: &Evidence) -> Option<Cause> {
     let is_shown = |cause: &&Cause| {
-        let is_said = |sign: &&str| evidence.stderr.iter().any(|line| line.contains(*sign));
-        cause.patterns.iter().any(is_said)
+        let has_pattern = |sign: &&str| evidence.stderr.iter().any(|line| line.contains(*sign));
+        cause.patterns.iter().any(has_pattern)
     };
     // Only a process has a standard output. If there is standard error too, it explains the failure better.
     let noise = evidence.noise_bytes > 0 && evidence.pid.is_some() && evidence.stderr.is_empty();
@@ -136,11 +135,11 @@ mod tests {
 
     #[test]
     fn hd_sc3_causes_are_recognized_in_standard_error() {
-        let in_use = Some("a port that it wants to listen at is in use");
+        let in_use = Some("the port that it listens on is already in use");
         check(&["node:events:502", "Error: listen EADDRINUSE: address already in use :::3000"], in_use);
         check(&["OSError: [Errno 98] Address already in use"], in_use);
         check(&["Error: Address already in use (os error 98)"], in_use);
-        let package = Some("the package registry has no such package, or no such version");
+        let package = Some("the package registry does not have this package, or not this version");
         check(&["npm error code E404", "npm error 404 Not Found - GET https://registry.example/x"], package);
         check(&["  × No solution found when resolving tool dependencies:"], package);
         check(
@@ -149,7 +148,7 @@ mod tests {
         );
         check(
             &["npm error could not determine executable to run"],
-            Some("the package has no program of that name"),
+            Some("the package has no program with that name"),
         );
         check(
             &["docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock."],
@@ -157,7 +156,7 @@ mod tests {
         );
         check(
             &["Error: Cannot find module '/srv/index.js'", "  code: 'MODULE_NOT_FOUND',"],
-            Some("a file or a package that it needs is not there"),
+            Some("a file or package that it needs is missing"),
         );
         check(&["the permission to speak was refused", "no licence"], None);
         check(&[], None);

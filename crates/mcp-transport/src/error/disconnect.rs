@@ -94,7 +94,7 @@ impl fmt::Display for Disconnect {
             },
             DisconnectReason::NotStarted(failure) => write!(f, "{failure}")?,
             DisconnectReason::Stalled(after) => {
-                write!(f, "it did not read what was sent to it for {} s", after.as_secs_f64())?
+                write!(f, "it did not read its input for {} s", after.as_secs_f64())?
             }
             DisconnectReason::Broken(message) => f.write_str(message)?,
         }
@@ -108,7 +108,7 @@ impl fmt::Display for StartError {
             StartError::CommandNotFound => f.write_str("the command was not found"),
             StartError::NoDirectory(path) => write!(f, "its working directory {path} does not exist"),
             StartError::System(message) | StartError::Invalid(message) => f.write_str(message),
-            StartError::Refused(fault) => write!(f, "{fault}"),
+            StartError::Refused(error) => write!(f, "{error}"),
         }
     }
 }
@@ -121,8 +121,8 @@ impl fmt::Display for Evidence {
         }
         if self.noise_bytes > 0 {
             // Only a process has a standard output.
-            let place = if self.pid.is_some() { "of its standard output" } else { "that it sent" };
-            write!(f, "; {} bytes {place} were no protocol", self.noise_bytes)?;
+            let location = if self.pid.is_some() { "of its standard output" } else { "that it sent" };
+            write!(f, "; {} bytes {location} were no protocol", self.noise_bytes)?;
             if let Some(sample) = &self.noise_sample {
                 write!(f, " (they begin with {sample:?})")?;
             }
@@ -140,6 +140,13 @@ pub struct RequestError {
     pub message: String,
     /// The JSON-RPC error in the response body, if any.
     pub error: Option<mcp_model::RpcError>,
+}
+
+impl RequestError {
+    /// An error without a response.
+    pub fn new(message: impl Into<String>) -> RequestError {
+        RequestError { status: None, message: message.into(), error: None }
+    }
 }
 
 impl fmt::Display for RequestError {

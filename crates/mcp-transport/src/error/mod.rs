@@ -29,7 +29,7 @@ pub enum ConnectError {
     #[error("the server could not be started: {0}")]
     Disconnected(Arc<Disconnect>),
     /// The handshake timed out.
-    #[error("the server did not finish its handshake within {} s{}", .after.as_secs_f64(), seen(.disconnect))]
+    #[error("the server did not finish its handshake within {} s{}", .after.as_secs_f64(), evidence_text(.disconnect))]
     TimedOut {
         /// The time limit.
         after: Duration,
@@ -37,7 +37,7 @@ pub enum ConnectError {
         disconnect: Arc<Disconnect>,
     },
     /// The handshake timed out, and the server sent nothing.
-    #[error("the server is silent: it answered nothing within {} s{}", .after.as_secs_f64(), seen(.disconnect))]
+    #[error("the server is silent: it sent no response within {} s{}", .after.as_secs_f64(), evidence_text(.disconnect))]
     Silent {
         /// The time limit.
         after: Duration,
@@ -56,21 +56,21 @@ pub enum ConnectError {
     #[error("{0}")]
     Refused(RequestError),
     /// The server supports no version that this client supports.
-    #[error("the server speaks protocol version {offered}, which this client does not")]
+    #[error("the server supports protocol version {offered}, which this client does not support")]
     UnsupportedVersion {
         /// The versions that it offered.
         offered: String,
     },
     /// The server's response is not a valid handshake.
-    #[error("the server's answer to the handshake cannot be read: {0}")]
+    #[error("the server's response to the handshake is invalid: {0}")]
     InvalidResponse(String),
 }
 
 impl ConnectError {
     /// The error for a connection that ended before its handshake was done. A refusal describes it best.
-    pub(crate) fn from_disconnect(ended: Arc<Disconnect>) -> ConnectError {
-        match &ended.reason {
-            DisconnectReason::NotStarted(StartError::Refused(fault)) => ConnectError::Refused(fault.clone()),
+    pub(crate) fn from_disconnect(disconnect: Arc<Disconnect>) -> ConnectError {
+        match &disconnect.reason {
+            DisconnectReason::NotStarted(StartError::Refused(error)) => ConnectError::Refused(error.clone()),
             DisconnectReason::NotStarted(
                 StartError::CommandNotFound
                 | StartError::NoDirectory(_)
@@ -80,22 +80,22 @@ impl ConnectError {
             | DisconnectReason::Stopped
             | DisconnectReason::PeerClosed
             | DisconnectReason::Stalled(_)
-            | DisconnectReason::Broken(_) => ConnectError::Disconnected(ended),
+            | DisconnectReason::Broken(_) => ConnectError::Disconnected(disconnect),
         }
     }
 
     /// The same after another transport to the server was refused; both refusals are in the message. If the server was
     /// reached in the end, only that counts.
-    pub(crate) fn after_refusal(self, before: Option<RequestError>) -> ConnectError {
-        match (self, before) {
-            (ConnectError::Refused(fault), Some(before)) => {
+    pub(crate) fn after_refusal(self, first_refusal: Option<RequestError>) -> ConnectError {
+        match (self, first_refusal) {
+            (ConnectError::Refused(error), Some(first_refusal)) => {
                 // The path may be wrong if both transports are refused, but a server that requires authorization is
                 // there.
-                let status = match fault.status {
-                    Some(401 | 403) => fault.status,
-                    _ => before.status,
+                let status = match error.status {
+                    Some(401 | 403) => error.status,
+                    _ => first_refusal.status,
                 };
-                let message = format!("{before}; and with server-sent events: {fault}");
+                let message = format!("{first_refusal}; and with server-sent events: {error}");
                 ConnectError::Refused(RequestError { status, message, error: None })
             }
             (error, _) => error,
@@ -118,10 +118,10 @@ impl ConnectError {
 }
 
 /// The evidence about a server that did not complete its handshake; a known cause comes first.
-fn evidence_text(ended: &Disconnect) -> String {
-    match cause::find_cause(&ended.evidence) {
-        Some(cause) => format!(": {}{}", cause.description, ended.evidence),
-        None => ended.evidence.to_string(),
+fn evidence_text(disconnect: &Disconnect) -> String {
+    match cause::find_cause(&disconnect.evidence) {
+        Some(cause) => format!(": {}{}", cause.description, disconnect.evidence),
+        None => disconnect.evidence.to_string(),
     }
 }
 
@@ -149,22 +149,22 @@ pub enum CallError {
     #[error("{}", expiry_text(.0))]
     TimedOut(Expiry),
     /// The server responded with an error.
-    #[error("the server answered with an error: {0}")]
+    #[error("the server responded with an error: {0}")]
     Rpc(RpcError),
     /// The server's response does not match the method.
-    #[error("the server's answer cannot be read: {0}")]
+    #[error("the server's response is invalid: {0}")]
     InvalidResponse(String),
     /// The response was lost; the call may or may not have run.
-    #[error("the answer was lost ({0}), and it is not known whether the call ran")]
+    #[error("the response was lost ({0}), and it is not known whether the call ran")]
     OutcomeUnknown(RequestError),
     /// The response to a request that only reads was lost; it can be repeated safely.
-    #[error("the answer was lost ({0})")]
+    #[error("the response was lost ({0})")]
     ResponseLost(RequestError),
     /// The call was refused before it ran.
     #[error("{0}")]
     Refused(RequestError),
     /// The server lost the session, and reopening it failed.
-    #[error("the server had forgotten the session, and it could not be opened again: {0}")]
+    #[error("the server lost the session, and reopening it failed: {0}")]
     Reopen(Arc<ConnectError>),
     /// The request is invalid.
     #[error("{0}")]
@@ -182,7 +182,7 @@ pub enum CallError {
     #[error("{0}")]
     ListTooLarge(String),
     /// The response exceeds this message size limit in bytes.
-    #[error("the server has answered, and its answer is larger than the {0} bytes that a message may have")]
+    #[error("the server's response exceeds the message size limit of {0} bytes")]
     ResponseTooLarge(usize),
 }
 
@@ -220,8 +220,8 @@ pub enum Expiry {
 
 fn expiry_text(expiry: &Expiry) -> String {
     match expiry {
-        Expiry::Absolute(after) => format!("no answer within {} s", after.as_secs_f64()),
-        Expiry::Idle(after) => format!("no answer and no progress for {} s", after.as_secs_f64()),
+        Expiry::Absolute(after) => format!("no response within {} s", after.as_secs_f64()),
+        Expiry::Idle(after) => format!("no response and no progress for {} s", after.as_secs_f64()),
     }
 }
 
@@ -300,11 +300,12 @@ mod tests {
 
     #[test]
     fn hd_sc3_nearly_every_error_has_a_message_and_help() {
-        let told = connecting().into_iter().map(|it| (it.to_string(), it.help()));
-        let told: Vec<_> = told.chain(calling().into_iter().map(|it| (it.to_string(), it.help()))).collect();
+        let texts = connecting().into_iter().map(|it| (it.to_string(), it.help()));
+        let texts: Vec<_> =
+            texts.chain(calling().into_iter().map(|it| (it.to_string(), it.help()))).collect();
         let without: Vec<&str> =
-            told.iter().filter(|it| it.0.is_empty() || it.1.is_none()).map(|it| it.0.as_str()).collect();
-        assert!(told.len() >= 38, "{}", told.len());
-        assert!(without.len() * 20 <= told.len(), "{} of {}: {without:?}", without.len(), told.len());
+            texts.iter().filter(|it| it.0.is_empty() || it.1.is_none()).map(|it| it.0.as_str()).collect();
+        assert!(texts.len() >= 38, "{}", texts.len());
+        assert!(without.len() * 20 <= texts.len(), "{} of {}: {without:?}", without.len(), texts.len());
     }
 }

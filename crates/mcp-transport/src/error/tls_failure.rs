@@ -65,7 +65,7 @@ impl TlsFailure {
 }
 
 /// What to do about a TLS failure, recognized by its message.
-pub(crate) fn help(fault: &str) -> Option<&'static str> {
-    let (_, message) = fault.split_once(TLS_FAILED)?;
+pub(crate) fn help(message: &str) -> Option<&'static str> {
+    let (_, message) = message.split_once(TLS_FAILED)?;
     TlsFailure::ALL.into_iter().find(|failure| message.starts_with(failure.message())).map(TlsFailure::help)
 }

@@ -256,7 +256,7 @@ async fn drive(
                         QueueOutcome::Accepted => {}
                         QueueOutcome::Abort(abort) => abort.abort(),
                         QueueOutcome::Refused(id) => {
-                            let message = "the server does not read what is sent to it".to_owned();
+                            let message = "the server does not read its input".to_owned();
                             let error = RequestError { status: None, message, error: None };
                             connection.inbox.stream_failed(id, StreamError::Refused(error));
                         }

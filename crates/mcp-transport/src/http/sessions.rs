@@ -97,8 +97,8 @@ impl HttpSessions {
             state.insert_version(version, &mut headers);
             if modern && !is_response {
                 headers.insert(METHOD, headers::encode_text(&head.method));
-                if let Some(name) = message.name() {
-                    headers.insert(NAME, headers::encode_text(&name));
+                if let Some(name) = &head.name {
+                    headers.insert(NAME, headers::encode_text(name));
                 }
                 for it in &head.header_params {
                     headers::insert_header_param(it, &mut headers);
@@ -195,7 +195,7 @@ impl SessionState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::{HeaderParam, MessageHead, TargetName};
+    use crate::transport::{HeaderParam, MessageHead};
 
     fn head(method: &'static str, version: Option<ProtocolVersion>) -> MessageHead {
         MessageHead::new(Some(1), method.into(), version)
@@ -272,8 +272,7 @@ mod tests {
     fn modern_headers_name_method_and_tool() {
         let sessions = fresh();
         check(&sessions, 0, &head("server/discover", MODERN), "Opening 2026-07-28 server/discover");
-        let mut call =
-            MessageHead { name: Some(TargetName::Text("grün".into())), ..head("tools/call", MODERN) };
+        let mut call = MessageHead { name: Some("grün".into()), ..head("tools/call", MODERN) };
         check(&sessions, 0, &call, "Modern 2026-07-28 tools/call =?base64?Z3LDvG4=?=");
         let mirrored = |name: &str, value: &str| HeaderParam { name: name.into(), value: value.into() };
         call.header_params = vec![mirrored("Region", "us-west1"), mirrored("Note", " a")];

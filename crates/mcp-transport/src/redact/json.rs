@@ -2,7 +2,7 @@
 
 /// Returns the JSON on one line with each string as `replaced` returns it. A number for which it returns a value
 /// becomes `0`.
-pub fn map_json_strings(json: &str, replaced: impl Fn(&str) -> Option<String>) -> String {
+pub fn map_json_strings(json: &str, replace: impl Fn(&str) -> Option<String>) -> String {
     let mut res = String::with_capacity(json.len());
     let mut rest = json;
     while let Some(first) = rest.chars().next() {
@@ -14,8 +14,8 @@ pub fn map_json_strings(json: &str, replaced: impl Fn(&str) -> Option<String>) -
         let (token, after) = rest.split_at(len);
         rest = after;
         match first {
-            '"' => push_string(&mut res, token, &replaced),
-            '-' | '0'..='9' if replaced(token).is_some() => res.push('0'),
+            '"' => push_string(&mut res, token, &replace),
+            '-' | '0'..='9' if replace(token).is_some() => res.push('0'),
             ' ' | '\t' | '\n' | '\r' => {}
             _ => res.push_str(token),
         }
@@ -23,14 +23,14 @@ pub fn map_json_strings(json: &str, replaced: impl Fn(&str) -> Option<String>) -
     res
 }
 
-fn push_string(res: &mut String, token: &str, replaced: impl Fn(&str) -> Option<String>) {
+fn push_string(res: &mut String, token: &str, replace: impl Fn(&str) -> Option<String>) {
     match serde_json::from_str::<String>(token) {
-        Ok(text) => match replaced(&text) {
+        Ok(text) => match replace(&text) {
             Some(clean) => res.push_str(&serde_json::to_string(&clean).expect("a string is JSON")),
             None => res.push_str(token),
         },
         // An unpaired surrogate is no valid string; it stays as it is unless it contains a secret.
-        Err(_) => res.push_str(&replaced(token).unwrap_or_else(|| token.to_owned())),
+        Err(_) => res.push_str(&replace(token).unwrap_or_else(|| token.to_owned())),
     }
 }
 

@@ -23,7 +23,7 @@ pub fn secret_parts(value: &Secret) -> Vec<Secret> {
     // `/bin:/usr/bin` has no name before the colon, and would hide half of every message.
     let is_name = |it: &str| it.chars().all(|it| it.is_ascii_alphanumeric() || "-_.".contains(it));
     let named = ['=', ':'].into_iter().filter_map(|it| whole.split_once(it));
-    let values = named.filter(|(name, _)| is_name(name)).map(|(_, behind)| behind.trim());
+    let values = named.filter(|(name, _)| is_name(name)).map(|(_, values)| values.trim());
     let parts: Vec<&str> = std::iter::once(whole).chain(values).collect();
     res.extend(parts[1..].iter().map(|it| Secret::from(*it)));
     // `Bearer X` has two words; a longer text, such as a script, has common words.
@@ -89,7 +89,8 @@ impl Redactor {
     pub fn new<'a>(secrets: impl Iterator<Item = &'a Secret>) -> Redactor {
         // Messages are single lines, so a value of several lines (a PEM key) is searched line by line.
         let lines = secrets.flat_map(|it| it.expose().lines().map(str::trim));
-        let mut secrets: Vec<Secret> = lines.filter(|it| it.len() >= MIN_SECRET_BYTES).map(Secret::from).collect();
+        let mut secrets: Vec<Secret> =
+            lines.filter(|it| it.len() >= MIN_SECRET_BYTES).map(Secret::from).collect();
         // A secret may contain another one: the longest comes first.
         secrets.sort_by_key(|it| std::cmp::Reverse(it.expose().len()));
         Redactor { configured: secrets, added: Mutex::default() }
@@ -98,18 +99,18 @@ impl Redactor {
     /// Adds a secret.
     #[cfg(any(feature = "http", feature = "sse"))]
     pub fn add(&self, secret: &Secret) {
-        let mut learned = self.added.lock().unwrap_or_else(PoisonError::into_inner);
-        if secret.expose().len() < MIN_SECRET_BYTES || learned.iter().any(|it| it.expose() == secret.expose()) {
+        let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        if secret.expose().len() < MIN_SECRET_BYTES || added.iter().any(|it| it.expose() == secret.expose()) {
             return;
         }
-        learned.insert(0, secret.clone());
-        learned.truncate(MAX_ADDED);
+        added.insert(0, secret.clone());
+        added.truncate(MAX_ADDED);
     }
 
     /// All secrets known now.
     fn secrets(&self) -> Vec<Secret> {
-        let learned = self.added.lock().unwrap_or_else(PoisonError::into_inner);
-        learned.iter().chain(&self.configured).cloned().collect()
+        let added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        added.iter().chain(&self.configured).cloned().collect()
     }
 
     /// Redacts the text; `None` if it contains no secret.
@@ -124,9 +125,9 @@ impl Redactor {
         if !json.contains('\\') && redact_with(&secrets, json).is_none() {
             return None;
         }
-        let any = Cell::new(false);
-        let res = map_json_strings(json, |it| redact_with(&secrets, it).inspect(|_| any.set(true)));
-        any.get().then_some(res)
+        let is_redacted = Cell::new(false);
+        let res = map_json_strings(json, |it| redact_with(&secrets, it).inspect(|_| is_redacted.set(true)));
+        is_redacted.get().then_some(res)
     }
 
     /// The text on one line, redacted, without control characters, cut to `limit` bytes.
@@ -146,15 +147,15 @@ impl Redactor {
 fn redact_with(secrets: &[Secret], text: &str) -> Option<String> {
     let mut res = None;
     for secret in secrets {
-        let now: &str = res.as_deref().unwrap_or(text);
-        if now.contains(secret.expose()) {
-            res = Some(now.replace(secret.expose(), "***"));
+        let current: &str = res.as_deref().unwrap_or(text);
+        if current.contains(secret.expose()) {
+            res = Some(current.replace(secret.expose(), "***"));
         }
     }
     // A secret that is interrupted by invisible characters is found after their removal.
-    let shown = without_control_characters(res.as_deref().unwrap_or(text));
-    match secrets.iter().any(|it| shown.contains(it.expose())) {
-        true => Some(replace_secrets(secrets, shown)),
+    let visible = without_control_characters(res.as_deref().unwrap_or(text));
+    match secrets.iter().any(|it| visible.contains(it.expose())) {
+        true => Some(replace_secrets(secrets, visible)),
         false => res,
     }
 }

@@ -4,7 +4,6 @@
 //! A server request must never reach a caller that it does not belong to. Callers are therefore identified by a
 //! [`CallerId`], one for each client, and requests of different ids are never mixed up.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,8 +52,8 @@ pub struct Caller {
 
 impl Caller {
     /// A caller whose capabilities are derived from its handlers and whose deadlines are not paused.
-    pub fn new(owner: CallerId, handlers: Handlers) -> Caller {
-        Caller { id: owner, handlers, on_event: None, capabilities: None, max_deadline_pause: Duration::ZERO }
+    pub fn new(id: CallerId, handlers: Handlers) -> Caller {
+        Caller { id, handlers, on_event: None, capabilities: None, max_deadline_pause: Duration::ZERO }
     }
 }
 
@@ -76,7 +75,7 @@ impl ClientCapabilities {
 
     /// The capabilities of these handlers.
     pub fn from_handlers(handlers: &Handlers) -> ClientCapabilities {
-        let members = format!("{{{}}}", HandlerCapabilities::of(handlers).members().join(","));
+        let members = format!("{{{}}}", capability_members(&[handlers]).join(","));
         ClientCapabilities(RawJson::parse(members.into()).expect("it is built from JSON"))
     }
 
@@ -92,75 +91,50 @@ impl ClientCapabilities {
             return members.iter().map(|(MemberName(name), it)| member(name, it.get())).collect();
         };
         let mut experimental = Vec::new();
-        let mut res = Vec::new();
+        let mut members_text = Vec::new();
         for (MemberName(name), value) in members {
             match (&*name, serde_json::from_str::<ObjectMembers<'_>>(value.get())) {
                 ("experimental", Ok(ObjectMembers(inner))) => {
                     let others = inner.iter().filter(|(MemberName(name), _)| name != "config");
                     experimental.extend(others.map(|(MemberName(name), it)| member(name, it.get())));
                 }
-                _ => res.push(member(&name, value.get())),
+                _ => members_text.push(member(&name, value.get())),
             }
         }
         experimental.push(member("config", config));
-        res.push(format!("\"experimental\":{{{}}}", experimental.join(",")));
-        res
+        members_text.push(format!("\"experimental\":{{{}}}", experimental.join(",")));
+        members_text
     }
 }
 
-/// The capabilities of handlers.
-#[derive(Default)]
-pub(crate) struct HandlerCapabilities {
-    sampling: bool,
-    elicitation: Option<BTreeSet<&'static str>>,
-    roots: bool,
+/// The members of a capabilities object for these handlers, which complete each other.
+pub(crate) fn capability_members(handlers: &[&Handlers]) -> Vec<String> {
+    let handles = |method: &str| handlers.iter().any(|it| it.handles(method));
+    let mut members = Vec::new();
+    if handles("sampling/createMessage") {
+        members.push(r#""sampling":{}"#.to_owned());
+    }
+    if let Some(modes) = handlers.iter().find_map(|it| elicitation_modes(it)) {
+        members.push(format!(r#""elicitation":{}"#, serde_json::Value::Object(modes)));
+    }
+    if handles("roots/list") {
+        members.push(r#""roots":{"listChanged":true}"#.to_owned());
+    }
+    members
 }
 
-impl HandlerCapabilities {
-    /// The capabilities of these handlers.
-    pub(crate) fn of(handlers: &Handlers) -> HandlerCapabilities {
-        let Handlers { sampling, elicitation, roots, listener: _, raw_requests: questions } = handlers;
-        let handles = |method: &str| questions.as_ref().is_some_and(|it| it.handles(method));
-        let name = |it: &ElicitMode| match it {
-            ElicitMode::Form => "form",
-            ElicitMode::Url => "url",
-        };
-        let modes = elicitation.as_ref().map(|it| it.modes().iter().map(name).collect());
-        HandlerCapabilities {
-            sampling: sampling.is_some() || handles("sampling/createMessage"),
-            elicitation: match handles("elicitation/create") {
-                true => Some(modes.unwrap_or_else(|| BTreeSet::from(["form"]))),
-                false => modes,
-            },
-            roots: roots.is_some() || handles("roots/list"),
-        }
-    }
-
-    /// These capabilities, completed by `other`.
-    pub(crate) fn or(self, other: HandlerCapabilities) -> HandlerCapabilities {
-        HandlerCapabilities {
-            sampling: self.sampling || other.sampling,
-            elicitation: self.elicitation.or(other.elicitation),
-            roots: self.roots || other.roots,
-        }
-    }
-
-    /// The members of a capabilities object.
-    pub(crate) fn members(&self) -> Vec<String> {
-        let HandlerCapabilities { sampling, elicitation, roots } = self;
-        let mut res = Vec::new();
-        if *sampling {
-            res.push(r#""sampling":{}"#.to_owned());
-        }
-        if let Some(modes) = elicitation {
-            let modes: serde_json::Map<_, _> = modes.iter().map(|it| ((*it).to_owned(), json!({}))).collect();
-            res.push(format!(r#""elicitation":{}"#, serde_json::Value::Object(modes)));
-        }
-        if *roots {
-            res.push(r#""roots":{"listChanged":true}"#.to_owned());
-        }
-        res
-    }
+/// The supported modes of elicitation, as JSON members; `None` without a handler.
+fn elicitation_modes(handlers: &Handlers) -> Option<serde_json::Map<String, serde_json::Value>> {
+    let modes: &[ElicitMode] = match &handlers.elicitation {
+        Some(elicitation) => elicitation.modes(),
+        None if handlers.handles("elicitation/create") => &[ElicitMode::Form],
+        None => return None,
+    };
+    let name = |mode: &ElicitMode| match mode {
+        ElicitMode::Form => "form".to_owned(),
+        ElicitMode::Url => "url".to_owned(),
+    };
+    Some(modes.iter().map(|it| (name(it), json!({}))).collect())
 }
 
 fn member(name: &str, value: &str) -> String {

@@ -105,12 +105,12 @@ mod tests {
     /// Checks the expiry at several moments. All times are in seconds: the absolute deadline, the idle deadline,
     /// the times of progress.
     #[track_caller]
-    fn check(absolute: Option<u64>, idle: Option<u64>, heard: &[u64], moments: &[(u64, Option<Expiry>)]) {
+    fn check(absolute: Option<u64>, idle: Option<u64>, progress: &[u64], moments: &[(u64, Option<Expiry>)]) {
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
         let mut deadline =
             Deadline::new(start, start, absolute.map(Duration::from_secs), idle.map(Duration::from_secs));
-        for moment in heard {
+        for moment in progress {
             deadline.reset_idle(after(*moment));
         }
         for (moment, want) in moments {

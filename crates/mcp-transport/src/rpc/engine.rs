@@ -19,9 +19,10 @@ use tokio::time::Instant;
 use crate::error::Expiry;
 use crate::error::disconnect::{Disconnect, RequestError};
 use crate::rpc::deadline::Deadline;
+use crate::rpc::handlers::ServerEvent;
 use crate::rpc::notification;
 use crate::rpc::pending::{CallOutcome, PendingCalls};
-use crate::rpc::progress::{OnProgress, Progress};
+use crate::rpc::progress::OnProgress;
 use crate::rpc::request_owner::{OwnerHint, RequestOwner};
 use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
 use crate::rpc::{frame, progress};
@@ -57,10 +58,8 @@ pub(crate) enum IncomingMessage {
     Request { id: ServerRequestId, method: String, frame: Bytes, origin: RequestOrigin },
     /// A notification.
     Notification { epoch: Epoch, method: String, frame: Bytes, owner: RequestOwner },
-    /// Progress of one of our requests. Only queued when there is a listener.
-    Progress { request: RequestId, progress: Progress },
-    /// A description of a message that is invalid or matches nothing. Only queued when there is a listener.
-    ProtocolError(String),
+    /// Progress or a protocol error, for the listener. Only queued when there is one.
+    Event(ServerEvent),
 }
 
 impl IncomingMessage {
@@ -70,10 +69,11 @@ impl IncomingMessage {
             IncomingMessage::Request { frame, .. } | IncomingMessage::Notification { frame, .. } => {
                 frame.len()
             }
-            IncomingMessage::Progress { request: _, progress } => {
+            IncomingMessage::Event(ServerEvent::ProtocolError(description)) => description.len(),
+            IncomingMessage::Event(ServerEvent::Progress { progress, .. }) => {
                 progress.message.as_ref().map_or(0, String::len)
             }
-            IncomingMessage::ProtocolError(what) => what.len(),
+            IncomingMessage::Event(_) => 0,
         }
     }
 }
@@ -107,15 +107,6 @@ impl Drop for ServerRequestGuard {
     }
 }
 
-/// Whether the session has a listener for progress and protocol errors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ListenerState {
-    /// No listener: progress is passed to its call only, and protocol errors are only counted.
-    Absent,
-    /// The session has a listener.
-    Present,
-}
-
 /// The id of a server request. Ids start again in each session of a connection, so the same JSON id may occur twice.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ServerRequestId {
@@ -133,7 +124,8 @@ pub(crate) struct Engine {
     incoming: mpsc::Sender<Box<IncomingMessage>>,
     deadline_notify: Notify,
     close_notify: Notify,
-    listener: ListenerState,
+    /// Whether the session has a listener for progress and protocol errors.
+    has_listener: bool,
     incoming_bytes: AtomicUsize,
     noise_bytes: AtomicU64,
     dropped_messages: AtomicU64,
@@ -167,7 +159,7 @@ pub(crate) enum CancelNotice {
 
 impl Engine {
     pub(crate) fn new(
-        listener: ListenerState,
+        has_listener: bool,
         dial: Option<Arc<dyn Dial>>,
     ) -> (Arc<Engine>, OutboundQueue, mpsc::Receiver<Box<IncomingMessage>>) {
         let (out, queue) = OutboundQueue::new();
@@ -178,7 +170,7 @@ impl Engine {
             incoming,
             deadline_notify: Notify::new(),
             close_notify: Notify::new(),
-            listener,
+            has_listener,
             incoming_bytes: AtomicUsize::new(0),
             noise_bytes: AtomicU64::new(0),
             dropped_messages: AtomicU64::new(0),
@@ -207,9 +199,8 @@ impl Engine {
             Err(TryAcquireError::Closed) => unreachable!("the semaphore is never closed"),
         };
         if self.out.queued_bytes() > MAX_QUEUED_BYTES {
-            let message = "the server does not read what is sent to it".to_owned();
-            let fault = RequestError { status: None, message, error: None };
-            return (None, CallOutcome::StreamFailed(StreamError::Refused(fault)));
+            let error = RequestError::new("the server does not read its input");
+            return (None, CallOutcome::StreamFailed(StreamError::Refused(error)));
         }
         let started = match self.pending.insert(deadline, settings.progress, settings.owner_hint) {
             Ok(begun) => begun,
@@ -313,20 +304,15 @@ impl Engine {
 
     /// Queues a message from the server for the session. Returns false when the queue is full.
     fn enqueue(&self, mut incoming: IncomingMessage) -> bool {
-        match &mut incoming {
-            IncomingMessage::Request { frame, .. } | IncomingMessage::Notification { frame, .. }
-                if frame.len() <= MAX_COPIED_BYTES =>
-            {
-                *frame = Bytes::copy_from_slice(frame);
-            }
-            IncomingMessage::Request { .. }
-            | IncomingMessage::Notification { .. }
-            | IncomingMessage::Progress { .. }
-            | IncomingMessage::ProtocolError(_) => {}
+        if let IncomingMessage::Request { frame, .. } | IncomingMessage::Notification { frame, .. } =
+            &mut incoming
+            && frame.len() <= MAX_COPIED_BYTES
+        {
+            *frame = Bytes::copy_from_slice(frame);
         }
         let bytes = incoming.bytes();
-        let waiting = self.incoming_bytes.fetch_add(bytes, Ordering::Relaxed);
-        if waiting + bytes <= MAX_INCOMING_BYTES && self.incoming.try_send(Box::new(incoming)).is_ok() {
+        let queued = self.incoming_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if queued + bytes <= MAX_INCOMING_BYTES && self.incoming.try_send(Box::new(incoming)).is_ok() {
             return true;
         }
         self.release_incoming(bytes);
@@ -340,14 +326,14 @@ impl Engine {
     }
 
     /// Reports a message that is invalid or matches nothing.
-    fn report_protocol_error(&self, what: impl FnOnce() -> String) {
-        self.notify_listener(|| IncomingMessage::ProtocolError(what()));
+    fn report_protocol_error(&self, message: impl FnOnce() -> String) {
+        self.notify_listener(|| ServerEvent::ProtocolError(message()));
     }
 
     /// Queues an event for the listener. Half of the queue is reserved for requests and notifications.
-    fn notify_listener(&self, what: impl FnOnce() -> IncomingMessage) {
-        if self.listener == ListenerState::Present && self.incoming.capacity() > MAX_INCOMING / 2 {
-            self.enqueue(what());
+    fn notify_listener(&self, event: impl FnOnce() -> ServerEvent) {
+        if self.has_listener && self.incoming.capacity() > MAX_INCOMING / 2 {
+            self.enqueue(IncomingMessage::Event(event()));
         }
     }
 
@@ -363,20 +349,22 @@ impl Engine {
     fn handle_frame(&self, stream: StreamId, frame: Bytes) -> MessageClass {
         let unsolicited = MessageClass::Unsolicited(1);
         match scan(&frame) {
-            ScannedFrame::Response { id: ResponseId::Number(id), is_error, payload_start: payload } => {
-                self.complete(id, CallOutcome::Response { frame, is_error, payload_start: payload })
+            ScannedFrame::Response { id: ResponseId::Number(id), is_error, payload_start } => {
+                self.complete(id, CallOutcome::Response { frame, is_error, payload_start })
             }
             // The server could not read the id. The stream tells which request it was.
-            ScannedFrame::Response { id: ResponseId::Absent, is_error: true, payload_start: payload } => match stream {
-                StreamId::Request(id, _) => {
-                    self.complete(id, CallOutcome::Response { frame, is_error: true, payload_start: payload })
+            ScannedFrame::Response { id: ResponseId::Absent, is_error: true, payload_start } => {
+                match stream {
+                    StreamId::Request(id, _) => {
+                        self.complete(id, CallOutcome::Response { frame, is_error: true, payload_start })
+                    }
+                    StreamId::Shared | StreamId::Notifications(_) => {
+                        tracing::debug!("the server sent an error that belongs to no request");
+                        self.report_protocol_error(|| "an error that belongs to no request".to_owned());
+                        unsolicited
+                    }
                 }
-                StreamId::Shared | StreamId::Notifications(_) => {
-                    tracing::debug!("the server sent an error that belongs to no request");
-                    self.report_protocol_error(|| "an error that belongs to no request".to_owned());
-                    unsolicited
-                }
-            },
+            }
             // A server that has a result has read the request's id, so a result without an id belongs to no request.
             ScannedFrame::Response { id: ResponseId::Absent, is_error: false, payload_start: _ } => {
                 tracing::debug!("the server sent a result without an id");
@@ -412,7 +400,7 @@ impl Engine {
                         let Some((id, progress)) = params.and_then(|it| progress::parse(&frame[it..])) else {
                             return unsolicited;
                         };
-                        self.notify_listener(|| IncomingMessage::Progress {
+                        self.notify_listener(|| ServerEvent::Progress {
                             request: id,
                             progress: progress.clone(),
                         });
@@ -437,10 +425,10 @@ impl Engine {
     }
 
     /// Delivers a response to its call.
-    fn complete(&self, id: RequestId, answer: CallOutcome) -> MessageClass {
+    fn complete(&self, id: RequestId, outcome: CallOutcome) -> MessageClass {
         // Counted before the caller can send its next request.
         self.out.count_response();
-        match self.pending.complete(id, answer) {
+        match self.pending.complete(id, outcome) {
             true => MessageClass::Solicited,
             false => MessageClass::Unsolicited(1),
         }
@@ -478,13 +466,13 @@ impl FrameSink for Engine {
         self.handle_frame(stream, frame)
     }
 
-    fn stream_failed(&self, id: RequestId, why: StreamError) {
-        self.pending.complete(id, CallOutcome::StreamFailed(why));
+    fn stream_failed(&self, id: RequestId, error: StreamError) {
+        self.pending.complete(id, CallOutcome::StreamFailed(error));
     }
 
     fn noise(&self, bytes: usize) {
         self.noise_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-        self.report_protocol_error(|| format!("{bytes} bytes that are not protocol"));
+        self.report_protocol_error(|| format!("{bytes} bytes that are not JSON-RPC"));
     }
 }
 

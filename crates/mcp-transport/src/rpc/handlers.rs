@@ -28,6 +28,20 @@ pub struct Handlers {
     pub raw_requests: Option<Arc<dyn RawRequestHandler>>,
 }
 
+impl Handlers {
+    /// Whether these handlers accept `method`.
+    pub(crate) fn handles(&self, method: &str) -> bool {
+        let Handlers { sampling, elicitation, roots, listener: _, raw_requests } = self;
+        raw_requests.as_ref().is_some_and(|it| it.handles(method))
+            || match method {
+                "sampling/createMessage" => sampling.is_some(),
+                "elicitation/create" => elicitation.is_some(),
+                "roots/list" => roots.is_some(),
+                _ => false,
+            }
+    }
+}
+
 /// A handler that forwards requests without interpreting them.
 #[async_trait]
 pub trait RawRequestHandler: Send + Sync {
@@ -36,7 +50,7 @@ pub trait RawRequestHandler: Send + Sync {
     fn handles(&self, method: &str) -> bool;
     /// Handles a request. The result or error is sent to the server byte for byte. Dropped when the server cancels its
     /// request.
-    async fn handle(&self, question: RawServerRequest) -> Result<RawJson, RpcError>;
+    async fn handle(&self, request: RawServerRequest) -> Result<RawJson, RpcError>;
 }
 
 /// A server request as it arrived.

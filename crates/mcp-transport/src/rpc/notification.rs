@@ -1,4 +1,4 @@
-//! Parses notifications from a server and redacts secrets in them.
+//! Parses notifications from a server into events, and redacts secrets in events.
 
 use bytes::Bytes;
 use mcp_model::RawJson;
@@ -6,41 +6,39 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::rpc::handlers::{LogMessage, ServerEvent};
-use crate::rpc::progress::Progress;
-use crate::transport::{Dial, RequestId};
+use crate::transport::Dial;
 
-/// A parsed message.
-#[derive(Debug, PartialEq)]
-pub(crate) enum ParsedNotification {
-    Log(LogMessage),
-    Progress(RequestId, Progress),
-    Tools,
-    Prompts,
-    Resources,
-    Updated(String),
-    Other(String, Option<RawJson>),
-    ProtocolError(String),
+/// Parses a notification. If the parameters do not match the method, it becomes [`ServerEvent::Notification`].
+pub(crate) fn parse(method: &str, params: Option<RawJson>) -> ServerEvent {
+    #[derive(Deserialize)]
+    struct Updated {
+        uri: String,
+    }
+    let event = match method {
+        "notifications/tools/list_changed" => Some(ServerEvent::ToolsChanged),
+        "notifications/prompts/list_changed" => Some(ServerEvent::PromptsChanged),
+        "notifications/resources/list_changed" => Some(ServerEvent::ResourcesChanged),
+        "notifications/resources/updated" => {
+            let updated = params.as_ref().and_then(|it| it.read::<Updated>().ok());
+            updated.map(|it| ServerEvent::ResourceUpdated { uri: it.uri })
+        }
+        "notifications/message" => params.as_ref().and_then(log_message).map(ServerEvent::Log),
+        _ => None,
+    };
+    event.unwrap_or_else(|| ServerEvent::Notification { method: method.to_owned(), params })
 }
 
 /// The event that a notification is for the caller of its call; `None` if it concerns the session only. `dial` redacts
 /// secrets.
 pub(crate) fn event_for_call(method: &str, frame: &Bytes, dial: Option<&dyn Dial>) -> Option<ServerEvent> {
-    let notification = ParsedNotification::of(method, params(&Bytes::copy_from_slice(frame)));
-    let notification = match dial {
-        Some(dial) => notification.redacted(dial),
-        None => notification,
-    };
-    let event = match notification {
-        ParsedNotification::Log(message) => ServerEvent::Log(message),
-        ParsedNotification::Other(method, params) => ServerEvent::Notification { method, params },
-        ParsedNotification::Progress(..)
-        | ParsedNotification::Tools
-        | ParsedNotification::Prompts
-        | ParsedNotification::Resources
-        | ParsedNotification::Updated(_)
-        | ParsedNotification::ProtocolError(_) => return None,
-    };
-    is_forwarded(&event).then_some(event)
+    let event = parse(method, params(&Bytes::copy_from_slice(frame)));
+    if matches!(event, ServerEvent::ResourceUpdated { .. }) || !is_forwarded(&event) {
+        return None;
+    }
+    Some(match dial {
+        Some(dial) => redacted(event, dial),
+        None => event,
+    })
 }
 
 /// Whether the event is passed on, rather than only used by the protocol itself.
@@ -58,65 +56,42 @@ pub(crate) fn is_forwarded(event: &ServerEvent) -> bool {
     }
 }
 
-impl ParsedNotification {
-    /// Parses a notification. If the parameters do not match the method, it becomes `Other`.
-    pub(crate) fn of(method: &str, params: Option<RawJson>) -> ParsedNotification {
-        #[derive(Deserialize)]
-        struct Updated {
-            uri: String,
+/// The event with secrets redacted.
+pub(crate) fn redacted(event: ServerEvent, dial: &dyn Dial) -> ServerEvent {
+    let redact_json = |json: &RawJson| {
+        let redacted = dial.redact_json(json.as_str())?;
+        // A foreign `Dial` may return invalid JSON, which is replaced by an empty object.
+        Some(RawJson::parse(redacted.into()).unwrap_or_else(|_| RawJson::empty_object()))
+    };
+    match event {
+        ServerEvent::Log(original) => ServerEvent::Log(match redact_json(&original.raw) {
+            None => original,
+            Some(raw) => log_message(&raw).unwrap_or(LogMessage {
+                level: original.level,
+                logger: None,
+                data: None,
+                raw,
+            }),
+        }),
+        ServerEvent::Notification { method, params } => {
+            let params = params.map(|it| redact_json(&it).unwrap_or(it));
+            ServerEvent::Notification { method, params }
         }
-        match method {
-            "notifications/tools/list_changed" => ParsedNotification::Tools,
-            "notifications/prompts/list_changed" => ParsedNotification::Prompts,
-            "notifications/resources/list_changed" => ParsedNotification::Resources,
-            "notifications/resources/updated" => match params.as_ref().map(RawJson::read::<Updated>) {
-                Some(Ok(Updated { uri })) => ParsedNotification::Updated(uri),
-                Some(Err(_)) | None => ParsedNotification::Other(method.to_owned(), params),
-            },
-            "notifications/message" => match params.as_ref().and_then(message) {
-                Some(message) => ParsedNotification::Log(message),
-                None => ParsedNotification::Other(method.to_owned(), params),
-            },
-            _ => ParsedNotification::Other(method.to_owned(), params),
+        ServerEvent::Progress { request, progress } => {
+            ServerEvent::Progress { request, progress: progress.redacted(dial) }
         }
+        ServerEvent::ProtocolError(description) => ServerEvent::ProtocolError(dial.redact(&description)),
+        event @ (ServerEvent::ToolsChanged
+        | ServerEvent::PromptsChanged
+        | ServerEvent::ResourcesChanged
+        | ServerEvent::ResourceUpdated { .. }) => event,
     }
 }
 
-impl ParsedNotification {
-    /// The same with secrets redacted. Progress is redacted when it is passed to its call.
-    pub(crate) fn redacted(self, dial: &dyn Dial) -> ParsedNotification {
-        let clean = |params: &RawJson| {
-            let clean = dial.redact_json(params.as_str())?;
-            // A foreign `Dial` may return invalid JSON, which is replaced by an empty object.
-            Some(RawJson::parse(clean.into()).unwrap_or_else(|_| RawJson::empty_object()))
-        };
-        match self {
-            ParsedNotification::Log(said) => match clean(&said.raw) {
-                None => ParsedNotification::Log(said),
-                Some(raw) => ParsedNotification::Log(message(&raw).unwrap_or(LogMessage {
-                    level: said.level,
-                    logger: None,
-                    data: None,
-                    raw,
-                })),
-            },
-            ParsedNotification::Other(method, params) => {
-                let params = params.map(|it| clean(&it).unwrap_or(it));
-                ParsedNotification::Other(method, params)
-            }
-            it @ (ParsedNotification::Progress(..)
-            | ParsedNotification::Tools
-            | ParsedNotification::Prompts
-            | ParsedNotification::Resources
-            | ParsedNotification::Updated(_)
-            | ParsedNotification::ProtocolError(_)) => it,
-        }
-    }
-}
-
-pub(crate) fn message(params: &RawJson) -> Option<LogMessage> {
+/// Reads the parameters of a log message.
+pub(crate) fn log_message(params: &RawJson) -> Option<LogMessage> {
     #[derive(Deserialize)]
-    struct Wire<'a> {
+    struct LogMessageJson<'a> {
         #[serde(borrow)]
         level: Option<&'a RawValue>,
         #[serde(borrow)]
@@ -124,7 +99,7 @@ pub(crate) fn message(params: &RawJson) -> Option<LogMessage> {
         #[serde(borrow)]
         data: Option<&'a RawValue>,
     }
-    let Wire { level, logger, data } = params.read().ok()?;
+    let LogMessageJson { level, logger, data } = params.read().ok()?;
     let text = |it: Option<&RawValue>| it.and_then(|it| serde_json::from_str::<String>(it.get()).ok());
     Some(LogMessage {
         level: text(level).and_then(|it| it.parse().ok()),
@@ -153,14 +128,14 @@ mod tests {
     #[track_caller]
     fn check(method: &str, params: &str, want: &str) {
         let params = RawJson::parse(params.to_owned().into()).unwrap();
-        let got = match ParsedNotification::of(method, Some(params)) {
-            ParsedNotification::Log(LogMessage { level, logger, data, raw: _ }) => {
+        let got = match parse(method, Some(params)) {
+            ServerEvent::Log(LogMessage { level, logger, data, raw: _ }) => {
                 let level = level.map_or("none", LogLevel::as_str);
                 let data = data.map_or(String::new(), |it| it.as_str().to_owned());
                 format!("log {level} {} {data}", logger.unwrap_or_default())
             }
-            ParsedNotification::Updated(uri) => format!("updated {uri}"),
-            ParsedNotification::Other(_, params) => format!("other {}", params.unwrap().as_str()),
+            ServerEvent::ResourceUpdated { uri } => format!("updated {uri}"),
+            ServerEvent::Notification { params, .. } => format!("other {}", params.unwrap().as_str()),
             other => format!("{other:?}"),
         };
         assert_eq!(got.trim_end(), want);
@@ -178,7 +153,7 @@ mod tests {
         check("notifications/message", "[1]", "other [1]");
         check("notifications/resources/updated", r#"{"uri":"a:b"}"#, "updated a:b");
         check("notifications/resources/updated", "{}", "other {}");
-        check("notifications/tools/list_changed", "{}", "Tools");
+        check("notifications/tools/list_changed", "{}", "ToolsChanged");
         check("notifications/x", r#"{"y":1}"#, r#"other {"y":1}"#);
     }
 
@@ -203,7 +178,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_cleaned(method: &str, params: &str, want: &str) {
+    fn check_redacted(method: &str, params: &str, want: &str) {
         let frame = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
         let got = match event_for_call(method, &frame.into(), Some(&RedactingDial)) {
             Some(ServerEvent::Log(LogMessage { raw, data, .. })) => {
@@ -219,12 +194,12 @@ mod tests {
     #[test]
     fn hd_sc5_events_for_a_caller_are_redacted() {
         let log = "notifications/message";
-        check_cleaned(log, r#"{"level":"info", "data":"x"}"#, r#"{"level":"info", "data":"x"}"#);
-        check_cleaned(
+        check_redacted(log, r#"{"level":"info", "data":"x"}"#, r#"{"level":"info", "data":"x"}"#);
+        check_redacted(
             log,
             r#"{"level":"info", "data":{"a\nhunter2":["\u0068unter2"]},"logger":"hunter2"}"#,
             r#"{"level":"info","data":{"a\n***":["***"]},"logger":"***"}"#,
         );
-        check_cleaned("notifications/own", r#"{"key":"hunter2"}"#, r#"{"key":"***"}"#);
+        check_redacted("notifications/own", r#"{"key":"hunter2"}"#, r#"{"key":"***"}"#);
     }
 }

@@ -73,9 +73,9 @@ impl OversizedMessage {
         if let ScannedFrame::Response { id: ResponseId::Number(id), .. } = scan(&self.head) {
             return Some(id);
         }
-        let begin = self.head.strip_prefix(b"{")?;
-        let begin = begin.strip_prefix(br#""jsonrpc":"2.0","#).unwrap_or(begin);
-        if !begin.starts_with(br#""result":"#) && !begin.starts_with(br#""error":"#) {
+        let head = self.head.strip_prefix(b"{")?;
+        let head = head.strip_prefix(br#""jsonrpc":"2.0","#).unwrap_or(head);
+        if !head.starts_with(br#""result":"#) && !head.starts_with(br#""error":"#) {
             return None;
         }
         let tail = String::from_utf8_lossy(self.tail.trim_ascii_end());
@@ -92,13 +92,13 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(begin: &str, end: &str, want: Option<RequestId>) {
-        let mut skipped = SkippedMessage::start(begin.as_bytes());
+    fn check(head: &str, end: &str, want: Option<RequestId>) {
+        let mut skipped = SkippedMessage::start(head.as_bytes());
         skipped.add("x".repeat(1000).as_bytes());
         skipped.add(end.as_bytes());
-        let oversize = skipped.finish();
-        assert_eq!(oversize.len, begin.len() + 1000 + end.len());
-        assert_eq!(oversize.response_id(), want, "{begin} … {end}");
+        let message = skipped.finish();
+        assert_eq!(message.len, head.len() + 1000 + end.len());
+        assert_eq!(message.response_id(), want, "{head} … {end}");
     }
 
     #[test]

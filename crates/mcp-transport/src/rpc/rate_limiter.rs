@@ -75,11 +75,11 @@ impl RateLimiter {
     /// Returns the time until which the reader must pause, if any.
     pub(crate) fn pause_until(&mut self, now: Instant) -> Option<Instant> {
         // The debt is capped at the longest pause.
-        let idle = u32::try_from(std::mem::take(&mut self.charged).max(0)).unwrap_or(u32::MAX);
+        let unsolicited = u32::try_from(std::mem::take(&mut self.charged).max(0)).unwrap_or(u32::MAX);
         let spent = self
             .refilled_at
             .saturating_duration_since(now)
-            .saturating_add(COST_PER_MESSAGE.saturating_mul(idle));
+            .saturating_add(COST_PER_MESSAGE.saturating_mul(unsolicited));
         let spent = spent.min(BURST + MAX_PAUSE);
         self.refilled_at = now + spent;
         let pause = spent.saturating_sub(BURST);
@@ -103,8 +103,8 @@ mod tests {
             now += Duration::from_millis(*after);
             for what in what.split_whitespace() {
                 match (what.strip_prefix('+'), what.split_once('*')) {
-                    (Some(awaited), _) => {
-                        (0..awaited.parse().unwrap())
+                    (Some(solicited), _) => {
+                        (0..solicited.parse().unwrap())
                             .for_each(|_| rate_limiter.record(MessageClass::Solicited, 1 << 20));
                     }
                     (None, Some((count, bytes))) => {

@@ -218,7 +218,7 @@ mod tests {
         let mut now = Instant::now();
         let mut recent = RecentCalls::default();
         let mut in_flight: Vec<(RequestId, OwnerHint)> = Vec::new();
-        let mut seen = Vec::new();
+        let mut owners_found = Vec::new();
         for step in steps.split_whitespace() {
             if let Some(seconds) = step.strip_suffix('s') {
                 now += Duration::from_secs(seconds.parse().unwrap());
@@ -238,11 +238,11 @@ mod tests {
                     recent.record_cancelled(id, &hint, now);
                 }
                 b'~' => recent.record_late_response(number),
-                how => {
+                lookup => {
                     let ordering =
-                        if how == b'?' { StreamOrdering::Ordered } else { StreamOrdering::Unordered };
+                        if lookup == b'?' { StreamOrdering::Ordered } else { StreamOrdering::Unordered };
                     let name = |it: CallerId| *owners.iter().find(|(_, other)| **other == it).unwrap().0;
-                    seen.push(match recent.owner(in_flight.iter().map(|it| &it.1), ordering, now) {
+                    owners_found.push(match recent.owner(in_flight.iter().map(|it| &it.1), ordering, now) {
                         RequestOwner::Session => "session".to_owned(),
                         RequestOwner::Caller(caller) => name(caller.id).to_string(),
                         RequestOwner::Ambiguous => "several".to_owned(),
@@ -251,7 +251,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(seen.join(" "), want, "{steps}");
+        assert_eq!(owners_found.join(" "), want, "{steps}");
     }
 
     #[test]

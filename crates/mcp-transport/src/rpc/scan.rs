@@ -58,8 +58,8 @@ const MAX_BATCH_ITEMS: usize = 1024;
 
 /// Classifies a frame.
 pub fn scan(frame: &[u8]) -> ScannedFrame {
-    if let Some(answer) = scan_common_response(frame) {
-        return answer;
+    if let Some(response) = scan_common_response(frame) {
+        return response;
     }
     let mut cursor = FrameCursor { frame, at: 0 };
     cursor.skip_space();
@@ -78,8 +78,8 @@ fn scan_common_response(frame: &[u8]) -> Option<ScannedFrame> {
     let rest = rest.strip_prefix(br#","result":"#)?;
     let ResponseId::Number(id) = parse_response_id(digits) else { return None };
     let space = rest.iter().take_while(|it| matches!(it, b' ' | b'\t' | b'\n' | b'\r')).count();
-    let payload = frame.len() - rest.len() + space;
-    Some(ScannedFrame::Response { id: ResponseId::Number(id), is_error: false, payload_start: payload })
+    let payload_start = frame.len() - rest.len() + space;
+    Some(ScannedFrame::Response { id: ResponseId::Number(id), is_error: false, payload_start })
 }
 
 fn scan_object(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
@@ -87,7 +87,7 @@ fn scan_object(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
     let mut id = None;
     let mut method = None;
     let mut params = None;
-    let mut payload = None;
+    let mut payload_start = None;
     loop {
         cursor.skip_space();
         match cursor.peek() {
@@ -108,10 +108,12 @@ fn scan_object(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
         cursor.skip_space();
         let start = cursor.at;
         match &cursor.frame[key] {
-            b"\"result\"" if payload.is_none() && method.is_none() => payload = Some((start, false)),
+            b"\"result\"" if payload_start.is_none() && method.is_none() => {
+                payload_start = Some((start, false))
+            }
             // Some servers write `"error":null` next to a result.
-            b"\"error\"" if payload.is_none() && method.is_none() && !cursor.is_null() => {
-                payload = Some((start, true));
+            b"\"error\"" if payload_start.is_none() && method.is_none() && !cursor.is_null() => {
+                payload_start = Some((start, true));
             }
             b"\"params\"" if params.is_none() => params = Some(start),
             b"\"id\"" if id.is_none() => {
@@ -129,21 +131,25 @@ fn scan_object(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
             _ => {}
         }
         // Everything needed is known; the payload, which may be long, is not walked.
-        if let (Some((payload, is_error)), Some(id), None) = (payload, &id, &method) {
-            return ScannedFrame::Response { id: parse_response_id(&cursor.frame[id.clone()]), is_error, payload_start: payload };
+        if let (Some((payload_start, is_error)), Some(id), None) = (payload_start, &id, &method) {
+            return ScannedFrame::Response {
+                id: parse_response_id(&cursor.frame[id.clone()]),
+                is_error,
+                payload_start,
+            };
         }
         if cursor.at == start && !cursor.skip_value() {
             return ScannedFrame::Noise;
         }
     }
-    match (method, id, payload) {
+    match (method, id, payload_start) {
         // An id of `null` counts as absent: the server expects no response.
         (Some(method), Some(id), _) if &cursor.frame[id.clone()] != b"null" => {
             ScannedFrame::Request { id, method }
         }
         (Some(method), _, _) => ScannedFrame::Notification { method, params },
-        (None, None, Some((payload, is_error))) => {
-            ScannedFrame::Response { id: ResponseId::Absent, is_error, payload_start: payload }
+        (None, None, Some((payload_start, is_error))) => {
+            ScannedFrame::Response { id: ResponseId::Absent, is_error, payload_start }
         }
         (None, _, None) => ScannedFrame::Noise,
         (None, Some(_), Some(_)) => unreachable!("returned as soon as both were known"),

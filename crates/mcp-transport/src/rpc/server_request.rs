@@ -152,7 +152,7 @@ impl ElicitRequest {
             elicitation_id: Option<String>,
         }
         let wire: Wire<'_> = raw.read().map_err(|it| invalid(&it))?;
-        let question = match (wire.mode.as_deref(), wire.requested_schema, wire.url) {
+        let params = match (wire.mode.as_deref(), wire.requested_schema, wire.url) {
             (None | Some("form"), Some(schema), _) => ElicitParams::Form { schema: RawJson::copy_of(schema) },
             (Some("url"), _, Some(url)) => ElicitParams::Url { url, id: wire.elicitation_id },
             (mode, _, _) => {
@@ -160,7 +160,7 @@ impl ElicitRequest {
                 return Err(invalid(&format!("these are not parameters of the mode `{mode}`")));
             }
         };
-        Ok(ElicitRequest { message: wire.message, params: question, raw: raw.clone() })
+        Ok(ElicitRequest { message: wire.message, params, raw: raw.clone() })
     }
 
     /// The mode of the request.
@@ -235,23 +235,24 @@ mod tests {
             read(r#"{"mode":"url","message":"m","url":"https://a.example","elicitationId":"7"}"#),
             Ok(url)
         );
-        let odd = Err("the parameters cannot be read: these are not parameters of the mode `url`".to_owned());
-        assert_eq!(read(r#"{"mode":"url","message":"m"}"#), odd);
+        let mismatch =
+            Err("the parameters cannot be read: these are not parameters of the mode `url`".to_owned());
+        assert_eq!(read(r#"{"mode":"url","message":"m"}"#), mismatch);
         assert!(read(r#"{"requestedSchema":{}}"#).is_err());
     }
 
     #[test]
     fn results_have_the_expected_json() {
-        let yes = ElicitResult::Accept(Some(json(r#"{"a":1}"#)));
-        assert_eq!(yes.to_json().as_str(), r#"{"action":"accept","content":{"a":1}}"#);
+        let accept = ElicitResult::Accept(Some(json(r#"{"a":1}"#)));
+        assert_eq!(accept.to_json().as_str(), r#"{"action":"accept","content":{"a":1}}"#);
         assert_eq!(ElicitResult::Accept(None).to_json().as_str(), r#"{"action":"accept"}"#);
         assert_eq!(ElicitResult::Decline.to_json().as_str(), r#"{"action":"decline"}"#);
         assert_eq!(ElicitResult::Cancel.to_json().as_str(), r#"{"action":"cancel"}"#);
-        let said = RawJson::from_value(&SamplingResult::text("m", "hi")).unwrap();
+        let sampling_result = RawJson::from_value(&SamplingResult::text("m", "hi")).unwrap();
         let want = r#"{"role":"assistant","content":{"text":"hi","type":"text"},"model":"m","stopReason":"endTurn"}"#;
         // The key order of a serde_json map depends on its features.
         assert_eq!(
-            said.read::<serde_json::Value>().unwrap(),
+            sampling_result.read::<serde_json::Value>().unwrap(),
             serde_json::from_str::<serde_json::Value>(want).unwrap()
         );
     }

@@ -92,20 +92,14 @@ struct CachedResource {
     change_count: u64,
 }
 
-/// Invalidates resources in a [`ResourceCache`].
-#[derive(Clone)]
-pub(crate) struct ResourceUpdates(pub(crate) Arc<ResourceCache>);
-
-impl ResourceUpdates {
+impl ResourceCache {
     /// Removes a resource that has changed.
-    pub(crate) fn changed(&self, uri: &str) {
-        let mut table = lock(&self.0.0);
+    pub(crate) fn remove_changed(&self, uri: &str) {
+        let mut table = lock(&self.0);
         table.generation += 1;
         table.remove(uri);
     }
-}
 
-impl ResourceCache {
     /// Returns the content of a resource if it is still valid.
     pub(crate) fn get(&self, uri: &str, changes: ListChangeCounts, now: Instant) -> Option<ReadResult> {
         let mut table = lock(&self.0);
@@ -127,10 +121,10 @@ impl ResourceCache {
         &self,
         uri: &str,
         result: &ReadResult,
-        known: (u64, ListChangeCounts),
+        requested_at: (u64, ListChangeCounts),
         now: Instant,
     ) {
-        let (generation, changes) = known;
+        let (generation, changes) = requested_at;
         let Some(expires_at) = expiry(result.freshness, now) else { return };
         let size = result.raw.as_bytes().len();
         let mut table = lock(&self.0);
@@ -142,20 +136,21 @@ impl ResourceCache {
         table.bytes = table.resources.values().map(|it| it.result.raw.as_bytes().len()).sum();
         while table.resources.len() >= MAX_RESOURCES || table.bytes + size > MAX_RESOURCE_BYTES {
             // Evict the entry that expires first.
-            let oldest = table.resources.iter().min_by_key(|(_, it)| it.expires_at).map(|(uri, _)| uri.clone());
-            let Some(next) = oldest else { break };
-            table.remove(&next);
+            let oldest =
+                table.resources.iter().min_by_key(|(_, it)| it.expires_at).map(|(uri, _)| uri.clone());
+            let Some(oldest) = oldest else { break };
+            table.remove(&oldest);
         }
         table.bytes += size;
-        let read = CachedResource { result: result.clone(), expires_at, change_count: changes.resources };
-        table.resources.insert(uri.to_owned(), read);
+        let resource = CachedResource { result: result.clone(), expires_at, change_count: changes.resources };
+        table.resources.insert(uri.to_owned(), resource);
     }
 }
 
 impl ResourceTable {
     fn remove(&mut self, uri: &str) {
-        if let Some(read) = self.resources.remove(uri) {
-            self.bytes -= read.result.raw.as_bytes().len();
+        if let Some(resource) = self.resources.remove(uri) {
+            self.bytes -= resource.result.raw.as_bytes().len();
         }
     }
 }
@@ -191,8 +186,8 @@ mod tests {
         slot.insert(&listing, 3, expiry(freshness, now));
         assert_eq!(slot.get(4, now), None, "it has changed");
         assert_eq!(slot.get(3, now), None, "and stays removed");
-        let ages = Freshness { ttl: Duration::MAX, ..Freshness::default() };
-        assert_eq!(expiry(ages, now), Some(now + MAX_TTL));
+        let unlimited = Freshness { ttl: Duration::MAX, ..Freshness::default() };
+        assert_eq!(expiry(unlimited, now), Some(now + MAX_TTL));
     }
 
     #[test]
@@ -207,11 +202,11 @@ mod tests {
         put("a:1", 1000, 1);
         put("a:2", 0, 1);
         assert_eq!((has("a:1", changes), has("a:2", changes)), (true, false));
-        ResourceUpdates(Arc::clone(&reads)).changed("a:1");
+        reads.remove_changed("a:1");
         assert!(!has("a:1", changes));
-        let before = reads.generation();
-        ResourceUpdates(Arc::clone(&reads)).changed("a:9");
-        reads.insert("a:1", &read(1000, 1), (before, changes), now);
+        let generation = reads.generation();
+        reads.remove_changed("a:9");
+        reads.insert("a:1", &read(1000, 1), (generation, changes), now);
         assert!(!has("a:1", changes), "it may have been read before the change");
         put("a:1", 1000, 1);
         assert!(!has("a:1", ListChangeCounts { resources: 1, ..changes }));
@@ -224,16 +219,16 @@ mod tests {
         let put = |uri: String, ttl, size| {
             reads.insert(&uri, &read(ttl, size), (0, ListChangeCounts::default()), now)
         };
-        for place in 0..2 * MAX_RESOURCES {
-            put(format!("a:{place}"), 1000 + place as u64, 10);
+        for number in 0..2 * MAX_RESOURCES {
+            put(format!("a:{number}"), 1000 + number as u64, 10);
         }
         assert_eq!(lock(&reads.0).resources.len(), MAX_RESOURCES);
         assert!(
             reads.get("a:127", ListChangeCounts::default(), now).is_some(),
             "the entry that expires last stays"
         );
-        for place in 0..20 {
-            put(format!("b:{place}"), 1000, 1 << 20);
+        for number in 0..20 {
+            put(format!("b:{number}"), 1000, 1 << 20);
         }
         put("c:1".to_owned(), 1000, MAX_RESOURCE_BYTES);
         let table = lock(&reads.0);

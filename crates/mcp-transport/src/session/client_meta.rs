@@ -4,37 +4,27 @@ use mcp_model::{LogLevel, ProtocolVersion};
 use serde_json::json;
 
 use super::{ClientInfo, SessionOptions};
-use crate::rpc::caller::{Caller, HandlerCapabilities};
+use crate::rpc::caller::capability_members;
+use crate::rpc::request_owner::OwnerHint;
 
-/// For which requests `_meta` is built.
-#[derive(Clone, Copy)]
-pub(crate) enum MetaScope<'a> {
-    /// Requests without a caller: the handshake and lists.
-    Any,
-    /// The session's own requests.
-    Session,
-    /// Requests of this caller.
-    Caller(&'a Caller),
-}
-
-/// The members of `_meta` in the modern era.
+/// The members of `_meta` in the modern era, for a request of `owner`. Requests without an owner, for example lists,
+/// declare the configured capabilities.
 pub(crate) fn modern_meta(
     version: ProtocolVersion,
     options: &SessionOptions,
-    scope: MetaScope<'_>,
+    owner: &OwnerHint,
     log_level: Option<LogLevel>,
 ) -> String {
     let level =
         log_level.map(|it| format!(r#","io.modelcontextprotocol/logLevel":"{it}""#)).unwrap_or_default();
-    let capabilities = match scope {
-        MetaScope::Any => declared_capabilities(options),
-        MetaScope::Session => members(HandlerCapabilities::of(&options.handlers).members(), options),
-        MetaScope::Caller(Caller { capabilities: Some(said), .. }) => object(said.members(config(options))),
-        MetaScope::Caller(caller) => {
-            let abilities =
-                HandlerCapabilities::of(&caller.handlers).or(HandlerCapabilities::of(&options.handlers));
-            members(abilities.members(), options)
-        }
+    let session = &options.handlers;
+    let capabilities = match owner {
+        OwnerHint::None => declared_capabilities(options),
+        OwnerHint::Session => members(capability_members(&[session]), options),
+        OwnerHint::Caller(caller) => match &caller.capabilities {
+            Some(capabilities) => object(capabilities.members(config(options))),
+            None => members(capability_members(&[&caller.handlers, session]), options),
+        },
     };
     format!(
         r#""io.modelcontextprotocol/protocolVersion":"{version}","io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{capabilities}{level}"#,
@@ -45,8 +35,8 @@ pub(crate) fn modern_meta(
 /// The capabilities declared to a server: the configured ones, otherwise those of the session's handlers.
 pub(crate) fn declared_capabilities(options: &SessionOptions) -> String {
     match &options.client_capabilities {
-        Some(said) => object(said.members(config(options))),
-        None => members(HandlerCapabilities::of(&options.handlers).members(), options),
+        Some(capabilities) => object(capabilities.members(config(options))),
+        None => members(capability_members(&[&options.handlers]), options),
     }
 }
 

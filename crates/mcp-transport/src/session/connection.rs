@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::cache::{ResourceCache, ResourceUpdates};
+use super::cache::ResourceCache;
 use super::notification_router::{self, NotificationRouter};
 use super::request_responder::RequestResponder;
 use super::resubscribe::Resubscription;
@@ -21,7 +21,7 @@ use super::{
     subscription_stream,
 };
 use crate::error::disconnect::{Disconnect, DisconnectReason};
-use crate::rpc::engine::{Engine, ListenerState};
+use crate::rpc::engine::Engine;
 use crate::transport::{Dial, Epoch, FrameSink, Link, ShutdownSignal};
 
 /// The margin that a transport may take beyond its grace period before it is aborted.
@@ -34,7 +34,7 @@ const MAX_GRACE: Duration = Duration::from_secs(60 * 60);
 pub(crate) struct Connection {
     engine: Arc<Engine>,
     stop: watch::Sender<Option<Instant>>,
-    ended: watch::Receiver<Option<Arc<Disconnect>>>,
+    disconnect: watch::Receiver<Option<Arc<Disconnect>>>,
     changes: watch::Sender<ListChangeCounts>,
     /// The subscribed resources.
     subscriptions: watch::Sender<BTreeSet<String>>,
@@ -44,15 +44,6 @@ pub(crate) struct Connection {
     /// Whether the server responded during the handshake.
     has_response: AtomicBool,
     tasks: Mutex<JoinSet<()>>,
-}
-
-/// Whether a server responded during the handshake.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HandshakeActivity {
-    /// At least one response.
-    Response,
-    /// No response.
-    None,
 }
 
 /// The parts of a session that its connection uses.
@@ -65,10 +56,9 @@ impl Connection {
     /// Starts the transport and the tasks.
     pub(crate) fn start(dial: &Arc<dyn Dial>, options: &SessionOptions, parts: &SessionParts) -> Connection {
         let listener = options.handlers.listener.as_ref();
-        let listener_state = if listener.is_some() { ListenerState::Present } else { ListenerState::Absent };
-        let (engine, out, incoming) = Engine::new(listener_state, Some(Arc::clone(dial)));
+        let (engine, out, incoming) = Engine::new(listener.is_some(), Some(Arc::clone(dial)));
         let (stop, stopped) = ShutdownSignal::new();
-        let (end_sender, ended) = watch::channel(None);
+        let (end_sender, disconnect) = watch::channel(None);
         let changes = watch::Sender::new(ListChangeCounts::default());
         let link =
             Link { outbound: out, inbound: Arc::clone(&engine) as Arc<dyn FrameSink>, shutdown: stopped };
@@ -77,13 +67,13 @@ impl Connection {
         let driver =
             TransportDriver { engine: Arc::clone(&engine), end_sender, state: options.state.clone() };
         tasks.spawn(async move {
-            let ended = transport.run(link).await;
-            driver.finish(ended);
+            let disconnect = transport.run(link).await;
+            driver.finish(disconnect);
         });
         let deadline_engine = Arc::clone(&engine);
         tasks.spawn(async move { deadline_engine.run_deadlines().await });
         let (router, queue) =
-            NotificationRouter::new(listener, options.on_notification.clone(), Arc::clone(dial));
+            NotificationRouter::new(listener.is_some(), options.on_notification.clone(), Arc::clone(dial));
         if let (Some(listener), Some(queue)) = (listener, queue) {
             tasks.spawn(notification_router::run(Arc::clone(listener), queue));
         }
@@ -93,13 +83,13 @@ impl Connection {
             router,
             changes: changes.clone(),
             acknowledged: acknowledged.clone(),
-            updates: ResourceUpdates(Arc::clone(&parts.read_results)),
+            read_results: Arc::clone(&parts.read_results),
         };
         tasks.spawn(incoming::run(Arc::clone(&engine), incoming, targets));
         Connection {
             engine,
             stop,
-            ended,
+            disconnect,
             changes,
             subscriptions: watch::Sender::default(),
             acknowledged,
@@ -116,20 +106,16 @@ impl Connection {
     }
 
     /// Whether the server responded during the handshake.
-    pub(crate) fn activity(&self) -> HandshakeActivity {
-        if self.has_response.load(Ordering::Relaxed) {
-            HandshakeActivity::Response
-        } else {
-            HandshakeActivity::None
-        }
+    pub(crate) fn has_response(&self) -> bool {
+        self.has_response.load(Ordering::Relaxed)
     }
 
     /// Sets the state to connected, unless the connection has ended meanwhile.
     pub(crate) fn set_connected(&self) {
         self.state.send_replace(SessionState::Connected);
         // The driver closes the engine before it updates the state, so either it or this check sees the other.
-        if let Some(ended) = self.engine.disconnect() {
-            update_state(&self.state, &ended);
+        if let Some(disconnect) = self.engine.disconnect() {
+            update_state(&self.state, &disconnect);
         }
     }
 
@@ -153,31 +139,27 @@ impl Connection {
         }));
     }
 
-    /// Sends the log level to a legacy server that sends log messages (SK-16). The response is not required.
-    pub(crate) fn request_log_level(
+    /// Sends what a new or reopened legacy session does not know: the log level, if the server sends log messages
+    /// (SK-16), and the resource subscriptions. The responses are not required.
+    pub(crate) fn restore(
         &self,
         negotiated: &Arc<Negotiated>,
-        (level, limit): (Option<LogLevel>, Duration),
+        level: Option<LogLevel>,
+        limit: Duration,
         epoch: Epoch,
     ) {
-        let Some(level) = level else { return };
-        if negotiated.version.era() == Era::Legacy && negotiated.server.capabilities.logging {
-            let opened = self.resubscription(negotiated, limit, epoch);
-            self.spawn(opened.set_log_level(level));
+        if negotiated.version.era() != Era::Legacy {
+            return;
         }
-    }
-
-    /// Repeats the resource subscriptions in a reopened legacy session.
-    pub(crate) fn resubscribe(&self, negotiated: &Arc<Negotiated>, limit: Duration, epoch: Epoch) {
+        let engine = Arc::clone(&self.engine);
+        let resubscription = Resubscription { engine, negotiated: Arc::clone(negotiated), epoch, limit };
+        if let Some(level) = level.filter(|_| negotiated.server.capabilities.logging) {
+            self.spawn(resubscription.clone().set_log_level(level));
+        }
         let resources = self.subscriptions.borrow().clone();
-        if negotiated.version.era() == Era::Legacy && !resources.is_empty() {
-            let opened = self.resubscription(negotiated, limit, epoch);
-            self.spawn(opened.subscribe(resources, self.on_notification.clone()));
+        if !resources.is_empty() {
+            self.spawn(resubscription.subscribe(resources, self.on_notification.clone()));
         }
-    }
-
-    fn resubscription(&self, negotiated: &Arc<Negotiated>, limit: Duration, epoch: Epoch) -> Resubscription {
-        Resubscription { engine: Arc::clone(&self.engine), negotiated: Arc::clone(negotiated), epoch, limit }
     }
 
     /// The subscribed resources.
@@ -208,12 +190,13 @@ impl Connection {
 
     /// Resolves when the connection has ended. Cancel-safe.
     pub(crate) async fn disconnected(&self) -> Arc<Disconnect> {
-        let mut ended = self.ended.clone();
-        match ended.wait_for(Option::is_some).await {
-            Ok(ended) => Arc::clone(ended.as_ref().expect("that is what was waited for")),
-            Err(_) => {
-                self.engine.disconnect().unwrap_or_else(|| Arc::new(Disconnect::new(DisconnectReason::Stopped)))
-            }
+        let mut disconnect = self.disconnect.clone();
+        match disconnect.wait_for(Option::is_some).await {
+            Ok(disconnect) => Arc::clone(disconnect.as_ref().expect("that is what was waited for")),
+            Err(_) => self
+                .engine
+                .disconnect()
+                .unwrap_or_else(|| Arc::new(Disconnect::new(DisconnectReason::Stopped))),
         }
     }
 
@@ -222,36 +205,37 @@ impl Connection {
         let deadline = Instant::now() + grace.min(MAX_GRACE);
         self.stop.send_if_modified(|it| {
             // The earlier deadline wins, so a second close can only shorten the shutdown.
-            let sooner = it.is_none_or(|asked| deadline < asked);
+            let sooner = it.is_none_or(|earlier| deadline < earlier);
             if sooner {
                 *it = Some(deadline);
             }
             sooner
         });
-        if let Ok(ended) = tokio::time::timeout_at(deadline + SHUTDOWN_MARGIN, self.disconnected()).await {
-            return ended;
+        if let Ok(disconnect) = tokio::time::timeout_at(deadline + SHUTDOWN_MARGIN, self.disconnected()).await
+        {
+            return disconnect;
         }
-        let ended = Arc::new(Disconnect::new(DisconnectReason::Stopped));
-        self.engine.close(Arc::clone(&ended));
-        update_state(&self.state, &ended);
+        let disconnect = Arc::new(Disconnect::new(DisconnectReason::Stopped));
+        self.engine.close(Arc::clone(&disconnect));
+        update_state(&self.state, &disconnect);
         // Dropping the transport's future releases everything, by its contract.
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
-        ended
+        disconnect
     }
 }
 
 /// Updates the state of a connected session. A session that never connected keeps the error of the attempt.
-fn update_state(state: &watch::Sender<SessionState>, ended: &Disconnect) {
+fn update_state(state: &watch::Sender<SessionState>, disconnect: &Disconnect) {
     state.send_if_modified(|it| {
         if *it != SessionState::Connected {
             return false;
         }
-        *it = match &ended.reason {
+        *it = match &disconnect.reason {
             DisconnectReason::Stopped => SessionState::Disconnected,
             DisconnectReason::PeerClosed
             | DisconnectReason::NotStarted(_)
             | DisconnectReason::Stalled(_)
-            | DisconnectReason::Broken(_) => SessionState::Error(ended.to_string()),
+            | DisconnectReason::Broken(_) => SessionState::Error(disconnect.to_string()),
         };
         true
     });
@@ -265,16 +249,16 @@ struct TransportDriver {
 }
 
 impl TransportDriver {
-    fn finish(&self, mut ended: Disconnect) {
+    fn finish(&self, mut disconnect: Disconnect) {
         if self.end_sender.borrow().is_some() {
             return;
         }
         // The engine also counts frames that were not valid messages.
-        ended.evidence.noise_bytes = self.engine.counters().0;
-        let ended = Arc::new(ended);
-        self.engine.close(Arc::clone(&ended));
-        update_state(&self.state, &ended);
-        self.end_sender.send_replace(Some(ended));
+        disconnect.evidence.noise_bytes = self.engine.counters().0;
+        let disconnect = Arc::new(disconnect);
+        self.engine.close(Arc::clone(&disconnect));
+        update_state(&self.state, &disconnect);
+        self.end_sender.send_replace(Some(disconnect));
     }
 }
 

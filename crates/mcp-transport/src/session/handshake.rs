@@ -18,19 +18,20 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::client_meta::{MetaScope, client_json, declared_capabilities, modern_meta};
-use super::probe_silence::{KNOWN_MODERN_SILENCE, PROBE_SILENCE, silence};
+use super::client_meta::{client_json, declared_capabilities, modern_meta};
 use super::connection::{Connection, SessionParts};
-use super::header_params::ToolHeaders;
 use super::handshake_errors::{
     invalid_response, read_error, redacted_error, timeout_error, too_large, version_failure, with_sse_probe,
 };
+use super::header_params::ToolHeaders;
+use super::probe_silence::{KNOWN_MODERN_SILENCE, PROBE_SILENCE, silence};
 use super::{Eras, ServerCapabilities, ServerInfo, SessionOptions};
 use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError};
 use crate::rpc::engine::{CallSettings, CancelNotice};
 use crate::rpc::frame;
 use crate::rpc::pending::CallOutcome;
+use crate::rpc::request_owner::OwnerHint;
 use crate::transport::{Dial, Epoch, HandshakeMode, MessageHead, OutboundMessage, StreamError};
 
 /// The time that a connection may take to close after its handshake failed.
@@ -56,7 +57,7 @@ impl Negotiated {
 
     /// Sets the log level that each request contains. Modern era only.
     pub(crate) fn set_log_level(&mut self, level: LogLevel, options: &SessionOptions) {
-        self.meta = modern_meta(self.version, options, MetaScope::Any, Some(level));
+        self.meta = modern_meta(self.version, options, &OwnerHint::None, Some(level));
         self.log_level = Some(level);
     }
 }
@@ -117,34 +118,42 @@ pub(crate) async fn open(
             Ok(Ok(negotiated)) => return Ok((connection, negotiated)),
             Ok(Err(failure)) => failure,
             Err(_) => {
-                let activity = connection.activity();
-                return Err(timeout_error(limit, activity, connection.shutdown(CLOSE_GRACE).await));
+                let has_response = connection.has_response();
+                return Err(timeout_error(limit, has_response, connection.shutdown(CLOSE_GRACE).await));
             }
         };
-        let ended = connection.shutdown(CLOSE_GRACE).await;
+        let disconnect = connection.shutdown(CLOSE_GRACE).await;
         match failure {
             // The known era may be outdated. Connect again and try both eras.
-            HandshakeFailure::Ended(ended) if may_reconnect && plan.is_known(Era::Legacy) && peer_ended(&ended) => {
+            HandshakeFailure::Ended(disconnect)
+                if may_reconnect && plan.is_known(Era::Legacy) && peer_ended(&disconnect) =>
+            {
                 (may_reconnect, plan.known_era) = (false, None);
             }
             // The server may have exited because of the probe. Connect again without it.
-            HandshakeFailure::Ended(ended) if may_reconnect && plan.eras == Eras::Both && peer_ended(&ended) => {
+            HandshakeFailure::Ended(disconnect)
+                if may_reconnect && plan.eras == Eras::Both && peer_ended(&disconnect) =>
+            {
                 (may_reconnect, plan.eras) = (false, Eras::Legacy);
             }
-            HandshakeFailure::Ended(ended) => return Err(ConnectError::from_disconnect(ended).after_refusal(first_refusal)),
+            HandshakeFailure::Ended(disconnect) => {
+                return Err(ConnectError::from_disconnect(disconnect).after_refusal(first_refusal));
+            }
             HandshakeFailure::Rejected(error) => {
                 return Err(ConnectError::Rejected {
                     error: redacted_error(error, dial.as_ref()),
-                    disconnect: ended,
+                    disconnect,
                 });
             }
-            HandshakeFailure::Other(ConnectError::Refused(fault)) if first_refusal.is_none() => {
-                match dial.fallback(&fault) {
-                    Some(other) => (dial, plan, may_reconnect, first_refusal) = (other, full_plan, true, Some(fault)),
+            HandshakeFailure::Other(ConnectError::Refused(error)) if first_refusal.is_none() => {
+                match dial.fallback(&error) {
+                    Some(other) => {
+                        (dial, plan, may_reconnect, first_refusal) = (other, full_plan, true, Some(error))
+                    }
                     None => {
-                        let other = dial.diagnostic_probe(&fault);
-                        let fault = with_sse_probe(fault, other, (options, parts), deadline).await;
-                        return Err(ConnectError::Refused(fault));
+                        let other = dial.diagnostic_probe(&error);
+                        let error = with_sse_probe(error, other, (options, parts), deadline).await;
+                        return Err(ConnectError::Refused(error));
                     }
                 }
             }
@@ -154,9 +163,9 @@ pub(crate) async fn open(
 }
 
 /// Whether the server ended the connection, after it had been reached.
-fn peer_ended(ended: &Disconnect) -> bool {
-    ended.evidence.exit.is_some()
-        || matches!(ended.reason, DisconnectReason::PeerClosed | DisconnectReason::Broken(_))
+fn peer_ended(disconnect: &Disconnect) -> bool {
+    disconnect.evidence.exit.is_some()
+        || matches!(disconnect.reason, DisconnectReason::PeerClosed | DisconnectReason::Broken(_))
 }
 
 /// Repeats the handshake on a running connection after the server lost the session.
@@ -175,7 +184,7 @@ pub(crate) async fn reopen(
     .await
     {
         Ok(Ok(negotiated)) => Ok(negotiated),
-        Ok(Err(HandshakeFailure::Ended(ended))) => Err(ConnectError::from_disconnect(ended)),
+        Ok(Err(HandshakeFailure::Ended(disconnect))) => Err(ConnectError::from_disconnect(disconnect)),
         Ok(Err(HandshakeFailure::Rejected(error))) => {
             Err(ConnectError::Rejected { error: redacted_error(error, dial), disconnect: stopped() })
         }
@@ -229,7 +238,7 @@ async fn probe(
 ) -> Result<Negotiated, HandshakeFailure> {
     let mut discover = std::pin::pin!(discover(connection, options));
     let first = tokio::select! {
-        answer = &mut discover => Some(answer),
+        probe = &mut discover => Some(probe),
         () = silence(dial, silence_timeout) => None,
     };
     match first {
@@ -247,14 +256,14 @@ async fn probe(
             Ok(negotiated) => Ok(negotiated),
             // A server that does not know `initialize` may still answer the probe.
             Err(failure) => tokio::select! {
-                answer = discover => match answer {
+                probe = discover => match probe {
                     ProbeOutcome::Modern(negotiated) => Ok(negotiated),
                     ProbeOutcome::Legacy(_) | ProbeOutcome::Failed(_) => Err(failure),
                 },
                 () = silence(dial, PROBE_SILENCE) => Err(failure),
             },
         },
-        answer = &mut discover => match answer {
+        probe = &mut discover => match probe {
             ProbeOutcome::Modern(negotiated) => match tokio::time::timeout(PROBE_SILENCE, initialize).await {
                 Ok(Ok(legacy)) => Ok(legacy),
                 Ok(Err(_)) | Err(_) => Ok(negotiated),
@@ -288,36 +297,38 @@ async fn discover(connection: &Connection, options: &SessionOptions) -> ProbeOut
 /// one; the caller may repeat the request.
 async fn send_discover(connection: &Connection, options: &SessionOptions) -> Result<ProbeOutcome, RpcError> {
     let version = ProtocolVersion::LATEST;
-    let meta = modern_meta(version, options, MetaScope::Any, None);
+    let meta = modern_meta(version, options, &OwnerHint::None, None);
     let outcome = send_request(connection, Epoch(0), "server/discover", Some(version), "", &meta).await;
     Ok(match outcome {
-        CallOutcome::Response { frame, is_error: false, payload_start: payload } => {
-            parse_discover(&frame[payload..], version, meta, options)
+        CallOutcome::Response { frame, is_error: false, payload_start } => {
+            parse_discover(&frame[payload_start..], version, meta, options)
         }
-        CallOutcome::Response { frame, is_error: true, payload_start: payload } => {
-            let error = read_error(&frame[payload..]);
+        CallOutcome::Response { frame, is_error: true, payload_start } => {
+            let error = read_error(&frame[payload_start..]);
             match error.code {
                 code::UNSUPPORTED_PROTOCOL_VERSION => refused_version(error)?,
                 number if code::is_modern(number) => ProbeOutcome::Failed(HandshakeFailure::Rejected(error)),
                 _ => ProbeOutcome::Legacy(HandshakeFailure::Rejected(error)),
             }
         }
-        CallOutcome::StreamFailed(StreamError::Refused(fault)) => {
-            let refused = |fault| HandshakeFailure::Other(ConnectError::Refused(fault));
-            match fault.status {
+        CallOutcome::StreamFailed(StreamError::Refused(error)) => {
+            let refused = |error| HandshakeFailure::Other(ConnectError::Refused(error));
+            match error.status {
                 // The server was not reached, or it refuses access: the other era would fail too.
-                None | Some(401 | 403) => ProbeOutcome::Failed(refused(fault)),
-                Some(_) => match fault.error.clone() {
-                    Some(error) if error.code == code::UNSUPPORTED_PROTOCOL_VERSION => refused_version(error)?,
+                None | Some(401 | 403) => ProbeOutcome::Failed(refused(error)),
+                Some(_) => match error.error.clone() {
+                    Some(error) if error.code == code::UNSUPPORTED_PROTOCOL_VERSION => {
+                        refused_version(error)?
+                    }
                     Some(error) if code::is_modern(error.code) => {
                         ProbeOutcome::Failed(HandshakeFailure::Rejected(error))
                     }
-                    _ => ProbeOutcome::Legacy(refused(fault)),
+                    _ => ProbeOutcome::Legacy(refused(error)),
                 },
             }
         }
-        CallOutcome::StreamFailed(StreamError::Lost(fault)) => {
-            ProbeOutcome::Legacy(HandshakeFailure::Other(ConnectError::Refused(fault)))
+        CallOutcome::StreamFailed(StreamError::Lost(error)) => {
+            ProbeOutcome::Legacy(HandshakeFailure::Other(ConnectError::Refused(error)))
         }
         CallOutcome::StreamFailed(StreamError::TooLarge(limit)) => ProbeOutcome::Legacy(too_large(limit)),
         CallOutcome::StreamFailed(StreamError::NotExecuted(_)) => {
@@ -326,13 +337,13 @@ async fn send_discover(connection: &Connection, options: &SessionOptions) -> Res
         CallOutcome::Expired(_) => {
             unreachable!("the handshake as a whole has a deadline, its requests have none")
         }
-        CallOutcome::Closed(ended) => ProbeOutcome::Failed(HandshakeFailure::Ended(ended)),
+        CallOutcome::Closed(disconnect) => ProbeOutcome::Failed(HandshakeFailure::Ended(disconnect)),
     })
 }
 
 /// Reads the result of `server/discover`.
 fn parse_discover(
-    payload: &[u8],
+    payload_start: &[u8],
     version: ProtocolVersion,
     meta: String,
     options: &SessionOptions,
@@ -352,8 +363,8 @@ fn parse_discover(
         #[serde(borrow, rename = "io.modelcontextprotocol/serverInfo")]
         server: Option<&'a RawValue>,
     }
-    let result = match DiscoverResult::deserialize(&mut serde_json::Deserializer::from_slice(payload)) {
-        Ok(found) => found,
+    let result = match DiscoverResult::deserialize(&mut serde_json::Deserializer::from_slice(payload_start)) {
+        Ok(result) => result,
         // Some servers respond to an unknown request with any result.
         Err(error) => return ProbeOutcome::Legacy(invalid_response(&error.to_string())),
     };
@@ -406,12 +417,12 @@ pub(super) async fn initialize(
         client_json(&options.client)
     );
     let frame = match send_request(connection, epoch, "initialize", None, &params, "").await {
-        CallOutcome::Response { frame, is_error: false, payload_start: payload } => frame.slice(payload..),
-        CallOutcome::Response { frame, is_error: true, payload_start: payload } => {
-            return Err(HandshakeFailure::Rejected(read_error(&frame[payload..])));
+        CallOutcome::Response { frame, is_error: false, payload_start } => frame.slice(payload_start..),
+        CallOutcome::Response { frame, is_error: true, payload_start } => {
+            return Err(HandshakeFailure::Rejected(read_error(&frame[payload_start..])));
         }
-        CallOutcome::StreamFailed(StreamError::Refused(fault) | StreamError::Lost(fault)) => {
-            return Err(HandshakeFailure::Other(ConnectError::Refused(fault)));
+        CallOutcome::StreamFailed(StreamError::Refused(error) | StreamError::Lost(error)) => {
+            return Err(HandshakeFailure::Other(ConnectError::Refused(error)));
         }
         CallOutcome::StreamFailed(StreamError::TooLarge(limit)) => return Err(too_large(limit)),
         CallOutcome::StreamFailed(StreamError::NotExecuted(_)) => {
@@ -420,7 +431,7 @@ pub(super) async fn initialize(
         CallOutcome::Expired(_) => {
             unreachable!("the handshake as a whole has a deadline, its requests have none")
         }
-        CallOutcome::Closed(ended) => return Err(HandshakeFailure::Ended(ended)),
+        CallOutcome::Closed(disconnect) => return Err(HandshakeFailure::Ended(disconnect)),
     };
     let negotiated = parse_initialize(&frame)?;
     let head = MessageHead::new(None, "notifications/initialized".into(), Some(negotiated.version));
@@ -430,7 +441,7 @@ pub(super) async fn initialize(
 }
 
 /// Reads the result of `initialize`.
-fn parse_initialize(payload: &[u8]) -> Result<Negotiated, HandshakeFailure> {
+fn parse_initialize(payload_start: &[u8]) -> Result<Negotiated, HandshakeFailure> {
     #[derive(Deserialize)]
     struct InitializeResult<'a> {
         #[serde(rename = "protocolVersion")]
@@ -441,7 +452,7 @@ fn parse_initialize(payload: &[u8]) -> Result<Negotiated, HandshakeFailure> {
         server: Option<&'a RawValue>,
         instructions: Option<String>,
     }
-    let result = InitializeResult::deserialize(&mut serde_json::Deserializer::from_slice(payload))
+    let result = InitializeResult::deserialize(&mut serde_json::Deserializer::from_slice(payload_start))
         .map_err(|it| invalid_response(&it.to_string()))?;
     // The server chooses the version; one that we do not know is an error.
     let version: ProtocolVersion =

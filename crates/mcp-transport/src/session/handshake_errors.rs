@@ -7,7 +7,7 @@ use mcp_model::{RpcError, code};
 use serde::Deserialize;
 
 use super::SessionOptions;
-use super::connection::{Connection, HandshakeActivity, SessionParts};
+use super::connection::{Connection, SessionParts};
 use super::handshake::{CLOSE_GRACE, HandshakeFailure, initialize};
 use crate::error::ConnectError;
 use crate::error::SPEAKS_SSE;
@@ -19,22 +19,22 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Tries the other transport, if there is one, and adds the result to the refusal. Only the message changes.
 pub(super) async fn with_sse_probe(
-    fault: RequestError,
-    other: Option<Arc<dyn Dial>>,
+    error: RequestError,
+    sse_dial: Option<Arc<dyn Dial>>,
     (options, parts): (&SessionOptions, &SessionParts),
     deadline: tokio::time::Instant,
 ) -> RequestError {
-    let Some(other) = other else { return fault };
+    let Some(sse_dial) = sse_dial else { return error };
     let until = deadline.min(tokio::time::Instant::now() + PROBE_TIMEOUT);
-    let connection = Connection::start(&other, options, parts);
+    let connection = Connection::start(&sse_dial, options, parts);
     let handshake = tokio::time::timeout_at(until, initialize(&connection, options, Epoch(0))).await;
     connection.shutdown(CLOSE_GRACE).await;
     match handshake {
         Ok(Ok(_)) => {
-            let message = format!("{SPEAKS_SSE} at this URL, and not Streamable HTTP: {}", fault.message);
-            RequestError { message, ..fault }
+            let message = format!("{SPEAKS_SSE} at this URL, and not Streamable HTTP: {}", error.message);
+            RequestError { message, ..error }
         }
-        Ok(Err(_)) | Err(_) => fault,
+        Ok(Err(_)) | Err(_) => error,
     }
 }
 
@@ -42,15 +42,14 @@ pub(super) async fn with_sse_probe(
 /// not silent.
 pub(super) fn timeout_error(
     limit: Duration,
-    activity: HandshakeActivity,
-    ended: Arc<Disconnect>,
+    has_response: bool,
+    disconnect: Arc<Disconnect>,
 ) -> ConnectError {
-    let evidence = &ended.evidence;
-    match (activity, evidence.stderr.is_empty() && evidence.noise_bytes == 0) {
-        (HandshakeActivity::None, true) => ConnectError::Silent { after: limit, disconnect: ended },
-        (HandshakeActivity::Response, _) | (HandshakeActivity::None, false) => {
-            ConnectError::TimedOut { after: limit, disconnect: ended }
-        }
+    let evidence = &disconnect.evidence;
+    if has_response || !evidence.stderr.is_empty() || evidence.noise_bytes > 0 {
+        ConnectError::TimedOut { after: limit, disconnect }
+    } else {
+        ConnectError::Silent { after: limit, disconnect }
     }
 }
 
@@ -59,7 +58,7 @@ pub(super) fn invalid_response(what: &str) -> HandshakeFailure {
 }
 
 pub(super) fn too_large(limit: usize) -> HandshakeFailure {
-    invalid_response(&format!("it is larger than the {limit} bytes that a message may have"))
+    invalid_response(&format!("it exceeds the message size limit of {limit} bytes"))
 }
 
 pub(super) fn version_failure(offered: &[String]) -> HandshakeFailure {

@@ -37,10 +37,10 @@ impl ToolHeaders {
         let Ok(schema) = tool.input_schema.read::<Map<String, Value>>() else {
             return Err(format!("its `{HEADER_KEYWORD}` marks cannot be read"));
         };
-        let mut found = MarkCollector::default();
-        found.collect_object(&schema, Some(&[]))?;
-        if !found.marks.is_empty() {
-            self.0.insert(tool.name.clone(), found.marks);
+        let mut collector = MarkCollector::default();
+        collector.collect_object(&schema, Some(&[]))?;
+        if !collector.marks.is_empty() {
+            self.0.insert(tool.name.clone(), collector.marks);
         }
         Ok(())
     }
@@ -90,7 +90,11 @@ struct MarkCollector {
 
 impl MarkCollector {
     /// Walks a schema. `path` leads to it through `properties` only; `None` if another keyword is on the way.
-    fn collect_object(&mut self, schema: &Map<String, Value>, path: Option<&[Box<str>]>) -> Result<(), String> {
+    fn collect_object(
+        &mut self,
+        schema: &Map<String, Value>,
+        path: Option<&[Box<str>]>,
+    ) -> Result<(), String> {
         for (key, value) in schema {
             match (key.as_str(), value) {
                 (HEADER_KEYWORD, mark) => self.collect_mark(mark, schema, path)?,
@@ -139,7 +143,9 @@ impl MarkCollector {
             return Err(format!("`{HEADER_KEYWORD}` of `{path_text}` is not a header name"));
         }
         if !matches!(schema.get("type").and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
-            return Err(format!("`{HEADER_KEYWORD}` of `{path_text}` needs the type string, integer or boolean"));
+            return Err(format!(
+                "`{HEADER_KEYWORD}` of `{path_text}` needs the type string, integer or boolean"
+            ));
         }
         if !self.headers.insert(header.to_ascii_lowercase()) {
             return Err(format!("`{HEADER_KEYWORD}` of `{path_text}` is given twice"));
@@ -178,8 +184,8 @@ mod tests {
             Err(reason) => reason,
             Ok(()) => {
                 let headers = tool_headers.for_call("t", &arguments).unwrap();
-                let words = headers.iter().map(|it| format!("{}={}", it.name, it.value));
-                words.collect::<Vec<_>>().join(" ")
+                let texts = headers.iter().map(|it| format!("{}={}", it.name, it.value));
+                texts.collect::<Vec<_>>().join(" ")
             }
         };
         assert_eq!(got, want, "{properties}");
@@ -208,8 +214,8 @@ mod tests {
     #[test]
     fn tool_with_an_invalid_mark_is_rejected() {
         let mark = |mark: &str| format!(r#""a":{{"type":"string","x-mcp-header":{mark}}}"#);
-        for odd in [r#""""#, r#""a b""#, r#""a:b""#, r#""é""#, r#""a\r\nb""#] {
-            check(&mark(odd), "{}", "`x-mcp-header` of `a` is not a header name");
+        for invalid in [r#""""#, r#""a b""#, r#""a:b""#, r#""é""#, r#""a\r\nb""#] {
+            check(&mark(invalid), "{}", "`x-mcp-header` of `a` is not a header name");
         }
         check(&mark("7"), "{}", "`x-mcp-header` of `a` is not a string");
         for kind in [r#""type":"number","#, r#""type":"object","#, r#""type":["string"],"#, ""] {
@@ -218,11 +224,15 @@ mod tests {
         }
         let twice = r#""a":{"type":"string","x-mcp-header":"R"},"b":{"type":"string","x-mcp-header":"r"}"#;
         check(twice, "{}", "`x-mcp-header` of `b` is given twice");
-        let lost = "`x-mcp-header` is not reachable through `properties`";
-        check(r#""a":{"type":"array","items":{"type":"string","x-mcp-header":"R"}}"#, "{}", lost);
-        check(r#""a":{"anyOf":[{"type":"string","x-mcp-header":"R"}]}"#, "{}", lost);
-        check(r#""a":{"$defs":{"b":{"properties":{"c":{"type":"string","x-mcp-header":"R"}}}}}"#, "{}", lost);
+        let unreachable = "`x-mcp-header` is not reachable through `properties`";
+        check(r#""a":{"type":"array","items":{"type":"string","x-mcp-header":"R"}}"#, "{}", unreachable);
+        check(r#""a":{"anyOf":[{"type":"string","x-mcp-header":"R"}]}"#, "{}", unreachable);
+        check(
+            r#""a":{"$defs":{"b":{"properties":{"c":{"type":"string","x-mcp-header":"R"}}}}}"#,
+            "{}",
+            unreachable,
+        );
         let root = tool(r#"{"type":"object","x-mcp-header":"R"}"#);
-        assert_eq!(ToolHeaders::default().add_tool(&root), Err(lost.to_owned()));
+        assert_eq!(ToolHeaders::default().add_tool(&root), Err(unreachable.to_owned()));
     }
 }

@@ -13,12 +13,14 @@ use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
+use super::cache::ResourceCache;
 use super::notification_router::{NotificationRouter, QueuePermit};
 use super::request_responder::RequestResponder;
 use super::server::ListChangeSupport;
 use super::subscription_stream::SubscriptionAck;
 use crate::rpc::engine::{Engine, IncomingMessage, ServerRequestGuard, ServerRequestId};
-use crate::rpc::notification::{ParsedNotification, params};
+use crate::rpc::handlers::ServerEvent;
+use crate::rpc::notification::{self, params};
 
 /// The number of announced changes of each list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,7 +39,7 @@ pub(crate) struct DispatchTargets {
     pub(crate) router: NotificationRouter,
     pub(crate) changes: watch::Sender<ListChangeCounts>,
     pub(crate) acknowledged: watch::Sender<SubscriptionAck>,
-    pub(crate) updates: super::cache::ResourceUpdates,
+    pub(crate) read_results: Arc<ResourceCache>,
 }
 
 /// The server requests in progress.
@@ -77,24 +79,19 @@ pub(crate) async fn run(
                 }
             }
             IncomingMessage::Notification { epoch: _, method, frame, owner } => {
-                targets.changes.send_if_modified(|it| it.count_notification(&method));
                 let params = params(&frame);
                 if method == "notifications/subscriptions/acknowledged" {
                     targets.acknowledged.send_if_modified(|it| it.read(params.as_ref()));
                 }
-                let notification = ParsedNotification::of(&method, params);
-                if let ParsedNotification::Updated(uri) = &notification {
-                    targets.updates.changed(uri);
+                let event = notification::parse(&method, params);
+                targets.changes.send_if_modified(|it| it.count(&event));
+                if let ServerEvent::ResourceUpdated { uri } = &event {
+                    targets.read_results.remove_changed(uri);
                 }
                 let caller = owner.caller().map(|caller| caller.id);
-                targets.router.route(&engine, notification, caller, permit);
+                targets.router.route(&engine, event, caller, permit);
             }
-            IncomingMessage::Progress { request, progress } => {
-                targets.router.route(&engine, ParsedNotification::Progress(request, progress), None, permit);
-            }
-            IncomingMessage::ProtocolError(what) => {
-                targets.router.route(&engine, ParsedNotification::ProtocolError(what), None, permit);
-            }
+            IncomingMessage::Event(event) => targets.router.route(&engine, event, None, permit),
             IncomingMessage::Request { id, method, .. } if method == "ping" => {
                 engine.respond(&id, &Ok(RawJson::empty_object()));
             }
@@ -161,11 +158,12 @@ impl ListChangeCounts {
         self.resources += u64::from(changed.resources);
     }
 
-    fn count_notification(&mut self, method: &str) -> bool {
-        match method {
-            "notifications/tools/list_changed" => self.tools += 1,
-            "notifications/prompts/list_changed" => self.prompts += 1,
-            "notifications/resources/list_changed" => self.resources += 1,
+    /// Counts the change that an event announces. Returns false if it announces none.
+    fn count(&mut self, event: &ServerEvent) -> bool {
+        match event {
+            ServerEvent::ToolsChanged => self.tools += 1,
+            ServerEvent::PromptsChanged => self.prompts += 1,
+            ServerEvent::ResourcesChanged => self.resources += 1,
             _ => return false,
         }
         true

@@ -47,24 +47,25 @@ struct InputRequest<'a> {
 impl Session {
     /// Sends a request and provides input until the result is final.
     pub(super) async fn request_with_input(&self, request: Request<'_>) -> Result<RawResponse, CallError> {
-        let answer = self.request(&request).await?;
+        let input = self.request(&request).await?;
         // Only modern servers state the type of a result.
         if request.options.input == InputHandling::ReturnToCaller
             || self.era() == Era::Legacy
-            || !answer.is_input_required()
+            || !input.is_input_required()
         {
-            return Ok(answer);
+            return Ok(input);
         }
         Box::pin(async move {
-            let mut asked = answer;
+            let mut response = input;
             let mut request = request;
             let mut max_pause =
                 request.options.caller.as_ref().map_or(Duration::ZERO, |it| it.max_deadline_pause);
             // The caller's own values apply to the first round only.
-            let other_params = request_params::without_members(request.extra_params, &["inputResponses", "requestState"]);
+            let other_params =
+                request_params::without_members(request.extra_params, &["inputResponses", "requestState"]);
             for _ in 0..MAX_ROUNDS {
                 let since = Instant::now();
-                let input_params = self.provide_input(&request, &asked, max_pause).await?;
+                let input_params = self.provide_input(&request, &response, max_pause).await?;
                 // The time that the caller needed does not count against the server.
                 let waited = since.elapsed().min(max_pause);
                 max_pause -= waited;
@@ -72,12 +73,12 @@ impl Session {
                 let parts = [&*other_params, &*input_params];
                 let extra_params =
                     parts.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(",");
-                asked = self.request(&Request { extra_params: &extra_params, ..request }).await?;
-                if !asked.is_input_required() {
-                    return Ok(asked);
+                response = self.request(&Request { extra_params: &extra_params, ..request }).await?;
+                if !response.is_input_required() {
+                    return Ok(response);
                 }
             }
-            let message = format!("the server asked for input {MAX_ROUNDS} times, and still does not answer");
+            let message = format!("the server requested input {MAX_ROUNDS} times without a final result");
             Err(CallError::InputRequired(message))
         })
         .await
@@ -87,17 +88,17 @@ impl Session {
     async fn provide_input(
         &self,
         request: &Request<'_>,
-        asked: &RawResponse,
+        response: &RawResponse,
         max_pause: Duration,
     ) -> Result<String, CallError> {
-        let asked = asked.raw()?;
+        let response = response.raw()?;
         let InputRequired { requests, state } =
-            asked.read().map_err(|it| CallError::InvalidResponse(it.to_string()))?;
+            response.read().map_err(|it| CallError::InvalidResponse(it.to_string()))?;
         let mut extra_params = Vec::new();
         if let Some(ObjectMembers(requests)) = requests {
             let mut requests_to_answer = Vec::with_capacity(requests.len().min(MAX_CONCURRENT));
             if requests.len() > MAX_CONCURRENT {
-                let message = format!("the server asks for {} things at once", requests.len());
+                let message = format!("the server requests {} inputs at once", requests.len());
                 return Err(CallError::InputRequired(message));
             }
             for (MemberName(key), input_request) in requests {
@@ -110,7 +111,7 @@ impl Session {
                 self.handle_input_requests(request, requests_to_answer, max_pause).await?
             ));
         } else if state.is_none() {
-            let message = "the server asks for input and does not say which".to_owned();
+            let message = "the server requires input but does not say which".to_owned();
             return Err(CallError::InputRequired(message));
         }
         if let Some(state) = state {
@@ -133,11 +134,12 @@ impl Session {
         };
         let unhandled =
             requests_to_answer.iter().filter(|(_, it)| !self.responder.can_handle(&owner, &it.method));
-        let unanswered: Vec<String> = unhandled.map(|(key, it)| self.describe_input_request(&it.method, key)).collect();
-        if !unanswered.is_empty() {
+        let unhandled: Vec<String> =
+            unhandled.map(|(key, it)| self.describe_input_request(&it.method, key)).collect();
+        if !unhandled.is_empty() {
             let message = format!(
-                "the server asks for input before it answers ({}), and no handler is configured for that",
-                unanswered.join(", ")
+                "the server requires input ({}), and no handler is configured for it",
+                unhandled.join(", ")
             );
             return Err(CallError::InputRequired(message));
         }
@@ -146,22 +148,22 @@ impl Session {
             request.started_at.checked_add(limit.saturating_add(max_pause)).unwrap_or_else(super::far_future);
         let mut res = Vec::with_capacity(requests_to_answer.len());
         for (key, InputRequest { method, params }) in requests_to_answer {
-            let answer = async {
-                let _place = self.responder.permit().await;
+            let input = async {
+                let _permit = self.responder.permit().await;
                 self.responder.handle(&owner, &method, params.map(RawJson::copy_of)).await
             };
-            let answer = match tokio::time::timeout_at(deadline, answer).await {
-                Ok(answer) => answer,
+            let input = match tokio::time::timeout_at(deadline, input).await {
+                Ok(input) => input,
                 Err(_) => return Err(CallError::TimedOut(Expiry::Absolute(limit))),
             };
-            let answer = answer.map_err(|error| {
+            let input = input.map_err(|error| {
                 let message = format!(
-                    "the server asks for input before it answers ({}), and it was refused: {error}",
+                    "the server requires input ({}), and it was refused: {error}",
                     self.describe_input_request(&method, &key)
                 );
                 CallError::InputRequired(message)
             })?;
-            res.push(format!("{}:{}", frame::json_string(&key), answer.as_str()));
+            res.push(format!("{}:{}", frame::json_string(&key), input.as_str()));
         }
         Ok(res.join(","))
     }

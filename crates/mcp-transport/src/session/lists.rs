@@ -31,92 +31,74 @@ pub struct ListResult<T> {
 
 type ReadPage<T> = fn(&[u8]) -> Result<Page<T>, serde_json::Error>;
 
-/// How to request and cache one kind of list.
+/// How to request and cache one kind of list. `counter` selects the number of its announced changes.
 struct ListRequest<'a, T> {
     method: &'static str,
     read: ReadPage<T>,
     cache: &'a CachedList<T>,
-    change_count: fn(&ListChangeCounts) -> u64,
+    counter: fn(&ListChangeCounts) -> u64,
 }
 
 impl Session {
-    /// Lists all tools. A server without the capability has none and is not asked.
+    /// Lists all tools. A server without the capability has none and gets no request.
     ///
     /// A list is cached for the time that the server allows, unless the server announces a change. This applies to the
     /// other lists too.
     pub async fn list_tools(&self) -> Result<ListResult<Tool>, CallError> {
-        let list = ListRequest {
-            method: "tools/list",
-            read: read_tools::<[u8]>,
-            cache: &self.cache.tools,
-            change_count: |it| it.tools,
-        };
-        if !self.negotiated().server.capabilities.tools {
-            return Ok(ListResult::empty());
-        }
-        if let Some(kept) = self.cached(&list) {
-            return Ok(kept);
-        }
-        let set_aside = |listing: &mut ListResult<Tool>| {
+        let is_supported = self.negotiated().server.capabilities.tools;
+        let cache = &self.cache.tools;
+        let list =
+            ListRequest { method: "tools/list", read: read_tools::<[u8]>, cache, counter: |it| it.tools };
+        let on_complete = |result: &mut ListResult<Tool>| {
             if self.era() == Era::Modern {
-                self.learn_tool_headers(listing);
+                self.learn_tool_headers(result);
             }
         };
-        self.fetch_list(&list, set_aside).await
+        self.list(is_supported, &list, on_complete).await
     }
 
-    /// Lists all prompts. A server without the capability has none and is not asked.
+    /// Lists all prompts. A server without the capability has none and gets no request.
     pub async fn list_prompts(&self) -> Result<ListResult<Prompt>, CallError> {
-        let list = ListRequest {
-            method: "prompts/list",
-            read: read_prompts::<[u8]>,
-            cache: &self.cache.prompts,
-            change_count: |it| it.prompts,
-        };
-        let has_prompts = self.negotiated().server.capabilities.prompts;
-        match has_prompts {
-            true => self.cached_or_listed(&list).await,
-            false => Ok(ListResult::empty()),
-        }
+        let is_supported = self.negotiated().server.capabilities.prompts;
+        let (method, cache) = ("prompts/list", &self.cache.prompts);
+        let list = ListRequest { method, read: read_prompts::<[u8]>, cache, counter: |it| it.prompts };
+        self.list(is_supported, &list, |_| {}).await
     }
 
-    /// Lists all resources. A server without the capability has none and is not asked.
+    /// Lists all resources. A server without the capability has none and gets no request.
     pub async fn list_resources(&self) -> Result<ListResult<Resource>, CallError> {
-        let list = ListRequest {
-            method: "resources/list",
-            read: read_resources::<[u8]>,
-            cache: &self.cache.resources,
-            change_count: |it| it.resources,
-        };
-        let has_resources = self.negotiated().server.capabilities.resources;
-        match has_resources {
-            true => self.cached_or_listed(&list).await,
-            false => Ok(ListResult::empty()),
+        let is_supported = self.negotiated().server.capabilities.resources;
+        let (method, cache) = ("resources/list", &self.cache.resources);
+        let list = ListRequest { method, read: read_resources::<[u8]>, cache, counter: |it| it.resources };
+        self.list(is_supported, &list, |_| {}).await
+    }
+
+    /// Lists all resource templates. A server without resources has none and gets no request. A server that does not
+    /// know the method has none either.
+    pub async fn list_resource_templates(&self) -> Result<ListResult<ResourceTemplate>, CallError> {
+        let is_supported = self.negotiated().server.capabilities.resources;
+        let (method, cache) = ("resources/templates/list", &self.cache.templates);
+        let list =
+            ListRequest { method, read: read_resource_templates::<[u8]>, cache, counter: |it| it.resources };
+        match self.list(is_supported, &list, |_| {}).await {
+            Err(CallError::Rpc(error)) if error.code == code::METHOD_NOT_FOUND => Ok(ListResult::empty()),
+            outcome => outcome,
         }
     }
 
-    /// Lists all resource templates. A server without resources has none and is not asked; neither has a server that
-    /// has resources but does not know the method.
-    pub async fn list_resource_templates(&self) -> Result<ListResult<ResourceTemplate>, CallError> {
-        let list = ListRequest {
-            method: "resources/templates/list",
-            read: read_resource_templates::<[u8]>,
-            cache: &self.cache.templates,
-            change_count: |it| it.resources,
-        };
-        if !self.negotiated().server.capabilities.resources {
+    /// Returns the cached list or requests it. `on_complete` is called for a requested list before it is cached.
+    async fn list<T: Clone>(
+        &self,
+        is_supported: bool,
+        list: &ListRequest<'_, T>,
+        on_complete: impl FnOnce(&mut ListResult<T>),
+    ) -> Result<ListResult<T>, CallError> {
+        if !is_supported {
             return Ok(ListResult::empty());
         }
-        match self.cached_or_listed(&list).await {
-            Err(CallError::Rpc(error)) if error.code == code::METHOD_NOT_FOUND => Ok(ListResult::empty()),
-            other => other,
-        }
-    }
-
-    async fn cached_or_listed<T: Clone>(&self, list: &ListRequest<'_, T>) -> Result<ListResult<T>, CallError> {
         match self.cached(list) {
-            Some(kept) => Ok(kept),
-            None => self.fetch_list(list, |_| {}).await,
+            Some(cached) => Ok(cached),
+            None => self.fetch_list(list, on_complete).await,
         }
     }
 
@@ -126,7 +108,7 @@ impl Session {
         if self.connection.engine().disconnect().is_some() {
             return None;
         }
-        list.cache.get((list.change_count)(&self.connection.changes().borrow()), Instant::now())
+        list.cache.get((list.counter)(&self.connection.changes().borrow()), Instant::now())
     }
 
     /// Records the header marks of the tools; tools with invalid marks are moved to `rejected`.
@@ -157,19 +139,19 @@ impl Session {
     async fn fetch_list<T: Clone>(
         &self,
         list: &ListRequest<'_, T>,
-        set_aside: impl FnOnce(&mut ListResult<T>),
+        on_complete: impl FnOnce(&mut ListResult<T>),
     ) -> Result<ListResult<T>, CallError> {
         let limit = {
             let limits = self.limits();
             limits.startup.max(limits.request)
         };
         // Read before the request: a change announced meanwhile invalidates the result.
-        let seen = (list.change_count)(&self.connection.changes().borrow());
+        let seen = (list.counter)(&self.connection.changes().borrow());
         let pages = self.fetch_pages(list.method, list.read);
         let (mut listing, expires) = tokio::time::timeout(limit, pages)
             .await
             .unwrap_or(Err(CallError::TimedOut(Expiry::Absolute(limit))))?;
-        set_aside(&mut listing);
+        on_complete(&mut listing);
         list.cache.insert(&listing, seen, expires);
         Ok(listing)
     }
@@ -189,16 +171,16 @@ impl Session {
         let mut params = String::new();
         for page_number in 0..limits.list_pages {
             let page_params = Params::Members { text: &params, name: None };
-            let answer = self.request(&Request::new(method, page_params, &options)).await?;
+            let response = self.request(&Request::new(method, page_params, &options)).await?;
             let received = Instant::now();
-            bytes += answer.payload().len();
+            bytes += response.payload().len();
             if bytes > limits.message_bytes {
                 return Err(CallError::ListTooLarge(format!(
                     "{method} has more than {} bytes",
                     limits.message_bytes
                 )));
             }
-            let page = answer.read_by(read)?;
+            let page = response.read_by(read)?;
             match res.items.is_empty() {
                 // Most lists have one page.
                 true => res.items = page.items,
@@ -224,9 +206,7 @@ impl Session {
             params.push_str("\"cursor\":");
             params.push_str(&frame::json_string(&cursor));
             if !seen.insert(cursor) {
-                return Err(CallError::ListTooLarge(format!(
-                    "{method} gave the same cursor twice: the list has no end"
-                )));
+                return Err(CallError::ListTooLarge(format!("{method} returned the same cursor twice")));
             }
         }
         Err(CallError::ListTooLarge(format!("{method} has more than {} pages", limits.list_pages)))

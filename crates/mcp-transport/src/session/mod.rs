@@ -7,16 +7,16 @@
 
 mod cache;
 mod client_meta;
-mod probe_silence;
 mod connection;
 mod handshake;
+mod handshake_errors;
 mod header_params;
 mod incoming;
 mod input_requests;
 mod lists;
 mod notification_router;
 mod options;
-mod handshake_errors;
+mod probe_silence;
 mod request;
 mod request_params;
 mod request_responder;
@@ -40,7 +40,7 @@ use crate::transport::{Dial, Epoch, RequestId};
 use cache::ResultCache;
 use connection::Connection;
 use handshake::Negotiated;
-use request::{Method, Params, RawResponse, Request, RequestScope};
+use request::{Params, RawResponse, Request, RequestScope};
 use request_params::CallerParams;
 use request_responder::RequestResponder;
 
@@ -122,7 +122,7 @@ impl Session {
                 connection.open_notification_stream(&negotiated);
                 let limits = ArcSwap::from_pointee(options.limits.clone());
                 let level = options.log_level;
-                connection.request_log_level(&negotiated, (level, options.limits.request), Epoch(0));
+                connection.restore(&negotiated, level, options.limits.request, Epoch(0));
                 Ok(Session {
                     connection,
                     dial,
@@ -190,8 +190,8 @@ impl Session {
         options: CallOptions,
     ) -> Result<CallResponse<ToolResult>, CallError> {
         let options = CallOptions { input: InputHandling::ByHandlers, ..options };
-        let answer = self.call(name, arguments, &options).await?;
-        Ok(CallResponse { value: answer.tool_result()?, request_id: answer.request_id })
+        let response = self.call(name, arguments, &options).await?;
+        Ok(CallResponse { value: response.tool_result()?, request_id: response.request_id })
     }
 
     /// Calls a tool and returns its result byte for byte.
@@ -201,8 +201,8 @@ impl Session {
         arguments: &RawJson,
         options: CallOptions,
     ) -> Result<CallResponse<RawJson>, CallError> {
-        let answer = self.call(name, arguments, &options).await?;
-        Ok(CallResponse { value: answer.raw()?, request_id: answer.request_id })
+        let response = self.call(name, arguments, &options).await?;
+        Ok(CallResponse { value: response.raw()?, request_id: response.request_id })
     }
 
     async fn call(
@@ -222,7 +222,7 @@ impl Session {
                 // Boxed: it is rare, and it would double the size of every call's future.
                 Box::pin(self.retry_with_headers(request, error)).await
             }
-            answer => answer,
+            response => response,
         }
     }
 
@@ -233,10 +233,10 @@ impl Session {
         request: Request<'_>,
         error: mcp_model::RpcError,
     ) -> Result<RawResponse, CallError> {
-        let before = self.negotiated().tool_headers.clone();
+        let old_headers = self.negotiated().tool_headers.clone();
         self.cache.tools.clear();
         self.list_tools().await?;
-        let is_same = self.negotiated().tool_headers == before;
+        let is_same = self.negotiated().tool_headers == old_headers;
         match is_same {
             true => Err(CallError::Rpc(error)),
             false => self.request_with_input(request).await,
@@ -261,7 +261,7 @@ impl Session {
         let started_at = Instant::now();
         let params = Params::Members { text: &params, name };
         let request = Request {
-            method: Method::Borrowed(method),
+            method,
             params,
             extra_params: "",
             meta: &meta,
@@ -271,8 +271,8 @@ impl Session {
             options: &options,
             started_at,
         };
-        let answer = self.request(&request).await?;
-        Ok(CallResponse { value: answer.raw()?, request_id: answer.request_id })
+        let response = self.request(&request).await?;
+        Ok(CallResponse { value: response.raw()?, request_id: response.request_id })
     }
 
     /// Closes the connection: gracefully within `grace`, then by force. Calls in flight end with [`CallError::Closed`].
@@ -335,8 +335,7 @@ impl Session {
         self.negotiated.store(Arc::clone(&negotiated));
         self.epoch.store(next.0, Ordering::Release);
         let level = *self.log_level.lock().unwrap_or_else(PoisonError::into_inner);
-        self.connection.request_log_level(&negotiated, (level, self.options.limits.request), next);
-        self.connection.resubscribe(&negotiated, self.options.limits.request, next);
+        self.connection.restore(&negotiated, level, self.options.limits.request, next);
         // A server that lost the session may have been replaced or updated.
         self.connection.invalidate_lists();
         Ok(())
@@ -349,4 +348,4 @@ fn far_future() -> Instant {
 }
 
 #[cfg(test)]
-mod interleaving_tests;
+mod tests;

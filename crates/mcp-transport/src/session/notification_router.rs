@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use crate::rpc::caller::CallerId;
 use crate::rpc::engine::{Engine, IncomingMessage};
 use crate::rpc::handlers::{Listener, LogMessage, ServerEvent};
-use crate::rpc::notification::{ParsedNotification, is_forwarded};
+use crate::rpc::notification::{is_forwarded, redacted};
 use crate::transport::Dial;
 
 /// Maximum number of queued events.
@@ -39,9 +39,6 @@ pub(crate) struct NotificationRouter {
     dial: Arc<dyn Dial>,
 }
 
-/// The receiving end of the listener's queue.
-pub(crate) struct ListenerQueue(mpsc::Receiver<(ServerEvent, QueuePermit)>);
-
 /// Counts a message as queued until it is dropped.
 pub(crate) struct QueuePermit {
     engine: Arc<Engine>,
@@ -51,45 +48,28 @@ pub(crate) struct QueuePermit {
 impl NotificationRouter {
     /// Creates a queue if there is a listener. `dial` redacts secrets.
     pub(crate) fn new(
-        listener: Option<&Arc<dyn Listener>>,
-        said: Option<OnSessionNotification>,
+        has_listener: bool,
+        on_notification: Option<OnSessionNotification>,
         dial: Arc<dyn Dial>,
-    ) -> (NotificationRouter, Option<ListenerQueue>) {
-        match listener {
-            None => (NotificationRouter { on_notification: said, listener: None, dial }, None),
-            Some(_) => {
-                let (sender, receiver) = mpsc::channel(MAX_QUEUED_EVENTS);
-                (NotificationRouter { on_notification: said, listener: Some(sender), dial }, Some(ListenerQueue(receiver)))
-            }
-        }
+    ) -> (NotificationRouter, Option<mpsc::Receiver<(ServerEvent, QueuePermit)>>) {
+        let (listener, queue) = has_listener.then(|| mpsc::channel(MAX_QUEUED_EVENTS)).unzip();
+        (NotificationRouter { on_notification, listener, dial }, queue)
     }
 
-    /// Routes a message; `caller` is the caller whose call it belongs to, if known.
+    /// Routes an event; `caller` is the caller whose call it belongs to, if known.
     pub(crate) fn route(
         &self,
         engine: &Engine,
-        notification: ParsedNotification,
-        owner: Option<CallerId>,
+        event: ServerEvent,
+        caller: Option<CallerId>,
         permit: QueuePermit,
     ) {
-        let notification = notification.redacted(self.dial.as_ref());
-        if let ParsedNotification::Log(message) = &notification {
-            log_message(message, self.dial.as_ref());
+        let event = redacted(event, self.dial.as_ref());
+        if let ServerEvent::Log(message) = &event {
+            trace_log_message(message, self.dial.as_ref());
         }
-        let event = match notification {
-            ParsedNotification::Log(message) => ServerEvent::Log(message),
-            ParsedNotification::Progress(request, progress) => {
-                ServerEvent::Progress { request, progress: progress.redacted(self.dial.as_ref()) }
-            }
-            ParsedNotification::Tools => ServerEvent::ToolsChanged,
-            ParsedNotification::Prompts => ServerEvent::PromptsChanged,
-            ParsedNotification::Resources => ServerEvent::ResourcesChanged,
-            ParsedNotification::Updated(uri) => ServerEvent::ResourceUpdated { uri },
-            ParsedNotification::Other(method, params) => ServerEvent::Notification { method, params },
-            ParsedNotification::ProtocolError(what) => ServerEvent::ProtocolError(self.dial.redact(&what)),
-        };
-        if let Some(said) = self.on_notification.as_ref().filter(|_| is_forwarded(&event)) {
-            said(SessionNotification { event: event.clone(), caller: owner });
+        if let Some(on_notification) = self.on_notification.as_ref().filter(|_| is_forwarded(&event)) {
+            on_notification(SessionNotification { event: event.clone(), caller });
         }
         let Some(listener) = &self.listener else { return };
         if listener.try_send((event, permit)).is_err() {
@@ -100,7 +80,7 @@ impl NotificationRouter {
 
 /// Maps MCP's eight levels to those of `tracing` (HD-FR027, SK-15) and records the original one as a field. A message
 /// without a level is logged as info.
-fn log_message(message: &LogMessage, dial: &dyn Dial) {
+fn trace_log_message(message: &LogMessage, dial: &dyn Dial) {
     let LogMessage { level, logger, data, raw: _ } = message;
     let name = level.map_or("unknown", LogLevel::as_str);
     let logger = logger.as_deref().map(|it| dial.redact(it)).unwrap_or_default();
@@ -120,8 +100,8 @@ fn log_message(message: &LogMessage, dial: &dyn Dial) {
 }
 
 /// Delivers events to the listener one by one, until the connection is closed.
-pub(crate) async fn run(listener: Arc<dyn Listener>, mut queue: ListenerQueue) {
-    while let Some((event, permit)) = queue.0.recv().await {
+pub(crate) async fn run(listener: Arc<dyn Listener>, mut queue: mpsc::Receiver<(ServerEvent, QueuePermit)>) {
+    while let Some((event, permit)) = queue.recv().await {
         // In a task of its own, so that a panic loses only one event.
         let mut delivery = JoinSet::new();
         let listener = Arc::clone(&listener);
@@ -146,7 +126,7 @@ impl Drop for QueuePermit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rpc::notification::message;
+    use crate::rpc::notification::log_message;
     use mcp_model::RawJson;
 
     /// Records the level and fields of each event.
@@ -208,7 +188,9 @@ mod tests {
         let recorder = LogRecorder::default();
         let lines = Arc::clone(&recorder.0);
         let params = RawJson::parse(params.to_owned().into()).unwrap();
-        tracing::subscriber::with_default(recorder, || log_message(&message(&params).unwrap(), &RedactingDial));
+        tracing::subscriber::with_default(recorder, || {
+            trace_log_message(&log_message(&params).unwrap(), &RedactingDial)
+        });
         assert_eq!(*lines.lock().unwrap(), [want]);
     }
 

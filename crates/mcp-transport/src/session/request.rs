@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use super::Session;
-use super::client_meta::{MetaScope, modern_meta};
+use super::client_meta::modern_meta;
 use super::handshake::Negotiated;
 use super::handshake_errors;
 use super::request_params::{self, CallerParams};
@@ -25,14 +25,12 @@ use crate::rpc::pending::CallOutcome;
 use crate::rpc::progress::OnProgress;
 use crate::rpc::request_owner::OwnerHint;
 use crate::session::{CallOptions, RetryPolicy};
-use crate::transport::{
-    Epoch, HeaderParam, MessageHead, OutboundMessage, RequestId, StreamError, TargetName,
-};
+use crate::transport::{Epoch, HeaderParam, MessageHead, OutboundMessage, RequestId, StreamError};
 
 /// A request that has no id yet.
 #[derive(Clone, Copy)]
 pub(super) struct Request<'a> {
-    pub(super) method: Method<'a>,
+    pub(super) method: &'a str,
     pub(super) params: Params<'a>,
     /// Additional parameters.
     pub(super) extra_params: &'a str,
@@ -56,13 +54,6 @@ pub(super) enum RequestScope {
     Internal,
 }
 
-/// A method name; static names are not copied.
-#[derive(Clone, Copy)]
-pub(super) enum Method<'a> {
-    Static(&'static str),
-    Borrowed(&'a str),
-}
-
 /// The parameters of a request.
 #[derive(Clone, Copy)]
 pub(super) enum Params<'a> {
@@ -75,9 +66,9 @@ pub(super) enum Params<'a> {
 }
 
 impl<'a> Request<'a> {
-    pub(super) fn new(method: &'static str, params: Params<'a>, options: &'a CallOptions) -> Request<'a> {
+    pub(super) fn new(method: &'a str, params: Params<'a>, options: &'a CallOptions) -> Request<'a> {
         Request {
-            method: Method::Static(method),
+            method,
             params,
             extra_params: "",
             meta: "",
@@ -90,7 +81,7 @@ impl<'a> Request<'a> {
 
     /// A request of a caller, with the caller's additional parameters.
     pub(super) fn for_caller(
-        method: &'static str,
+        method: &'a str,
         params: Params<'a>,
         options: &'a CallOptions,
         caller_params: &'a CallerParams,
@@ -118,22 +109,22 @@ impl<'a> Request<'a> {
     ) -> OutboundMessage {
         let own_meta = own_meta.unwrap_or(&negotiated.meta);
         let size = self.params.size() + self.extra_params.len() + self.meta.len() + own_meta.len();
-        let mut writer = MessageWriter::request(id, self.method.as_str(), size);
-        let name = self.params.write(&mut writer);
+        let mut writer = MessageWriter::request(id, self.method, size);
+        self.params.write(&mut writer);
         writer.members(self.extra_params);
         let progress = if wants_progress { format!("\"progressToken\":{id}") } else { String::new() };
         let trace = self.options.trace.as_ref().map(trace_members).unwrap_or_default();
         // A trace in the caller's own `_meta` takes precedence over that of the options.
-        let trace =
-            if trace.is_empty() || !request_params::has_member(self.meta, "traceparent") { &*trace } else { "" };
+        let trace = if trace.is_empty() || !request_params::has_member(self.meta, "traceparent") {
+            &*trace
+        } else {
+            ""
+        };
         writer.meta(&[&progress, trace, self.meta, own_meta]);
         let head = MessageHead {
             id: Some(id),
-            method: match self.method {
-                Method::Static(name) => Cow::Borrowed(name),
-                Method::Borrowed(name) => Cow::Owned(name.to_owned()),
-            },
-            name,
+            method: Cow::Owned(self.method.to_owned()),
+            name: self.params.target_name().map(Into::into),
             version: Some(negotiated.version),
             header_params: Vec::new(),
         };
@@ -143,7 +134,7 @@ impl<'a> Request<'a> {
     /// The header parameters of the tool that is called.
     fn header_params(&self, negotiated: &Negotiated) -> Result<Vec<HeaderParam>, CallError> {
         let Some(tool_headers) = &negotiated.tool_headers else { return Ok(Vec::new()) };
-        match (self.method.as_str(), &self.params) {
+        match (self.method, &self.params) {
             ("tools/call", Params::Named { name, arguments }) => {
                 tool_headers.for_call(name, arguments).map_err(CallError::InvalidParams)
             }
@@ -166,33 +157,25 @@ impl<'a> Request<'a> {
 
 /// The `_meta` members of a trace context.
 fn trace_members(trace: &TraceContext) -> String {
-    let state = trace.state().map(|it| format!(",\"tracestate\":{}", frame::json_string(it))).unwrap_or_default();
+    let state =
+        trace.state().map(|it| format!(",\"tracestate\":{}", frame::json_string(it))).unwrap_or_default();
     format!("\"traceparent\":{}{state}", frame::json_string(trace.parent()))
 }
 
-impl Method<'_> {
-    pub(super) fn as_str(&self) -> &str {
-        match self {
-            Method::Static(name) => name,
-            Method::Borrowed(name) => name,
-        }
-    }
-
-    /// Whether the method has no side effects. Unknown methods may have any.
-    fn is_read_only(&self) -> bool {
-        matches!(
-            self.as_str(),
-            "ping"
-                | "server/discover"
-                | "tools/list"
-                | "prompts/list"
-                | "prompts/get"
-                | "resources/list"
-                | "resources/templates/list"
-                | "resources/read"
-                | "completion/complete"
-        )
-    }
+/// Whether the method has no side effects. Unknown methods may have any.
+fn is_read_only(method: &str) -> bool {
+    matches!(
+        method,
+        "ping"
+            | "server/discover"
+            | "tools/list"
+            | "prompts/list"
+            | "prompts/get"
+            | "resources/list"
+            | "resources/templates/list"
+            | "resources/read"
+            | "completion/complete"
+    )
 }
 
 impl Params<'_> {
@@ -204,18 +187,23 @@ impl Params<'_> {
         }
     }
 
-    fn write(&self, writer: &mut MessageWriter) -> Option<TargetName> {
+    /// Writes the parameters.
+    fn write(&self, writer: &mut MessageWriter) {
         match self {
             Params::Named { name, arguments } => {
-                let name = writer.string_param("name", name);
+                writer.string_param("name", name);
                 writer.json_param("arguments", arguments.as_str());
-                Some(TargetName::InBody(name))
             }
-            Params::Uri(uri) => Some(TargetName::InBody(writer.string_param("uri", uri))),
-            Params::Members { text, name } => {
-                writer.members(text);
-                name.map(|it| TargetName::Text(it.into()))
-            }
+            Params::Uri(uri) => writer.string_param("uri", uri),
+            Params::Members { text, name: _ } => writer.members(text),
+        }
+    }
+
+    /// The tool, prompt or URI that they name.
+    fn target_name(&self) -> Option<&str> {
+        match self {
+            Params::Named { name, .. } | Params::Uri(name) => Some(name),
+            Params::Members { name, .. } => *name,
         }
     }
 }
@@ -257,32 +245,32 @@ impl Session {
             };
             let (id, outcome) = self.connection.engine().call(settings, message).await;
             match outcome {
-                CallOutcome::Response { frame, is_error, payload_start: payload } => {
+                CallOutcome::Response { frame, is_error, payload_start } => {
                     let request_id = id.expect("a request with a response has an id");
-                    let answer = RawResponse { frame, payload, request_id };
-                    return if is_error { Err(self.rpc_error(&answer)) } else { Ok(answer) };
+                    let response = RawResponse { frame, payload_start, request_id };
+                    return if is_error { Err(self.rpc_error(&response)) } else { Ok(response) };
                 }
                 CallOutcome::Expired(expiry) => return Err(CallError::TimedOut(expiry)),
                 CallOutcome::Closed(ended) if id.is_none() && !retried => {
                     return Err(CallError::NotSent(ended));
                 }
                 CallOutcome::Closed(ended) => return Err(CallError::Closed(ended)),
-                CallOutcome::StreamFailed(StreamError::Refused(fault)) => {
-                    return Err(CallError::Refused(fault));
+                CallOutcome::StreamFailed(StreamError::Refused(error)) => {
+                    return Err(CallError::Refused(error));
                 }
-                CallOutcome::StreamFailed(StreamError::Lost(fault)) => match request.options.retry {
+                CallOutcome::StreamFailed(StreamError::Lost(error)) => match request.options.retry {
                     RetryPolicy::Once if !retried => retried = true,
-                    RetryPolicy::Once | RetryPolicy::Never if request.method.is_read_only() => {
-                        return Err(CallError::ResponseLost(fault));
+                    RetryPolicy::Once | RetryPolicy::Never if is_read_only(request.method) => {
+                        return Err(CallError::ResponseLost(error));
                     }
-                    RetryPolicy::Once | RetryPolicy::Never => return Err(CallError::OutcomeUnknown(fault)),
+                    RetryPolicy::Once | RetryPolicy::Never => return Err(CallError::OutcomeUnknown(error)),
                 },
                 CallOutcome::StreamFailed(StreamError::TooLarge(limit)) => {
                     return Err(CallError::ResponseTooLarge(limit));
                 }
                 CallOutcome::StreamFailed(StreamError::NotExecuted(_)) if reopened => {
-                    let message = "the server loses the session as soon as it is opened".to_owned();
-                    return Err(CallError::Refused(RequestError { status: None, message, error: None }));
+                    let message = "the server loses the session as soon as it is opened";
+                    return Err(CallError::Refused(RequestError::new(message)));
                 }
                 CallOutcome::StreamFailed(StreamError::NotExecuted(epoch)) => {
                     let deadline = request.started_at.checked_add(limit).unwrap_or_else(super::far_future);
@@ -299,26 +287,21 @@ impl Session {
 
     /// The client information of a modern request, if it differs from the session's.
     fn request_meta(&self, request: &Request<'_>, negotiated: &Negotiated) -> Option<String> {
-        let Request { log_level, scope, options: CallOptions { caller, .. }, .. } = request;
-        let scope_of_meta = match (scope, caller) {
-            (RequestScope::Internal, _) => MetaScope::Any,
-            (RequestScope::Call, None) => MetaScope::Session,
-            (RequestScope::Call, Some(caller)) => MetaScope::Caller(caller),
-        };
-        let is_default = match scope_of_meta {
-            MetaScope::Any => true,
-            MetaScope::Session => self.options.client_capabilities.is_none(),
-            MetaScope::Caller(_) => false,
+        let (log_level, owner) = (request.log_level, request.owner_hint());
+        let is_default = match &owner {
+            OwnerHint::None => true,
+            OwnerHint::Session => self.options.client_capabilities.is_none(),
+            OwnerHint::Caller(_) => false,
         };
         if negotiated.version.era() == Era::Legacy || (is_default && log_level.is_none()) {
             return None;
         }
         let level = log_level.filter(|_| negotiated.server.capabilities.logging).or(negotiated.log_level);
-        Some(modern_meta(negotiated.version, &self.options, scope_of_meta, level))
+        Some(modern_meta(negotiated.version, &self.options, &owner, level))
     }
 
-    fn rpc_error(&self, answer: &RawResponse) -> CallError {
-        match answer.read::<RpcError>() {
+    fn rpc_error(&self, response: &RawResponse) -> CallError {
+        match response.read::<RpcError>() {
             Ok(error) => CallError::Rpc(handshake_errors::redacted_error(error, self.dial.as_ref())),
             Err(unreadable) => unreadable,
         }
@@ -328,7 +311,7 @@ impl Session {
 /// A response that is not parsed yet.
 pub(super) struct RawResponse {
     frame: bytes::Bytes,
-    payload: usize,
+    payload_start: usize,
     pub(super) request_id: RequestId,
 }
 
@@ -353,13 +336,15 @@ impl RawResponse {
 
     /// The result unchanged.
     pub(super) fn raw(&self) -> Result<RawJson, CallError> {
-        RawJson::parse_prefix(self.frame.slice(self.payload..)).map_err(|it| self.parse_error(&it))
+        RawJson::parse_prefix(self.frame.slice(self.payload_start..)).map_err(|it| self.parse_error(&it))
     }
 
     /// The parse error. A wrong encoding gets a message of its own, because the user can correct it.
     fn parse_error(&self, error: &serde_json::Error) -> CallError {
         CallError::InvalidResponse(match std::str::from_utf8(self.payload()) {
-            Err(bad) => format!("{} (byte {} of the response)", NOT_UTF8, bad.valid_up_to() + 1),
+            Err(utf8_error) => {
+                format!("{} (byte {} of the response)", NOT_UTF8, utf8_error.valid_up_to() + 1)
+            }
             Ok(_) => error.to_string(),
         })
     }
@@ -377,6 +362,6 @@ impl RawResponse {
 
     /// The payload, followed by the rest of the message.
     pub(super) fn payload(&self) -> &[u8] {
-        &self.frame[self.payload..]
+        &self.frame[self.payload_start..]
     }
 }

@@ -12,10 +12,10 @@ use crate::session::CallOptions;
 pub(super) fn split_meta(params: &RawJson) -> Result<(String, String), String> {
     let ObjectMembers(members) = params.read().map_err(|_| "parameters are a JSON object".to_owned())?;
     let mut meta = String::new();
-    let mut others = String::new();
+    let mut other_members = String::new();
     for (MemberName(name), value) in members {
         if name != "_meta" {
-            push_member(&mut others, &name, value);
+            push_member(&mut other_members, &name, value);
             continue;
         }
         let ObjectMembers(inner) =
@@ -24,7 +24,7 @@ pub(super) fn split_meta(params: &RawJson) -> Result<(String, String), String> {
             push_member(&mut meta, &name, value);
         }
     }
-    Ok((others, meta))
+    Ok((other_members, meta))
 }
 
 /// A caller's additions to the parameters of its request.
@@ -113,7 +113,9 @@ mod tests {
     #[track_caller]
     fn check(params: &'static str, want: Result<(&str, &str), &str>) {
         let got = split_meta(&RawJson::parse(params.into()).unwrap());
-        let want = want.map(|(others, meta)| (others.to_owned(), meta.to_owned())).map_err(str::to_owned);
+        let want = want
+            .map(|(other_members, meta)| (other_members.to_owned(), meta.to_owned()))
+            .map_err(str::to_owned);
         assert_eq!(got, want);
     }
 
@@ -134,11 +136,11 @@ mod tests {
                 "io.modelcontextprotocol/logLevel":"debug"}"#,
         );
         let extra_params = json(r#"{"requestState":"s\u0000","_meta":{"x":1},"inputResponses":{}}"#);
-        let given = CallerParams::of(&CallOptions { meta, extra_params, ..CallOptions::default() }).unwrap();
-        assert_eq!(given.meta, r#""a":{"b":1.0},"c/d":[]"#);
-        assert_eq!(given.extra_params, r#""requestState":"s\u0000","inputResponses":{}"#);
-        assert_eq!(given.log_level, Some(LogLevel::Debug));
-        assert_eq!(without_members(&given.extra_params, &["requestState"]), r#""inputResponses":{}"#);
+        let params = CallerParams::of(&CallOptions { meta, extra_params, ..CallOptions::default() }).unwrap();
+        assert_eq!(params.meta, r#""a":{"b":1.0},"c/d":[]"#);
+        assert_eq!(params.extra_params, r#""requestState":"s\u0000","inputResponses":{}"#);
+        assert_eq!(params.log_level, Some(LogLevel::Debug));
+        assert_eq!(without_members(&params.extra_params, &["requestState"]), r#""inputResponses":{}"#);
         assert!(CallerParams::of(&CallOptions { meta: json("[]"), ..CallOptions::default() }).is_err());
         assert!(
             CallerParams::of(&CallOptions { extra_params: json("1"), ..CallOptions::default() }).is_err()

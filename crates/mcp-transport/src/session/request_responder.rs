@@ -59,11 +59,13 @@ impl RequestResponder {
         method: &str,
         params: Option<RawJson>,
     ) -> Result<RawJson, RpcError> {
-        let Some(handlers) = self.handlers(owner, method) else { return Err(no_handler_error(owner, method)) };
+        let Some(handlers) = self.handlers(owner, method) else {
+            return Err(no_handler_error(owner, method));
+        };
         let params = params.unwrap_or_else(RawJson::empty_object);
-        let Handlers { sampling, elicitation, roots, listener: _, raw_requests: questions } = handlers;
-        let raw = questions.as_ref().filter(|it| it.handles(method));
-        let answer = match (raw, method, sampling, elicitation, roots) {
+        let Handlers { sampling, elicitation, roots, listener: _, raw_requests } = handlers;
+        let raw = raw_requests.as_ref().filter(|it| it.handles(method));
+        let result = match (raw, method, sampling, elicitation, roots) {
             (Some(it), ..) => it.handle(RawServerRequest { method: method.to_owned(), params }).await?,
             (None, "sampling/createMessage", Some(it), _, _) => {
                 RawJson::from_value(&it.sample(SamplingRequest::read(params)?).await?)
@@ -72,7 +74,7 @@ impl RequestResponder {
             (None, "elicitation/create", _, Some(it), _) => {
                 let request = ElicitRequest::read(params)?;
                 if !it.modes().contains(&request.mode()) {
-                    let message = "the user cannot be asked in this mode";
+                    let message = "the user interface does not support this mode";
                     return Err(RpcError::new(code::INVALID_PARAMS, message));
                 }
                 it.elicit(request).await?.to_json()
@@ -82,29 +84,16 @@ impl RequestResponder {
                 struct RootsResult {
                     roots: Vec<Root>,
                 }
-                RawJson::from_value(&RootsResult { roots: it.roots().await? }).map_err(|it| invalid_result(&it))?
+                RawJson::from_value(&RootsResult { roots: it.roots().await? })
+                    .map_err(|it| invalid_result(&it))?
             }
             (None, ..) => return Err(no_handler_error(owner, method)),
         };
-        if answer.as_bytes().len() > self.max_response_bytes {
+        if result.as_bytes().len() > self.max_response_bytes {
             let message = format!("the result has more than {} bytes", self.max_response_bytes);
             return Err(RpcError::new(code::INTERNAL_ERROR, message));
         }
-        Ok(answer)
-    }
-}
-
-impl Handlers {
-    /// Whether these handlers accept `method`.
-    fn handles(&self, method: &str) -> bool {
-        let Handlers { sampling, elicitation, roots, listener: _, raw_requests: questions } = self;
-        questions.as_ref().is_some_and(|it| it.handles(method))
-            || match method {
-                "sampling/createMessage" => sampling.is_some(),
-                "elicitation/create" => elicitation.is_some(),
-                "roots/list" => roots.is_some(),
-                _ => false,
-            }
+        Ok(result)
     }
 }
 
@@ -138,6 +127,6 @@ fn no_handler_error(owner: &RequestOwner, method: &str) -> RpcError {
     }
 }
 
-fn invalid_result(why: &dyn Display) -> RpcError {
-    RpcError::new(code::INTERNAL_ERROR, format!("the handler's result is not JSON: {why}"))
+fn invalid_result(error: &dyn Display) -> RpcError {
+    RpcError::new(code::INTERNAL_ERROR, format!("the handler's result is not JSON: {error}"))
 }

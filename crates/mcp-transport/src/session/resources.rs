@@ -77,8 +77,8 @@ impl Session {
         let caller_params = CallerParams::of(&options)?;
         let request =
             Request::for_caller("prompts/get", Params::Named { name, arguments }, &options, &caller_params);
-        let answer = self.request_with_input(request).await?;
-        Ok(CallResponse { value: answer.raw()?, request_id: answer.request_id })
+        let response = self.request_with_input(request).await?;
+        Ok(CallResponse { value: response.raw()?, request_id: response.request_id })
     }
 
     /// Reads a resource. After a lost response the request is sent once more. A result is cached for the time that the
@@ -86,15 +86,16 @@ impl Session {
     pub async fn read_resource(&self, uri: &str, options: CallOptions) -> Result<ReadResult, CallError> {
         let changes = *self.connection.changes().borrow();
         let has_ended = self.connection.engine().disconnect().is_some();
-        if let Some(cached) = self.cache.read_results.get(uri, changes, Instant::now()).filter(|_| !has_ended) {
+        if let Some(cached) = self.cache.read_results.get(uri, changes, Instant::now()).filter(|_| !has_ended)
+        {
             return Ok(cached);
         }
         let generation = self.cache.read_results.generation();
         let options = CallOptions { input: InputHandling::ByHandlers, ..options };
-        let answer = self.read_resource_raw(uri, options).await?;
+        let response = self.read_resource_raw(uri, options).await?;
         let received = Instant::now();
         let result =
-            read_resource_result(&answer.value).map_err(|it| CallError::InvalidResponse(it.to_string()))?;
+            read_resource_result(&response.value).map_err(|it| CallError::InvalidResponse(it.to_string()))?;
         self.cache.read_results.insert(uri, &result, (generation, changes), received);
         Ok(result)
     }
@@ -109,7 +110,7 @@ impl Session {
         let caller_params = CallerParams::of(&options)?;
         let request = Request::for_caller("resources/read", Params::Uri(uri), &options, &caller_params);
         match self.request_with_input(request).await {
-            Ok(answer) => Ok(CallResponse { value: answer.raw()?, request_id: answer.request_id }),
+            Ok(response) => Ok(CallResponse { value: response.raw()?, request_id: response.request_id }),
             // The only parameter is the URI, so invalid parameters mean that the resource does not exist.
             Err(CallError::Rpc(error))
                 if matches!(error.code, code::RESOURCE_NOT_FOUND | code::INVALID_PARAMS) =>
@@ -123,38 +124,38 @@ impl Session {
     /// Completes an argument.
     pub async fn complete(
         &self,
-        of: &CompletionReference,
+        reference: &CompletionReference,
         argument: &CompletionArgument,
         options: CallOptions,
     ) -> Result<Completion, CallError> {
-        let CallResponse { value, .. } = self.complete_raw(of, argument, options).await?;
+        let CallResponse { value, .. } = self.complete_raw(reference, argument, options).await?;
         value.read().map_err(|it| CallError::InvalidResponse(it.to_string()))
     }
 
     /// Completes an argument and returns the result byte for byte.
     pub async fn complete_raw(
         &self,
-        of: &CompletionReference,
+        reference: &CompletionReference,
         argument: &CompletionArgument,
         options: CallOptions,
     ) -> Result<CallResponse<RawJson>, CallError> {
-        let of = match of {
+        let reference = match reference {
             CompletionReference::Prompt(name) => json!({"type": "ref/prompt", "name": name}),
             CompletionReference::ResourceTemplate(uri) => json!({"type": "ref/resource", "uri": uri}),
         };
-        let CompletionArgument { name, value, context: known } = argument;
-        let mut text = format!(r#""ref":{of},"argument":{}"#, json!({"name": name, "value": value}));
-        if !known.is_empty() {
-            let known: serde_json::Map<_, _> =
-                known.iter().map(|(name, it)| (name.clone(), json!(it))).collect();
-            text.push_str(&format!(r#","context":{}"#, json!({"arguments": known})));
+        let CompletionArgument { name, value, context: known_arguments } = argument;
+        let mut text = format!(r#""ref":{reference},"argument":{}"#, json!({"name": name, "value": value}));
+        if !known_arguments.is_empty() {
+            let known_arguments: serde_json::Map<_, _> =
+                known_arguments.iter().map(|(name, it)| (name.clone(), json!(it))).collect();
+            text.push_str(&format!(r#","context":{}"#, json!({"arguments": known_arguments})));
         }
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
         let caller_params = CallerParams::of(&options)?;
         let params = Params::Members { text: &text, name: None };
         let request = Request::for_caller("completion/complete", params, &options, &caller_params);
-        let answer = self.request(&request).await?;
-        Ok(CallResponse { value: answer.raw()?, request_id: answer.request_id })
+        let response = self.request(&request).await?;
+        Ok(CallResponse { value: response.raw()?, request_id: response.request_id })
     }
 
     /// Pings the server. The modern era has no ping.
@@ -181,13 +182,13 @@ impl Session {
                 let guard = is_new.then(|| SubscriptionGuard(self, uri));
                 let limit = self.limits().request;
                 let mut acknowledged = self.connection.subscription_ack();
-                let agreed = acknowledged.wait_for(|it| it.is_acknowledged(uri).is_some());
-                let agreed = tokio::select! {
-                    agreed = agreed => agreed.ok().and_then(|it| it.agreed(uri)),
+                let acknowledgement = acknowledged.wait_for(|it| it.is_acknowledged(uri).is_some());
+                let is_acknowledged = tokio::select! {
+                    acknowledgement = acknowledgement => acknowledgement.ok().and_then(|ack| ack.is_acknowledged(uri)),
                     ended = self.connection.disconnected() => return Err(CallError::Closed(ended)),
                     () = tokio::time::sleep(limit) => return Err(CallError::TimedOut(Expiry::Absolute(limit))),
                 };
-                if agreed == Some(true) {
+                if is_acknowledged == Some(true) {
                     std::mem::forget(guard);
                     return Ok(());
                 }

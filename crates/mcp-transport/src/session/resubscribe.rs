@@ -18,6 +18,7 @@ use crate::rpc::pending::CallOutcome;
 use crate::transport::{Epoch, MessageHead, OutboundMessage, StreamError};
 
 /// A legacy session that was opened.
+#[derive(Clone)]
 pub(super) struct Resubscription {
     pub(super) engine: Arc<Engine>,
     pub(super) negotiated: Arc<Negotiated>,
@@ -37,11 +38,15 @@ impl Resubscription {
 
     /// Subscribes to the same resources as the previous session. Changes in between are unknown, so each resource is
     /// reported as changed.
-    pub(super) async fn subscribe(self, resources: BTreeSet<String>, said: Option<OnSessionNotification>) {
+    pub(super) async fn subscribe(
+        self,
+        resources: BTreeSet<String>,
+        on_notification: Option<OnSessionNotification>,
+    ) {
         for uri in resources {
             match self.send("resources/subscribe", &format!(r#""uri":{}"#, frame::json_string(&uri))).await {
                 Ok(()) => {
-                    if let Some(on_notification) = &said {
+                    if let Some(on_notification) = &on_notification {
                         on_notification(SessionNotification {
                             event: ServerEvent::ResourceUpdated { uri },
                             caller: None,
@@ -64,13 +69,13 @@ impl Resubscription {
         let settings = CallSettings { timeout: Some(self.limit), ..CallSettings::default() };
         match self.engine.call(settings, message).await.1 {
             CallOutcome::Response { is_error: false, .. } | CallOutcome::Closed(_) => Ok(()),
-            CallOutcome::Response { is_error: true, frame, payload_start: payload } => {
-                Err(read_error(&frame[payload..]).code.to_string())
+            CallOutcome::Response { is_error: true, frame, payload_start } => {
+                Err(read_error(&frame[payload_start..]).code.to_string())
             }
             CallOutcome::StreamFailed(
                 StreamError::Lost(_) | StreamError::NotExecuted(_) | StreamError::TooLarge(_),
             ) => Err("the response was lost".to_owned()),
-            CallOutcome::StreamFailed(StreamError::Refused(fault)) => Err(fault.message),
+            CallOutcome::StreamFailed(StreamError::Refused(error)) => Err(error.message),
             CallOutcome::Expired(_) => Err(format!("no response within {} s", self.limit.as_secs_f64())),
         }
     }

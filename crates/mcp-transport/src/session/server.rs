@@ -51,12 +51,12 @@ impl ServerCapabilities {
             #[serde(default, rename = "listChanged")]
             list_changed: bool,
         }
-        let wire: Wire = self.raw.as_ref().and_then(|it| it.read().ok()).unwrap_or_default();
+        let json: Wire = self.raw.as_ref().and_then(|it| it.read().ok()).unwrap_or_default();
         let announces = |it: Option<List>| it.is_some_and(|it| it.list_changed);
         ListChangeSupport {
-            tools: announces(wire.tools),
-            prompts: announces(wire.prompts),
-            resources: announces(wire.resources),
+            tools: announces(json.tools),
+            prompts: announces(json.prompts),
+            resources: announces(json.resources),
         }
     }
 

@@ -68,10 +68,10 @@ impl SubscriptionAck {
 
     /// Whether the server acknowledged `uri`; `None` while it was not requested or the acknowledgement is pending.
     pub(crate) fn is_acknowledged(&self, uri: &str) -> Option<bool> {
-        let asked = self.requested.1.contains(uri) && self.agreed.0 == self.requested.0;
+        let is_current = self.requested.1.contains(uri) && self.agreed.0 == self.requested.0;
         match () {
             () if self.is_unsupported => Some(false),
-            () => asked.then(|| self.agreed.1.contains(uri)),
+            () => is_current.then(|| self.agreed.1.contains(uri)),
         }
     }
 }
@@ -103,7 +103,7 @@ pub(crate) async fn run(mut stream: SubscriptionStream) {
             CallOutcome::Response { is_error: false, .. }
             | CallOutcome::StreamFailed(StreamError::Lost(_) | StreamError::TooLarge(_)) => {}
             // A server that is temporarily unavailable may return; one without support will not.
-            CallOutcome::StreamFailed(StreamError::Refused(fault)) if is_transient(fault.status) => {}
+            CallOutcome::StreamFailed(StreamError::Refused(error)) if is_transient(error.status) => {}
             CallOutcome::Closed(_) => return,
             CallOutcome::Response { is_error: true, .. }
             | CallOutcome::StreamFailed(StreamError::Refused(_) | StreamError::NotExecuted(_))
@@ -116,9 +116,12 @@ pub(crate) async fn run(mut stream: SubscriptionStream) {
         pause = if started_at.elapsed() > MAX_PAUSE { MIN_PAUSE } else { (pause * 2).min(MAX_PAUSE) };
         tokio::time::sleep(pause).await;
         stream.changes.send_modify(|it| it.add(stream.list_changes_supported));
-        if let Some(said) = &stream.on_notification {
+        if let Some(on_notification) = &stream.on_notification {
             for uri in stream.resources.borrow().iter().cloned() {
-                said(SessionNotification { event: ServerEvent::ResourceUpdated { uri }, caller: None });
+                on_notification(SessionNotification {
+                    event: ServerEvent::ResourceUpdated { uri },
+                    caller: None,
+                });
             }
         }
     }
@@ -161,8 +164,12 @@ impl SubscriptionStream {
             self.clone();
         Box::pin(async move {
             let message = |id| {
-                let message =
-                    listen_request(id, negotiated.version, (list_changes_supported, &resources), &negotiated.meta);
+                let message = listen_request(
+                    id,
+                    negotiated.version,
+                    (list_changes_supported, &resources),
+                    &negotiated.meta,
+                );
                 acknowledged.send_modify(|it| it.requested = (id, resources.clone()));
                 message
             };
@@ -179,17 +186,17 @@ fn is_transient(status: Option<u16>) -> bool {
 fn listen_request(
     id: RequestId,
     version: ProtocolVersion,
-    wanted: (ListChangeSupport, &BTreeSet<String>),
+    filter: (ListChangeSupport, &BTreeSet<String>),
     meta: &str,
 ) -> OutboundMessage {
-    let (ListChangeSupport { tools, prompts, resources }, uris) = wanted;
+    let (ListChangeSupport { tools, prompts, resources }, uris) = filter;
     let lists = [
         (tools, r#""toolsListChanged":true"#),
         (prompts, r#""promptsListChanged":true"#),
         (resources, r#""resourcesListChanged":true"#),
     ];
     let mut parts: Vec<String> =
-        lists.into_iter().filter(|(is_wanted, _)| *is_wanted).map(|(_, text)| text.to_owned()).collect();
+        lists.into_iter().filter(|(is_included, _)| *is_included).map(|(_, text)| text.to_owned()).collect();
     if !uris.is_empty() {
         let uris = serde_json::to_string(uris).expect("strings are JSON");
         parts.push(format!(r#""resourceSubscriptions":{uris}"#));

@@ -11,7 +11,7 @@ const MAX_URL_BYTES: usize = 8 << 10;
 /// only the origin, because the path may be secret.
 pub(super) fn resolve(stream: &Url, data: &[u8]) -> Result<Url, String> {
     if data.len() > MAX_URL_BYTES {
-        return Err("the URL that the server names for messages is too long".to_owned());
+        return Err("the server's URL for messages is too long".to_owned());
     }
     let text = str::from_utf8(data).map_err(|_| unusable())?;
     let mut url = stream.join(text.trim()).map_err(|_| unusable())?;
@@ -22,7 +22,7 @@ pub(super) fn resolve(stream: &Url, data: &[u8]) -> Result<Url, String> {
             false => format!("a URL of the scheme `{}`", url.scheme()),
         };
         return Err(format!(
-            "the server names {named} for messages, and none is sent to another origin than {}",
+            "the server's URL for messages is at {named}, but messages are only sent to {}",
             stream.origin().ascii_serialization()
         ));
     }
@@ -34,7 +34,7 @@ pub(super) fn resolve(stream: &Url, data: &[u8]) -> Result<Url, String> {
 }
 
 fn unusable() -> String {
-    "what the server names for messages is no URL".to_owned()
+    "the server's URL for messages is invalid".to_owned()
 }
 
 #[cfg(test)]
@@ -68,8 +68,7 @@ mod tests {
     #[test]
     fn another_origin_is_refused_and_only_the_origin_reported() {
         let check = |data: &str, named: &str| {
-            let why =
-                format!("the server names {named} for messages, and none is sent to another origin than ");
+            let why = format!("the server's URL for messages is at {named}, but messages are only sent to ");
             check("https://example.com/sse", data, &format!("{why}https://example.com"));
         };
         check("https://evil.example/m?secret", "https://evil.example");
@@ -86,14 +85,14 @@ mod tests {
 
     #[test]
     fn invalid_url_is_refused() {
-        let unusable = "what the server names for messages is no URL";
+        let unusable = "the server's URL for messages is invalid";
         check("https://example.com/sse", "https://", unusable);
         check("https://example.com/sse", "https://a b/", unusable);
         let url = Url::parse("https://example.com/sse").unwrap();
         assert_eq!(resolve(&url, b"/m\xff"), Err(unusable.to_owned()));
         assert_eq!(
             resolve(&url, "x".repeat(MAX_URL_BYTES + 1).as_bytes()),
-            Err("the URL that the server names for messages is too long".to_owned())
+            Err("the server's URL for messages is too long".to_owned())
         );
     }
 }

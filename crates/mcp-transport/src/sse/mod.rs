@@ -173,7 +173,7 @@ async fn drive(
             Some(PostResult { head, session_lost }) = work.next(), if !work.is_empty() => {
                 send_queue.finish(&head);
                 if let Some(reason) = session_lost {
-                    return DisconnectReason::Broken(format!("it does not know the session any more: {reason}"));
+                    return DisconnectReason::Broken(format!("it no longer knows the session: {reason}"));
                 }
             }
             count = out.next_many(&mut batch, BATCH) => {
@@ -182,8 +182,7 @@ async fn drive(
                 }
                 for out in batch.drain(..) {
                     if let Some(id) = send_queue.push(out) {
-                        let message = "the server does not read what is sent to it".to_owned();
-                        let error = RequestError { status: None, message, error: None };
+                        let error = RequestError::new("the server does not read its input");
                         connection.inbox.stream_failed(id, StreamError::Refused(error));
                     }
                 }

@@ -43,24 +43,24 @@ struct KillOnDrop(Option<Process>, Option<ExitStatus>);
 impl Child {
     /// Starts a program on the calling thread. Panics in a runtime without I/O, without leaving a process.
     pub(super) fn start(program: &Program) -> io::Result<Child> {
-        let (theirs_in, ours_in) = io::pipe()?;
-        let (ours_out, theirs_out) = io::pipe()?;
-        let (ours_err, theirs_err) = io::pipe()?;
-        let theirs = [
-            dup_above_stdio(theirs_in.into())?,
-            dup_above_stdio(theirs_out.into())?,
-            dup_above_stdio(theirs_err.into())?,
+        let (child_stdin, stdin) = io::pipe()?;
+        let (stdout, child_stdout) = io::pipe()?;
+        let (stderr, child_stderr) = io::pipe()?;
+        let streams = [
+            dup_above_stdio(child_stdin.into())?,
+            dup_above_stdio(child_stdout.into())?,
+            dup_above_stdio(child_stderr.into())?,
         ];
-        let process = launch(program, &theirs)?;
+        let process = launch(program, &streams)?;
         let pid = process.id();
         let process = KillOnDrop(Some(process), None);
-        let watched = process.0.as_ref().and_then(Process::exit_watch);
+        let pidfd = process.0.as_ref().and_then(Process::exit_watch);
         Ok(Child {
             pid,
-            stdin: Some(ChildStdin::from_std(OwnedFd::from(ours_in).into())?),
-            stdout: Some(ChildStdout::from_std(OwnedFd::from(ours_out).into())?),
-            stderr: Some(ChildStderr::from_std(OwnedFd::from(ours_err).into())?),
-            exit_watch: match watched {
+            stdin: Some(ChildStdin::from_std(OwnedFd::from(stdin).into())?),
+            stdout: Some(ChildStdout::from_std(OwnedFd::from(stdout).into())?),
+            stderr: Some(ChildStderr::from_std(OwnedFd::from(stderr).into())?),
+            exit_watch: match pidfd {
                 Some(it) => ExitWatch::PidFd(it),
                 None => ExitWatch::SigChld(signal(SignalKind::child())?),
             },
@@ -75,7 +75,7 @@ impl Child {
                 return self.process.1;
             }
             match &mut self.exit_watch {
-                ExitWatch::PidFd(watched) => match watched.readable().await {
+                ExitWatch::PidFd(pidfd) => match pidfd.readable().await {
                     Ok(mut guard) if !self.process.poll_exit() => guard.clear_ready(),
                     Ok(_) => {}
                     Err(_) => return None,
@@ -129,17 +129,20 @@ fn reaper() -> io::Result<mpsc::Sender<Process>> {
     if let Some(sender) = REAPER.get() {
         return Ok(sender.clone());
     }
-    let (sender, ends) = mpsc::channel::<Process>();
+    let (sender, killed_processes) = mpsc::channel::<Process>();
     // Two threads may both get here first; the losing thread ends when its sender is dropped.
     std::thread::Builder::new().name("mcp-reaper".to_owned()).spawn(move || {
-        while let Ok(first) = ends.recv() {
-            let (mut killed, mut look) = (vec![first], FIRST_POLL);
+        while let Ok(first) = killed_processes.recv() {
+            let (mut killed, mut interval) = (vec![first], FIRST_POLL);
             while !killed.is_empty() {
-                std::thread::sleep(look);
+                std::thread::sleep(interval);
                 let before = killed.len();
-                killed.extend(ends.try_iter());
-                look =
-                    if killed.len() > before { FIRST_POLL } else { (look * 2).min(Duration::from_secs(1)) };
+                killed.extend(killed_processes.try_iter());
+                interval = if killed.len() > before {
+                    FIRST_POLL
+                } else {
+                    (interval * 2).min(Duration::from_secs(1))
+                };
                 killed.retain_mut(|it| it.poll_exit() == ChildStatus::Running);
             }
         }
@@ -185,10 +188,10 @@ mod tests {
     async fn run(program: &Program) -> (String, ExitStatus) {
         let mut child = Child::start(program).unwrap();
         drop(child.stdin.take());
-        let mut said = String::new();
-        child.stdout.take().unwrap().read_to_string(&mut said).await.unwrap();
-        child.stderr.take().unwrap().read_to_string(&mut said).await.unwrap();
-        (said, child.wait().await.unwrap())
+        let mut output = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut output).await.unwrap();
+        child.stderr.take().unwrap().read_to_string(&mut output).await.unwrap();
+        (output, child.wait().await.unwrap())
     }
 
     #[track_caller]
@@ -209,11 +212,11 @@ mod tests {
     #[tokio::test]
     async fn child_gets_exactly_the_given_arguments_and_environment() {
         let script = "echo $0 $# $2; pwd; env | grep -v ^_= | sort; echo problem >&2; exit 7";
-        let mut given = program("sh", &["-c", script, "name", "a b", "grün"]);
-        given.env.insert("OWN".into(), "x=y z".into());
-        given.cwd = Some("/usr".into());
-        let (said, status) = run(&given).await;
-        assert_eq!(said, "name 2 grün\n/usr\nOWN=x=y z\nPATH=/usr/bin:/bin\nPWD=/usr\nproblem\n");
+        let mut with_options = program("sh", &["-c", script, "name", "a b", "grün"]);
+        with_options.env.insert("OWN".into(), "x=y z".into());
+        with_options.cwd = Some("/usr".into());
+        let (output, status) = run(&with_options).await;
+        assert_eq!(output, "name 2 grün\n/usr\nOWN=x=y z\nPATH=/usr/bin:/bin\nPWD=/usr\nproblem\n");
         assert_eq!(status.code(), Some(7));
     }
 
@@ -222,12 +225,12 @@ mod tests {
         // The runtime handles this signal, and a starting thread may block others.
         let _handled = signal(SignalKind::user_defined1()).unwrap();
         let mut before = nix::sys::signal::SigSet::empty();
-        let held = nix::sys::signal::SigSet::from(Signal::SIGTERM);
+        let blocked = nix::sys::signal::SigSet::from(Signal::SIGTERM);
         let how = nix::sys::signal::SigmaskHow::SIG_BLOCK;
-        nix::sys::signal::pthread_sigmask(how, Some(&held), Some(&mut before)).unwrap();
-        let (said, _) = run(&program("cat", &["/proc/self/status"])).await;
+        nix::sys::signal::pthread_sigmask(how, Some(&blocked), Some(&mut before)).unwrap();
+        let (output, _) = run(&program("cat", &["/proc/self/status"])).await;
         let signals = |name: &str| {
-            let line = said.lines().find_map(|it| it.strip_prefix(name)).unwrap();
+            let line = output.lines().find_map(|it| it.strip_prefix(name)).unwrap();
             u64::from_str_radix(line.trim_start_matches(':').trim(), 16).unwrap()
         };
         assert_eq!((signals("SigBlk"), signals("SigCgt")), (0, 0));
@@ -272,18 +275,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let text = folder.path().join("text");
         write(&text, "echo", 0o644);
-        for nobody in ["no-such-program-anywhere", "/no/such/program", ""] {
-            assert_eq!(start_error_kind(&program(nobody, &[])), io::ErrorKind::NotFound, "{nobody}");
+        for missing in ["no-such-program-anywhere", "/no/such/program", ""] {
+            assert_eq!(start_error_kind(&program(missing, &[])), io::ErrorKind::NotFound, "{missing}");
         }
-        let below = text.join("program");
-        assert_eq!(start_error_kind(&program(below.to_str().unwrap(), &[])), io::ErrorKind::NotADirectory);
+        let child_path = text.join("program");
+        assert_eq!(
+            start_error_kind(&program(child_path.to_str().unwrap(), &[])),
+            io::ErrorKind::NotADirectory
+        );
         assert_eq!(start_error_kind(&program(text.to_str().unwrap(), &[])), io::ErrorKind::PermissionDenied);
         assert_eq!(start_error_kind(&program("/usr", &[])), io::ErrorKind::PermissionDenied);
         let large = "x".repeat(4 << 20);
         assert_eq!(start_error_kind(&program("true", &[&large])), io::ErrorKind::ArgumentListTooLong);
         assert_eq!(start_error_kind(&program("true", &["a\0b"])), io::ErrorKind::InvalidInput);
-        let lost = Program { cwd: Some("/no/such/folder".into()), ..program("true", &[]) };
-        assert_eq!(start_error_kind(&lost), io::ErrorKind::NotFound);
+        let program_with_cwd = Program { cwd: Some("/no/such/folder".into()), ..program("true", &[]) };
+        assert_eq!(start_error_kind(&program_with_cwd), io::ErrorKind::NotFound);
     }
 
     #[tokio::test]

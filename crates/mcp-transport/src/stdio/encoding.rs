@@ -29,18 +29,18 @@ impl StreamEncoding {
             return body;
         }
         let text = String::from_utf8_lossy(&body);
-        let mut res = String::with_capacity(text.len() * 2);
+        let mut escaped = String::with_capacity(text.len() * 2);
         for character in text.chars() {
             if character.is_ascii() {
-                res.push(character);
+                escaped.push(character);
                 continue;
             }
             // Outside of strings JSON is ASCII, so an escape is valid here.
             for unit in character.encode_utf16(&mut [0; 2]) {
-                res.push_str(&format!("\\u{unit:04x}"));
+                escaped.push_str(&format!("\\u{unit:04x}"));
             }
         }
-        res.into()
+        escaped.into()
     }
 }
 

@@ -66,10 +66,13 @@ impl LineBuffer {
         if self.buffer.capacity() - self.buffer.len() < self.next_read / 4 {
             // Doubling copies a long line a logarithmic number of times. After one long line more are likely, so its
             // length is reserved at once, which also avoids fragmentation.
-            let begun = self.buffer.len();
-            let more =
-                if begun >= MAX_READ { self.last_long_line.saturating_sub(begun) + MIN_READ } else { 0 };
-            self.buffer.reserve(begun.max(self.next_read).max(more));
+            let line_len = self.buffer.len();
+            let more = if line_len >= MAX_READ {
+                self.last_long_line.saturating_sub(line_len) + MIN_READ
+            } else {
+                0
+            };
+            self.buffer.reserve(line_len.max(self.next_read).max(more));
             self.capacity = self.buffer.capacity();
         }
         self.len_before_read = Some(self.buffer.len());
@@ -205,11 +208,11 @@ mod tests {
 
     fn cut(chunks: &[&[u8]], limit: usize) -> Vec<String> {
         let mut lines = LineBuffer::new(limit);
-        let mut res = Vec::new();
+        let mut texts = Vec::new();
         for chunk in chunks {
             lines.read_buffer().extend_from_slice(chunk);
             while let Some(line) = lines.next_line() {
-                res.push(match line {
+                texts.push(match line {
                     Line::Whole(it) => String::from_utf8_lossy(&it).into_owned(),
                     Line::TooLong(OversizedMessage { head, tail, len }) => {
                         assert!(len >= tail.len());
@@ -218,8 +221,8 @@ mod tests {
                 });
             }
         }
-        res.extend(lines.take_rest().map(|it| format!("~{}", String::from_utf8_lossy(&it))));
-        res
+        texts.extend(lines.take_rest().map(|it| format!("~{}", String::from_utf8_lossy(&it))));
+        texts
     }
 
     #[track_caller]

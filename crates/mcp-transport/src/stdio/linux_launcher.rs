@@ -144,8 +144,8 @@ impl ExecStrings {
     }
 }
 
-fn c_strings(them: impl Iterator<Item = Vec<u8>>) -> io::Result<Vec<CString>> {
-    Ok(them.map(CString::new).collect::<Result<_, _>>()?)
+fn c_strings(byte_strings: impl Iterator<Item = Vec<u8>>) -> io::Result<Vec<CString>> {
+    Ok(byte_strings.map(CString::new).collect::<Result<_, _>>()?)
 }
 
 /// Candidate paths of a command: its own path, or one for each folder of `PATH`; an empty folder is the working
@@ -208,7 +208,7 @@ impl ChildPlan<'_> {
 
     /// Tries one candidate path after the other, as `execvp` does.
     unsafe fn execute(&self) -> c_int {
-        let mut res = libc::ENOENT;
+        let mut errno_of_search = libc::ENOENT;
         for program in &self.texts.programs {
             // SAFETY: all pointers are to what the plan holds, and each list has its null.
             let errno = unsafe {
@@ -221,14 +221,14 @@ impl ChildPlan<'_> {
                 Errno::last_raw()
             };
             match errno {
-                libc::EACCES => res = errno,
+                libc::EACCES => errno_of_search = errno,
                 libc::ENOENT | libc::ENOTDIR | libc::ESTALE | libc::ENODEV | libc::ETIMEDOUT => {
-                    res = if res == libc::EACCES { res } else { errno };
+                    errno_of_search = if errno_of_search == libc::EACCES { errno_of_search } else { errno };
                 }
                 _ => return errno,
             }
         }
-        res
+        errno_of_search
     }
 }
 

@@ -104,7 +104,9 @@ impl StdioDial {
             .chain(endpoint.args.iter().map(Secret::expose))
             .chain(endpoint.env.iter().flat_map(|(name, value)| [name.as_str(), value.expose()]));
         if texts.into_iter().any(|it| it.contains('\0')) {
-            return Err(ConnectError::Invalid("a NUL byte cannot be given to a process".to_owned()));
+            return Err(ConnectError::Invalid(
+                "the command, an argument or an environment variable contains a NUL byte".to_owned(),
+            ));
         }
         if endpoint.env.iter().any(|(name, _)| name.is_empty() || name.contains('=')) {
             return Err(ConnectError::Invalid(
@@ -194,7 +196,8 @@ impl StdioServer {
             env,
             cwd: endpoint.cwd.clone(),
         };
-        let log_receipt_error = |error: &std::io::Error| tracing::warn!("no receipt for {}: {error}", endpoint.command);
+        let log_receipt_error =
+            |error: &std::io::Error| tracing::warn!("no receipt for {}: {error}", endpoint.command);
         let mut receipt = self
             .receipts
             .as_ref()
@@ -215,45 +218,50 @@ impl StdioServer {
 impl Process {
     /// Carries messages until the connection ends, then ends the whole group.
     async fn run(mut self, server: &StdioServer, link: Link, evidence: &mut Evidence) -> DisconnectReason {
-        let Link { outbound: out, inbound: inbox, shutdown: mut stop } = link;
+        let Link { outbound, inbound: sink, mut shutdown } = link;
         evidence.pid = Some(self.child.pid);
         let stdin = self.child.stdin.take().expect("it is piped");
         let stdout = self.child.stdout.take().expect("it is piped");
         let stderr = self.child.stderr.take().expect("it is piped");
-        let mut reader = StdoutReader::new(stdout, inbox, ResponseBatching::of(&out), server);
+        let mut reader = StdoutReader::new(stdout, sink, ResponseBatching::of(&outbound), server);
         let tail = StderrTail::default();
         // Reading, writing and standard error each have a task, so that none delays the others and this future is not
         // polled for each message. The tasks end with these sets.
         let mut stderr_task = JoinSet::new();
         let errors = StderrReader::new(stderr, server, tail.clone(), Arc::clone(&reader.response_count));
-        let (stderr_limit, is_live) = oneshot::channel();
-        stderr_task.spawn(errors.run(is_live));
+        let (stderr_limit, stderr_is_limited) = oneshot::channel();
+        stderr_task.spawn(errors.run(stderr_is_limited));
         let mut stdin_task = JoinSet::new();
-        let (writer_stop, last) = oneshot::channel();
-        stdin_task.spawn(writer::write(stdin, WriteBuffer::of(out, server.encoding), last, server.stall));
-        let mut reading = JoinSet::new();
-        let (reader_stop, over) = oneshot::channel::<Infallible>();
-        reading.spawn(async move {
+        let (writer_stop, writer_stopped) = oneshot::channel();
+        stdin_task.spawn(writer::write(
+            stdin,
+            WriteBuffer::of(outbound, server.encoding),
+            writer_stopped,
+            server.stall,
+        ));
+        let mut stdout_task = JoinSet::new();
+        let (reader_stop, reader_stopped) = oneshot::channel::<Infallible>();
+        stdout_task.spawn(async move {
             let reason = tokio::select! {
                 biased;
                 reason = reader.run() => Some(reason),
-                _ = over => None,
+                _ = reader_stopped => None,
             };
             (reader, reason)
         });
         // The reader, once its task has ended.
-        let mut ended = None;
+        let mut finished_reader = None;
 
         let (reason, deadline) = tokio::select! {
-            deadline = stop.requested() => (DisconnectReason::Stopped, deadline),
-            reason = read_to_end(&mut reading, &mut ended) => (reason, Instant::now() + GROUP_GRACE),
+            deadline = shutdown.requested() => (DisconnectReason::Stopped, deadline),
+            reason = read_to_end(&mut stdout_task, &mut finished_reader) => (reason, Instant::now() + GROUP_GRACE),
             Some(Ok(stalled)) = stdin_task.join_next() => match stalled {
                 Some(reason) => (reason, Instant::now()),
                 // The process closed its input. Its output or its exit tells why; a process that keeps running without
                 // reading is of no use.
                 None => tokio::select! {
-                    deadline = stop.requested() => (DisconnectReason::Stopped, deadline),
-                    reason = read_to_end(&mut reading, &mut ended) => (reason, Instant::now() + GROUP_GRACE),
+                    deadline = shutdown.requested() => (DisconnectReason::Stopped, deadline),
+                    reason = read_to_end(&mut stdout_task, &mut finished_reader) => (reason, Instant::now() + GROUP_GRACE),
                     _ = self.child.wait() => (DisconnectReason::PeerClosed, Instant::now() + GROUP_GRACE),
                     () = tokio::time::sleep(CLOSED_STDIN_GRACE) => {
                         let message = "it closed its standard input and keeps running".to_owned();
@@ -273,9 +281,9 @@ impl Process {
         // Dropping the writer closes the child's standard input, which asks it to exit.
         drop(stdin_task);
         drop(reader_stop);
-        let mut reader = match ended {
+        let mut reader = match finished_reader {
             Some(reader) => Some(reader),
-            None => reading.join_next().await.and_then(Result::ok).map(|it| it.0),
+            None => stdout_task.join_next().await.and_then(Result::ok).map(|it| it.0),
         };
         let status = self.end(&mut reader, deadline).await;
         read_last_lines(&mut stderr_task, &tail).await;
@@ -318,7 +326,7 @@ async fn read_to_end(
     stdout_task: &mut JoinSet<(StdoutReader, Option<DisconnectReason>)>,
     finished_reader: &mut Option<StdoutReader>,
 ) -> DisconnectReason {
-    let reading_failed = || DisconnectReason::Broken("its output is read no more".to_owned());
+    let reading_failed = || DisconnectReason::Broken("reading its output failed".to_owned());
     match stdout_task.join_next().await {
         Some(Ok((reader, reason))) => {
             *finished_reader = Some(reader);
@@ -336,11 +344,11 @@ async fn drain(reader: &mut Option<StdoutReader>) {
 }
 
 /// Waits until standard error has been read, but only while more arrives: another process may hold the pipe.
-async fn read_last_lines(logging: &mut JoinSet<()>, tail: &StderrTail) {
+async fn read_last_lines(stderr_task: &mut JoinSet<()>, tail: &StderrTail) {
     for _ in 0..MAX_FINAL_READS {
-        let before = tail.count();
-        let is_read = tokio::time::timeout(FINAL_READ_TIMEOUT, logging.join_next()).await.is_ok();
-        if is_read || tail.count() == before {
+        let count = tail.count();
+        let is_read = tokio::time::timeout(FINAL_READ_TIMEOUT, stderr_task.join_next()).await.is_ok();
+        if is_read || tail.count() == count {
             return;
         }
     }

@@ -61,13 +61,13 @@ impl ProcessGroup {
     }
 
     /// The members now. The process last seen alive is checked first, to avoid scanning all processes.
-    fn members(&self, before: GroupMembers) -> GroupMembers {
+    fn members(&self, previous: GroupMembers) -> GroupMembers {
         let Some(group) = self.0 else { return GroupMembers::None };
         if killpg(group, None) == Err(Errno::ESRCH) {
             return GroupMembers::None;
         }
-        match before {
-            GroupMembers::Alive(pid) if is_living_member(pid, group) => before,
+        match previous {
+            GroupMembers::Alive(pid) if is_living_member(pid, group) => previous,
             GroupMembers::Alive(_) | GroupMembers::Unknown | GroupMembers::Zombies | GroupMembers::None => {
                 find_members(group)
             }
@@ -91,10 +91,10 @@ impl Drop for ProcessGroup {
 /// Finds a living member of a group that is not empty, as far as the system shows.
 fn find_members(group: Pid) -> GroupMembers {
     // A `/proc` of another PID namespace says nothing about our processes.
-    let ours =
+    let is_our_proc =
         fs::read_link("/proc/self").is_ok_and(|it| it.to_str() == Some(&std::process::id().to_string()));
     let Ok(entries) = fs::read_dir("/proc") else { return GroupMembers::Unknown };
-    if !ours {
+    if !is_our_proc {
         return GroupMembers::Unknown;
     }
     let mut pids = entries.filter_map(|it| it.ok()?.file_name().to_str()?.parse().ok());
@@ -114,11 +114,11 @@ fn stat_is_living_member(stat: &str, group: Pid) -> bool {
     // The second field is the name in parentheses and may contain anything.
     let Some((_, rest)) = stat.rsplit_once(')') else { return false };
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    let (Some(state), Some(of)) = (fields.first(), fields.get(2)) else { return false };
+    let (Some(state), Some(group_of_process)) = (fields.first(), fields.get(2)) else { return false };
     // A process whose main thread has exited looks like a zombie; its other threads are counted.
     let threads = fields.get(17).and_then(|it| it.parse().ok()).unwrap_or(1);
     let ended = matches!(*state, "Z" | "X" | "x") && threads <= 1;
-    !ended && of.parse() == Ok(group.as_raw())
+    !ended && group_of_process.parse() == Ok(group.as_raw())
 }
 
 #[cfg(test)]
@@ -148,7 +148,8 @@ mod tests {
 
     #[test]
     fn process_is_alive_until_all_its_threads_have_exited() {
-        let check = |stat: &str, want| assert_eq!(stat_is_living_member(stat, Pid::from_raw(70)), want, "{stat}");
+        let check =
+            |stat: &str, want| assert_eq!(stat_is_living_member(stat, Pid::from_raw(70)), want, "{stat}");
         let rest = "70 0 -1 4194304 1 0 0 0 0 0 0 0 20 0";
         check(&format!("71 (sh) S 1 70 {rest} 1 0 100 0"), true);
         check(&format!("71 (sh) Z 1 70 {rest} 1 0 100 0"), false);

@@ -35,11 +35,16 @@ impl ProcessIdentity {
 
     /// Whether the process has certainly ended. A process of another boot or namespace may still run there.
     pub fn is_dead(&self) -> bool {
-        current_boot_and_namespace().is_some_and(|it| it == self.boot_and_namespace) && start_time(self.id) != Some(self.started)
+        current_boot_and_namespace().is_some_and(|it| it == self.boot_and_namespace)
+            && start_time(self.id) != Some(self.started)
     }
 
     fn of(id: u32) -> Option<ProcessIdentity> {
-        Some(ProcessIdentity { id, started: start_time(id)?, boot_and_namespace: current_boot_and_namespace()? })
+        Some(ProcessIdentity {
+            id,
+            started: start_time(id)?,
+            boot_and_namespace: current_boot_and_namespace()?,
+        })
     }
 }
 
@@ -93,10 +98,10 @@ mod tests {
         assert!(!ours.is_dead());
         assert!(ProcessIdentity { started: owner.started + 1, ..ours.clone() }.is_dead());
         // Nothing is known about another boot or namespace.
-        let elsewhere =
+        let in_namespace =
             |boot_and_namespace: String| ProcessIdentity { started: 0, boot_and_namespace, ..ours.clone() };
-        assert!(!elsewhere(format!("{}1", ours.boot_and_namespace)).is_dead());
-        assert!(!elsewhere(String::new()).is_dead());
+        assert!(!in_namespace(format!("{}1", ours.boot_and_namespace)).is_dead());
+        assert!(!in_namespace(String::new()).is_dead());
     }
 
     #[test]

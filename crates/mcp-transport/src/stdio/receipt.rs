@@ -204,20 +204,20 @@ fn members(group: Option<u32>, token: &str) -> Vec<Pid> {
 
 /// Ends processes with SIGTERM, then SIGKILL. Returns their number.
 fn terminate(processes: &dyn Fn() -> Vec<Pid>) -> usize {
-    let found = processes();
-    for pid in &found {
+    let processes_at_start = processes();
+    for pid in &processes_at_start {
         let _ = kill(*pid, Signal::SIGTERM);
     }
     for _ in 0..10 {
         if processes().is_empty() {
-            return found.len();
+            return processes_at_start.len();
         }
         std::thread::sleep(Duration::from_millis(30));
     }
     for pid in processes() {
         let _ = kill(pid, Signal::SIGKILL);
     }
-    found.len()
+    processes_at_start.len()
 }
 
 fn processes_with_token(token: &str) -> Vec<Pid> {
@@ -242,11 +242,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let receipts = ReceiptDirectory::new(folder.path().join("a/b"));
         assert_eq!(receipts.reap().unwrap(), []);
-        let mut held = receipts.write(&token(), "x").unwrap();
-        held.started(1).unwrap();
+        let mut guard = receipts.write(&token(), "x").unwrap();
+        guard.started(1).unwrap();
         assert_eq!(receipts.reap().unwrap(), []);
         assert_eq!(fs::read_dir(&receipts.0).unwrap().count(), 1);
-        drop(held);
+        drop(guard);
         assert_eq!(fs::read_dir(&receipts.0).unwrap().count(), 0);
     }
 
@@ -265,16 +265,16 @@ mod tests {
         };
         fs::write(folder.path().join("a.json"), serde_json::to_vec(&receipt).unwrap()).unwrap();
         fs::write(folder.path().join("broken.json"), "{").unwrap();
-        let elsewhere = Receipt {
+        let other_namespace = Receipt {
             boot_and_namespace: format!("{} pid:[1]", boot_and_namespace().split_once(' ').unwrap().0),
             ..receipt
         };
-        fs::write(folder.path().join("b.json"), serde_json::to_vec(&elsewhere).unwrap()).unwrap();
-        let before = Receipt { boot_and_namespace: "another boot".to_owned(), ..elsewhere };
-        fs::write(folder.path().join("c.json"), serde_json::to_vec(&before).unwrap()).unwrap();
+        fs::write(folder.path().join("b.json"), serde_json::to_vec(&other_namespace).unwrap()).unwrap();
+        let other_boot = Receipt { boot_and_namespace: "another boot".to_owned(), ..other_namespace };
+        fs::write(folder.path().join("c.json"), serde_json::to_vec(&other_boot).unwrap()).unwrap();
         assert_eq!(receipts.reap().unwrap(), []);
-        let left = |name| folder.path().join(name).exists();
-        assert_eq!((left("a.json"), left("b.json"), left("c.json")), (false, true, false));
+        let exists = |name| folder.path().join(name).exists();
+        assert_eq!((exists("a.json"), exists("b.json"), exists("c.json")), (false, true, false));
     }
 
     #[test]

@@ -6,8 +6,8 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
 use std::sync::mpsc;
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -29,38 +29,26 @@ struct Job {
     token: String,
     runtime: Handle,
     reply: oneshot::Sender<io::Result<SpawnedChild>>,
-    done: Arc<JobDone>,
+    /// Dropped when the job is done.
+    done: mpsc::Sender<()>,
 }
-
-/// Whether a job is done: its child has an owner or has been ended.
-#[derive(Default)]
-struct JobDone(Mutex<bool>, Condvar);
 
 /// Waits for the job when the requesting future is dropped. A start takes only a moment, and a process that exits in
 /// between would leave the child's own children behind.
 struct StartWaiter {
-    done: Arc<JobDone>,
+    /// Disconnected when the job is done: its child has an owner or has been ended.
+    done: mpsc::Receiver<()>,
     is_finished: bool,
 }
 
 /// How long a dropped request waits for its job. A start takes longer only when the disk hangs.
 const MAX_START: Duration = Duration::from_secs(1);
 
-impl JobDone {
-    fn set(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.1.notify_all();
-    }
-}
-
 impl Drop for StartWaiter {
     fn drop(&mut self) {
-        if self.is_finished {
-            return;
+        if !self.is_finished {
+            let _ = self.done.recv_timeout(MAX_START);
         }
-        let JobDone(is_done, told) = &*self.done;
-        let is_done = is_done.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = told.wait_timeout_while(is_done, MAX_START, |it| !*it);
     }
 }
 
@@ -68,8 +56,8 @@ impl Drop for StartWaiter {
 /// future leaves no process behind.
 pub(crate) async fn spawn(program: Program, token: String) -> io::Result<SpawnedChild> {
     let (reply, started) = oneshot::channel();
-    let done = Arc::new(JobDone::default());
-    let job = Job { program, token, runtime: Handle::current(), reply, done: Arc::clone(&done) };
+    let (done_sender, done) = mpsc::channel();
+    let job = Job { program, token, runtime: Handle::current(), reply, done: done_sender };
     spawner()?.send(job).map_err(|_| io::Error::other("the thread that starts processes has ended"))?;
     let mut waiter = StartWaiter { done, is_finished: false };
     let started = started.await;
@@ -95,7 +83,7 @@ fn spawner() -> io::Result<mpsc::Sender<Job>> {
                 receipt::kill_by_token(&token);
                 panicked()
             }));
-            done.set();
+            drop(done);
         }
     })?;
     Ok(SPAWNER.get_or_init(|| sender).clone())
@@ -116,6 +104,7 @@ fn start(program: &Program, token: &str, runtime: &Handle) -> io::Result<Spawned
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
@@ -133,14 +122,15 @@ mod tests {
 
     #[test]
     fn dropped_request_waits_for_its_job() {
-        let (done, told) = (Arc::new(JobDone::default()), Arc::new(AtomicBool::new(false)));
-        let (other, telling) = (Arc::clone(&done), Arc::clone(&told));
+        let (done_sender, done) = mpsc::channel();
+        let is_done = Arc::new(AtomicBool::new(false));
+        let is_done_of_job = Arc::clone(&is_done);
         let spawner = std::thread::spawn(move || {
-            telling.store(true, Ordering::SeqCst);
-            other.set();
+            is_done_of_job.store(true, Ordering::SeqCst);
+            drop(done_sender);
         });
         drop(StartWaiter { done, is_finished: false });
-        assert!(told.load(Ordering::SeqCst));
+        assert!(is_done.load(Ordering::SeqCst));
         spawner.join().unwrap();
     }
 

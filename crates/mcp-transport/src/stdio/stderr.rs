@@ -78,7 +78,7 @@ impl<S: AsyncRead + Unpin> StderrReader<S> {
         stderr: S,
         server: &StdioServer,
         tail: StderrTail,
-        solicited: Arc<AtomicU64>,
+        response_count: Arc<AtomicU64>,
     ) -> StderrReader<S> {
         StderrReader {
             stderr,
@@ -87,18 +87,18 @@ impl<S: AsyncRead + Unpin> StderrReader<S> {
             redactor: Arc::clone(&server.redactor),
             server: server.endpoint.command.clone(),
             rate_limiter: RateLimiter::new(Instant::now()),
-            response_count: solicited,
+            response_count,
         }
     }
 
     /// Reads until the stream ends. When the sender of `live` is dropped, it continues without pauses, because the last
     /// lines of a server explain why it ended.
-    pub(super) async fn run(mut self, live: oneshot::Receiver<()>) {
-        let is_over = tokio::select! {
+    pub(super) async fn run(mut self, limit: oneshot::Receiver<()>) {
+        let has_ended = tokio::select! {
             () = self.read_limited() => true,
-            _ = live => false,
+            _ = limit => false,
         };
-        if !is_over {
+        if !has_ended {
             while self.read().await.is_some() {}
         }
         if let Some(line) = self.lines.take_rest() {
@@ -168,8 +168,8 @@ mod tests {
         written: Arc<AtomicU64>,
         last: Arc<AtomicU64>,
         tail: StderrTail,
-        solicited: Arc<AtomicU64>,
-        live: Option<oneshot::Sender<()>>,
+        response_count: Arc<AtomicU64>,
+        limit: Option<oneshot::Sender<()>>,
         reading: JoinHandle<()>,
     }
 
@@ -185,11 +185,11 @@ mod tests {
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
         });
-        let (tail, solicited) = (StderrTail::default(), Arc::new(AtomicU64::new(0)));
-        let reader = StderrReader::new(ours, &server, tail.clone(), Arc::clone(&solicited));
-        let (live, is_live) = oneshot::channel();
-        let reading = tokio::spawn(reader.run(is_live));
-        Flood { written, last, tail, solicited, live: Some(live), reading }
+        let (tail, response_count) = (StderrTail::default(), Arc::new(AtomicU64::new(0)));
+        let reader = StderrReader::new(ours, &server, tail.clone(), Arc::clone(&response_count));
+        let (limit, is_limited) = oneshot::channel();
+        let reading = tokio::spawn(reader.run(is_limited));
+        Flood { written, last, tail, response_count, limit: Some(limit), reading }
     }
 
     impl Flood {
@@ -207,7 +207,7 @@ mod tests {
         // The server ends while the reader pauses; the rest is read at once.
         let (last, now) = (written + 3, Instant::now());
         flood.last.store(last, Ordering::Relaxed);
-        flood.live.take();
+        flood.limit.take();
         flood.reading.await.unwrap();
         assert!(now.elapsed() <= Duration::from_millis(1001), "{:?}", now.elapsed());
         let want: Vec<_> = (last - 19..=last).map(|it| format!("{it} the sky is falling")).collect();
@@ -218,7 +218,7 @@ mod tests {
     async fn server_in_shutdown_is_read_without_pauses() {
         let mut flood = flood("\n");
         tokio::time::sleep(Duration::from_secs(2)).await;
-        flood.live.take();
+        flood.limit.take();
         let (before, now) = (flood.written(), Instant::now());
         while flood.written() < before + 100_000 {
             tokio::task::yield_now().await;
@@ -241,7 +241,7 @@ mod tests {
         let now = Instant::now();
         while flood.written() < 400_000 {
             // Each read has fewer lines than the credited responses allow.
-            flood.solicited.fetch_add(1_000, Ordering::Relaxed);
+            flood.response_count.fetch_add(1_000, Ordering::Relaxed);
             tokio::task::yield_now().await;
         }
         assert_eq!(now.elapsed(), Duration::ZERO);

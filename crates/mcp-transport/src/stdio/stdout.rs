@@ -268,12 +268,12 @@ mod tests {
 
     impl FrameSink for CountingSink {
         fn deliver(&self, _: StreamId, frame: Bytes) -> MessageClass {
-            let (idle, answers) = &mut *self.0.lock().unwrap();
+            let (unsolicited, responses) = &mut *self.0.lock().unwrap();
             if frame.starts_with(b"{\"result\"") {
-                answers.push((*idle, Instant::now()));
+                responses.push((*unsolicited, Instant::now()));
                 return MessageClass::Solicited;
             }
-            *idle += 1;
+            *unsolicited += 1;
             MessageClass::Unsolicited(1)
         }
 
@@ -310,10 +310,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn pipe_is_enlarged_while_long_messages_arrive() {
         let (ours, mut theirs) = tokio::io::duplex(64 << 10);
-        let held = Arc::<Mutex<Vec<usize>>>::default();
+        let capacities = Arc::<Mutex<Vec<usize>>>::default();
         let StdioDial(server) = StdioDial::new(&StdioEndpoint::new("x"), &StdioOptions::default()).unwrap();
-        let (inbox, batching) = (Arc::new(CountingSink::default()), ResponseBatching::of(&OutboundQueue::new().1));
-        let mut reader = StdoutReader::new(RecordingPipe(ours, Arc::clone(&held)), inbox, batching, &server);
+        let (inbox, batching) =
+            (Arc::new(CountingSink::default()), ResponseBatching::of(&OutboundQueue::new().1));
+        let mut reader =
+            StdoutReader::new(RecordingPipe(ours, Arc::clone(&capacities)), inbox, batching, &server);
         let reading = tokio::spawn(async move { reader.run().await });
         let long = [&b"{\"a\":\""[..], &[b'x'; 1 << 20], b"\"}\n"].concat();
         let short = CHANGED.repeat(100);
@@ -323,27 +325,30 @@ mod tests {
         {
             theirs.write_all(what).await.unwrap();
             pause().await;
-            assert_eq!(*held.lock().unwrap(), want);
+            assert_eq!(*capacities.lock().unwrap(), want);
         }
         tokio::time::sleep(2 * IDLE_AFTER).await;
-        assert_eq!(*held.lock().unwrap(), [LARGE_PIPE, DEFAULT_PIPE]);
+        assert_eq!(*capacities.lock().unwrap(), [LARGE_PIPE, DEFAULT_PIPE]);
         theirs.write_all(&long).await.unwrap();
         pause().await;
-        assert_eq!(*held.lock().unwrap(), [LARGE_PIPE, DEFAULT_PIPE, LARGE_PIPE]);
+        assert_eq!(*capacities.lock().unwrap(), [LARGE_PIPE, DEFAULT_PIPE, LARGE_PIPE]);
         drop(theirs);
         assert_eq!(reading.await.unwrap(), DisconnectReason::PeerClosed);
     }
 
     /// A reader on a pipe of the default size into which `line` is written without end, with a response after every
     /// `each` lines.
-    fn flooded_reader(line: &'static [u8], each: usize) -> (StdoutReader<DuplexStream>, Arc<CountingSink>) {
+    fn flooded_reader(
+        line: &'static [u8],
+        lines_per_response: usize,
+    ) -> (StdoutReader<DuplexStream>, Arc<CountingSink>) {
         let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
         let options = StdioOptions { limits, ..StdioOptions::default() };
         let StdioDial(server) = StdioDial::new(&StdioEndpoint::new("x"), &options).unwrap();
         let (ours, mut theirs) = tokio::io::duplex(64 << 10);
         tokio::spawn(async move {
             loop {
-                for _ in 0..each {
+                for _ in 0..lines_per_response {
                     theirs.write_all(line).await?;
                 }
                 theirs.write_all(ANSWER).await?;
@@ -372,8 +377,8 @@ mod tests {
 
     /// At most the burst, the rate for ten seconds, and one read.
     #[track_caller]
-    fn check_ten_seconds(idle: usize) {
-        assert!((80_000..100_000).contains(&idle), "{idle}");
+    fn check_ten_seconds(unsolicited: usize) {
+        assert!((80_000..100_000).contains(&unsolicited), "{unsolicited}");
     }
 
     #[tokio::test(start_paused = true)]
@@ -393,7 +398,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn endless_line_is_rate_limited_and_ends_the_connection() {
         let (mut reader, counts) = flooded_reader(&[b'x'; 4096], usize::MAX);
-        let begun = Instant::now();
+        let started_at = Instant::now();
         let reason = tokio::time::timeout(Duration::from_secs(60), reader.run()).await.expect("it ends");
         assert!(
             matches!(&reason, DisconnectReason::Broken(why) if why.contains("does not end: 67")),
@@ -401,25 +406,25 @@ mod tests {
         );
         assert_eq!(counts.unsolicited(), 0, "it is one line");
         // 64 MiB: a burst of 32 MiB, and one second for the rest.
-        assert!((900..2000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+        assert!((900..2000).contains(&started_at.elapsed().as_millis()), "{:?}", started_at.elapsed());
     }
 
     #[tokio::test(start_paused = true)]
     async fn response_behind_a_flood_is_delivered() {
         let (mut reader, counts) = flooded_reader(CHANGED, 50_000);
         run_for(&mut reader, 20).await;
-        let answers = counts.0.lock().unwrap().1.clone();
-        assert!(answers.len() >= 3, "{answers:?}");
+        let responses = counts.0.lock().unwrap().1.clone();
+        assert!(responses.len() >= 3, "{responses:?}");
         // The delay is bounded by the content of the pipe.
-        for both in answers.windows(2) {
-            assert!(both[1].1 - both[0].1 < Duration::from_millis(50_000 / 8 + 1_000), "{both:?}");
+        for pair in responses.windows(2) {
+            assert!(pair[1].1 - pair[0].1 < Duration::from_millis(50_000 / 8 + 1_000), "{pair:?}");
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn responses_cause_no_pause() {
         let (mut reader, counts) = flooded_reader(CHANGED, 4);
-        let begun = Instant::now();
+        let started_at = Instant::now();
         // Time advances only when all tasks wait, so a pause would advance it.
         while counts.unsolicited() < 400_000 {
             assert!(reader.read().await.is_none());
@@ -428,7 +433,7 @@ mod tests {
                     || reader.rate_limiter.pause_until(Instant::now()).is_none()
             );
         }
-        assert_eq!(begun.elapsed(), Duration::ZERO);
+        assert_eq!(started_at.elapsed(), Duration::ZERO);
     }
 
     #[tokio::test]
@@ -443,16 +448,16 @@ mod tests {
         theirs.write_all(&[ANSWER.repeat(6), CHANGED.repeat(9), ANSWER.repeat(4)].concat()).await.unwrap();
         drop(theirs);
         let reading = tokio::spawn(async move { reader.run().await });
-        let other = Arc::clone(&counts);
-        let looking = tokio::spawn(async move {
+        let counts_of_task = Arc::clone(&counts);
+        let observer = tokio::spawn(async move {
             let mut seen = Vec::new();
             while !reading.is_finished() {
-                seen.push(other.0.lock().unwrap().1.len());
+                seen.push(counts_of_task.0.lock().unwrap().1.len());
                 yield_once().await;
             }
             (seen, reading.await.unwrap())
         });
-        let (mut seen, end) = looking.await.unwrap();
+        let (mut seen, end) = observer.await.unwrap();
         seen.dedup();
         // Unsolicited messages wake no task; the stream ends after the last two.
         assert_eq!((seen, counts.unsolicited(), end), (vec![4, 8], 9, DisconnectReason::PeerClosed));

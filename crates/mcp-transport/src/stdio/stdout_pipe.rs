@@ -17,8 +17,8 @@ impl StdoutSource for ChildStdout {
         // The system may refuse: the pipes of a user share one limit, and a pipe cannot be made smaller than its
         // content.
         if let Ok(bytes) = i32::try_from(bytes) {
-            let held = fcntl(self, FcntlArg::F_SETPIPE_SZ(bytes));
-            tracing::trace!("a pipe of {bytes} bytes: {held:?}");
+            let result = fcntl(self, FcntlArg::F_SETPIPE_SZ(bytes));
+            tracing::trace!("a pipe of {bytes} bytes: {result:?}");
         }
     }
 }
@@ -38,9 +38,9 @@ mod tests {
 
     #[tokio::test]
     async fn pipe_capacity_follows_the_system_limit() {
-        let (ours, _theirs) = io::pipe().unwrap();
-        let (other, _others) = io::pipe().unwrap();
-        let pipe = ChildStdout::from_std(OwnedFd::from(ours).into()).unwrap();
+        let (reader, _writer) = io::pipe().unwrap();
+        let (other, _other_writer) = io::pipe().unwrap();
+        let pipe = ChildStdout::from_std(OwnedFd::from(reader).into()).unwrap();
         let usual = size(&pipe);
         for bytes in [512 << 10, usual] {
             pipe.set_capacity(bytes);

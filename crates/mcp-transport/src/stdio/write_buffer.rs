@@ -79,8 +79,8 @@ impl WriteBuffer {
     pub(super) fn take(&mut self, into: &mut WriteBatch) {
         // In this order: a command that a task sent earlier through the queue has arrived there by now.
         mem::swap(&mut self.shared.lock().batch, into);
-        while let Some(out) = self.queue.try_next() {
-            self.earlier.add_queued(out, self.shared.encoding);
+        while let Some(command) = self.queue.try_next() {
+            self.earlier.add_queued(command, self.shared.encoding);
         }
         self.queue.flow.start_batch();
         if self.earlier.messages > 0 {
@@ -103,7 +103,7 @@ impl WriteBuffer {
             return Poll::Ready(Some(messages));
         }
         match self.queue.poll_next(cx) {
-            Poll::Ready(Some(out)) => self.earlier.add_queued(out, self.shared.encoding),
+            Poll::Ready(Some(command)) => self.earlier.add_queued(command, self.shared.encoding),
             // The last message may have arrived since the previous check.
             Poll::Ready(None) => return Poll::Ready(self.shared.poll_messages(cx)),
             Poll::Pending => return Poll::Pending,
@@ -146,14 +146,14 @@ impl SharedBuffer {
 }
 
 impl DirectSink for SharedBuffer {
-    fn send(&self, out: Outbound) {
-        let queued = out.bytes();
-        let Some(body) = line_body(out, self.encoding) else { return };
+    fn send(&self, command: Outbound) {
+        let queued_bytes = command.bytes();
+        let Some(body) = line_body(command, self.encoding) else { return };
         let mut state = self.lock();
         if state.is_closed {
             return;
         }
-        state.batch.add(&body, queued);
+        state.batch.add(&body, queued_bytes);
         let waker = state.waker.take();
         drop(state);
         if let Some(waker) = waker {
@@ -170,14 +170,14 @@ impl WriteBatch {
 
     /// Clears the batch and keeps only a small buffer.
     fn clear(&mut self) {
-        let mut rest = mem::take(&mut self.tail);
-        rest.clear();
-        rest.shrink_to(RETAINED_BYTES);
-        *self = WriteBatch { tail: rest, ..WriteBatch::default() };
+        let mut tail = mem::take(&mut self.tail);
+        tail.clear();
+        tail.shrink_to(RETAINED_BYTES);
+        *self = WriteBatch { tail, ..WriteBatch::default() };
     }
 
     /// Adds a message as a line.
-    fn add(&mut self, body: &Bytes, queued: usize) {
+    fn add(&mut self, body: &Bytes, queued_bytes: usize) {
         if self.tail.len() + body.len() >= MAX_COPIED_BYTES && !self.tail.is_empty() {
             self.chunks.push(mem::take(&mut self.tail).into());
         }
@@ -188,30 +188,30 @@ impl WriteBatch {
         }
         self.tail.push(b'\n');
         self.messages += 1;
-        self.queued_bytes += queued;
+        self.queued_bytes += queued_bytes;
     }
 
     /// Adds a command that was in the queue.
-    fn add_queued(&mut self, out: Outbound, encoding: StreamEncoding) {
-        if let Some(body) = line_body(out, encoding) {
+    fn add_queued(&mut self, command: Outbound, encoding: StreamEncoding) {
+        if let Some(body) = line_body(command, encoding) {
             self.add(&body, 0);
         }
     }
 
     /// Puts another batch before this one.
-    fn prepend(&mut self, before: WriteBatch) {
-        let WriteBatch { chunks: mut parts, tail: rest, messages, queued_bytes: queued } = before;
-        parts.push(rest.into());
+    fn prepend(&mut self, earlier: WriteBatch) {
+        let WriteBatch { chunks: mut parts, tail, messages, queued_bytes } = earlier;
+        parts.push(tail.into());
         parts.append(&mut self.chunks);
         self.chunks = parts;
         self.messages += messages;
-        self.queued_bytes += queued;
+        self.queued_bytes += queued_bytes;
     }
 }
 
 /// The text to write, if any. Line breaks in long messages, which are not copied later, are replaced here.
-fn line_body(out: Outbound, encoding: StreamEncoding) -> Option<Bytes> {
-    let body = match out {
+fn line_body(command: Outbound, encoding: StreamEncoding) -> Option<Bytes> {
+    let body = match command {
         Outbound::Send(message) => message.body,
         Outbound::Cancel { id: _, notice } => notice?,
     };
@@ -290,11 +290,11 @@ mod tests {
     async fn writer_is_woken_by_the_first_message_and_the_end() {
         let (sender, mut write_buffer) = write_buffer(&[]);
         let writing = tokio::spawn(async move {
-            let mut heard = Vec::new();
+            let mut batches = Vec::new();
             while let Some(messages) = write_buffer.wait().await {
-                heard.push((messages, take_text(&mut write_buffer)));
+                batches.push((messages, take_text(&mut write_buffer)));
             }
-            heard
+            batches
         });
         for two in [["1", "2"], ["3", "4"]] {
             // The writer waits while there is nothing to write.
@@ -302,8 +302,8 @@ mod tests {
             two.into_iter().for_each(|it| sender.send(message(it)));
         }
         drop(sender);
-        let heard = tokio::time::timeout(Duration::from_secs(1), writing).await.unwrap().unwrap();
-        assert_eq!(heard, [(2, "1\n2\n".to_owned()), (2, "3\n4\n".to_owned())]);
+        let batches = tokio::time::timeout(Duration::from_secs(1), writing).await.unwrap().unwrap();
+        assert_eq!(batches, [(2, "1\n2\n".to_owned()), (2, "3\n4\n".to_owned())]);
     }
 
     #[tokio::test]
@@ -359,21 +359,21 @@ mod tests {
     fn order_of_each_sender_is_kept_across_the_switch() {
         for _ in 0..50 {
             let (sender, queue) = OutboundQueue::new();
-            let said = std::thread::scope(|scope| {
+            let text = std::thread::scope(|scope| {
                 let sender = &sender;
                 for name in ["a", "b"] {
                     scope.spawn(move || (0..200).for_each(|it| sender.send(message(format!("{name}{it}")))));
                 }
                 let mut write_buffer = WriteBuffer::of(queue, StreamEncoding::for_label("utf-8").unwrap());
-                let mut said = String::new();
-                while said.lines().count() < 400 {
-                    said += &take_text(&mut write_buffer);
+                let mut text = String::new();
+                while text.lines().count() < 400 {
+                    text += &take_text(&mut write_buffer);
                 }
-                said
+                text
             });
             for name in ["a", "b"] {
-                let of: Vec<&str> = said.lines().filter_map(|it| it.strip_prefix(name)).collect();
-                assert_eq!(of, (0..200).map(|it| it.to_string()).collect::<Vec<_>>());
+                let numbers: Vec<&str> = text.lines().filter_map(|it| it.strip_prefix(name)).collect();
+                assert_eq!(numbers, (0..200).map(|it| it.to_string()).collect::<Vec<_>>());
             }
         }
     }

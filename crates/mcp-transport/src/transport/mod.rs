@@ -24,7 +24,6 @@ pub(crate) mod process_id;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -155,21 +154,12 @@ pub struct MessageHead {
     pub id: Option<RequestId>,
     /// The method; empty for a response.
     pub method: Cow<'static, str>,
-    /// The tool, prompt or URI that the request names; see [`OutboundMessage::name`].
-    pub name: Option<TargetName>,
+    /// The tool, prompt or URI that the request names.
+    pub name: Option<Box<str>>,
     /// The negotiated protocol version; `None` before the handshake is done.
     pub version: Option<ProtocolVersion>,
     /// Arguments of the tool that the server wants as headers too.
     pub header_params: Vec<HeaderParam>,
-}
-
-/// The name that a request contains. Most transports do not read it, so it is not copied for them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TargetName {
-    /// The JSON string at this range of the body.
-    InBody(Range<usize>),
-    /// This text.
-    Text(Box<str>),
 }
 
 /// A tool argument that is sent as a header too: `Mcp-Param-<name>` over HTTP. `Debug` does not print the value.
@@ -184,24 +174,6 @@ pub struct HeaderParam {
 impl fmt::Debug for HeaderParam {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HeaderParam").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-impl OutboundMessage {
-    /// The tool, prompt or URI that the request names.
-    pub fn name(&self) -> Option<Cow<'_, str>> {
-        match self.head.name.as_ref()? {
-            TargetName::Text(text) => Some(Cow::Borrowed(text)),
-            TargetName::InBody(range) => {
-                let json = str::from_utf8(self.body.get(range.clone())?).ok()?;
-                let inner = json.strip_prefix('"')?.strip_suffix('"')?;
-                if inner.contains('\\') {
-                    serde_json::from_str(json).ok().map(Cow::Owned)
-                } else {
-                    Some(Cow::Borrowed(inner))
-                }
-            }
-        }
     }
 }
 

@@ -29,10 +29,10 @@ pub(super) async fn run(
     stream: WebSocketStream<ActivityStream>,
     link: Link,
 ) -> Disconnect {
-    let Link { outbound: mut out, inbound: inbox, shutdown: mut shutdown_signal } = link;
+    let Link { outbound: mut out, inbound: sink, shutdown: mut shutdown_signal } = link;
     let activity = stream.get_ref().activity();
     let socket = Socket::new(stream);
-    let mut reader = Reader::new(&socket, inbox, &endpoint.redactor);
+    let mut reader = Reader::new(&socket, sink, &endpoint.redactor);
     let keep_alive = KeepAlive::new(PING_AFTER, endpoint.pong_timeout);
     let mut writer = Writer { socket: &socket, activity, keep_alive, write_timeout: endpoint.write_timeout };
     let close_deadline = || Instant::now() + CLOSE_TIMEOUT;

@@ -119,7 +119,7 @@ struct WebSocketTransport(Arc<WebSocketEndpoint>);
 impl Transport for WebSocketTransport {
     async fn run(self: Box<Self>, link: Link) -> Disconnect {
         let WebSocketTransport(endpoint) = *self;
-        let Link { outbound: out, inbound: inbox, shutdown: mut shutdown_signal } = link;
+        let Link { outbound, inbound: sink, shutdown: mut shutdown_signal } = link;
         let opened = tokio::select! {
             _ = shutdown_signal.requested() => return Disconnect::new(DisconnectReason::Stopped),
             opened = open::open(&endpoint) => opened,
@@ -129,7 +129,7 @@ impl Transport for WebSocketTransport {
                 connection::run(
                     &endpoint,
                     socket,
-                    Link { outbound: out, inbound: inbox, shutdown: shutdown_signal },
+                    Link { outbound, inbound: sink, shutdown: shutdown_signal },
                 )
                 .await
             }

@@ -91,8 +91,7 @@ async fn attempt(
 }
 
 fn connect_error(endpoint: &WebSocketEndpoint, why: &str) -> RequestError {
-    let message = endpoint.redactor.clean(&format!("cannot connect to {}: {why}", endpoint.label), 600);
-    RequestError { status: None, message, error: None }
+    RequestError::new(endpoint.redactor.clean(&format!("cannot connect to {}: {why}", endpoint.label), 600))
 }
 
 #[cfg(test)]

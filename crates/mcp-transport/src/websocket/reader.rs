@@ -18,7 +18,7 @@ use crate::transport::{FrameSink, StreamId};
 /// Reads messages and delivers them to the engine.
 pub(super) struct Reader<'a> {
     socket: &'a Socket,
-    inbox: Arc<dyn FrameSink>,
+    sink: Arc<dyn FrameSink>,
     redactor: &'a Redactor,
     rate_limiter: RateLimiter,
     /// Reading is paused until then.
@@ -39,11 +39,11 @@ pub(super) struct ReadEnd {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(socket: &'a Socket, inbox: Arc<dyn FrameSink>, redactor: &'a Redactor) -> Reader<'a> {
+    pub(super) fn new(socket: &'a Socket, sink: Arc<dyn FrameSink>, redactor: &'a Redactor) -> Reader<'a> {
         let rate_limiter = RateLimiter::new(Instant::now());
         Reader {
             socket,
-            inbox,
+            sink,
             redactor,
             rate_limiter,
             paused: None,
@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
         match message.iter().find(|it| !it.is_ascii_whitespace()) {
             Some(b'{' | b'[') => {
                 let bytes = message.len();
-                self.rate_limiter.record(self.inbox.deliver(StreamId::Shared, message), bytes);
+                self.rate_limiter.record(self.sink.deliver(StreamId::Shared, message), bytes);
             }
             Some(_) | None => self.noise(&message),
         }
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
     fn noise(&mut self, bytes: &[u8]) {
         self.noise_bytes += bytes.len() as u64;
         self.rate_limiter.charge(1, bytes.len());
-        self.inbox.noise(bytes.len());
+        self.sink.noise(bytes.len());
         let beginning = &bytes[..bytes.len().min(4096)];
         self.noise_sample
             .get_or_insert_with(|| self.redactor.clean(&String::from_utf8_lossy(beginning), 120));

@@ -78,7 +78,7 @@ impl Writer<'_> {
                     self.keep_alive.ping_sent(Instant::now(), last_read.reads);
                 }
                 KeepAliveAction::Dead(after) => {
-                    let message = format!("it has not answered a ping for {} s", after.as_secs_f64());
+                    let message = format!("it did not respond to a ping for {} s", after.as_secs_f64());
                     return Err(WriteError::Unresponsive(DisconnectReason::Broken(message)));
                 }
             }

@@ -174,8 +174,11 @@ async fn sk_17_sk_18_what_a_server_asks_is_answered_by_its_handler() {
     )
     .await;
     let page = json!({"mode": "url", "message": "m", "url": "https://a.example", "elicitationId": "1"});
-    check(move || ask(4, "elicitation/create", page.clone()), "4: the user cannot be asked in this mode")
-        .await;
+    check(
+        move || ask(4, "elicitation/create", page.clone()),
+        "4: the user interface does not support this mode",
+    )
+    .await;
     check(|| ask(5, "roots/list", Value::Null), r#"5: {"roots":[{"uri":"file:///work"}]}"#).await;
     check(|| ask(6, "tasks/list", json!({})), "6: Method not found").await;
     check(|| ask(7, "ping", Value::Null), "7: {}").await;
@@ -330,7 +333,7 @@ async fn hd_fr028_sk_21_a_listener_hears_everything_in_order() {
     settle().await;
     let want = [
         "log Some(Notice) \"hello\"",
-        "fault: 13 bytes that are not protocol",
+        "fault: 13 bytes that are not JSON-RPC",
         "ToolsChanged",
         "updated a:b",
         "progress 0.5",

@@ -106,8 +106,7 @@ async fn without_a_handler_the_error_names_what_was_asked() {
     let (said, calls) = call(Handlers::default(), asks).await;
     assert_eq!(
         said,
-        "the server asks for input before it answers (elicitation/create as `who`, tasks/list as `x`), and no handler \
-         is configured for that"
+        "the server requires input (elicitation/create as `who`, tasks/list as `x`), and no handler is configured for it"
     );
     assert_eq!(calls.len(), 1);
     let (said, _) = call(everything(), |message| {
@@ -117,7 +116,7 @@ async fn without_a_handler_the_error_names_what_was_asked() {
     .await;
     assert_eq!(
         said,
-        "the server asks for input before it answers (sampling/createMessage as `m`), and it was refused: Sampling \
+        "the server requires input (sampling/createMessage as `m`), and it was refused: Sampling \
          denied by policy. (code -1)"
     );
 }
@@ -143,7 +142,7 @@ async fn rounds_questions_and_time_are_bounded() {
         required(message, json!({"m": {"method": "sampling/createMessage", "params": params}}), None)
     })
     .await;
-    assert_eq!((said.as_str(), begun.elapsed()), ("no answer within 30 s", Duration::from_secs(30)));
+    assert_eq!((said.as_str(), begun.elapsed()), ("no response within 30 s", Duration::from_secs(30)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -155,10 +154,10 @@ async fn a_result_of_no_type_is_complete_and_of_another_type_is_no_result() {
     assert_eq!(said, "\"input_required\"");
     let (said, _) =
         call(everything(), |message| answer(message, json!({"resultType": "task", "taskId": "7"}))).await;
-    assert!(said.starts_with("the server's answer cannot be read: its result type is `task`"), "{said}");
+    assert!(said.starts_with("the server's response is invalid: its result type is `task`"), "{said}");
     let (said, _) =
         call(everything(), |message| answer(message, json!({"resultType": "input_required"}))).await;
-    assert_eq!(said, "the server asks for input and does not say which");
+    assert_eq!(said, "the server requires input but does not say which");
 }
 
 #[tokio::test(start_paused = true)]

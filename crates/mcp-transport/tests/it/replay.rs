@@ -56,7 +56,7 @@ async fn check(ends: Vec<StreamError>, replay: RetryPolicy, want: (usize, &str))
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_answer_is_asked_for_again_once_where_twice_is_as_good_as_once() {
-    let unknown = "the answer was lost (gone), and it is not known whether the call ran";
+    let unknown = "the response was lost (gone), and it is not known whether the call ran";
     check(vec![], RetryPolicy::Never, (1, "done")).await;
     check(vec![lost()], RetryPolicy::Never, (1, unknown)).await;
     check(vec![lost()], RetryPolicy::Once, (2, "done")).await;
@@ -69,7 +69,7 @@ async fn what_was_not_executed_is_sent_again_whatever_it_is() {
     check(vec![not_executed(0)], RetryPolicy::Never, (2, "done")).await;
     check(vec![not_executed(0), lost()], RetryPolicy::Once, (3, "done")).await;
     check(vec![lost(), not_executed(0)], RetryPolicy::Once, (3, "done")).await;
-    let unknown = "the answer was lost (gone), and it is not known whether the call ran";
+    let unknown = "the response was lost (gone), and it is not known whether the call ran";
     check(vec![not_executed(0), lost()], RetryPolicy::Never, (2, unknown)).await;
     let forgetful = "the server loses the session as soon as it is opened";
     check(vec![not_executed(0), not_executed(1)], RetryPolicy::Never, (2, forgetful)).await;
@@ -101,7 +101,7 @@ async fn an_unknown_outcome_says_what_to_do() {
     let session = server.connect(SessionOptions::default()).await;
     let error = call(&session, RetryPolicy::Never).await.unwrap_err();
     assert_eq!(error.kind().as_str(), "MCPOutcomeUnknownError");
-    assert_eq!(error.help().as_deref(), Some("look whether it was done before it is done again"));
+    assert_eq!(error.help().as_deref(), Some("check whether the call took effect before repeating it"));
 }
 
 /// A request without side effects can be sent again.
@@ -110,7 +110,7 @@ async fn an_answer_that_is_lost_to_a_list_is_no_call_that_may_have_run() {
     let server = server(vec![lost(), lost()]);
     let session = server.connect(SessionOptions::default()).await;
     let error = session.list_tools().await.unwrap_err();
-    assert_eq!(error.to_string(), "the answer was lost (gone)");
+    assert_eq!(error.to_string(), "the response was lost (gone)");
     assert_eq!(error.kind().as_str(), "MCPConnectionError");
     let help = error.help().unwrap();
     assert!(help.contains("try again later"), "{help}");

@@ -105,11 +105,11 @@ async fn sk_12_sk_13_a_connection_that_cannot_be_made_says_so_in_time() {
     };
     let begun = Instant::now();
     let silent = connect(Server::new(|_| vec![])).await;
-    assert_eq!(silent, "the server is silent: it answered nothing within 20 s");
+    assert_eq!(silent, "the server is silent: it sent no response within 20 s");
     let garbage = connect(Server::new(|_| vec![Reply::Noise])).await;
     assert_eq!(
         garbage,
-        "the server did not finish its handshake within 20 s; 26 bytes that it sent were no protocol"
+        "the server did not finish its handshake within 20 s; 26 bytes that it sent were not MCP"
     );
     let refusing = connect(Server::new(|message| refuse(message, -32603, Value::Null))).await;
     assert_eq!(refusing, "the server refused the handshake: no (code -32603)");
@@ -128,6 +128,6 @@ async fn sk_14_the_configured_limit_of_a_request_holds() {
     let error = session.call_tool("t", &RawJson::empty_object(), CallOptions::default()).await.unwrap_err();
     assert_eq!(
         (error.to_string().as_str(), begun.elapsed()),
-        ("no answer within 7 s", Duration::from_secs(7))
+        ("no response within 7 s", Duration::from_secs(7))
     );
 }

@@ -262,10 +262,7 @@ async fn hd_sc8_sk_10_all_pages_are_read_and_an_empty_cursor_is_one() {
 async fn a_list_without_an_end_ends() {
     let peer = pages(&[(None, &["a"], Some("x")), (Some("x"), &["b"], Some("x"))]);
     let session = connect(Eras::Legacy, peer).await.0.unwrap();
-    assert_eq!(
-        names(&session.list_tools().await),
-        "tools/list gave the same cursor twice: the list has no end"
-    );
+    assert_eq!(names(&session.list_tools().await), "tools/list returned the same cursor twice");
 
     let count = std::sync::atomic::AtomicU32::new(0);
     let peer = move |message: &Value| match message["method"].as_str() {
@@ -293,7 +290,7 @@ async fn dm_110_other_limits_are_kept_from_the_next_request_on() {
     session.set_limits(Limits { idle: Some(Duration::from_secs(3)), ..Limits::default() });
     let arguments = mcp_model::RawJson::empty_object();
     let error = session.call_tool("a", &arguments, CallOptions::default()).await.unwrap_err();
-    assert_eq!(error.to_string(), "no answer and no progress for 3 s");
+    assert_eq!(error.to_string(), "no response and no progress for 3 s");
 }
 
 #[tokio::test(start_paused = true)]

@@ -131,7 +131,7 @@ async fn hd_135_sk_12_an_exit_before_the_handshake_is_told_with_its_evidence() {
     assert_eq!(
         error.to_string(),
         "the server could not be started: its process ended with exit status 3; its standard error ended with: \
-         bad key ***; 11 bytes of its standard output were no protocol (they begin with \"starting up\")"
+         bad key ***; 11 bytes of its standard output were not MCP (they begin with \"starting up\")"
     );
 }
 

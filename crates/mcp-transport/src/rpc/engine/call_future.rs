@@ -39,7 +39,7 @@ impl Future for CallFuture<'_> {
         // Taken out while it is polled: a future that panicked must not be polled again.
         if let Some(mut exchange) = self.exchange.take() {
             match self.engine.out.inline_sender().filter(|it| !it.is_own_runtime()) {
-                Some(carrier) => carrier.adopt(exchange),
+                Some(inline_sender) => inline_sender.adopt(exchange),
                 None if exchange.as_mut().poll(context).is_ready() => {}
                 None => self.exchange = Some(exchange),
             }
@@ -52,8 +52,9 @@ impl Future for CallFuture<'_> {
 
 impl Drop for CallFuture<'_> {
     fn drop(&mut self) {
-        if let (Some(exchange), Some(carrier)) = (self.exchange.take(), self.engine.out.inline_sender()) {
-            carrier.adopt(exchange);
+        if let (Some(exchange), Some(inline_sender)) = (self.exchange.take(), self.engine.out.inline_sender())
+        {
+            inline_sender.adopt(exchange);
         }
         if self.is_done || !self.engine.pending.remove(self.id) {
             return;

@@ -21,7 +21,7 @@ struct Peer {
 }
 
 fn peer() -> Peer {
-    let (engine, queue, incoming) = Engine::new(ListenerState::Absent, None);
+    let (engine, queue, incoming) = Engine::new(false, None);
     let timed = Arc::clone(&engine);
     tokio::spawn(async move { timed.run_deadlines().await });
     Peer { engine, queue, incoming }
@@ -45,9 +45,9 @@ fn call(engine: &Arc<Engine>, settings: CallSettings) -> tokio::task::JoinHandle
             body: frame::request(id, "m", "", ""),
         };
         match engine.call(settings, message).await.1 {
-            CallOutcome::Response { frame, is_error, payload_start: payload } => {
-                let payload = String::from_utf8_lossy(&frame[payload..]).into_owned();
-                format!("{} {payload}", if is_error { "error" } else { "result" })
+            CallOutcome::Response { frame, is_error, payload_start } => {
+                let payload_start = String::from_utf8_lossy(&frame[payload_start..]).into_owned();
+                format!("{} {payload_start}", if is_error { "error" } else { "result" })
             }
             CallOutcome::StreamFailed(why) => format!("{why:?}"),
             CallOutcome::Expired(expiry) => format!("{expiry:?}"),
@@ -77,9 +77,9 @@ async fn responses_match_their_calls_in_any_order() {
     let (first, second) = (peer.next_command().await, peer.next_command().await);
     peer.deliver(format!(r#"{{"result":{{"id":{first}}},"id":{second}}}"#));
     peer.deliver(format!(r#"{{"id":{first},"error":{{"code":1}}}}"#));
-    let told = (a.await.unwrap(), b.await.unwrap());
-    assert_eq!(told.0, r#"error {"code":1}}"#);
-    assert_eq!(told.1, format!(r#"result {{"id":{first}}},"id":{second}}}"#));
+    let outcomes = (a.await.unwrap(), b.await.unwrap());
+    assert_eq!(outcomes.0, r#"error {"code":1}}"#);
+    assert_eq!(outcomes.1, format!(r#"result {{"id":{first}}},"id":{second}}}"#));
 }
 
 #[tokio::test(start_paused = true)]
@@ -107,12 +107,13 @@ async fn only_an_error_on_a_request_stream_may_lack_an_id() {
     let mut peer = peer();
     let waiting = [(); 2].map(|()| call(&peer.engine, settings(60, None)));
     let ids = [peer.next_command().await as u64, peer.next_command().await as u64];
-    let say = |lane, text: &'static str| {
-        peer.engine.deliver(lane, Bytes::from_static(text.as_bytes()));
+    let say = |stream, text: &'static str| {
+        peer.engine.deliver(stream, Bytes::from_static(text.as_bytes()));
     };
     let own = |id| StreamId::Request(id, Epoch(0));
-    for nobodys in [r#"{"id":null,"result":"nobody's"}"#, r#"{"result":{}}"#, r#"[{"result":1,"id":null}]"#] {
-        ids.into_iter().for_each(|id| say(own(id), nobodys));
+    for unmatched in [r#"{"id":null,"result":"nobody's"}"#, r#"{"result":{}}"#, r#"[{"result":1,"id":null}]"#]
+    {
+        ids.into_iter().for_each(|id| say(own(id), unmatched));
     }
     say(StreamId::Notifications(Epoch(0)), r#"{"id":null,"error":{"code":-1}}"#);
     say(own(ids[1]), r#"{"id":null,"error":{"code":-2}}"#);
@@ -125,21 +126,21 @@ async fn only_an_error_on_a_request_stream_may_lack_an_id() {
 #[tokio::test(start_paused = true)]
 async fn hd_119_silent_server_ends_a_call_at_its_deadline_with_a_cancel_notice() {
     let mut peer = peer();
-    let begun = Instant::now();
+    let started_at = Instant::now();
     let waiting = call(&peer.engine, settings(60, None));
     let id = peer.next_command().await;
     assert_eq!(waiting.await.unwrap(), "Absolute(60s)");
-    assert_eq!(begun.elapsed().as_secs(), 60);
+    assert_eq!(started_at.elapsed().as_secs(), 60);
     assert_eq!(peer.next_command().await, -id);
 }
 
 #[tokio::test(start_paused = true)]
 async fn progress_moves_the_idle_deadline_and_is_reported() {
     let mut peer = peer();
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let hear = Arc::clone(&heard);
-    let progress: OnProgress = Arc::new(move |it| hear.lock().unwrap().push(it.progress));
-    let begun = Instant::now();
+    let received = Arc::new(Mutex::new(Vec::new()));
+    let received_by_callback = Arc::clone(&received);
+    let progress: OnProgress = Arc::new(move |it| received_by_callback.lock().unwrap().push(it.progress));
+    let started_at = Instant::now();
     let waiting = call(&peer.engine, CallSettings { progress: Some(progress), ..settings(60, Some(5)) });
     let id = peer.next_command().await;
     for step in 1..=3 {
@@ -149,20 +150,21 @@ async fn progress_moves_the_idle_deadline_and_is_reported() {
         ));
     }
     assert_eq!(waiting.await.unwrap(), "Idle(5s)");
-    assert_eq!(begun.elapsed().as_secs(), 17);
-    assert_eq!(*heard.lock().unwrap(), [1.0, 2.0, 3.0]);
+    assert_eq!(started_at.elapsed().as_secs(), 17);
+    assert_eq!(*received.lock().unwrap(), [1.0, 2.0, 3.0]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_a_dropped_call_is_cancelled() {
     let mut peer = peer();
-    let (dropped, kept) = (call(&peer.engine, settings(60, None)), call(&peer.engine, settings(60, None)));
+    let (dropped, completed) =
+        (call(&peer.engine, settings(60, None)), call(&peer.engine, settings(60, None)));
     let (first, second) = (peer.next_command().await, peer.next_command().await);
     dropped.abort();
     assert_eq!(peer.next_command().await, -first);
     peer.deliver(format!(r#"{{"id":{first},"result":1}}"#));
     peer.deliver(format!(r#"{{"id":{second},"result":2}}"#));
-    assert_eq!(kept.await.unwrap(), "result 2}");
+    assert_eq!(completed.await.unwrap(), "result 2}");
     let next = call(&peer.engine, settings(60, None));
     assert!(peer.next_command().await > second, "nothing was cancelled in between");
     next.abort();
@@ -183,8 +185,8 @@ async fn stream_error_ends_only_its_own_call() {
     let mut peer = peer();
     let (a, b) = (call(&peer.engine, settings(60, None)), call(&peer.engine, settings(60, None)));
     let (first, second) = (peer.next_command().await as u64, peer.next_command().await as u64);
-    let fault = RequestError { status: Some(500), message: "no".into(), error: None };
-    peer.engine.stream_failed(first, StreamError::Lost(fault));
+    let error = RequestError { status: Some(500), message: "no".into(), error: None };
+    peer.engine.stream_failed(first, StreamError::Lost(error));
     assert!(a.await.unwrap().starts_with("Lost(RequestError { status: Some(500)"));
     // An error without an id belongs to the request of its stream.
     let error = Bytes::from_static(br#"{"error":{"code":7},"id":null}"#);
@@ -210,11 +212,11 @@ async fn excess_messages_are_counted_and_refused() {
 async fn calls_are_refused_when_the_server_does_not_read() {
     let peer = peer();
     let big = "x".repeat(1 << 20);
-    let mut told = Vec::new();
+    let mut outcomes = Vec::new();
     for _ in 0..(MAX_QUEUED_BYTES >> 20) + 2 {
         let engine = Arc::clone(&peer.engine);
         let body = Bytes::from(big.clone());
-        told.push(tokio::spawn(async move {
+        outcomes.push(tokio::spawn(async move {
             let head = |id| MessageHead::new(Some(id), "m".into(), None);
             engine
                 .call(settings(60, None), |id| OutboundMessage { epoch: Epoch(0), head: head(id), body })
@@ -223,7 +225,7 @@ async fn calls_are_refused_when_the_server_does_not_read() {
         }));
     }
     let mut refused = 0;
-    for it in told {
+    for it in outcomes {
         match it.await.unwrap() {
             CallOutcome::StreamFailed(StreamError::Refused(_)) => refused += 1,
             CallOutcome::Expired(_) => {}
@@ -250,17 +252,17 @@ async fn responses_are_dropped_when_the_server_does_not_read() {
 #[tokio::test(start_paused = true)]
 async fn response_is_sent_to_the_session_of_its_request() {
     let mut peer = peer();
-    let lanes =
+    let streams =
         [(StreamId::Shared, 0), (StreamId::Notifications(Epoch(1)), 1), (StreamId::Request(7, Epoch(2)), 2)];
-    for (lane, epoch) in lanes {
-        peer.engine.deliver(lane, Bytes::from_static(br#"{"id":1,"method":"roots/list"}"#));
+    for (stream, epoch) in streams {
+        peer.engine.deliver(stream, Bytes::from_static(br#"{"id":1,"method":"roots/list"}"#));
         let Some(IncomingMessage::Request { id, .. }) = peer.incoming.recv().await.map(|it| *it) else {
             panic!("a request")
         };
         peer.engine.respond(&id, &Ok(RawJson::empty_object()));
-        let Some(Outbound::Send(answer)) = peer.queue.next().await else { panic!("an answer") };
+        let Some(Outbound::Send(response)) = peer.queue.next().await else { panic!("an answer") };
         assert_eq!(
-            (answer.epoch, &answer.body[..]),
+            (response.epoch, &response.body[..]),
             (Epoch(epoch), &br#"{"jsonrpc":"2.0","id":1,"result":{}}"#[..])
         );
     }
@@ -299,10 +301,10 @@ async fn frames_are_classified_as_solicited_or_unsolicited() {
         format!(r#"{{"id":"{}","method":"ping"}}"#, "x".repeat(MAX_REQUEST_ID_BYTES)),
         MessageClass::Unsolicited(1),
     );
-    for idle in
+    for unsolicited in
         [changed, r#"{"id":null,"result":1}"#, r#"{"id":"x","result":1}"#, "{what", "[]", r#"{"method":1}"#]
     {
-        check(idle.to_owned(), MessageClass::Unsolicited(1));
+        check(unsolicited.to_owned(), MessageClass::Unsolicited(1));
     }
     check(format!("[{changed},{changed},{}]", progress(id)), MessageClass::Unsolicited(3));
     check(format!(r#"[{},{{"id":2,"method":"ping"}}]"#, progress(id)), MessageClass::Unsolicited(2));

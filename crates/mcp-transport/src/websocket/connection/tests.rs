@@ -105,7 +105,7 @@ async fn quiet_connection_is_pinged_and_a_dead_one_closed() {
         both.peer.flush().await.unwrap();
     }
     // From now on the peer neither reads nor writes.
-    assert_eq!(both.ended().await, "it has not answered a ping for 60 s");
+    assert_eq!(both.ended().await, "it did not respond to a ping for 60 s");
     // The last ping was sent half a minute after the last pong, and the close takes half a second.
     assert_eq!(started.elapsed(), Duration::from_millis(180_500));
 }
@@ -148,7 +148,7 @@ async fn peer_that_does_not_read_times_out_with_bounded_memory() {
         }
     }
     let started = Instant::now();
-    assert_eq!(both.ended().await, "it did not read what was sent to it for 60 s");
+    assert_eq!(both.ended().await, "it did not read its input for 60 s");
     assert!(started.elapsed() < Duration::from_secs(62));
 }
 

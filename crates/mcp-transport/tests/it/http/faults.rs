@@ -39,20 +39,21 @@ async fn response_is_accepted_with_any_status() {
     fn error(it: &Heard) -> String {
         json!({"error": {"code": -32602, "message": "no"}, "id": it.rpc()["id"]}).to_string()
     }
-    let want = "answered: the server answered with an error: no (code -32602)";
+    let want = "answered: the server responded with an error: no (code -32602)";
     assert_eq!(fault(|it| reply(400, "", error(it))).await, want);
     assert_eq!(fault(|it| reply(500, "", error(it))).await, want);
     assert_eq!(fault(|it| json_reply(error(it))).await, want);
     assert_eq!(
         fault(|_| json_reply(r#"{"error":{"code":-32600,"message":"bad"},"id":null}"#)).await,
-        "answered: the server answered with an error: bad (code -32600)"
+        "answered: the server responded with an error: bad (code -32600)"
     );
 }
 
 #[tokio::test]
 async fn lost_response_leaves_the_outcome_unknown() {
-    let unknown =
-        |why: &str| format!("unknown: the answer was lost ({why}), and it is not known whether the call ran");
+    let unknown = |why: &str| {
+        format!("unknown: the response was lost ({why}), and it is not known whether the call ran")
+    };
     assert_eq!(
         fault(|_| reply(502, "", "bad gateway")).await,
         unknown("the server answered HTTP 502 Bad Gateway: bad gateway")
@@ -75,7 +76,7 @@ async fn lost_response_leaves_the_outcome_unknown() {
     );
     let cut = fault(|_| stream(&["data: {\"id\""], vec![Step::Close])).await;
     assert!(
-        cut.starts_with("unknown: the answer was lost (the stream failed before the response: "),
+        cut.starts_with("unknown: the response was lost (the stream failed before the response: "),
         "{cut}"
     );
     let cut = fault(|_| {
@@ -87,7 +88,7 @@ async fn lost_response_leaves_the_outcome_unknown() {
         ]
     })
     .await;
-    assert!(cut.starts_with("unknown: the answer was lost (the response is incomplete: "), "{cut}");
+    assert!(cut.starts_with("unknown: the response was lost (the response is incomplete: "), "{cut}");
 }
 
 #[tokio::test]
@@ -118,7 +119,7 @@ async fn refused_connection_is_reported() {
     let error = How::default().connect(&url).await.err().unwrap();
     let plain = url.replace("user:hunter2@", "").replace("?key=hunter3", "");
     assert_eq!(error.to_string(), format!("cannot connect to {plain}: connection refused"));
-    assert_eq!(error.help().unwrap(), "check that the server is running, and that host and port are right");
+    assert_eq!(error.help().unwrap(), "check that the server is running, and that host and port are correct");
 }
 
 #[tokio::test]

@@ -96,10 +96,10 @@ async fn modern_error_codes_are_distinguished() {
     .await;
     let session = How::default().connect(&peer.url).await.unwrap();
     for want in [
-        "the server needs elicitation, sampling of its client: give the session a handler for that",
-        "the server speaks another version by now: connect again",
-        "the server does not know this method: it is older, or has less, than it says",
-        "the server does not know this method: it is older, or has less, than it says",
+        "the server needs elicitation, sampling from its client: configure a handler for it",
+        "the server now uses another protocol version: connect again",
+        "the server does not know this method, although its version or capabilities include it",
+        "the server does not know this method, although its version or capabilities include it",
     ] {
         let error = call(&session).await.unwrap_err();
         assert!(matches!(error, CallError::Rpc(_)), "{error:?}");

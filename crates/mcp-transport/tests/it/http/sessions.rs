@@ -117,7 +117,7 @@ async fn abandoned_reopening_keeps_the_deadline_and_closes_its_socket() {
     let options = CallOptions { timeout: Some(Duration::from_millis(150)), ..CallOptions::default() };
     for attempt in 1..=3 {
         let error = call_with(&session, options.clone()).await.unwrap_err();
-        assert_eq!(error.to_string(), "no answer within 0.15 s");
+        assert_eq!(error.to_string(), "no response within 0.15 s");
         until(|| peer.hung_up() >= attempt).await;
     }
     assert!(

@@ -58,7 +58,7 @@ async fn connection_lost_by_every_request_is_not_retried_forever() {
     .await;
     let error = How::default().connect(&peer.url).await.err().unwrap();
     assert!(error.to_string().contains("it closed the connection"), "{error}");
-    assert_eq!(error.help().unwrap(), "see what the server itself says of it, in its log");
+    assert_eq!(error.help().unwrap(), "check the server's log");
     assert_eq!(streams.load(Ordering::SeqCst), 2);
 }
 

@@ -53,7 +53,7 @@ async fn refused_post_fails_its_call_only() {
 #[tokio::test]
 async fn server_error_leaves_the_outcome_unknown() {
     let unknown = |why: &str| {
-        format!("unknown: the answer was lost ({why}), and it is not known whether the call ran | hello")
+        format!("unknown: the response was lost ({why}), and it is not known whether the call ran | hello")
     };
     assert_eq!(
         fault(|_| reply(500, "oops")).await,
@@ -69,7 +69,7 @@ async fn server_error_leaves_the_outcome_unknown() {
 async fn error_with_the_calls_id_is_its_response() {
     let error =
         |it: &Heard| json!({"id": it.rpc()["id"], "error": {"code": -32602, "message": "no"}}).to_string();
-    let want = "answered: the server answered with an error: no (code -32602) | hello";
+    let want = "answered: the server responded with an error: no (code -32602) | hello";
     for status in [400, 404, 500] {
         assert_eq!(fault(move |it| reply(status, error(it))).await, want, "{status}");
     }
@@ -79,8 +79,7 @@ async fn error_with_the_calls_id_is_its_response() {
 async fn sk_24_unknown_session_ends_the_connection() {
     assert_eq!(
         fault(|_| reply(404, "Could not find session")).await,
-        "refused: the server answered HTTP 404 Not Found: Could not find session | the server is no longer available: it \
-         does not know the session any more: the server answered HTTP 404 Not Found: Could not find session"
+        "refused: the server answered HTTP 404 Not Found: Could not find session | the server is no longer available: it no longer knows the session: the server answered HTTP 404 Not Found: Could not find session"
     );
     // A notice that is not taken says so just as well.
     let peer = Peer::start(|it| match it.what().as_str() {
@@ -92,7 +91,7 @@ async fn sk_24_unknown_session_ends_the_connection() {
     let options = CallOptions { timeout: Some(Duration::from_millis(20)), ..CallOptions::default() };
     session.call_tool("echo", &RawJson::empty_object(), options).await.unwrap_err();
     let ended = session.closed().await.to_string();
-    assert_eq!(ended, "it does not know the session any more: the server answered HTTP 404 Not Found");
+    assert_eq!(ended, "it no longer knows the session: the server answered HTTP 404 Not Found");
     until(|| peer.streams() == 0).await;
 }
 

@@ -95,7 +95,7 @@ async fn message_endpoint_is_resolved_within_the_origin() {
         "the place stays"
     );
     let foreign = |named: &str| {
-        format!("the server names {named} for messages, and none is sent to another origin than ORIGIN")
+        format!("the server's URL for messages is at {named}, but messages are only sent to ORIGIN")
     };
     assert_eq!(
         posted_to("event: endpoint\ndata: http://evil.example/m?secret\n\n").await,
@@ -104,7 +104,7 @@ async fn message_endpoint_is_resolved_within_the_origin() {
     assert_eq!(posted_to("event: endpoint\ndata: //127.0.0.1:1/m\n\n").await, foreign("http://127.0.0.1:1"));
     assert_eq!(
         posted_to("event: endpoint\ndata: http://\n\n").await,
-        "what the server names for messages is no URL"
+        "the server's URL for messages is invalid"
     );
 }
 
@@ -133,37 +133,31 @@ async fn refused(get: impl Fn() -> Reply + Send + Sync + 'static) -> String {
 
 #[tokio::test]
 async fn response_without_a_stream_is_reported_with_its_message() {
-    let path = "check the path of the URL: Streamable HTTP servers usually listen at /mcp, those with server-sent events \
-                at /sse, WebSocket servers at /ws";
+    let path = "check the path of the URL: Streamable HTTP servers usually use /mcp, servers with server-sent events /sse, WebSocket servers /ws";
     assert_eq!(
         refused(|| reply(404, "<h1>no such\npage</h1>")).await,
         format!("the server answered HTTP 404 Not Found: <h1>no such page</h1> [{path}]")
     );
     assert_eq!(
         refused(|| reply(401, "no hunter22").header("www-authenticate", "Bearer realm=\"r\"")).await,
-        "the server answered HTTP 401 Unauthorized: it requires authorization (Bearer): no *** [the server wants \
-         authorization: check the `Authorization` header]"
+        "the server answered HTTP 401 Unauthorized: it requires authorization (Bearer): no *** [the server requires authorization: check the `Authorization` header]"
     );
     assert_eq!(
         refused(|| reply(403, "")).await,
-        "the server answered HTTP 403 Forbidden: it requires authorization [the server wants authorization: check the \
-         `Authorization` header]"
+        "the server answered HTTP 403 Forbidden: it requires authorization [the server requires authorization: check the `Authorization` header]"
     );
     assert_eq!(
         refused(|| reply(500, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"oops"}}"#))
             .await,
-        "the server answered HTTP 500 Internal Server Error: oops (code -32603) [the server, or a gateway before it, fails by \
-         itself: see its log, and try again later]"
+        "the server answered HTTP 500 Internal Server Error: oops (code -32603) [the server, or a gateway in front of it, fails: check its log, and try again later]"
     );
     assert_eq!(
         refused(|| reply(200, "<html>").header("content-type", "text/html")).await,
-        "the server answered HTTP 200 OK: <html> (this is not an event stream) [what answers there is no MCP server, or \
-         not at this path: check the URL]"
+        "the server answered HTTP 200 OK: <html> (this is not an event stream) [there is no MCP server at this URL: check its host, port and path]"
     );
     assert_eq!(
         refused(|| reply(200, ": hello").header("content-type", "text/event-stream")).await,
-        "the server ended the stream before the endpoint event [what answers there is no MCP server, or not \
-         at this path: check the URL]"
+        "the server ended the stream before the endpoint event [there is no MCP server at this URL: check its host, port and path]"
     );
 }
 
@@ -180,8 +174,7 @@ async fn redirect_is_followed_within_its_origin_only() {
         assert_eq!(peer.heard()[1].path, "/sse/");
     }
     let elsewhere = refused(|| reply(302, "").header("location", "http://evil.example/x?secret")).await;
-    let want = "the server redirects to http://evil.example (HTTP 302), which is not followed [if that place is to be \
-                trusted, write its URL into the configuration]";
+    let want = "the server redirects to http://evil.example (HTTP 302), which is not followed [if you trust the new location, put its URL into the configuration]";
     assert_eq!(elsewhere, want);
     let peer = Peer::start(|it| match it.path.as_str() {
         "/messages?session=1" => reply(307, "").header("location", "http://evil.example/x?secret"),
@@ -201,7 +194,7 @@ async fn refused_connection_is_reported() {
     let error = How::default().connect(&url).await.err().unwrap();
     let plain = url.replace("user:hunter2@", "").replace("?key=hunter3", "");
     assert_eq!(error.to_string(), format!("cannot connect to {plain}: connection refused"));
-    assert_eq!(error.help().unwrap(), "check that the server is running, and that host and port are right");
+    assert_eq!(error.help().unwrap(), "check that the server is running, and that host and port are correct");
 }
 
 #[tokio::test]

@@ -117,7 +117,7 @@ async fn hd_122_call_past_its_deadline_is_cancelled_with_a_notification() {
     let session = How::legacy().connect(&peer.url).await.unwrap();
     let options = CallOptions { timeout: Some(Duration::from_millis(50)), ..CallOptions::default() };
     let error = session.call_tool("echo", &RawJson::empty_object(), options).await.unwrap_err();
-    assert_eq!(error.to_string(), "no answer within 0.05 s");
+    assert_eq!(error.to_string(), "no response within 0.05 s");
     until(|| peer.count("notifications/cancelled") == 1).await;
     let (called, cancelled) = (peer.first("tools/call"), peer.first("notifications/cancelled"));
     assert_eq!(cancelled.rpc()["params"]["requestId"], called.rpc()["id"]);

@@ -29,7 +29,7 @@ async fn binary_json_is_a_message_and_other_data_is_noise() {
     let session = How { headers, ..How::default() }.connect(&peer.url).await.unwrap();
     assert_eq!(call(&session).await.unwrap(), "grün");
     let ended = session.close(Duration::from_secs(5)).await;
-    let want = "it was stopped; 23 bytes that it sent were no protocol (they begin with \"starting *** up\")";
+    let want = "it was stopped; 23 bytes that it sent were not MCP (they begin with \"starting *** up\")";
     assert_eq!(ended.to_string(), want);
 }
 

@@ -140,12 +140,11 @@ fn http(status: &str, body: &str) -> Opening {
     Opening::Say(format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len()))
 }
 
-const AUTHORIZE: &str = "the server wants authorization: check the `Authorization` header";
-const PATH: &str = "check the path of the URL: Streamable HTTP servers usually listen at /mcp, those with server-sent events \
-    at /sse, WebSocket servers at /ws";
-const FAILS: &str = "the server, or a gateway before it, fails by itself: see its log, and try again later";
-const NO_SERVER: &str = "what answers there is no MCP server, or not at this path: check the URL";
-const RUNNING: &str = "check that the server is running, and that host and port are right";
+const AUTHORIZE: &str = "the server requires authorization: check the `Authorization` header";
+const PATH: &str = "check the path of the URL: Streamable HTTP servers usually use /mcp, servers with server-sent events /sse, WebSocket servers /ws";
+const FAILS: &str = "the server, or a gateway in front of it, fails: check its log, and try again later";
+const NO_SERVER: &str = "there is no MCP server at this URL: check its host, port and path";
+const RUNNING: &str = "check that the server is running, and that host and port are correct";
 
 #[tokio::test]
 async fn hd_sc5_refused_upgrade_is_reported_without_secrets() {
@@ -181,7 +180,7 @@ async fn hd_sc5_refused_upgrade_is_reported_without_secrets() {
     check(
         http("302 Found\r\nLocation: /login", ""),
         "URL did not open a WebSocket: the server answered HTTP 302 Found",
-        "if that place is to be trusted, write its URL into the configuration",
+        "if you trust the new location, put its URL into the configuration",
     )
     .await;
 }

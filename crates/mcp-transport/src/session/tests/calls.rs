@@ -17,7 +17,7 @@ use crate::error::Expiry;
 
 /// The kind of call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CallKind {
     Tool,
     Raw,
     Ping,
@@ -26,49 +26,50 @@ pub(super) enum Kind {
     Prompts,
 }
 
-impl Kind {
-    pub(super) const ALL: [Kind; 5] = [Kind::Tool, Kind::Raw, Kind::Ping, Kind::Read, Kind::Prompts];
+impl CallKind {
+    pub(super) const ALL: [CallKind; 5] =
+        [CallKind::Tool, CallKind::Raw, CallKind::Ping, CallKind::Read, CallKind::Prompts];
 
     /// Whether server requests may belong to it.
-    pub(super) fn has_stake(self) -> bool {
+    pub(super) fn may_get_server_requests(self) -> bool {
         match self {
-            Kind::Tool | Kind::Raw | Kind::Read => true,
-            Kind::Ping | Kind::Prompts => false,
+            CallKind::Tool | CallKind::Raw | CallKind::Read => true,
+            CallKind::Ping | CallKind::Prompts => false,
         }
     }
 
-    /// Whether a lost response is repeated.
-    pub(super) fn replays(self, replay: RetryPolicy) -> bool {
+    /// Whether a lost response is retried.
+    pub(super) fn retries(self, retry: RetryPolicy) -> bool {
         match self {
-            Kind::Tool | Kind::Raw | Kind::Ping => replay == RetryPolicy::Once,
-            Kind::Read | Kind::Prompts => true,
+            CallKind::Tool | CallKind::Raw | CallKind::Ping => retry == RetryPolicy::Once,
+            CallKind::Read | CallKind::Prompts => true,
         }
     }
 
     /// The text for a lost response.
     pub(super) fn lost(self) -> &'static str {
         match self {
-            Kind::Tool | Kind::Raw => "outcome unknown",
-            Kind::Ping | Kind::Read | Kind::Prompts => "answer lost",
+            CallKind::Tool | CallKind::Raw => "outcome unknown",
+            CallKind::Ping | CallKind::Read | CallKind::Prompts => "answer lost",
         }
     }
 
     /// The text for a result that is only text.
     pub(super) fn odd(self) -> &'static str {
         match self {
-            Kind::Raw | Kind::Ping => "odd",
-            Kind::Tool | Kind::Read | Kind::Prompts => "unreadable",
+            CallKind::Raw | CallKind::Ping => "invalid",
+            CallKind::Tool | CallKind::Read | CallKind::Prompts => "unreadable",
         }
     }
 }
 
 /// The options of a call. Times are in milliseconds.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Terms {
-    pub(super) kind: Kind,
+pub(super) struct CallSpec {
+    pub(super) kind: CallKind,
     pub(super) deadline: Option<u64>,
     pub(super) idle: Option<u64>,
-    pub(super) replay: RetryPolicy,
+    pub(super) retry: RetryPolicy,
 }
 
 /// A result with this text that is valid for every kind.
@@ -82,45 +83,45 @@ pub(super) fn result(text: &str) -> Value {
 }
 
 /// Starts a call; resolves with its text or its error.
-pub(super) type Making = Pin<Box<dyn Future<Output = String>>>;
+pub(super) type CallFuture = Pin<Box<dyn Future<Output = String>>>;
 
 /// Starts a call and counts its progress.
-pub(super) fn make(session: &Arc<Session>, terms: Terms, progress: &Arc<AtomicUsize>) -> Making {
-    let (session, heard) = (Arc::clone(session), Arc::clone(progress));
+pub(super) fn make(session: &Arc<Session>, spec: CallSpec, progress: &Arc<AtomicUsize>) -> CallFuture {
+    let (session, record_progress) = (Arc::clone(session), Arc::clone(progress));
     let options = CallOptions {
-        timeout: terms.deadline.map(Duration::from_millis),
-        idle_timeout: terms.idle.map(Duration::from_millis),
-        retry: terms.replay,
+        timeout: spec.deadline.map(Duration::from_millis),
+        idle_timeout: spec.idle.map(Duration::from_millis),
+        retry: spec.retry,
         progress: Some(Arc::new(move |_| {
-            heard.fetch_add(1, Ordering::Relaxed);
+            record_progress.fetch_add(1, Ordering::Relaxed);
         })),
         ..CallOptions::default()
     };
     // Tokio's coop budget would end a poll early.
     Box::pin(tokio::task::unconstrained(async move {
-        let outcome = match terms.kind {
-            Kind::Tool => {
+        let outcome = match spec.kind {
+            CallKind::Tool => {
                 let answer = session.call_tool("t", &RawJson::empty_object(), options).await;
                 answer.map(|it| it.value.text())
             }
-            Kind::Raw | Kind::Ping => {
-                let method = if terms.kind == Kind::Raw { "x/y" } else { "ping" };
+            CallKind::Raw | CallKind::Ping => {
+                let method = if spec.kind == CallKind::Raw { "x/y" } else { "ping" };
                 let answer = session.request_raw(method, None, &RawJson::empty_object(), options).await;
                 answer.map(|it| {
                     let value: Value = it.value.read().unwrap();
                     value["text"].as_str().or(value.as_str()).unwrap().to_owned()
                 })
             }
-            Kind::Read => {
-                let read = session.read_resource("a:b", options).await;
-                read.map(|it| {
+            CallKind::Read => {
+                let result = session.read_resource("a:b", options).await;
+                result.map(|it| {
                     let value: Value = it.raw.read().unwrap();
                     value["contents"][0]["text"].as_str().unwrap().to_owned()
                 })
             }
-            Kind::Prompts => {
-                let listing = session.list_prompts().await;
-                listing.map(|it| it.items.iter().map(|it| &*it.name).collect::<Vec<_>>().join(" + "))
+            CallKind::Prompts => {
+                let list = session.list_prompts().await;
+                list.map(|it| it.items.iter().map(|it| &*it.name).collect::<Vec<_>>().join(" + "))
             }
         };
         outcome.unwrap_or_else(|error| word(&error))
@@ -141,25 +142,25 @@ fn word(error: &CallError) -> String {
         CallError::InvalidResponse(_) => "unreadable".to_owned(),
         CallError::OutcomeUnknown(_) => "outcome unknown".to_owned(),
         CallError::ResponseLost(_) => "answer lost".to_owned(),
-        CallError::Refused(fault) => fault.message.clone(),
+        CallError::Refused(error) => error.message.clone(),
         CallError::ResponseTooLarge(_) => "too large".to_owned(),
-        CallError::Reopen(_) => "not opened again".to_owned(),
+        CallError::Reopen(_) => "not handshake_response again".to_owned(),
         CallError::InvalidParams(_)
         | CallError::InputRequired(_)
         | CallError::ResourceNotFound(_)
         | CallError::Unsupported(_)
-        | CallError::ListTooLarge(_) => panic!("nothing leads here: {error}"),
+        | CallError::ListTooLarge(_) => panic!("unexpected error: {error}"),
     }
 }
 
 /// Whether a call was woken. Only woken calls are polled.
-pub(super) struct Flag {
+pub(super) struct WakeFlag {
     pub(super) woken: AtomicBool,
     /// Any call was woken.
     pub(super) any: Arc<Notify>,
 }
 
-impl Wake for Flag {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.woken.store(true, Ordering::Relaxed);
         self.any.notify_one();

@@ -1,6 +1,6 @@
 //! A session with a scripted server, and the properties that must hold.
 //!
-//! No task runs between two events unless [`World::settle`] is awaited, so simultaneous events may come in any order.
+//! No task runs between two events unless [`Harness::settle`] is is_solicited, so simultaneous events may come in any order.
 //! Each poll of a call is compared with the [model](super::model): what it sends and how it ends.
 
 use std::collections::HashMap;
@@ -17,9 +17,9 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
 use super::super::{Eras, Session, SessionOptions, SessionState};
-use super::calls::{Flag, Kind, Making, Terms, make};
-use super::model::{Call, REQUEST, STARTUP, Stage, Told};
-use super::peer::{Hand, Manners, Peer};
+use super::calls::{CallFuture, CallKind, CallSpec, WakeFlag, make};
+use super::model::{Call, REQUEST, RequestOutcome, STARTUP, Stage};
+use super::peer::{Peer, ScriptedDial, ShutdownBehavior};
 use crate::rpc::handlers::{Handlers, RawRequestHandler, RawServerRequest};
 use crate::transport::{Dial, Epoch, MessageClass, Outbound, RequestId, StreamId};
 
@@ -27,7 +27,7 @@ use crate::transport::{Dial, Epoch, MessageClass, Outbound, RequestId, StreamId}
 const GRAIN: Duration = Duration::from_millis(2);
 
 /// A session with its scripted server.
-pub(super) struct World {
+pub(super) struct Harness {
     pub(super) session: Arc<Session>,
     pub(super) peer: Peer,
     pub(super) calls: Vec<Call>,
@@ -36,28 +36,28 @@ pub(super) struct World {
     any: Arc<Notify>,
     /// The current epoch of the session.
     epoch: Epoch,
-    pub(super) opening: Option<Reopening>,
+    pub(super) reopening: Option<ReopenAttempt>,
     /// When reopening failed.
     failed: Option<Instant>,
     /// Whether an event ended the connection.
     pub(super) may_end: bool,
     pub(super) closed: bool,
     /// The closing task, and the latest time at which it is done.
-    closings: Vec<(Making, Arc<Flag>, Instant)>,
+    closings: Vec<(CallFuture, Arc<WakeFlag>, Instant)>,
     texts: usize,
     /// The requests with a cancel notice, and those cancelled without one, with the expected values.
     cancelled: [Vec<RequestId>; 2],
-    let_go: [Vec<RequestId>; 2],
+    released: [Vec<RequestId>; 2],
     pub(super) list_changes_supported: u64,
     pub(super) noise: u64,
-    pub(super) questions: Vec<Question>,
+    pub(super) server_requests: Vec<ServerRequest>,
     /// How often each server request was answered.
-    answers: HashMap<String, usize>,
-    held: Arc<QueuePermit>,
+    responses: HashMap<String, usize>,
+    gates: Arc<HandlerGates>,
 }
 
 /// An `initialize` that reopens the session.
-pub(super) struct Reopening {
+pub(super) struct ReopenAttempt {
     pub(super) request: RequestId,
     /// The call that needs it.
     call: usize,
@@ -68,84 +68,84 @@ pub(super) struct Reopening {
 }
 
 /// A server request.
-pub(super) struct Question {
+pub(super) struct ServerRequest {
     pub(super) id: String,
     /// Its stream, on which it can also be cancelled.
-    pub(super) lane: StreamId,
+    pub(super) stream: StreamId,
     /// The requests that it may belong to.
-    pub(super) about: Vec<RequestId>,
+    pub(super) affected: Vec<RequestId>,
     pub(super) is_open: bool,
-    /// The expected number of responses; `None` if there is no receiver.
-    pub(super) answers: Option<usize>,
+    /// The expected number of responses; `None` if running is no receiver.
+    pub(super) responses: Option<usize>,
 }
 
 /// A handler that responds when it is allowed to.
 #[derive(Default)]
-pub(super) struct QueuePermit(Mutex<HashMap<String, Arc<Notify>>>);
+pub(super) struct HandlerGates(Mutex<HashMap<String, Arc<Notify>>>);
 
-impl QueuePermit {
+impl HandlerGates {
     pub(super) fn gate(&self, id: &str) -> Arc<Notify> {
         Arc::clone(self.0.lock().unwrap().entry(id.to_owned()).or_default())
     }
 }
 
 #[async_trait]
-impl RawRequestHandler for QueuePermit {
+impl RawRequestHandler for HandlerGates {
     fn handles(&self, method: &str) -> bool {
         method == "elicitation/create"
     }
 
-    async fn handle(&self, question: RawServerRequest) -> Result<RawJson, RpcError> {
-        let params: Value = question.params.read().unwrap();
+    async fn handle(&self, server_request: RawServerRequest) -> Result<RawJson, RpcError> {
+        let params: Value = server_request.params.read().unwrap();
         self.gate(params["id"].as_str().unwrap()).notified().await;
-        Ok(question.params)
+        Ok(server_request.params)
     }
 }
 
-impl World {
+impl Harness {
     /// A session of this era.
-    pub(super) async fn open(era: Era, manners: Manners) -> World {
+    pub(super) async fn open(era: Era, shutdown_behavior: ShutdownBehavior) -> Harness {
         let (peers, mut dialled) = mpsc::unbounded_channel();
-        let dial: Arc<dyn Dial> = Arc::new(Hand { peers, manners });
-        let held = Arc::new(QueuePermit::default());
+        let dial: Arc<dyn Dial> = Arc::new(ScriptedDial { peers, shutdown_behavior });
+        let gates = Arc::new(HandlerGates::default());
         let options = SessionOptions {
             eras: match era {
                 Era::Legacy => Eras::Legacy,
                 Era::Modern => Eras::Modern,
             },
             limits: Limits { request: REQUEST, startup: STARTUP, ..Limits::default() },
-            handlers: Handlers { raw_requests: Some(Arc::clone(&held) as _), ..Handlers::default() },
+            handlers: Handlers { raw_requests: Some(Arc::clone(&gates) as _), ..Handlers::default() },
             ..SessionOptions::default()
         };
         let connecting = tokio::spawn(Session::connect(dial, options));
         let mut peer: Peer = dialled.recv().await.unwrap();
         let Some(Outbound::Send(message)) = peer.out.next().await else { panic!("nothing was sent") };
         let id = message.head.id.unwrap();
-        peer.inbox.deliver(StreamId::Shared, opened(id, era).to_string().into());
+        peer.sink.deliver(StreamId::Shared, handshake_response(id, era).to_string().into());
         let session = Arc::new(connecting.await.unwrap().unwrap());
         assert_eq!(peer.sent().len(), usize::from(era == Era::Legacy), "it is told that it is initialized");
-        // The timer has a resolution of milliseconds, so time starts at a whole one.
+        // The timer has a resolution of milliseconds, so time starts at a list_deadline one.
         tokio::time::sleep(Duration::from_millis(1)).await;
-        World {
+        Harness {
             session,
             peer,
             calls: Vec::new(),
             requests: Vec::new(),
             any: Arc::default(),
             epoch: Epoch(0),
-            opening: None,
+            reopening: None,
             failed: None,
             may_end: false,
             closed: false,
             closings: Vec::new(),
             texts: 0,
             cancelled: Default::default(),
-            let_go: Default::default(),
+            released: Default::default(),
             list_changes_supported: 0,
             noise: 0,
-            questions: Vec::new(),
-            answers: HashMap::new(),
-            held,
+            server_requests: Vec::new(),
+            responses: HashMap::new(),
+            gates,
         }
     }
 
@@ -155,15 +155,15 @@ impl World {
         format!("answer {}", self.texts)
     }
 
-    pub(super) fn begin(&mut self, terms: Terms) {
+    pub(super) fn start_call(&mut self, spec: CallSpec) {
         let progress = Arc::new(AtomicUsize::new(0));
-        let making = make(&self.session, terms, &progress);
-        self.calls.push(Call::new(making, terms, progress, &self.any));
+        let future = make(&self.session, spec, &progress);
+        self.calls.push(Call::new(future, spec, progress, &self.any));
     }
 
     /// The server sends a frame. Returns whether it was solicited.
-    pub(super) fn deliver(&self, lane: StreamId, message: &Value) -> bool {
-        self.peer.inbox.deliver(lane, Bytes::from(message.to_string())) == MessageClass::Solicited
+    pub(super) fn deliver(&self, stream: StreamId, message: &Value) -> bool {
+        self.peer.sink.deliver(stream, Bytes::from(message.to_string())) == MessageClass::Solicited
     }
 
     /// The call with this request in flight.
@@ -172,34 +172,34 @@ impl World {
     }
 
     /// A request gets an outcome. Returns whether it was in flight.
-    pub(super) fn tell(&mut self, id: RequestId, told: Told) -> bool {
+    pub(super) fn set_outcome(&mut self, id: RequestId, outcome: RequestOutcome) -> bool {
         let call = self.waiting(id);
-        call.map(|it| it.tell(told)).is_some()
+        call.map(|it| it.set_outcome(outcome)).is_some()
     }
 
-    pub(super) fn gate(&self, question: &str) -> Arc<Notify> {
-        self.held.gate(question)
+    pub(super) fn gate(&self, server_request: &str) -> Arc<Notify> {
+        self.gates.gate(server_request)
     }
 
     /// A call is dropped.
-    pub(super) fn give_up(&mut self, at: usize) {
-        self.drain(None);
+    pub(super) fn drop_call(&mut self, at: usize) {
+        self.read_sent(None);
         let call = &mut self.calls[at];
-        match std::mem::replace(&mut call.stage, Stage::Over) {
-            Stage::Waits(waits) => self.cancelled[1].push(waits.request),
-            Stage::Reopens { .. } => self.leave_opening(at),
-            Stage::Sends | Stage::Ends { .. } | Stage::Over => {}
+        match std::mem::replace(&mut call.stage, Stage::Done) {
+            Stage::Waiting(waits) => self.cancelled[1].push(waits.request),
+            Stage::ReopeningSession { .. } => self.stop_reopening(at),
+            Stage::Sending | Stage::Ending { .. } | Stage::Done => {}
         }
-        self.calls[at].making = None;
-        self.drain(None);
+        self.calls[at].future = None;
+        self.read_sent(None);
     }
 
     /// A call no longer reopens the session, if it was doing so.
-    fn leave_opening(&mut self, at: usize) {
-        if let Some(opening) = self.opening.take_if(|it| it.call == at)
-            && opening.answer.is_none()
+    fn stop_reopening(&mut self, at: usize) {
+        if let Some(reopening) = self.reopening.take_if(|it| it.call == at)
+            && reopening.answer.is_none()
         {
-            self.let_go[1].push(opening.request);
+            self.released[1].push(reopening.request);
         }
     }
 
@@ -209,17 +209,17 @@ impl World {
         let session = Arc::clone(&self.session);
         let closing =
             Box::pin(tokio::task::unconstrained(async move { session.close(grace).await.to_string() }));
-        let flag = Arc::new(Flag { woken: AtomicBool::new(true), any: Arc::clone(&self.any) });
+        let flag = Arc::new(WakeFlag { woken: AtomicBool::new(true), any: Arc::clone(&self.any) });
         self.closings.push((closing, flag, Instant::now() + grace + Duration::from_secs(2)));
         self.may_end = true;
     }
 
     /// Time passes; woken tasks run at once.
-    pub(super) async fn pass(&mut self, millis: u64) {
+    pub(super) async fn advance(&mut self, millis: u64) {
         let until = Instant::now() + Duration::from_millis(millis);
         let any = Arc::clone(&self.any);
         loop {
-            self.look();
+            self.update_stages();
             self.poll_woken();
             tokio::select! {
                 biased;
@@ -235,15 +235,15 @@ impl World {
         let mut quiet = 0;
         while quiet < 4 {
             tokio::task::yield_now().await;
-            self.drain(None);
-            self.look();
+            self.read_sent(None);
+            self.update_stages();
             quiet = if self.poll_woken() { 0 } else { quiet + 1 };
         }
         self.check();
     }
 
-    /// Ends calls whose deadline has passed, and all calls when the connection has ended.
-    fn look(&mut self) {
+    /// Ending calls whose deadline has passed, and all calls when the connection has ended.
+    fn update_stages(&mut self) {
         let is_over = !self.closed && self.session.connection.engine().disconnect().is_some();
         if is_over {
             assert!(self.may_end, "nothing has ended the connection");
@@ -251,25 +251,25 @@ impl World {
         }
         for call in &mut self.calls {
             let Some(request) = call.waits().map(|it| it.request) else { continue };
-            let mut words = Vec::new();
+            let mut texts = Vec::new();
             let due = call.due();
             if due <= Instant::now() {
-                words.extend(call.expiries());
+                texts.extend(call.expiries());
             }
             if is_over {
-                words.push("closed".to_owned());
+                texts.push("closed".to_owned());
             }
-            if !words.is_empty() {
-                call.stage = Stage::Ends { words, request, due };
+            if !texts.is_empty() {
+                call.stage = Stage::Ending { texts, request, due };
             }
         }
     }
 
-    /// Polls woken calls. Returns whether there were any.
+    /// Polls woken calls. Returns whether running were any.
     fn poll_woken(&mut self) -> bool {
         let mut res = false;
         for at in 0..self.calls.len() {
-            if self.calls[at].making.is_some() && self.calls[at].flag.woken.swap(false, Ordering::Relaxed) {
+            if self.calls[at].future.is_some() && self.calls[at].flag.woken.swap(false, Ordering::Relaxed) {
                 res = true;
                 self.poll(at);
             }
@@ -287,29 +287,29 @@ impl World {
 
     /// Polls a call and compares it with the model.
     fn poll(&mut self, at: usize) {
-        self.drain(None);
+        self.read_sent(None);
         let call = &mut self.calls[at];
         let waker = Waker::from(Arc::clone(&call.flag));
-        let polled = call.making.as_mut().unwrap().as_mut().poll(&mut Context::from_waker(&waker));
-        let sent = self.drain(Some(at));
+        let polled = call.future.as_mut().unwrap().as_mut().poll(&mut Context::from_waker(&waker));
+        let sent = self.read_sent(Some(at));
         let call = &mut self.calls[at];
         match (call.stage.clone(), polled) {
-            (Stage::Waits(_), Poll::Pending) => assert_eq!(sent, None, "it was sent twice"),
-            (Stage::Sends, Poll::Pending) => {
-                assert!(!self.closed, "nobody is there to wait for");
+            (Stage::Waiting(_), Poll::Pending) => assert_eq!(sent, None, "it was sent twice"),
+            (Stage::Sending, Poll::Pending) => {
+                assert!(!self.closed, "the connection is closed");
                 let (request, epoch) = sent.expect("it is sent");
                 call.sent(request, epoch);
             }
-            (Stage::Sends, Poll::Ready(word)) => {
+            (Stage::Sending, Poll::Ready(word)) => {
                 assert!(self.closed && sent.is_none(), "{word}");
-                assert_eq!(word, if call.repeated { "closed" } else { "not sent" });
+                assert_eq!(word, if call.retried { "closed" } else { "not sent" });
                 self.end(at);
             }
-            (Stage::Ends { words, request, due }, Poll::Ready(word)) => {
+            (Stage::Ending { texts, request, due }, Poll::Ready(word)) => {
                 assert!(
-                    words.contains(&word) && sent.is_none(),
-                    "{word} is none of {words:?}: {:?}",
-                    call.terms
+                    texts.contains(&word) && sent.is_none(),
+                    "{word} is none of {texts:?}: {:?}",
+                    call.spec
                 );
                 if is_late(&word) {
                     assert!((due..due + GRAIN).contains(&Instant::now()), "not when its deadline passes");
@@ -317,47 +317,47 @@ impl World {
                 }
                 self.end(at);
             }
-            (Stage::Reopens { epoch, .. }, Poll::Pending) => {
+            (Stage::ReopeningSession { epoch, .. }, Poll::Pending) => {
                 if let Some((request, own)) = sent {
-                    assert!(own > epoch, "it was sent to the session that is forgotten");
+                    assert!(own > epoch, "it was sent to the lost session");
                     call.sent(request, own);
                 }
             }
-            (Stage::Reopens { asked, epoch }, Poll::Ready(word)) => {
+            (Stage::ReopeningSession { since, epoch }, Poll::Ready(word)) => {
                 assert_eq!(sent, None);
-                let own = self.opening.as_ref().filter(|it| it.call == at);
+                let own = self.reopening.as_ref().filter(|it| it.call == at);
                 if is_late(&word) {
                     assert!(call.expiries().contains(&word) && call.due() <= Instant::now(), "{word}");
-                } else if word != "not opened again" {
+                } else if word != "not handshake_response again" {
                     assert!(self.closed && self.epoch > epoch, "{word}");
-                    assert_eq!(word, if call.repeated { "closed" } else { "not sent" });
+                    assert_eq!(word, if call.retried { "closed" } else { "not sent" });
                 } else {
-                    let is_due = |it: &Reopening| it.answer == Some(Err(())) || it.due <= Instant::now();
+                    let is_due = |it: &ReopenAttempt| it.answer == Some(Err(())) || it.due <= Instant::now();
                     let has_failed = own.map(is_due);
-                    let is_told = has_failed.unwrap_or(self.failed.is_some_and(|it| it >= asked));
+                    let is_told = has_failed.unwrap_or(self.failed.is_some_and(|it| it >= since));
                     assert!(self.closed || is_told, "nothing failed");
                     if has_failed.is_some() {
                         self.failed = Some(Instant::now());
                     }
                 }
                 // The end of the connection ends it too.
-                if let Some(opening) = self.opening.as_mut().filter(|_| self.closed) {
-                    opening.answer.get_or_insert(Err(()));
+                if let Some(reopening) = self.reopening.as_mut().filter(|_| self.closed) {
+                    reopening.answer.get_or_insert(Err(()));
                 }
-                self.leave_opening(at);
+                self.stop_reopening(at);
                 self.end(at);
             }
-            (stage, polled) => panic!("{:?} is {stage:?}, and its poll {polled:?}", call.terms),
+            (stage, polled) => panic!("{:?} is {stage:?}, and its poll {polled:?}", call.spec),
         }
     }
 
     fn end(&mut self, at: usize) {
-        self.calls[at].stage = Stage::Over;
-        self.calls[at].making = None;
+        self.calls[at].stage = Stage::Done;
+        self.calls[at].future = None;
     }
 
     /// Reads what was sent. Only polls of calls send requests; returns the request of this one.
-    fn drain(&mut self, by: Option<usize>) -> Option<(RequestId, Epoch)> {
+    fn read_sent(&mut self, by: Option<usize>) -> Option<(RequestId, Epoch)> {
         let mut res = None;
         for out in self.peer.sent() {
             match out {
@@ -367,19 +367,20 @@ impl World {
                     assert_eq!(notice["params"]["requestId"], id);
                     self.cancelled[0].push(id);
                 }
-                Outbound::Cancel { id, notice: None } => self.let_go[0].push(id),
+                Outbound::Cancel { id, notice: None } => self.released[0].push(id),
                 Outbound::Send(message) => match (message.head.id, &*message.head.method, by) {
                     (Some(request), "initialize", Some(call)) => {
-                        assert!(self.opening.is_none(), "the session is opened twice at once");
+                        assert!(self.reopening.is_none(), "the session is handshake_response twice at once");
                         assert_eq!(message.epoch, Epoch(self.epoch.0 + 1));
                         let due = Instant::now() + STARTUP;
-                        let opening = Reopening { request, call, epoch: message.epoch, due, answer: None };
-                        self.opening = Some(opening);
+                        let reopening =
+                            ReopenAttempt { request, call, epoch: message.epoch, due, answer: None };
+                        self.reopening = Some(reopening);
                     }
                     (None, "notifications/initialized", Some(call)) => {
-                        let opening = self.opening.take().expect("a session was opened");
-                        assert_eq!((opening.call, opening.answer), (call, Some(Ok(()))));
-                        self.epoch = opening.epoch;
+                        let reopening = self.reopening.take().expect("a session was handshake_response");
+                        assert_eq!((reopening.call, reopening.answer), (call, Some(Ok(()))));
+                        self.epoch = reopening.epoch;
                         // The server may have been replaced.
                         self.list_changes_supported += 1;
                     }
@@ -392,9 +393,9 @@ impl World {
                     (None, "", _) => {
                         let answer: Value = serde_json::from_slice(&message.body).unwrap();
                         let id = answer["id"].as_str().unwrap().to_owned();
-                        *self.answers.entry(id).or_default() += 1;
+                        *self.responses.entry(id).or_default() += 1;
                     }
-                    other => panic!("nobody sends that: {other:?}"),
+                    other => panic!("unexpected message: {other:?}"),
                 },
             }
         }
@@ -403,34 +404,34 @@ impl World {
 
     /// The properties that hold when no task is ready.
     fn check(&self) {
-        let mut in_flight = usize::from(self.opening.is_some());
+        let mut in_flight = usize::from(self.reopening.is_some());
         for call in &self.calls {
             match &call.stage {
-                Stage::Waits(_) => {
-                    assert!(!self.closed && call.due() > Instant::now(), "{:?} is stranded", call.terms);
+                Stage::Waiting(_) => {
+                    assert!(!self.closed && call.due() > Instant::now(), "{:?} is stranded", call.spec);
                     in_flight += 1;
                 }
-                Stage::Reopens { .. } => {
-                    assert!(self.opening.is_some(), "nobody opens the session that {:?} needs", call.terms);
-                    assert!(!self.closed && call.due() > Instant::now(), "{:?} is stranded", call.terms);
+                Stage::ReopeningSession { .. } => {
+                    assert!(self.reopening.is_some(), "no call reopens the session for {:?}", call.spec);
+                    assert!(!self.closed && call.due() > Instant::now(), "{:?} is stranded", call.spec);
                 }
-                Stage::Over => call.check_progress(),
-                stage @ (Stage::Sends | Stage::Ends { .. }) => {
-                    panic!("{:?} was never woken: {stage:?}", call.terms)
+                Stage::Done => call.check_progress(),
+                stage @ (Stage::Sending | Stage::Ending { .. }) => {
+                    panic!("{:?} was never woken: {stage:?}", call.spec)
                 }
             }
             call.check_progress();
         }
         assert_eq!(self.session.connection.engine().in_flight(), (in_flight, in_flight), "calls and permits");
-        for [got, want] in [&self.cancelled, &self.let_go] {
+        for [got, want] in [&self.cancelled, &self.released] {
             let [mut got, mut want] = [got.clone(), want.clone()];
             got.sort_unstable();
             want.sort_unstable();
-            assert_eq!(got, want, "who was given up");
+            assert_eq!(got, want, "the cancelled requests");
         }
-        for Question { id, answers, .. } in &self.questions {
-            let got = self.answers.get(id).copied().unwrap_or(0);
-            assert!(answers.is_none_or(|it| it == got), "{id} was answered {got} times, not {answers:?}");
+        for ServerRequest { id, responses, .. } in &self.server_requests {
+            let got = self.responses.get(id).copied().unwrap_or(0);
+            assert!(responses.is_none_or(|it| it == got), "{id} was answered {got} times, not {responses:?}");
         }
         assert_eq!(
             (self.session.list_changes().borrow().tools, self.session.counters().0),
@@ -446,19 +447,19 @@ impl World {
     /// The properties that hold after the connection has ended.
     pub(super) fn check_end(&self) {
         assert!(self.closed && self.closings.is_empty());
-        assert!(self.calls.iter().all(|it| matches!(it.stage, Stage::Over)));
+        assert!(self.calls.iter().all(|it| matches!(it.stage, Stage::Done)));
         assert_eq!(self.session.connection.engine().in_flight(), (0, 0));
-        assert!(self.peer.is_gone());
+        assert!(self.peer.is_dropped());
     }
 
     /// The requests in flight that a server request on this stream may belong to.
-    pub(super) fn about(&self, lane: StreamId) -> Vec<RequestId> {
-        let is_meant = |call: &Call, id| match lane {
+    pub(super) fn affected(&self, stream: StreamId) -> Vec<RequestId> {
+        let is_affected = |call: &Call, id| match stream {
             StreamId::Request(own, _) => own == id,
-            StreamId::Shared | StreamId::Notifications(_) => call.terms.kind.has_stake(),
+            StreamId::Shared | StreamId::Notifications(_) => call.spec.kind.may_get_server_requests(),
         };
         let waiting = self.calls.iter().filter_map(|it| Some((it, it.waits()?.request)));
-        waiting.filter(|(call, id)| is_meant(call, *id)).map(|it| it.1).collect()
+        waiting.filter(|(call, id)| is_affected(call, *id)).map(|it| it.1).collect()
     }
 }
 
@@ -467,7 +468,7 @@ fn is_late(word: &str) -> bool {
 }
 
 /// The server's response to the handshake.
-pub(super) fn opened(id: RequestId, era: Era) -> Value {
+pub(super) fn handshake_response(id: RequestId, era: Era) -> Value {
     let capabilities = json!({"tools": {}, "prompts": {}, "resources": {}});
     let result = match era {
         Era::Legacy => json!({"protocolVersion": "2025-11-25", "capabilities": capabilities}),
@@ -479,6 +480,6 @@ pub(super) fn opened(id: RequestId, era: Era) -> Value {
 }
 
 /// A call without options.
-pub(super) fn plain(kind: Kind) -> Terms {
-    Terms { kind, deadline: None, idle: None, replay: super::super::RetryPolicy::Never }
+pub(super) fn default_spec(kind: CallKind) -> CallSpec {
+    CallSpec { kind, deadline: None, idle: None, retry: super::super::RetryPolicy::Never }
 }

@@ -12,10 +12,10 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
 use super::super::{Eras, Session, SessionOptions, SessionState};
-use super::calls::Flag;
-use super::harness::opened;
-use super::peer::{Hand, Manners, Peer};
-use super::{config, on_a_paused_clock};
+use super::calls::WakeFlag;
+use super::harness::handshake_response;
+use super::peer::{Peer, ScriptedDial, ShutdownBehavior};
+use super::{config, run_with_paused_time};
 use crate::error::disconnect::DisconnectReason;
 use crate::transport::{Dial, Outbound, RequestId, StreamId};
 
@@ -32,12 +32,12 @@ const ERRORS: [i64; 4] =
 #[derive(Debug, Clone)]
 enum Step {
     /// Responds to the request sent this many requests ago.
-    Answer(usize, Reply),
+    Respond(usize, Reply),
     /// This number of milliseconds passes.
-    Pass(u64),
-    Leave(DisconnectReason),
+    Advance(u64),
+    Disconnect(DisconnectReason),
     /// The caller drops the future.
-    GiveUp,
+    DropFuture,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -46,27 +46,31 @@ enum Reply {
     /// An error with this code.
     Error(i64),
     /// An invalid response.
-    Odd,
+    Invalid,
 }
 
-fn stories() -> impl Strategy<Value = (Eras, Option<Era>, Manners, Vec<Step>)> {
+fn sequences() -> impl Strategy<Value = (Eras, Option<Era>, ShutdownBehavior, Vec<Step>)> {
     let reply = prop_oneof![
         3 => Just(Reply::Good),
         2 => prop::sample::select(ERRORS.to_vec()).prop_map(Reply::Error),
-        1 => Just(Reply::Odd),
+        1 => Just(Reply::Invalid),
     ];
     let reason =
         prop_oneof![Just(DisconnectReason::PeerClosed), Just(DisconnectReason::Broken("broken".to_owned()))];
     let step = prop_oneof![
-        6 => (0usize..3, reply).prop_map(|(back, reply)| Step::Answer(back, reply)),
-        5 => (0u64..8_000).prop_map(Step::Pass),
-        2 => reason.prop_map(Step::Leave),
-        1 => Just(Step::GiveUp),
+        6 => (0usize..3, reply).prop_map(|(requests_ago, reply)| Step::Respond(requests_ago, reply)),
+        5 => (0u64..8_000).prop_map(Step::Advance),
+        2 => reason.prop_map(Step::Disconnect),
+        1 => Just(Step::DropFuture),
     ];
     (
         prop::sample::select(vec![Eras::Both, Eras::Both, Eras::Legacy, Eras::Modern]),
         prop::sample::select(vec![None, Some(Era::Legacy), Some(Era::Modern)]),
-        prop::sample::select(vec![Manners::Polite, Manners::Slow(200), Manners::Stubborn]),
+        prop::sample::select(vec![
+            ShutdownBehavior::Immediate,
+            ShutdownBehavior::Delayed(200),
+            ShutdownBehavior::Never,
+        ]),
         prop::collection::vec(step, 0..12),
     )
 }
@@ -76,26 +80,26 @@ struct Servers {
     dialled: mpsc::UnboundedReceiver<Peer>,
     peers: Vec<Peer>,
     /// The requests: connection, id, method.
-    asked: Vec<(usize, RequestId, String)>,
+    requests: Vec<(usize, RequestId, String)>,
     /// A valid response was sent.
-    welcomed: bool,
+    accepted: bool,
 }
 
 impl Servers {
-    /// Reads what was sent; there must be no cancel notice.
-    fn hear(&mut self) {
+    /// Reads what was sent; running must be no cancel notice.
+    fn read_sent(&mut self) {
         self.peers.extend(std::iter::from_fn(|| self.dialled.try_recv().ok()));
         for (at, peer) in self.peers.iter_mut().enumerate() {
             for out in peer.sent() {
                 match out {
                     Outbound::Cancel { id, notice } => {
-                        assert_eq!(notice, None, "nothing of a handshake is cancelled");
-                        let of = self.asked.iter().filter(|it| (it.0, it.1) == (at, id)).count();
-                        assert_eq!(of, 1, "only what was sent can be let go of");
+                        assert_eq!(notice, None, "a handshake sends no cancel notice");
+                        let count = self.requests.iter().filter(|it| (it.0, it.1) == (at, id)).count();
+                        assert_eq!(count, 1, "only sent requests are released");
                     }
                     Outbound::Send(message) => {
                         if let Some(id) = message.head.id {
-                            self.asked.push((at, id, message.head.method.into_owned()));
+                            self.requests.push((at, id, message.head.method.into_owned()));
                         }
                     }
                 }
@@ -103,44 +107,46 @@ impl Servers {
         }
     }
 
-    fn answer(&mut self, back: usize, reply: Reply) {
-        let Some(at) = self.asked.len().checked_sub(back + 1) else { return };
-        let (peer, id, method) = self.asked[at].clone();
+    fn respond(&mut self, requests_ago: usize, reply: Reply) {
+        let Some(at) = self.requests.len().checked_sub(requests_ago + 1) else { return };
+        let (peer, id, method) = self.requests[at].clone();
         let era = if method == "initialize" { Era::Legacy } else { Era::Modern };
         let message: Value = match reply {
-            Reply::Good => opened(id, era),
+            Reply::Good => handshake_response(id, era),
             Reply::Error(code) => json!({"id": id, "error": {"code": code, "message": "no"}}),
-            Reply::Odd => json!({"id": id, "result": 7}),
+            Reply::Invalid => json!({"id": id, "result": 7}),
         };
-        self.peers[peer].inbox.deliver(StreamId::Shared, message.to_string().into());
-        self.welcomed |= matches!(reply, Reply::Good);
+        self.peers[peer].sink.deliver(StreamId::Shared, message.to_string().into());
+        self.accepted |= matches!(reply, Reply::Good);
     }
 }
 
-async fn tell((eras, remembered, manners, steps): (Eras, Option<Era>, Manners, Vec<Step>)) {
+async fn run_sequence(
+    (eras, known_era, shutdown_behavior, steps): (Eras, Option<Era>, ShutdownBehavior, Vec<Step>),
+) {
     let (peers, dialled) = mpsc::unbounded_channel();
-    let mut servers = Servers { dialled, peers: Vec::new(), asked: Vec::new(), welcomed: false };
+    let mut servers = Servers { dialled, peers: Vec::new(), requests: Vec::new(), accepted: false };
     let limits = Limits { startup: STARTUP, ..Limits::default() };
-    let options = SessionOptions { eras, known_era: remembered, limits, ..SessionOptions::default() };
+    let options = SessionOptions { eras, known_era: known_era, limits, ..SessionOptions::default() };
     let state = options.state.subscribe();
-    let dial: Arc<dyn Dial> = Arc::new(Hand { peers, manners });
+    let dial: Arc<dyn Dial> = Arc::new(ScriptedDial { peers, shutdown_behavior });
     let mut connecting = Some(Box::pin(Session::connect(dial, options)));
-    let flag = Arc::new(Flag { woken: AtomicBool::new(true), any: Arc::new(Notify::new()) });
+    let flag = Arc::new(WakeFlag { woken: AtomicBool::new(true), any: Arc::new(Notify::new()) });
     let waker = Waker::from(Arc::clone(&flag));
     let due = Instant::now() + STARTUP + CLOSE_GRACE;
     let mut outcome = None;
     // At the end nothing more is sent.
-    for step in [Step::Pass(0)].into_iter().chain(steps).chain([Step::Pass(25_000)]) {
+    for step in [Step::Advance(0)].into_iter().chain(steps).chain([Step::Advance(25_000)]) {
         let mut until = Instant::now();
         match step {
-            Step::Answer(back, reply) => servers.answer(back, reply),
-            Step::Pass(millis) => until += Duration::from_millis(millis),
-            Step::Leave(reason) => {
+            Step::Respond(requests_ago, reply) => servers.respond(requests_ago, reply),
+            Step::Advance(millis) => until += Duration::from_millis(millis),
+            Step::Disconnect(reason) => {
                 if let Some(end) = servers.peers.last_mut().and_then(|it| it.end.take()) {
                     let _ = end.send(reason);
                 }
             }
-            Step::GiveUp => connecting = None,
+            Step::DropFuture => connecting = None,
         }
         loop {
             for _ in 0..4 {
@@ -152,7 +158,7 @@ async fn tell((eras, remembered, manners, steps): (Eras, Option<Era>, Manners, V
                     assert!(Instant::now() <= due, "it takes too long");
                     (outcome, connecting) = (Some(done), None);
                 }
-                servers.hear();
+                servers.read_sent();
             }
             tokio::select! {
                 biased;
@@ -165,7 +171,7 @@ async fn tell((eras, remembered, manners, steps): (Eras, Option<Era>, Manners, V
     let state = state.borrow().clone();
     match outcome {
         Some(Ok(session)) => {
-            assert!(servers.welcomed, "nobody has let it in");
+            assert!(servers.accepted, "no valid response was sent");
             let over = session.connection.engine().disconnect().is_some();
             assert_eq!(state == SessionState::Connected, !over, "{state:?}");
             // Earlier requests have ended, and no request follows.
@@ -176,15 +182,15 @@ async fn tell((eras, remembered, manners, steps): (Eras, Option<Era>, Manners, V
         None => assert_eq!(state, SessionState::Error("connecting was cancelled".to_owned())),
     }
     tokio::task::yield_now().await;
-    servers.hear();
-    assert!(servers.peers.iter().all(Peer::is_gone), "a connection is left behind");
+    servers.read_sent();
+    assert!(servers.peers.iter().all(Peer::is_dropped), "a connection is left behind");
 }
 
 proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn whatever_the_order_an_opening_ends_in_time_and_cancels_nothing(story in stories()) {
-        on_a_paused_clock(tell(story));
+    fn connect_ends_in_time_and_sends_no_cancel_notice(sequence in sequences()) {
+        run_with_paused_time(run_sequence(sequence));
     }
 }

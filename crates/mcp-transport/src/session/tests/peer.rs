@@ -13,20 +13,20 @@ use crate::transport::{Dial, FrameSink, HandshakeMode, Link, Outbound, OutboundQ
 
 /// How a connection reacts to a shutdown.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Manners {
+pub(super) enum ShutdownBehavior {
     /// It ends at once.
-    Polite,
+    Immediate,
     /// It ends after this number of milliseconds.
-    Slow(u64),
+    Delayed(u64),
     /// It does not end.
-    Stubborn,
+    Never,
 }
 
 /// The test's side of a connection.
 pub(super) struct Peer {
-    pub(super) inbox: Arc<dyn FrameSink>,
+    pub(super) sink: Arc<dyn FrameSink>,
     pub(super) out: OutboundQueue,
-    /// Ends the connection.
+    /// Ending the connection.
     pub(super) end: Option<oneshot::Sender<DisconnectReason>>,
     /// Dropped with the connection.
     alive: Weak<()>,
@@ -34,7 +34,7 @@ pub(super) struct Peer {
 
 impl Peer {
     /// Whether the connection was dropped.
-    pub(super) fn is_gone(&self) -> bool {
+    pub(super) fn is_dropped(&self) -> bool {
         self.alive.strong_count() == 0
     }
 
@@ -45,18 +45,18 @@ impl Peer {
 }
 
 /// A dial that creates scripted connections and passes the test's side of each to the test.
-pub(super) struct Hand {
+pub(super) struct ScriptedDial {
     pub(super) peers: mpsc::UnboundedSender<Peer>,
-    pub(super) manners: Manners,
+    pub(super) shutdown_behavior: ShutdownBehavior,
 }
 
-impl Dial for Hand {
+impl Dial for ScriptedDial {
     fn dial(&self) -> Box<dyn Transport> {
-        Box::new(Connection { peers: self.peers.clone(), manners: self.manners })
+        Box::new(ScriptedTransport { peers: self.peers.clone(), shutdown_behavior: self.shutdown_behavior })
     }
 
     fn label(&self) -> String {
-        "by hand".to_owned()
+        "scripted".to_owned()
     }
 
     fn redact(&self, text: &str) -> String {
@@ -68,24 +68,24 @@ impl Dial for Hand {
     }
 }
 
-struct Connection {
+struct ScriptedTransport {
     peers: mpsc::UnboundedSender<Peer>,
-    manners: Manners,
+    shutdown_behavior: ShutdownBehavior,
 }
 
 #[async_trait]
-impl Transport for Connection {
+impl Transport for ScriptedTransport {
     async fn run(self: Box<Self>, link: Link) -> Disconnect {
-        let Link { outbound: out, inbound: inbox, shutdown: mut stop } = link;
+        let Link { outbound: out, inbound: sink, shutdown: mut stop } = link;
         let (end, ended) = oneshot::channel();
         let alive = Arc::new(());
-        let _ = self.peers.send(Peer { inbox, out, end: Some(end), alive: Arc::downgrade(&alive) });
+        let _ = self.peers.send(Peer { sink, out, end: Some(end), alive: Arc::downgrade(&alive) });
         let stopped = async {
             stop.requested().await;
-            match self.manners {
-                Manners::Polite => {}
-                Manners::Slow(millis) => tokio::time::sleep(Duration::from_millis(millis)).await,
-                Manners::Stubborn => std::future::pending().await,
+            match self.shutdown_behavior {
+                ShutdownBehavior::Immediate => {}
+                ShutdownBehavior::Delayed(millis) => tokio::time::sleep(Duration::from_millis(millis)).await,
+                ShutdownBehavior::Never => std::future::pending().await,
             }
         };
         tokio::select! {

@@ -1,0 +1,80 @@
+//! The table of calls: single steps here, any order of steps in `interleaving`.
+
+mod interleaving;
+
+use super::*;
+use crate::error::disconnect::DisconnectReason;
+use std::time::Duration;
+
+fn insert_call(pending: &PendingCalls) -> RequestId {
+    pending
+        .insert(Deadline::new(Instant::now(), Instant::now(), None, None), None, OwnerHint::Session)
+        .ok()
+        .unwrap()
+        .id
+}
+
+fn poll(pending: &PendingCalls, id: RequestId) -> String {
+    match pending.poll(id, &mut Context::from_waker(Waker::noop())) {
+        Poll::Pending => "waiting".to_owned(),
+        Poll::Ready(CallOutcome::Response { frame, .. }) => {
+            format!("answer {}", str::from_utf8(&frame).unwrap())
+        }
+        Poll::Ready(CallOutcome::Closed(ended)) => format!("closed: {ended}"),
+        Poll::Ready(other) => format!("{other:?}"),
+    }
+}
+
+fn response(text: &'static str) -> CallOutcome {
+    CallOutcome::Response { frame: Bytes::from_static(text.as_bytes()), is_error: false, payload_start: 0 }
+}
+
+#[test]
+fn response_reaches_its_call_once() {
+    let pending = PendingCalls::default();
+    let (a, b) = (insert_call(&pending), insert_call(&pending));
+    assert!(pending.complete(b, response("b")));
+    assert!(!pending.complete(b, response("again")));
+    assert_eq!((poll(&pending, a), poll(&pending, b)), ("waiting".into(), "answer b".into()));
+    assert!(!pending.complete(b, response("late")));
+}
+
+#[test]
+fn reused_slot_gets_a_new_id() {
+    let pending = PendingCalls::default();
+    let first = insert_call(&pending);
+    assert!(pending.remove(first));
+    let second = insert_call(&pending);
+    assert_ne!(first, second);
+    assert!(!pending.complete(first, response("for the first")));
+    assert_eq!(poll(&pending, second), "waiting");
+}
+
+#[test]
+fn close_ends_pending_calls_and_refuses_later_ones() {
+    let pending = PendingCalls::default();
+    let (completed, waiting) = (insert_call(&pending), insert_call(&pending));
+    pending.complete(completed, response("in time"));
+    pending.close(Arc::new(Disconnect::new(DisconnectReason::PeerClosed)));
+    pending.close(Arc::new(Disconnect::new(DisconnectReason::Stopped)));
+    assert_eq!(poll(&pending, completed), "answer in time");
+    assert_eq!(poll(&pending, waiting), "closed: it closed the connection");
+    assert!(
+        pending
+            .insert(Deadline::new(Instant::now(), Instant::now(), None, None), None, OwnerHint::Session)
+            .is_err()
+    );
+}
+
+#[test]
+fn only_an_earlier_deadline_wakes_the_timer() {
+    let pending = PendingCalls::default();
+    let now = Instant::now();
+    let rearm = |seconds| {
+        let deadline = Deadline::new(now, now, Some(Duration::from_secs(seconds)), None);
+        pending.insert(deadline, None, OwnerHint::Session).ok().unwrap().rearm
+    };
+    assert_eq!((rearm(60), rearm(60), rearm(30), rearm(45)), (true, false, true, false));
+    let (expired, next) = pending.expire(now + Duration::from_secs(31));
+    assert_eq!((expired.len(), next), (1, Some(now + Duration::from_secs(45))));
+}
