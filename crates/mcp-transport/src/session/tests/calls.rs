@@ -47,15 +47,15 @@ impl CallKind {
     }
 
     /// The text for a lost response.
-    pub(super) fn lost(self) -> &'static str {
+    pub(super) fn lost_text(self) -> &'static str {
         match self {
             CallKind::Tool | CallKind::Raw => "outcome unknown",
-            CallKind::Ping | CallKind::Read | CallKind::Prompts => "answer lost",
+            CallKind::Ping | CallKind::Read | CallKind::Prompts => "response lost",
         }
     }
 
     /// The text for a result that is only text.
-    pub(super) fn odd(self) -> &'static str {
+    pub(super) fn invalid_text(self) -> &'static str {
         match self {
             CallKind::Raw | CallKind::Ping => "invalid",
             CallKind::Tool | CallKind::Read | CallKind::Prompts => "unreadable",
@@ -124,7 +124,7 @@ pub(super) fn make(session: &Arc<Session>, spec: CallSpec, progress: &Arc<Atomic
                 list.map(|it| it.items.iter().map(|it| &*it.name).collect::<Vec<_>>().join(" + "))
             }
         };
-        outcome.unwrap_or_else(|error| word(&error))
+        outcome.unwrap_or_else(|error| error_text(&error))
     }))
 }
 
@@ -133,7 +133,7 @@ pub(super) fn timed_out(expiry: Expiry) -> String {
     format!("{expiry:?}")
 }
 
-fn word(error: &CallError) -> String {
+fn error_text(error: &CallError) -> String {
     match error {
         CallError::Closed(_) => "closed".to_owned(),
         CallError::NotSent(_) => "not sent".to_owned(),
@@ -141,10 +141,10 @@ fn word(error: &CallError) -> String {
         CallError::Rpc(error) => error.message.clone(),
         CallError::InvalidResponse(_) => "unreadable".to_owned(),
         CallError::OutcomeUnknown(_) => "outcome unknown".to_owned(),
-        CallError::ResponseLost(_) => "answer lost".to_owned(),
+        CallError::ResponseLost(_) => "response lost".to_owned(),
         CallError::Refused(error) => error.message.clone(),
         CallError::ResponseTooLarge(_) => "too large".to_owned(),
-        CallError::Reopen(_) => "not handshake_response again".to_owned(),
+        CallError::Reopen(_) => "not reopened".to_owned(),
         CallError::InvalidParams(_)
         | CallError::InputRequired(_)
         | CallError::ResourceNotFound(_)

@@ -1,6 +1,6 @@
 //! A session with a scripted server, and the properties that must hold.
 //!
-//! No task runs between two events unless [`Harness::settle`] is is_solicited, so simultaneous events may come in any order.
+//! No task runs between two events unless [`Harness::settle`] is awaited, so simultaneous events may come in any order.
 //! Each poll of a call is compared with the [model](super::model): what it sends and how it ends.
 
 use std::collections::HashMap;
@@ -328,7 +328,7 @@ impl Harness {
                 let own = self.reopening.as_ref().filter(|it| it.call == at);
                 if is_late(&word) {
                     assert!(call.expiries().contains(&word) && call.due() <= Instant::now(), "{word}");
-                } else if word != "not handshake_response again" {
+                } else if word != "not reopened" {
                     assert!(self.closed && self.epoch > epoch, "{word}");
                     assert_eq!(word, if call.retried { "closed" } else { "not sent" });
                 } else {
@@ -370,7 +370,7 @@ impl Harness {
                 Outbound::Cancel { id, notice: None } => self.released[0].push(id),
                 Outbound::Send(message) => match (message.head.id, &*message.head.method, by) {
                     (Some(request), "initialize", Some(call)) => {
-                        assert!(self.reopening.is_none(), "the session is handshake_response twice at once");
+                        assert!(self.reopening.is_none(), "the session is opened twice at once");
                         assert_eq!(message.epoch, Epoch(self.epoch.0 + 1));
                         let due = Instant::now() + STARTUP;
                         let reopening =
@@ -378,7 +378,7 @@ impl Harness {
                         self.reopening = Some(reopening);
                     }
                     (None, "notifications/initialized", Some(call)) => {
-                        let reopening = self.reopening.take().expect("a session was handshake_response");
+                        let reopening = self.reopening.take().expect("a session was opened");
                         assert_eq!((reopening.call, reopening.answer), (call, Some(Ok(()))));
                         self.epoch = reopening.epoch;
                         // The server may have been replaced.

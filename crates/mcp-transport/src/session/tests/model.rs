@@ -178,15 +178,15 @@ impl Call {
                 ends(&self.pages.join(" + "))
             }
             RequestOutcome::Error(text) => ends(&text),
-            RequestOutcome::Invalid => ends(kind.odd()),
+            RequestOutcome::Invalid => ends(kind.invalid_text()),
             RequestOutcome::Lost if kind.retries(self.spec.retry) && !self.retried => {
                 self.retried = true;
                 Stage::Sending
             }
-            RequestOutcome::Lost => ends(kind.lost()),
+            RequestOutcome::Lost => ends(kind.lost_text()),
             RequestOutcome::TooLarge => ends("too large"),
             RequestOutcome::NotExecuted if self.reopened => {
-                ends("the server loses the session as soon as it is handshake_response")
+                ends("the server loses the session as soon as it is opened")
             }
             RequestOutcome::NotExecuted => {
                 self.reopened = true;
