@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use divan::counter::BytesCount;
 use divan::{AllocProfiler, Bencher, black_box};
-use mcp_transport::internal::scan::{Id, ScannedFrame, scan};
+use mcp_transport::internal::scan::{ResponseId, ScannedFrame, scan};
 use mcp_transport::internal::{Event, EventStreamParser, Line, LineBuffer};
 use serde::de::IgnoredAny;
 
@@ -53,7 +53,7 @@ fn count_lines(pieces: &[Bytes]) -> usize {
     let mut lines = LineBuffer::new(LIMIT);
     let mut res = 0;
     for piece in pieces {
-        lines.spare().extend_from_slice(piece);
+        lines.read_buffer().extend_from_slice(piece);
         while let Some(line) = lines.next_line() {
             res += usize::from(matches!(line, Line::Whole(_)));
         }
@@ -64,8 +64,8 @@ fn count_lines(pieces: &[Bytes]) -> usize {
 /// The id of the call that a frame responds to.
 fn response_id(frame: &[u8]) -> Option<u64> {
     match scan(frame) {
-        ScannedFrame::Response { id: Id::Number(id), .. } => Some(id),
-        ScannedFrame::Response { id: Id::Absent | Id::Foreign, .. }
+        ScannedFrame::Response { id: ResponseId::Number(id), .. } => Some(id),
+        ScannedFrame::Response { id: ResponseId::Absent | ResponseId::Foreign, .. }
         | ScannedFrame::Request { .. }
         | ScannedFrame::Notification { .. }
         | ScannedFrame::Batch(_)

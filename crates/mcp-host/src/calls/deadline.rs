@@ -42,7 +42,7 @@ impl CallDeadline {
         tokio::time::timeout_at(saturating_after(self.started, limit), instance).await.map_err(|_| {
             let limit = limit.as_secs_f64();
             let what =
-                format!("no answer within {limit} s: its instance for the caller was still being started");
+                format!("no response within {limit} s: its instance for the caller was still being started");
             server_error(server, ErrorKind::Timeout, what)
         })
     }
@@ -96,5 +96,5 @@ impl CallDeadline {
 }
 
 fn timeout_error(server: &ResolvedServer, timeout: Duration) -> HostError {
-    server_error(server, ErrorKind::Timeout, format!("no answer within {} s", timeout.as_secs_f64()))
+    server_error(server, ErrorKind::Timeout, format!("no response within {} s", timeout.as_secs_f64()))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use mcp_transport::internal::scan::{Id, ScannedFrame, scan};
+use mcp_transport::internal::scan::{ResponseId, ScannedFrame, scan};
 use mcp_transport::internal::{Event, EventStreamParser, Line, LineBuffer, Redactor, error_body};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -13,7 +13,7 @@ pub fn scan_frame(bytes: &[u8]) {
     let scanned = scan(bytes);
     let within = |it: &std::ops::Range<usize>| assert!(bytes.get(it.clone()).is_some(), "{it:?} is outside");
     match &scanned {
-        ScannedFrame::Response { payload, .. } => assert!(*payload <= bytes.len()),
+        ScannedFrame::Response { payload_start, .. } => assert!(*payload_start <= bytes.len()),
         ScannedFrame::Request { id, method } => [id, method].into_iter().for_each(within),
         ScannedFrame::Notification { method, params } => {
             within(method);
@@ -45,12 +45,12 @@ pub fn scan_frame(bytes: &[u8]) {
     let get = |key: &str| first.get(key).copied();
     let error = get("error").filter(|it| *it != "null");
     match scanned {
-        ScannedFrame::Response { id, is_error, payload } => {
+        ScannedFrame::Response { id, is_error, payload_start } => {
             let value = if is_error { error } else { get("result") };
-            assert!(text[payload..].starts_with(value.expect("the payload is there")));
+            assert!(text[payload_start..].starts_with(value.expect("the payload is there")));
             let want = match get("id") {
-                None | Some("null") => Id::Absent,
-                Some(it) => number(it).map_or(Id::Foreign, Id::Number),
+                None | Some("null") => ResponseId::Absent,
+                Some(it) => number(it).map_or(ResponseId::Foreign, ResponseId::Number),
             };
             assert_eq!(id, want);
         }
@@ -118,7 +118,7 @@ pub fn stdio_lines(bytes: &[u8]) {
     let mut lines = LineBuffer::new(LIMIT);
     let mut got: Vec<Result<Vec<u8>, usize>> = Vec::new();
     for chunk in chunks {
-        lines.spare().extend_from_slice(chunk);
+        lines.read_buffer().extend_from_slice(chunk);
         while let Some(line) = lines.next_line() {
             got.push(match line {
                 Line::Whole(it) => Ok(it.to_vec()),

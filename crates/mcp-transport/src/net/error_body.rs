@@ -7,7 +7,7 @@ use mcp_model::RpcError;
 use serde::Deserialize;
 
 use crate::redact::Redactor;
-use crate::rpc::scan::{Id, ScannedFrame, scan};
+use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
 use crate::transport::RequestId;
 
 /// Maximum number of bytes of a body that a message quotes.
@@ -28,14 +28,14 @@ pub struct ErrorBody {
 
 /// Parses the body of an error response and removes secrets.
 pub fn parse(body: &Bytes, id: Option<RequestId>, redactor: &Redactor) -> ErrorBody {
-    if let ScannedFrame::Response { id: named, is_error: true, payload } = scan(body)
+    if let ScannedFrame::Response { id: named, is_error: true, payload_start: payload } = scan(body)
         && let Ok(error) = RpcError::deserialize(&mut serde_json::Deserializer::from_slice(&body[payload..]))
     {
         let message = redactor.clean(&error.message, 4 * MAX_QUOTED_BYTES);
         // Data with a secret is dropped: after a change it would be wrong.
         let data = error.data.filter(|data| data.as_str() == redactor.clean(data.as_str(), usize::MAX));
-        let names_no_request = named == Id::Absent;
-        let names_request = matches!((named, id), (Id::Number(number), Some(id)) if number == id);
+        let names_no_request = named == ResponseId::Absent;
+        let names_request = matches!((named, id), (ResponseId::Number(number), Some(id)) if number == id);
         return ErrorBody {
             error: Some(RpcError { code: error.code, message: message.clone(), data }),
             names_request,
