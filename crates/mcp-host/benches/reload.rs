@@ -5,7 +5,7 @@
 //! the write of the file until a generation contains the edit. The debounce is subtracted, because it is
 //! configurable. An edit that requires a new process is compared with the start of a single server.
 
-#![expect(clippy::print_stdout, reason = "its few lines of output are what it is for")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use std::error::Error;
 use std::fmt::Write;
@@ -60,8 +60,8 @@ fn host() -> Result<Host, Box<dyn Error>> {
 async fn measure(rounds: usize) -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("mcp.yaml");
-    print("start one server alone", alone(&path, rounds).await?);
-    print("start 8 servers that take 250 ms each", slow(&path, rounds).await?);
+    print("start one server alone", measure_one_start(&path, rounds).await?);
+    print("start 8 servers that take 250 ms each", measure_slow_starts(&path, rounds).await?);
 
     std::fs::write(&path, text(SERVERS, 0, 0))?;
     let host = host()?;
@@ -77,7 +77,7 @@ async fn measure(rounds: usize) -> Result<(), Box<dyn Error>> {
         for round in 0..rounds {
             process += usize::from(edit == Edit::Process);
             let names = round + 1 + if edit == Edit::Process { rounds } else { 0 };
-            all.push(live(&host, &path, &text(SERVERS, process, names), names).await?);
+            all.push(measure_edit(&host, &path, &text(SERVERS, process, names), names).await?);
         }
         print(&format!("1 of 20 servers, {edit:?} edited"), all);
     }
@@ -87,7 +87,7 @@ async fn measure(rounds: usize) -> Result<(), Box<dyn Error>> {
 }
 
 /// Measures the start of a single server.
-async fn alone(path: &Path, rounds: usize) -> Result<Vec<Duration>, Box<dyn Error>> {
+async fn measure_one_start(path: &Path, rounds: usize) -> Result<Vec<Duration>, Box<dyn Error>> {
     let mut res = Vec::new();
     for round in 0..rounds {
         std::fs::write(path, text(1, round, 0))?;
@@ -103,7 +103,7 @@ async fn alone(path: &Path, rounds: usize) -> Result<Vec<Duration>, Box<dyn Erro
 }
 
 /// Measures eight concurrent starts.
-async fn slow(path: &Path, rounds: usize) -> Result<Vec<Duration>, Box<dyn Error>> {
+async fn measure_slow_starts(path: &Path, rounds: usize) -> Result<Vec<Duration>, Box<dyn Error>> {
     let text = text(8, 0, 0).replace("demo-server", "slow-server");
     std::fs::write(path, text)?;
     let mut res = Vec::new();
@@ -123,7 +123,12 @@ async fn slow(path: &Path, rounds: usize) -> Result<Vec<Duration>, Box<dyn Error
 }
 
 /// Measures the time from the save to the generation that contains the edit, without the debounce.
-async fn live(host: &Host, path: &Path, text: &str, names: usize) -> Result<Duration, Box<dyn Error>> {
+async fn measure_edit(
+    host: &Host,
+    path: &Path,
+    text: &str,
+    names: usize,
+) -> Result<Duration, Box<dyn Error>> {
     let mut published = host.subscribe();
     std::fs::write(path, text)?;
     let begun = Instant::now();

@@ -1,12 +1,12 @@
-//! Measures how much a misbehaving server slows down another server of the same host, the neighbour: `cargo bench
-//! -p mcp-host --bench neighbours [-- ROUNDS]` prints, for each kind of misbehaviour, the neighbour's calls per
-//! second compared with those that it answers alone.
+//! Isolation of servers: how much a misbehaving server slows down a healthy one of the same host. `cargo bench -p
+//! mcp-host --bench isolation [-- ROUNDS]` prints the calls per second of the healthy server, for each kind of
+//! misbehaviour and for the healthy server alone.
 //!
-//! Rounds with and without the misbehaving server alternate in one run; the neighbour keeps running. A server that
-//! floods also uses CPU time, which is not the host's fault. Therefore there is a third kind of round, in which
-//! the same program runs without the host. At the end the neighbour's process is killed during a call.
+//! Rounds with and without the misbehaving server alternate; the healthy server keeps running. A server that floods
+//! also uses CPU time, which the host cannot avoid. Therefore a third kind of round runs the same program without the
+//! host. At the end the healthy server is killed during a call, and the time until the call fails is measured.
 
-#![expect(clippy::print_stdout, reason = "its few lines of output are what it is for")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use std::error::Error;
 use std::io::{BufRead, Write};
@@ -30,7 +30,7 @@ const ROUND: Duration = Duration::from_secs(1);
 const CALLERS: usize = 4;
 
 /// The kinds of misbehaviour, which are arguments of this program.
-const BAD: [&str; 4] = ["mute", "hang", "stderr", "list_changed"];
+const MISBEHAVIOURS: [&str; 4] = ["mute", "hang", "stderr", "list_changed"];
 
 fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|it| it != "--bench").collect();
@@ -86,7 +86,7 @@ fn serve(kind: &str) -> Outcome<()> {
 }
 
 /// Starts the same program without a host that reads its output.
-fn beside(kind: &str) -> Outcome<Child> {
+fn run_without_host(kind: &str) -> Outcome<Child> {
     let null = Stdio::null;
     let command = &mut Command::new(std::env::current_exe()?);
     command.args(["bad-server", kind]).stdin(Stdio::piped()).stdout(null()).stderr(null());
@@ -97,7 +97,7 @@ async fn measure(rounds: usize) -> Outcome<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("mcp.yaml");
     let pid = folder.path().join("pid");
-    // The restarts of the killed neighbour must not be suspended.
+    // The restarts of the killed server must not be suspended.
     let pause = Duration::from_millis(50);
     let policy = RestartPolicy {
         initial_backoff: pause,
@@ -114,12 +114,12 @@ async fn measure(rounds: usize) -> Outcome<()> {
         ..HostOptions::default()
     }));
     apply(&host, &path, &pid, None).await?;
-    for kind in BAD {
-        let (mut alone, mut bad, mut unheard) = (Vec::new(), Vec::new(), Vec::new());
+    for kind in MISBEHAVIOURS {
+        let (mut alone, mut in_host, mut outside) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..rounds {
             alone.push(count(&host).await?);
-            let mut child = beside(kind)?;
-            unheard.push(count(&host).await?);
+            let mut child = run_without_host(kind)?;
+            outside.push(count(&host).await?);
             child.kill()?;
             child.wait()?;
             apply(&host, &path, &pid, Some(kind)).await?;
@@ -131,19 +131,19 @@ async fn measure(rounds: usize) -> Outcome<()> {
                 }
             }
             tokio::time::sleep(Duration::from_millis(300)).await;
-            bad.push(count(&host).await?);
+            in_host.push(count(&host).await?);
             drop(pending);
             apply(&host, &path, &pid, None).await?;
         }
-        let share = |of: &[f64]| median(bad.iter().zip(of).map(|(bad, of)| bad / of).collect());
+        let ratio = |base: &[f64]| median(in_host.iter().zip(base).map(|(rate, base)| rate / base).collect());
         println!(
-            "{kind}: {:.0} calls/s beside it, {:.0} alone, {:.0} beside one that nobody hears; the ratios' medians {:.2} \
-             and {:.2}",
-            median(bad.clone()),
+            "{kind}: {:.0} calls/s in the same host, {:.0} alone, {:.0} with the program outside of the host; median \
+             ratios {:.2} and {:.2}",
+            median(in_host.clone()),
             median(alone.clone()),
-            median(unheard.clone()),
-            share(&alone),
-            share(&unheard)
+            median(outside.clone()),
+            ratio(&alone),
+            ratio(&outside)
         );
     }
     let mut ends = Vec::new();
@@ -152,14 +152,14 @@ async fn measure(rounds: usize) -> Outcome<()> {
     }
     let longest = ends.iter().copied().fold(0.0, f64::max);
     println!(
-        "killed in mid-call: the call ends after {:.1} ms, at the longest {longest:.1} ms",
+        "killed during a call: the call fails after {:.1} ms (median), {longest:.1} ms (maximum)",
         median(ends)
     );
     host.shutdown().await;
     Ok(())
 }
 
-/// Applies a configuration with the neighbour and optionally a misbehaving server.
+/// Applies a configuration with the healthy server and optionally a misbehaving server.
 async fn apply(host: &Host, path: &Path, pid: &Path, bad: Option<&str>) -> Outcome<()> {
     let entry = |name: &str, arguments: &str| {
         format!(
@@ -176,7 +176,7 @@ async fn apply(host: &Host, path: &Path, pid: &Path, bad: Option<&str>) -> Outco
     Ok(())
 }
 
-/// Measures the neighbour's calls per second.
+/// Measures the calls per second of the healthy server.
 async fn count(host: &Arc<Host>) -> Outcome<f64> {
     let begun = Instant::now();
     let mut callers = JoinSet::new();
@@ -200,28 +200,28 @@ async fn count(host: &Arc<Host>) -> Outcome<f64> {
 async fn kill(host: &Host, pid: &Path) -> Outcome<Option<Duration>> {
     let mut published = host.subscribe();
     published.wait_for(|it| it.catalog.tool("a_sleep").is_some()).await?;
-    let under_way = Arc::new(Notify::new());
-    let tell = Arc::clone(&under_way);
+    let begun = Arc::new(Notify::new());
+    let notify = Arc::clone(&begun);
     let arguments = RawJson::parse(r#"{"ms": 60000, "steps": 600}"#.into())?;
     let call = host.call(ToolCall {
-        progress: Some(Arc::new(move |_| tell.notify_one())),
+        progress: Some(Arc::new(move |_| notify.notify_one())),
         ..ToolCall::new("a_sleep", arguments)
     });
     let mut call = std::pin::pin!(call);
     tokio::select! {
         // The call was sent to the process that was killed before, whose end was not noticed yet.
         _ = &mut call => return Ok(None),
-        () = under_way.notified() => {}
+        () = begun.notified() => {}
     }
     let id = std::fs::read_to_string(pid)?;
-    let begun = Instant::now();
+    let killed = Instant::now();
     // The duration of the `kill` command is included.
     let sent = Command::new("kill").args(["-KILL", &id]).status()?.success();
     let result = call.await;
-    let end = begun.elapsed();
+    let end = killed.elapsed();
     let message = result.error.map(|it| it.message).unwrap_or_default();
     if !sent || !message.contains("SIGKILL") {
-        return Err(format!("it was not killed, or nobody knows: {message}").into());
+        return Err(format!("the process was not killed, or the error does not say so: {message}").into());
     }
     Ok(Some(end))
 }
