@@ -205,8 +205,8 @@ fn invalid_configuration_files_are_explained() {
     workspace.write("folder.json/x", "");
     for (arguments, code, want) in [
         (&["check", "gone.yaml"][..], 1, "cannot read gone.yaml: it does not exist"),
-        (&["check", "binary.json"], 1, "it is not UTF-8 text: line 2 has something else; save it as UTF-8"),
-        (&["tools", "wide.json"], 1, "it is not UTF-8 text: line 1 has UTF-16; save it as UTF-8"),
+        (&["check", "binary.json"], 1, "line 2 is not UTF-8; save the file as UTF-8 text"),
+        (&["tools", "wide.json"], 1, "it is UTF-16; save it as UTF-8"),
         (&["doctor", "huge.json"], 1, "it is larger than 8 MiB"),
         (&["check", "empty.yaml"], 1, "help: add `--dialect holodeck`"),
         (&["check", "-"], 1, "no MCP configuration is recognised"),
@@ -215,7 +215,7 @@ fn invalid_configuration_files_are_explained() {
             1,
             "the folder folder.json contains none of .minds/mcp.yaml",
         ),
-        (&["convert", ".", "--to", "mcp-json", "-o", "empty.yaml"], 1, "empty.yaml exists already"),
+        (&["convert", ".", "--to", "mcp-json", "-o", "empty.yaml"], 1, "empty.yaml already exists"),
         (
             &["convert", ".", "--to", "mcp-json", "-o", "no/a.json"],
             1,

@@ -202,7 +202,7 @@ fn conversion_writes_a_new_file() {
     let written = fs::read_to_string(&path).unwrap();
     let again = workspace.run(&["convert", ".", "--to", "dominds", "--output", "mcp.json"]);
     assert_eq!(again.code, Some(1));
-    assert!(again.err.ends_with("error: mcp.json exists already\n"), "{}", again.err);
+    assert!(again.err.ends_with("error: mcp.json already exists\n"), "{}", again.err);
     assert_eq!(fs::read_to_string(&path).unwrap(), written);
     let missing = workspace.run(&["convert", "nowhere", "--to", "dominds", "--format", "json"]);
     assert_eq!(

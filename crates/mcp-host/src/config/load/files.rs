@@ -17,8 +17,11 @@ pub enum FileError {
     /// The file exceeds the size limit.
     #[error("it is larger than {} MiB", MAX_FILE_BYTES >> 20)]
     TooLarge,
+    /// The file is a pipe, a device or the like: reading it could block forever, or succeed only once.
+    #[error("it is not a regular file")]
+    NotRegular,
     /// The file is not UTF-8.
-    #[error("it is not UTF-8 text: line {line}{}", encoding(*.utf16))]
+    #[error("{}", not_text(*.line, *.utf16))]
     NotText {
         /// The first invalid line, from 1.
         line: usize,
@@ -43,6 +46,22 @@ pub(crate) fn read_text(path: &Path) -> Result<String, FileError> {
     })
 }
 
+/// The same for a regular file only.
+pub(crate) fn read_regular_file(path: &Path) -> Result<String, FileError> {
+    if path.metadata().is_ok_and(|it| !it.is_file() && !it.is_dir()) {
+        return Err(FileError::NotRegular);
+    }
+    read_text(path)
+}
+
+impl FileError {
+    /// Whether the file does not exist. A path through a file does not exist either.
+    pub(crate) fn is_absent(&self) -> bool {
+        let absent = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
+        matches!(self, FileError::Io(error) if absent.contains(&error.kind()))
+    }
+}
+
 /// Whether a file is probably UTF-16, judged by its byte order mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Utf16 {
@@ -52,11 +71,10 @@ pub enum Utf16 {
     No,
 }
 
-/// The end of the message for a file that is not UTF-8: what the line contains and what to do.
-fn encoding(utf16: Utf16) -> &'static str {
+fn not_text(line: usize, utf16: Utf16) -> String {
     match utf16 {
-        Utf16::Likely => " has UTF-16; save it as UTF-8",
-        Utf16::No => " has something else; save it as UTF-8, if it is a text",
+        Utf16::Likely => "it is UTF-16; save it as UTF-8".to_owned(),
+        Utf16::No => format!("line {line} is not UTF-8; save the file as UTF-8 text"),
     }
 }
 
@@ -86,11 +104,8 @@ mod tests {
     #[test]
     fn files_are_read_as_text_with_a_size_limit() {
         check("é\n".as_bytes(), Ok("é\n"));
-        check(
-            b"a\nb\xff",
-            Err("it is not UTF-8 text: line 2 has something else; save it as UTF-8, if it is a text"),
-        );
-        check(b"\xff\xfe{\0", Err("it is not UTF-8 text: line 1 has UTF-16; save it as UTF-8"));
+        check(b"a\nb\xff", Err("line 2 is not UTF-8; save the file as UTF-8 text"));
+        check(b"\xff\xfe{\0", Err("it is UTF-16; save it as UTF-8"));
         check(&vec![b'a'; MAX_FILE_BYTES as usize + 1], Err("it is larger than 8 MiB"));
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(read_text(folder.path()).unwrap_err().to_string(), "it is a directory");

@@ -1,37 +1,26 @@
 //! Reads the lock file of a configuration.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use mcp_registry::{LockFile, LockParseError};
 
-use super::files::io_text;
+use super::files::{FileError, read_regular_file};
 
 /// The file name; the lock file is in the folder of the configuration.
 const LOCK_FILE_NAME: &str = "mcp.lock";
-
-/// The maximum number of bytes read. A file of that size is refused.
-const MAX_LOCK_BYTES: u64 = (8 << 20) + 1;
 
 /// Why a lock file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockFileError {
-    /// An I/O error.
-    #[error("cannot read {path}: {}", io_text(.source))]
-    Io {
+    /// It cannot be read.
+    #[error("cannot read {path}: {source}")]
+    File {
         /// The file.
         path: String,
         /// The cause.
         #[source]
-        source: io::Error,
-    },
-    /// It is not UTF-8.
-    #[error("{path} is no UTF-8")]
-    NotUtf8 {
-        /// The file.
-        path: String,
+        source: FileError,
     },
     /// It is not a lock file.
     #[error("{path}: {error}")]
@@ -62,23 +51,17 @@ pub(crate) fn parse_lock(path: &Path, text: &str) -> Result<LockFile, LockFileEr
 
 /// The text of a lock file; `None` if it does not exist. Blocks.
 pub(crate) fn lock_text(path: &Path) -> Result<Option<String>, LockFileError> {
-    let shown = || path.display().to_string();
-    let refused = |source| LockFileError::Io { path: shown(), source };
-    match fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() => {}
-        // Reading a pipe could block forever.
-        Ok(_) => return Err(refused(io::Error::other("it is no file"))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(refused(error)),
+    match read_regular_file(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.is_absent() => Ok(None),
+        Err(source) => Err(LockFileError::File { path: path.display().to_string(), source }),
     }
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(refused)?;
-    file.take(MAX_LOCK_BYTES).read_to_end(&mut bytes).map_err(refused)?;
-    String::from_utf8(bytes).map(Some).map_err(|_| LockFileError::NotUtf8 { path: shown() })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -99,9 +82,9 @@ mod tests {
         fs::write(&path, "{}").unwrap();
         assert_eq!(read(), Err("F: line 1, column 2: missing field `format`".to_owned()));
         fs::write(&path, b"\xff").unwrap();
-        assert_eq!(read(), Err("F is no UTF-8".to_owned()));
+        assert_eq!(read(), Err("cannot read F: line 1 is not UTF-8; save the file as UTF-8 text".to_owned()));
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
-        assert_eq!(read(), Err("cannot read F: it is no file".to_owned()));
+        assert_eq!(read(), Err("cannot read F: it is a directory".to_owned()));
     }
 }

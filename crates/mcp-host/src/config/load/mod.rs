@@ -17,7 +17,8 @@ use mcp_model::{Dialect, ErrorKind, Severity};
 use crate::config::desired::{DesiredServers, FailedServer};
 use crate::error::HostError;
 use environment::Environment;
-pub(crate) use files::read_text;
+pub(crate) use files::read_regular_file;
+use files::read_text;
 pub use files::{FileError, Utf16};
 pub use lock_file::{LockFileError, lock_path, read_lock};
 pub(crate) use lock_file::{lock_text, parse_lock};
@@ -80,7 +81,7 @@ impl LoadedConfig {
         let first =
             errors.first().map(|it| format!(": line {}: {}", it.line, it.message)).unwrap_or_default();
         let noun = if errors.len() == 1 { "error" } else { "errors" };
-        format!("{} has {} {noun} and is not used as it is{first}", self.path, errors.len())
+        format!("{} has {} {noun} and is not used{first}", self.path, errors.len())
     }
 }
 
@@ -88,7 +89,7 @@ impl fmt::Debug for LoadedConfig {
     /// Without the text, which may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let LoadedConfig { path, text, profile, reading, diagnostics, refused, desired } = self;
-        f.debug_struct("Loaded")
+        f.debug_struct("LoadedConfig")
             .field("path", path)
             .field("text", &format_args!("{} bytes", text.len()))
             .field("profile", profile)
@@ -240,8 +241,10 @@ fn resolve_servers(
     }
     for entry in reading.entries.iter().filter(|it| !it.accepted) {
         if entry.extension.is_some() {
-            let message =
-                format!("server '{}': its transport is an extension that is not spoken here", entry.name);
+            let message = format!(
+                "server '{}': its transport is an extension that this host does not support",
+                entry.name
+            );
             let failure = HostError::new(ErrorKind::McpConfig, message);
             res.failed.push(FailedServer { id: entry.name.clone(), error: failure });
             continue;

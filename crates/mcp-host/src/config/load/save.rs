@@ -35,13 +35,13 @@ pub enum SaveError {
         source: FileError,
     },
     /// Another process has changed the file since it was read.
-    #[error("{path} has been changed by somebody else in the meantime")]
+    #[error("{path} was changed by another program in the meantime")]
     Changed {
         /// The file.
         path: String,
     },
     /// The file exists already.
-    #[error("{path} exists already")]
+    #[error("{path} already exists")]
     Exists {
         /// The file.
         path: String,
@@ -52,72 +52,73 @@ pub enum SaveError {
 ///
 /// A change by another process between the check and the replacement is lost.
 pub fn save(path: &Path, before: &str, after: &str) -> Result<(), SaveError> {
-    let shown = path.display().to_string();
-    let io_error = |source| SaveError::Io { path: shown.clone(), source };
     // A link remains; its target is replaced.
-    let real = fs::canonicalize(path).map_err(io_error)?;
-    let metadata = fs::metadata(&real).map_err(io_error)?;
+    let real = fs::canonicalize(path).map_err(failed(path))?;
+    let metadata = fs::metadata(&real).map_err(failed(path))?;
     // A rename only needs permission for the folder, but a read-only file is meant to stay.
     if metadata.permissions().readonly() {
-        return Err(io_error(io::ErrorKind::PermissionDenied.into()));
+        return Err(failed(path)(io::ErrorKind::PermissionDenied.into()));
     }
-    let file = write_temp(&real, after, metadata.permissions()).map_err(io_error)?;
-    copy_owner(file.as_file(), &metadata).map_err(io_error)?;
-    let now = read_text(&real).map_err(|source| SaveError::Unreadable { path: shown.clone(), source })?;
+    let file = write_temp(&real, after, metadata.permissions()).map_err(failed(path))?;
+    copy_owner(file.as_file(), &metadata).map_err(failed(path))?;
+    let now = read_text(&real).map_err(|source| SaveError::Unreadable { path: shown(path), source })?;
     if now != before {
-        return Err(SaveError::Changed { path: shown });
+        return Err(SaveError::Changed { path: shown(path) });
     }
-    file.persist(&real).map_err(|it| io_error(it.error))?;
-    sync_folder(&real);
-    Ok(())
+    persist(file, &real).map_err(failed(path))
 }
 
 /// Creates a file with the permissions of another one. Blocks.
 pub fn create(path: &Path, text: &str, like: &Path) -> Result<(), SaveError> {
-    let shown = path.display().to_string();
-    let io_error = |source: io::Error| match source.kind() {
-        io::ErrorKind::AlreadyExists => SaveError::Exists { path: shown.clone() },
-        _ => SaveError::Io { path: shown.clone(), source },
-    };
-    let permissions = fs::metadata(like).map_err(io_error)?.permissions();
-    let file = write_temp(path, text, permissions).map_err(io_error)?;
-    file.persist_noclobber(path).map_err(|it| io_error(it.error))?;
-    sync_folder(path);
-    Ok(())
+    let permissions = fs::metadata(like).map(|it| it.permissions());
+    permissions.and_then(|it| write_new(path, text, it)).map_err(failed(path))
 }
 
 /// Creates a private file, and its folder if missing. Blocks.
 pub fn create_new(path: &Path, text: &str) -> Result<(), SaveError> {
-    let shown = path.display().to_string();
-    let io_error = |source: io::Error| match source.kind() {
-        io::ErrorKind::AlreadyExists => SaveError::Exists { path: shown.clone() },
-        _ => SaveError::Io { path: shown.clone(), source },
-    };
-    fs::create_dir_all(folder(path)).map_err(io_error)?;
-    // It may contain secrets.
-    #[cfg(unix)]
-    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-    #[cfg(not(unix))]
-    let permissions = fs::metadata(folder(path)).map_err(io_error)?.permissions();
-    let file = write_temp(path, text, permissions).map_err(io_error)?;
-    file.persist_noclobber(path).map_err(|it| io_error(it.error))?;
-    sync_folder(path);
-    Ok(())
+    let permissions = fs::create_dir_all(folder(path)).and_then(|()| private_permissions(path));
+    permissions.and_then(|it| write_new(path, text, it)).map_err(failed(path))
 }
 
 /// Writes a private file, new or existing; readers see the old or the new text. Blocks.
 pub fn replace(path: &Path, text: &str) -> Result<(), SaveError> {
-    let shown = path.display().to_string();
-    let io_error = |source| SaveError::Io { path: shown.clone(), source };
     // A link remains; its target is replaced.
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    #[cfg(unix)]
-    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-    #[cfg(not(unix))]
-    let permissions = fs::metadata(folder(&real)).map_err(io_error)?.permissions();
-    let file = write_temp(&real, text, permissions).map_err(io_error)?;
-    file.persist(&real).map_err(|it| io_error(it.error))?;
-    sync_folder(&real);
+    let file = private_permissions(&real).and_then(|it| write_temp(&real, text, it));
+    file.and_then(|it| persist(it, &real)).map_err(failed(path))
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> SaveError + use<'_> {
+    |source| match source.kind() {
+        io::ErrorKind::AlreadyExists => SaveError::Exists { path: shown(path) },
+        _ => SaveError::Io { path: shown(path), source },
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// The permissions of a file that may contain secrets.
+#[cfg(unix)]
+fn private_permissions(_: &Path) -> io::Result<Permissions> {
+    Ok(std::os::unix::fs::PermissionsExt::from_mode(0o600))
+}
+
+#[cfg(not(unix))]
+fn private_permissions(path: &Path) -> io::Result<Permissions> {
+    Ok(fs::metadata(folder(path))?.permissions())
+}
+
+fn write_new(path: &Path, text: &str, permissions: Permissions) -> io::Result<()> {
+    write_temp(path, text, permissions)?.persist_noclobber(path)?;
+    sync_folder(path);
+    Ok(())
+}
+
+fn persist(file: NamedTempFile, path: &Path) -> io::Result<()> {
+    file.persist(path)?;
+    sync_folder(path);
     Ok(())
 }
 

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::event::{FilePresence, RefusedFile, ReloadedFile, ShadowedServer};
 use super::lock::{FollowLock, FollowedLock, LockReading, LockUpdate};
 use super::merge::{UsableConfig, merge};
-use super::snapshot::{Content, FileSnapshot, SourceContents, is_absent};
+use super::snapshot::{Content, FileSnapshot, SourceContents};
 use crate::config::desired::DesiredServers;
 use crate::config::load::{LoadError, LoadRequest, LoadedConfig};
 use crate::error::HostError;
@@ -215,7 +215,7 @@ impl FollowedFile {
         match outcome {
             Ok(loaded) if loaded.refused => self.refuse(loaded.refusal(), loaded.diagnostics),
             Ok(loaded) => self.accept(loaded),
-            Err(LoadError::File { source, .. }) if is_absent(&source) && self.may_be_absent() => {
+            Err(LoadError::File { source, .. }) if source.is_absent() && self.may_be_absent() => {
                 self.usable = Some(UsableConfig { profile: self.profile(), ..UsableConfig::default() });
                 self.refusal = None;
                 FileOutcome::Reloaded(ReloadedFile {

@@ -5,11 +5,10 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::config::load::{FileError, LoadError, LoadRequest, LoadedConfig};
-use crate::config::load::{load_through, read_text};
+use crate::config::load::{load_through, read_regular_file};
 
 /// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,29 +67,14 @@ pub(crate) fn absolute(path: &Path) -> PathBuf {
 }
 
 fn read(path: &Path) -> (Content, Result<String, FileError>) {
-    // Reading a pipe could block forever, or succeed only once.
-    let is_other = path.metadata().is_ok_and(|it| !it.is_file() && !it.is_dir());
-    let text = match is_other {
-        true => Err(FileError::Io(io::Error::other("it is no regular file, and only those can be followed"))),
-        false => read_text(path),
-    };
+    let text = read_regular_file(path);
     let content = match &text {
         Ok(text) if text.trim().is_empty() => Content::Empty,
         Ok(text) => Content::Text(blake3::hash(text.as_bytes())),
-        Err(error) if is_absent(error) => Content::Absent,
+        Err(error) if error.is_absent() => Content::Absent,
         Err(error) => Content::Unreadable(error.to_string()),
     };
     (content, text)
-}
-
-/// Whether the file does not exist. A path through a file does not exist either.
-pub(crate) fn is_absent(error: &FileError) -> bool {
-    match error {
-        FileError::Io(error) => {
-            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-        }
-        FileError::TooLarge | FileError::NotText { .. } => false,
-    }
 }
 
 #[cfg(test)]
@@ -156,7 +140,9 @@ tools:
         let path = folder.path().join("agent.yaml");
         let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
         let look = read_config(&LoadRequest::new(&path));
-        assert!(matches!(&look.sources[&path], Content::Unreadable(why) if why.contains("no regular file")));
+        assert!(
+            matches!(&look.sources[&path], Content::Unreadable(why) if why.contains("not a regular file"))
+        );
         assert!(look.outcome.is_err());
     }
 }
