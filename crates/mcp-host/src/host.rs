@@ -23,10 +23,9 @@ use crate::config::approval::Approval;
 use crate::config::desired::{ConfigUpdate, DesiredServers};
 use crate::config::watch::{FollowHandle, FollowRequest};
 use crate::error::HostError;
-use crate::notifications::dialog_callers::{CallerRegistration, DialogCallers};
+use crate::notifications::dialog_callers::CallerRegistration;
 use crate::notifications::log_levels::LogLevels;
 use crate::notifications::stream::{NotificationRouter, NotificationStream};
-use crate::notifications::subscriptions::Subscriptions;
 use crate::state::dialog_id::DialogId;
 use crate::state::event::HostEvent;
 use crate::state::known_eras::KnownEras;
@@ -35,7 +34,7 @@ use crate::state::server_info_cache::ServerInfoCache;
 use crate::supervisor::clock_jump::ClockMonitor;
 use crate::supervisor::committer::{Command, Committer, CommitterInputs};
 use crate::supervisor::connection_count::ConnectionCounter;
-use crate::supervisor::connector::{Connector, Dialer, default_dialer};
+use crate::supervisor::connector::{Connector, Dialer, SharedState, default_dialer};
 use crate::supervisor::dialog::LeaseReceipt;
 use crate::supervisor::dialog::{DialogEnd, DialogEndCounter, DialogLifetime};
 use crate::supervisor::machine::{MachineEvent, MachineSettings};
@@ -94,12 +93,15 @@ impl Host {
             spill,
             telemetry: TelemetryOptions { log_level, trace, wall_clock },
         } = options;
-        let metrics = Arc::new(HostMetrics::default());
-        let (callers, notifications) =
-            (Arc::new(DialogCallers::default()), Arc::new(NotificationRouter::new()));
-        let log_levels = Arc::new(LogLevels::new(log_level));
-        let subscriptions = Arc::new(Subscriptions::default());
-        let server_info = Arc::new(ServerInfoCache::default());
+        let shared = Arc::new(SharedState {
+            callers: Arc::default(),
+            notifications: NotificationRouter::new(),
+            log_levels: LogLevels::new(log_level),
+            subscriptions: Arc::default(),
+            server_info: ServerInfoCache::default(),
+            wall_clock: Arc::clone(&wall_clock),
+            metrics: HostMetrics::default(),
+        });
         let connector = Connector {
             client,
             receipts: receipts.map(ReceiptDirectory::new),
@@ -110,16 +112,10 @@ impl Host {
             handlers,
             declared: declared_capabilities,
             eras: connections.eras,
-            callers: Arc::clone(&callers),
-            notifications: Arc::clone(&notifications),
-            log_levels: Arc::clone(&log_levels),
-            subscriptions: Arc::clone(&subscriptions),
-            server_info: Arc::clone(&server_info),
+            shared: Arc::clone(&shared),
             dialer,
             connections: ConnectionCounter::default(),
             known_eras: KnownEras::default(),
-            wall_clock: Arc::clone(&wall_clock),
-            metrics: Arc::clone(&metrics),
             on_connect_failure: connections.on_connect_failure,
             #[cfg(feature = "oauth")]
             logins: connections.logins,
@@ -137,7 +133,7 @@ impl Host {
             MachineSettings { builtins, supervision, leases, own, approval },
             Arc::new(connector),
             Publishers::new(Arc::clone(&senders)),
-            ClockMonitor::new(Arc::clone(&wall_clock)),
+            ClockMonitor::new(wall_clock),
             shutdown_grace,
         );
         let spills = SpillStore::new(spill);
@@ -151,16 +147,10 @@ impl Host {
             commands: commands.clone(),
             reminder,
             idle,
-            wall_clock,
-            metrics,
             spills,
             ends: DialogEndCounter::default(),
             trace,
-            callers,
-            notifications,
-            log_levels,
-            subscriptions,
-            server_info,
+            shared,
         });
         Host { commands, over, updates, senders, router, committer }
     }
@@ -298,7 +288,7 @@ impl Host {
     /// Starts a dialog with a caller that answers server requests of its calls and leased servers, also between
     /// calls. [`ToolCall::caller`] takes precedence.
     pub fn dialog_with(&self, id: DialogId, caller: Arc<Caller>) -> Dialog {
-        let registration = self.router.callers.register(id.clone(), caller);
+        let registration = self.router.shared.callers.register(id.clone(), caller);
         self.dialog_of(id, Some(registration))
     }
 

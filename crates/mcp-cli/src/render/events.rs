@@ -410,11 +410,11 @@ mod tests {
         check_event(
             FollowEvent::Reloaded(Reload { files: vec![file], plan, shadowed }),
             "reloaded f (missing): added a; changed b, c\n\
-             shadowed server 'd' of g is shadowed by that of f, which stands before it\n",
+             shadowed server 'd' of g is shadowed by that of f, which takes precedence\n",
             concat!(
                 r#"{"event":"reloaded","files":[{"path":"f","present":false,"diagnostics":[]}],"added":["a"],"removed":[],"#,
                 r#""changed":["b","c"],"re_exposed":[],"unchanged":[],"shadowed":["server 'd' of g is shadowed by that of "#,
-                r#"f, which stands before it"]}"#,
+                r#"f, which takes precedence"]}"#,
                 "\n",
             ),
         );

@@ -26,16 +26,10 @@ pub(crate) const TOOLSET: &str = "mcp_admin";
 const TOOLS: [(&str, &str); 3] = [
     (
         "mcp_release",
-        "Gives back the instance of an MCP server that this dialog has leased. Waits for calls that run.",
+        "Releases the instance of an MCP server that this dialog has leased. Waits for running calls.",
     ),
-    (
-        "mcp_restart",
-        "Starts an MCP server anew, also one that was switched off, and waits until it can be used.",
-    ),
-    (
-        "mcp_disable",
-        "Switches an MCP server off for everybody, until it is restarted or its entry is changed.",
-    ),
+    ("mcp_restart", "Restarts an MCP server, also one that is disabled, and waits until it accepts calls."),
+    ("mcp_disable", "Disables an MCP server for all dialogs, until it is restarted or its entry is changed."),
 ];
 
 /// A parsed call of one of the tools.
@@ -68,7 +62,7 @@ pub(crate) fn catalog_entry() -> ServerEntry {
 
 /// The name of the toolset as a server id.
 pub(crate) fn toolset_id() -> ServerId {
-    ServerId::parse(TOOLSET).expect("it is a plain word")
+    ServerId::parse(TOOLSET).expect("the name of the toolset is a server id")
 }
 
 /// Parses a call. Its arguments were validated against the schema.

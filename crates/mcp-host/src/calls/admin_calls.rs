@@ -101,7 +101,7 @@ impl CallRouter {
 
     /// The current leases, by server and dialog.
     pub(crate) fn lease_receipts(&self) -> Vec<LeaseReceipt> {
-        let (now, wall) = (Instant::now(), (self.wall_clock)());
+        let (now, wall) = (Instant::now(), (self.shared.wall_clock)());
         let table = std::sync::Arc::clone(&self.leases.borrow());
         let receipts = table.held.iter().map(|((dialog, server), held)| {
             let instance = &held.instance;

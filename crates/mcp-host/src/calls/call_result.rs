@@ -11,7 +11,7 @@ use crate::calls::spill::{SpillError, SpillPart};
 use crate::error::HostError;
 use crate::error::excerpt::excerpt;
 use crate::supervisor::committer::Command;
-use crate::supervisor::machine::{MachineEvent, ToolNote};
+use crate::supervisor::machine::{MachineEvent, ToolProblem};
 use crate::telemetry::spans::CallRecord;
 
 impl CallRouter {
@@ -68,7 +68,7 @@ impl CallRouter {
                 self.report_spill(self.spills.write(parts).await.unwrap_or_else(|error| vec![Err(error)]));
         }
         let spilled = files.iter().flatten().count();
-        self.metrics.record_cut(server.map(ServerId::as_str), spilled);
+        self.shared.metrics.record_cut(server.map(ServerId::as_str), spilled);
         files
     }
 
@@ -109,20 +109,20 @@ impl CallRouter {
                         && it.tool.as_deref() == Some(&*tool.name)
                 };
                 if self.is_problem(is_its) {
-                    self.report_note(server, tool, ToolNote::ResultInvalid, None);
+                    self.report_tool_problem(server, tool, ToolProblem::ResultInvalid, None);
                 }
                 Vec::new()
             }
             Ok(ValidationOutcome::Unvalidated(reason)) => {
                 tracing::debug!(reason, "the structured content is passed on unchecked");
-                self.report_note(server, tool, ToolNote::ResultsUnchecked, Some(excerpt(reason)));
+                self.report_tool_problem(server, tool, ToolProblem::ResultsUnchecked, Some(excerpt(reason)));
                 Vec::new()
             }
             Err(invalid) => {
                 let reason = excerpt(invalid.to_string().replace('\n', "; "));
                 let warning =
                     format!("the structured content does not fit the tool's output schema: {reason}");
-                self.report_note(server, tool, ToolNote::ResultInvalid, Some(reason));
+                self.report_tool_problem(server, tool, ToolProblem::ResultInvalid, Some(reason));
                 vec![warning]
             }
         }
@@ -138,7 +138,7 @@ fn tool_error_message(content: &[Content]) -> String {
     let texts: Vec<&str> = content.iter().filter_map(Content::text).collect();
     let res = texts.join("\n");
     if res.trim().is_empty() {
-        return "the tool failed and did not say why".to_owned();
+        return "the tool failed without an error message".to_owned();
     }
     excerpt(res)
 }

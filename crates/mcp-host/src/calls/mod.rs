@@ -33,19 +33,13 @@ use crate::calls::pin::PinnedGeneration;
 use crate::calls::spill::SpillStore;
 use crate::error::HostError;
 use crate::error::excerpt::excerpt;
-use crate::notifications::dialog_callers::DialogCallers;
-use crate::notifications::log_levels::LogLevels;
-use crate::notifications::stream::{NotificationRouter, ServerNotification};
-use crate::notifications::subscriptions::Subscriptions;
 use crate::state::dialog_id::DialogId;
-use crate::state::server_info_cache::ServerInfoCache;
-use crate::supervisor::clock_jump::WallClock;
 use crate::supervisor::committer::{Command, InstanceRef};
+use crate::supervisor::connector::SharedState;
 use crate::supervisor::dialog::DialogEndCounter;
 use crate::supervisor::dialog::ReminderText;
-use crate::supervisor::machine::{LeaseTable, MachineEvent, RoutingTable, ToolNote};
+use crate::supervisor::machine::{LeaseTable, MachineEvent, RoutingTable, ToolProblem};
 use crate::telemetry::TraceSource;
-use crate::telemetry::metrics::HostMetrics;
 use crate::telemetry::spans::CallRecord;
 use deadline::CallDeadline;
 pub use requests::RequestOptions;
@@ -68,18 +62,12 @@ pub(crate) struct CallRouter {
     pub(crate) reminder: ReminderText,
     /// The idle timeout of leases; `None`: they do not time out.
     pub(crate) idle: Option<Duration>,
-    pub(crate) wall_clock: WallClock,
-    pub(crate) metrics: Arc<HostMetrics>,
     /// Stores the parts of results that exceed the size limit.
     pub(crate) spills: SpillStore,
     /// Counts ended dialogs, to order lease requests and ends.
     pub(crate) ends: DialogEndCounter,
     pub(crate) trace: Option<TraceSource>,
-    pub(crate) callers: Arc<DialogCallers>,
-    pub(crate) notifications: Arc<NotificationRouter<ServerNotification>>,
-    pub(crate) log_levels: Arc<LogLevels>,
-    pub(crate) subscriptions: Arc<Subscriptions>,
-    pub(crate) server_info: Arc<ServerInfoCache>,
+    pub(crate) shared: Arc<SharedState>,
 }
 
 /// The catalog version that a call uses.
@@ -112,7 +100,7 @@ struct CallSuccess<T> {
 impl CallRouter {
     /// Calls a tool.
     pub(crate) async fn call(&self, call: ToolCall, version: CatalogVersion<'_>) -> CallResult {
-        let record = CallRecord::begin(&self.metrics);
+        let record = CallRecord::begin(&self.shared.metrics);
         let span = record.span();
         // Pinned in place, because moving a large future copies it.
         let work = pin!(async {
@@ -130,7 +118,7 @@ impl CallRouter {
         call: ToolCall,
         version: CatalogVersion<'_>,
     ) -> Result<RawResult, RequestError> {
-        let record = CallRecord::begin(&self.metrics);
+        let record = CallRecord::begin(&self.shared.metrics);
         let span = record.span();
         let work = pin!(async {
             let CallOutcome { tool, budget: _, duration, outcome } =
@@ -170,7 +158,7 @@ impl CallRouter {
 
     /// Returns the caller of a request: its own, else the dialog's.
     fn caller(&self, own: Option<&Arc<Caller>>, dialog: Option<&DialogId>) -> Option<Arc<Caller>> {
-        own.cloned().or_else(|| dialog.and_then(|it| self.callers.caller(it)))
+        own.cloned().or_else(|| dialog.and_then(|it| self.shared.callers.caller(it)))
     }
 
     /// The scope of a request. Fails for a stopped dialog, also in a pinned generation (DM-066).
@@ -267,18 +255,29 @@ impl CallRouter {
             Ok(ValidationOutcome::Valid) => {}
             Ok(ValidationOutcome::Unvalidated(reason)) => {
                 tracing::debug!(reason, "arguments are passed on unchecked");
-                self.report_note(server, tool, ToolNote::ArgumentsUnchecked, Some(excerpt(reason)));
+                self.report_tool_problem(
+                    server,
+                    tool,
+                    ToolProblem::ArgumentsUnchecked,
+                    Some(excerpt(reason)),
+                );
             }
             Err(errors) => return Err(invalid(&excerpt(errors.to_string().replace('\n', "; ")))),
         }
         Ok(())
     }
 
-    /// Reports a note about a tool to the committer; without a `reason`, withdraws it.
-    fn report_note(&self, server: &ServerId, tool: &Tool, note: ToolNote, reason: Option<String>) {
+    /// Reports a problem of a tool to the committer; without a `reason`, withdraws it.
+    fn report_tool_problem(
+        &self,
+        server: &ServerId,
+        tool: &Tool,
+        problem: ToolProblem,
+        reason: Option<String>,
+    ) {
         let (server, tool) = (server.clone(), tool.name.to_string());
+        let event = MachineEvent::ToolProblem { server, tool, problem, reason };
         // If the queue is full, a later call reports it.
-        let _ =
-            self.commands.try_send(Command::event(MachineEvent::ToolNoted { server, tool, note, reason }));
+        let _ = self.commands.try_send(Command::event(event));
     }
 }

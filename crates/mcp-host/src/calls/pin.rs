@@ -126,8 +126,8 @@ impl PinnedGeneration {
 impl fmt::Debug for PinnedGeneration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let generation = self.snapshot().generation;
-        let mut res = f.debug_struct("Pinned");
-        res.field("generation", &generation).field("dialog", &self.dialog()).finish_non_exhaustive()
+        let mut debug = f.debug_struct("PinnedGeneration");
+        debug.field("generation", &generation).field("dialog", &self.dialog()).finish_non_exhaustive()
     }
 }
 

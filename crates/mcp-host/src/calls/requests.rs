@@ -175,13 +175,13 @@ impl CallRouter {
         version: CatalogVersion<'_>,
         send: SendRequest<T>,
     ) -> Result<(T, ServerId), RequestError> {
-        let span = tracing::info_span!("ask", method, server = Empty, outcome = Empty, duration = Empty);
+        let span = tracing::info_span!("request", method, server = Empty, outcome = Empty, duration = Empty);
         async {
             let record = SpanRecord::begin();
             let res = self.route(item, &options, version, send).await;
             let outcome = res.as_ref().err().map_or("success", |it| it.error.kind.as_str());
             let duration = record.end(outcome);
-            tracing::info!(outcome, ?duration, "asked");
+            tracing::info!(outcome, ?duration, "request finished");
             res
         }
         .instrument(span)

@@ -34,7 +34,7 @@ impl CallRouter {
     pub(crate) fn details(&self, server: &ServerId) -> Option<ServerDetails> {
         let latest = self.latest();
         let Route { server: running, about, instructions, .. } = latest.routes.get(server)?;
-        let mut info = self.server_info.get(server);
+        let mut info = self.shared.server_info.get(server);
         // A newer connection that is not published yet may have reported others.
         let is_known = |it: &ServerInfo| about_server(it).instructions == about.instructions;
         match instructions {
@@ -53,7 +53,7 @@ impl CallRouter {
     pub(crate) fn definitions(&self, server: &ServerId) -> Option<ServerDefinitions> {
         let latest = self.latest();
         let Route { about, lists, read, .. } = latest.routes.get(server)?;
-        let instructions = self.server_info.get(server).and_then(|it| it.instructions);
+        let instructions = self.shared.server_info.get(server).and_then(|it| it.instructions);
         let seen = ServerSnapshot::of(about.clone(), lists);
         Some(ServerDefinitions {
             observed: seen,
@@ -70,8 +70,8 @@ impl CallRouter {
     ) -> Vec<(ServerId, Result<(), HostError>)> {
         let mut requests = JoinSet::new();
         for (id, instance) in self.running_instances(server) {
-            let log_levels = Arc::clone(&self.log_levels);
-            requests.spawn(async move { (id, instance.apply_log_level(&log_levels).await) });
+            let shared = Arc::clone(&self.shared);
+            requests.spawn(async move { (id, instance.apply_log_level(&shared.log_levels).await) });
         }
         requests.join_all().await
     }

@@ -49,19 +49,19 @@ impl SpillPolicy {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SpillError {
     /// It exceeds the limit.
-    #[error("it has {bytes} bytes, and the files of this host may have {most} together")]
+    #[error("it has {bytes} bytes; all files of this host are limited to {most} bytes")]
     TooLarge { bytes: u64, most: u64 },
     /// The running writes leave too little room.
-    #[error("it has {bytes} bytes, and beside what is being written there is room for {left}")]
+    #[error("it has {bytes} bytes; the files that are being written leave room for {left} bytes")]
     NoRoom { bytes: u64, left: u64 },
     /// The host writes no files, or has stopped writing.
-    #[error("the host keeps no results")]
+    #[error("the host writes no results to files")]
     Off,
     /// The operation failed.
     #[error("{}: {source}", .path.display())]
     Io { path: PathBuf, source: io::Error },
     /// The disk is too slow, or too many writes are stalled.
-    #[error("{}: the disk did not answer within {} s", .path.display(), .timeout.as_secs_f64())]
+    #[error("{}: the disk did not respond within {} s", .path.display(), .timeout.as_secs_f64())]
     Slow { path: PathBuf, timeout: Duration },
     /// The operation panicked.
     #[error("writing failed")]
@@ -93,7 +93,7 @@ struct SpillState {
     /// Also held by each write; the last holder removes the folder.
     folder: Option<Arc<TempDir>>,
     /// The files, oldest first.
-    kept: VecDeque<SpillFile>,
+    files: VecDeque<SpillFile>,
     /// The bytes of existing files and running writes.
     bytes: u64,
     /// The number of results with files so far.
@@ -115,7 +115,7 @@ impl SpillStore {
     }
 
     fn on(disk: Box<dyn Disk>, timeout: Duration, policy: Option<SpillPolicy>) -> SpillStore {
-        let state = SpillState { policy, folder: None, kept: VecDeque::new(), bytes: 0, results: 0 };
+        let state = SpillState { policy, folder: None, files: VecDeque::new(), bytes: 0, results: 0 };
         SpillStore {
             files: Arc::new(SpillFiles { state: Mutex::new(state), disk, stalled: AtomicBool::new(false) }),
             timeout,
@@ -135,7 +135,7 @@ impl SpillStore {
         let Some(policy) = self.files.state().policy.clone() else { return };
         drop(self.pool.spawn(move || {
             if let Err(error) = disk::remove_stale(&policy.directory) {
-                tracing::warn!(%error, "what an earlier host has left could not be removed");
+                tracing::warn!(%error, "cannot remove the result files of a killed host");
             }
         }));
     }
@@ -194,17 +194,17 @@ impl SpillStore {
     pub(crate) fn close_blocking(&self) {
         if let Some(folder) = self.files.close() {
             let files = Arc::clone(&self.files);
-            let (tell, told) = mpsc::channel();
+            let (sender, removed) = mpsc::channel();
             let clear = move || {
                 files.clear(folder);
                 // The receiver may have been dropped.
-                let _ = tell.send(());
+                let _ = sender.send(());
             };
             if let Err(error) = std::thread::Builder::new().name("mcp-host-files".to_owned()).spawn(clear) {
-                tracing::warn!(%error, "no thread can be had to remove the folder of large results on");
+                tracing::warn!(%error, "cannot start a thread to remove the folder of large results");
             }
             // Finished or timed out; nothing else to wait for.
-            let _ = told.recv_timeout(self.timeout);
+            let _ = removed.recv_timeout(self.timeout);
         }
     }
 }
@@ -233,7 +233,7 @@ impl SpillFiles {
         let mut state = self.state();
         match written {
             Ok((path, folder)) if state.is_in(&folder) => {
-                state.kept.push_back(SpillFile { path: path.clone(), bytes, result });
+                state.files.push_back(SpillFile { path: path.clone(), bytes, result });
                 Ok(path)
             }
             other => {
@@ -300,7 +300,7 @@ impl SpillFiles {
     /// Removes a folder, unless a write still holds it.
     fn clear(&self, folder: Arc<TempDir>) {
         if let Some(error) = Arc::into_inner(folder).and_then(|it| self.disk.clear(it).err()) {
-            tracing::warn!(%error, "the folder of large results could not be removed");
+            tracing::warn!(%error, "cannot remove the folder of large results");
         }
     }
 }
@@ -313,18 +313,18 @@ impl SpillState {
         if bytes > most {
             return Err(SpillError::TooLarge { bytes, most });
         }
-        let others: u64 = self.kept.iter().filter(|it| it.result != result).map(|it| it.bytes).sum();
+        let others: u64 = self.files.iter().filter(|it| it.result != result).map(|it| it.bytes).sum();
         let left = most.saturating_sub(self.bytes - others);
         if bytes > left {
             return Err(SpillError::NoRoom { bytes, left });
         }
         let mut old = Vec::new();
         while self.bytes + bytes > most
-            && let Some(at) = self.kept.iter().position(|it| it.result != result)
-            && let Some(kept) = self.kept.remove(at)
+            && let Some(at) = self.files.iter().position(|it| it.result != result)
+            && let Some(file) = self.files.remove(at)
         {
-            self.bytes -= kept.bytes;
-            old.push(kept.path);
+            self.bytes -= file.bytes;
+            old.push(file.path);
         }
         self.bytes += bytes;
         Ok(old)
@@ -345,7 +345,7 @@ impl SpillState {
 
     /// Forgets all files; running writes remain counted.
     fn clear_entries(&mut self) {
-        self.bytes -= self.kept.drain(..).map(|it| it.bytes).sum::<u64>();
+        self.bytes -= self.files.drain(..).map(|it| it.bytes).sum::<u64>();
     }
 }
 

@@ -30,7 +30,7 @@ impl CallRouter {
                 Err(RouteError::Refused(failure)) => return Err(RequestError::from(failure).on(id)),
             };
             // Added before the request, so that a successor of the instance subscribes as well.
-            let Some(subscription) = self.subscriptions.add(request.instance.key(), &name) else {
+            let Some(subscription) = self.shared.subscriptions.add(request.instance.key(), &name) else {
                 let what = "too many resources are subscribed to already";
                 return Err(RequestError::from(server_error(server, ErrorKind::Connection, what)).on(id));
             };

@@ -62,7 +62,7 @@ fn find_on_server<'a>(catalog: &'a Catalog, name: &str, server: &ServerId) -> To
 fn ambiguous(name: &str, tools: &[&ExposedTool]) -> HostError {
     let mut names: Vec<String> = tools.iter().map(|it| format!("'{}'", it.name)).collect();
     let last = names.pop().unwrap_or_default();
-    let message = format!("Tool '{}' is ambiguous: say {} or {last}", display_name(name), names.join(", "));
+    let message = format!("Tool '{}' is ambiguous: use {} or {last}", display_name(name), names.join(", "));
     HostError::new(ErrorKind::ToolNotFound, message)
 }
 
@@ -115,26 +115,26 @@ fn missing<I>(
 /// The error for an item (such as `Tool 'x'`) of a server that is not available.
 pub(super) fn unavailable_error(unavailable: &UnavailableServer, what: &str) -> HostError {
     if unavailable.state == ServerState::Disabled {
-        let message = format!("{what} is not available: server '{}' was switched off", unavailable.name);
+        let message = format!("{what} is not available: server '{}' is disabled", unavailable.name);
         return HostError::new(ErrorKind::Connection, message);
     }
     let Some(failure) = &unavailable.failure else {
-        let message = format!("{what} is not available: server '{}' is being started", unavailable.name);
+        let message = format!("{what} is not available: server '{}' is starting", unavailable.name);
         return HostError::new(ErrorKind::Connection, message);
     };
     let HostError { kind, message, help } = failure;
-    let again = match unavailable.state {
-        ServerState::Restarting => "; it is started again by itself",
+    let restart = match unavailable.state {
+        ServerState::Restarting => "; it is restarted automatically",
         ServerState::Starting
         | ServerState::Ready
         | ServerState::Failed
         | ServerState::Disabled
         | ServerState::Stopped => "",
     };
-    let own_words = format!("server '{}'", unavailable.name);
-    let message = match message.starts_with(&own_words) {
-        true => format!("{what} is not available: {message}{again}"),
-        false => format!("{what} is not available: {own_words}: {message}{again}"),
+    let label = format!("server '{}'", unavailable.name);
+    let message = match message.starts_with(&label) {
+        true => format!("{what} is not available: {message}{restart}"),
+        false => format!("{what} is not available: {label}: {message}{restart}"),
     };
     HostError { kind: *kind, message, help: help.clone() }
 }

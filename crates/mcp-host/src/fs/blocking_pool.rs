@@ -58,26 +58,27 @@ impl BlockingPool {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> BlockingTask<T> {
-        let (tell, told) = mpsc::channel();
-        let end = CancelOnDrop(tell.clone());
+        let (sender, outcome) = mpsc::channel();
+        let end = CancelOnDrop(sender.clone());
         if Arc::strong_count(&self.running) > self.max_running {
-            let _ = tell.send(TaskOutcome::TimedOut);
+            let _ = sender.send(TaskOutcome::TimedOut);
         } else {
-            let (mark, also) = (Arc::clone(&self.running), tell.clone());
+            let (mark, also) = (Arc::clone(&self.running), sender.clone());
             let work = move || {
                 let end = catch_unwind(AssertUnwindSafe(work)).map_or(TaskOutcome::Failed, TaskOutcome::Done);
                 drop(mark);
                 // The caller may have stopped waiting.
-                let _ = tell.send(end);
+                let _ = sender.send(end);
             };
             if let Err(error) = std::thread::Builder::new().name("mcp-host-files".to_owned()).spawn(work) {
-                tracing::error!(%error, "no thread can be had to work on files");
+                tracing::error!(%error, "cannot start a thread for a file operation");
                 let _ = also.send(TaskOutcome::Failed);
             }
         }
         let timeout = self.timeout;
-        let waiting =
-            tokio::task::spawn_blocking(move || told.recv_timeout(timeout).unwrap_or(TaskOutcome::TimedOut));
+        let waiting = tokio::task::spawn_blocking(move || {
+            outcome.recv_timeout(timeout).unwrap_or(TaskOutcome::TimedOut)
+        });
         BlockingTask { waiting, _end: end }
     }
 }

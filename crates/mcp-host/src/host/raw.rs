@@ -60,13 +60,13 @@ impl Host {
     /// All server notifications from now on: log messages, changed resources, other notifications. A slow reader
     /// loses the oldest and receives their number.
     pub fn notifications(&self) -> NotificationStream {
-        self.router.notifications.subscribe()
+        self.router.shared.notifications.subscribe()
     }
 
     /// Sets the minimum log level of all servers, including those started later. Returns when running servers have
     /// responded; failures are logged. Cancel-safe: servers may have been updated in part.
     pub async fn set_log_level(&self, level: LogLevel) {
-        self.router.log_levels.set_all(level);
+        self.router.shared.log_levels.set_all(level);
         for (server, outcome) in self.router.apply_log_levels(None).await {
             if let Err(failure) = outcome {
                 tracing::warn!(%server, %failure, "the log level was not set");
@@ -78,7 +78,7 @@ impl Host {
     /// refuses.
     pub async fn set_server_log_level(&self, server: &ServerId, level: LogLevel) -> Result<(), HostError> {
         self.router.require_server(server)?;
-        self.router.log_levels.set_server(server.clone(), level);
+        self.router.shared.log_levels.set_server(server.clone(), level);
         self.router.apply_log_levels(Some(server)).await.into_iter().try_for_each(|it| it.1)
     }
 

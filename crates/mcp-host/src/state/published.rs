@@ -7,17 +7,17 @@ use std::sync::Arc;
 
 use mcp_model::Era;
 use mcp_registry::{ActiveProblem, Catalog, Projection, Provider, project};
-use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use crate::error::HostError;
 
 /// The state of a host at one moment.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct HostSnapshot {
     /// Grows by one with each publication; 0 before the first configuration.
     pub generation: u64,
-    /// Tools, prompts and resources of the running servers.
+    /// Tools, prompts and resources of the running servers. Serialized as the list `tools`.
+    #[serde(rename = "tools", serialize_with = "serialize_tools")]
     pub catalog: Arc<Catalog>,
     /// All servers in the order of the configuration; those with invalid entries last.
     pub servers: Vec<ServerStatus>,
@@ -33,9 +33,10 @@ impl HostSnapshot {
 }
 
 /// The status of one server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ServerStatus {
     /// Its name as written.
+    #[serde(rename = "name")]
     pub id: String,
     /// Its state.
     pub state: ServerState,
@@ -46,7 +47,8 @@ pub struct ServerStatus {
 }
 
 /// The state of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ServerState {
     /// It is starting. Tools of its previous instance may still be available.
     Starting,
@@ -89,29 +91,8 @@ impl HostSnapshot {
     }
 }
 
-impl Serialize for HostSnapshot {
-    /// `{"generation", "tools", "servers", "problems"}`.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut res = serializer.serialize_struct("Published", 4)?;
-        res.serialize_field("generation", &self.generation)?;
-        res.serialize_field("tools", self.catalog.tools())?;
-        res.serialize_field("servers", &self.servers)?;
-        res.serialize_field("problems", &self.problems)?;
-        res.end()
-    }
-}
-
-impl Serialize for ServerStatus {
-    /// `{"name", "state", "era", "error"}`.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let ServerStatus { id, state, era, error: failure } = self;
-        let mut res = serializer.serialize_struct("ServerStatus", 4)?;
-        res.serialize_field("name", id)?;
-        res.serialize_field("state", state.as_str())?;
-        res.serialize_field("era", era)?;
-        res.serialize_field("error", failure)?;
-        res.end()
-    }
+fn serialize_tools<S: Serializer>(catalog: &Catalog, serializer: S) -> Result<S::Ok, S::Error> {
+    catalog.tools().serialize(serializer)
 }
 
 #[cfg(test)]

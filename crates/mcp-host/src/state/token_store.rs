@@ -55,7 +55,7 @@ impl FileTokenStore {
     /// Opens the lock file of a resource and creates it if needed. Does not lock it.
     fn lock(&self, resource: &Url) -> Result<File, TokenStoreError> {
         let path = self.folder.join(format!("{}.lock", short_hash(resource.as_str())));
-        make_private(&self.folder).map_err(|it| failed("make", &self.folder, &it))?;
+        make_private(&self.folder).map_err(|it| failed("create", &self.folder, &it))?;
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false);
         #[cfg(unix)]
@@ -166,7 +166,7 @@ fn short_hash(text: &str) -> String {
 }
 
 fn failed(what: &str, path: &Path, error: &io::Error) -> TokenStoreError {
-    TokenStoreError(format!("the logins cannot be kept: could not {what} {}: {error}", path.display()))
+    TokenStoreError(format!("cannot store logins: cannot {what} {}: {error}", path.display()))
 }
 
 #[cfg(test)]

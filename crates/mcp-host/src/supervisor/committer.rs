@@ -136,7 +136,7 @@ impl Committer {
         let CommitterInputs { mut commands, mut over, mut config_updates } = inputs;
         self.reap().await;
         let (mut closing, mut batcher) = (false, EventBatcher::new());
-        let subscriptions = Arc::clone(&self.connector.subscriptions);
+        let subscriptions = Arc::clone(&self.connector.shared.subscriptions);
         loop {
             let mut batch = Batch::default();
             let mut ends = Vec::new();
@@ -236,7 +236,7 @@ impl Committer {
         for instance in meant.into_iter().filter(|it| !it.is_over()) {
             let connector = Arc::clone(&self.connector);
             self.spawn(TaskKind::Settle, async move {
-                instance.sync_subscriptions(&connector.subscriptions).await;
+                instance.sync_subscriptions(&connector.shared.subscriptions).await;
                 None
             });
         }
@@ -273,7 +273,7 @@ impl Committer {
         for event in self.machine.take_events(at) {
             tracing::debug!(server = event.server, kind = ?event.kind, "host event");
             if matches!(event.kind, HostEventKind::Starting { failures } if failures > 0) {
-                self.connector.metrics.record_restart(&event.server);
+                self.connector.shared.metrics.record_restart(&event.server);
             }
             self.publishers.send_event(event);
         }
@@ -287,7 +287,7 @@ impl Committer {
             tools = published.catalog.tools().len(),
             "published"
         );
-        self.connector.metrics.set_generation(published.generation);
+        self.connector.shared.metrics.set_generation(published.generation);
         self.publishers.publish(snapshot);
     }
 
@@ -332,8 +332,11 @@ impl Committer {
             }
             MachineAction::Watch { ticket, instance, listed } => {
                 let kind = TaskKind::Follow(ticket.clone());
-                let metrics = Arc::clone(&self.connector.metrics);
-                self.spawn(kind, async move { Some(watch(ticket, &instance, listed, &metrics).await) });
+                let shared = Arc::clone(&self.connector.shared);
+                self.spawn(
+                    kind,
+                    async move { Some(watch(ticket, &instance, listed, &shared.metrics).await) },
+                );
             }
             MachineAction::SetLimits(instance, server) => instance.set_limits(server),
             MachineAction::Probe { ticket, instance, within } => {
@@ -402,7 +405,7 @@ impl Committer {
         match command {
             Command::Event(event, reply) => {
                 if matches!(event, MachineEvent::Configure(_)) {
-                    self.connector.metrics.record_reload(ReloadOutcome::Applied);
+                    self.connector.shared.metrics.record_reload(ReloadOutcome::Applied);
                 }
                 events.push(event);
                 replies.extend(reply);
@@ -419,7 +422,7 @@ impl Committer {
     fn accept_update(&mut self, update: ConfigUpdate, batch: &mut Batch) {
         let ConfigUpdate { desired, approval, problems, outcome, published } = update;
         if let Some(outcome) = outcome {
-            self.connector.metrics.record_reload(outcome);
+            self.connector.shared.metrics.record_reload(outcome);
         }
         batch.events.push(MachineEvent::SourceProblems(problems));
         batch.events.extend(approval.map(|it| MachineEvent::SetApproval(Some(it))));
@@ -468,7 +471,7 @@ impl Drop for Committer {
     /// Runs when the host was dropped or has shut down. Remaining instances end now, even if a dialog or turn
     /// still holds them.
     fn drop(&mut self) {
-        self.connector.notifications.close();
+        self.connector.shared.notifications.close();
         self.connector.connections.abort();
         // After a panic the machine is not used; `Publishers` reports the failure.
         if !self.publishers.is_shutdown_expected() && !std::thread::panicking() {

@@ -44,6 +44,17 @@ const SELF_COMMAND: &str = "mcp-host";
 /// How long a server may take to close after a failed start.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
+/// What the starts and the calls of a host share.
+pub(crate) struct SharedState {
+    pub(crate) callers: Arc<DialogCallers>,
+    pub(crate) notifications: NotificationRouter<ServerNotification>,
+    pub(crate) log_levels: LogLevels,
+    pub(crate) subscriptions: Arc<Subscriptions>,
+    pub(crate) server_info: ServerInfoCache,
+    pub(crate) wall_clock: WallClock,
+    pub(crate) metrics: HostMetrics,
+}
+
 /// What all starts of a host have in common.
 pub(crate) struct Connector {
     pub(crate) client: ClientInfo,
@@ -56,16 +67,10 @@ pub(crate) struct Connector {
     pub(crate) declared: Option<ClientCapabilities>,
     /// The eras to try.
     pub(crate) eras: Eras,
-    pub(crate) callers: Arc<DialogCallers>,
-    pub(crate) notifications: Arc<NotificationRouter<ServerNotification>>,
-    pub(crate) log_levels: Arc<LogLevels>,
-    pub(crate) subscriptions: Arc<Subscriptions>,
-    pub(crate) server_info: Arc<ServerInfoCache>,
+    pub(crate) shared: Arc<SharedState>,
     pub(crate) dialer: Dialer,
     pub(crate) connections: ConnectionCounter,
     pub(crate) known_eras: KnownEras,
-    pub(crate) wall_clock: WallClock,
-    pub(crate) metrics: Arc<HostMetrics>,
     pub(crate) on_connect_failure: Option<OnConnectFailure>,
     #[cfg(feature = "oauth")]
     pub(crate) logins: Option<crate::state::logins::Logins>,
@@ -122,7 +127,7 @@ impl Connector {
             let deadline = saturating_after(Instant::now(), server.spec.limits.startup);
             let outcome = self.connect_within(server, lists, dialog, deadline).await;
             let era = outcome.as_ref().map(|it| it.era);
-            spans::connected(&self.metrics, id.as_str(), era, record);
+            spans::connected(&self.shared.metrics, id.as_str(), era, record);
             outcome
         }
         .instrument(span)
@@ -160,7 +165,7 @@ impl Connector {
         };
         let dial = (self.dialer)(&self.with_own_executable(server), &dial_options)
             .map_err(|it| connect_error(&it))?;
-        let level = self.log_levels.level(&spec.id);
+        let level = self.shared.log_levels.level(&spec.id);
         let (handlers, declared) = self.handlers_for(dialog.as_ref());
         let options = SessionOptions {
             client: self.client.clone(),
@@ -186,11 +191,11 @@ impl Connector {
             Ok(mut listed) => {
                 let era = session.era();
                 listed.about = about_server(&session.server());
-                self.server_info.insert(&spec.id, session.server());
+                self.shared.server_info.insert(&spec.id, session.server());
                 self.known_eras.insert(&spec.id, &label, era);
                 let (server, process) = (Arc::clone(server), dial_options.process);
-                let gauge = self.metrics.connection_opened(spec.id.as_str());
-                let created = (self.wall_clock)();
+                let gauge = self.shared.metrics.connection_opened(spec.id.as_str());
+                let created = (self.shared.wall_clock)();
                 let parts =
                     InstanceParts { session, server, process, created, gauge, current_level: level, dialog };
                 Ok(StartedInstance { instance: Arc::new(Instance::new(parts)), era, listed })
@@ -209,7 +214,7 @@ impl Connector {
     /// Handlers and capabilities for an instance. A leased instance uses those of its dialog; a shared one may serve
     /// any caller.
     fn handlers_for(&self, dialog: Option<&DialogId>) -> (Handlers, Option<ClientCapabilities>) {
-        match dialog.and_then(|it| self.callers.caller(it)) {
+        match dialog.and_then(|it| self.shared.callers.caller(it)) {
             Some(caller) => (joined(&caller.handlers, &self.handlers), caller.capabilities.clone()),
             None => (self.handlers.clone(), self.declared.clone()),
         }
@@ -217,9 +222,9 @@ impl Connector {
 
     /// Publishes the notifications of an instance.
     fn notification_sink(&self, server: ServerId, dialog: Option<DialogId>) -> OnSessionNotification {
-        let notifications = Arc::clone(&self.notifications);
+        let shared = Arc::clone(&self.shared);
         Arc::new(move |SessionNotification { event, caller: owner }| {
-            notifications.publish(|| ServerNotification {
+            shared.notifications.publish(|| ServerNotification {
                 server: server.clone(),
                 dialog: dialog.clone(),
                 owner,
@@ -230,15 +235,15 @@ impl Connector {
 
     /// Sends the current log level and subscriptions to a new instance.
     pub(crate) async fn apply_settings(&self, instance: &Instance) {
-        if let Err(error) = instance.apply_log_level(&self.log_levels).await {
+        if let Err(error) = instance.apply_log_level(&self.shared.log_levels).await {
             tracing::warn!(%error, "the log level was not set");
         }
         let InstanceKey { server, dialog } = instance.key();
-        for uri in instance.sync_subscriptions(&self.subscriptions).await {
+        for uri in instance.sync_subscriptions(&self.shared.subscriptions).await {
             // Changes between two instances were not reported.
             let event = mcp_transport::ServerEvent::ResourceUpdated { uri };
             let (server, dialog) = (server.clone(), dialog.clone());
-            self.notifications.publish(|| ServerNotification { server, dialog, owner: None, event });
+            self.shared.notifications.publish(|| ServerNotification { server, dialog, owner: None, event });
         }
     }
 
@@ -254,7 +259,7 @@ impl Connector {
         // Taken before the lists are read: later changes cause another read.
         let seen = *session.list_changes().borrow();
         // Boxed, because all servers start at once and each start would hold three lists on its future.
-        let read = |kind| Box::pin(read_within(session, server, kind, deadline, &self.metrics));
+        let read = |kind| Box::pin(read_within(session, server, kind, deadline, &self.shared.metrics));
         let (tools, prompts, resources) = tokio::join!(
             join_optional(kinds.contains(&ListKind::Tool).then(|| read(ListKind::Tool))),
             join_optional(kinds.contains(&ListKind::Prompt).then(|| read(ListKind::Prompt))),
@@ -387,7 +392,7 @@ pub(crate) fn server_error(
 fn list_timeout(server: &ResolvedServer, kind: ListKind, after: Duration) -> HostError {
     let Limits { startup, .. } = &server.spec.limits;
     let help =
-        format!("raise its start-up limit of {} s if the server is merely slow", startup.as_secs_f64());
+        format!("increase its startup limit of {} s if the server is only slow", startup.as_secs_f64());
     let what = format!("it did not list its {} within {:.1} s", plural(kind), after.as_secs_f64());
     HostError { help: Some(help), ..server_error(server, ErrorKind::Timeout, what) }
 }

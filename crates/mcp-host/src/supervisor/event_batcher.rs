@@ -53,29 +53,8 @@ impl<I> EventBatcher<I> {
 
 /// The start whose result this event is.
 fn start_ticket<I>(event: &MachineEvent<I>) -> Option<&StartTicket> {
-    match event {
-        MachineEvent::Ready(ticket, _) | MachineEvent::StartFailed(ticket, _) => Some(ticket),
-        MachineEvent::Configure(_)
-        | MachineEvent::SourceProblems(_)
-        | MachineEvent::SetViews(_)
-        | MachineEvent::SetApproval(_)
-        | MachineEvent::ListsRead(..)
-        | MachineEvent::Disconnected(..)
-        | MachineEvent::ToolNoted { .. }
-        | MachineEvent::SpillResult(_)
-        | MachineEvent::StopDialog { .. }
-        | MachineEvent::ResumeDialog(_)
-        | MachineEvent::ProbeSucceeded(_)
-        | MachineEvent::ClockJumped(_)
-        | MachineEvent::Lease(..)
-        | MachineEvent::IdleChecked(..)
-        | MachineEvent::Release(..)
-        | MachineEvent::DialogEnded(_)
-        | MachineEvent::Restart(_)
-        | MachineEvent::Disable(_)
-        | MachineEvent::Tick
-        | MachineEvent::Close => None,
-    }
+    let (MachineEvent::Ready(ticket, _) | MachineEvent::StartFailed(ticket, _)) = event else { return None };
+    Some(ticket)
 }
 
 #[cfg(test)]

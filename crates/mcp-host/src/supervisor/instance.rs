@@ -61,22 +61,17 @@ impl Instance {
     /// Creates an instance without calls.
     pub(crate) fn new(parts: InstanceParts) -> Instance {
         let InstanceParts { session, server, process, created, gauge, current_level, dialog } = parts;
-        let created = (Instant::now(), created);
-        let (gate, last_used_ms) = (Arc::<Gate>::default(), AtomicU64::new(0));
-        let gauge = Mutex::new(Some(gauge));
-        let current_level = tokio::sync::Mutex::new(current_level);
-        let (server, subscribed) = (RwLock::new(server), tokio::sync::Mutex::default());
         Instance {
-            gate,
+            gate: Arc::default(),
             session,
-            server,
-            created,
-            last_used_ms,
+            server: RwLock::new(server),
+            created: (Instant::now(), created),
+            last_used_ms: AtomicU64::new(0),
             process,
-            gauge,
-            current_level,
+            gauge: Mutex::new(Some(gauge)),
+            current_level: tokio::sync::Mutex::new(current_level),
             dialog,
-            subscribed,
+            subscribed: tokio::sync::Mutex::default(),
         }
     }
 
@@ -122,13 +117,12 @@ impl Instance {
         let server = self.server();
         let mut current_level = self.current_level.lock().await;
         // Read under the lock: of two concurrent calls, the later one sends the latest level.
-        let wanted = log_levels.level(&server.spec.id);
-        let Some(wanted) = wanted.filter(|it| *current_level != Some(*it)) else { return Ok(()) };
+        let level = log_levels.level(&server.spec.id);
+        let Some(level) = level.filter(|it| *current_level != Some(*it)) else { return Ok(()) };
         if self.session.server().capabilities.logging {
-            let asked = self.session.set_log_level(wanted).await;
-            asked.map_err(|it| call_error(&server, &it))?;
+            self.session.set_log_level(level).await.map_err(|it| call_error(&server, &it))?;
         }
-        *current_level = Some(wanted);
+        *current_level = Some(level);
         Ok(())
     }
 
@@ -159,13 +153,15 @@ impl Instance {
                     subscribed.insert(uri.clone());
                     res.push(uri.clone());
                 }
-                Err(error) => tracing::warn!(%error, server = %self.server().spec.id, "not subscribed"),
+                Err(error) => {
+                    tracing::warn!(%error, server = %self.server().spec.id, "the subscription failed")
+                }
             }
         }
         for uri in subscribed.clone().difference(&wanted) {
             subscribed.remove(uri);
             if let Err(error) = self.session.unsubscribe_resource(uri).await {
-                tracing::debug!(%error, server = %self.server().spec.id, "not unsubscribed");
+                tracing::debug!(%error, server = %self.server().spec.id, "the unsubscription failed");
             }
         }
         res

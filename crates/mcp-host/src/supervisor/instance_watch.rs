@@ -32,7 +32,7 @@ pub(crate) async fn watch(
     tokio::select! {
         biased;
         ended = instance.session.closed() => {
-            tracing::warn!(server = %ticket.server, reason = %ended, "connection over");
+            tracing::warn!(server = %ticket.server, reason = %ended, "the connection ended");
             MachineEvent::Disconnected(ticket, disconnect_error(&instance.server(), &ended))
         }
         listed = next_lists(instance, listed, metrics) => MachineEvent::ListsRead(ticket, listed),
@@ -73,21 +73,22 @@ struct ListAnnouncement {
 
 /// Waits for an announcement and then for the delay since the last read.
 async fn wait_for_announcement(instance: &Instance, listed: &ListSnapshot) -> ListAnnouncement {
-    let shown = enabled_lists(&instance.server());
-    let anew =
-        |now| changed_lists(listed.seen, now).into_iter().filter(|it| shown.contains(it)).collect::<Vec<_>>();
+    let enabled = enabled_lists(&instance.server());
+    let changed = |now| {
+        changed_lists(listed.seen, now).into_iter().filter(|it| enabled.contains(it)).collect::<Vec<_>>()
+    };
     let mut seen = listed.seen;
     loop {
         seen = wait_until_quiet(instance, seen).await;
         // A disabled list may change without a read.
-        if anew(seen).is_empty() {
+        if changed(seen).is_empty() {
             continue;
         }
         let requested = Instant::now();
         tokio::time::sleep_until(listed.pacing.earliest_read(requested)).await;
         // List changes during the delay belong to the same read.
         let seen = *instance.session.list_changes().borrow();
-        return ListAnnouncement { kinds: anew(seen), seen, requested };
+        return ListAnnouncement { kinds: changed(seen), seen, requested };
     }
 }
 

@@ -42,10 +42,10 @@ impl ListPacing {
         }
     }
 
-    /// Records a read that an announcement caused at `asked` and that ended at `now`, with or without success.
+    /// Records a read that an announcement caused at `requested` and that ended at `now`, with or without success.
     /// Doubles the delay if the read before was recent.
-    pub(crate) fn read_done(self, asked: Instant, now: Instant) -> ListPacing {
-        let delay = match self.recent_read(asked) {
+    pub(crate) fn read_done(self, requested: Instant, now: Instant) -> ListPacing {
+        let delay = match self.recent_read(requested) {
             Some(_) => (self.delay * 2).min(MAX_DELAY),
             None => INITIAL_DELAY,
         };

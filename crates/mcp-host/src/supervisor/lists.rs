@@ -17,7 +17,7 @@ pub(crate) struct ListSnapshot {
     /// The lists.
     pub(crate) lists: Arc<ServerLists>,
     /// Lists that could not be read; `lists` has their previous content.
-    pub(crate) notes: Vec<(ListKind, HostError)>,
+    pub(crate) failures: Vec<(ListKind, HostError)>,
     /// The announced changes that these lists include.
     pub(crate) seen: ListChangeCounts,
     /// When they may be read again.
@@ -31,7 +31,7 @@ impl ListSnapshot {
     pub(crate) fn empty(seen: ListChangeCounts) -> ListSnapshot {
         ListSnapshot {
             lists: Arc::default(),
-            notes: Vec::new(),
+            failures: Vec::new(),
             seen,
             pacing: ListPacing::new(),
             about: ServerIdentity::default(),
@@ -40,7 +40,7 @@ impl ListSnapshot {
 
     /// Updates the retry schedule after a read of `kinds` that ended at `now`.
     pub(crate) fn finish_read(mut self, kinds: &[ListKind], now: Instant) -> ListSnapshot {
-        if self.notes.is_empty() {
+        if self.failures.is_empty() {
             self.pacing = self.pacing.read_succeeded();
         } else if self.failed_lists().iter().any(|it| kinds.contains(it)) {
             self.pacing = self.pacing.read_failed(now);
@@ -50,17 +50,17 @@ impl ListSnapshot {
 
     /// The lists that could not be read.
     pub(crate) fn failed_lists(&self) -> Vec<ListKind> {
-        self.notes.iter().map(|(kind, _)| *kind).collect()
+        self.failures.iter().map(|(kind, _)| *kind).collect()
     }
 
     /// Replaces one list.
     pub(crate) fn updated(mut self, fresh: ListUpdate) -> ListSnapshot {
         let kind = fresh.kind();
-        self.notes.retain(|(it, _)| *it != kind);
+        self.failures.retain(|(it, _)| *it != kind);
         let lists = Arc::make_mut(&mut self.lists);
         let rejected = match fresh {
             ListUpdate::Failed(kind, failure) => {
-                self.notes.push((kind, failure));
+                self.failures.push((kind, failure));
                 return self;
             }
             ListUpdate::Tools(listing) => {
@@ -186,7 +186,7 @@ mod tests {
         let words = tools.iter().map(|it| it.name.to_string());
         let words = words.chain(prompts.iter().map(|it| format!("p:{}", it.name)));
         let words = words.chain(rejected.iter().map(|it| format!("-{}", it.item.name.as_ref().unwrap())));
-        let words = words.chain(listed.notes.iter().map(|it| format!("!{}", it.0.as_str())));
+        let words = words.chain(listed.failures.iter().map(|it| format!("!{}", it.0.as_str())));
         assert_eq!(words.collect::<Vec<_>>().join(" "), want);
     }
 

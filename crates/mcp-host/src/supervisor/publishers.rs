@@ -20,7 +20,7 @@ use crate::supervisor::machine::{LeaseTable, RoutingTable};
 use mcp_registry::ActiveProblem;
 
 /// The message of a failed host.
-const HOST_FAILED: &str = "the host itself has failed; this is a defect in mcp-host";
+const HOST_FAILED: &str = "the host itself has failed; this is a bug in mcp-host";
 
 /// The channels, with the statuses for a failed host.
 pub(crate) struct Publishers {

@@ -5,7 +5,7 @@
 //! | `connect` | `server`, `transport`, `outcome`, `duration`, `era` |
 //! | `list` | `server`, `list`, `outcome`, `duration`, `items`, `bytes` |
 //! | `call` | `server`, `tool`, `outcome`, `duration`, `bytes` |
-//! | `ask` | `method`, `server`, `outcome`, `duration` |
+//! | `request` | `method`, `server`, `outcome`, `duration` |
 //!
 //! `outcome` is `success`, an error kind, or `cancelled`; `duration` is in seconds; `bytes` is the size of the result
 //! before it was cut. Spans and events contain neither arguments nor results.
@@ -123,7 +123,7 @@ impl<'a> CallRecord<'a> {
     }
 
     fn finish(&self, outcome: &'static str, duration: Duration) {
-        self.metrics.record_call(self.server(), outcome, duration, self.started + duration);
+        self.metrics.record_call(self.server(), outcome, duration);
         self.span.record("outcome", outcome).record("duration", duration.as_secs_f64());
         self.span.in_scope(|| tracing::info!(outcome, ?duration, "called"));
     }

@@ -32,7 +32,7 @@ async fn hd_118_x_24_a_tool_that_fails_is_a_failure() {
     let result = world.call("fail", "{}").await;
     check(&result, "MCPToolError: no luck");
     assert_eq!(result.text(), "no luck");
-    check(&world.call("mute", "{}").await, "MCPToolError: the tool failed and did not say why");
+    check(&world.call("mute", "{}").await, "MCPToolError: the tool failed without an error message");
 }
 
 #[tokio::test(start_paused = true)]

@@ -64,7 +64,7 @@ async fn a_host_that_fails_says_so() {
     world.host.ready().await;
 
     assert_eq!(world.seen(), "a:failed b:failed c:failed |");
-    let fault = "MCPConnectionError: the host itself has failed; this is a defect in mcp-host";
+    let fault = "MCPConnectionError: the host itself has failed; this is a bug in mcp-host";
     assert_eq!(
         ["a", "b", "c"].map(|it| world.failure(it)),
         [fault.to_owned(), fault.to_owned(), "MCPConfigError: bad".to_owned()]

@@ -311,7 +311,7 @@ async fn a_project_counts_before_its_user() {
     assert_eq!(
         event,
         "reloaded 1: +[c] -[] *[b] 0 server 'b' of user/.minds/mcp.yaml is shadowed by that of \
-         project/.minds/mcp.yaml, which stands before it"
+         project/.minds/mcp.yaml, which takes precedence"
     );
     // A server that is disabled in the first file does not run from the second one.
     place.write("project/.minds/mcp.yaml", &dominds("c a-"));

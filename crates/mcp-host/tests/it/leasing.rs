@@ -129,7 +129,7 @@ async fn a_model_switches_a_server_off_and_on() {
     assert!(world.seen().starts_with("a:disabled b:ready |"));
     assert_eq!(
         told(&world.call("a__t", "{}").await),
-        "MCPConnectionError: Tool 'a__t' is not available: server 'a' was switched off"
+        "MCPConnectionError: Tool 'a__t' is not available: server 'a' is disabled"
     );
     let restarted = call(&dialog, "mcp_restart", r#"{"serverId":"a"}"#).await;
     assert_eq!(told(&restarted), "ok: restarted a");
@@ -194,7 +194,7 @@ async fn leases_are_few_and_end_when_they_lie_unused() {
     assert!(call(&one, "a__t", "{}").await.success);
     assert_eq!(
         told(&call(&two, "a__t", "{}").await),
-        "MCPConnectionError: server 'a': 1 instances of servers are leased already; give one back (mcp_release), or \
+        "MCPConnectionError: server 'a': the limit of 1 leased instances is reached; release one (mcp_release), or \
          end a dialog"
     );
     tokio::time::sleep(Duration::from_secs(50)).await;

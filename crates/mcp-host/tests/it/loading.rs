@@ -193,6 +193,6 @@ fn acpx_11_a_session_request_is_refused_whole_or_taken() {
     assert_eq!((loaded.refused, loaded.desired.servers.len()), (false, 1));
     assert_eq!(
         loaded.desired.failed[0].error.to_string(),
-        "MCPConfigError: server 'loft': its transport is an extension that is not spoken here"
+        "MCPConfigError: server 'loft': its transport is an extension that this host does not support"
     );
 }

@@ -165,7 +165,7 @@ async fn what_is_given_up_is_cancelled() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(tokio::time::timeout(Duration::from_secs(1), ask).await.is_err());
     world.host.shutdown().await;
-    let asks = seen.lines("ask", &["method", "server", "outcome", "duration?"]);
+    let asks = seen.lines("request", &["method", "server", "outcome", "duration?"]);
     assert_eq!(asks, ["method=prompts/get server=a outcome=cancelled duration?"]);
     let mut connects = seen.lines("connect", &["server", "outcome", "duration?"]);
     connects.sort();

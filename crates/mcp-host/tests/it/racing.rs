@@ -104,7 +104,7 @@ async fn dm_077_a_release_at_any_moment_of_a_start_leaves_nothing() {
         // If the lease is released while it is being started, the waiting call gets an error. Otherwise the call
         // succeeds.
         let answer = told(&result);
-        let refused = "MCPConnectionError: server 'a': its lease was given back while it was being started";
+        let refused = "MCPConnectionError: server 'a': its lease was released while it was starting";
         assert!(answer == "{}" || answer == refused, "{at}: {answer}");
         assert_eq!(answer == "{}", at == 0 && released == Ok(false) || at > 10, "{at}: {answer}");
         tokio::time::sleep(milliseconds(100)).await;

@@ -30,7 +30,7 @@ async fn hd_117_a_server_that_dies_in_mid_call_ends_it_and_comes_back() {
             down,
             "MCPConnectionError: Tool 'a__echo' is not available: server 'a' (npx): the server is no longer \
              available: its process ended with exit status 3; its standard error ended with: out of memory; it is \
-             started again by itself"
+             restarted automatically"
         );
         assert_eq!(begun.elapsed(), Duration::ZERO);
         world.until("a:ready b:ready | a__lost a__echo b__slow").await;

@@ -98,7 +98,7 @@ fn hd_133_oldest_files_are_evicted_and_large_parts_refused() {
     write(&spills, "ddddd").unwrap();
     assert_eq!(contents(target.path()), ["cc", "ddddd"]);
     let error = write(&spills, "too long by far").unwrap_err();
-    assert_eq!(error.to_string(), "it has 15 bytes, and the files of this host may have 10 together");
+    assert_eq!(error.to_string(), "it has 15 bytes; all files of this host are limited to 10 bytes");
     assert_eq!(contents(target.path()), ["cc", "ddddd"]);
 }
 
@@ -154,7 +154,7 @@ fn hd_133_files_of_one_result_do_not_evict_each_other() {
     let written = spills.files.write_all(&parts);
     assert!(written[0].is_ok() && written[2].is_ok());
     let error = written[1].as_ref().unwrap_err().to_string();
-    assert_eq!(error, "it has 6 bytes, and beside what is being written there is room for 4");
+    assert_eq!(error, "it has 6 bytes; the files that are being written leave room for 4 bytes");
     assert_eq!(contents(target.path()), ["aaaaaa", "cccc"]);
     // This is another result.
     write(&spills, "ddddd").unwrap();
@@ -199,7 +199,7 @@ async fn hd_133_stalled_disk_costs_its_timeout_and_stalls_are_limited() {
     let write = async |it: &str| spills.write(vec![text(it)]).await.map(|it| it.len());
     for _ in 0..MAX_CONCURRENT_WRITES {
         let error = write("hang").await.unwrap_err().to_string();
-        let want = format!("{}: the disk did not answer within 0.02 s", target.path().display());
+        let want = format!("{}: the disk did not respond within 0.02 s", target.path().display());
         assert_eq!(error, want);
     }
     assert_eq!(spills.room.available_permits(), 0);

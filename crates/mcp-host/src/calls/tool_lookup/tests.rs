@@ -35,7 +35,7 @@ fn tool_is_found_by_exposed_name_or_unique_original_name() {
     check(TWO, "a__read", "a read by 1");
     check(TWO, "b__read", "b read by 2");
     check(TWO, "write", "b write by 2");
-    check(TWO, "read", "MCPToolNotFoundError: Tool 'read' is ambiguous: say 'a__read' or 'b__read'");
+    check(TWO, "read", "MCPToolNotFoundError: Tool 'read' is ambiguous: use 'a__read' or 'b__read'");
     check(TWO, "b/read", "b read by 2");
     check(TWO, "a/a__read", "a read by 1");
 }
@@ -76,7 +76,7 @@ fn hd_sc6_tool_of_failed_server_names_the_reason() {
     );
     check(failed, "c/x", "ConfigError: Tool 'x' is not available: server 'c': bad entry");
     let starting = &["want a=1.1"];
-    check(starting, "a__x", "MCPConnectionError: Tool 'a__x' is not available: server 'a' is being started");
+    check(starting, "a__x", "MCPConnectionError: Tool 'a__x' is not available: server 'a' is starting");
 }
 
 #[test]

@@ -82,7 +82,7 @@ pub struct ShadowedServer {
 impl fmt::Display for ShadowedServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ShadowedServer { server, file, by } = self;
-        write!(f, "server '{server}' of {file} is shadowed by that of {by}, which stands before it")
+        write!(f, "server '{server}' of {file} is shadowed by that of {by}, which takes precedence")
     }
 }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use mcp_model::ServerId;
 use mcp_registry::{Drift, ListKind, ServerIdentity, ServerLists, ServerSnapshot};
 
+use super::Machine;
 use super::routing::InstructionsAccess;
 use super::slot::RunningServer;
-use super::{Machine, MachineAction};
 use crate::config::approval::Approval;
 use crate::supervisor::connector::enabled_lists;
 
@@ -30,13 +30,12 @@ impl<I> RunningServer<I> {
 
 impl<I: Clone> Machine<I> {
     /// Sets the approved definitions; `None` approves everything.
-    pub(super) fn approve(&mut self, approval: Option<Approval>) -> Vec<MachineAction<I>> {
+    pub(super) fn approve(&mut self, approval: Option<Approval>) {
         if self.settings.approval != approval {
             self.settings.approval = approval;
             self.drift_cache.clear();
             self.catalog_changed();
         }
-        Vec::new()
     }
 
     /// The drift of each running server.

@@ -54,7 +54,7 @@ struct RunningLease<I> {
     /// The time of the start.
     since: Instant,
     /// When it is next checked for idleness.
-    look: Option<Instant>,
+    idle_check: Option<Instant>,
     /// When it is next probed.
     probe: Option<Instant>,
 }
@@ -65,7 +65,7 @@ impl<I> Leases<I> {
     }
 
     pub(super) fn next_wake(&self) -> impl Iterator<Item = Instant> {
-        self.live().flat_map(|it| [it.look, it.probe]).flatten()
+        self.live().flat_map(|it| [it.idle_check, it.probe]).flatten()
     }
 
     /// Whether a leased start is running.
@@ -123,16 +123,10 @@ impl<I: Clone> Machine<I> {
     }
 
     /// Requests an instance for a dialog.
-    pub(super) fn lease(
-        &mut self,
-        wanting: LeaseRequest,
-        ends_seen: u64,
-        waiter: WaiterId,
-        now: Instant,
-    ) -> Vec<MachineAction<I>> {
-        let LeaseRequest { dialog, server, base } = wanting;
+    pub(super) fn lease(&mut self, request: LeaseRequest, ends_seen: u64, waiter: WaiterId, now: Instant) {
+        let LeaseRequest { dialog, server, base } = request;
         if self.phase == Phase::Closed {
-            return vec![MachineAction::Reply(waiter, LeaseReply::Refused(HostError::shut_down()))];
+            return self.reply(waiter, LeaseReply::Refused(HostError::shut_down()));
         }
         let slot = self.slots.iter().find(|it| it.name == server.as_str());
         let live = slot.and_then(|it| it.running.as_ref());
@@ -140,7 +134,7 @@ impl<I: Clone> Machine<I> {
         let Some((base_ticket, entry, lists)) =
             live.map(|it| (it.ticket.clone(), Arc::clone(&it.server), Arc::clone(&it.listed.lists)))
         else {
-            return vec![MachineAction::Reply(waiter, LeaseReply::Stale)];
+            return self.reply(waiter, LeaseReply::Stale);
         };
         let own = self.leases.held.iter_mut().find(|it| it.dialog == dialog && it.base == base);
         let own = own.map(|it| {
@@ -149,27 +143,25 @@ impl<I: Clone> Machine<I> {
         });
         match own {
             Some(LeaseState::Running(live)) => {
-                return vec![MachineAction::Reply(waiter, LeaseReply::Granted(live.instance.clone()))];
+                let instance = live.instance.clone();
+                return self.reply(waiter, LeaseReply::Granted(instance));
             }
             Some(LeaseState::Starting(waiting)) => {
                 waiting.push(waiter);
-                return Vec::new();
+                return;
             }
             None => {}
         }
         if let Some(failure) = self.lease_refusal(&server, &dialog, now) {
-            return vec![MachineAction::Reply(waiter, LeaseReply::Refused(failure))];
+            return self.reply(waiter, LeaseReply::Refused(failure));
         }
         let most = self.settings.leases.max_leases;
         if self.leases.held.len() >= most {
             let message = format!(
-                "server '{server}': {most} instances of servers are leased already; give one back (mcp_release), or \
-                 end a dialog"
+                "server '{server}': the limit of {most} leased instances is reached; release one (mcp_release), or end a \
+                 dialog"
             );
-            return vec![MachineAction::Reply(
-                waiter,
-                LeaseReply::Refused(HostError::new(ErrorKind::Connection, message)),
-            )];
+            return self.reply(waiter, LeaseReply::Refused(HostError::new(ErrorKind::Connection, message)));
         }
         self.starts += 1;
         let server = entry;
@@ -182,7 +174,7 @@ impl<I: Clone> Machine<I> {
             server: Arc::clone(&server),
             state: LeaseState::Starting(vec![waiter]),
         });
-        vec![MachineAction::StartLeased(ticket, server, lists)]
+        self.actions.push(MachineAction::StartLeased(ticket, server, lists));
     }
 
     /// Handles a successful leased start. Returns `started` as an error if no lease waits for it.
@@ -191,31 +183,31 @@ impl<I: Clone> Machine<I> {
         ticket: &StartTicket,
         started: StartedInstance<I>,
         now: Instant,
-    ) -> Result<Vec<MachineAction<I>>, Box<StartedInstance<I>>> {
+    ) -> Result<(), Box<StartedInstance<I>>> {
         let idle = self.settings.leases.idle_timeout;
         let waits = |it: &&mut Lease<I>| it.ticket == *ticket && matches!(it.state, LeaseState::Starting(_));
         let Some(lease) = self.leases.held.iter_mut().find(waits) else { return Err(Box::new(started)) };
         let StartedInstance { instance, era, listed } = started;
-        let mut actions = vec![MachineAction::Watch {
+        self.actions.push(MachineAction::Watch {
             ticket: ticket.clone(),
             instance: instance.clone(),
             listed: listed.clone(),
-        }];
+        });
         let live = RunningLease {
             instance: instance.clone(),
             era,
             lists: listed.lists,
             since: now,
-            look: idle.map(|it| saturating_after(now, it)),
+            idle_check: idle.map(|it| saturating_after(now, it)),
             probe: next_probe(&self.settings.supervision, &lease.server, now).filter(|_| era == Era::Legacy),
         };
         let LeaseState::Starting(waiting) = std::mem::replace(&mut lease.state, LeaseState::Running(live))
         else {
-            unreachable!("it was found by this")
+            unreachable!("the lease is starting")
         };
         let answers =
             waiting.into_iter().map(|it| MachineAction::Reply(it, LeaseReply::Granted(instance.clone())));
-        actions.extend(answers);
+        self.actions.extend(answers);
         let owner = (lease.dialog.clone(), ticket.server.clone());
         self.lease_started(&owner.1, &owner.0, now);
         let leased = HostEventKind::Leased { dialog: owner.0.clone() };
@@ -224,56 +216,47 @@ impl<I: Clone> Machine<I> {
             self.leases.reminders.push(owner);
         }
         self.leases.changed = true;
-        Ok(actions)
+        Ok(())
     }
 
     /// Handles new lists of a leased instance. They apply to its server.
-    pub(super) fn lease_lists(&mut self, ticket: StartTicket, listed: ListSnapshot) -> Vec<MachineAction<I>> {
-        let Some((live, base, _)) = self.leases.live_by(&ticket) else { return Vec::new() };
+    pub(super) fn lease_lists(&mut self, ticket: StartTicket, listed: ListSnapshot) {
+        let Some((live, base, _)) = self.leases.live_by(&ticket) else { return };
         let is_news = live.lists != listed.lists;
         live.lists = Arc::clone(&listed.lists);
         let instance = live.instance.clone();
         let entry = self.slots.iter_mut().filter_map(|it| it.running.as_mut());
         if let Some(entry) = entry.into_iter().find(|it| it.ticket.number == base) {
             // Only a list that changed on this instance is taken; an outdated one is not.
-            let differs = entry.listed.lists != listed.lists && is_news || entry.listed.notes != listed.notes;
+            let differs =
+                entry.listed.lists != listed.lists && is_news || entry.listed.failures != listed.failures;
             if differs {
                 if entry.listed.lists.tools != listed.lists.tools {
-                    entry.tool_notes.clear();
+                    entry.tool_problems.clear();
                 }
                 entry.listed.lists = Arc::clone(&listed.lists);
-                entry.listed.notes.clone_from(&listed.notes);
+                entry.listed.failures.clone_from(&listed.failures);
                 self.events.push(ticket.server.as_str(), HostEventKind::ListsChanged);
                 self.catalog_changed();
             }
         }
-        vec![MachineAction::Watch { ticket, instance, listed }]
+        self.actions.push(MachineAction::Watch { ticket, instance, listed });
     }
 
     /// Handles the result of an idle check of a leased instance.
-    pub(super) fn lease_idle_checked(
-        &mut self,
-        ticket: &StartTicket,
-        unused: Option<Instant>,
-        now: Instant,
-    ) -> Vec<MachineAction<I>> {
-        let Some(idle) = self.settings.leases.idle_timeout else { return Vec::new() };
-        let Some((live, ..)) = self.leases.live_by(ticket) else { return Vec::new() };
+    pub(super) fn lease_idle_checked(&mut self, ticket: &StartTicket, unused: Option<Instant>, now: Instant) {
+        let Some(idle) = self.settings.leases.idle_timeout else { return };
+        let Some((live, ..)) = self.leases.live_by(ticket) else { return };
         let end = saturating_after(unused.unwrap_or(now), idle);
         if end > now {
-            live.look = Some(end);
-            return Vec::new();
+            live.idle_check = Some(end);
+            return;
         }
-        self.end_leases(|it| it == ticket, LeaseEnd::swapped(ReleaseReason::Idle))
+        self.end_leases(|it| it == ticket, LeaseEnd::swapped(ReleaseReason::Idle));
     }
 
     /// Releases a dialog's lease of a server.
-    pub(super) fn release(
-        &mut self,
-        dialog: &DialogId,
-        server: &ServerId,
-        waiter: WaiterId,
-    ) -> Vec<MachineAction<I>> {
+    pub(super) fn release(&mut self, dialog: &DialogId, server: &ServerId, waiter: WaiterId) {
         self.leases.reminders.retain(|it| (&it.0, &it.1) != (dialog, server));
         self.leases.changed = true;
         let own: Vec<StartTicket> = self
@@ -283,26 +266,26 @@ impl<I: Clone> Machine<I> {
             .filter(|it| it.dialog == *dialog && it.ticket.server == *server)
             .map(|it| it.ticket.clone())
             .collect();
-        let going = LeaseEnd {
+        let end = LeaseEnd {
             drain: DrainMode::CallsUnlimited,
-            answer: LeaseReply::Refused(released_meanwhile(server)),
+            reply: LeaseReply::Refused(released_meanwhile(server)),
             reason: ReleaseReason::Requested,
         };
-        let mut actions = self.end_leases(|it| own.contains(it), going);
-        let retired = actions
+        let before = self.actions.len();
+        self.end_leases(|it| own.contains(it), end);
+        let retired = self.actions[before..]
             .iter_mut()
             .find_map(|it| if let MachineAction::Retire { waiter, .. } = it { Some(waiter) } else { None });
         match (retired, own.is_empty()) {
             // Replied when the last call has ended and the instance is closed.
             (Some(it), _) => *it = Some(waiter),
-            (None, false) => actions.push(MachineAction::Reply(waiter, LeaseReply::Released)),
-            (None, true) => actions.push(MachineAction::Reply(waiter, LeaseReply::NotHeld)),
+            (None, false) => self.reply(waiter, LeaseReply::Released),
+            (None, true) => self.reply(waiter, LeaseReply::NotHeld),
         }
-        actions
     }
 
     /// Handles the end of a dialog. Leases of a later dialog with the same id remain.
-    pub(super) fn dialog_over(&mut self, end: &DialogEnd) -> Vec<MachineAction<I>> {
+    pub(super) fn dialog_over(&mut self, end: &DialogEnd) {
         let alike = self.leases.held.iter().filter(|it| it.dialog == end.dialog);
         let (own, later): (Vec<_>, Vec<_>) = alike.partition(|it| it.ends_seen <= end.number);
         let own: Vec<StartTicket> = own.into_iter().map(|it| it.ticket.clone()).collect();
@@ -312,76 +295,68 @@ impl<I: Clone> Machine<I> {
         }
         self.leases.reminders.retain(|it| it.0 != end.dialog || later.contains(&it.1));
         self.leases.changed = true;
-        let failure = HostError::new(ErrorKind::Connection, "the dialog is over");
-        let going = LeaseEnd {
+        let failure = HostError::new(ErrorKind::Connection, "the dialog has ended");
+        let lease_end = LeaseEnd {
             drain: DrainMode::Calls,
-            answer: LeaseReply::Refused(failure),
+            reply: LeaseReply::Refused(failure),
             reason: ReleaseReason::DialogEnded,
         };
-        self.end_leases(|it| own.contains(it), going)
+        self.end_leases(|it| own.contains(it), lease_end);
     }
 
     /// Ends the leases of a server on any other base than `base`.
-    pub(super) fn end_outdated_leases(
-        &mut self,
-        server: &ServerId,
-        base: Option<u64>,
-    ) -> Vec<MachineAction<I>> {
+    pub(super) fn end_outdated_leases(&mut self, server: &ServerId, base: Option<u64>) {
         let old = self.leases.held.iter().filter(|it| it.ticket.server == *server && Some(it.base) != base);
         let old: Vec<StartTicket> = old.map(|it| it.ticket.clone()).collect();
-        self.end_leases(|it| old.contains(it), LeaseEnd::swapped(ReleaseReason::ServerChanged))
+        self.end_leases(|it| old.contains(it), LeaseEnd::swapped(ReleaseReason::ServerChanged));
     }
 
     /// Ends all leases at shutdown.
-    pub(super) fn close_leases(&mut self) -> Vec<MachineAction<I>> {
-        let going = LeaseEnd {
+    pub(super) fn close_leases(&mut self) {
+        let end = LeaseEnd {
             drain: DrainMode::Calls,
-            answer: LeaseReply::Refused(HostError::shut_down()),
+            reply: LeaseReply::Refused(HostError::shut_down()),
             reason: ReleaseReason::HostShutdown,
         };
         self.leases.reminders.clear();
-        self.end_leases(|_| true, going)
+        self.end_leases(|_| true, end);
     }
 
     /// Applies changed limits to leased instances.
-    pub(super) fn limit_leases(&mut self) -> Vec<MachineAction<I>> {
-        let mut actions = Vec::new();
+    pub(super) fn limit_leases(&mut self) {
         for lease in &mut self.leases.held {
             let entry = self.slots.iter().filter_map(|it| it.running.as_ref());
             let Some(entry) = entry.into_iter().find(|it| it.ticket.number == lease.base) else { continue };
             if let LeaseState::Running(live) = &lease.state
                 && lease.server.spec.limits != entry.server.spec.limits
             {
-                actions.push(MachineAction::SetLimits(live.instance.clone(), Arc::clone(&entry.server)));
+                self.actions.push(MachineAction::SetLimits(live.instance.clone(), Arc::clone(&entry.server)));
             }
             lease.server = Arc::clone(&entry.server);
         }
-        actions
     }
 
     /// Executes what is due at `now`.
-    pub(super) fn tick_leases(&mut self, now: Instant) -> Vec<MachineAction<I>> {
+    pub(super) fn tick_leases(&mut self, now: Instant) {
         let within = self.ping().map(|it| it.timeout);
-        let mut actions = Vec::new();
         for lease in &mut self.leases.held {
             let (ticket, LeaseState::Running(live)) = (&lease.ticket, &mut lease.state) else { continue };
-            if live.look.is_some_and(|it| it <= now) {
-                live.look = None;
-                actions.push(MachineAction::CheckIdle(ticket.clone(), live.instance.clone()));
+            if live.idle_check.is_some_and(|it| it <= now) {
+                live.idle_check = None;
+                self.actions.push(MachineAction::CheckIdle(ticket.clone(), live.instance.clone()));
             }
             if let (Some(within), true) = (within, live.probe.is_some_and(|it| it <= now)) {
                 live.probe = None;
                 let (ticket, instance) = (ticket.clone(), live.instance.clone());
-                actions.push(MachineAction::Probe { ticket, instance, within });
+                self.actions.push(MachineAction::Probe { ticket, instance, within });
             }
         }
-        actions
     }
 
     /// Probes all leased instances after a suspend.
-    pub(super) fn wake_leases(&mut self, now: Instant) -> Vec<MachineAction<I>> {
+    pub(super) fn wake_leases(&mut self, now: Instant) {
         if self.ping().is_none() {
-            return Vec::new();
+            return;
         }
         for lease in &mut self.leases.held {
             if let LeaseState::Running(live) = &mut lease.state
@@ -390,7 +365,7 @@ impl<I: Clone> Machine<I> {
                 live.probe = Some(now);
             }
         }
-        self.tick_leases(now)
+        self.tick_leases(now);
     }
 
     /// Handles a successful probe of a leased instance.
@@ -402,12 +377,11 @@ impl<I: Clone> Machine<I> {
         }
     }
 
-    fn end_leases(
-        &mut self,
-        which: impl Fn(&StartTicket) -> bool,
-        going: LeaseEnd<I>,
-    ) -> Vec<MachineAction<I>> {
-        let mut actions = Vec::new();
+    fn reply(&mut self, waiter: WaiterId, reply: LeaseReply<I>) {
+        self.actions.push(MachineAction::Reply(waiter, reply));
+    }
+
+    fn end_leases(&mut self, which: impl Fn(&StartTicket) -> bool, end: LeaseEnd<I>) {
         let (gone, kept) =
             std::mem::take(&mut self.leases.held).into_iter().partition(|it| which(&it.ticket));
         self.leases.held = kept;
@@ -416,15 +390,14 @@ impl<I: Clone> Machine<I> {
             self.leases.changed = true;
             match state {
                 LeaseState::Starting(waiting) => {
-                    actions.push(MachineAction::Abort(ticket));
-                    actions
-                        .extend(waiting.into_iter().map(|it| MachineAction::Reply(it, going.answer.clone())));
+                    self.actions.push(MachineAction::Abort(ticket));
+                    waiting.into_iter().for_each(|it| self.reply(it, end.reply.clone()));
                 }
                 LeaseState::Running(live) => {
-                    let what = HostEventKind::Released { dialog: dialog.clone(), reason: going.reason };
+                    let what = HostEventKind::Released { dialog: dialog.clone(), reason: end.reason };
                     self.events.push(ticket.server.as_str(), what);
                     // A lost server returns with the next call, so its reminder remains.
-                    match going.reason {
+                    match end.reason {
                         ReleaseReason::Lost | ReleaseReason::ServerChanged => {}
                         ReleaseReason::Requested
                         | ReleaseReason::DialogEnded
@@ -433,11 +406,10 @@ impl<I: Clone> Machine<I> {
                             self.leases.reminders.retain(|it| *it != (dialog.clone(), ticket.server.clone()));
                         }
                     }
-                    actions.push(MachineAction::retire(live.instance, going.drain));
+                    self.actions.push(MachineAction::retire(live.instance, end.drain));
                 }
             }
         }
-        actions
     }
 }
 
@@ -445,13 +417,13 @@ impl<I: Clone> Machine<I> {
 struct LeaseEnd<I> {
     drain: DrainMode,
     /// The reply to calls that wait for the start.
-    answer: LeaseReply<I>,
+    reply: LeaseReply<I>,
     reason: ReleaseReason,
 }
 
 impl<I> LeaseEnd<I> {
     fn swapped(reason: ReleaseReason) -> LeaseEnd<I> {
-        LeaseEnd { drain: DrainMode::CallsAndPins, answer: LeaseReply::Stale, reason }
+        LeaseEnd { drain: DrainMode::CallsAndPins, reply: LeaseReply::Stale, reason }
     }
 }
 
@@ -464,7 +436,7 @@ pub(super) fn is_leased(server: &ResolvedServer) -> bool {
 }
 
 fn released_meanwhile(server: &ServerId) -> HostError {
-    let message = format!("server '{server}': its lease was given back while it was being started");
+    let message = format!("server '{server}': its lease was released while it was starting");
     HostError::new(ErrorKind::Connection, message)
 }
 

@@ -36,7 +36,7 @@ pub use supervision::{ProbePolicy, RestartPolicy, Supervision};
 
 pub(crate) use lease::{LeaseReply, LeaseRequest, LeaseTable, WaiterId};
 pub(crate) use protocol::{
-    DrainMode, MachineAction, MachineEvent, MachineSettings, StartTicket, StartedInstance, ToolNote,
+    DrainMode, MachineAction, MachineEvent, MachineSettings, StartTicket, StartedInstance, ToolProblem,
 };
 pub(crate) use routing::{InstructionsAccess, Route, RouteTarget, RoutingTable, UnavailableServer};
 pub(crate) use supervision::{saturating_after, sleep_duration};
@@ -65,6 +65,8 @@ pub(crate) struct Machine<I> {
     views: Vec<ViewFilter>,
     /// Host events that are not published yet.
     events: EventLog,
+    /// Actions that are not executed yet.
+    actions: Vec<MachineAction<I>>,
     /// What the last configuration changed.
     reload_plan: ReloadPlan,
     /// Problems of the configuration files.
@@ -100,6 +102,7 @@ impl<I: Clone> Machine<I> {
             problems: Vec::new(),
             views: Vec::new(),
             events: EventLog::default(),
+            actions: Vec::new(),
             reload_plan: ReloadPlan::default(),
             source: Vec::new(),
             spill_problem: None,
@@ -125,7 +128,7 @@ impl<I: Clone> Machine<I> {
     /// Handles one event at `now`. Returns the actions to execute after the next snapshot is published.
     pub(crate) fn handle(&mut self, event: MachineEvent<I>, now: Instant) -> Vec<MachineAction<I>> {
         match event {
-            MachineEvent::Configure(_) if self.phase == Phase::Closed => Vec::new(),
+            MachineEvent::Configure(_) if self.phase == Phase::Closed => {}
             MachineEvent::Configure(wanted) => self.configure(wanted),
             MachineEvent::SetViews(views) => self.view(views),
             MachineEvent::SetApproval(approval) => self.approve(approval),
@@ -134,8 +137,8 @@ impl<I: Clone> Machine<I> {
             MachineEvent::StartFailed(ticket, failure) => self.start_failed(&ticket, failure, now),
             MachineEvent::ListsRead(ticket, listed) => self.lists(ticket, listed),
             MachineEvent::Disconnected(ticket, failure) => self.disconnected(&ticket, failure, now),
-            MachineEvent::ToolNoted { server, tool, note, reason } => {
-                self.tool_noted(&server, (tool, note), reason)
+            MachineEvent::ToolProblem { server, tool, problem, reason } => {
+                self.set_tool_problem(&server, (tool, problem), reason)
             }
             MachineEvent::SpillResult(problem) => self.set_spill_problem(problem),
             MachineEvent::StopDialog { dialog, problem, ends_seen } => {
@@ -156,10 +159,11 @@ impl<I: Clone> Machine<I> {
             MachineEvent::Tick => self.tick(now),
             MachineEvent::Close => self.close(),
         }
+        std::mem::take(&mut self.actions)
     }
 
     /// Applies a new configuration: starts added and changed servers, removes the others.
-    fn configure(&mut self, wanted: DesiredServers) -> Vec<MachineAction<I>> {
+    fn configure(&mut self, wanted: DesiredServers) {
         self.catalog_changed();
         // Slots of invalid entries without a running instance are created again below.
         self.slots.retain(|it| it.desired().is_some());
@@ -173,17 +177,16 @@ impl<I: Clone> Machine<I> {
             refused.iter().any(|it| it.id == id.as_str()) && self.slots.iter().any(is_running)
         });
         plan.removed = removed;
-        let mut actions = Vec::new();
         let order: Vec<String> =
             new.iter().map(|it| it.id.to_string()).chain(refused.iter().map(|it| it.id.clone())).collect();
         for id in &invalid {
             let entry = refused.iter().position(|it| it.id == id.as_str()).expect("it is a failed entry");
             let slot = self.slots.iter_mut().find(|it| it.name == id.as_str()).expect("it has a slot");
-            actions.extend(slot.abort());
+            self.actions.extend(slot.abort());
             slot.set_invalid(refused.remove(entry).error);
         }
         for id in &plan.removed {
-            actions.extend(self.remove(id));
+            self.remove(id);
         }
         for (at, (server, desired)) in wanted.servers.into_iter().zip(new).enumerate() {
             if order[..at].iter().any(|it| it == desired.id.as_str()) {
@@ -201,47 +204,40 @@ impl<I: Clone> Machine<I> {
             if started.iter().any(|it| matches!(it, MachineAction::Start(..))) {
                 self.events.push(&slot.name, HostEventKind::Starting { failures: 0 });
             }
-            actions.extend(started);
+            self.actions.extend(started);
         }
         for FailedServer { id, error: failure } in refused {
             self.slots.push(ServerSlot::refused(&id, failure));
         }
-        actions.extend(self.limit_leases());
+        self.limit_leases();
         // Stable: of two entries with one name, the running one comes first.
         self.slots.sort_by_key(|slot| order.iter().position(|it| *it == slot.name));
         plan.unchanged.extend(invalid);
         tracing::debug!(?plan, "configuration applied");
         self.reload_plan = plan;
-        actions
     }
 
     /// Removes a server that is not configured any more.
-    fn remove(&mut self, id: &ServerId) -> Vec<MachineAction<I>> {
+    fn remove(&mut self, id: &ServerId) {
         let at = self.slots.iter().position(|it| it.name == id.as_str());
         let mut slot = self.slots.remove(at.expect("the plan removes only servers with a slot"));
-        let mut actions = slot.abort();
+        self.actions.extend(slot.abort());
         if let Some(instance) = slot.running.and_then(|it| it.instance) {
             self.events.push(id.as_str(), HostEventKind::Retired);
-            actions.push(MachineAction::retire(instance, DrainMode::CallsAndPins));
+            self.actions.push(MachineAction::retire(instance, DrainMode::CallsAndPins));
         }
-        actions.extend(self.end_outdated_leases(id, None));
-        actions
+        self.end_outdated_leases(id, None);
     }
 
     /// A start succeeded. The new instance replaces the previous one of the server, which is retired.
-    fn ready(
-        &mut self,
-        ticket: StartTicket,
-        started: StartedInstance<I>,
-        now: Instant,
-    ) -> Vec<MachineAction<I>> {
+    fn ready(&mut self, ticket: StartTicket, started: StartedInstance<I>, now: Instant) {
         let started = match self.lease_ready(&ticket, started, now) {
-            Ok(actions) => return actions,
+            Ok(()) => return,
             Err(started) => *started,
         };
         let StartedInstance { instance, era, listed } = started;
         let Some(slot) = self.slots.iter_mut().find(|it| it.is_starting(&ticket)) else {
-            return vec![MachineAction::retire(instance, DrainMode::Calls)];
+            return self.actions.push(MachineAction::retire(instance, DrainMode::Calls));
         };
         let StartState::Pending { server, .. } = std::mem::replace(&mut slot.start, StartState::Done) else {
             unreachable!("a starting slot is pending");
@@ -249,7 +245,7 @@ impl<I: Clone> Machine<I> {
         // The server's names or limits may have changed during the start.
         let server = slot.server().unwrap_or(server);
         let leased = is_leased(&server);
-        let mut actions = vec![match leased {
+        self.actions.push(match leased {
             // This instance was needed only to list the tools: each dialog gets its own (DM-080).
             true => MachineAction::retire(instance.clone(), DrainMode::Calls),
             false => MachineAction::Watch {
@@ -257,7 +253,7 @@ impl<I: Clone> Machine<I> {
                 instance: instance.clone(),
                 listed: listed.clone(),
             },
-        }];
+        });
         let (id, number) = (ticket.server.clone(), ticket.number);
         let instance = Some(instance).filter(|_| !leased);
         let mut running = RunningServer {
@@ -268,7 +264,7 @@ impl<I: Clone> Machine<I> {
             listed,
             since: now,
             probe: None,
-            tool_notes: BTreeMap::new(),
+            tool_problems: BTreeMap::new(),
         };
         let next = next_probe(&self.settings.supervision, &running.server, now);
         running.probe = next.filter(|_| running.can_be_probed());
@@ -280,115 +276,107 @@ impl<I: Clone> Machine<I> {
             self.events.push(&slot.name, HostEventKind::Retired);
         }
         self.catalog_changed();
-        actions.extend(before.map(|it| MachineAction::retire(it, DrainMode::CallsAndPins)));
-        actions.extend(self.end_outdated_leases(&id, Some(number)));
-        actions
+        self.actions.extend(before.map(|it| MachineAction::retire(it, DrainMode::CallsAndPins)));
+        self.end_outdated_leases(&id, Some(number));
     }
 
     /// The lists of a running instance were read again.
-    fn lists(&mut self, ticket: StartTicket, listed: ListSnapshot) -> Vec<MachineAction<I>> {
+    fn lists(&mut self, ticket: StartTicket, listed: ListSnapshot) {
         let Some(slot) = self.slots.iter_mut().find(|it| it.is_running(&ticket)) else {
             return self.lease_lists(ticket, listed);
         };
         let name = slot.name.clone();
         let running = slot.running.as_mut().expect("the slot is running");
-        let Some(instance) = running.instance.clone() else { return Vec::new() };
+        let Some(instance) = running.instance.clone() else { return };
         if running.listed.lists.tools != listed.lists.tools {
-            running.tool_notes.clear();
+            running.tool_problems.clear();
         }
         // Unchanged lists are not published.
-        let is_news = running.listed.lists != listed.lists || running.listed.notes != listed.notes;
+        let is_news = running.listed.lists != listed.lists || running.listed.failures != listed.failures;
         running.listed = listed.clone();
         if is_news {
             self.events.push(&name, HostEventKind::ListsChanged);
             self.catalog_changed();
         }
-        vec![MachineAction::Watch { ticket, instance, listed }]
+        self.actions.push(MachineAction::Watch { ticket, instance, listed });
     }
 
-    /// Adds a note about a tool that a call reported; removes it if there is no `reason`.
-    fn tool_noted(
+    /// Adds a problem of a tool that a call reported; removes it if there is no `reason`.
+    fn set_tool_problem(
         &mut self,
         server: &ServerId,
-        about: (String, ToolNote),
+        problem: (String, ToolProblem),
         reason: Option<String>,
-    ) -> Vec<MachineAction<I>> {
+    ) {
         let slot = self.slots.iter_mut().find(|it| it.name == server.as_str() && it.running.is_some());
-        let Some(running) = slot.and_then(|it| it.running.as_mut()) else { return Vec::new() };
+        let Some(running) = slot.and_then(|it| it.running.as_mut()) else { return };
         let Some(reason) = reason else {
-            self.changed |= running.tool_notes.remove(&about).is_some();
-            return Vec::new();
+            self.changed |= running.tool_problems.remove(&problem).is_some();
+            return;
         };
         // The first reason is kept, because many calls report the same.
-        if !running.tool_notes.contains_key(&about)
-            && running.listed.lists.tools.iter().any(|it| *it.name == *about.0)
+        if !running.tool_problems.contains_key(&problem)
+            && running.listed.lists.tools.iter().any(|it| *it.name == *problem.0)
         {
-            running.tool_notes.insert(about, reason);
+            running.tool_problems.insert(problem, reason);
             self.changed = true;
         }
-        Vec::new()
     }
 
-    fn set_spill_problem(&mut self, problem: Option<Problem>) -> Vec<MachineAction<I>> {
+    fn set_spill_problem(&mut self, problem: Option<Problem>) {
         self.changed |= self.spill_problem != problem;
         self.spill_problem = problem;
-        Vec::new()
     }
 
-    fn view(&mut self, views: Vec<ViewFilter>) -> Vec<MachineAction<I>> {
+    fn view(&mut self, views: Vec<ViewFilter>) {
         self.changed |= self.views != views;
         self.views = views;
-        Vec::new()
     }
 
-    fn source(&mut self, problems: Vec<Problem>) -> Vec<MachineAction<I>> {
+    fn source(&mut self, problems: Vec<Problem>) {
         self.changed |= self.source != problems;
         self.source = problems;
-        Vec::new()
     }
 
     /// Shuts down: aborts all starts and retires all instances.
-    fn close(&mut self) -> Vec<MachineAction<I>> {
+    fn close(&mut self) {
         if self.phase == Phase::Closed {
-            return Vec::new();
+            return;
         }
         self.phase = Phase::Closed;
         self.catalog_changed();
-        let mut actions = Vec::new();
         for slot in &mut self.slots {
-            actions.extend(slot.abort());
+            self.actions.extend(slot.abort());
             if let Some(instance) = slot.running.take().and_then(|it| it.instance) {
                 self.events.push(&slot.name, HostEventKind::Retired);
-                actions.push(MachineAction::retire(instance, DrainMode::Calls));
+                self.actions.push(MachineAction::retire(instance, DrainMode::Calls));
             }
         }
-        actions.extend(self.close_leases());
-        actions
+        self.close_leases();
     }
 
     /// Restarts a server, also if it is disabled.
-    fn restart(&mut self, server: &ServerId) -> Vec<MachineAction<I>> {
+    fn restart(&mut self, server: &ServerId) {
         let open = self.phase == Phase::Open;
         let slot = self.slots.iter_mut().find(|it| it.name == server.as_str());
-        let Some(slot) = slot.filter(|_| open) else { return Vec::new() };
+        let Some(slot) = slot.filter(|_| open) else { return };
         let actions = slot.restart(&mut self.starts);
         if !actions.is_empty() {
             self.events.push(&slot.name, HostEventKind::Starting { failures: 0 });
             self.changed = true;
         }
-        actions
+        self.actions.extend(actions);
     }
 
     /// Disables a server until it is restarted or its entry changes.
-    fn disable(&mut self, server: &ServerId) -> Vec<MachineAction<I>> {
+    fn disable(&mut self, server: &ServerId) {
         let open = self.phase == Phase::Open;
         let slot = self.slots.iter_mut().find(|it| it.name == server.as_str());
-        let Some(slot) = slot.filter(|_| open) else { return Vec::new() };
-        let mut actions = slot.disable();
+        let Some(slot) = slot.filter(|_| open) else { return };
+        self.actions.extend(slot.disable());
         self.events.push(&slot.name, HostEventKind::Disabled);
         self.catalog_changed();
-        actions.extend(self.end_outdated_leases(server, None));
-        actions
+        self.end_outdated_leases(server, None);
     }
 
     /// Records that the catalog must be rebuilt for the next snapshot.

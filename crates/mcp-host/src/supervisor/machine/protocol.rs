@@ -49,14 +49,14 @@ pub(crate) enum MachineEvent<I> {
     ListsRead(StartTicket, ListSnapshot),
     /// The connection of a running server ended.
     Disconnected(StartTicket, HostError),
-    /// A call added or withdrew a note about a tool.
-    ToolNoted {
+    /// A call found or withdrew a problem of a tool.
+    ToolProblem {
         /// The tool's server.
         server: ServerId,
         /// The tool's original name.
         tool: String,
-        /// The kind of note.
-        note: ToolNote,
+        /// The problem.
+        problem: ToolProblem,
         /// The reason; `None` withdraws it.
         reason: Option<String>,
     },
@@ -95,9 +95,9 @@ pub(crate) enum MachineEvent<I> {
     Close,
 }
 
-/// A note about a tool that a call reports.
+/// A problem of a tool that a call reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum ToolNote {
+pub(crate) enum ToolProblem {
     /// Its arguments cannot be validated.
     ArgumentsUnchecked,
     /// Its structured results cannot be validated.
@@ -106,12 +106,12 @@ pub(crate) enum ToolNote {
     ResultInvalid,
 }
 
-impl ToolNote {
-    pub(super) fn problem(self, server: &ServerId, tool: &str, reason: &str) -> Problem {
+impl ToolProblem {
+    pub(super) fn publish(self, server: &ServerId, tool: &str, reason: &str) -> Problem {
         match self {
-            ToolNote::ArgumentsUnchecked => Problem::tool_unvalidated(server, tool, reason),
-            ToolNote::ResultsUnchecked => Problem::tool_result_unvalidated(server, tool, reason),
-            ToolNote::ResultInvalid => Problem::tool_result_invalid(server, tool, reason),
+            ToolProblem::ArgumentsUnchecked => Problem::tool_unvalidated(server, tool, reason),
+            ToolProblem::ResultsUnchecked => Problem::tool_result_unvalidated(server, tool, reason),
+            ToolProblem::ResultInvalid => Problem::tool_result_invalid(server, tool, reason),
         }
     }
 }

@@ -14,12 +14,7 @@ use crate::state::event::HostEventKind;
 
 impl<I: Clone> Machine<I> {
     /// Handles a failed start.
-    pub(super) fn start_failed(
-        &mut self,
-        ticket: &StartTicket,
-        failure: HostError,
-        now: Instant,
-    ) -> Vec<MachineAction<I>> {
+    pub(super) fn start_failed(&mut self, ticket: &StartTicket, failure: HostError, now: Instant) {
         let Some(slot) = self.slots.iter_mut().find(|it| it.is_starting(ticket)) else {
             return self.lease_failed(ticket, failure, now);
         };
@@ -32,23 +27,17 @@ impl<I: Clone> Machine<I> {
         if before != (slot.state(), slot.failure().cloned()) {
             self.changed = true;
         }
-        Vec::new()
     }
 
     /// Handles a lost connection.
-    pub(super) fn disconnected(
-        &mut self,
-        ticket: &StartTicket,
-        failure: HostError,
-        now: Instant,
-    ) -> Vec<MachineAction<I>> {
+    pub(super) fn disconnected(&mut self, ticket: &StartTicket, failure: HostError, now: Instant) {
         let Some(slot) = self.slots.iter_mut().find(|it| it.is_running(ticket)) else {
             return self.lease_died(ticket, failure, now);
         };
         let uptime = slot.running.as_ref().map(|it| now.saturating_duration_since(it.since));
         let down = Outage { kind: failure.kind, uptime };
         self.events.push(&slot.name, HostEventKind::Lost(failure.clone()));
-        let actions = slot.disconnect(failure);
+        self.actions.extend(slot.disconnect(failure));
         match slot.start {
             StartState::Failed(_) => {
                 slot.schedule_restart(&self.settings.supervision, down, now, &mut self.events);
@@ -56,14 +45,12 @@ impl<I: Clone> Machine<I> {
             StartState::Pending { .. } | StartState::Done => {}
         }
         self.catalog_changed();
-        actions
     }
 
     /// Executes what is due at `now`.
-    pub(super) fn tick(&mut self, now: Instant) -> Vec<MachineAction<I>> {
-        let mut actions = Vec::new();
+    pub(super) fn tick(&mut self, now: Instant) {
         if self.phase == Phase::Closed {
-            return actions;
+            return;
         }
         let within = self.ping().map(|it| it.timeout);
         for slot in &mut self.slots {
@@ -76,13 +63,13 @@ impl<I: Clone> Machine<I> {
                 if restart.is_some() {
                     self.events.push(&slot.name, HostEventKind::Starting { failures });
                 }
-                actions.extend(restart);
+                self.actions.extend(restart);
             }
             let running = slot.running.as_mut().filter(|it| it.probe.is_some_and(|it| it <= now));
-            actions.extend(running.zip(within).and_then(|(running, within)| running.start_probe(within)));
+            self.actions
+                .extend(running.zip(within).and_then(|(running, within)| running.start_probe(within)));
         }
-        actions.extend(self.tick_leases(now));
-        actions
+        self.tick_leases(now);
     }
 
     /// The time of the next due action.
@@ -95,26 +82,24 @@ impl<I: Clone> Machine<I> {
     }
 
     /// Handles a suspend of the computer: connections may have been lost unnoticed, so servers are probed.
-    pub(super) fn clock_jumped(&mut self, slept: Duration, now: Instant) -> Vec<MachineAction<I>> {
+    pub(super) fn clock_jumped(&mut self, slept: Duration, now: Instant) {
         tracing::info!(?slept, "the computer was suspended; all servers are probed");
         let within = self.ping().map(|it| it.timeout);
         let alive =
             self.slots.iter_mut().filter_map(|it| it.running.as_mut()).filter(|it| it.can_be_probed());
         let probes =
             alive.zip(within.into_iter().cycle()).filter_map(|(running, within)| running.start_probe(within));
-        let mut actions: Vec<_> = probes.collect();
-        actions.extend(self.wake_leases(now));
-        actions
+        self.actions.extend(probes);
+        self.wake_leases(now);
     }
 
     /// Handles a successful probe: schedules the next one.
-    pub(super) fn probe_succeeded(&mut self, ticket: &StartTicket, now: Instant) -> Vec<MachineAction<I>> {
+    pub(super) fn probe_succeeded(&mut self, ticket: &StartTicket, now: Instant) {
         if let Some(running) = self.slots.iter_mut().find_map(|it| it.running_mut(ticket)) {
             let next = next_probe(&self.settings.supervision, &running.server, now);
             running.probe = next.filter(|_| running.can_be_probed());
         }
         self.lease_alive(ticket, now);
-        Vec::new()
     }
 
     pub(super) fn ping(&self) -> Option<&ProbePolicy> {

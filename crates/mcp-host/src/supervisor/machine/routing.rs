@@ -209,10 +209,9 @@ impl<I: Clone> ServerSlot<I> {
     fn problems(&self) -> Vec<Problem> {
         let mut res: Vec<Problem> = self.server_error().into_iter().collect();
         if let Some(running) = &self.running {
-            let notes = running.tool_notes.iter();
-            res.extend(
-                notes.map(|((tool, note), reason)| note.problem(&running.ticket.server, tool, reason)),
-            );
+            let id = &running.ticket.server;
+            let reported = running.tool_problems.iter();
+            res.extend(reported.map(|((tool, problem), reason)| problem.publish(id, tool, reason)));
         }
         res
     }
@@ -222,15 +221,16 @@ impl<I: Clone> ServerSlot<I> {
         let mut messages = Vec::new();
         if let Some(failure) = self.failure() {
             messages.push(match &self.running {
-                Some(_) => format!("{failure}; it goes on as it was configured before"),
+                Some(_) => format!("{failure}; it keeps running with its previous configuration"),
                 None => failure.to_string(),
             });
         }
-        let had = self.lease_history.failure();
-        messages.extend(had.map(|it| format!("an instance of a dialog's own could not be had: {it}")));
-        let notes = self.running.iter().flat_map(|it| &it.listed.notes);
+        let lease_failure = self.lease_history.failure();
+        messages
+            .extend(lease_failure.map(|it| format!("an instance for a dialog could not be started: {it}")));
+        let failures = self.running.iter().flat_map(|it| &it.listed.failures);
         messages.extend(
-            notes.map(|(kind, failure)| format!("its {} could not be listed: {failure}", plural(*kind))),
+            failures.map(|(kind, failure)| format!("its {} could not be listed: {failure}", plural(*kind))),
         );
         if messages.is_empty() {
             return None;

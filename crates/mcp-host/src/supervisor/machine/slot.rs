@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::lease::{LeaseHistory, is_leased};
 use super::supervision::RestartState;
-use super::{DrainMode, MachineAction, StartTicket, ToolNote, desired};
+use super::{DrainMode, MachineAction, StartTicket, ToolProblem, desired};
 use crate::error::HostError;
 use crate::supervisor::lists::ListSnapshot;
 
@@ -83,8 +83,8 @@ pub(super) struct RunningServer<I> {
     pub(super) since: Instant,
     /// The time of the next probe; `None` while one runs, or without probes.
     pub(super) probe: Option<Instant>,
-    /// Notes about tools, with their reasons.
-    pub(super) tool_notes: BTreeMap<(String, ToolNote), String>,
+    /// Problems of tools that calls reported, with their reasons.
+    pub(super) tool_problems: BTreeMap<(String, ToolProblem), String>,
 }
 
 impl<I: Clone> ServerSlot<I> {
@@ -206,24 +206,24 @@ impl<I: Clone> ServerSlot<I> {
     }
 
     /// Aborts a pending start, or forgets a failed one.
-    pub(super) fn abort(&mut self) -> Vec<MachineAction<I>> {
+    pub(super) fn abort(&mut self) -> Option<MachineAction<I>> {
         self.restarts.clear_schedule();
         match std::mem::replace(&mut self.start, StartState::Done) {
-            StartState::Pending { ticket, .. } => vec![MachineAction::Abort(ticket)],
-            StartState::Done | StartState::Failed(_) => Vec::new(),
+            StartState::Pending { ticket, .. } => Some(MachineAction::Abort(ticket)),
+            StartState::Done | StartState::Failed(_) => None,
         }
     }
 
     /// Removes a lost instance.
-    pub(super) fn disconnect(&mut self, failure: HostError) -> Vec<MachineAction<I>> {
-        let Some(running) = self.running.take() else { return Vec::new() };
+    pub(super) fn disconnect(&mut self, failure: HostError) -> Option<MachineAction<I>> {
+        let running = self.running.take()?;
         // The loss replaces the failure of an earlier change. A pending start may still succeed.
         match self.start {
             StartState::Pending { .. } => {}
             StartState::Done | StartState::Failed(_) => self.start = StartState::Failed(failure),
         }
         self.last_run = Some((running.server, running.listed.lists));
-        running.instance.map(|it| MachineAction::retire(it, DrainMode::CallsAndPins)).into_iter().collect()
+        running.instance.map(|it| MachineAction::retire(it, DrainMode::CallsAndPins))
     }
 
     /// Restarts an unchanged server; the running instance stays until its successor is ready.
@@ -234,7 +234,7 @@ impl<I: Clone> ServerSlot<I> {
         else {
             return Vec::new();
         };
-        let mut actions = self.abort();
+        let mut actions: Vec<_> = self.abort().into_iter().collect();
         self.mode = SlotMode::On;
         self.restarts = RestartState::default();
         self.lease_history = LeaseHistory::default();
@@ -246,7 +246,7 @@ impl<I: Clone> ServerSlot<I> {
 
     /// Disables the server.
     pub(super) fn disable(&mut self) -> Vec<MachineAction<I>> {
-        let mut actions = self.abort();
+        let mut actions: Vec<_> = self.abort().into_iter().collect();
         self.mode = SlotMode::Disabled;
         self.lease_history = LeaseHistory::default();
         if let Some(running) = self.running.take() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use mcp_registry::Problem;
 
-use super::{Machine, MachineAction};
+use super::Machine;
 use crate::state::dialog_id::DialogId;
 use crate::supervisor::dialog::DialogEnd;
 
@@ -24,9 +24,9 @@ pub(crate) struct DialogStop {
 
 impl<I: Clone> Machine<I> {
     /// Stops a dialog; a new reason replaces the old one.
-    pub(super) fn stop(&mut self, dialog: DialogId, stop: DialogStop) -> Vec<MachineAction<I>> {
+    pub(super) fn stop(&mut self, dialog: DialogId, stop: DialogStop) {
         if self.stopped.get(&dialog) == Some(&stop) {
-            return Vec::new();
+            return;
         }
         let stopped = Arc::make_mut(&mut self.stopped);
         stopped.insert(dialog, stop);
@@ -34,7 +34,6 @@ impl<I: Clone> Machine<I> {
             stopped.pop_first();
         }
         self.changed = true;
-        Vec::new()
     }
 
     /// Handles the end of a dialog: resumes it, unless a later dialog with the same id is stopped.
@@ -45,11 +44,10 @@ impl<I: Clone> Machine<I> {
     }
 
     /// Resumes a dialog.
-    pub(super) fn resume(&mut self, dialog: &DialogId) -> Vec<MachineAction<I>> {
+    pub(super) fn resume(&mut self, dialog: &DialogId) {
         if self.stopped.contains_key(dialog) {
             Arc::make_mut(&mut self.stopped).remove(dialog);
             self.changed = true;
         }
-        Vec::new()
     }
 }

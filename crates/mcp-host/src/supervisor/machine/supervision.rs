@@ -3,6 +3,7 @@
 //! Delays grow with each failure and are spread by a seed, so that many hosts do not restart at once. Only sustained
 //! uptime resets the failures. A server that fails repeatedly is suspended, and then restarted once.
 
+use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
@@ -53,7 +54,6 @@ impl Default for RestartPolicy {
     /// Delays from 500 ms to 60 s, reset after 60 s of uptime; suspended for 5 minutes after 8 failures; probed every
     /// 60 s with a timeout of 10 s; a random seed.
     fn default() -> RestartPolicy {
-        use std::hash::{BuildHasher, RandomState};
         RestartPolicy {
             initial_backoff: Duration::from_millis(500),
             max_backoff: Duration::from_secs(60),
@@ -188,17 +188,11 @@ fn jitter(pause: Duration, fraction: f64) -> Duration {
     pause.min(Duration::from_secs(60 * 60 * 24 * 365)).mul_f64(0.5 + fraction / 2.0)
 }
 
-/// A pseudo-random number from 0 to 1 (splitmix64 over FNV-1a).
+/// A pseudo-random number from 0 to 1.
 fn jitter_fraction(seed: u64, server: &str, failures: u32) -> f64 {
-    let text = server.bytes().chain(failures.to_le_bytes());
-    let hash = text.fold(0xcbf2_9ce4_8422_2325_u64 ^ seed, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    let mut mixed = hash.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^= mixed >> 31;
-    f64::from((mixed >> 32) as u32) / f64::from(u32::MAX)
+    let mut hasher = DefaultHasher::new();
+    (seed, server, failures).hash(&mut hasher);
+    f64::from((hasher.finish() >> 32) as u32) / f64::from(u32::MAX)
 }
 
 /// How long the computer was suspended between two checks of both clocks: the difference, because only the wall

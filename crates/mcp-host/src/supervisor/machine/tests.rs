@@ -71,6 +71,23 @@ fn dm_101_changed_server_is_replaced_when_successor_is_ready() {
 }
 
 #[test]
+fn dm_097_late_lists_of_replaced_instance_take_no_name() {
+    check(&[
+        ["want a=1.1-bare b=1.1-bare", "start a=1, start b=2", "a:starting b:starting |"],
+        ["ready 1 t", "follow 1", "a:ready=1 b:starting | t"],
+        ["ready 2 u", "follow 2", "a:ready=1 b:ready=2 | t u"],
+        ["want a=2.1-bare b=1.1-bare", "start a=3", "a:starting=1 b:ready=2 | t u"],
+        ["ready 3 v", "follow 3, retire 1", "a:ready=3 b:ready=2 | v u"],
+        // Neither the name of the other server nor the own old one.
+        ["lists 1 t,u", "", "a:ready=3 b:ready=2 | v u"],
+        // The free name may belong to the other server.
+        ["lists 2 u,t", "follow 2", "a:ready=3 b:ready=2 | v u t"],
+        ["lists 1 t", "", "a:ready=3 b:ready=2 | v u t"],
+        ["die 1", "", "a:ready=3 b:ready=2 | v u t"],
+    ]);
+}
+
+#[test]
 fn dm_105_failed_change_keeps_old_names() {
     check(&[
         ["want a=1.1", "start a=1", "a:starting |"],
@@ -193,7 +210,7 @@ fn dm_122_dm_124_problems_are_current_and_keep_their_start() {
     problems(
         &["want a=1.1", "ready 1", "want a=2.1", "fail 2"],
         &[
-            "4 warning mcp/server/a/server_error: MCPConnectionError: no start; it goes on as it was configured before",
+            "4 warning mcp/server/a/server_error: MCPConnectionError: no start; it keeps running with its previous configuration",
         ],
     );
     problems(

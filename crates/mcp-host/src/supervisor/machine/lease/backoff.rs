@@ -55,9 +55,9 @@ impl StartHistory {
         let failure = self.failure.as_ref()?;
         let when = match self.restarts.next_attempt().and_then(|it| it.checked_duration_since(now)) {
             Some(left) if left > Duration::ZERO => {
-                format!("the first call after {:.1} s starts it again", left.as_secs_f64())
+                format!("the first call after {:.1} s restarts it", left.as_secs_f64())
             }
-            Some(_) | None if is_tried => "it is being started again just now".to_owned(),
+            Some(_) | None if is_tried => "it is restarting".to_owned(),
             Some(_) | None => return None,
         };
         Some(HostError { message: format!("{}; {when}", failure.message), ..failure.clone() })
@@ -157,19 +157,20 @@ impl<I: Clone> Machine<I> {
         ticket: &StartTicket,
         failure: HostError,
         now: Instant,
-    ) -> Vec<MachineAction<I>> {
-        let Some(at) = self.leases.held.iter().position(|it| it.ticket == *ticket) else { return Vec::new() };
+    ) {
+        let Some(at) = self.leases.held.iter().position(|it| it.ticket == *ticket) else { return };
         let lease = self.leases.held.remove(at);
         let (server, dialog) = (ticket.server.as_str(), lease.dialog);
         self.events.push(server, HostEventKind::LeaseFailed { dialog, error: failure.clone() });
         let down = Outage { kind: failure.kind, uptime: None };
         self.record_lease_failure(LeaseFailure { ticket, failure: failure.clone(), down }, None, now);
         match lease.state {
-            LeaseState::Starting(waiting) => waiting
-                .into_iter()
-                .map(|it| MachineAction::Reply(it, LeaseReply::Refused(failure.clone())))
-                .collect(),
-            LeaseState::Running(live) => vec![MachineAction::retire(live.instance, DrainMode::CallsAndPins)],
+            LeaseState::Starting(waiting) => {
+                waiting.into_iter().for_each(|it| self.reply(it, LeaseReply::Refused(failure.clone())));
+            }
+            LeaseState::Running(live) => {
+                self.actions.push(MachineAction::retire(live.instance, DrainMode::CallsAndPins));
+            }
         }
     }
 
@@ -180,9 +181,9 @@ impl<I: Clone> Machine<I> {
         ticket: &StartTicket,
         failure: HostError,
         now: Instant,
-    ) -> Vec<MachineAction<I>> {
+    ) {
         let Some((RunningLease { since, .. }, _, dialog)) = self.leases.live_by(ticket) else {
-            return Vec::new();
+            return;
         };
         let dialog = dialog.clone();
         let uptime = now.saturating_duration_since(*since);
@@ -199,7 +200,7 @@ impl<I: Clone> Machine<I> {
             );
         }
         self.events.push(ticket.server.as_str(), HostEventKind::Lost(failure));
-        self.end_leases(|it| it == ticket, LeaseEnd::swapped(ReleaseReason::Lost))
+        self.end_leases(|it| it == ticket, LeaseEnd::swapped(ReleaseReason::Lost));
     }
 
     /// Records a crash of `dialog`'s instance, or a failed start.

@@ -94,7 +94,7 @@ fn dm_124_failed_lease_is_a_problem_until_one_succeeds() {
     for step in ["want a=1.1-own", "ready 1", "lease d a 1", "fail 2"] {
         run.step(step);
     }
-    let want = "an instance of a dialog's own could not be had: MCPConnectionError: no start";
+    let want = "an instance for a dialog could not be started: MCPConnectionError: no start";
     assert_eq!(problems(&mut run), [want]);
     for step in ["wait 2", "lease d a 1", "ready 3"] {
         run.step(step);

@@ -21,7 +21,7 @@ use crate::supervisor::dialog::LeasePolicy;
 use crate::supervisor::lists::ListSnapshot;
 use crate::supervisor::machine::{
     DrainMode, LeaseReply, LeaseRequest, Machine, MachineAction, MachineEvent, MachineSettings, RouteTarget,
-    StartTicket, StartedInstance, ToolNote, WaiterId,
+    StartTicket, StartedInstance, ToolProblem, WaiterId,
 };
 use crate::supervisor::machine::{ProbePolicy, RestartPolicy, Supervision};
 
@@ -77,9 +77,9 @@ pub(crate) fn listed(names: &str) -> ListSnapshot {
         tools.map(|it| format!(r#"{{"name":"{it}","inputSchema":{{"type":"object"}}}}"#)).collect();
     let page = RawJson::parse(format!(r#"{{"tools":[{}]}}"#, tools.join(",")).into()).unwrap();
     let lists = ServerLists { tools: read_tools(&page).unwrap().into_shared(), ..ServerLists::default() };
-    let notes = names.split(',').filter(|it| it.starts_with('!'));
-    let notes = notes.map(|it| (ListKind::Tool, HostError::new(ErrorKind::Timeout, it))).collect();
-    ListSnapshot { lists: Arc::new(lists), notes, ..ListSnapshot::empty(ListChangeCounts::default()) }
+    let failures = names.split(',').filter(|it| it.starts_with('!'));
+    let failures = failures.map(|it| (ListKind::Tool, HostError::new(ErrorKind::Timeout, it))).collect();
+    ListSnapshot { lists: Arc::new(lists), failures, ..ListSnapshot::empty(ListChangeCounts::default()) }
 }
 
 /// A state machine with the tickets that it has issued.
@@ -153,12 +153,12 @@ impl Run {
             "fail" => MachineEvent::StartFailed(ticket(), HostError::new(ErrorKind::Connection, "no start")),
             "lists" => MachineEvent::ListsRead(ticket(), listed(names())),
             "die" => MachineEvent::Disconnected(ticket(), HostError::new(ErrorKind::Connection, "lost")),
-            "odd" | "even" | "broken" | "whole" => MachineEvent::ToolNoted {
+            "odd" | "even" | "broken" | "whole" => MachineEvent::ToolProblem {
                 server: ServerId::parse(words[0]).unwrap(),
                 tool: words[1].into(),
-                note: match verb {
-                    "odd" | "even" => ToolNote::ArgumentsUnchecked,
-                    _ => ToolNote::ResultInvalid,
+                problem: match verb {
+                    "odd" | "even" => ToolProblem::ArgumentsUnchecked,
+                    _ => ToolProblem::ResultInvalid,
                 },
                 reason: matches!(verb, "odd" | "broken").then(|| "its schema is odd".into()),
             },
