@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mcp_host::{Dialog, DialogId, Host, HostSnapshot};
-use mcp_model::{Era, RawJson, ServerId, Sharing};
+use mcp_model::{Era, ServerId, Sharing};
 use tokio::time::{Instant, timeout_at};
 
 use crate::access::principal::Principal;
@@ -22,7 +22,7 @@ use crate::session::dialogs::Dialogs;
 use crate::session::known_lists::KnownLists;
 use crate::session::pending_input::PendingInputs;
 use crate::session::registry::{CapacityError, Insertion, SessionRegistry};
-use crate::session::state::{Handshake, Session, SessionParams};
+use crate::session::state::{Handshake, Session};
 
 /// How long requests wait for servers that start together with the gateway.
 const STARTUP_WAIT: Duration = Duration::from_secs(15);
@@ -114,26 +114,25 @@ impl Gateway {
 
 impl GatewayInner {
     /// The latest snapshot.
-    pub(crate) fn published(&self) -> Arc<HostSnapshot> {
+    pub(crate) fn snapshot(&self) -> Arc<HostSnapshot> {
         self.host.snapshot()
     }
 
     /// The lists that `scope` shows now.
     pub(crate) fn listing(&self, scope: &Arc<Scope>) -> Arc<Listing> {
-        let published = self.published();
-        // A removed server disappears with the next generation.
-        let is_shared = |it: &ServerId| self.is_shared(it);
-        self.listings.listing(&published, scope, &self.options.gateway_resources, is_shared)
+        let is_shared = |server: &ServerId| self.is_shared(server);
+        self.listings.listing(&self.snapshot(), scope, &self.options.gateway_resources, is_shared)
     }
 
     /// Whether all clients share one instance of the server.
     pub(crate) fn is_shared(&self, server: &ServerId) -> bool {
-        self.host.details(server).is_none_or(|it| it.sharing == Sharing::Shared)
+        // A removed server disappears with the next generation.
+        self.host.details(server).is_none_or(|details| details.sharing == Sharing::Shared)
     }
 
     /// The era of the shared connection to a server; `None` without one.
     pub(crate) fn era(&self, server: &ServerId) -> Option<Era> {
-        self.published().servers.iter().find(|it| it.id == server.as_str())?.era
+        self.snapshot().servers.iter().find(|status| status.id == server.as_str())?.era
     }
 
     /// Waits for the servers that start together with the gateway, for a limited time. So a client that lists
@@ -146,6 +145,18 @@ impl GatewayInner {
         }
     }
 
+    /// A session with this dialog.
+    pub(crate) fn new_session(
+        &self,
+        principal: Principal,
+        scope: Arc<Scope>,
+        handshake: Handshake,
+        dialog: Arc<Dialog>,
+    ) -> Session {
+        let known_lists = KnownLists::of(&self.listing(&scope));
+        Session::new(principal, scope, handshake, dialog, known_lists)
+    }
+
     /// Starts a session over HTTP.
     pub(crate) fn start_session(
         &self,
@@ -153,14 +164,10 @@ impl GatewayInner {
         scope: Arc<Scope>,
         handshake: Handshake,
     ) -> Result<Arc<Session>, CapacityError> {
-        let id = secret_id();
         // The dialog has its own name, because it is logged and the session id must not be.
         let dialog = Arc::new(self.host.dialog(DialogId::new(secret_id())));
-        let known_lists = KnownLists::of(&self.listing(&scope));
-        let Handshake { version, capabilities } = handshake;
-        let beginning = SessionParams { id, principal, scope, version, capabilities, dialog, known_lists };
-        let now = Instant::now();
-        let Insertion { session, evicted } = self.sessions.add(Session::new(beginning, now), now)?;
+        let session = self.new_session(principal, scope, handshake, dialog);
+        let Insertion { session, evicted } = self.sessions.add(session, Instant::now())?;
         if let Some(evicted) = evicted {
             self.end(&evicted);
         }
@@ -176,36 +183,14 @@ impl GatewayInner {
         runtime.spawn(async move { host.set_log_level(lowest).await });
     }
 
-    /// Starts the session of a stdio client.
-    pub(crate) fn start_stdio_session(
-        &self,
-        principal: Principal,
-        dialog: Arc<Dialog>,
-        scope: Arc<Scope>,
-        handshake: Handshake,
-    ) -> Arc<Session> {
-        let known_lists = KnownLists::of(&self.listing(&scope));
-        let Handshake { version, capabilities } = handshake;
-        let id = secret_id();
-        let beginning = SessionParams { id, principal, scope, version, capabilities, dialog, known_lists };
-        Arc::new(Session::new(beginning, Instant::now()))
-    }
-
     /// Ends sessions, dialogs and pending calls that were unused for too long.
     pub(crate) fn remove_expired(&self, now: Instant) {
         let idle = self.options.bounds.idle_timeout;
         for session in self.sessions.take_unused(now, idle) {
-            tracing::info!(dialog = %session.dialog.id(), "an unused session is ended");
+            tracing::info!(dialog = %session.dialog.id(), "ending a session that was not used for {idle:?}");
             self.end(&session);
         }
         self.pending_inputs.drop_expired(now);
         self.dialogs.drop_unused(now, idle);
-    }
-
-    /// The value of `serverInfo`.
-    pub(crate) fn server_info(&self) -> RawJson {
-        let GatewayOptions { name, version, .. } = &self.options;
-        RawJson::from_value(&serde_json::json!({ "name": name, "version": version }))
-            .expect("its keys are strings")
     }
 }

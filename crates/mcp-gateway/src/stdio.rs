@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_model::{Era, RpcError, code};
+use mcp_host::{Dialog, DialogId};
+use mcp_model::{Era, ProtocolVersion, RawJson, RpcError, code};
 use mcp_transport::CallerId;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Semaphore;
@@ -14,20 +15,22 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::principal::Principal;
 use crate::access::scope::Scope;
+use crate::access::secret_id::secret_id;
 use crate::gateway::{Gateway, GatewayInner};
 use crate::limits::byte_budget::MIN_COUNTED_BYTES;
+use crate::methods::subscriptions::SubscriptionStream;
 use crate::methods::{self, initialize};
-use crate::notifications::subscribe::SubscriptionRequest;
-use crate::notifications::watch::{Change, ChangeWatcher, session_notification};
+use crate::notifications::watch::{ChangeWatcher, session_notifications};
 use crate::protocol::frame::{self, Incoming, Notification, Request};
+use crate::protocol::message_writer;
 use crate::protocol::meta::Meta;
-use crate::protocol::response;
 use crate::session::caller::{Caller, ClientFeatures};
-use crate::session::known_lists::KnownLists;
-use crate::session::outbound_queue::{MessageReceiver, MessageSender, message_channel};
-use crate::session::resource_subscriptions::ResourceSubscriptions;
+use crate::session::outbound_queue::{MessageReceiver, MessageSender, SendError, message_channel};
 use crate::session::running_requests::RunningRequests;
 use crate::session::state::Session;
+
+/// Size in bytes up to which small messages are combined into one write.
+const WRITE_BATCH_BYTES: usize = 64 * 1024;
 
 /// Serves the client on `input` and `output` until the input ends or the output fails. Then its requests are
 /// cancelled and its leases end. Dropping the future does the same.
@@ -38,16 +41,16 @@ pub async fn serve_stdio(
 ) {
     let gateway = gateway.inner();
     let (sender, messages) = message_channel(&gateway.options.bounds);
-    let client_gone = CancellationToken::new();
+    let disconnected = CancellationToken::new();
     let mut writer = JoinSet::new();
-    writer.spawn(write(messages, output, gateway.options.bounds.send_timeout, client_gone.clone()));
+    writer.spawn(write(messages, output, gateway.options.bounds.send_timeout, disconnected.clone()));
     let client = StdioClient {
         gateway: Arc::clone(gateway),
         scope: Arc::new(gateway.options.scope.clone()),
         sender,
         running: Arc::default(),
         session: Mutex::default(),
-        dialog: Arc::new(gateway.host.dialog(mcp_host::DialogId::new(crate::access::secret_id::secret_id()))),
+        dialog: Arc::new(gateway.host.dialog(DialogId::new(secret_id()))),
         owner: CallerId::unique(),
         principal: Principal::of_pipe(),
         permits: Arc::new(Semaphore::new(gateway.options.bounds.requests_per_client.max(1) * 2)),
@@ -56,7 +59,7 @@ pub async fn serve_stdio(
     let mut tasks = JoinSet::new();
     tokio::select! {
         () = read(&client, input, &mut tasks) => {}
-        () = client_gone.cancelled() => {}
+        () = disconnected.cancelled() => {}
     }
     client.running.cancel_all();
     if let Some(session) = client.session() {
@@ -68,7 +71,7 @@ pub async fn serve_stdio(
     // Pending responses are written before the end.
     let written = async { while writer.join_next().await.is_some() {} };
     if timeout(gateway.options.bounds.send_timeout, written).await.is_err() {
-        tracing::warn!("the client does not read its last responses");
+        tracing::warn!("the last responses are lost: the client on stdout does not read");
     }
     writer.shutdown().await;
 }
@@ -82,7 +85,7 @@ struct StdioClient {
     /// Set by `initialize`, in the legacy era.
     session: Mutex<Option<Arc<Session>>>,
     /// The connection is one dialog, in either era.
-    dialog: Arc<mcp_host::Dialog>,
+    dialog: Arc<Dialog>,
     owner: CallerId,
     /// The identity of this connection.
     principal: Principal,
@@ -90,38 +93,40 @@ struct StdioClient {
     permits: Arc<Semaphore>,
 }
 
-/// Writes messages. A client that reads nothing for `patience` counts as disconnected, because nothing else would
+/// Writes messages. A client that reads nothing for `send_timeout` counts as disconnected, because nothing else would
 /// show that it is.
 async fn write(
     mut messages: MessageReceiver,
     mut output: impl AsyncWrite + Unpin,
-    patience: Duration,
-    client_gone: CancellationToken,
+    send_timeout: Duration,
+    disconnected: CancellationToken,
 ) {
+    let _disconnected = disconnected.drop_guard();
+    let mut lines = Vec::new();
     while let Some(message) = messages.next().await {
-        let mut lines = Vec::with_capacity(message.len() + 1);
-        lines.extend_from_slice(&message);
-        lines.push(b'\n');
-        // Batches small messages into one write.
-        while lines.len() < 64 * 1024
-            && let Some(message) = messages.try_next()
-        {
+        lines.clear();
+        lines.shrink_to(WRITE_BATCH_BYTES);
+        let mut next = Some(message);
+        while let Some(message) = next {
             lines.extend_from_slice(&message);
             lines.push(b'\n');
+            next = if lines.len() < WRITE_BATCH_BYTES { messages.try_next() } else { None };
         }
         let mut rest = &lines[..];
         while !rest.is_empty() {
-            match timeout(patience, output.write(rest)).await {
+            match timeout(send_timeout, output.write(rest)).await {
                 Ok(Ok(written @ 1..)) => rest = &rest[written..],
-                Ok(Ok(0) | Err(_)) => return client_gone.cancel(),
+                Ok(Ok(0) | Err(_)) => return,
                 Err(_) => {
-                    tracing::warn!("the client does not read");
-                    return client_gone.cancel();
+                    tracing::warn!(
+                        "disconnecting: the client on stdout has read nothing for {send_timeout:?}"
+                    );
+                    return;
                 }
             }
         }
-        if !matches!(timeout(patience, output.flush()).await, Ok(Ok(()))) {
-            return client_gone.cancel();
+        if !matches!(timeout(send_timeout, output.flush()).await, Ok(Ok(()))) {
+            return;
         }
     }
 }
@@ -129,29 +134,23 @@ async fn write(
 async fn read(client: &Arc<StdioClient>, input: impl AsyncRead + Unpin, tasks: &mut JoinSet<()>) {
     let max_bytes = client.gateway.options.bounds.message_bytes;
     let mut input = BufReader::new(input);
-    loop {
-        let line = match read_line(&mut input, max_bytes).await {
-            Ok(Some(InputLine::Whole(line))) => line,
-            Ok(Some(InputLine::TooLong)) => {
-                let error =
-                    RpcError::new(code::INVALID_REQUEST, format!("a message may have {max_bytes} bytes"));
-                if client.sender.send_response(response::error(None, &error)).await.is_err() {
-                    return;
-                }
-                continue;
-            }
-            Ok(None) | Err(_) => return,
-        };
+    // An error of the input ends it.
+    while let Ok(Some(line)) = read_line(&mut input, max_bytes).await {
         while tasks.try_join_next().is_some() {}
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
-        let line = match line.len() {
-            0..MIN_COUNTED_BYTES => line,
-            // Reading stops until the budget has room.
-            bytes => client.gateway.budget.acquire(bytes).await.attach(line),
+        let handled = match line {
+            InputLine::TooLong => {
+                let message = format!("a message may have at most {max_bytes} bytes");
+                client.send_error(None, &RpcError::new(code::INVALID_REQUEST, message)).await
+            }
+            InputLine::Whole(line) if line.trim_ascii().is_empty() => continue,
+            InputLine::Whole(line) if line.len() < MIN_COUNTED_BYTES => client.handle_line(line, tasks).await,
+            InputLine::Whole(line) => {
+                // Reading stops until the budget has room.
+                let line = client.gateway.budget.acquire(line.len()).await.attach(line);
+                client.handle_line(line, tasks).await
+            }
         };
-        if client.take(line, tasks).await.is_err() {
+        if handled.is_err() {
             return;
         }
     }
@@ -195,29 +194,30 @@ impl StdioClient {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Sends the response to a failed request.
+    async fn send_error(&self, id: Option<&RawJson>, error: &RpcError) -> Result<(), SendError> {
+        self.sender.send_response(message_writer::error(id, error)).await
+    }
+
     /// Handles a line. Fails if the client has disconnected.
-    async fn take(
+    async fn handle_line(
         self: &Arc<StdioClient>,
         line: Bytes,
         tasks: &mut JoinSet<()>,
-    ) -> Result<(), crate::session::outbound_queue::SendError> {
+    ) -> Result<(), SendError> {
         let has_batches =
-            self.session().is_some_and(|it| it.version == mcp_model::ProtocolVersion::V2025_03_26);
+            self.session().is_some_and(|session| session.version == ProtocolVersion::V2025_03_26);
         let messages = if has_batches { frame::read_many(&line) } else { Ok(vec![frame::read(&line)]) };
-        let messages = match messages {
-            Ok(messages) => messages,
-            Err(it) => return self.sender.send_response(response::error(it.id.as_ref(), &it.error)).await,
-        };
-        for message in messages {
+        for message in messages.unwrap_or_else(|unreadable| vec![Err(unreadable)]) {
             match message {
-                Ok(Incoming::Request(request)) => self.request(request, tasks).await?,
-                Ok(Incoming::Notification(it)) => self.handle_notification(&it),
-                Ok(Incoming::Response(it)) => {
+                Ok(Incoming::Request(request)) => self.handle_request(request, tasks).await?,
+                Ok(Incoming::Notification(notification)) => self.handle_notification(&notification),
+                Ok(Incoming::Response(response)) => {
                     if let Some(session) = self.session() {
-                        session.server_requests.resolve(&it.id, it.outcome);
+                        session.server_requests.resolve(&response.id, response.outcome);
                     }
                 }
-                Err(it) => self.sender.send_response(response::error(it.id.as_ref(), &it.error)).await?,
+                Err(unreadable) => self.send_error(unreadable.id.as_ref(), &unreadable.error).await?,
             }
         }
         Ok(())
@@ -231,24 +231,23 @@ impl StdioClient {
         }
     }
 
-    async fn request(
+    async fn handle_request(
         self: &Arc<StdioClient>,
         request: Request,
         tasks: &mut JoinSet<()>,
-    ) -> Result<(), crate::session::outbound_queue::SendError> {
+    ) -> Result<(), SendError> {
         if request.method == "initialize" && !request.meta.is_modern() {
             self.gateway.wait_for_startup().await;
-            let response = self.initialize(&request, tasks);
+            let response = message_writer::outcome(&request.id, &self.initialize(&request, tasks));
             return self.sender.send_response(response).await;
         }
-        let caller = match self.caller(&request.meta) {
-            Ok(caller) => caller,
-            Err(error) => return self.sender.send_response(response::error(Some(&request.id), &error)).await,
-        };
-        let mut guard = match self.running.start(&request.id, self.gateway.options.bounds.requests_per_client)
-        {
-            Ok(guard) => guard,
-            Err(error) => return self.sender.send_response(response::error(Some(&request.id), &error)).await,
+        let max_requests = self.gateway.options.bounds.requests_per_client;
+        let started = self
+            .caller(&request.meta)
+            .and_then(|caller| Ok((caller, self.running.start(&request.id, max_requests)?)));
+        let (caller, mut guard) = match started {
+            Ok(started) => started,
+            Err(error) => return self.send_error(Some(&request.id), &error).await,
         };
         let permit = Arc::clone(&self.permits).acquire_owned().await.expect("the semaphore is never closed");
         let client = Arc::clone(self);
@@ -266,12 +265,9 @@ impl StdioClient {
                     }
                 } => result,
             };
-            let response = match result {
-                Ok(result) => client.gateway.budget.track(response::result(&id, &result)),
-                Err(error) => response::error(Some(&id), &error),
-            };
+            let response = client.gateway.budget.track(message_writer::outcome(&id, &result));
             drop(guard);
-            // The client may be gone.
+            // The client may have disconnected.
             let _ = client.sender.send_response(response).await;
             // Held until the response is queued, so a client that does not read sends no more requests.
             drop(permit);
@@ -297,79 +293,45 @@ impl StdioClient {
         match self.session() {
             Some(session) => Ok(Caller::of_session(&session, self.sender.clone())),
             None => {
-                let message = "send `initialize` first, or `_meta` with the version of the protocol";
+                let message = "send `initialize` first, or the protocol version in `_meta` of each request";
                 Err(RpcError::new(code::SERVER_ERROR, message))
             }
         }
     }
 
-    fn initialize(self: &Arc<StdioClient>, request: &Request, tasks: &mut JoinSet<()>) -> Bytes {
+    fn initialize(
+        self: &Arc<StdioClient>,
+        request: &Request,
+        tasks: &mut JoinSet<()>,
+    ) -> Result<Bytes, RpcError> {
         if self.session().is_some() {
-            let error = RpcError::new(code::INVALID_REQUEST, "this session is initialized already");
-            return response::error(Some(&request.id), &error);
+            return Err(RpcError::new(code::INVALID_REQUEST, "this session is already initialized"));
         }
-        let handshake = match initialize::read_handshake(request.params.raw()) {
-            Ok(handshake) => handshake,
-            Err(error) => return response::error(Some(&request.id), &error),
-        };
+        let handshake = initialize::read_handshake(request.params.raw())?;
         let result = initialize::initialize_result(&self.gateway, &handshake, &self.scope);
         let (dialog, scope) = (Arc::clone(&self.dialog), Arc::clone(&self.scope));
-        let session = self.gateway.start_stdio_session(self.principal.clone(), dialog, scope, handshake);
+        let session = Arc::new(self.gateway.new_session(self.principal.clone(), scope, handshake, dialog));
         session.open_stream(self.sender.clone());
         *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&session));
         let mut watcher = ChangeWatcher::new(&self.gateway, &self.scope);
         let sender = self.sender.clone();
         tasks.spawn(async move {
             loop {
-                let notifications = match watcher.next(&session.known_lists).await {
-                    Change::Lists(changed) => {
-                        changed.iter().map(|it| response::notification(it.method(), "{}")).collect()
-                    }
-                    Change::Server(event) => {
-                        let Session { subscriptions, dialog, .. } = &*session;
-                        let notification =
-                            session_notification(&event, subscriptions, dialog.id(), session.log_level());
-                        Vec::from_iter(
-                            notification.map(|(method, params)| response::notification(&method, &params)),
-                        )
-                    }
-                };
-                for message in notifications {
+                let change = watcher.next(&session.known_lists).await;
+                for message in session_notifications(&session, &change) {
                     if sender.send_response(message).await.is_err() {
                         return;
                     }
                 }
             }
         });
-        response::result(&request.id, result.as_bytes())
+        Ok(result.into_bytes())
     }
 
     /// Sends change notifications until the request is cancelled.
     async fn listen(&self, caller: &Caller, request: &Request) -> Result<Bytes, RpcError> {
-        let mut subscription = SubscriptionRequest::read(request)?;
-        let accepted = self.gateway.subscribe_all(caller, request, &subscription.resource_uris).await;
-        let subscribed = ResourceSubscriptions::of(accepted);
-        subscription.resource_uris = subscribed.uris();
-        let known_lists = Mutex::new(KnownLists::of(&self.gateway.listing(&caller.scope)));
-        let mut watcher = ChangeWatcher::new(&self.gateway, &caller.scope);
-        let client_gone = |_| RpcError::new(code::INTERNAL_ERROR, "the client has no open stream");
-        self.sender.send_response(subscription.acknowledgement()).await.map_err(client_gone)?;
-        loop {
-            let messages: Vec<Bytes> = match watcher.next(&known_lists).await {
-                Change::Lists(changed) => changed
-                    .into_iter()
-                    .filter(|it| subscription.includes(*it))
-                    .map(|it| subscription.list_changed(it))
-                    .collect(),
-                Change::Server(event) => subscribed
-                    .updated(&event)
-                    .map(|it| subscription.resource_updated(it))
-                    .into_iter()
-                    .collect(),
-            };
-            for message in messages {
-                self.sender.send_response(message).await.map_err(client_gone)?;
-            }
-        }
+        let mut stream = SubscriptionStream::open(&self.gateway, caller, request).await?;
+        while self.sender.send_response(stream.next().await).await.is_ok() {}
+        Err(RpcError::new(code::INTERNAL_ERROR, "the client has disconnected"))
     }
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
-use mcp_model::ServerId;
+use mcp_model::{RpcError, ServerId};
 use mcp_registry::ViewFilter;
 
 use super::errors::{invalid_request, refusal};
-use super::header_names::{self, InvalidHeader, MCP_HOST_SELECTIONS, MCP_SESSION_ID};
+use super::header_names::{MCP_HOST_SELECTIONS, MCP_SESSION_ID, single};
 use super::headers;
 use super::response::{Response, with_header};
 use super::server::AppState;
@@ -28,11 +28,8 @@ impl Client {
     /// request.
     pub(super) fn authorize(app: &AppState, head: &Parts, server: Option<&str>) -> Result<Client, Response> {
         let Admission { principal, view } = admit(app, head)?;
-        let invalid = |error: InvalidSelection| {
-            refusal(StatusCode::BAD_REQUEST, None, &invalid_request(&error.to_string()))
-        };
-        let query_view = query_selection(&head.uri).map_err(invalid)?;
-        let header_view = header_selection(&head.headers).map_err(invalid)?;
+        let query_view = query_selection(&head.uri).map_err(bad_request)?;
+        let header_view = header_selection(&head.headers).map_err(bad_request)?;
         if view.is_none() && server.is_none() && query_view.is_none() && header_view.is_none() {
             return Ok(Client { principal, scope: Arc::clone(&app.scope) });
         }
@@ -46,30 +43,33 @@ impl Client {
         Ok(Client { principal, scope: Arc::new(scope) })
     }
 
-    /// Authorizes a request whose body is a message. Its content type must be JSON.
+    /// Authorizes a request whose body is a message: JSON without a coding that the gateway does not decode.
     pub(super) fn authorize_message(
         app: &AppState,
         head: &Parts,
         server: Option<&str>,
     ) -> Result<Client, Response> {
         let client = Client::authorize(app, head, server)?;
-        if headers::is_json(&head.headers) {
-            Ok(client)
+        let (status, message) = if !headers::is_json(&head.headers) {
+            (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be `application/json`")
+        } else if head.headers.contains_key(header::CONTENT_ENCODING) {
+            (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must have no `Content-Encoding`")
+        } else if head.headers.get(header::TRANSFER_ENCODING).is_some_and(|coding| coding != "chunked") {
+            (StatusCode::NOT_IMPLEMENTED, "the only supported `Transfer-Encoding` is `chunked`")
         } else {
-            let error = invalid_request("the body must be `application/json`");
-            Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, &error))
-        }
+            return Ok(client);
+        };
+        Err(refusal(status, None, &invalid_request(message)))
     }
+}
+
+fn bad_request(error: RpcError) -> Response {
+    refusal(StatusCode::BAD_REQUEST, None, &error)
 }
 
 /// Checks `Host`, `Origin` and the token.
 fn admit(app: &AppState, head: &Parts) -> Result<Admission, Response> {
-    let single = |name: &HeaderName| {
-        header_names::single(&head.headers, name).map_err(|InvalidHeader| {
-            let error = invalid_request("a header is unreadable or repeated");
-            refusal(StatusCode::BAD_REQUEST, None, &error)
-        })
-    };
+    let single = |name: &HeaderName| single(&head.headers, name).map_err(bad_request);
     let (host, origin) = (single(&header::HOST)?, single(&header::ORIGIN)?);
     let (authorization, _) = (single(&header::AUTHORIZATION)?, single(&MCP_SESSION_ID)?);
     // A target with an authority overrides `Host`. Both must be allowed, because a proxy may look at either.
@@ -79,7 +79,9 @@ fn admit(app: &AppState, head: &Parts) -> Result<Admission, Response> {
         return Err(refusal(StatusCode::FORBIDDEN, None, &invalid_request(forbidden.message())));
     }
     app.tokens.admit(authorization.map(str::as_bytes)).ok_or_else(|| {
-        let response = refusal(StatusCode::UNAUTHORIZED, None, &invalid_request("a bearer token is needed"));
+        let error =
+            invalid_request("the header `Authorization: Bearer TOKEN` is missing, or its token is unknown");
+        let response = refusal(StatusCode::UNAUTHORIZED, None, &error);
         with_header(response, header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
     })
 }
@@ -88,7 +90,7 @@ fn admit(app: &AppState, head: &Parts) -> Result<Admission, Response> {
 fn restrict_to_server(app: &AppState, scope: &mut Scope, name: &str) -> Option<()> {
     let id = ServerId::parse(name).ok()?;
     let is_allowed = scope.server.as_ref().is_none_or(|only| *only == id);
-    let is_known = app.gateway.published().servers.iter().any(|server| server.id == id.as_str());
+    let is_known = app.gateway.snapshot().servers.iter().any(|server| server.id == id.as_str());
     if !is_allowed || !is_known {
         return None;
     }
@@ -99,16 +101,23 @@ fn restrict_to_server(app: &AppState, scope: &mut Scope, name: &str) -> Option<(
 }
 
 fn no_such_server() -> Response {
-    refusal(StatusCode::NOT_FOUND, None, &invalid_request("there is no such server here"))
+    refusal(StatusCode::NOT_FOUND, None, &invalid_request("there is no server with this name"))
 }
 
-fn query_selection(uri: &Uri) -> Result<Option<ViewFilter>, InvalidSelection> {
+fn query_selection(uri: &Uri) -> Result<Option<ViewFilter>, RpcError> {
     let Some(query) = uri.query() else { return Ok(None) };
     let pairs: Vec<_> = url::form_urlencoded::parse(query.as_bytes()).collect();
-    scope::view(pairs.iter().map(|(key, value)| (key.as_ref(), value.as_ref())))
+    scope::view(pairs.iter().map(|(key, value)| (key.as_ref(), value.as_ref()))).map_err(invalid_selection)
 }
 
-fn header_selection(headers: &HeaderMap) -> Result<Option<ViewFilter>, InvalidSelection> {
-    let named = MCP_HOST_SELECTIONS.iter().zip(scope::SELECTIONS);
-    scope::view(named.filter_map(|(name, key)| Some((key, header_names::text(headers, name)?))))
+fn header_selection(headers: &HeaderMap) -> Result<Option<ViewFilter>, RpcError> {
+    let mut selections = Vec::new();
+    for (name, key) in MCP_HOST_SELECTIONS.iter().zip(scope::SELECTIONS) {
+        selections.extend(single(headers, name)?.map(|value| (key, value)));
+    }
+    scope::view(selections.into_iter()).map_err(invalid_selection)
+}
+
+fn invalid_selection(error: InvalidSelection) -> RpcError {
+    invalid_request(&error.to_string())
 }

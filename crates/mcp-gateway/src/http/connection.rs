@@ -23,7 +23,6 @@ use super::flow_control::FlowControl;
 use super::response::{Response, SentBody};
 use super::router;
 use super::server::AppState;
-use super::timer::ConnectionTimer;
 
 /// Maximum size of a request's head in bytes. Also bounds the buffers for reading and writing.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -34,58 +33,29 @@ const STREAM_WINDOW: u32 = 64 * 1024;
 /// The flow-control window of an HTTP/2 connection in bytes, for all its streams together.
 const CONNECTION_WINDOW: u32 = 256 * 1024;
 
-/// The state that a connection shares with its byte stream.
-#[derive(Debug, Default)]
-pub(super) struct ConnectionState {
-    pub(super) timer: ConnectionTimer,
-    /// The number of requests whose response was not yet passed to hyper completely.
-    active: AtomicUsize,
-}
+/// The number of requests of a connection whose response was not yet passed to hyper completely.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ActiveRequests(Arc<AtomicUsize>);
 
-impl ConnectionState {
-    /// Whether a request is running.
-    pub(super) fn is_active(&self) -> bool {
-        self.active.load(Ordering::Relaxed) > 0
-    }
-}
-
-/// The handle that a request has to its connection.
-#[derive(Debug)]
-pub(super) struct Connection {
-    pub(super) app: Arc<AppState>,
-    state: Arc<ConnectionState>,
-    /// The timer of an HTTP/2 stream. Streams cannot share one, because a timer wakes one future.
-    stream_timer: Option<ConnectionTimer>,
-}
-
-impl Connection {
-    fn http1(app: Arc<AppState>, state: Arc<ConnectionState>) -> Connection {
-        Connection { app, state, stream_timer: None }
+impl ActiveRequests {
+    /// Whether no request is running.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
     }
 
-    fn http2_stream(app: Arc<AppState>, state: Arc<ConnectionState>) -> Connection {
-        Connection { app, state, stream_timer: Some(ConnectionTimer::default()) }
-    }
-
-    pub(super) fn timer(&self) -> &ConnectionTimer {
-        self.stream_timer.as_ref().unwrap_or(&self.state.timer)
+    fn start(&self) -> ActiveRequest {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        ActiveRequest(Arc::clone(&self.0))
     }
 }
 
 /// A running request. Counted until it is dropped.
 #[derive(Debug)]
-pub(super) struct ActiveRequest(Arc<Connection>);
-
-impl ActiveRequest {
-    fn new(connection: Arc<Connection>) -> ActiveRequest {
-        connection.state.active.fetch_add(1, Ordering::Relaxed);
-        ActiveRequest(connection)
-    }
-}
+pub(super) struct ActiveRequest(Arc<AtomicUsize>);
 
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
-        self.0.state.active.fetch_sub(1, Ordering::Relaxed);
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -93,14 +63,13 @@ impl Drop for ActiveRequest {
 pub(super) async fn serve_http1(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     app: Arc<AppState>,
-    state: Arc<ConnectionState>,
+    requests: ActiveRequests,
 ) -> hyper::Result<()> {
     let shutdown = app.shutdown.clone();
-    let connection = Arc::new(Connection::http1(app, state));
     let service = service_fn(|request| {
-        let active = ActiveRequest::new(Arc::clone(&connection));
+        let (app, active) = (Arc::clone(&app), requests.start());
         async move {
-            let response = respond(&active.0, request).await;
+            let response = respond(&app, request).await;
             Ok::<_, Infallible>(response.map(|body| SentBody::new(body, active)))
         }
     });
@@ -120,15 +89,14 @@ pub(super) async fn serve_http1(
 pub(super) async fn serve_http2(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     app: Arc<AppState>,
-    state: Arc<ConnectionState>,
+    requests: ActiveRequests,
 ) -> hyper::Result<()> {
     let flow_control = Arc::new(FlowControl::new(app.bounds().send_timeout));
     let service = service_fn(|request| {
-        let stream = Connection::http2_stream(Arc::clone(&app), Arc::clone(&state));
-        let active = ActiveRequest::new(Arc::new(stream));
+        let (app, active) = (Arc::clone(&app), requests.start());
         let flow_control = Arc::clone(&flow_control);
         async move {
-            let response = respond(&active.0, request).await;
+            let response = respond(&app, request).await;
             Ok::<_, Infallible>(response.map(|body| SentBody::new(body, active).watched(flow_control)))
         }
     });
@@ -150,7 +118,7 @@ pub(super) async fn serve_http2(
             Some(stream) = started.recv() => streams.push(stream),
             Some(()) = streams.next() => {}
             () = stalled.as_mut() => {
-                tracing::debug!("a client does not read its responses");
+                tracing::debug!("closing an HTTP/2 connection: the client does not read its responses");
                 return Ok(());
             }
             () = shutdown.as_mut(), if !is_closing => {
@@ -172,9 +140,9 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for StreamExecutor {
     }
 }
 
-async fn respond(connection: &Connection, request: Request<Incoming>) -> Response {
+async fn respond(app: &Arc<AppState>, request: Request<Incoming>) -> Response {
     let (head, body) = request.into_parts();
-    let response = router::route(connection, &head, body).await;
-    connection.app.gateway.counters.response_started(response.status().as_u16());
+    let response = router::route(app, &head, body).await;
+    app.gateway.counters.response_started(response.status().as_u16());
     response
 }

@@ -4,12 +4,12 @@ use http::{HeaderValue, StatusCode, header};
 use mcp_model::{RawJson, RpcError, code};
 
 use super::response::{self, Response, with_header};
-use crate::protocol;
+use crate::protocol::message_writer;
 use crate::session::registry::EVICTION_PROTECTION;
 
 /// A response with an error.
 pub(super) fn refusal(status: StatusCode, id: Option<&RawJson>, error: &RpcError) -> Response {
-    response::json(status, protocol::response::error(id, error))
+    response::json(status, message_writer::error(id, error))
 }
 
 /// A request that the protocol does not allow.
@@ -19,12 +19,13 @@ pub(super) fn invalid_request(message: &str) -> RpcError {
 
 /// A limit on concurrent requests is reached.
 pub(super) fn busy() -> RpcError {
-    RpcError::new(code::SERVER_ERROR, "too many requests at once: try again later")
+    RpcError::new(code::SERVER_ERROR, "too many requests are running: try again later")
 }
 
 /// The session id is unknown: the session has ended, or belongs to another client.
 pub(super) fn no_session() -> Response {
-    let error = RpcError::new(code::SERVER_ERROR, "there is no such session: begin a new one");
+    let error =
+        RpcError::new(code::SERVER_ERROR, "there is no such session: start a new one with `initialize`");
     refusal(StatusCode::NOT_FOUND, None, &error)
 }
 

@@ -23,8 +23,7 @@ use super::post;
 use super::response::Response;
 use super::server::AppState;
 use super::sse;
-use crate::notifications::watch::{Change, ChangeWatcher, session_notification};
-use crate::protocol;
+use crate::notifications::watch::{ChangeWatcher, session_notifications};
 use crate::session::event_log::EventId;
 use crate::session::outbound_queue::{MessageReceiver, MessageSender, message_channel};
 use crate::session::state::Session;
@@ -33,7 +32,7 @@ use crate::session::state::Session;
 pub(super) fn get(app: &AppState, server: Option<&str>, head: &Parts) -> Response {
     if head.method == Method::HEAD {
         // A HEAD request must not replace the open stream.
-        let error = invalid_request("a stream has no HEAD");
+        let error = invalid_request("the notification stream has no HEAD: use GET");
         return refusal(StatusCode::METHOD_NOT_ALLOWED, None, &error);
     }
     let client = match Client::authorize(app, head, server) {
@@ -41,12 +40,13 @@ pub(super) fn get(app: &AppState, server: Option<&str>, head: &Parts) -> Respons
         Err(response) => return response,
     };
     let Some(id) = text(&head.headers, &MCP_SESSION_ID) else {
-        let error = invalid_request("a GET belongs to a session: `Mcp-Session-Id` is missing");
+        let error =
+            invalid_request("GET opens the stream of a session: the header `Mcp-Session-Id` is missing");
         return refusal(StatusCode::METHOD_NOT_ALLOWED, None, &error);
     };
     let Some(session) = post::find_session(app, &client, id) else { return no_session() };
     if headers::accepts(&head.headers) == Accepts::Json {
-        let error = invalid_request("`Accept` must hold `text/event-stream`");
+        let error = invalid_request("the header `Accept` must contain `text/event-stream`");
         return refusal(StatusCode::NOT_ACCEPTABLE, None, &error);
     }
     let Some(permit) = ClientPermit::stream(app, &client.principal) else {
@@ -111,27 +111,10 @@ impl SessionStream {
                 () = replaced.cancelled() => return None,
                 Some(message) = messages.next() => session.event_log.append(message),
                 () = session.event_log.appended() => {}
-                change = watcher.next(&session.known_lists) => log_change(session, change),
+                change = watcher.next(&session.known_lists) => {
+                    session_notifications(session, &change).into_iter().for_each(|message| session.event_log.append(message));
+                }
                 () = sleep(sse::KEEP_ALIVE) => return Some(sse::keep_alive()),
-            }
-        }
-    }
-}
-
-/// Adds the notifications about a change to the event log.
-fn log_change(session: &Session, change: Change) {
-    let Session { subscriptions, dialog, event_log, .. } = session;
-    match change {
-        Change::Lists(changed) => {
-            changed
-                .iter()
-                .for_each(|list| event_log.append(protocol::response::notification(list.method(), "{}")));
-        }
-        Change::Server(event) => {
-            if let Some((method, params)) =
-                session_notification(&event, subscriptions, dialog.id(), session.log_level())
-            {
-                event_log.append(protocol::response::notification(&method, &params));
             }
         }
     }

@@ -1,6 +1,9 @@
 //! The header names of MCP and of the gateway, and access to header values.
 
 use http::{HeaderMap, HeaderName};
+use mcp_model::RpcError;
+
+use super::errors::invalid_request;
 
 pub(super) static MCP_SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) static MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -17,25 +20,19 @@ pub(super) static MCP_HOST_SELECTIONS: [HeaderName; 4] = [
     HeaderName::from_static("mcp-host-resources"),
 ];
 
-/// A header that is repeated or has other bytes than visible ASCII, spaces and tabs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct InvalidHeader;
-
 /// The first value of a header, if it is visible ASCII.
 pub(super) fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// The value of a header that must not be repeated.
-pub(super) fn single<'a>(
-    headers: &'a HeaderMap,
-    name: &HeaderName,
-) -> Result<Option<&'a str>, InvalidHeader> {
+/// The value of a header that must not be repeated and must be visible ASCII.
+pub(super) fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, RpcError> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };
     match (value.to_str(), values.next()) {
         (Ok(text), None) => Ok(Some(text)),
-        (Ok(_), Some(_)) | (Err(_), _) => Err(InvalidHeader),
+        (Ok(_), Some(_)) => Err(invalid_request(&format!("the header `{name}` is repeated"))),
+        (Err(_), _) => Err(invalid_request(&format!("the header `{name}` is not visible ASCII"))),
     }
 }
 
@@ -53,9 +50,12 @@ mod tests {
         headers.append(ACCEPT, HeaderValue::from_static("b"));
         headers.append(ACCEPT, HeaderValue::from_static("c"));
         headers.append(ORIGIN, HeaderValue::from_bytes("é".as_bytes()).unwrap());
-        assert_eq!((text(&headers, &HOST), single(&headers, &HOST)), (Some("a"), Ok(Some("a"))));
-        assert_eq!((text(&headers, &ACCEPT), single(&headers, &ACCEPT)), (Some("b"), Err(InvalidHeader)));
-        assert_eq!((text(&headers, &ORIGIN), single(&headers, &ORIGIN)), (None, Err(InvalidHeader)));
-        assert_eq!((text(&headers, &MCP_NAME), single(&headers, &MCP_NAME)), (None, Ok(None)));
+        let single = |name: &HeaderName| single(&headers, name).map_err(|error| error.message);
+        assert_eq!((text(&headers, &HOST), single(&HOST)), (Some("a"), Ok(Some("a"))));
+        let repeated = "the header `accept` is repeated".to_owned();
+        assert_eq!((text(&headers, &ACCEPT), single(&ACCEPT)), (Some("b"), Err(repeated)));
+        let unreadable = "the header `origin` is not visible ASCII".to_owned();
+        assert_eq!((text(&headers, &ORIGIN), single(&ORIGIN)), (None, Err(unreadable)));
+        assert_eq!((text(&headers, &MCP_NAME), single(&MCP_NAME)), (None, Ok(None)));
     }
 }

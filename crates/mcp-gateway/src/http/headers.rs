@@ -4,7 +4,6 @@
 //! headers differ from its body is refused, because a proxy may have routed or admitted it by false values.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
@@ -12,11 +11,10 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use mcp_model::{RawJson, RpcError, code};
 use memchr::memmem::{self, Finder};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
-use super::header_names::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, text};
+use super::header_names::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, single};
 use crate::protocol::frame::Request;
+use crate::protocol::json_splice;
 use crate::protocol::meta::Meta;
 
 /// The response forms that a client accepts.
@@ -42,7 +40,7 @@ pub fn accepts(headers: &HeaderMap) -> Accepts {
 /// Whether `Content-Type` is JSON.
 pub fn is_json(headers: &HeaderMap) -> bool {
     const JSON: &str = "application/json";
-    let content_type = text(headers, &CONTENT_TYPE).unwrap_or_default();
+    let Ok(Some(content_type)) = single(headers, &CONTENT_TYPE) else { return false };
     content_type == JSON
         || content_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(JSON)
 }
@@ -101,12 +99,12 @@ pub fn check_arguments(
         let Ok(name) = HeaderName::try_from(format!("mcp-param-{suffix}")) else { continue };
         let label = format!("Mcp-Param-{suffix}");
         let value = arguments
-            .and_then(|arguments| member(arguments, &argument))
+            .and_then(|arguments| json_splice::member(arguments, &argument))
             .and_then(|value| header_text(&value));
         match value {
             Some(value) => check_header(headers, &name, &label, &value)?,
             None if headers.contains_key(&name) => {
-                let message = format!("the header `{label}` is there, and its argument is not");
+                let message = format!("the header `{label}` repeats an argument that is missing");
                 return Err(RpcError::new(code::HEADER_MISMATCH, message));
             }
             None => {}
@@ -117,23 +115,15 @@ pub fn check_arguments(
 
 /// The arguments that a schema requires as headers, each with the suffix of its header name.
 fn marked_arguments(schema: &RawJson) -> Vec<(String, String)> {
-    #[derive(Deserialize)]
-    struct RawSchema<'a> {
-        #[serde(borrow)]
-        properties: Option<BTreeMap<Cow<'a, str>, &'a RawValue>>,
-    }
-    #[derive(Deserialize)]
-    struct RawProperty {
-        #[serde(rename = "x-mcp-header")]
-        header: Option<String>,
-    }
     if memmem::find(schema.as_bytes(), b"x-mcp-header").is_none() {
         return Vec::new();
     }
-    let properties =
-        schema.read::<RawSchema<'_>>().ok().and_then(|schema| schema.properties).unwrap_or_default();
-    let header = |property: &RawValue| serde_json::from_str::<RawProperty>(property.get()).ok()?.header;
-    properties.iter().filter_map(|(name, property)| Some((name.to_string(), header(property)?))).collect()
+    let properties = json_splice::member(schema, "properties").unwrap_or_else(RawJson::empty_object);
+    let marked = json_splice::members(&properties).into_iter().filter_map(|(name, property)| {
+        let suffix = json_splice::member(&property, "x-mcp-header")?;
+        Some((name.into_owned(), suffix.to_text()?.into_owned()))
+    });
+    marked.collect()
 }
 
 /// A string, number or boolean as a header value; `None` for `null` and for composite values.
@@ -143,11 +133,6 @@ fn header_text(value: &RawJson) -> Option<String> {
         b'{' | b'[' | b'n' => None,
         _ => Some(value.as_str().to_owned()),
     }
-}
-
-fn member(object: &RawJson, key: &str) -> Option<RawJson> {
-    let members: BTreeMap<Cow<'_, str>, &RawValue> = object.read().ok()?;
-    members.get(key).map(|value| object.slice(value))
 }
 
 #[cfg(test)]
@@ -218,7 +203,7 @@ mod tests {
         check_param_headers(
             "mcp-param-n=8",
             "{}",
-            "the header `Mcp-Param-N` is there, and its argument is not",
+            "the header `Mcp-Param-N` repeats an argument that is missing",
         );
     }
 }

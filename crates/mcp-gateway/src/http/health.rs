@@ -13,7 +13,7 @@ pub(super) fn alive() -> Response {
 
 /// `/readyz`: succeeds unless a server is being started for the first time.
 pub(super) fn ready(app: &AppState) -> Response {
-    let published = app.gateway.published();
+    let published = app.gateway.snapshot();
     if published.servers.iter().any(|server| server.state == ServerState::Starting) {
         response::text(StatusCode::SERVICE_UNAVAILABLE, "starting\n")
     } else {

@@ -4,18 +4,14 @@
 //! gateway's own. The host's metrics go to the recorder of the `metrics` facade that the process installed; its page can
 //! be appended here.
 
-use std::fmt::Write as _;
-
 use http::StatusCode;
 use http::request::Parts;
-use mcp_host::{HostSnapshot, ServerState};
+use mcp_host::ServerState;
 
 use super::client::Client;
 use super::response::{self, Response};
 use super::server::AppState;
-
-/// Why writing to a `String` cannot fail.
-const INFALLIBLE: &str = "a String takes all text";
+use crate::limits::prometheus::Page;
 
 const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -36,56 +32,41 @@ pub(super) fn metrics(app: &AppState, head: &Parts) -> Response {
     let gateway = &app.gateway;
     let running = app.bounds().requests.saturating_sub(app.requests.available_permits());
     let gauges = [
-        ("mcp_gateway_sessions", "SessionRegistry over HTTP.", gateway.sessions.len()),
+        ("mcp_gateway_sessions", "Sessions over HTTP.", gateway.sessions.len()),
         ("mcp_gateway_dialogs", "Dialogs of clients without sessions.", gateway.dialogs.len()),
         ("mcp_gateway_requests", "Running requests.", running),
         ("mcp_gateway_held_bytes", "Bytes of large messages and responses in memory.", gateway.budget.used()),
-        ("mcp_gateway_parked", "Calls that wait for input of their clients.", gateway.pending_inputs.len()),
+        ("mcp_gateway_parked", "Calls that wait for input from their clients.", gateway.pending_inputs.len()),
     ];
-    let mut text = page(&gauges, &gateway.published());
-    gateway.counters.write_page(&mut text);
+    let snapshot = gateway.snapshot();
+    let mut page = Page::default();
+    for (name, help, value) in gauges {
+        page.family(name, "gauge", help).sample(name, &[], value as f64);
+    }
+    let name = "mcp_gateway_generation";
+    page.family(name, "gauge", "Number of the published generation.").sample(
+        name,
+        &[],
+        snapshot.generation as f64,
+    );
+    let name = "mcp_host_problems";
+    page.family(name, "gauge", "Problems of the configuration and the servers.").sample(
+        name,
+        &[],
+        snapshot.problems.len() as f64,
+    );
+    let name = "mcp_host_server_state";
+    page.family(name, "gauge", "1 for the current state of a server, 0 for the others.");
+    for server in &snapshot.servers {
+        for state in STATES {
+            let labels = [("server", &*server.id), ("state", state.as_str())];
+            page.sample(name, &labels, f64::from(u8::from(server.state == state)));
+        }
+    }
+    gateway.counters.write_to(&mut page);
+    let mut text = page.into_text();
     if let Some(more) = &app.metrics {
         text.push_str(&more.page());
     }
     response::full(StatusCode::OK, CONTENT_TYPE, text)
-}
-
-fn page(gauges: &[(&str, &str, usize)], published: &HostSnapshot) -> String {
-    let mut page = String::new();
-    let head = |page: &mut String, name: &str, help: &str| {
-        write!(page, "# HELP {name} {help}\n# TYPE {name} gauge\n").expect(INFALLIBLE);
-    };
-    for (name, help, value) in gauges {
-        head(&mut page, name, help);
-        writeln!(page, "{name} {value}").expect(INFALLIBLE);
-    }
-    head(&mut page, "mcp_gateway_generation", "The number of the published generation.");
-    writeln!(page, "mcp_gateway_generation {}", published.generation).expect(INFALLIBLE);
-    head(&mut page, "mcp_host_problems", "Problems of the configuration and the servers.");
-    writeln!(page, "mcp_host_problems {}", published.problems.len()).expect(INFALLIBLE);
-    head(&mut page, "mcp_host_server_state", "1 for the state that a server is in.");
-    for server in &published.servers {
-        for state in STATES {
-            let value = u8::from(server.state == state);
-            let (id, state) = (label(&server.id), state.as_str());
-            writeln!(page, "mcp_host_server_state{{server=\"{id}\",state=\"{state}\"}} {value}")
-                .expect(INFALLIBLE);
-        }
-    }
-    page
-}
-
-/// Escapes the value of a label.
-fn label(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn label_values_are_escaped() {
-        assert_eq!(label("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
-    }
 }

@@ -29,7 +29,6 @@ mod sse;
 mod stateless;
 mod subscriptions;
 mod timed_stream;
-mod timer;
 mod tls;
 
 use std::fmt;

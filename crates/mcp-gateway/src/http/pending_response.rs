@@ -1,18 +1,17 @@
 //! The response to a request that is running: one JSON document if nothing precedes the result, else a stream of events
 //! that ends with the result.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
 use http::StatusCode;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use super::headers::Accepts;
 use super::response::{self, Response};
 use super::sse;
-use super::timer::ConnectionTimer;
 use crate::session::outbound_queue::MessageReceiver;
 
 /// How long a client waits for the head of a response before the response becomes an event stream.
@@ -49,11 +48,11 @@ impl PendingResponse {
     }
 
     /// Returns the response as soon as its form, JSON or event stream, is decided.
-    pub(super) async fn respond(mut self, accepts: Accepts, timer: &ConnectionTimer) -> Response {
+    pub(super) async fn respond(mut self, accepts: Accepts) -> Response {
         let takes_events = accepts == Accepts::Events;
-        let silence_ends = Instant::now() + MAX_SILENCE;
+        let mut silence = pin!(sleep(MAX_SILENCE));
         loop {
-            let work = self.work.as_mut().expect("it is removed only when it has ended");
+            let work = self.work.as_mut().expect("the work is removed only when it has ended");
             let first = tokio::select! {
                 biased;
                 Some(message) = self.messages.next() => {
@@ -72,7 +71,7 @@ impl PendingResponse {
                         (None, _) => accepted(),
                     };
                 }
-                () = timer.sleep_until(silence_ends), if takes_events => None,
+                () = silence.as_mut(), if takes_events => None,
             };
             return self.stream(first, None);
         }

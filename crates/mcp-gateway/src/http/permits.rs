@@ -30,8 +30,12 @@ impl ClientPermit {
         ClientPermit::acquire(&app.stateless_requests, principal, per_client, usize::MAX)
     }
 
-    /// Acquires a permit for a request in a session. All sessions of a client share its permits.
+    /// Acquires a permit for a request in a session. All sessions of a client share its permits. Clients without tokens
+    /// have none.
     pub(super) fn session_request(app: &AppState, principal: &Principal) -> Option<ClientPermit> {
+        if principal.is_anybody() {
+            return None;
+        }
         let per_client = app.bounds().requests_per_client.saturating_mul(2);
         ClientPermit::acquire(&app.session_requests, principal, per_client, usize::MAX)
     }

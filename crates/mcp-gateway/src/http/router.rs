@@ -1,29 +1,29 @@
 //! Routes a request by its path and method.
 
+use std::sync::Arc;
+
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode, header};
 use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 
 use super::client::Client;
-use super::connection::Connection;
 use super::cors::Cors;
 use super::response::{self, Response, with_header};
+use super::server::AppState;
 use super::{delete, get, health, metrics, post};
 
 /// The response to a request.
-pub(super) async fn route(connection: &Connection, head: &Parts, body: Incoming) -> Response {
-    let app = &connection.app;
-    let Some(cors) = Cors::new(app, head) else { return dispatch(connection, head, body).await };
+pub(super) async fn route(app: &Arc<AppState>, head: &Parts, body: Incoming) -> Response {
+    let Some(cors) = Cors::new(app, head) else { return dispatch(app, head, body).await };
     let response = match cors.preflight(app, head) {
         Some(response) => response,
-        None => dispatch(connection, head, body).await,
+        None => dispatch(app, head, body).await,
     };
     cors.mark(response)
 }
 
-async fn dispatch(connection: &Connection, head: &Parts, body: Incoming) -> Response {
-    let app = &connection.app;
+async fn dispatch(app: &Arc<AppState>, head: &Parts, body: Incoming) -> Response {
     let server = match head.uri.path() {
         "/mcp" => None,
         "/healthz" => return read_only(head, health::alive),
@@ -38,7 +38,7 @@ async fn dispatch(connection: &Connection, head: &Parts, body: Incoming) -> Resp
     let server = server.as_deref();
     match head.method {
         Method::POST => match Client::authorize_message(app, head, server) {
-            Ok(client) => post::post(connection, head, body, client).await,
+            Ok(client) => post::post(app, head, body, client).await,
             Err(response) => response,
         },
         Method::GET | Method::HEAD => get::get(app, server, head),

@@ -13,7 +13,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{self, ConnectionState};
+use super::connection::{self, ActiveRequests};
 use super::guard::Guard;
 use super::permits::ClientPermits;
 use super::timed_stream::{TimeLimits, TimedStream};
@@ -148,7 +148,7 @@ impl HttpServer {
                             connections.spawn(serve_connection(stream, Arc::clone(&app), tls.clone(), permit));
                         }
                         Err(error) => {
-                            tracing::warn!(%error, "a connection could not be accepted");
+                            tracing::warn!(%error, "cannot accept a connection; trying again in {ACCEPT_RETRY:?}");
                             tokio::time::sleep(ACCEPT_RETRY).await;
                         }
                     }
@@ -160,7 +160,9 @@ impl HttpServer {
         app.gateway.sessions.take_all().iter().for_each(|session| session.end());
         let all = async { while connections.join_next().await.is_some() {} };
         if timeout(SHUTDOWN_GRACE, all).await.is_err() {
-            tracing::warn!("running requests are cancelled");
+            tracing::warn!(
+                "cancelling the requests that still run {SHUTDOWN_GRACE:?} after the shutdown began"
+            );
         }
         connections.shutdown().await;
         app.gateway.pending_inputs.drop_all();
@@ -176,25 +178,25 @@ async fn serve_connection(
 ) {
     // Responses are small and must be sent at once, so disable Nagle's algorithm.
     let _ = stream.set_nodelay(true);
-    let state = Arc::<ConnectionState>::default();
+    let requests = ActiveRequests::default();
     let Bounds { receive_timeout: receive, send_timeout: send, .. } = *app.bounds();
     let counters = Arc::clone(&app.gateway.counters);
-    let stream = TimedStream::new(stream, TimeLimits { receive, send }, counters, Arc::clone(&state));
+    let stream = TimedStream::new(stream, TimeLimits { receive, send }, counters, requests.clone());
     let counters = Arc::clone(&app.gateway.counters);
     let served = match tls {
-        None => connection::serve_http1(stream, app, state).await,
+        None => connection::serve_http1(stream, app, requests).await,
         Some(tls) => match timeout(receive, tls.accept(stream)).await {
             // Boxed, because otherwise the future of a connection without TLS would be as large as this one.
             Ok(Ok(stream)) if tls::is_http2(&stream) => {
-                Box::pin(connection::serve_http2(stream, app, state)).await
+                Box::pin(connection::serve_http2(stream, app, requests)).await
             }
-            Ok(Ok(stream)) => Box::pin(connection::serve_http1(stream, app, state)).await,
+            Ok(Ok(stream)) => Box::pin(connection::serve_http1(stream, app, requests)).await,
             Ok(Err(error)) => {
                 tracing::debug!(%error, "a TLS handshake failed");
                 Ok(())
             }
             Err(_) => {
-                tracing::debug!("a TLS handshake took too long");
+                tracing::debug!("a TLS handshake took longer than {receive:?}");
                 Ok(())
             }
         },
@@ -206,7 +208,7 @@ async fn serve_connection(
         } else if error.is_parse() {
             counters.response_started(400);
         }
-        tracing::debug!(%error, "a connection failed");
+        tracing::debug!(%error, "an HTTP connection failed");
     }
     drop(permit);
 }

@@ -9,9 +9,8 @@ use mcp_transport::CallerId;
 use tokio::time::Instant;
 
 use super::client::Client;
-use super::connection::Connection;
 use super::errors::{busy, refusal, too_many_sessions};
-use super::header_names::{MCP_HOST_DIALOG, text};
+use super::header_names::{MCP_HOST_DIALOG, single};
 use super::headers;
 use super::pending_response::{OnDisconnect, PendingResponse, Reply};
 use super::permits::ClientPermit;
@@ -19,21 +18,16 @@ use super::response::Response;
 use super::server::AppState;
 use super::subscriptions;
 use crate::access::scope::{LeasedServers, Scope};
-use crate::protocol;
+use crate::lists::definitions::ListKind;
 use crate::protocol::frame::Request;
+use crate::protocol::message_writer;
 use crate::session::caller::{Caller, ClientFeatures};
 use crate::session::dialogs::MAX_NAME_BYTES;
 use crate::session::outbound_queue::message_channel;
 use crate::session::registry::CapacityError;
 
 /// Handles a request.
-pub(super) async fn respond(
-    connection: &Connection,
-    head: &Parts,
-    client: Client,
-    request: Request,
-) -> Response {
-    let app = &connection.app;
+pub(super) async fn respond(app: &AppState, head: &Parts, client: Client, request: Request) -> Response {
     let refuse = |error: &RpcError| refusal(StatusCode::BAD_REQUEST, Some(&request.id), error);
     let (version, capabilities) = match required_meta(head, &request) {
         Ok(required) => required,
@@ -43,16 +37,21 @@ pub(super) async fn respond(
     if let Err(error) = check_argument_headers(app, head, &scope, &request) {
         return refuse(&error);
     }
-    let named = text(&head.headers, &MCP_HOST_DIALOG).filter(|name| !name.is_empty());
-    let (dialog, owner, scope) = match named.or(request.meta.dialog.as_deref()) {
+    let header_dialog = match single(&head.headers, &MCP_HOST_DIALOG) {
+        Ok(name) => name.filter(|name| !name.is_empty()),
+        Err(error) => return refuse(&error),
+    };
+    let (dialog, owner, scope) = match header_dialog.or(request.meta.dialog.as_deref()) {
         Some(name) if name.len() > MAX_NAME_BYTES => {
-            let message = format!("the name of a dialog has at most {MAX_NAME_BYTES} bytes");
+            let message = format!("the name of a dialog may have at most {MAX_NAME_BYTES} bytes");
             return refuse(&RpcError::new(code::INVALID_REQUEST, message));
         }
-        Some(name) => match app.gateway.dialogs.of(&app.gateway.host, &principal, name, Instant::now()) {
-            Ok((dialog, owner)) => (Some(dialog), owner, scope),
-            Err(CapacityError) => return too_many_sessions(&request.id),
-        },
+        Some(name) => {
+            match app.gateway.dialogs.get_or_create(&app.gateway.host, &principal, name, Instant::now()) {
+                Ok((dialog, owner)) => (Some(dialog), owner, scope),
+                Err(CapacityError) => return too_many_sessions(&request.id),
+            }
+        }
         None => {
             let hidden = if Arc::ptr_eq(&scope, &app.scope) {
                 Arc::clone(&app.scope_without_leased)
@@ -94,19 +93,12 @@ pub(super) async fn respond(
     let work = Box::pin(async move {
         let result = gateway.handle_stateless(caller, Arc::clone(&request)).await;
         drop((client_permit, permit));
-        Some(match result {
-            Ok(result) => {
-                let body = gateway.budget.track(protocol::response::result(&request.id, &result));
-                Reply { status: StatusCode::OK, body }
-            }
-            Err(error) => {
-                let body = protocol::response::error(Some(&request.id), &error);
-                Reply { status: status(&error), body }
-            }
-        })
+        let status = result.as_ref().map_or_else(error_status, |_| StatusCode::OK);
+        let body = gateway.budget.track(message_writer::outcome(&request.id, &result));
+        Some(Reply { status, body })
     });
     let accepts = headers::accepts(&head.headers);
-    PendingResponse::new(work, messages, OnDisconnect::Cancel).respond(accepts, connection.timer()).await
+    PendingResponse::new(work, messages, OnDisconnect::Cancel).respond(accepts).await
 }
 
 /// The version and capabilities that a request must contain. Missing members are reported before headers that
@@ -133,14 +125,14 @@ fn check_argument_headers(
     }
     let Some(name) = request.params.text("name") else { return Ok(()) };
     let listing = app.gateway.listing(scope);
-    let Some(target) = listing.tool(&name) else { return Ok(()) };
-    let published = app.gateway.published();
-    let Some(tool) = published.catalog.tool(&target.name) else { return Ok(()) };
+    let Some(target) = listing.find(ListKind::Tools, &name) else { return Ok(()) };
+    let snapshot = app.gateway.snapshot();
+    let Some(tool) = snapshot.catalog.tool(&target.name) else { return Ok(()) };
     headers::check_arguments(&head.headers, &tool.tool.input_schema, request.params.get("arguments"))
 }
 
 /// The HTTP status of a response that consists of an error.
-fn status(error: &RpcError) -> StatusCode {
+fn error_status(error: &RpcError) -> StatusCode {
     match error.code {
         code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
         code::HEADER_MISMATCH

@@ -1,6 +1,4 @@
-//! `subscriptions/listen`: the notification stream of the modern era.
-
-use std::sync::Mutex;
+//! `subscriptions/listen` over HTTP.
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -13,13 +11,10 @@ use super::errors::refusal;
 use super::response::Response;
 use super::server::AppState;
 use super::sse;
-use crate::notifications::subscribe::SubscriptionRequest;
-use crate::notifications::watch::{Change, ChangeWatcher};
-use crate::protocol;
+use crate::methods::subscriptions::SubscriptionStream;
 use crate::protocol::frame::Request;
+use crate::protocol::message_writer;
 use crate::session::caller::Caller;
-use crate::session::known_lists::KnownLists;
-use crate::session::resource_subscriptions::ResourceSubscriptions;
 
 /// Opens the stream. `held` is dropped with it.
 pub(super) async fn listen(
@@ -28,72 +23,45 @@ pub(super) async fn listen(
     request: &Request,
     held: impl Send + 'static,
 ) -> Response {
-    let mut subscription = match SubscriptionRequest::read(request) {
-        Ok(subscription) => subscription,
+    let stream = match SubscriptionStream::open(&app.gateway, &caller, request).await {
+        Ok(stream) => stream,
         Err(error) => return refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error),
     };
-    let known_lists = Mutex::new(KnownLists::of(&app.gateway.listing(&caller.scope)));
-    let watcher = ChangeWatcher::new(&app.gateway, &caller.scope);
-    let accepted = app.gateway.subscribe_all(&caller, request, &subscription.resource_uris).await;
-    let subscribed = ResourceSubscriptions::of(accepted);
-    subscription.resource_uris = subscribed.uris();
-    let state = SubscriptionStream {
+    let events = EventSource {
         id: request.id.clone(),
-        queued: vec![subscription.acknowledgement()],
-        subscription,
-        subscribed,
-        known_lists,
-        watcher,
+        stream,
         shutdown: app.shutdown.clone(),
         is_over: false,
         _held: held,
     };
-    sse::response(stream::unfold(state, |mut state| async {
-        let event = state.next().await?;
-        Some((event, state))
+    sse::response(stream::unfold(events, |mut events| async {
+        let event = events.next().await?;
+        Some((event, events))
     }))
 }
 
-struct SubscriptionStream<H> {
+struct EventSource<H> {
     id: RawJson,
-    subscription: SubscriptionRequest,
-    subscribed: ResourceSubscriptions,
-    known_lists: Mutex<KnownLists>,
-    watcher: ChangeWatcher,
-    /// Messages to send, the next one last.
-    queued: Vec<Bytes>,
+    stream: SubscriptionStream,
     shutdown: CancellationToken,
     is_over: bool,
     _held: H,
 }
 
-impl<H> SubscriptionStream<H> {
+impl<H> EventSource<H> {
+    /// The next event. The last one is the request's result, when the gateway shuts down.
     async fn next(&mut self) -> Option<Bytes> {
-        loop {
-            if let Some(message) = self.queued.pop() {
-                return Some(sse::event(&message));
+        if self.is_over {
+            return None;
+        }
+        tokio::select! {
+            biased;
+            message = self.stream.next() => Some(sse::event(&message)),
+            () = self.shutdown.cancelled() => {
+                self.is_over = true;
+                Some(sse::event(&message_writer::result(&self.id, self.stream.end_result().as_bytes())))
             }
-            if self.is_over {
-                return None;
-            }
-            let SubscriptionStream { subscription, queued, .. } = self;
-            tokio::select! {
-                biased;
-                () = self.shutdown.cancelled() => {
-                    self.is_over = true;
-                    queued.push(protocol::response::result(&self.id, subscription.end_result().as_bytes()));
-                }
-                change = self.watcher.next(&self.known_lists) => match change {
-                    Change::Lists(changed) => {
-                        let changed = changed.into_iter().rev().filter(|list| subscription.includes(*list));
-                        queued.extend(changed.map(|list| subscription.list_changed(list)));
-                    }
-                    Change::Server(event) => {
-                        queued.extend(self.subscribed.updated(&event).map(|uri| subscription.resource_updated(uri)));
-                    }
-                },
-                () = sleep(sse::KEEP_ALIVE) => return Some(sse::keep_alive()),
-            }
+            () = sleep(sse::KEEP_ALIVE) => Some(sse::keep_alive()),
         }
     }
 }

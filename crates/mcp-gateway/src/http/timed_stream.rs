@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::connection::ConnectionState;
+use super::connection::ActiveRequests;
 use crate::limits::counters::Counters;
 
 /// How long the stream reads and discards input after its write side was closed. Closing a socket with unread
@@ -33,11 +33,13 @@ pub(super) struct TimedStream<S> {
     stream: S,
     limits: TimeLimits,
     counters: Arc<Counters>,
-    connection: Arc<ConnectionState>,
+    requests: ActiveRequests,
     /// The timer of a blocked write.
     blocked: Option<Pin<Box<Sleep>>>,
-    /// When the wait for a request began; `None` while a request is handled or a write is blocked.
-    waiting_since: Option<Instant>,
+    /// The timer of the wait for a request. Reused, because a reset is cheaper than a new timer.
+    request_timer: Option<Pin<Box<Sleep>>>,
+    /// Whether the timer runs. It does not while a request is handled or a write is blocked.
+    is_waiting: bool,
     /// The timer that ends [`TimedStream::poll_linger`]; `None` until the write side is closed.
     linger: Option<Pin<Box<Sleep>>>,
 }
@@ -47,23 +49,35 @@ impl<S> TimedStream<S> {
         stream: S,
         limits: TimeLimits,
         counters: Arc<Counters>,
-        connection: Arc<ConnectionState>,
+        requests: ActiveRequests,
     ) -> TimedStream<S> {
-        TimedStream { stream, limits, counters, connection, blocked: None, waiting_since: None, linger: None }
+        TimedStream {
+            stream,
+            limits,
+            counters,
+            requests,
+            blocked: None,
+            request_timer: None,
+            is_waiting: false,
+            linger: None,
+        }
     }
 
     /// Completes with an error when the client took too long to send the head of a request.
-    fn poll_no_request(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
-        if self.connection.is_active() || self.blocked.is_some() {
-            self.waiting_since = None;
+    fn poll_request_timeout(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
+        if !self.requests.is_empty() || self.blocked.is_some() {
+            self.is_waiting = false;
             return Poll::Pending;
         }
-        let since = *self.waiting_since.get_or_insert_with(Instant::now);
-        let Some(deadline) = since.checked_add(self.limits.receive) else {
-            return Poll::Pending;
-        };
+        let limit = self.limits.receive;
+        let timer = self.request_timer.get_or_insert_with(|| Box::pin(sleep(limit)));
+        if !std::mem::replace(&mut self.is_waiting, true)
+            && let Some(deadline) = Instant::now().checked_add(limit)
+        {
+            timer.as_mut().reset(deadline);
+        }
         let timed_out = || io::Error::new(io::ErrorKind::TimedOut, "the client sends no request");
-        self.connection.timer.poll(cx, deadline).map(|()| timed_out())
+        timer.as_mut().poll(cx).map(|()| timed_out())
     }
 
     /// Turns a write that is blocked for too long into an error.
@@ -81,14 +95,18 @@ impl<S> TimedStream<S> {
     }
 
     /// Counts a write and limits its time. A completed write restarts the wait for the next request.
-    fn wrote(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    fn after_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
         let written = self.limit_write(cx, written);
         if let Poll::Ready(Ok(bytes)) = written {
             self.counters.bytes_sent(bytes);
             // The wait for the next request begins after the response. hyper does not poll a read after this
             // write, so the timer is set here.
-            self.waiting_since = None;
-            if let Poll::Ready(error) = self.poll_no_request(cx) {
+            self.is_waiting = false;
+            if let Poll::Ready(error) = self.poll_request_timeout(cx) {
                 return Poll::Ready(Err(error));
             }
         }
@@ -123,7 +141,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
         let before = buf.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buf);
         if read.is_pending() {
-            return self.poll_no_request(cx).map(Err);
+            return self.poll_request_timeout(cx).map(Err);
         }
         self.counters.bytes_received(buf.filled().len() - before);
         read
@@ -133,7 +151,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
-        self.wrote(cx, written)
+        self.after_write(cx, written)
     }
 
     fn poll_write_vectored(
@@ -142,7 +160,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
-        self.wrote(cx, written)
+        self.after_write(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -173,7 +191,7 @@ mod tests {
 
     fn timed<S>(stream: S) -> TimedStream<S> {
         let limits = TimeLimits { receive: LIMIT, send: LIMIT };
-        TimedStream::new(stream, limits, Arc::default(), Arc::default())
+        TimedStream::new(stream, limits, Arc::default(), ActiveRequests::default())
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,9 +1,10 @@
 //! Counters of requests, responses and bytes. All label values are known in advance; none contains text of a client
 //! or server.
 
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+use crate::limits::prometheus::Page;
 
 /// Methods with a label of their own; all others are `other`.
 const METHODS: [&str; 15] = [
@@ -24,9 +25,6 @@ const METHODS: [&str; 15] = [
     "other",
 ];
 
-/// The outcomes of a request.
-const OUTCOMES: [&str; 3] = ["success", "error", "cancelled"];
-
 /// Statuses with a label of their own. All others are counted as the last one, 0.
 const STATUSES: [u16; 14] = [200, 202, 204, 400, 401, 403, 404, 405, 406, 408, 413, 415, 503, 0];
 
@@ -45,10 +43,23 @@ pub(crate) enum Outcome {
     Cancelled,
 }
 
+impl Outcome {
+    /// All outcomes. Each is at the index `outcome as usize`.
+    const ALL: [Outcome; 3] = [Outcome::Success, Outcome::Error, Outcome::Cancelled];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Outcome::Success => "success",
+            Outcome::Error => "error",
+            Outcome::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// The counters of a gateway since its start.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    requests: [[AtomicU64; OUTCOMES.len()]; METHODS.len()],
+    requests: [[AtomicU64; Outcome::ALL.len()]; METHODS.len()],
     /// One counter per bucket; the last one is for longer durations.
     durations: [AtomicU64; DURATIONS.len() + 1],
     microseconds: AtomicU64,
@@ -60,22 +71,17 @@ pub(crate) struct Counters {
 impl Counters {
     /// Counts a request that ended.
     pub(crate) fn request_ended(&self, method: &str, outcome: Outcome, took: Duration) {
-        let method = METHODS.iter().position(|it| *it == method).unwrap_or(METHODS.len() - 1);
-        let outcome = match outcome {
-            Outcome::Success => 0,
-            Outcome::Error => 1,
-            Outcome::Cancelled => 2,
-        };
-        self.requests[method][outcome].fetch_add(1, Ordering::Relaxed);
+        let method = METHODS.iter().position(|known| *known == method).unwrap_or(METHODS.len() - 1);
+        self.requests[method][outcome as usize].fetch_add(1, Ordering::Relaxed);
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        let bucket = DURATIONS.iter().position(|it| micros <= *it).unwrap_or(DURATIONS.len());
+        let bucket = DURATIONS.iter().position(|limit| micros <= *limit).unwrap_or(DURATIONS.len());
         self.durations[bucket].fetch_add(1, Ordering::Relaxed);
         self.microseconds.fetch_add(micros, Ordering::Relaxed);
     }
 
     /// Counts an HTTP response that started.
     pub(crate) fn response_started(&self, status: u16) {
-        let at = STATUSES.iter().position(|it| *it == status).unwrap_or(STATUSES.len() - 1);
+        let at = STATUSES.iter().position(|known| *known == status).unwrap_or(STATUSES.len() - 1);
         self.responses[at].fetch_add(1, Ordering::Relaxed);
     }
 
@@ -89,49 +95,40 @@ impl Counters {
         self.sent.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Writes all counters in the Prometheus text format. Labels that never occurred are left out.
-    pub(crate) fn write_page(&self, res: &mut String) {
-        let take = |it: &AtomicU64| it.load(Ordering::Relaxed);
-        let mut line =
-            |text: std::fmt::Arguments<'_>| writeln!(res, "{text}").expect("a String takes everything");
-        line(format_args!("# HELP mcp_gateway_requests_total Requests that ended, by method and outcome."));
-        line(format_args!("# TYPE mcp_gateway_requests_total counter"));
+    /// Writes all counters. Labels that never occurred are left out.
+    pub(crate) fn write_to(&self, page: &mut Page) {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let name = "mcp_gateway_requests_total";
+        page.family(name, "counter", "Requests that ended, by method and outcome.");
         for (method, outcomes) in METHODS.iter().zip(&self.requests) {
-            for (outcome, count) in OUTCOMES.iter().zip(outcomes).filter(|(_, it)| take(it) > 0) {
-                let count = take(count);
-                line(format_args!(
-                    "mcp_gateway_requests_total{{method=\"{method}\",outcome=\"{outcome}\"}} {count}"
-                ));
+            for (outcome, count) in Outcome::ALL.iter().zip(outcomes).filter(|(_, count)| load(count) > 0) {
+                page.sample(name, &[("method", method), ("outcome", outcome.as_str())], load(count) as f64);
             }
         }
-        line(format_args!("# HELP mcp_gateway_request_duration_seconds From a request to its end."));
-        line(format_args!("# TYPE mcp_gateway_request_duration_seconds histogram"));
-        let mut below = 0;
+        let name = "mcp_gateway_request_duration_seconds";
+        page.family(name, "histogram", "Time from the start of a request to its end.");
+        let bucket = "mcp_gateway_request_duration_seconds_bucket";
+        let mut total = 0;
         for (limit, count) in DURATIONS.iter().zip(&self.durations) {
-            below += take(count);
-            let limit = *limit as f64 / 1e6;
-            line(format_args!("mcp_gateway_request_duration_seconds_bucket{{le=\"{limit}\"}} {below}"));
+            total += load(count);
+            page.sample(bucket, &[("le", &(*limit as f64 / 1e6).to_string())], total as f64);
         }
-        let all = below + take(&self.durations[DURATIONS.len()]);
-        line(format_args!("mcp_gateway_request_duration_seconds_bucket{{le=\"+Inf\"}} {all}"));
-        let seconds = take(&self.microseconds) as f64 / 1e6;
-        line(format_args!("mcp_gateway_request_duration_seconds_sum {seconds}"));
-        line(format_args!("mcp_gateway_request_duration_seconds_count {all}"));
-        line(format_args!("# HELP mcp_gateway_responses_total Responses over HTTP, by status."));
-        line(format_args!("# TYPE mcp_gateway_responses_total counter"));
-        for (status, count) in STATUSES.iter().zip(&self.responses).filter(|(_, it)| take(it) > 0) {
-            let count = take(count);
-            match status {
-                0 => line(format_args!("mcp_gateway_responses_total{{status=\"other\"}} {count}")),
-                status => line(format_args!("mcp_gateway_responses_total{{status=\"{status}\"}} {count}")),
-            }
+        total += load(&self.durations[DURATIONS.len()]);
+        page.sample(bucket, &[("le", "+Inf")], total as f64);
+        let seconds = load(&self.microseconds) as f64 / 1e6;
+        page.sample("mcp_gateway_request_duration_seconds_sum", &[], seconds);
+        page.sample("mcp_gateway_request_duration_seconds_count", &[], total as f64);
+        let name = "mcp_gateway_responses_total";
+        page.family(name, "counter", "HTTP responses, by status.");
+        for (status, count) in STATUSES.iter().zip(&self.responses).filter(|(_, count)| load(count) > 0) {
+            let status = if *status == 0 { "other".to_owned() } else { status.to_string() };
+            page.sample(name, &[("status", &status)], load(count) as f64);
         }
         for (name, help, count) in [
-            ("mcp_gateway_received_bytes_total", "Bytes that came in over connections.", &self.received),
-            ("mcp_gateway_sent_bytes_total", "Bytes that went out over connections.", &self.sent),
+            ("mcp_gateway_received_bytes_total", "Bytes received over HTTP connections.", &self.received),
+            ("mcp_gateway_sent_bytes_total", "Bytes sent over HTTP connections.", &self.sent),
         ] {
-            let count = take(count);
-            line(format_args!("# HELP {name} {help}\n# TYPE {name} counter\n{name} {count}"));
+            page.family(name, "counter", help).sample(name, &[], load(count) as f64);
         }
     }
 }
@@ -149,8 +146,9 @@ mod tests {
         counters.response_started(200);
         counters.response_started(599);
         counters.bytes_received(3);
-        let mut page = String::new();
-        counters.write_page(&mut page);
+        let mut page = Page::default();
+        counters.write_to(&mut page);
+        let page = page.into_text();
         for line in [
             "mcp_gateway_requests_total{method=\"tools/call\",outcome=\"success\"} 1",
             "mcp_gateway_requests_total{method=\"tools/call\",outcome=\"cancelled\"} 1",
@@ -166,7 +164,7 @@ mod tests {
             "mcp_gateway_received_bytes_total 3",
             "mcp_gateway_sent_bytes_total 0",
         ] {
-            assert!(page.lines().any(|it| it == line), "{line} in {page}");
+            assert!(page.lines().any(|found| found == line), "{line} in {page}");
         }
         assert!(!page.contains("x\"y"));
     }

@@ -3,3 +3,4 @@
 pub(crate) mod bounds;
 pub(crate) mod byte_budget;
 pub(crate) mod counters;
+pub(crate) mod prometheus;

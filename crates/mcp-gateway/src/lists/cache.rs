@@ -9,8 +9,7 @@ use mcp_host::HostSnapshot;
 use mcp_model::ServerId;
 use mcp_registry::CatalogHash;
 
-use crate::access::scope::NameStyle;
-use crate::access::scope::Scope;
+use crate::access::scope::{NameStyle, Scope};
 use crate::lists::definitions::Definitions;
 use crate::lists::gateway_resources::GatewayResource;
 use crate::lists::listing::Listing;
@@ -28,66 +27,55 @@ pub(crate) struct ListingCache(Mutex<CacheState>);
 #[derive(Debug, Default)]
 struct CacheState {
     /// The catalog hash and the generation that the entries belong to.
-    of: Option<(CatalogHash, u64)>,
+    version: Option<(CatalogHash, u64)>,
     exposed: Lazy<Definitions>,
     original: Lazy<Definitions>,
-    entries: Vec<CacheEntry>,
-    /// Counts lookups, for the least recently used entry.
-    last_used: u64,
-}
-
-#[derive(Debug)]
-struct CacheEntry {
-    scope: Arc<Scope>,
-    listing: Lazy<Listing>,
-    /// The lookup that last used it.
-    last_used: u64,
+    /// The scopes with their lists, the most recently used one last.
+    listings: Vec<(Arc<Scope>, Lazy<Listing>)>,
 }
 
 impl ListingCache {
     /// The listing of a scope in this generation.
     pub(crate) fn listing(
         &self,
-        published: &HostSnapshot,
+        snapshot: &HostSnapshot,
         scope: &Arc<Scope>,
-        own: &[GatewayResource],
+        gateway_resources: &[GatewayResource],
         is_shared: impl Fn(&ServerId) -> bool,
     ) -> Arc<Listing> {
-        let (definitions, listing) = self.entry(published, scope);
-        let made = listing.get_or_init(|| {
-            let definitions =
-                definitions.get_or_init(|| Arc::new(Definitions::of(&published.catalog, scope.names, own)));
-            Arc::new(Listing::build(Arc::clone(definitions), &published.catalog, scope, is_shared))
+        let (definitions, listing) = self.entry(snapshot, scope);
+        let catalog = &snapshot.catalog;
+        let listing = listing.get_or_init(|| {
+            let definitions = definitions
+                .get_or_init(|| Arc::new(Definitions::of(catalog, scope.names, gateway_resources)));
+            Arc::new(Listing::build(Arc::clone(definitions), catalog, scope, is_shared))
         });
-        Arc::clone(made)
+        Arc::clone(listing)
     }
 
     /// The cache entry of a scope, which is added if it is missing.
-    fn entry(&self, published: &HostSnapshot, scope: &Arc<Scope>) -> (Lazy<Definitions>, Lazy<Listing>) {
+    fn entry(&self, snapshot: &HostSnapshot, scope: &Arc<Scope>) -> (Lazy<Definitions>, Lazy<Listing>) {
         // Whether a server is shared can change without its lists, so the generation counts too.
-        let of = (published.catalog.hash(), published.generation);
+        let version = Some((snapshot.catalog.hash(), snapshot.generation));
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.of.is_none_or(|it| it != of) {
-            *state = CacheState { of: Some(of), ..CacheState::default() };
+        if state.version != version {
+            *state = CacheState { version, ..CacheState::default() };
         }
         let definitions = match scope.names {
             NameStyle::Exposed => Arc::clone(&state.exposed),
             NameStyle::Original => Arc::clone(&state.original),
         };
-        state.last_used += 1;
-        let last_used = state.last_used;
-        let all = &state.entries;
-        let same = all.iter().position(|it| Arc::ptr_eq(&it.scope, scope));
-        if let Some(at) = same.or_else(|| all.iter().position(|it| it.scope == *scope)) {
-            state.entries[at].last_used = last_used;
-            return (definitions, Arc::clone(&state.entries[at].listing));
+        let listings = &mut state.listings;
+        let by_pointer = listings.iter().rposition(|(cached, _)| Arc::ptr_eq(cached, scope));
+        let entry = match by_pointer.or_else(|| listings.iter().position(|(cached, _)| cached == scope)) {
+            Some(at) => listings.remove(at),
+            None => (Arc::clone(scope), Arc::default()),
+        };
+        if listings.len() >= MAX_SCOPES {
+            listings.remove(0);
         }
-        if state.entries.len() >= MAX_SCOPES {
-            let oldest = (0..state.entries.len()).min_by_key(|at| state.entries[*at].last_used);
-            oldest.map(|at| state.entries.swap_remove(at));
-        }
-        let listing = Arc::default();
-        state.entries.push(CacheEntry { scope: Arc::clone(scope), listing: Arc::clone(&listing), last_used });
+        let listing = Arc::clone(&entry.1);
+        listings.push(entry);
         (definitions, listing)
     }
 }

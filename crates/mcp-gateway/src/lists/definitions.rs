@@ -13,6 +13,40 @@ use crate::access::scope::NameStyle;
 use crate::lists::gateway_resources::GatewayResource;
 use crate::protocol::json_splice;
 
+/// The kinds of lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum ListKind {
+    Tools,
+    Prompts,
+    Resources,
+    Templates,
+}
+
+impl ListKind {
+    /// All kinds. Each is at the index `kind as usize`.
+    pub(crate) const ALL: [ListKind; 4] =
+        [ListKind::Tools, ListKind::Prompts, ListKind::Resources, ListKind::Templates];
+
+    /// The member of the result that holds the list.
+    pub(crate) fn result_member(self) -> &'static str {
+        match self {
+            ListKind::Tools => "tools",
+            ListKind::Prompts => "prompts",
+            ListKind::Resources => "resources",
+            ListKind::Templates => "resourceTemplates",
+        }
+    }
+
+    /// The method of the notification about a change. Changed templates are reported as resources.
+    pub(crate) fn change_notification(self) -> &'static str {
+        match self {
+            ListKind::Tools => "notifications/tools/list_changed",
+            ListKind::Prompts => "notifications/prompts/list_changed",
+            ListKind::Resources | ListKind::Templates => "notifications/resources/list_changed",
+        }
+    }
+}
+
 /// The server and the catalog name of a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
@@ -24,140 +58,130 @@ pub(crate) struct Target {
 /// All definitions, under exposed or original names, in the order of the catalog. The gateway's own resources are
 /// last.
 #[derive(Debug)]
-pub(crate) struct Definitions {
-    pub(crate) tools: DefinitionList,
-    pub(crate) prompts: DefinitionList,
-    pub(crate) resources: DefinitionList,
-    pub(crate) templates: DefinitionList,
-}
+pub(crate) struct Definitions([DefinitionList; 4]);
 
 /// The definitions of one list.
 #[derive(Debug, Default)]
 pub(crate) struct DefinitionList {
     text: Vec<u8>,
-    items: Vec<DefinitionEntry>,
+    entries: Vec<DefinitionEntry>,
     /// The last entry of each key.
     index: ahash::HashMap<Arc<str>, usize>,
 }
 
 /// One definition.
 #[derive(Debug)]
-struct DefinitionEntry {
+pub(crate) struct DefinitionEntry {
     /// Its range in the text.
     range: Range<usize>,
-    hash: blake3::Hash,
+    pub(crate) hash: blake3::Hash,
     /// Its lookup key: the listed name, or the URI.
-    key: Arc<str>,
+    pub(crate) key: Arc<str>,
     /// `None` for a resource of the gateway.
-    target: Option<Target>,
+    pub(crate) target: Option<Target>,
     /// The previous entry with the same key.
-    same: Option<usize>,
+    previous: Option<usize>,
+}
+
+impl DefinitionEntry {
+    /// Its size in bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.range.len()
+    }
 }
 
 impl Definitions {
     /// All definitions of a catalog.
-    pub(crate) fn of(catalog: &Catalog, names: NameStyle, own: &[GatewayResource]) -> Definitions {
-        let name = |exposed: &ExposedName, original: &str| match names {
-            NameStyle::Exposed => exposed.as_str().to_owned(),
-            NameStyle::Original => original.to_owned(),
-        };
-        let mut res = Definitions {
-            tools: DefinitionList::default(),
-            prompts: DefinitionList::default(),
-            resources: DefinitionList::default(),
-            templates: DefinitionList::default(),
-        };
-        for it in catalog.tools() {
-            let target = Target { server: it.server.clone(), name: it.name.as_str().to_owned() };
-            let definitions = name(&it.name, &it.tool.name);
-            res.tools.add(&definitions, Some(target), &definition(&it.tool.raw, &definitions, names));
+    pub(crate) fn of(
+        catalog: &Catalog,
+        names: NameStyle,
+        gateway_resources: &[GatewayResource],
+    ) -> Definitions {
+        let [mut tools, mut prompts, mut resources, mut templates] = <[DefinitionList; 4]>::default();
+        for item in catalog.tools() {
+            tools.add_item(names, &item.server, &item.name, &item.tool.name, None, &item.tool.raw);
         }
-        for it in catalog.prompts() {
-            let target = Target { server: it.server.clone(), name: it.name.as_str().to_owned() };
-            let definitions = name(&it.name, &it.prompt.name);
-            res.prompts.add(&definitions, Some(target), &definition(&it.prompt.raw, &definitions, names));
+        for item in catalog.prompts() {
+            prompts.add_item(names, &item.server, &item.name, &item.prompt.name, None, &item.prompt.raw);
         }
-        for it in catalog.resources() {
-            let uri = it.resource.uri.to_string();
-            let definitions = name(&it.name, &it.resource.name);
-            let target = Target { server: it.server.clone(), name: uri.clone() };
-            res.resources.add(&uri, Some(target), &definition(&it.resource.raw, &definitions, names));
+        for item in catalog.resources() {
+            let resource = &item.resource;
+            let uri = resource.uri.to_string();
+            resources.add_item(names, &item.server, &item.name, &resource.name, Some(uri), &resource.raw);
         }
-        for it in catalog.templates() {
-            let uri = it.template.uri_template.to_string();
-            let definitions = name(&it.name, &it.template.name);
-            let target = Target { server: it.server.clone(), name: uri.clone() };
-            res.templates.add(&uri, Some(target), &definition(&it.template.raw, &definitions, names));
+        for item in catalog.templates() {
+            let template = &item.template;
+            let uri = template.uri_template.to_string();
+            templates.add_item(names, &item.server, &item.name, &template.name, Some(uri), &template.raw);
         }
-        own.iter().for_each(|it| res.resources.add(it.uri(), None, it.definition().as_bytes()));
-        res
+        for resource in gateway_resources {
+            resources.add(resource.uri().into(), None, resource.definition().as_bytes());
+        }
+        Definitions([tools, prompts, resources, templates])
     }
-}
 
-fn definition(raw: &RawJson, name: &str, names: NameStyle) -> Vec<u8> {
-    match names {
-        NameStyle::Exposed => json_splice::with_name(raw, name),
-        NameStyle::Original => raw.as_bytes().to_vec(),
+    /// The definitions of one list.
+    pub(crate) fn list(&self, kind: ListKind) -> &DefinitionList {
+        &self.0[kind as usize]
     }
 }
 
 impl DefinitionList {
-    fn add(&mut self, key: &str, target: Option<Target>, definition: &[u8]) {
-        if !self.items.is_empty() {
+    /// Adds an item of the catalog. Its key is its URI, or its listed name if it has no URI.
+    fn add_item(
+        &mut self,
+        names: NameStyle,
+        server: &ServerId,
+        exposed: &ExposedName,
+        original: &str,
+        uri: Option<String>,
+        raw: &RawJson,
+    ) {
+        let (listed, definition) = match names {
+            NameStyle::Exposed => (exposed.as_str(), json_splice::with_name(raw, exposed.as_str())),
+            NameStyle::Original => (original, raw.clone().into_bytes()),
+        };
+        let key = uri.as_deref().unwrap_or(listed).into();
+        let name = uri.unwrap_or_else(|| exposed.as_str().to_owned());
+        self.add(key, Some(Target { server: server.clone(), name }), &definition);
+    }
+
+    fn add(&mut self, key: Arc<str>, target: Option<Target>, definition: &[u8]) {
+        if !self.entries.is_empty() {
             self.text.push(b',');
         }
         let start = self.text.len();
         self.text.extend_from_slice(definition);
-        let key: Arc<str> = key.into();
         // The gateway's own resources are looked up elsewhere.
-        let same = match &target {
-            Some(_) => self.index.insert(Arc::clone(&key), self.items.len()),
+        let previous = match &target {
+            Some(_) => self.index.insert(Arc::clone(&key), self.entries.len()),
             None => None,
         };
         let hash = blake3::hash(definition);
-        self.items.push(DefinitionEntry { range: start..self.text.len(), hash, key, target, same });
+        self.entries.push(DefinitionEntry { range: start..self.text.len(), hash, key, target, previous });
     }
 
-    /// The number of entries.
-    pub(crate) fn len(&self) -> usize {
-        self.items.len()
+    /// The definitions in their order.
+    pub(crate) fn entries(&self) -> &[DefinitionEntry] {
+        &self.entries
     }
 
-    /// The target of an entry; `None` for a resource of the gateway.
-    pub(crate) fn target(&self, at: usize) -> Option<&Target> {
-        self.items[at].target.as_ref()
-    }
-
-    /// The key of an entry.
-    pub(crate) fn key(&self, at: usize) -> &str {
-        &self.items[at].key
-    }
-
-    /// The hash of an entry.
-    pub(crate) fn hash(&self, at: usize) -> &blake3::Hash {
-        &self.items[at].hash
-    }
-
-    /// The size of an entry in bytes.
-    pub(crate) fn bytes(&self, at: usize) -> usize {
-        self.items[at].range.len()
-    }
-
-    /// All entries with this key, the last one first.
+    /// The positions of all entries with this key, the last one first.
     pub(crate) fn find(&self, key: &str) -> impl Iterator<Item = usize> {
-        std::iter::successors(self.index.get(key).copied(), |at| self.items[*at].same)
+        std::iter::successors(self.index.get(key).copied(), |at| self.entries[*at].previous)
     }
 
-    /// The earlier entries with the same key.
-    pub(crate) fn before(&self, at: usize) -> impl Iterator<Item = usize> {
-        std::iter::successors(self.items[at].same, |at| self.items[*at].same)
+    /// The positions of the earlier entries with the same key.
+    pub(crate) fn earlier_with_key(&self, at: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(self.entries[at].previous, |at| self.entries[*at].previous)
     }
 
     /// The text of consecutive entries, with commas between them.
     pub(crate) fn text(&self, range: Range<usize>) -> &[u8] {
-        if range.is_empty() {
-            return &[];
+        match &self.entries[range] {
+            [] => &[],
+            [first, .., last] => &self.text[first.range.start..last.range.end],
+            [only] => &self.text[only.range.clone()],
         }
-        &self.text[self.items[range.start].range.start..self.items[range.end - 1].range.end]
     }
 }

@@ -4,7 +4,7 @@ use mcp_host::HostSnapshot;
 use mcp_model::RawJson;
 use serde_json::json;
 
-use crate::protocol::response;
+use crate::protocol::message_writer::json_string;
 
 /// A resource of the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl GatewayResource {
         format!(
             r#"{{"uri":"{}","name":"{name}","description":{},"mimeType":"application/json"}}"#,
             self.uri(),
-            response::text(description)
+            json_string(description)
         )
     }
 

@@ -4,8 +4,8 @@
 //! scopes share the definitions; a listing has one flag per definition. A client can request many scopes, so each
 //! must cost little memory.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -13,48 +13,23 @@ use mcp_model::ServerId;
 use mcp_registry::Catalog;
 
 use crate::access::scope::{LeasedServers, Scope};
-pub(crate) use crate::lists::definitions::Target;
-use crate::lists::definitions::{DefinitionList, Definitions};
+use crate::lists::definitions::{DefinitionEntry, DefinitionList, Definitions, ListKind, Target};
 
 /// Maximum size of a page in bytes. A larger definition has a page of its own.
 pub(crate) const PAGE_BYTES: usize = 1024 * 1024;
-
-/// The kinds of lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum ListKind {
-    Tools,
-    Prompts,
-    Resources,
-    Templates,
-}
-
-impl ListKind {
-    /// The member of the result that holds the list.
-    fn member(self) -> &'static str {
-        match self {
-            ListKind::Tools => "tools",
-            ListKind::Prompts => "prompts",
-            ListKind::Resources => "resources",
-            ListKind::Templates => "resourceTemplates",
-        }
-    }
-}
 
 /// The lists of a scope.
 #[derive(Debug)]
 pub(crate) struct Listing {
     definitions: Arc<Definitions>,
-    tools: VisibleList,
-    prompts: VisibleList,
-    resources: VisibleList,
-    templates: VisibleList,
+    lists: [VisibleList; 4],
 }
 
 /// The visible definitions of one list.
 #[derive(Debug)]
 struct VisibleList {
     /// Whether each definition is visible, by its position in the [`DefinitionList`].
-    seen: Box<[bool]>,
+    visible: Box<[bool]>,
     /// The positions of each page, hidden definitions included.
     pages: Vec<Range<usize>>,
     /// The hash of the visible definitions. Cursors contain its first bytes.
@@ -73,26 +48,21 @@ impl Listing {
         scope: &Scope,
         is_shared: impl Fn(&ServerId) -> bool,
     ) -> Listing {
-        let Selected { tools, prompts, resources, templates } = Selected::of(catalog, scope);
-        let mut known: HashMap<ServerId, bool> = HashMap::new();
-        let mut offered = |it: Option<&Target>| {
+        let mut offered_servers: HashMap<ServerId, bool> = HashMap::new();
+        let mut is_offered = |entry: &DefinitionEntry| {
             // The gateway's own resources require an unfiltered scope.
-            let Some(Target { server, .. }) = it else { return scope.is_whole() };
-            if let Some(known) = known.get(server) {
-                return *known;
-            }
-            let is_offered = scope.server.as_ref().is_none_or(|only| only == server)
-                && (scope.leased == LeasedServers::Offered || is_shared(server));
-            known.insert(server.clone(), is_offered);
-            is_offered
+            let Some(Target { server, .. }) = &entry.target else { return scope.is_whole() };
+            *offered_servers.entry(server.clone()).or_insert_with(|| {
+                scope.server.as_ref().is_none_or(|only| only == server)
+                    && (scope.leased == LeasedServers::Offered || is_shared(server))
+            })
         };
-        Listing {
-            tools: VisibleList::of(&definitions.tools, tools, &mut offered),
-            prompts: VisibleList::of(&definitions.prompts, prompts, &mut offered),
-            resources: VisibleList::of(&definitions.resources, resources, &mut offered),
-            templates: VisibleList::of(&definitions.templates, templates, &mut offered),
-            definitions,
-        }
+        let mut selected = selected(catalog, scope);
+        let lists = ListKind::ALL.map(|kind| {
+            let selected = std::mem::take(&mut selected[kind as usize]);
+            VisibleList::of(definitions.list(kind), selected, &mut is_offered)
+        });
+        Listing { definitions, lists }
     }
 
     /// Writes the members of a JSON result: the list with the page of `cursor` (or the first page), and
@@ -101,192 +71,152 @@ impl Listing {
         &self,
         kind: ListKind,
         cursor: Option<&str>,
-        res: &mut Vec<u8>,
+        output: &mut Vec<u8>,
     ) -> Result<(), StaleCursor> {
-        let (items, VisibleList { seen, pages, hash }) = self.part(kind);
-        let at = match cursor {
+        let (definitions, VisibleList { visible, pages, hash }) = self.list(kind);
+        let page_number = match cursor {
             None => 0,
             Some(cursor) => {
-                let (of, at) = cursor.rsplit_once('.').ok_or(StaleCursor)?;
-                if of != short(hash) {
+                let (hash_digits, number) = cursor.rsplit_once('.').ok_or(StaleCursor)?;
+                if hash_digits != cursor_hash(hash) {
                     return Err(StaleCursor);
                 }
-                at.parse().map_err(|_| StaleCursor)?
+                number.parse().map_err(|_| StaleCursor)?
             }
         };
-        let page = pages.get(at).ok_or(StaleCursor)?.clone();
-        res.reserve(items.text(page.clone()).len() + 100);
-        res.push(b'"');
-        res.extend_from_slice(kind.member().as_bytes());
-        res.extend_from_slice(b"\":[");
+        let page = pages.get(page_number).ok_or(StaleCursor)?.clone();
+        output.reserve(definitions.text(page.clone()).len() + 100);
+        output.extend_from_slice(format!("\"{}\":[", kind.result_member()).as_bytes());
         let mut start = page.start;
         let mut is_first = true;
-        while let Some(begin) = (start..page.end).find(|it| seen[*it]) {
-            let end = (begin..page.end).find(|it| !seen[*it]).unwrap_or(page.end);
+        while let Some(begin) = (start..page.end).find(|at| visible[*at]) {
+            let end = (begin..page.end).find(|at| !visible[*at]).unwrap_or(page.end);
             if !std::mem::take(&mut is_first) {
-                res.push(b',');
+                output.push(b',');
             }
-            res.extend_from_slice(items.text(begin..end));
+            output.extend_from_slice(definitions.text(begin..end));
             start = end;
         }
-        res.push(b']');
-        if at + 1 < pages.len() {
-            res.extend_from_slice(format!(",\"nextCursor\":\"{}.{}\"", short(hash), at + 1).as_bytes());
+        output.push(b']');
+        if page_number + 1 < pages.len() {
+            let next = format!(",\"nextCursor\":\"{}.{}\"", cursor_hash(hash), page_number + 1);
+            output.extend_from_slice(next.as_bytes());
         }
         Ok(())
     }
 
     /// The hash of the visible definitions of a list.
     pub(crate) fn hash(&self, kind: ListKind) -> blake3::Hash {
-        self.part(kind).1.hash
+        self.list(kind).1.hash
     }
 
     /// Whether nothing is visible except the gateway's own resources.
     pub(crate) fn is_empty(&self) -> bool {
-        [ListKind::Tools, ListKind::Prompts, ListKind::Resources, ListKind::Templates].into_iter().all(
-            |kind| {
-                let (items, part) = self.part(kind);
-                part.all().all(|at| items.target(at).is_none())
-            },
-        )
+        ListKind::ALL.into_iter().all(|kind| self.visible(kind).all(|(_, entry)| entry.target.is_none()))
     }
 
-    /// The tool that is listed under this name.
-    pub(crate) fn tool(&self, name: &str) -> Option<&Target> {
-        self.find(ListKind::Tools, name)
-    }
-
-    /// The prompt that is listed under this name.
-    pub(crate) fn prompt(&self, name: &str) -> Option<&Target> {
-        self.find(ListKind::Prompts, name)
-    }
-
-    /// The resource with this URI; the first one if several servers have it.
-    pub(crate) fn resource(&self, uri: &str) -> Option<&Target> {
-        self.find(ListKind::Resources, uri)
-    }
-
-    /// The template with exactly this URI template.
-    pub(crate) fn template(&self, uri: &str) -> Option<&Target> {
-        self.find(ListKind::Templates, uri)
+    /// The definition that is listed under this key: the name of a tool or prompt, or the URI of a resource or
+    /// template. Of several, the first one.
+    pub(crate) fn find(&self, kind: ListKind, key: &str) -> Option<&Target> {
+        let (definitions, list) = self.list(kind);
+        let at = definitions.find(key).find(|at| list.visible[*at])?;
+        definitions.entries()[at].target.as_ref()
     }
 
     /// The template that matches a URI. Of several, the one with the longest literal prefix and suffix; of equally
     /// long ones, the first.
     pub(crate) fn matching_template(&self, uri: &str) -> Option<&Target> {
-        let (items, part) = self.part(ListKind::Templates);
-        let fitting = part.all().filter_map(|at| Some((literal(items.key(at), uri)?, at)));
-        let (_, best) = fitting.max_by_key(|(said, at)| (*said, std::cmp::Reverse(*at)))?;
-        items.target(best)
+        let matching = self
+            .visible(ListKind::Templates)
+            .filter_map(|(at, entry)| Some((literal_length(&entry.key, uri)?, Reverse(at), entry)));
+        matching.max_by_key(|(length, at, _)| (*length, *at))?.2.target.as_ref()
     }
 
-    fn find(&self, kind: ListKind, key: &str) -> Option<&Target> {
-        let (items, part) = self.part(kind);
-        items.target(items.find(key).find(|at| part.seen[*at])?)
+    fn list(&self, kind: ListKind) -> (&DefinitionList, &VisibleList) {
+        (self.definitions.list(kind), &self.lists[kind as usize])
     }
 
-    /// The definitions of a list, and the visible ones among them.
-    fn part(&self, kind: ListKind) -> (&DefinitionList, &VisibleList) {
-        match kind {
-            ListKind::Tools => (&self.definitions.tools, &self.tools),
-            ListKind::Prompts => (&self.definitions.prompts, &self.prompts),
-            ListKind::Resources => (&self.definitions.resources, &self.resources),
-            ListKind::Templates => (&self.definitions.templates, &self.templates),
-        }
+    /// The visible definitions of a list, with their positions.
+    fn visible(&self, kind: ListKind) -> impl Iterator<Item = (usize, &DefinitionEntry)> {
+        let (definitions, list) = self.list(kind);
+        definitions.entries().iter().enumerate().filter(|(at, _)| list.visible[*at])
     }
 }
 
 impl VisibleList {
-    /// Determines the visible definitions. Of several with the same key, only the first is visible.
+    /// Determines the visible definitions among the `selected` ones. Of several with the same key, only the first is
+    /// visible.
     fn of(
-        items: &DefinitionList,
-        mut seen: Vec<bool>,
-        mut offered: impl FnMut(Option<&Target>) -> bool,
+        definitions: &DefinitionList,
+        selected: Vec<bool>,
+        mut is_offered: impl FnMut(&DefinitionEntry) -> bool,
     ) -> VisibleList {
+        let mut visible = selected;
         // The gateway's own resources are not in the catalog.
-        seen.resize(items.len(), true);
-        for at in 0..items.len() {
-            seen[at] = seen[at] && offered(items.target(at)) && !items.before(at).any(|it| seen[it]);
-        }
+        visible.resize(definitions.entries().len(), true);
         let mut hasher = blake3::Hasher::new();
-        for at in (0..items.len()).filter(|it| seen[*it]) {
-            hasher.update(items.hash(at).as_bytes());
+        let mut pages = Vec::new();
+        let (mut page_start, mut page_bytes) = (0, 0);
+        for (at, entry) in definitions.entries().iter().enumerate() {
+            visible[at] = visible[at]
+                && is_offered(entry)
+                && !definitions.earlier_with_key(at).any(|earlier| visible[earlier]);
+            if !visible[at] {
+                continue;
+            }
+            hasher.update(entry.hash.as_bytes());
+            if page_bytes > 0 && page_bytes + entry.len() > PAGE_BYTES {
+                pages.push(page_start..at);
+                (page_start, page_bytes) = (at, 0);
+            }
+            page_bytes += entry.len();
         }
-        let pages = cut(items, &seen);
-        VisibleList { seen: seen.into(), pages, hash: hasher.finalize() }
+        // There is at least one page. Only a list without visible definitions has an empty page.
+        pages.push(page_start..visible.len());
+        VisibleList { visible: visible.into(), pages, hash: hasher.finalize() }
     }
-
-    /// The positions of the visible definitions.
-    fn all(&self) -> impl Iterator<Item = usize> {
-        self.seen.iter().enumerate().filter(|(_, seen)| **seen).map(|(at, _)| at)
-    }
-}
-
-/// Cuts a list into pages. There is at least one page. Only a list without visible definitions has an empty page.
-fn cut(items: &DefinitionList, seen: &[bool]) -> Vec<Range<usize>> {
-    let mut res = Vec::new();
-    let (mut start, mut bytes) = (0, 0);
-    for at in (0..items.len()).filter(|it| seen[*it]) {
-        if bytes > 0 && bytes + items.bytes(at) > PAGE_BYTES {
-            res.push(start..at);
-            (start, bytes) = (at, 0);
-        }
-        bytes += items.bytes(at);
-    }
-    res.push(start..items.len());
-    res
 }
 
 /// The total length of a template's literal prefix and suffix; `None` if the URI does not match them.
-fn literal(template: &str, uri: &str) -> Option<usize> {
-    let (start, rest) = template.split_once('{')?;
-    let end = rest.rsplit_once('}')?.1;
-    let fits = uri.len() > start.len() + end.len() && uri.starts_with(start) && uri.ends_with(end);
-    fits.then_some(start.len() + end.len())
+fn literal_length(template: &str, uri: &str) -> Option<usize> {
+    let (prefix, rest) = template.split_once('{')?;
+    let suffix = rest.rsplit_once('}')?.1;
+    let length = prefix.len() + suffix.len();
+    (uri.len() > length && uri.starts_with(prefix) && uri.ends_with(suffix)).then_some(length)
 }
 
-/// Whether each definition passes all views of a scope, by its position in the catalog.
-struct Selected {
-    tools: Vec<bool>,
-    prompts: Vec<bool>,
-    resources: Vec<bool>,
-    templates: Vec<bool>,
-}
-
-impl Selected {
-    fn of(catalog: &Catalog, scope: &Scope) -> Selected {
-        let mut res = Selected {
-            tools: vec![true; catalog.tools().len()],
-            prompts: vec![true; catalog.prompts().len()],
-            resources: vec![true; catalog.resources().len()],
-            templates: vec![true; catalog.templates().len()],
-        };
-        for view in &scope.views {
-            let viewed = catalog.view(view);
-            narrow(&mut res.tools, catalog.tools(), &viewed.tools);
-            narrow(&mut res.prompts, catalog.prompts(), &viewed.prompts);
-            narrow(&mut res.resources, catalog.resources(), &viewed.resources);
-            narrow(&mut res.templates, catalog.templates(), &viewed.templates);
-        }
-        res
+/// Whether each definition passes all views of a scope, by list and by position in the catalog.
+fn selected(catalog: &Catalog, scope: &Scope) -> [Vec<bool>; 4] {
+    let counts = [
+        catalog.tools().len(),
+        catalog.prompts().len(),
+        catalog.resources().len(),
+        catalog.templates().len(),
+    ];
+    let mut selected = counts.map(|count| vec![true; count]);
+    let [tools, prompts, resources, templates] = &mut selected;
+    for view in &scope.views {
+        let view = catalog.view(view);
+        narrow(tools, catalog.tools(), &view.tools);
+        narrow(prompts, catalog.prompts(), &view.prompts);
+        narrow(resources, catalog.resources(), &view.resources);
+        narrow(templates, catalog.templates(), &view.templates);
     }
+    selected
 }
 
-/// Clears the flags of definitions that are not in `viewed`. It has the order of `all`.
-fn narrow<T>(seen: &mut [bool], all: &[T], viewed: &[&T]) {
+/// Clears the flags of items that are not in `viewed`. It has the order of `all`.
+fn narrow<T>(selected: &mut [bool], all: &[T], viewed: &[&T]) {
     let mut viewed = viewed.iter().copied().peekable();
-    for (seen, it) in seen.iter_mut().zip(all) {
-        let is_in = viewed.next_if(|next| std::ptr::eq(*next, it)).is_some();
-        *seen &= is_in;
+    for (selected, item) in selected.iter_mut().zip(all) {
+        let is_viewed = viewed.next_if(|next| std::ptr::eq(*next, item)).is_some();
+        *selected &= is_viewed;
     }
 }
 
 /// The start of a hash in hexadecimal digits, for cursors.
-fn short(hash: &blake3::Hash) -> String {
-    hash.as_bytes()[..12].iter().fold(String::with_capacity(24), |mut res, it| {
-        write!(res, "{it:02x}").expect("a String takes everything");
-        res
-    })
+fn cursor_hash(hash: &blake3::Hash) -> String {
+    hash.to_hex()[..24].to_owned()
 }
 
 #[cfg(test)]

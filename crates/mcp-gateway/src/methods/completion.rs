@@ -8,15 +8,15 @@ use mcp_transport::{CompletionArgument, CompletionReference};
 use serde::Deserialize;
 
 use super::RequestContext;
-use crate::lists::definitions::Target;
+use crate::lists::definitions::{ListKind, Target};
 
 /// How long servers may take to accept a log level.
-const LOG_LEVEL_WAIT: Duration = Duration::from_secs(5);
+const LOG_LEVEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Deserialize)]
 struct CompleteParams {
     #[serde(rename = "ref")]
-    of: RawReference,
+    reference: RawReference,
     argument: CompletedArgument,
     context: Option<CompletionContext>,
 }
@@ -48,16 +48,17 @@ struct SetLevelParams {
 impl RequestContext<'_> {
     /// Completes an argument of a prompt or resource template.
     pub(super) async fn complete(&self) -> Result<RawJson, RpcError> {
-        let CompleteParams { of, argument, context } = self.request.params.read()?;
+        let CompleteParams { reference, argument, context } = self.request.params.read()?;
         let invalid = |what: &str| RpcError::new(code::INVALID_PARAMS, what);
-        let (of, server) = match (of.kind.as_str(), of.name, of.uri) {
+        let (reference, server) = match (reference.kind.as_str(), reference.name, reference.uri) {
             ("ref/prompt", Some(name), _) => {
                 let Target { server, name } = self.prompt(&name)?;
                 (CompletionReference::Prompt(name), server)
             }
             ("ref/resource", _, Some(uri)) => {
                 let listing = self.listing();
-                let target = listing.template(&uri).or_else(|| listing.resource(&uri)).cloned();
+                let template = listing.find(ListKind::Templates, &uri);
+                let target = template.or_else(|| listing.find(ListKind::Resources, &uri)).cloned();
                 let Target { server, name } =
                     target.ok_or_else(|| invalid("`ref` names no resource template that is listed"))?;
                 (CompletionReference::ResourceTemplate(name), server)
@@ -69,10 +70,10 @@ impl RequestContext<'_> {
             }
         };
         let CompletedArgument { name, value } = argument;
-        let known = context.and_then(|it| it.arguments).unwrap_or_default().into_iter().collect();
-        let argument = CompletionArgument { name, value, context: known };
+        let context = context.and_then(|context| context.arguments).unwrap_or_default();
+        let argument = CompletionArgument { name, value, context: context.into_iter().collect() };
         let options = self.request_options(Some(server), "", &["ref", "argument", "context"])?;
-        let result = self.gateway.host.complete_raw(&of, &argument, options).await;
+        let result = self.gateway.host.complete_raw(&reference, &argument, options).await;
         self.check_result(result.map_err(|error| self.call_error(error))?, "")
     }
 
@@ -88,10 +89,10 @@ impl RequestContext<'_> {
         if let Some(session) = &self.caller.session {
             session.set_log_level(level);
             // Servers send at the lowest level of all sessions; the gateway filters for each session.
-            let lowest = self.gateway.sessions.lowest_level().map_or(level, |it| it.min(level));
+            let lowest = self.gateway.sessions.lowest_level().map_or(level, |lowest| lowest.min(level));
             let accepted = self.gateway.host.set_log_level(lowest);
-            if tokio::time::timeout(LOG_LEVEL_WAIT, accepted).await.is_err() {
-                tracing::debug!("not all servers have accepted the log level in time");
+            if tokio::time::timeout(LOG_LEVEL_TIMEOUT, accepted).await.is_err() {
+                tracing::debug!("some servers did not accept the log level within {LOG_LEVEL_TIMEOUT:?}");
             }
         }
         Ok(RawJson::empty_object())

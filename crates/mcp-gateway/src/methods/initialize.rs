@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use mcp_model::{Era, ProtocolVersion, RawJson, RpcError, ServerId, code};
 use serde::Deserialize;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::LIST_TTL_MS;
 use crate::access::scope::Scope;
@@ -29,12 +29,13 @@ struct InitializeParams<'a> {
 /// Reads the parameters of `initialize`. For an unknown version, or one without sessions, the latest version with
 /// sessions is used.
 pub(crate) fn read_handshake(params: &RawJson) -> Result<Handshake, RpcError> {
-    let raw: InitializeParams<'_> = params.read().map_err(|it| {
-        RpcError::new(code::INVALID_PARAMS, format!("the parameters of `initialize` cannot be read: {it}"))
+    let InitializeParams { version, capabilities } = params.read().map_err(|error| {
+        let message = format!("the parameters of `initialize` are invalid: {error}");
+        RpcError::new(code::INVALID_PARAMS, message)
     })?;
-    let version = raw.version.parse().ok().filter(|it: &ProtocolVersion| it.era() == Era::Legacy);
-    let fits = |it: &&RawValue| it.get().len() <= MAX_CAPABILITY_BYTES;
-    let capabilities = raw.capabilities.filter(fits).map(RawJson::copy_of).filter(RawJson::is_object);
+    let version = version.parse().ok().filter(|version: &ProtocolVersion| version.era() == Era::Legacy);
+    let capabilities = capabilities.filter(|capabilities| capabilities.get().len() <= MAX_CAPABILITY_BYTES);
+    let capabilities = capabilities.map(RawJson::copy_of).filter(RawJson::is_object);
     Ok(Handshake {
         version: version.unwrap_or(ProtocolVersion::LATEST_LEGACY),
         capabilities: capabilities.unwrap_or_else(RawJson::empty_object),
@@ -47,75 +48,79 @@ pub(crate) fn initialize_result(
     handshake: &Handshake,
     scope: &Arc<Scope>,
 ) -> RawJson {
-    let mut res = json!({
+    to_raw(json!({
         "protocolVersion": handshake.version.as_str(),
         "capabilities": capabilities(gateway, scope, Era::Legacy),
-        "serverInfo": value(&gateway.server_info()),
-    });
-    if let Some(instructions) = instructions(gateway, scope) {
-        res["instructions"] = json!(instructions);
-    }
-    RawJson::from_value(&res).expect("its keys are strings")
+        "serverInfo": server_info(gateway),
+        "instructions": instructions(gateway, scope),
+    }))
 }
 
 /// The result of `server/discover`.
 pub(super) fn discover_result(gateway: &GatewayInner, scope: &Arc<Scope>) -> RawJson {
-    let mut res = json!({
+    to_raw(json!({
         "resultType": "complete",
         "supportedVersions": [ProtocolVersion::LATEST.as_str()],
         "capabilities": capabilities(gateway, scope, Era::Modern),
+        "ttlMs": LIST_TTL_MS,
         "cacheScope": "private",
-        "_meta": { "io.modelcontextprotocol/serverInfo": value(&gateway.server_info()) },
-    });
-    res["ttlMs"] = serde_json::from_str(LIST_TTL_MS).expect("it is a number");
-    if let Some(instructions) = instructions(gateway, scope) {
-        res["instructions"] = json!(instructions);
+        "_meta": { "io.modelcontextprotocol/serverInfo": server_info(gateway) },
+        "instructions": instructions(gateway, scope),
+    }))
+}
+
+/// The result without `instructions` if there are none.
+fn to_raw(mut result: Value) -> RawJson {
+    if let Some(members) = result.as_object_mut() {
+        members.retain(|_, value| !value.is_null());
     }
-    RawJson::from_value(&res).expect("its keys are strings")
+    RawJson::from_value(&result).expect("its keys are strings")
+}
+
+fn server_info(gateway: &GatewayInner) -> Value {
+    json!({ "name": gateway.options.name, "version": gateway.options.version })
 }
 
 /// The gateway's capabilities. They do not depend on which servers run, except that a scope with one server has only
 /// the capabilities of that server.
-fn capabilities(gateway: &GatewayInner, scope: &Arc<Scope>, era: Era) -> serde_json::Value {
-    let mut res = json!({
+fn capabilities(gateway: &GatewayInner, scope: &Arc<Scope>, era: Era) -> Value {
+    let mut capabilities = json!({
         "tools": { "listChanged": true },
         "prompts": { "listChanged": true },
         "resources": { "listChanged": true, "subscribe": true },
         "completions": {},
     });
     if era == Era::Legacy {
-        res["logging"] = json!({});
+        capabilities["logging"] = json!({});
     }
-    let info = scope.server.as_ref().and_then(|it| gateway.host.details(it)?.info);
-    if let (Some(raw), Some(own)) = (info.and_then(|it| it.capabilities.raw), res.as_object_mut()) {
-        let has: Vec<String> = json_splice::members(&raw).into_iter().map(|(key, _)| key).collect();
-        own.retain(|key, _| has.contains(key));
+    let info = scope.server.as_ref().and_then(|server| gateway.host.details(server)?.info);
+    if let (Some(raw), Some(offered)) =
+        (info.and_then(|info| info.capabilities.raw), capabilities.as_object_mut())
+    {
+        let declared = json_splice::members(&raw);
+        offered.retain(|name, _| declared.iter().any(|(key, _)| key == name));
     }
-    res
+    capabilities
 }
 
 /// The servers' instructions for a model; under their names if there are several.
 fn instructions(gateway: &GatewayInner, scope: &Arc<Scope>) -> Option<String> {
-    let of = |id: &ServerId| gateway.host.details(id)?.info?.instructions;
+    let instructions_of = |server: &ServerId| gateway.host.details(server)?.info?.instructions;
     if let Some(server) = &scope.server {
-        return of(server);
+        return instructions_of(server);
     }
     // A filtered scope must not reveal other servers.
     if !scope.is_whole() {
         return None;
     }
-    let published = gateway.published();
-    let mut res = String::new();
-    for id in published.servers.iter().filter_map(|it| ServerId::parse(&it.id).ok()) {
-        let Some(text) = of(&id).filter(|it| !it.trim().is_empty()) else { continue };
-        let part = format!("# {id}\n\n{}\n\n", text.trim());
-        if res.len() + part.len() <= MAX_INSTRUCTION_BYTES {
-            res.push_str(&part);
+    let snapshot = gateway.snapshot();
+    let mut combined = String::new();
+    for server in snapshot.servers.iter().filter_map(|status| ServerId::parse(&status.id).ok()) {
+        let text = instructions_of(&server).unwrap_or_default();
+        let section = format!("# {server}\n\n{}\n\n", text.trim());
+        if !text.trim().is_empty() && combined.len() + section.len() <= MAX_INSTRUCTION_BYTES {
+            combined.push_str(&section);
         }
     }
-    (!res.is_empty()).then(|| res.trim_end().to_owned())
-}
-
-fn value(raw: &RawJson) -> serde_json::Value {
-    raw.read().expect("it is JSON")
+    (!combined.is_empty()).then(|| combined.trim_end().to_owned())
 }

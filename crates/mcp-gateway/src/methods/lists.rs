@@ -4,31 +4,28 @@ use bytes::Bytes;
 use mcp_model::{Era, RpcError, code};
 
 use super::{LIST_TTL_MS, RequestContext};
-use crate::lists::listing::ListKind;
+use crate::lists::definitions::ListKind;
+use crate::lists::listing::StaleCursor;
 
 impl RequestContext<'_> {
     /// A page of a list.
     pub(super) fn list(&self, kind: ListKind) -> Result<Bytes, RpcError> {
-        let cursor = match self.request.params.get("cursor").filter(|it| it.as_str() != "null") {
+        let cursor = match self.request.params.get("cursor").filter(|cursor| cursor.as_str() != "null") {
             Some(_) => Some(self.text("cursor")?),
             None => None,
         };
-        let listing = self.listing();
-        let mut res = Vec::new();
-        match self.caller.era() {
-            Era::Legacy => res.push(b'{'),
+        let mut result = match self.caller.era() {
+            Era::Legacy => b"{".to_vec(),
             Era::Modern => {
-                let head =
-                    format!(r#"{{"resultType":"complete","ttlMs":{LIST_TTL_MS},"cacheScope":"private","#);
-                res.extend_from_slice(head.as_bytes());
+                format!(r#"{{"resultType":"complete","ttlMs":{LIST_TTL_MS},"cacheScope":"private","#).into()
             }
-        }
-        listing.write(kind, cursor.as_deref(), &mut res).map_err(|_| {
+        };
+        self.listing().write(kind, cursor.as_deref(), &mut result).map_err(|StaleCursor| {
             let message =
-                "the cursor is not one of this list, which may have changed since: begin without one";
+                "the cursor does not belong to this list, which may have changed: list again without one";
             RpcError::new(code::INVALID_PARAMS, message)
         })?;
-        res.push(b'}');
-        Ok(res.into())
+        result.push(b'}');
+        Ok(result.into())
     }
 }

@@ -3,10 +3,10 @@
 mod completion;
 pub(crate) mod initialize;
 mod lists;
-mod named;
 mod prompts;
-mod received;
 mod resources;
+mod server_result;
+pub(crate) mod subscriptions;
 mod tools;
 
 use std::borrow::Cow;
@@ -14,22 +14,23 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use mcp_host::{DialogId, RequestOptions};
+use mcp_host::RequestOptions;
 use mcp_model::{Era, RawJson, RpcError, ServerId, code};
 use mcp_transport::{
     Handlers, InputHandling, LogMessage, OnProgress, OnServerEvent, Progress, RawRequestHandler, ServerEvent,
 };
-use serde::Deserialize;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::gateway::GatewayInner;
 use crate::limits::counters::{Counters, Outcome};
-use crate::lists::listing::{ListKind, Listing};
+use crate::lists::definitions::ListKind;
+use crate::lists::listing::Listing;
 use crate::notifications::watch;
 use crate::protocol::frame::{Notification, Request};
+use crate::protocol::json_splice;
+use crate::protocol::message_writer::{json_string, notification};
 use crate::protocol::params::Params;
-use crate::protocol::{json_splice, response};
 use crate::session::caller::Caller;
 use crate::session::elicitation::{
     InputRequest, InputRequestHandler, SessionRequestHandler, SupportedRequests,
@@ -37,7 +38,7 @@ use crate::session::elicitation::{
 use crate::session::pending_input::{self, PendingInputs, RunningCall};
 
 /// How long a client may cache a list, in milliseconds. A subscription reports changes sooner.
-const LIST_TTL_MS: &str = "5000";
+const LIST_TTL_MS: u32 = 5000;
 
 /// A request that is being handled.
 pub(crate) type RequestFuture<'a> = Pin<Box<dyn Future<Output = Result<Bytes, RpcError>> + Send + 'a>>;
@@ -67,43 +68,39 @@ impl GatewayInner {
         caller: Caller,
         request: Arc<Request>,
     ) -> Result<Bytes, RpcError> {
-        let may_ask = matches!(&*request.method, "tools/call" | "prompts/get" | "resources/read");
-        if !may_ask {
+        if !may_need_input(&request.method) {
             return self.handle_boxed(&caller, &request).await;
         }
-        let wait = self.options.bounds.server_request_timeout;
-        let state = request.params.text("requestState").filter(|it| PendingInputs::is_ours(it));
         let principal = caller.principal.clone();
-        if let Some(state) = state {
+        let state = request.params.text("requestState").filter(|state| PendingInputs::is_ours(state));
+        let state = state.map(Cow::into_owned);
+        let call = if let Some(state) = state {
             let responses = request.params.get("inputResponses");
-            let call = self.pending_inputs.take(&state, &principal, responses, Instant::now())?;
-            return self.pending_inputs.advance(call, &principal, wait).await;
-        }
-        let supported = caller.features.supported_requests();
-        if supported == SupportedRequests::default() {
+            self.pending_inputs.take(&state, &principal, responses, Instant::now())?
+        } else if caller.features.supported_requests() == SupportedRequests::default() {
             return self.handle_boxed(&caller, &request).await;
-        }
-        let (input_requests, laid_down) = pending_input::input_channel();
-        let gateway = Arc::clone(self);
-        let work: Pin<Box<dyn Future<Output = Result<Bytes, RpcError>> + Send>> = Box::pin(async move {
-            let (gateway, caller, request, input_requests) =
-                (&*gateway, &caller, &*request, Some(input_requests));
-            gateway.handle(RequestContext { gateway, caller, request, input_requests }).await
-        });
-        self.pending_inputs.advance(RunningCall::start(work, laid_down), &principal, wait).await
+        } else {
+            let gateway = Arc::clone(self);
+            RunningCall::start(|input_requests| async move {
+                let context = RequestContext::new(&gateway, &caller, &request);
+                let context = RequestContext { input_requests: Some(input_requests), ..context };
+                gateway.handle(context).await
+            })
+        };
+        self.pending_inputs.advance(call, &principal, self.options.bounds.server_request_timeout).await
     }
 
     /// Handles a request without boxing the future.
     pub(crate) async fn handle(&self, context: RequestContext<'_>) -> Result<Bytes, RpcError> {
-        let counting = RequestTimer {
+        let mut timer = RequestTimer {
             counters: &self.counters,
             method: &context.request.method,
-            begun: Instant::now(),
-            outcome: None,
+            start: Instant::now(),
+            outcome: Outcome::Cancelled,
         };
-        let answered = self.dispatch(&context).await;
-        counting.end(if answered.is_ok() { Outcome::Success } else { Outcome::Error });
-        answered
+        let result = self.dispatch(&context).await;
+        timer.outcome = if result.is_ok() { Outcome::Success } else { Outcome::Error };
+        result
     }
 
     async fn dispatch(&self, context: &RequestContext<'_>) -> Result<Bytes, RpcError> {
@@ -128,14 +125,14 @@ impl GatewayInner {
             ("resources/unsubscribe", Era::Legacy) => context.unsubscribe().await?,
             _ => return Err(unknown_method(method)),
         };
-        let mut lacking = vec![("resultType", r#""complete""#)];
-        if method == "resources/read" && !is_input_required(&result) {
-            lacking.extend([("ttlMs", "0"), ("cacheScope", r#""private""#)]);
+        if era == Era::Legacy {
+            return Ok(result.into_bytes());
         }
-        Ok(match era {
-            Era::Modern => json_splice::with_defaults(&result, &lacking),
-            Era::Legacy => result.into_bytes(),
-        })
+        let mut defaults = vec![("resultType", r#""complete""#)];
+        if method == "resources/read" && !is_input_required(&result) {
+            defaults.extend([("ttlMs", "0"), ("cacheScope", r#""private""#)]);
+        }
+        Ok(json_splice::with_defaults(&result, &defaults))
     }
 
     /// Handles a notification of a client with a session.
@@ -147,9 +144,14 @@ impl GatewayInner {
                     session.running.cancel(id);
                 }
             }
-            _ => tracing::debug!(method = &*notification.method, "a notification is ignored"),
+            _ => tracing::debug!(method = &*notification.method, "ignoring a notification of a client"),
         }
     }
+}
+
+/// Whether a server may request input before it returns the result of this method.
+fn may_need_input(method: &str) -> bool {
+    matches!(method, "tools/call" | "prompts/get" | "resources/read")
 }
 
 /// The id of the request that a `notifications/cancelled` cancels.
@@ -161,41 +163,30 @@ pub(crate) fn cancelled_id(params: &Params) -> Option<&RawJson> {
 struct RequestTimer<'a> {
     counters: &'a Counters,
     method: &'a str,
-    begun: Instant,
-    outcome: Option<Outcome>,
-}
-
-impl RequestTimer<'_> {
-    fn end(mut self, outcome: Outcome) {
-        self.outcome = Some(outcome);
-    }
+    start: Instant,
+    outcome: Outcome,
 }
 
 impl Drop for RequestTimer<'_> {
     fn drop(&mut self) {
-        let outcome = self.outcome.unwrap_or(Outcome::Cancelled);
-        self.counters.request_ended(self.method, outcome, self.begun.elapsed());
+        self.counters.request_ended(self.method, self.outcome, self.start.elapsed());
     }
 }
 
 /// The error for an unknown method.
-pub(crate) fn unknown_method(method: &str) -> RpcError {
-    let method: String = method.chars().filter(|it| !it.is_control()).take(80).collect();
-    RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {method}"))
+fn unknown_method(method: &str) -> RpcError {
+    RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {}", printable(method, 80)))
+}
+
+/// The start of a client's text, for messages: at most `max_chars` characters, without control characters.
+fn printable(text: &str, max_chars: usize) -> String {
+    text.chars().filter(|character| !character.is_control()).take(max_chars).collect()
 }
 
 fn is_input_required(result: &RawJson) -> bool {
-    #[derive(Deserialize)]
-    struct RawResultType<'a> {
-        #[serde(borrow, rename = "resultType")]
-        kind: Option<Cow<'a, str>>,
-    }
     memchr::memmem::find(result.as_bytes(), b"input_required").is_some()
-        && result
-            .read::<RawResultType<'_>>()
-            .ok()
-            .and_then(|it| it.kind)
-            .is_some_and(|it| it == "input_required")
+        && json_splice::member(result, "resultType")
+            .is_some_and(|kind| kind.to_text().as_deref() == Some("input_required"))
 }
 
 impl<'a> RequestContext<'a> {
@@ -217,98 +208,100 @@ impl RequestContext<'_> {
         })
     }
 
+    /// The name and the arguments of a tool or prompt. Arguments default to an empty object.
+    fn name_and_arguments(&self) -> Result<(Cow<'_, str>, RawJson), RpcError> {
+        let name = self.text("name")?;
+        let arguments = self.request.params.get("arguments").filter(|arguments| arguments.as_str() != "null");
+        let arguments = arguments.cloned().unwrap_or_else(RawJson::empty_object);
+        if !arguments.is_object() {
+            return Err(RpcError::new(code::INVALID_PARAMS, "`arguments` must be a JSON object"));
+        }
+        Ok((name, arguments))
+    }
+
     /// The lists that the client sees.
     fn listing(&self) -> Arc<Listing> {
         self.gateway.listing(&self.caller.scope)
     }
 
-    /// A host request for something besides a tool, with the parameters that are forwarded.
+    /// Options of a host request for anything but a tool, with the parameters that are forwarded.
     fn request_options(
         &self,
         server: Option<ServerId>,
         name: &str,
-        own: &[&str],
+        handled: &[&str],
     ) -> Result<RequestOptions, RpcError> {
         Ok(RequestOptions {
-            dialog: self.dialog(),
+            dialog: self.caller.dialog_id(),
             progress: self.progress_handler(),
             trace: self.request.meta.trace.clone(),
             caller: Some(self.upstream_caller()),
             meta: self.request.meta.raw.clone(),
-            extra_params: self.extra_params(server.as_ref(), name, own)?,
-            input: self.input_mode(),
+            extra_params: self.extra_params(server.as_ref(), name, handled)?,
+            input: self.input_handling(),
             server,
             ..RequestOptions::default()
         })
     }
 
-    /// The parameters that are forwarded to the server: all but `own`, and answers to its input request only if it
-    /// made one.
+    /// The parameters that are forwarded to the server: all but those that the gateway has `handled`, and
+    /// `inputResponses` only if the server requested input.
     fn extra_params(
         &self,
         server: Option<&ServerId>,
         name: &str,
-        own: &[&str],
+        handled: &[&str],
     ) -> Result<Option<RawJson>, RpcError> {
         // Only a modern server requests input by its result, and only a modern client answers so.
-        let may_answer = self.caller.era() == Era::Modern
+        let may_respond = self.caller.era() == Era::Modern
             && self.may_need_input()
-            && server.is_none_or(|it| self.gateway.era(it) != Some(Era::Legacy));
-        let state = match self.request.params.get("requestState") {
+            && server.is_none_or(|server| self.gateway.era(server) != Some(Era::Legacy));
+        // In the legacy era the member has no meaning.
+        let sealed = self.request.params.get("requestState").filter(|_| self.caller.era() == Era::Modern);
+        let state = match sealed {
             // A state that the gateway has not issued is refused before anything starts.
-            Some(it) if self.caller.era() == Era::Modern => {
-                let given = it.to_text().filter(|_| may_answer);
-                Some(
-                    given
-                        .and_then(|it| self.unseal(server, name, &it))
-                        .ok_or_else(pending_input::unknown_state)?,
-                )
+            Some(sealed) => {
+                let sealed = sealed.to_text().filter(|_| may_respond);
+                let state = sealed.and_then(|sealed| self.unseal(server, name, &sealed));
+                Some(json_string(&state.ok_or_else(pending_input::unknown_state)?))
             }
-            // In the legacy era the member has no meaning.
-            Some(_) | None => None,
+            None => None,
         };
-        let answers = may_answer && (server.is_some() || state.is_some());
-        let mut more = Vec::new();
+        let has_responses = may_respond && (server.is_some() || state.is_some());
+        let mut members = Vec::new();
         for (key, value) in self.request.params.iter() {
             let value = match key {
                 "_meta" => continue,
-                key if own.contains(&key) => continue,
+                key if handled.contains(&key) => continue,
                 "requestState" => match &state {
-                    Some(state) => Cow::Owned(response::text(state)),
+                    Some(state) => state,
                     None => continue,
                 },
-                "inputResponses" if !answers => continue,
-                _ => Cow::Borrowed(value.as_str()),
+                "inputResponses" if !has_responses => continue,
+                _ => value.as_str(),
             };
-            more.push(format!("{}:{value}", response::text(key)));
+            members.push(format!("{}:{value}", json_string(key)));
         }
-        if more.is_empty() {
+        if members.is_empty() {
             return Ok(None);
         }
-        let object = format!("{{{}}}", more.join(","));
+        let object = format!("{{{}}}", members.join(","));
         Ok(Some(RawJson::parse(object.into()).expect("members make an object")))
     }
 
-    /// The server's state, from the sealed state that the client sent.
-    fn unseal(&self, server: Option<&ServerId>, name: &str, given: &str) -> Option<String> {
-        let open =
-            |it: &ServerId| self.gateway.sealer.open(&self.state_binding(it, name), given).map(str::to_owned);
-        match server {
-            Some(server) => open(server),
-            // The host will find the server; it is one that issued the state.
-            None => {
-                let published = self.gateway.published();
-                published
-                    .servers
-                    .iter()
-                    .filter_map(|it| ServerId::parse(&it.id).ok())
-                    .find_map(|it| open(&it))
-            }
-        }
+    /// The server's state, from the sealed state that the client sent. If the host has yet to find the server, it is
+    /// one that issued the state.
+    fn unseal(&self, server: Option<&ServerId>, name: &str, sealed: &str) -> Option<String> {
+        let open = |server: &ServerId| {
+            self.gateway.sealer.open(&self.state_binding(server, name), sealed).map(str::to_owned)
+        };
+        let snapshot = self.gateway.snapshot();
+        let mut servers = snapshot.servers.iter().filter_map(|status| ServerId::parse(&status.id).ok());
+        server.map_or_else(|| servers.find_map(|server| open(&server)), open)
     }
 
     /// How a server's input request is handled. A modern client receives it as the result of its call.
-    fn input_mode(&self) -> InputHandling {
+    fn input_handling(&self) -> InputHandling {
         match self.caller.era() {
             Era::Legacy => InputHandling::ByHandlers,
             Era::Modern => InputHandling::ReturnToCaller,
@@ -340,20 +333,22 @@ impl RequestContext<'_> {
 
     /// Forwards log messages and notifications of servers while the request runs.
     fn event_handler(&self) -> OnServerEvent {
-        let from = self.caller.log_level(&self.request.meta);
+        let request_threshold = self.caller.log_level(&self.request.meta);
         let (sender, session) = (self.caller.sender.clone(), self.caller.session.clone());
         Arc::new(move |event| {
             let message = match event {
                 ServerEvent::Log(LogMessage { level, raw, .. }) => {
                     // A session can change its level while the request runs.
-                    let from = session.as_ref().and_then(|it| it.log_level()).or(from);
-                    let loud = from.is_some_and(|from| level.is_none_or(|it| it >= from));
-                    loud.then(|| response::notification("notifications/message", raw.as_str()))
+                    let session_threshold = session.as_ref().and_then(|session| session.log_level());
+                    session_threshold
+                        .or(request_threshold)
+                        .is_some_and(|threshold| level.is_none_or(|level| level >= threshold))
+                        .then(|| notification("notifications/message", raw.as_str()))
                 }
                 ServerEvent::Notification { method, params } => {
                     let params = params.unwrap_or_else(RawJson::empty_object);
                     let is_forwarded = watch::is_forwarded(&method, &params);
-                    is_forwarded.then(|| response::notification(&method, params.as_str()))
+                    is_forwarded.then(|| notification(&method, params.as_str()))
                 }
                 // Progress has a handler of its own. Changes of lists and resources are reported elsewhere.
                 _ => None,
@@ -365,26 +360,19 @@ impl RequestContext<'_> {
         })
     }
 
-    fn dialog(&self) -> Option<DialogId> {
-        self.caller.dialog_id()
-    }
-
     /// Forwards progress under the client's token, if it has one.
     fn progress_handler(&self) -> Option<OnProgress> {
         let token = self.request.meta.progress_token.clone()?;
         let sender = self.caller.sender.clone();
-        Some(Arc::new(move |it: Progress| {
-            let Progress { progress, total, message } = it;
-            let mut params = format!(r#"{{"progressToken":{},"progress":{progress}"#, token.as_str());
-            if let Some(total) = total {
-                params.push_str(&format!(r#","total":{total}"#));
-            }
-            if let Some(message) = message {
-                params.push_str(&format!(r#","message":{}"#, response::text(&message)));
-            }
-            params.push('}');
+        Some(Arc::new(move |progress: Progress| {
+            let Progress { progress, total, message } = progress;
+            let total = total.map(|total| format!(r#","total":{total}"#)).unwrap_or_default();
+            let message =
+                message.map(|message| format!(r#","message":{}"#, json_string(&message))).unwrap_or_default();
+            let token = token.as_str();
+            let params = format!(r#"{{"progressToken":{token},"progress":{progress}{total}{message}}}"#);
             // A client that does not read loses progress.
-            let _ = sender.send(response::notification("notifications/progress", &params));
+            let _ = sender.send(notification("notifications/progress", &params));
         }))
     }
 }

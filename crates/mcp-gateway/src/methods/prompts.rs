@@ -2,8 +2,8 @@
 
 use mcp_model::{RawJson, RpcError, code};
 
-use super::RequestContext;
-use crate::lists::definitions::Target;
+use super::{RequestContext, printable};
+use crate::lists::definitions::{ListKind, Target};
 
 impl RequestContext<'_> {
     /// Renders a prompt.
@@ -17,9 +17,9 @@ impl RequestContext<'_> {
 
     /// The prompt with this name.
     pub(super) fn prompt(&self, name: &str) -> Result<Target, RpcError> {
-        self.listing().prompt(name).cloned().ok_or_else(|| {
-            let short: String = name.chars().filter(|it| !it.is_control()).take(128).collect();
-            RpcError::new(code::INVALID_PARAMS, format!("Prompt '{short}' not found"))
+        self.listing().find(ListKind::Prompts, name).cloned().ok_or_else(|| {
+            let message = format!("Prompt '{}' not found", printable(name, 128));
+            RpcError::new(code::INVALID_PARAMS, message)
         })
     }
 }

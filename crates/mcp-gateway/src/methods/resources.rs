@@ -1,32 +1,23 @@
 //! `resources/read`, `resources/subscribe` and `resources/unsubscribe`.
 
-use std::time::Duration;
-
-use mcp_host::{RequestError, RequestOptions, Subscription};
+use mcp_host::RequestError;
 use mcp_model::{Era, ErrorKind, RawJson, RpcError, ServerId, code};
 use serde_json::json;
 
 use super::RequestContext;
 use crate::access::scope::{LeasedServers, Scope};
-use crate::gateway::GatewayInner;
-use crate::lists::definitions::Target;
+use crate::lists::definitions::{ListKind, Target};
 use crate::lists::gateway_resources::GatewayResource;
-use crate::protocol::frame::Request;
-use crate::protocol::upstream_error;
-use crate::session::caller::Caller;
 
 /// Maximum size of a subscribed URI in bytes. It is limited because it is stored.
-const MAX_URI_BYTES: usize = 8 * 1024;
-
-/// How long a server may take to accept a subscription of a modern notification stream.
-const SUBSCRIBE_WAIT: Duration = Duration::from_secs(10);
+pub(super) const MAX_URI_BYTES: usize = 8 * 1024;
 
 impl RequestContext<'_> {
     /// Reads a resource.
     pub(super) async fn read_resource(&self) -> Result<RawJson, RpcError> {
         let uri = self.text("uri")?;
-        if let Some(own) = self.gateway_resource(&uri) {
-            return Ok(own.read(&self.gateway.published()));
+        if let Some(resource) = self.gateway_resource(&uri) {
+            return Ok(resource.read(&self.gateway.snapshot()));
         }
         let server = self.resource_server(&uri)?;
         let options = self.request_options(server, &uri, &["uri"])?;
@@ -38,22 +29,22 @@ impl RequestContext<'_> {
 
     /// The gateway's own resource with this URI, if the scope shows it.
     fn gateway_resource(&self, uri: &str) -> Option<GatewayResource> {
-        let own = self.gateway.options.gateway_resources.iter().find(|it| it.uri() == uri)?;
-        self.caller.scope.is_whole().then_some(*own)
+        let resources = self.gateway.options.gateway_resources.iter();
+        resources.copied().find(|resource| resource.uri() == uri && self.caller.scope.is_whole())
     }
 
     /// Finds the server of a URI: a server that lists the resource, the scope's only server, or the server of a
     /// matching template. Otherwise the resource is not found; in an unfiltered scope the host decides (`None`).
     pub(super) fn resource_server(&self, uri: &str) -> Result<Option<ServerId>, RpcError> {
-        if let Some(Target { server, .. }) = self.listing().resource(uri) {
+        if let Some(Target { server, .. }) = self.listing().find(ListKind::Resources, uri) {
             return Ok(Some(server.clone()));
         }
         let Scope { server, views, .. } = &*self.caller.scope;
         // A resource that is not listed can be requested from the scope's only server, unless a view filters or
         // the server is hidden.
-        let is_offered = |it: &&ServerId| {
+        let is_offered = |server: &&ServerId| {
             views.is_empty()
-                && (self.caller.scope.leased == LeasedServers::Offered || self.gateway.is_shared(it))
+                && (self.caller.scope.leased == LeasedServers::Offered || self.gateway.is_shared(server))
         };
         if let Some(server) = server.as_ref().filter(is_offered) {
             return Ok(Some(server.clone()));
@@ -72,18 +63,16 @@ impl RequestContext<'_> {
     /// Converts a failed request for a resource to an error. If the server does not know the resource, the error
     /// has the code of the client's era.
     fn resource_error(&self, uri: &str, request_error: RequestError) -> RpcError {
-        let RequestError { error: failure, rpc, server } = request_error;
-        match rpc {
+        match &request_error.rpc {
             Some(error) if matches!(error.code, code::RESOURCE_NOT_FOUND | code::INVALID_PARAMS) => {
-                let code = self.resource_not_found(uri).code;
-                let data = error.data.or_else(|| self.resource_not_found(uri).data);
-                RpcError { code, message: error.message, data }
+                let not_found = self.resource_not_found(uri);
+                let data = error.data.clone().or(not_found.data);
+                RpcError { code: not_found.code, message: error.message.clone(), data }
             }
-            Some(error) => self.call_error(RequestError { error: failure, rpc: Some(error), server }),
-            None if failure.kind == ErrorKind::Validation => {
-                RpcError { message: failure.to_string(), ..self.resource_not_found(uri) }
+            None if request_error.error.kind == ErrorKind::Validation => {
+                RpcError { message: request_error.error.to_string(), ..self.resource_not_found(uri) }
             }
-            None => upstream_error::call_error(&failure),
+            Some(_) | None => self.call_error(request_error),
         }
     }
 
@@ -104,13 +93,13 @@ impl RequestContext<'_> {
         let Some(session) = &self.caller.session else { return Ok(RawJson::empty_object()) };
         if self.gateway_resource(&uri).is_none() && !session.subscriptions.contains(&uri) {
             if uri.len() > MAX_URI_BYTES {
-                let message = format!("a URI to subscribe to has at most {MAX_URI_BYTES} bytes");
+                let message = format!("the URI of a subscription may have at most {MAX_URI_BYTES} bytes");
                 return Err(RpcError::new(code::INVALID_PARAMS, message));
             }
             session.subscriptions.check_limit()?;
             let options = self.request_options(self.resource_server(&uri)?, &uri, &["uri"])?;
             let subscribed = self.gateway.host.subscribe_resource(&uri, options).await;
-            session.subscriptions.add(subscribed.map_err(|it| self.resource_error(&uri, it))?);
+            session.subscriptions.add(subscribed.map_err(|error| self.resource_error(&uri, error))?);
         }
         Ok(RawJson::empty_object())
     }
@@ -122,25 +111,5 @@ impl RequestContext<'_> {
             session.subscriptions.remove(&uri);
         }
         Ok(RawJson::empty_object())
-    }
-}
-
-impl GatewayInner {
-    /// Subscribes to the resources of a modern notification stream. Returns the subscriptions that servers
-    /// accepted within [`SUBSCRIBE_WAIT`]; the other resources are left out.
-    pub(crate) async fn subscribe_all(
-        &self,
-        caller: &Caller,
-        request: &Request,
-        uris: &[String],
-    ) -> Vec<Subscription> {
-        let context = RequestContext { gateway: self, caller, request, input_requests: None };
-        let one = async |uri: &String| {
-            let server = context.resource_server(uri).ok().filter(|_| uri.len() <= MAX_URI_BYTES)?;
-            let options = RequestOptions { server, dialog: context.dialog(), ..RequestOptions::default() };
-            let subscribed = self.host.subscribe_resource(uri, options);
-            tokio::time::timeout(SUBSCRIBE_WAIT, subscribed).await.ok()?.ok()
-        };
-        futures_util::future::join_all(uris.iter().map(one)).await.into_iter().flatten().collect()
     }
 }

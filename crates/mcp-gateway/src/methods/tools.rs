@@ -7,9 +7,9 @@ use mcp_model::{ErrorKind, ProtocolVersion, RawJson, RpcError, ServerId, code};
 use mcp_registry::ToolLookup;
 use serde_json::json;
 
-use super::RequestContext;
+use super::{RequestContext, printable};
 use crate::access::scope::{LeasedServers, NameStyle, Scope};
-use crate::lists::definitions::Target;
+use crate::lists::definitions::{ListKind, Target};
 use crate::lists::listing::Listing;
 use crate::protocol::meta::{DIALOG_HEADER, DIALOG_KEY};
 
@@ -19,13 +19,13 @@ impl RequestContext<'_> {
         let (requested_name, arguments) = self.name_and_arguments()?;
         let (name, server) = self.tool(&requested_name)?;
         let call = ToolCall {
-            dialog: self.dialog(),
+            dialog: self.caller.dialog_id(),
             progress: self.progress_handler(),
             trace: self.request.meta.trace.clone(),
             caller: Some(self.upstream_caller()),
             meta: self.request.meta.raw.clone(),
             extra_params: self.extra_params(server.as_ref(), &requested_name, &["name", "arguments"])?,
-            input: self.input_mode(),
+            input: self.input_handling(),
             server,
             ..ToolCall::new(name, arguments)
         };
@@ -38,59 +38,53 @@ impl RequestContext<'_> {
     /// The tool's exposed name, and its server if that is known.
     fn tool(&self, name: &str) -> Result<(String, Option<ServerId>), RpcError> {
         let listing = self.listing();
-        if let Some(Target { server, name }) = listing.tool(name) {
+        if let Some(Target { server, name }) = listing.find(ListKind::Tools, name) {
             return Ok((name.clone(), Some(server.clone())));
         }
+        let scope = &self.caller.scope;
+        let snapshot = self.gateway.snapshot();
+        let found = snapshot.catalog.find(name);
         // The host has the best error message, and resolves an unqualified name that is unique.
-        if self.caller.scope.is_all() {
-            let published = self.gateway.published();
-            let server = match published.catalog.find(name) {
+        if scope.is_all() {
+            let server = match found {
                 ToolLookup::Found(tool) => Some(tool.server.clone()),
                 ToolLookup::Missing { .. } | ToolLookup::Ambiguous(_) => None,
             };
             return Ok((name.to_owned(), server));
         }
-        // An unlisted tool may belong to a server that is not running. The host knows this and reports it.
-        if self.sees_all_shared_tools() && self.is_missing(name) {
+        // If only leased servers are hidden, a missing tool may belong to a server that is not running. The host
+        // knows this and reports it.
+        let hides_only_leased = scope.is_whole() && scope.names == NameStyle::Exposed;
+        if hides_only_leased && matches!(found, ToolLookup::Missing { .. }) {
             return Ok((name.to_owned(), None));
         }
-        Err(self.hidden_tool_error(&listing, name))
-    }
-
-    /// Whether only leased servers are hidden from the client.
-    fn sees_all_shared_tools(&self) -> bool {
-        self.caller.scope.is_whole() && self.caller.scope.names == NameStyle::Exposed
-    }
-
-    /// Whether the catalog has no such tool.
-    fn is_missing(&self, name: &str) -> bool {
-        matches!(self.gateway.published().catalog.find(name), ToolLookup::Missing { .. })
+        Err(self.hidden_tool_error(&listing, &found, name))
     }
 
     /// The error for a tool that the client does not see. It does not reveal hidden tools.
-    fn hidden_tool_error(&self, listing: &Listing, name: &str) -> RpcError {
+    fn hidden_tool_error(&self, listing: &Listing, found: &ToolLookup<'_>, name: &str) -> RpcError {
         if self.caller.scope.leased == LeasedServers::Hidden {
             let offered = Scope { leased: LeasedServers::Offered, ..(*self.caller.scope).clone() };
-            if self.gateway.listing(&Arc::new(offered)).tool(name).is_some() {
+            if self.gateway.listing(&Arc::new(offered)).find(ListKind::Tools, name).is_some() {
                 let message = format!(
-                    "MCPToolNotFoundError: Tool '{name}' is one of a server that each dialog has for itself: name yours \
-                     with the header {DIALOG_HEADER}, or with `{DIALOG_KEY}` in `_meta`"
+                    "MCPToolNotFoundError: Tool '{name}' belongs to a server that is leased to one dialog at a time: \
+                     name your dialog in the header {DIALOG_HEADER}, or in `{DIALOG_KEY}` of `_meta`"
                 );
                 return RpcError::new(code::INVALID_PARAMS, message);
             }
         }
-        let published = self.gateway.published();
-        let near = match published.catalog.find(name) {
+        let similar = match found {
             ToolLookup::Missing { nearest: Some(nearest) } => Some(nearest.name.as_str()),
             ToolLookup::Found(tool) => Some(tool.name.as_str()),
             ToolLookup::Missing { nearest: None } | ToolLookup::Ambiguous(_) => None,
         };
-        let short: String = name.chars().filter(|it| !it.is_control()).take(128).collect();
-        let hint = match near.filter(|it| *it != name && listing.tool(it).is_some()) {
-            Some(near) => format!("; did you mean '{near}'?"),
+        let is_visible = |similar: &&str| listing.find(ListKind::Tools, similar).is_some();
+        let hint = match similar.filter(|similar| *similar != name).filter(is_visible) {
+            Some(similar) => format!("; did you mean '{similar}'?"),
             None => String::new(),
         };
-        RpcError::new(code::INVALID_PARAMS, format!("MCPToolNotFoundError: Tool '{short}' not found{hint}"))
+        let name = printable(name, 128);
+        RpcError::new(code::INVALID_PARAMS, format!("MCPToolNotFoundError: Tool '{name}' not found{hint}"))
     }
 
     /// A failed call. Invalid arguments become a result with an error, so that a model can correct them, if the

@@ -1,13 +1,12 @@
 //! The parameters and messages of `subscriptions/listen`.
 
-use mcp_model::{RawJson, RpcError, code};
-use serde::Deserialize;
-
 use bytes::Bytes;
+use mcp_model::{RawJson, RpcError, code};
+use serde::{Deserialize, Serialize};
 
+use crate::lists::definitions::ListKind;
 use crate::protocol::frame::Request;
-use crate::protocol::response;
-use crate::session::known_lists::ListChange;
+use crate::protocol::message_writer::{json_string, notification};
 
 /// Maximum number of resources in a subscription.
 const MAX_RESOURCES: usize = 256;
@@ -17,77 +16,75 @@ const MAX_RESOURCES: usize = 256;
 pub(crate) struct SubscriptionRequest {
     /// The request's id, which its notifications contain.
     id: RawJson,
-    tools: bool,
-    prompts: bool,
-    resources: bool,
-    pub(crate) resource_uris: Vec<String>,
+    filter: NotificationFilter,
+}
+
+/// The requested or accepted notifications.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct NotificationFilter {
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    tools_list_changed: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    prompts_list_changed: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    resources_list_changed: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    resource_subscriptions: Vec<String>,
 }
 
 impl SubscriptionRequest {
     /// Reads the parameters.
     pub(crate) fn read(request: &Request) -> Result<SubscriptionRequest, RpcError> {
         #[derive(Deserialize)]
-        struct Params {
+        struct ListenParams {
             #[serde(default)]
-            notifications: Filter,
+            notifications: NotificationFilter,
         }
-        #[derive(Deserialize, Default)]
-        #[serde(rename_all = "camelCase", default)]
-        struct Filter {
-            tools_list_changed: bool,
-            prompts_list_changed: bool,
-            resources_list_changed: bool,
-            resource_subscriptions: Vec<String>,
+        let ListenParams { notifications: filter } = request.params.read()?;
+        if filter.resource_subscriptions.len() > MAX_RESOURCES {
+            let message = format!("`resourceSubscriptions` may contain at most {MAX_RESOURCES} URIs");
+            return Err(RpcError::new(code::INVALID_PARAMS, message));
         }
-        let invalid = |what: String| RpcError::new(code::INVALID_PARAMS, what);
-        let Params { notifications } = request.params.read()?;
-        if notifications.resource_subscriptions.len() > MAX_RESOURCES {
-            return Err(invalid(format!("`resourceSubscriptions` may hold {MAX_RESOURCES} URIs")));
-        }
-        Ok(SubscriptionRequest {
-            id: request.id.clone(),
-            tools: notifications.tools_list_changed,
-            prompts: notifications.prompts_list_changed,
-            resources: notifications.resources_list_changed,
-            resource_uris: notifications.resource_subscriptions,
-        })
+        Ok(SubscriptionRequest { id: request.id.clone(), filter })
+    }
+
+    /// The URIs of the resources.
+    pub(crate) fn resource_uris(&self) -> &[String] {
+        &self.filter.resource_subscriptions
+    }
+
+    /// The request without the resources that were not accepted.
+    pub(crate) fn with_resource_uris(mut self, accepted: Vec<String>) -> SubscriptionRequest {
+        self.filter.resource_subscriptions = accepted;
+        self
     }
 
     /// Whether changes of a list are requested.
-    pub(crate) fn includes(&self, changed: ListChange) -> bool {
-        match changed {
-            ListChange::Tools => self.tools,
-            ListChange::Prompts => self.prompts,
-            ListChange::Resources => self.resources,
+    pub(crate) fn includes(&self, list: ListKind) -> bool {
+        match list {
+            ListKind::Tools => self.filter.tools_list_changed,
+            ListKind::Prompts => self.filter.prompts_list_changed,
+            ListKind::Resources | ListKind::Templates => self.filter.resources_list_changed,
         }
     }
 
     /// The first message, with the lists and resources that were accepted.
     pub(crate) fn acknowledgement(&self) -> Bytes {
-        let lists = [
-            ("toolsListChanged", self.tools),
-            ("promptsListChanged", self.prompts),
-            ("resourcesListChanged", self.resources),
-        ];
-        let wanted = lists.into_iter().filter(|(_, wanted)| *wanted);
-        let mut agreed: Vec<String> = wanted.map(|(name, _)| format!(r#""{name}":true"#)).collect();
-        if !self.resource_uris.is_empty() {
-            let uris: Vec<String> = self.resource_uris.iter().map(|it| response::text(it)).collect();
-            agreed.push(format!(r#""resourceSubscriptions":[{}]"#, uris.join(",")));
-        }
-        let params = format!(r#"{{{},"notifications":{{{}}}}}"#, self.meta(), agreed.join(","));
-        response::notification("notifications/subscriptions/acknowledged", &params)
+        let accepted = serde_json::to_string(&self.filter).expect("flags and strings are JSON");
+        let params = format!(r#"{{{},"notifications":{accepted}}}"#, self.meta());
+        notification("notifications/subscriptions/acknowledged", &params)
     }
 
     /// The notification about a changed list.
-    pub(crate) fn list_changed(&self, changed: ListChange) -> Bytes {
-        response::notification(changed.method(), &format!("{{{}}}", self.meta()))
+    pub(crate) fn list_changed(&self, list: ListKind) -> Bytes {
+        notification(list.change_notification(), &format!("{{{}}}", self.meta()))
     }
 
     /// The notification about a changed resource.
     pub(crate) fn resource_updated(&self, uri: &str) -> Bytes {
-        let params = format!(r#"{{{},"uri":{}}}"#, self.meta(), response::text(uri));
-        response::notification("notifications/resources/updated", &params)
+        let params = format!(r#"{{{},"uri":{}}}"#, self.meta(), json_string(uri));
+        notification("notifications/resources/updated", &params)
     }
 
     /// The result when the gateway ends the stream.
@@ -112,21 +109,21 @@ mod tests {
 
     #[test]
     fn only_known_subscriptions_are_acknowledged() {
-        let wanted = SubscriptionRequest::read(&request(
+        let subscription = SubscriptionRequest::read(&request(
             r#"{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["f:x"],"later":1}}"#,
         ))
         .unwrap();
         assert_eq!(
-            wanted.acknowledgement(),
+            subscription.acknowledgement(),
             concat!(
                 r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":"#,
                 r#"{"io.modelcontextprotocol/subscriptionId":"s"},"notifications":{"toolsListChanged":true,"#,
                 r#""resourceSubscriptions":["f:x"]}}}"#
             )
         );
-        assert!(wanted.includes(ListChange::Tools) && !wanted.includes(ListChange::Prompts));
-        assert!(wanted.resource_updated("f:x").ends_with(br#","uri":"f:x"}}"#));
-        assert!(SubscriptionRequest::read(&request("{}")).unwrap().resource_uris.is_empty());
+        assert!(subscription.includes(ListKind::Tools) && !subscription.includes(ListKind::Prompts));
+        assert!(subscription.resource_updated("f:x").ends_with(br#","uri":"f:x"}}"#));
+        assert!(SubscriptionRequest::read(&request("{}")).unwrap().resource_uris().is_empty());
         let many =
             format!(r#"{{"notifications":{{"resourceSubscriptions":[{}"x"]}}}}"#, "\"x\",".repeat(256));
         assert!(SubscriptionRequest::read(&request(&many)).is_err());

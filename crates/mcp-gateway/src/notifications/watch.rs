@@ -3,15 +3,18 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mcp_host::{DialogId, HostSnapshot, NotificationStream, NotificationStreamItem, ServerNotification};
-use mcp_model::LogLevel;
+use bytes::Bytes;
+use mcp_host::{HostSnapshot, NotificationStream, NotificationStreamItem, ServerNotification};
+use mcp_model::RawJson;
 use mcp_transport::ServerEvent;
 use tokio::sync::watch;
 
 use crate::access::scope::Scope;
 use crate::gateway::GatewayInner;
-use crate::session::known_lists::{KnownLists, ListChange};
-use crate::session::resource_subscriptions::ResourceSubscriptions;
+use crate::lists::definitions::ListKind;
+use crate::protocol::message_writer::{json_string, notification};
+use crate::session::known_lists::KnownLists;
+use crate::session::state::Session;
 
 /// Watches the host for one client.
 pub(crate) struct ChangeWatcher {
@@ -23,7 +26,7 @@ pub(crate) struct ChangeWatcher {
 
 /// A change that a client may have to be notified of.
 pub(crate) enum Change {
-    Lists(Vec<ListChange>),
+    Lists(Vec<ListKind>),
     /// An event of a server.
     Server(Arc<ServerNotification>),
 }
@@ -57,10 +60,12 @@ impl ChangeWatcher {
                         return Change::Lists(changed);
                     }
                 }
-                heard = events => match heard {
+                event = events => match event {
                     Some(NotificationStreamItem::Notification(event)) => return Change::Server(event),
                     // Missed resource updates cannot be recovered.
-                    Some(NotificationStreamItem::Lagged(count)) => tracing::warn!(count, "server events were missed"),
+                    Some(NotificationStreamItem::Lagged(count)) => {
+                        tracing::warn!(count, "a client is too slow and misses notifications of servers");
+                    },
                     None => self.events = None,
                 },
                 else => std::future::pending().await,
@@ -69,12 +74,10 @@ impl ChangeWatcher {
     }
 }
 
-const PREFIX: &str = "notifications/";
-
 /// Whether a server's notification is forwarded unchanged. Those that the gateway and its client exchange
 /// themselves, such as progress and changed lists, are not.
-pub(crate) fn is_forwarded(method: &str, params: &mcp_model::RawJson) -> bool {
-    const OURS: [&str; 11] = [
+pub(crate) fn is_forwarded(method: &str, params: &RawJson) -> bool {
+    const NOT_FORWARDED: [&str; 11] = [
         "message",
         "progress",
         "cancelled",
@@ -87,33 +90,39 @@ pub(crate) fn is_forwarded(method: &str, params: &mcp_model::RawJson) -> bool {
         "subscriptions/acknowledged",
         "",
     ];
-    method.strip_prefix(PREFIX).is_some_and(|it| !OURS.contains(&it)) && params.is_object()
+    let name = method.strip_prefix("notifications/");
+    name.is_some_and(|name| !NOT_FORWARDED.contains(&name)) && params.is_object()
 }
 
-/// The method and parameters that a session gets for a server event. Events of running calls are sent elsewhere, and
-/// events without an owner are dropped, because they may concern another client.
-pub(crate) fn session_notification(
-    event: &ServerNotification,
-    subscribed: &ResourceSubscriptions,
-    dialog: &DialogId,
-    from: Option<LogLevel>,
-) -> Option<(String, String)> {
-    if let Some(uri) = subscribed.updated(event) {
-        let params = format!(r#"{{"uri":{}}}"#, crate::protocol::response::text(uri));
-        return Some(("notifications/resources/updated".to_owned(), params));
-    }
-    let is_own = event.owner.is_none() && event.dialog.as_ref() == Some(dialog);
-    match &event.event {
-        ServerEvent::Log(log) if is_own => {
-            let loud = from.is_none_or(|from| log.level.is_none_or(|it| it >= from));
-            loud.then(|| ("notifications/message".to_owned(), log.raw.as_str().to_owned()))
+/// The notifications that a session gets about a change. Events of running calls are sent elsewhere, and events
+/// without an owner are dropped, because they may concern another client.
+pub(crate) fn session_notifications(session: &Session, change: &Change) -> Vec<Bytes> {
+    match change {
+        Change::Lists(changed) => {
+            changed.iter().map(|list| notification(list.change_notification(), "{}")).collect()
         }
-        ServerEvent::Notification { method, params }
-            if is_own
-                && is_forwarded(method, params.as_ref().unwrap_or(&mcp_model::RawJson::empty_object())) =>
-        {
-            let params = params.as_ref().map_or("{}", |it| it.as_str());
-            Some((method.clone(), params.to_owned()))
+        Change::Server(event) => server_notification(session, event).into_iter().collect(),
+    }
+}
+
+fn server_notification(session: &Session, event: &ServerNotification) -> Option<Bytes> {
+    if let Some(uri) = session.subscriptions.updated(event) {
+        let params = format!(r#"{{"uri":{}}}"#, json_string(uri));
+        return Some(notification("notifications/resources/updated", &params));
+    }
+    if event.owner.is_some() || event.dialog.as_ref() != Some(session.dialog.id()) {
+        return None;
+    }
+    match &event.event {
+        ServerEvent::Log(log) => {
+            let threshold = session.log_level();
+            let is_wanted =
+                threshold.is_none_or(|threshold| log.level.is_none_or(|level| level >= threshold));
+            is_wanted.then(|| notification("notifications/message", log.raw.as_str()))
+        }
+        ServerEvent::Notification { method, params } => {
+            let params = params.clone().unwrap_or_else(RawJson::empty_object);
+            is_forwarded(method, &params).then(|| notification(method, params.as_str()))
         }
         _ => None,
     }

@@ -86,9 +86,14 @@ impl FrameError {
     }
 }
 
+/// Whether a text is a batch, if it is JSON.
+pub(crate) fn is_batch(text: &[u8]) -> bool {
+    text.trim_ascii_start().first() == Some(&b'[')
+}
+
 /// Reads one message. A batch is an error.
 pub fn read(text: &Bytes) -> Result<Incoming, FrameError> {
-    if text.iter().find(|it| !it.is_ascii_whitespace()) == Some(&b'[') {
+    if is_batch(text) {
         let message = "JSON-RPC batches are not part of this version of the protocol";
         return Err(FrameError::new(None, code::INVALID_REQUEST, message));
     }
@@ -97,20 +102,25 @@ pub fn read(text: &Bytes) -> Result<Incoming, FrameError> {
 
 /// Reads the messages of a batch, or a single message.
 pub fn read_many(text: &Bytes) -> Result<Vec<Result<Incoming, FrameError>>, FrameError> {
-    if text.iter().find(|it| !it.is_ascii_whitespace()) != Some(&b'[') {
+    if !is_batch(text) {
         return Ok(vec![read(text)]);
     }
-    let whole = RawJson::parse(text.clone())
-        .map_err(|it| FrameError::new(None, code::PARSE_ERROR, format!("the message is no JSON: {it}")))?;
+    let batch = parse(text)?;
     let invalid = |message: String| FrameError::new(None, code::INVALID_REQUEST, message);
-    let items: Vec<&RawValue> = whole.read().map_err(|it| invalid(it.to_string()))?;
-    match items.len() {
+    let messages: Vec<&RawValue> = batch.read().map_err(|error| invalid(error.to_string()))?;
+    match messages.len() {
         0 => Err(invalid("a batch must not be empty".to_owned())),
-        many if many > MAX_BATCH => {
-            Err(invalid(format!("a batch may hold {MAX_BATCH} messages, this one has {many}")))
+        count if count > MAX_BATCH => {
+            Err(invalid(format!("a batch may contain at most {MAX_BATCH} messages, this one has {count}")))
         }
-        _ => Ok(items.into_iter().map(|it| message(&whole.slice(it).into_bytes())).collect()),
+        _ => Ok(messages.into_iter().map(|raw| message(&batch.slice(raw).into_bytes())).collect()),
     }
+}
+
+fn parse(text: &Bytes) -> Result<RawJson, FrameError> {
+    RawJson::parse(text.clone()).map_err(|error| {
+        FrameError::new(None, code::PARSE_ERROR, format!("the message is not valid JSON: {error}"))
+    })
 }
 
 /// The top-level members of a message.
@@ -123,99 +133,94 @@ struct Members<'a> {
     result: Option<JsonSlice<'a>>,
     error: Option<JsonSlice<'a>>,
     /// A member is repeated, so it is ambiguous.
-    is_twice: bool,
+    has_repeated: bool,
 }
 
 impl<'a> Members<'a> {
-    fn read(whole: &'a ByteString) -> Result<Members<'a>, serde_json::Error> {
-        let mut res = Members::default();
-        let mut walk = JsonCursor::new(whole);
-        walk.read_object(|name, walk| {
+    fn read(text: &'a ByteString) -> Result<Members<'a>, serde_json::Error> {
+        let mut members = Members::default();
+        let mut cursor = JsonCursor::new(text);
+        cursor.read_object(|name, cursor| {
             let member = match &*name {
-                "jsonrpc" => &mut res.jsonrpc,
-                "id" => &mut res.id,
-                "method" => &mut res.method,
-                "result" => &mut res.result,
-                "error" => &mut res.error,
+                "jsonrpc" => &mut members.jsonrpc,
+                "id" => &mut members.id,
+                "method" => &mut members.method,
+                "result" => &mut members.result,
+                "error" => &mut members.error,
                 "params" => {
-                    res.is_twice |= res.params.replace(Params::walked(walk, whole)?).is_some();
+                    members.has_repeated |= members.params.replace(Params::read_at(cursor, text)?).is_some();
                     return Ok(());
                 }
-                _ => return walk.skip_value().map(|_| ()),
+                _ => return cursor.skip_value().map(|_| ()),
             };
-            res.is_twice |= member.replace(walk.skip_value()?).is_some();
+            members.has_repeated |= member.replace(cursor.skip_value()?).is_some();
             Ok(())
         })?;
-        walk.finish()?;
+        cursor.finish()?;
         // `null` counts as missing, except for an id.
-        for member in [&mut res.jsonrpc, &mut res.method, &mut res.result, &mut res.error] {
-            member.take_if(|it| it.as_str() == "null");
+        for member in [&mut members.jsonrpc, &mut members.method, &mut members.result, &mut members.error] {
+            member.take_if(|value| value.as_str() == "null");
         }
-        Ok(res)
+        Ok(members)
     }
 }
 
-fn message(shared: &Bytes) -> Result<Incoming, FrameError> {
+fn message(bytes: &Bytes) -> Result<Incoming, FrameError> {
     let refused = |id: Option<RawJson>, message: &str| FrameError::new(id, code::INVALID_REQUEST, message);
-    let whole = ByteString::try_from(shared.clone()).ok();
-    let read = whole.as_ref().map(|it| (it, Members::read(it)));
-    let Some((whole, Ok(read))) = read else {
+    let text = ByteString::try_from(bytes.clone()).ok();
+    let members = text.as_ref().map(|text| (text, Members::read(text)));
+    let Some((text, Ok(members))) = members else {
         // Valid JSON that is not a message has another error code than invalid JSON.
-        let json = RawJson::parse(shared.clone()).map_err(|it| {
-            FrameError::new(None, code::PARSE_ERROR, format!("the message is no JSON: {it}"))
-        })?;
-        return Err(match read {
-            Some((_, Err(why))) if json.is_object() => {
-                refused(None, &format!("the message cannot be read: {why}"))
-            }
-            _ => refused(None, "a message is a JSON object"),
+        return Err(match (parse(bytes)?.is_object(), members) {
+            (true, Some((_, Err(error)))) => refused(None, &format!("the message cannot be read: {error}")),
+            _ => refused(None, "a message must be a JSON object"),
         });
     };
-    let Members { jsonrpc, id, method, params, result, error, is_twice } = read;
-    if is_twice {
+    let Members { jsonrpc, id, method, params, result, error, has_repeated } = members;
+    if has_repeated {
         return Err(refused(None, "a member of the message is repeated"));
     }
-    let part = |it: JsonSlice<'_>| RawJson::from_slice(whole, it);
-    let plain = id.filter(|it| is_id(it.as_str())).map(part);
-    if depth(shared) > MAX_DEPTH {
-        return Err(refused(plain, &format!("a message may be {MAX_DEPTH} levels deep")));
+    let raw = |value: JsonSlice<'_>| RawJson::from_slice(text, value);
+    let valid_id = id.filter(|id| is_id(id.as_str())).map(raw);
+    if depth(bytes) > MAX_DEPTH {
+        return Err(refused(valid_id, &format!("a message may be at most {MAX_DEPTH} levels deep")));
     }
     if jsonrpc.and_then(JsonSlice::to_text).as_deref() != Some("2.0") {
-        return Err(refused(plain, "`jsonrpc` must be \"2.0\""));
+        return Err(refused(valid_id, "`jsonrpc` must be \"2.0\""));
     }
     if let Some(method) = method {
         let method = match method.to_text() {
-            Some(Cow::Borrowed(method)) => whole.slice_ref(method),
+            Some(Cow::Borrowed(method)) => text.slice_ref(method),
             Some(Cow::Owned(method)) => method.into(),
-            None => return Err(refused(plain, "`method` must be a string")),
+            None => return Err(refused(valid_id, "`method` must be a string")),
         };
         // Some clients send `null` as the id of a notification.
-        let id = id.filter(|it| it.as_str() != "null" || !method.starts_with("notifications/"));
-        let params = match params.unwrap_or_else(|| Ok(Params::none())) {
-            Ok(params) => params,
-            // A notification has no response that could carry the error.
-            Err(_) if id.is_none() => Params::none(),
-            Err(error) => return Err(FrameError { id: plain, error }),
-        };
-        return match (id, plain) {
-            (None, _) => Ok(Incoming::Notification(Notification { method, params })),
-            (Some(_), Some(id)) => Ok(Incoming::Request(Request::new(id, method, params))),
-            (Some(_), None) => Err(refused(None, "`id` must be a string or a number")),
+        let id = id.filter(|id| id.as_str() != "null" || !method.starts_with("notifications/"));
+        let params = params.unwrap_or_else(|| Ok(Params::none()));
+        return match (id, valid_id, params) {
+            // A notification has no response that could carry the error of its parameters.
+            (None, _, params) => {
+                let params = params.unwrap_or_else(|_| Params::none());
+                Ok(Incoming::Notification(Notification { method, params }))
+            }
+            (Some(_), id, Err(error)) => Err(FrameError { id, error }),
+            (Some(_), Some(id), Ok(params)) => Ok(Incoming::Request(Request::new(id, method, params))),
+            (Some(_), None, Ok(_)) => Err(refused(None, "`id` must be a string or a number")),
         };
     }
     let outcome = match (result, error) {
         (_, Some(error)) => match serde_json::from_str(error.as_str()) {
             Ok(error) => Err(error),
-            Err(_) => return Err(refused(plain, "`error` must be an error object")),
+            Err(_) => return Err(refused(valid_id, "`error` must be an error object")),
         },
-        (Some(result), _) => Ok(part(result)),
-        (None, _) => return Err(refused(plain, "a message has a `method`, a `result` or an `error`")),
+        (Some(result), _) => Ok(raw(result)),
+        (None, _) => {
+            return Err(refused(valid_id, "a message must have a `method`, a `result` or an `error`"));
+        }
     };
-    match plain {
-        Some(id) => Ok(Incoming::Response(Response { id, outcome })),
-        // It matches no request. An error response to a response could loop forever.
-        None => Ok(Incoming::Response(Response { id: RawJson::empty_object(), outcome })),
-    }
+    // A response without a valid id matches no request. An error response to a response could loop forever.
+    let id = valid_id.unwrap_or_else(RawJson::empty_object);
+    Ok(Incoming::Response(Response { id, outcome }))
 }
 
 /// An upper bound of the nesting depth, exact if the text is deep.
@@ -225,21 +230,21 @@ fn depth(text: &[u8]) -> usize {
         return text.len() / 2;
     }
     // Most messages have few opening delimiters.
-    let begun = memchr::memchr2_iter(b'{', b'[', text).take(MAX_DEPTH + 1).count();
-    if begun <= MAX_DEPTH {
-        return begun;
+    let opening = memchr::memchr2_iter(b'{', b'[', text).take(MAX_DEPTH + 1).count();
+    if opening <= MAX_DEPTH {
+        return opening;
     }
-    let (mut deepest, mut now, mut in_text, mut escaped) = (0, 0usize, false, false);
+    let (mut deepest, mut current, mut in_string, mut is_escaped) = (0, 0usize, false, false);
     for byte in text {
         match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_text => escaped = true,
-            b'"' => in_text = !in_text,
-            b'{' | b'[' if !in_text => {
-                now += 1;
-                deepest = deepest.max(now);
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_string => is_escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => {
+                current += 1;
+                deepest = deepest.max(current);
             }
-            b'}' | b']' if !in_text => now = now.saturating_sub(1),
+            b'}' | b']' if !in_string => current = current.saturating_sub(1),
             _ => {}
         }
     }

@@ -22,7 +22,7 @@ pub const DIALOG_HEADER: &str = "Mcp-Host-Dialog";
 pub(crate) const MAX_CAPABILITY_BYTES: usize = 64 * 1024;
 
 /// Maximum size of a progress token in bytes, because each progress notification repeats it.
-const MOST_TOKEN: usize = 256;
+const MAX_PROGRESS_TOKEN_BYTES: usize = 256;
 
 /// The `_meta` of a request.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -66,9 +66,9 @@ impl Meta {
     pub fn of(params: &Params) -> Meta {
         let Some(meta) = params.get("_meta") else { return Meta::default() };
         let Ok(raw) = meta.read::<RawMeta<'_>>() else { return Meta::default() };
-        let part = |it: &RawValue| meta.slice(it);
-        let text = |it: Option<&RawValue>| it.and_then(|it| part(it).to_text().map(Cow::into_owned));
-        let is_token = |it: &RawJson| matches!(it.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'));
+        let slice = |value: &RawValue| meta.slice(value);
+        let text = |value: Option<&RawValue>| slice(value?).to_text().map(Cow::into_owned);
+        let is_token = |token: &RawJson| matches!(token.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'));
         let trace = text(raw.traceparent).and_then(|parent| {
             let state = text(raw.tracestate);
             TraceContext::parse(&parent, state.as_deref()).ok()
@@ -76,17 +76,17 @@ impl Meta {
         Meta {
             progress_token: raw
                 .progress_token
-                .filter(|it| it.get().len() <= MOST_TOKEN)
-                .map(part)
+                .filter(|token| token.get().len() <= MAX_PROGRESS_TOKEN_BYTES)
+                .map(slice)
                 .filter(is_token),
             version: text(raw.version),
             capabilities: raw
                 .capabilities
-                .filter(|it| it.get().len() <= MAX_CAPABILITY_BYTES)
-                .map(part)
+                .filter(|capabilities| capabilities.get().len() <= MAX_CAPABILITY_BYTES)
+                .map(slice)
                 .filter(RawJson::is_object),
-            log_level: text(raw.log_level).and_then(|it| it.parse().ok()),
-            dialog: text(raw.dialog).filter(|it| !it.is_empty()),
+            log_level: text(raw.log_level).and_then(|level| level.parse().ok()),
+            dialog: text(raw.dialog).filter(|name| !name.is_empty()),
             trace,
             // The dialog's name is not forwarded to servers.
             raw: Some(json_splice::without_member(meta, DIALOG_KEY)).filter(RawJson::is_object),
@@ -101,26 +101,26 @@ impl Meta {
     /// The version and capabilities, which the modern era requires, or the error about the missing member.
     pub fn required(&self) -> Result<(ProtocolVersion, RawJson), RpcError> {
         let missing = |what: &str| {
-            let message = format!("`_meta` must hold `io.modelcontextprotocol/{what}`");
+            let message = format!("`_meta` must contain `io.modelcontextprotocol/{what}`");
             RpcError::new(code::INVALID_PARAMS, message)
         };
         let version = self.version.as_deref().ok_or_else(|| missing("protocolVersion"))?;
         let capabilities = self.capabilities.clone().ok_or_else(|| missing("clientCapabilities"))?;
         match version.parse() {
             Ok(version @ ProtocolVersion::V2026_07_28) => Ok((version, capabilities)),
-            Ok(_) | Err(_) => Err(unsupported(version)),
+            Ok(_) | Err(_) => Err(unsupported_version(version)),
         }
     }
 }
 
 /// The error for a version without stateless requests.
-pub(crate) fn unsupported(requested: &str) -> RpcError {
+fn unsupported_version(requested: &str) -> RpcError {
     let requested: String = requested.chars().take(40).collect();
     let data = serde_json::json!({
         "supported": [ProtocolVersion::LATEST.as_str()],
         "requested": requested,
     });
-    let message = format!("protocol version {requested} is not spoken here without `initialize`");
+    let message = format!("protocol version {requested} is not supported without `initialize`");
     RpcError {
         data: Some(RawJson::from_value(&data).expect("its keys are strings")),
         ..RpcError::new(code::UNSUPPORTED_PROTOCOL_VERSION, message)
@@ -139,8 +139,8 @@ mod tests {
     #[test]
     fn invalid_meta_members_count_as_missing() {
         assert_eq!(read("7"), Meta::default());
-        let odd = read(r#"{"progressToken":{},"mcp-host/dialog":7,"traceparent":"x"}"#);
-        assert_eq!(Meta { raw: None, ..odd }, Meta::default());
+        let invalid = read(r#"{"progressToken":{},"mcp-host/dialog":7,"traceparent":"x"}"#);
+        assert_eq!(Meta { raw: None, ..invalid }, Meta::default());
         let meta =
             read(r#"{"progressToken":"t","mcp-host/dialog":"d","io.modelcontextprotocol/logLevel":"info"}"#);
         assert_eq!(meta.progress_token.unwrap().as_str(), r#""t""#);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_demanded(meta: &str, want: &str) {
+    fn check_required(meta: &str, want: &str) {
         let got = match read(meta).required() {
             Ok((version, capabilities)) => format!("{version} {}", capabilities.as_str()),
             Err(error) => error.message,
@@ -165,16 +165,16 @@ mod tests {
     fn stateless_request_requires_version_and_capabilities() {
         let version = r#""io.modelcontextprotocol/protocolVersion""#;
         let capabilities = r#""io.modelcontextprotocol/clientCapabilities""#;
-        check_demanded("{}", "`_meta` must hold `io.modelcontextprotocol/protocolVersion`");
-        check_demanded(
+        check_required("{}", "`_meta` must contain `io.modelcontextprotocol/protocolVersion`");
+        check_required(
             &format!(r#"{{{version}:"2026-07-28"}}"#),
-            "`_meta` must hold `io.modelcontextprotocol/clientCapabilities`",
+            "`_meta` must contain `io.modelcontextprotocol/clientCapabilities`",
         );
-        check_demanded(&format!(r#"{{{version}:"2026-07-28",{capabilities}:{{ }}}}"#), "2026-07-28 { }");
+        check_required(&format!(r#"{{{version}:"2026-07-28",{capabilities}:{{ }}}}"#), "2026-07-28 { }");
         for other in ["2025-11-25", "v9"] {
-            check_demanded(
+            check_required(
                 &format!(r#"{{{version}:"{other}",{capabilities}:{{}}}}"#),
-                &format!("protocol version {other} is not spoken here without `initialize`"),
+                &format!("protocol version {other} is not supported without `initialize`"),
             );
         }
     }

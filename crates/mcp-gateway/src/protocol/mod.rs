@@ -2,8 +2,8 @@
 
 pub mod frame;
 pub mod json_splice;
+pub(crate) mod message_writer;
 pub mod meta;
 pub mod params;
 pub(crate) mod request_state;
-pub(crate) mod response;
 pub(crate) mod upstream_error;

@@ -8,11 +8,11 @@ use mcp_model::{JsonCursor, RawJson, RpcError, code};
 use serde::de::DeserializeOwned;
 
 /// Common member names, which are not copied.
-const KNOWN: [&str; 9] =
+const COMMON_NAMES: [&str; 9] =
     ["name", "arguments", "_meta", "uri", "cursor", "requestState", "inputResponses", "requestId", "level"];
 
 /// Up to this number of members, names are compared one by one.
-const FEW: usize = 12;
+const MAX_COMPARED: usize = 12;
 
 /// The parameters of a message: a JSON object without repeated names.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,52 +27,53 @@ impl Params {
         Params { raw: RawJson::empty_object(), members: Vec::new() }
     }
 
-    /// Reads the value at the position of `walk` in `whole`. The inner error is for valid JSON that is not a valid
+    /// Reads the value at the position of `cursor` in `text`. The inner error is for valid JSON that is not a valid
     /// `params`.
-    pub(crate) fn walked(
-        walk: &mut JsonCursor<'_>,
-        whole: &ByteString,
+    pub(crate) fn read_at(
+        cursor: &mut JsonCursor<'_>,
+        text: &ByteString,
     ) -> Result<Result<Params, RpcError>, serde_json::Error> {
         let invalid = |message: &str| Ok(Err(RpcError::new(code::INVALID_PARAMS, message)));
-        if walk.peek_byte() != Some(b'{') {
-            return match walk.skip_value()?.as_str() {
+        if cursor.peek_byte() != Some(b'{') {
+            return match cursor.skip_value()?.as_str() {
                 "null" => Ok(Ok(Params::none())),
                 _ => invalid("`params` must be a JSON object"),
             };
         }
         let mut members = Vec::with_capacity(4);
-        let start = walk.clone();
-        let read = walk.read_object(|name, walk| {
-            members.push((known(name), RawJson::from_slice(whole, walk.skip_value()?)));
+        let start = cursor.clone();
+        let read = cursor.read_object(|name, cursor| {
+            members.push((shared(name), RawJson::from_slice(text, cursor.skip_value()?)));
             Ok(())
         });
-        let passed = match read {
-            Ok(passed) => passed,
+        let object = match read {
+            Ok(object) => object,
             // A name may contain half of a surrogate pair, which only reading it as text detects.
-            Err(why) => {
-                *walk = start;
-                walk.skip_value()?;
-                return invalid(&format!("`params` cannot be read: {why}"));
+            Err(error) => {
+                *cursor = start;
+                cursor.skip_value()?;
+                return invalid(&format!("`params` cannot be read: {error}"));
             }
         };
         // A repeated name would be ambiguous.
-        let is_twice = match members.len() {
-            0..=FEW => {
-                members.iter().enumerate().any(|(at, (key, _))| members[..at].iter().any(|it| it.0 == *key))
+        let names = || members.iter().map(|(name, _)| &**name);
+        let has_repeated = match members.len() {
+            0..=MAX_COMPARED => {
+                names().enumerate().any(|(at, name)| names().take(at).any(|other| other == name))
             }
-            many => members.iter().map(|(key, _)| &**key).collect::<HashSet<_>>().len() < many,
+            count => names().collect::<HashSet<_>>().len() < count,
         };
-        if is_twice {
+        if has_repeated {
             return invalid("a member of `params` is repeated");
         }
-        Ok(Ok(Params { raw: RawJson::from_slice(whole, passed), members }))
+        Ok(Ok(Params { raw: RawJson::from_slice(text, object), members }))
     }
 
     /// Reads the parameters from a text of their own.
     #[cfg(test)]
     pub(crate) fn of(raw: RawJson) -> Result<Params, RpcError> {
-        let whole = ByteString::from(raw.as_str());
-        Params::walked(&mut JsonCursor::new(&whole), &whole).expect("it is JSON")
+        let text = ByteString::from(raw.as_str());
+        Params::read_at(&mut JsonCursor::new(&text), &text).expect("the text is JSON")
     }
 
     /// The whole object, unchanged.
@@ -82,7 +83,7 @@ impl Params {
 
     /// The member of this name.
     pub(crate) fn get(&self, name: &str) -> Option<&RawJson> {
-        self.members.iter().find(|(key, _)| key == name).map(|(_, it)| it)
+        self.members.iter().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
     /// The string member of this name.
@@ -92,21 +93,21 @@ impl Params {
 
     /// All members in their order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &RawJson)> {
-        self.members.iter().map(|(key, it)| (&**key, it))
+        self.members.iter().map(|(key, value)| (&**key, value))
     }
 
     /// Deserializes the object.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, RpcError> {
-        self.raw
-            .read()
-            .map_err(|it| RpcError::new(code::INVALID_PARAMS, format!("the parameters cannot be read: {it}")))
+        self.raw.read().map_err(|error| {
+            RpcError::new(code::INVALID_PARAMS, format!("the parameters are invalid: {error}"))
+        })
     }
 }
 
 /// A member's name, shared if it is a common one.
-fn known(name: Cow<'_, str>) -> Cow<'static, str> {
-    match KNOWN.iter().find(|it| **it == name) {
-        Some(it) => Cow::Borrowed(it),
+fn shared(name: Cow<'_, str>) -> Cow<'static, str> {
+    match COMMON_NAMES.iter().find(|common| **common == name) {
+        Some(common) => Cow::Borrowed(common),
         None => Cow::Owned(name.into_owned()),
     }
 }
@@ -118,16 +119,18 @@ mod tests {
     #[track_caller]
     fn check(text: &str, want: &str) {
         let got = match Params::of(RawJson::parse(text.to_owned().into()).unwrap()) {
-            Ok(params) => {
-                params.iter().map(|(key, it)| format!("{key}={}", it.as_str())).collect::<Vec<_>>().join(" ")
-            }
+            Ok(params) => params
+                .iter()
+                .map(|(key, value)| format!("{key}={}", value.as_str()))
+                .collect::<Vec<_>>()
+                .join(" "),
             Err(error) => error.message,
         };
         assert_eq!(got, want, "{text}");
     }
 
     #[test]
-    fn members_are_found_by_what_their_names_mean_and_stand_once() {
+    fn member_names_are_unescaped_and_unique() {
         check(
             r#"{"name" : "a","arguments":{ "name":1}, "x":[1]}"#,
             r#"name="a" arguments={ "name":1} x=[1]"#,
@@ -136,9 +139,9 @@ mod tests {
         check("{}", "");
         check("[1]", "`params` must be a JSON object");
         check(r#"{"name":"a","n\u0061me":"b"}"#, "a member of `params` is repeated");
-        let many: Vec<String> = (0..50).map(|it| format!(r#""{it}":{it}"#)).collect();
-        let twice = format!("{{{},\"7\":1}}", many.join(","));
-        check(&twice, "a member of `params` is repeated");
+        let many: Vec<String> = (0..50).map(|number| format!(r#""{number}":{number}"#)).collect();
+        let repeated = format!("{{{},\"7\":1}}", many.join(","));
+        check(&repeated, "a member of `params` is repeated");
         let params = Params::of(RawJson::parse(r#"{"name":"a\n","uri":7}"#.into()).unwrap()).unwrap();
         assert_eq!(params.text("name").as_deref(), Some("a\n"));
         assert_eq!((params.text("uri"), params.get("cursor")), (None, None));

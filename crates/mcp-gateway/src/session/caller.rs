@@ -19,26 +19,26 @@ pub(crate) struct ClientFeatures {
     /// The capabilities as the client sent them: an object.
     pub(crate) capabilities: RawJson,
     /// The server requests that it supports, and the capabilities for servers.
-    read: OnceLock<(SupportedRequests, Option<ClientCapabilities>)>,
+    parsed: OnceLock<(SupportedRequests, Option<ClientCapabilities>)>,
 }
 
 impl ClientFeatures {
     pub(crate) fn of(capabilities: RawJson) -> Arc<ClientFeatures> {
-        Arc::new(ClientFeatures { capabilities, read: OnceLock::new() })
+        Arc::new(ClientFeatures { capabilities, parsed: OnceLock::new() })
     }
 
     /// The server requests that the client supports.
     pub(crate) fn supported_requests(&self) -> SupportedRequests {
-        self.read().0
+        self.parsed().0
     }
 
     /// The capabilities that are declared to servers.
     pub(crate) fn upstream_capabilities(&self) -> Option<ClientCapabilities> {
-        self.read().1.clone()
+        self.parsed().1.clone()
     }
 
-    fn read(&self) -> &(SupportedRequests, Option<ClientCapabilities>) {
-        self.read.get_or_init(|| {
+    fn parsed(&self) -> &(SupportedRequests, Option<ClientCapabilities>) {
+        self.parsed.get_or_init(|| {
             (SupportedRequests::of(&self.capabilities), ClientCapabilities::new(self.capabilities.clone()))
         })
     }
@@ -86,7 +86,7 @@ impl Caller {
 
     /// The dialog's id.
     pub(crate) fn dialog_id(&self) -> Option<DialogId> {
-        self.dialog.as_ref().map(|it| it.id().clone())
+        self.dialog.as_ref().map(|dialog| dialog.id().clone())
     }
 
     /// The minimum level of log messages for this request; `None` for no messages.

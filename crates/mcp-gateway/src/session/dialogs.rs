@@ -4,7 +4,7 @@
 //! and equal names share a dialog. An unused dialog ends, and with it its leases.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mcp_host::{Dialog, DialogId, Host};
@@ -23,7 +23,7 @@ pub(crate) const MAX_NAME_BYTES: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Dialogs {
     table: Mutex<HashMap<(Principal, String), Entry>>,
-    most: usize,
+    max_dialogs: usize,
     max_per_client: usize,
 }
 
@@ -37,29 +37,35 @@ struct Entry {
 impl Dialogs {
     /// An empty table with these limits.
     pub(crate) fn new(bounds: &Bounds) -> Dialogs {
-        Dialogs { table: Mutex::default(), most: bounds.sessions, max_per_client: bounds.sessions_per_client }
+        Dialogs {
+            table: Mutex::default(),
+            max_dialogs: bounds.sessions,
+            max_per_client: bounds.sessions_per_client,
+        }
     }
 
     /// The dialog of this name, which is created if it is missing.
-    pub(crate) fn of(
+    pub(crate) fn get_or_create(
         &self,
         host: &Host,
         principal: &Principal,
         name: &str,
         now: Instant,
     ) -> Result<(Arc<Dialog>, CallerId), CapacityError> {
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.lock();
         let key = (principal.clone(), name.to_owned());
         if let Some(entry) = table.get_mut(&key) {
             entry.last_used = now;
             return Ok((Arc::clone(&entry.dialog), entry.owner));
         }
-        let own = table.keys().filter(|(it, _)| it == principal).count();
-        if table.len() >= self.most || own >= self.max_per_client {
-            let own = table.iter().filter(|((it, _), entry)| it == principal && entry.is_free());
-            let oldest = own.min_by_key(|(_, it)| it.last_used);
-            let oldest = oldest.filter(|(_, it)| is_evictable(principal, it.last_used, now));
-            let oldest = oldest.map(|(key, _)| key.clone()).ok_or(CapacityError)?;
+        let own = || table.iter().filter(|((owner, _), _)| owner == principal);
+        if table.len() >= self.max_dialogs || own().count() >= self.max_per_client {
+            let unused = own().filter(|(_, entry)| entry.is_unused());
+            let (oldest, entry) = unused.min_by_key(|(_, entry)| entry.last_used).ok_or(CapacityError)?;
+            if !is_evictable(principal, entry.last_used, now) {
+                return Err(CapacityError);
+            }
+            let oldest = oldest.clone();
             table.remove(&oldest);
         }
         // The internal id is random, because two clients may choose the same name.
@@ -71,29 +77,32 @@ impl Dialogs {
 
     /// Removes dialogs that were unused for `idle`.
     pub(crate) fn drop_unused(&self, now: Instant, idle: Duration) {
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        table.retain(|_, it| {
-            if !it.is_free() {
-                it.last_used = now;
+        self.lock().retain(|_, entry| {
+            if !entry.is_unused() {
+                entry.last_used = now;
             }
-            now.saturating_duration_since(it.last_used) < idle
+            now.saturating_duration_since(entry.last_used) < idle
         });
     }
 
     /// Removes all dialogs.
     pub(crate) fn drop_all(&self) {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.lock().clear();
     }
 
     /// The number of dialogs.
     pub(crate) fn len(&self) -> usize {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.lock().len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<(Principal, String), Entry>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Entry {
     /// Whether no request of the dialog is running.
-    fn is_free(&self) -> bool {
+    fn is_unused(&self) -> bool {
         Arc::strong_count(&self.dialog) == 1
     }
 }

@@ -41,23 +41,22 @@ enum ElicitationModes {
 impl SupportedRequests {
     /// Reads the supported requests from capabilities. Values that are not objects count as missing.
     pub(crate) fn of(capabilities: &RawJson) -> SupportedRequests {
-        let members = json_splice::members(capabilities);
-        let declared = |key: &str| members.iter().find(|(name, it)| name == key && it.is_object());
-        let within = |of: &RawJson, key: &str| {
-            json_splice::members(of).iter().any(|(name, it)| name == key && it.is_object())
-        };
-        let sampling = declared("sampling").map(|(_, it)| match within(it, "tools") {
+        let declared =
+            |object: &RawJson, name: &str| json_splice::member(object, name).filter(RawJson::is_object);
+        let has = |object: &RawJson, name: &str| declared(object, name).is_some();
+        let sampling = declared(capabilities, "sampling").map(|sampling| match has(&sampling, "tools") {
             true => SamplingSupport::WithTools,
             false => SamplingSupport::Plain,
         });
-        let elicitation =
-            declared("elicitation").map(|(_, it)| match (within(it, "form"), within(it, "url")) {
+        let elicitation = declared(capabilities, "elicitation").map(|modes| {
+            match (has(&modes, "form"), has(&modes, "url")) {
                 (true, true) => ElicitationModes::Both,
                 (false, true) => ElicitationModes::Url,
                 // Clients of protocol versions without modes support the form mode.
                 (true | false, false) => ElicitationModes::Form,
-            });
-        SupportedRequests { sampling, elicitation, roots: declared("roots").is_some() }
+            }
+        });
+        SupportedRequests { sampling, elicitation, roots: has(capabilities, "roots") }
     }
 
     fn supports(self, method: &str) -> bool {
@@ -75,10 +74,11 @@ impl SupportedRequests {
         if !self.supports(method) {
             return refused("the client does not support this request");
         }
-        let Some(members) = json_splice::ordered_members(params) else {
+        let Some(members) = params.members() else {
             return refused("`params` must be a JSON object");
         };
-        let all = |key: &'static str| members.iter().filter(move |(name, _)| name == key).map(|(_, it)| it);
+        let all =
+            |name: &'static str| members.iter().filter(move |(key, _)| key == name).map(|(_, value)| value);
         match method {
             "elicitation/create" => {
                 // A repeated member is ambiguous.
@@ -87,7 +87,7 @@ impl SupportedRequests {
                 }
                 let mode = match all("mode").next() {
                     None => Some("form".into()),
-                    Some(it) => it.to_text(),
+                    Some(mode) => mode.to_text(),
                 };
                 match (mode.as_deref(), self.elicitation) {
                     (Some("form"), Some(ElicitationModes::Form | ElicitationModes::Both))
@@ -98,10 +98,9 @@ impl SupportedRequests {
             "sampling/createMessage" => {
                 let mut tools = all("tools").chain(all("toolChoice"));
                 if tools.next().is_some() && self.sampling != Some(SamplingSupport::WithTools) {
-                    refused("the client does not support sampling with tools")
-                } else {
-                    Ok(())
+                    return refused("the client does not support sampling with tools");
                 }
+                Ok(())
             }
             _ => Ok(()),
         }
@@ -122,8 +121,8 @@ impl RawRequestHandler for SessionRequestHandler {
         self.supported.supports(method)
     }
 
-    async fn handle(&self, question: RawServerRequest) -> Result<RawJson, RpcError> {
-        let RawServerRequest { method, params } = question;
+    async fn handle(&self, request: RawServerRequest) -> Result<RawJson, RpcError> {
+        let RawServerRequest { method, params } = request;
         self.supported.check_params(&method, &params)?;
         // If nothing reads the call's stream, the session's stream may still be open.
         let sender = if self.sender.is_closed() {
@@ -135,11 +134,11 @@ impl RawRequestHandler for SessionRequestHandler {
     }
 }
 
-/// A server request that waits for the client to repeat its call with the answer.
+/// A server request that waits for the client to repeat its call with the response.
 #[derive(Debug)]
 pub(crate) struct InputRequest {
-    pub(crate) question: RawServerRequest,
-    pub(crate) answer: oneshot::Sender<RawJson>,
+    pub(crate) request: RawServerRequest,
+    pub(crate) response: oneshot::Sender<RawJson>,
 }
 
 /// Returns server requests as the result of the call.
@@ -155,14 +154,15 @@ impl RawRequestHandler for InputRequestHandler {
         self.supported.supports(method)
     }
 
-    async fn handle(&self, question: RawServerRequest) -> Result<RawJson, RpcError> {
-        self.supported.check_params(&question.method, &question.params)?;
-        let (answer, taken) = oneshot::channel();
+    async fn handle(&self, request: RawServerRequest) -> Result<RawJson, RpcError> {
+        self.supported.check_params(&request.method, &request.params)?;
         let failed = |message: &str| RpcError::new(code::INTERNAL_ERROR, message);
-        let laid = self.requests.try_send(InputRequest { question, answer });
-        laid.map_err(|_| failed("too many requests to the client are open"))?;
-        match tokio::time::timeout(self.limit, taken).await {
-            Ok(Ok(answer)) => Ok(answer),
+        let (sender, response) = oneshot::channel();
+        self.requests
+            .try_send(InputRequest { request, response: sender })
+            .map_err(|_| failed("too many requests to the client are open"))?;
+        match tokio::time::timeout(self.limit, response).await {
+            Ok(Ok(response)) => Ok(response),
             Ok(Err(_)) => Err(failed("the client did not repeat its call with an answer")),
             Err(_) => Err(failed("the client did not repeat its call with an answer in time")),
         }
@@ -177,7 +177,7 @@ mod tests {
     fn check(capabilities: &str, want: &[&str]) {
         let supported = SupportedRequests::of(&RawJson::parse(capabilities.to_owned().into()).unwrap());
         let methods = ["sampling/createMessage", "elicitation/create", "roots/list", "tasks/get"];
-        let got: Vec<&str> = methods.into_iter().filter(|it| supported.supports(it)).collect();
+        let got: Vec<&str> = methods.into_iter().filter(|method| supported.supports(method)).collect();
         assert_eq!(got, want, "{capabilities}");
     }
 
@@ -191,10 +191,14 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_admitted(capabilities: &str, method: &str, params: &str, want: &str) {
+    fn check_request(capabilities: &str, method: &str, params: &str, want: &str) {
         let json = |text: &str| RawJson::parse(text.to_owned().into()).unwrap();
         let got = SupportedRequests::of(&json(capabilities)).check_params(method, &json(params));
-        assert_eq!(got.map_or_else(|it| it.message, |()| "fine".to_owned()), want, "{capabilities} {params}");
+        assert_eq!(
+            got.map_or_else(|error| error.message, |()| "fine".to_owned()),
+            want,
+            "{capabilities} {params}"
+        );
     }
 
     #[test]
@@ -207,21 +211,21 @@ mod tests {
             (r#"{"elicitation":{"url":{}}}"#, no_mode, "fine"),
             (r#"{"elicitation":{"form":{},"url":{}}}"#, "fine", "fine"),
         ] {
-            check_admitted(capabilities, ask, r#"{"message":"?"}"#, form);
-            check_admitted(capabilities, ask, r#"{"mode":"form"}"#, form);
-            check_admitted(capabilities, ask, r#"{"mode":"url","url":"https://a"}"#, url);
-            check_admitted(capabilities, ask, r#"{"mode":"later"}"#, no_mode);
-            check_admitted(capabilities, ask, r#"{"mode":7}"#, no_mode);
-            check_admitted(capabilities, ask, r#"{"mode":"form","\u006dode":"url"}"#, "`mode` is repeated");
+            check_request(capabilities, ask, r#"{"message":"?"}"#, form);
+            check_request(capabilities, ask, r#"{"mode":"form"}"#, form);
+            check_request(capabilities, ask, r#"{"mode":"url","url":"https://a"}"#, url);
+            check_request(capabilities, ask, r#"{"mode":"later"}"#, no_mode);
+            check_request(capabilities, ask, r#"{"mode":7}"#, no_mode);
+            check_request(capabilities, ask, r#"{"mode":"form","\u006dode":"url"}"#, "`mode` is repeated");
         }
         let plain = r#"{"sampling":{}}"#;
         let no_tools = "the client does not support sampling with tools";
-        check_admitted(plain, sample, r#"{"messages":[]}"#, "fine");
-        check_admitted(plain, sample, r#"{"tools":[]}"#, no_tools);
-        check_admitted(plain, sample, r#"{"toolChoice":{}}"#, no_tools);
-        check_admitted(plain, sample, "[1]", "`params` must be a JSON object");
-        check_admitted(r#"{"sampling":{"tools":{}}}"#, sample, r#"{"tools":[]}"#, "fine");
-        check_admitted(plain, "roots/list", "{}", "the client does not support this request");
-        check_admitted(r#"{"roots":{}}"#, "roots/list", "{}", "fine");
+        check_request(plain, sample, r#"{"messages":[]}"#, "fine");
+        check_request(plain, sample, r#"{"tools":[]}"#, no_tools);
+        check_request(plain, sample, r#"{"toolChoice":{}}"#, no_tools);
+        check_request(plain, sample, "[1]", "`params` must be a JSON object");
+        check_request(r#"{"sampling":{"tools":{}}}"#, sample, r#"{"tools":[]}"#, "fine");
+        check_request(plain, "roots/list", "{}", "the client does not support this request");
+        check_request(r#"{"roots":{}}"#, "roots/list", "{}", "fine");
     }
 }

@@ -37,8 +37,8 @@ impl FromStr for EventId {
 
     fn from_str(text: &str) -> Result<EventId, InvalidEventId> {
         let (stream, number) = text.split_once('-').ok_or(InvalidEventId)?;
-        let number_of = |it: &str| it.parse().map_err(|_| InvalidEventId);
-        Ok(EventId { stream: number_of(stream)?, number: number_of(number)? })
+        let parse = |number: &str| number.parse().map_err(|_| InvalidEventId);
+        Ok(EventId { stream: parse(stream)?, number: parse(number)? })
     }
 }
 
@@ -80,23 +80,23 @@ impl EventLog {
         state.bytes += message.len();
         state.messages.push_back(message);
         while state.messages.len() > 1 && (state.messages.len() > MAX_MESSAGES || state.bytes > MAX_BYTES) {
-            let gone = state.messages.pop_front().map_or(0, |it| it.len());
-            state.bytes -= gone;
+            let removed = state.messages.pop_front().map_or(0, |message| message.len());
+            state.bytes -= removed;
         }
         drop(state);
         self.appended.notify_one();
     }
 
-    /// The first event after `place` that is still in the log.
-    pub(crate) fn next_after(&self, place: EventId) -> Option<(EventId, Bytes)> {
+    /// The first event after `last` that is still in the log.
+    pub(crate) fn next_after(&self, last: EventId) -> Option<(EventId, Bytes)> {
         let state = self.state();
-        if place.stream != state.stream || place.number >= state.count {
+        if last.stream != state.stream || last.number >= state.count {
             return None;
         }
-        let first = state.count - state.messages.len() as u64;
-        let at = place.number.max(first);
-        let message = state.messages.get(usize::try_from(at - first).ok()?)?.clone();
-        Some((EventId { number: at + 1, ..place }, message))
+        let removed = state.count - state.messages.len() as u64;
+        let preceding = last.number.max(removed);
+        let message = state.messages.get(usize::try_from(preceding - removed).ok()?)?.clone();
+        Some((EventId { number: preceding + 1, ..last }, message))
     }
 
     /// Resolves when an event was appended. Cancel-safe.
@@ -113,13 +113,13 @@ impl EventLog {
 mod tests {
     use super::*;
 
-    fn all(log: &EventLog, mut place: EventId) -> Vec<String> {
-        let mut res = Vec::new();
-        while let Some((next, message)) = log.next_after(place) {
-            res.push(format!("{next} {}", String::from_utf8_lossy(&message)));
-            place = next;
+    fn events_after(log: &EventLog, mut last: EventId) -> Vec<String> {
+        let mut events = Vec::new();
+        while let Some((id, message)) = log.next_after(last) {
+            events.push(format!("{id} {}", String::from_utf8_lossy(&message)));
+            last = id;
         }
-        res
+        events
     }
 
     #[test]
@@ -129,14 +129,14 @@ mod tests {
         for text in ["a", "b", "c"] {
             log.append(Bytes::from_static(text.as_bytes()));
         }
-        assert_eq!(all(&log, first), ["1-1 a", "1-2 b", "1-3 c"]);
+        assert_eq!(events_after(&log, first), ["1-1 a", "1-2 b", "1-3 c"]);
         let id = |text: &str| text.parse::<EventId>().ok();
-        assert_eq!(all(&log, log.resume(id("1-2"))), ["1-3 c"]);
-        assert_eq!(all(&log, log.resume(id("1-0"))).len(), 3);
+        assert_eq!(events_after(&log, log.resume(id("1-2"))), ["1-3 c"]);
+        assert_eq!(events_after(&log, log.resume(id("1-0"))).len(), 3);
         // An id that was never sent starts a new stream.
         assert_eq!(log.resume(id("1-9")).to_string(), "2-0");
         log.append(Bytes::from_static(b"d"));
-        assert_eq!(all(&log, first), Vec::<String>::new());
+        assert_eq!(events_after(&log, first), Vec::<String>::new());
         assert_eq!(log.resume(id("1-2")).to_string(), "3-0");
         for text in ["", "-", "1", "1-", "x-1", "1-2-3", "1--1"] {
             assert_eq!(id(text), None, "{text}");
@@ -150,9 +150,9 @@ mod tests {
         for _ in 0..MAX_MESSAGES + 10 {
             log.append(Bytes::from_static(b"x"));
         }
-        assert_eq!(all(&log, first).len(), MAX_MESSAGES);
+        assert_eq!(events_after(&log, first).len(), MAX_MESSAGES);
         assert_eq!(log.next_after(first).unwrap().0.to_string(), "1-11");
         log.append(vec![b'x'; MAX_BYTES + 1].into());
-        assert_eq!(all(&log, first).len(), 1);
+        assert_eq!(events_after(&log, first).len(), 1);
     }
 }

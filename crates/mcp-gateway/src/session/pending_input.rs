@@ -4,20 +4,21 @@
 //! their time are bounded. A call whose client does not answer is cancelled.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_model::{RawJson, RpcError, code};
 use mcp_transport::RawServerRequest;
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::access::principal::Principal;
 use crate::access::secret_id::secret_id;
 use crate::limits::bounds::Bounds;
-use crate::protocol::{json_splice, response};
+use crate::protocol::json_splice;
+use crate::protocol::message_writer::json_string;
 use crate::session::elicitation::InputRequest;
 
 /// The prefix of every state.
@@ -32,49 +33,41 @@ type CallOutcome = Result<Bytes, RpcError>;
 #[derive(Debug)]
 pub(crate) struct PendingInputs {
     table: Mutex<HashMap<String, PendingCall>>,
-    most: usize,
+    max_calls: usize,
     max_per_client: usize,
 }
 
 #[derive(Debug)]
 struct PendingCall {
     principal: Principal,
-    until: Instant,
+    deadline: Instant,
     call: RunningCall,
 }
 
-/// A call that runs in a task of its own.
+/// A call that runs in a task of its own. Dropping it cancels the task.
 #[derive(Debug)]
 pub(crate) struct RunningCall {
-    outcome: oneshot::Receiver<CallOutcome>,
+    task: AbortOnDropHandle<CallOutcome>,
     requests: mpsc::Receiver<InputRequest>,
-    open: Vec<(String, InputRequest)>,
+    /// The requests without a response, each with its key in `inputRequests`.
+    open_requests: Vec<(String, InputRequest)>,
     request_count: usize,
-    _task: AbortOnDrop,
-}
-
-/// Cancels the task when it is dropped.
-#[derive(Debug)]
-struct AbortOnDrop(JoinHandle<()>);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 impl RunningCall {
-    /// Starts a call whose server requests arrive at `requests`.
-    pub(crate) fn start(
-        work: impl Future<Output = CallOutcome> + Send + 'static,
-        requests: mpsc::Receiver<InputRequest>,
-    ) -> RunningCall {
-        let (done, outcome) = oneshot::channel();
-        let task = tokio::spawn(async move {
-            // The receiver is gone only if the call was cancelled.
-            let _ = done.send(work.await);
-        });
-        RunningCall { outcome, requests, open: Vec::new(), request_count: 0, _task: AbortOnDrop(task) }
+    /// Starts a call. `work` gets the sender for its server requests.
+    pub(crate) fn start<F>(work: impl FnOnce(mpsc::Sender<InputRequest>) -> F) -> RunningCall
+    where
+        F: Future<Output = CallOutcome> + Send + 'static,
+    {
+        let (sender, requests) = mpsc::channel(MAX_INPUT_REQUESTS);
+        let task = AbortOnDropHandle::new(tokio::spawn(work(sender)));
+        RunningCall { task, requests, open_requests: Vec::new(), request_count: 0 }
+    }
+
+    fn add_request(&mut self, request: InputRequest) {
+        self.request_count += 1;
+        self.open_requests.push((format!("input-{}", self.request_count), request));
     }
 }
 
@@ -83,7 +76,7 @@ impl PendingInputs {
     pub(crate) fn new(bounds: &Bounds) -> PendingInputs {
         PendingInputs {
             table: Mutex::default(),
-            most: bounds.requests,
+            max_calls: bounds.requests,
             max_per_client: bounds.pending_inputs_per_client,
         }
     }
@@ -95,25 +88,25 @@ impl PendingInputs {
 
     /// The number of pending calls.
     pub(crate) fn len(&self) -> usize {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.lock().len()
     }
 
     /// Cancels the calls whose clients did not answer in time.
     pub(crate) fn drop_expired(&self, now: Instant) {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, it| it.until > now);
+        self.lock().retain(|_, pending| pending.deadline > now);
     }
 
     /// Cancels all calls of a client.
     pub(crate) fn drop_client(&self, principal: &Principal) {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, it| it.principal != *principal);
+        self.lock().retain(|_, pending| pending.principal != *principal);
     }
 
     /// Cancels all calls.
     pub(crate) fn drop_all(&self) {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.lock().clear();
     }
 
-    /// Removes the call of `state`, and passes the client's answers to it.
+    /// Removes the call of `state`, and passes the client's responses to it.
     pub(crate) fn take(
         &self,
         state: &str,
@@ -121,17 +114,18 @@ impl PendingInputs {
         responses: Option<&RawJson>,
         now: Instant,
     ) -> Result<RunningCall, RpcError> {
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = table.get(state).filter(|it| it.principal == *principal && it.until > now);
-        found.ok_or_else(unknown_state)?;
+        let mut table = self.lock();
+        let found = table.get(state);
+        found
+            .filter(|pending| pending.principal == *principal && pending.deadline > now)
+            .ok_or_else(unknown_state)?;
         let PendingCall { mut call, .. } = table.remove(state).ok_or_else(unknown_state)?;
-        let given = responses.map(json_splice::members).unwrap_or_default();
-        for (key, answer) in given {
-            // Answers to unknown keys are ignored.
-            if let Some(at) = call.open.iter().position(|(open, _)| *open == key) {
-                let (_, request) = call.open.remove(at);
+        for (key, response) in responses.map(json_splice::members).unwrap_or_default() {
+            // Responses with unknown keys are ignored.
+            if let Some(at) = call.open_requests.iter().position(|(open, _)| *open == key) {
+                let (_, request) = call.open_requests.remove(at);
                 // The server may have cancelled its request.
-                let _ = request.answer.send(answer);
+                let _ = request.response.send(response);
             }
         }
         Ok(call)
@@ -144,11 +138,11 @@ impl PendingInputs {
         principal: &Principal,
         wait: Duration,
     ) -> CallOutcome {
-        // A request without an answer is returned again at once.
-        if call.open.is_empty() {
+        // A request without a response is returned again at once.
+        if call.open_requests.is_empty() {
             tokio::select! {
                 biased;
-                outcome = &mut call.outcome => return outcome.unwrap_or_else(|_| Err(lost())),
+                outcome = &mut call.task => return outcome.unwrap_or_else(|_| Err(lost_call())),
                 Some(request) = call.requests.recv() => call.add_request(request),
             }
         }
@@ -156,46 +150,34 @@ impl PendingInputs {
             call.add_request(request);
         }
         let state = format!("{STATE_PREFIX}{}", secret_id());
-        let result = input_required_result(&state, &call.open);
+        let result = input_required_result(&state, &call.open_requests);
         let now = Instant::now();
-        let until = now + wait;
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        table.retain(|_, it| it.until > now);
-        let own = table.values().filter(|it| it.principal == *principal).count();
-        if table.len() >= self.most || own >= self.max_per_client {
+        let mut table = self.lock();
+        table.retain(|_, pending| pending.deadline > now);
+        let own = table.values().filter(|pending| pending.principal == *principal).count();
+        if table.len() >= self.max_calls || own >= self.max_per_client {
             // Dropping the call cancels it.
-            return Err(RpcError::new(
-                code::SERVER_ERROR,
-                "too many calls wait for input: answer some first",
-            ));
+            let message = "too many calls wait for input: answer some of them first";
+            return Err(RpcError::new(code::SERVER_ERROR, message));
         }
-        table.insert(state, PendingCall { principal: principal.clone(), until, call });
+        table.insert(state, PendingCall { principal: principal.clone(), deadline: now + wait, call });
         Ok(result)
     }
-}
 
-impl RunningCall {
-    fn add_request(&mut self, request: InputRequest) {
-        self.request_count += 1;
-        self.open.push((format!("input-{}", self.request_count), request));
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, PendingCall>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The result that requests input.
-fn input_required_result(state: &str, open: &[(String, InputRequest)]) -> Bytes {
-    let requests: Vec<String> = open
+fn input_required_result(state: &str, open_requests: &[(String, InputRequest)]) -> Bytes {
+    let requests: Vec<String> = open_requests
         .iter()
-        .map(|(key, InputRequest { question: RawServerRequest { method, params }, .. })| {
-            format!(
-                "{}:{{\"method\":{},\"params\":{}}}",
-                response::text(key),
-                response::text(method),
-                params.as_str()
-            )
+        .map(|(key, InputRequest { request: RawServerRequest { method, params }, .. })| {
+            format!(r#""{key}":{{"method":{},"params":{}}}"#, json_string(method), params.as_str())
         })
         .collect();
-    let requests = requests.join(",");
-    let state = response::text(state);
+    let (requests, state) = (requests.join(","), json_string(state));
     format!(r#"{{"resultType":"input_required","inputRequests":{{{requests}}},"requestState":{state}}}"#)
         .into()
 }
@@ -206,13 +188,8 @@ pub(crate) fn unknown_state() -> RpcError {
     RpcError::new(code::INVALID_PARAMS, message)
 }
 
-fn lost() -> RpcError {
-    RpcError::new(code::INTERNAL_ERROR, "the call was lost")
-}
-
-/// A channel for the server requests of a call.
-pub(crate) fn input_channel() -> (mpsc::Sender<InputRequest>, mpsc::Receiver<InputRequest>) {
-    mpsc::channel(MAX_INPUT_REQUESTS)
+fn lost_call() -> RpcError {
+    RpcError::new(code::INTERNAL_ERROR, "the gateway failed while it handled this call")
 }
 
 #[cfg(test)]
@@ -228,15 +205,13 @@ mod tests {
 
     /// A call that requests one list of roots and returns it.
     fn call() -> RunningCall {
-        let (sender, receiver) = input_channel();
-        let answers = SupportedRequests::of(&json(r#"{"roots":{}}"#));
-        let request_count =
-            InputRequestHandler { supported: answers, requests: sender, limit: Duration::from_secs(60) };
-        let question = RawServerRequest { method: "roots/list".to_owned(), params: RawJson::empty_object() };
-        RunningCall::start(
-            async move { request_count.handle(question).await.map(RawJson::into_bytes) },
-            receiver,
-        )
+        RunningCall::start(async |requests| {
+            let supported = SupportedRequests::of(&json(r#"{"roots":{}}"#));
+            let handler = InputRequestHandler { supported, requests, limit: Duration::from_secs(60) };
+            let request =
+                RawServerRequest { method: "roots/list".to_owned(), params: RawJson::empty_object() };
+            handler.handle(request).await.map(RawJson::into_bytes)
+        })
     }
 
     fn state(result: &Bytes) -> String {
@@ -251,22 +226,22 @@ mod tests {
         let (ann, bob) = (Principal::named("ann"), Principal::named("bob"));
         let wait = Duration::from_secs(60);
         let first = pending_inputs.advance(call(), &ann, wait).await.unwrap();
-        let state_of_it = state(&first);
-        let answers = json(r#"{"input-1":{"roots":[]},"other":1}"#);
-        let take = |state: &str, client: &Principal, answers| {
-            pending_inputs.take(state, client, answers, Instant::now())
+        let first_state = state(&first);
+        let responses = json(r#"{"input-1":{"roots":[]},"other":1}"#);
+        let take = |state: &str, client: &Principal, responses| {
+            pending_inputs.take(state, client, responses, Instant::now())
         };
-        assert!(take(&state_of_it, &bob, Some(&answers)).is_err());
-        assert!(take(&format!("{state_of_it}0"), &ann, Some(&answers)).is_err());
+        assert!(take(&first_state, &bob, Some(&responses)).is_err());
+        assert!(take(&format!("{first_state}0"), &ann, Some(&responses)).is_err());
 
-        // Without an answer the request is repeated, under another state.
-        let nothing = json("{}");
-        let again = take(&state_of_it, &ann, Some(&nothing)).unwrap();
-        let second = state(&pending_inputs.advance(again, &ann, wait).await.unwrap());
-        assert_ne!(state_of_it, second);
-        let answered = take(&second, &ann, Some(&answers)).unwrap();
-        assert_eq!(pending_inputs.advance(answered, &ann, wait).await.unwrap(), r#"{"roots":[]}"#);
-        assert!(take(&second, &ann, Some(&answers)).is_err());
+        // Without a response the request is returned again, under another state.
+        let no_responses = json("{}");
+        let resumed = take(&first_state, &ann, Some(&no_responses)).unwrap();
+        let second = state(&pending_inputs.advance(resumed, &ann, wait).await.unwrap());
+        assert_ne!(first_state, second);
+        let completed = take(&second, &ann, Some(&responses)).unwrap();
+        assert_eq!(pending_inputs.advance(completed, &ann, wait).await.unwrap(), r#"{"roots":[]}"#);
+        assert!(take(&second, &ann, Some(&responses)).is_err());
     }
 
     #[tokio::test(start_paused = true)]

@@ -14,7 +14,7 @@ use crate::session::state::Session;
 #[derive(Debug)]
 pub(crate) struct SessionRegistry {
     table: Mutex<ahash::HashMap<String, Arc<Session>>>,
-    most: usize,
+    max_sessions: usize,
     max_per_client: usize,
 }
 
@@ -43,7 +43,7 @@ impl SessionRegistry {
     pub(crate) fn new(bounds: &Bounds) -> SessionRegistry {
         SessionRegistry {
             table: Mutex::default(),
-            most: bounds.sessions,
+            max_sessions: bounds.sessions,
             max_per_client: bounds.sessions_per_client,
         }
     }
@@ -53,12 +53,13 @@ impl SessionRegistry {
     pub(crate) fn add(&self, session: Session, now: Instant) -> Result<Insertion, CapacityError> {
         let mut evicted = None;
         let mut table = self.lock();
-        let own = table.values().filter(|it| it.principal == session.principal);
-        if table.len() >= self.most || own.count() >= self.max_per_client {
-            let own = table.values().filter(|it| it.principal == session.principal);
-            let oldest = own.filter_map(|it| Some((it.unused_since()?, it.id.clone()))).min();
-            let is_evictable = |(since, _): &(Instant, String)| is_evictable(&session.principal, *since, now);
-            let (_, oldest) = oldest.filter(is_evictable).ok_or(CapacityError)?;
+        let own = || table.values().filter(|other| other.principal == session.principal);
+        if table.len() >= self.max_sessions || own().count() >= self.max_per_client {
+            let unused = own().filter_map(|session| Some((session.unused_since()?, session.id.clone())));
+            let (since, oldest) = unused.min().ok_or(CapacityError)?;
+            if !is_evictable(&session.principal, since, now) {
+                return Err(CapacityError);
+            }
             evicted = table.remove(&oldest);
         }
         let session = Arc::new(session);
@@ -68,35 +69,38 @@ impl SessionRegistry {
 
     /// The session of this id, if it belongs to the client.
     pub(crate) fn get(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
-        self.lock().get(id).filter(|it| it.principal == *principal).cloned()
+        self.lock().get(id).filter(|session| session.principal == *principal).cloned()
     }
 
     /// Removes the session of this id, if it belongs to the client.
     pub(crate) fn take(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
         let mut table = self.lock();
-        table.get(id).filter(|it| it.principal == *principal)?;
+        table.get(id).filter(|session| session.principal == *principal)?;
         table.remove(id)
     }
 
     /// Removes sessions that were unused for `idle`.
     pub(crate) fn take_unused(&self, now: Instant, idle: Duration) -> Vec<Arc<Session>> {
-        let mut table = self.lock();
-        let is_old = |it: &Arc<Session>| {
-            it.unused_since().is_some_and(|since| now.saturating_duration_since(since) >= idle)
+        let is_expired = |session: &Session| {
+            session.unused_since().is_some_and(|since| now.saturating_duration_since(since) >= idle)
         };
-        let old: Vec<String> = table.iter().filter(|(_, it)| is_old(it)).map(|(id, _)| id.clone()).collect();
-        old.iter().filter_map(|id| table.remove(id)).collect()
+        let mut table = self.lock();
+        let expired: Vec<_> = table.values().filter(|session| is_expired(session)).cloned().collect();
+        for session in &expired {
+            table.remove(&session.id);
+        }
+        expired
     }
 
     /// Removes all sessions.
     pub(crate) fn take_all(&self) -> Vec<Arc<Session>> {
-        self.lock().drain().map(|(_, it)| it).collect()
+        self.lock().drain().map(|(_, session)| session).collect()
     }
 
     /// The lowest log level of all sessions.
     pub(crate) fn lowest_level(&self) -> Option<LogLevel> {
         // A session without a level gets all messages.
-        self.lock().values().map(|it| it.log_level().unwrap_or(LogLevel::Debug)).min()
+        self.lock().values().map(|session| session.log_level().unwrap_or(LogLevel::Debug)).min()
     }
 
     /// The number of sessions.

@@ -21,7 +21,7 @@ impl ResourceSubscriptions {
 
     /// Whether a URI is subscribed.
     pub(crate) fn contains(&self, uri: &str) -> bool {
-        self.lock().iter().any(|it| it.uri() == uri)
+        self.lock().iter().any(|subscription| subscription.uri() == uri)
     }
 
     /// Fails if there are too many subscriptions.
@@ -29,7 +29,9 @@ impl ResourceSubscriptions {
         if self.lock().len() < MAX_SUBSCRIPTIONS {
             Ok(())
         } else {
-            let message = format!("a session may subscribe to {MAX_SUBSCRIPTIONS} resources");
+            let message = format!(
+                "a session may subscribe to at most {MAX_SUBSCRIPTIONS} resources: unsubscribe from some"
+            );
             Err(RpcError::new(code::SERVER_ERROR, message))
         }
     }
@@ -37,26 +39,26 @@ impl ResourceSubscriptions {
     /// Adds a subscription, which replaces one with the same URI.
     pub(crate) fn add(&self, subscription: Subscription) {
         let mut all = self.lock();
-        all.retain(|it| it.uri() != subscription.uri());
+        all.retain(|other| other.uri() != subscription.uri());
         all.push(subscription);
     }
 
     /// Removes the subscription to a URI.
     pub(crate) fn remove(&self, uri: &str) {
-        self.lock().retain(|it| it.uri() != uri);
+        self.lock().retain(|subscription| subscription.uri() != uri);
     }
 
     /// The subscribed URIs.
     pub(crate) fn uris(&self) -> Vec<String> {
-        self.lock().iter().map(|it| it.uri().to_owned()).collect()
+        self.lock().iter().map(|subscription| subscription.uri().to_owned()).collect()
     }
 
     /// The URI of a changed resource, if a subscription covers it.
-    pub(crate) fn updated<'a>(&self, said: &'a ServerNotification) -> Option<&'a str> {
-        let ServerEvent::ResourceUpdated { uri } = &said.event else { return None };
+    pub(crate) fn updated<'a>(&self, event: &'a ServerNotification) -> Option<&'a str> {
+        let ServerEvent::ResourceUpdated { uri } = &event.event else { return None };
         let is_covered = |subscription: &Subscription| {
-            subscription.server() == &said.server
-                && subscription.dialog() == said.dialog.as_ref()
+            subscription.server() == &event.server
+                && subscription.dialog() == event.dialog.as_ref()
                 && covers(subscription.uri(), uri)
         };
         self.lock().iter().any(is_covered).then_some(uri)

@@ -17,7 +17,7 @@ struct Table {
     /// The requests, each with the sender that cancels it; `None` once it was used.
     requests: ahash::HashMap<RequestKey, Option<oneshot::Sender<()>>>,
     /// Whether the client has disconnected, so that no further request starts.
-    is_over: bool,
+    is_closed: bool,
 }
 
 /// The meaning of an id: `1` and `1.0` are the same number, `"a"` and `"\u0061"` the same string.
@@ -53,26 +53,32 @@ pub(crate) struct RequestGuard {
 }
 
 impl RunningRequests {
-    /// Adds a request; at most `most` may run.
+    /// Adds a request; at most `max_requests` may run.
     pub(crate) fn start(
         self: &Arc<RunningRequests>,
         id: &RawJson,
-        most: usize,
+        max_requests: usize,
     ) -> Result<RequestGuard, RpcError> {
         let id = RequestKey::of(id);
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if table.is_over {
-            return Err(RpcError::new(code::SERVER_ERROR, "this session has ended: begin a new one"));
+        if table.is_closed {
+            return Err(RpcError::new(
+                code::SERVER_ERROR,
+                "this session has ended: start a new one with `initialize`",
+            ));
         }
-        if table.requests.len() >= most {
-            let message = format!("more than {most} requests at once: wait for some of them");
+        if table.requests.len() >= max_requests {
+            let message = format!("more than {max_requests} requests at once: wait until some of them end");
             return Err(RpcError::new(code::SERVER_ERROR, message));
         }
-        let Entry::Vacant(free) = table.requests.entry(id.clone()) else {
-            return Err(RpcError::new(code::INVALID_REQUEST, "a request with this id still runs"));
+        let Entry::Vacant(entry) = table.requests.entry(id.clone()) else {
+            return Err(RpcError::new(
+                code::INVALID_REQUEST,
+                "a request with this id is still running: use another id",
+            ));
         };
         let (cancel, cancelled) = oneshot::channel();
-        free.insert(Some(cancel));
+        entry.insert(Some(cancel));
         drop(table);
         Ok(RequestGuard { running: Arc::clone(self), id, cancelled })
     }
@@ -89,7 +95,7 @@ impl RunningRequests {
     /// Cancels all requests, and refuses new ones.
     pub(crate) fn cancel_all(&self) {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        table.is_over = true;
+        table.is_closed = true;
         for cancel in table.requests.values_mut().filter_map(Option::take) {
             let _ = cancel.send(());
         }
@@ -124,7 +130,7 @@ mod tests {
     use super::*;
 
     impl RequestGuard {
-        fn is_taken_back(&mut self) -> bool {
+        fn is_cancelled(&mut self) -> bool {
             self.cancelled.try_recv().is_ok()
         }
     }
@@ -141,12 +147,12 @@ mod tests {
         let mut text = running.start(&id("\"1\""), 2).unwrap();
         assert_eq!(running.start(&id("3"), 2).unwrap_err().code, code::SERVER_ERROR);
         running.cancel(&id("1"));
-        assert!(first.is_taken_back() && !text.is_taken_back());
+        assert!(first.is_cancelled() && !text.is_cancelled());
         drop((first, text));
         assert!(running.is_idle());
-        let mut again = running.start(&id("1"), 2).unwrap();
+        let mut restarted = running.start(&id("1"), 2).unwrap();
         running.cancel_all();
-        assert!(again.is_taken_back());
+        assert!(restarted.is_cancelled());
         // A request that found the session before its end is refused.
         assert_eq!(running.start(&id("2"), 2).unwrap_err().code, code::SERVER_ERROR);
     }
@@ -154,9 +160,9 @@ mod tests {
     #[track_caller]
     fn check_same(one: &'static str, other: &'static str, want: bool) {
         let running = Arc::new(RunningRequests::default());
-        let mut begun = running.start(&id(one), 2).unwrap();
+        let mut request = running.start(&id(one), 2).unwrap();
         running.cancel(&id(other));
-        assert_eq!(begun.is_taken_back(), want, "{one} {other}");
+        assert_eq!(request.is_cancelled(), want, "{one} {other}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use mcp_model::{RawJson, RpcError, code};
 use tokio::sync::oneshot;
 
-use crate::protocol::response;
+use crate::protocol::message_writer;
 use crate::session::outbound_queue::MessageSender;
 
 /// Maximum number of open requests of a session.
@@ -19,8 +19,8 @@ pub(crate) struct ServerRequests(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    last: u64,
-    waiting: HashMap<u64, oneshot::Sender<Result<RawJson, RpcError>>>,
+    last_id: u64,
+    open: HashMap<u64, oneshot::Sender<Result<RawJson, RpcError>>>,
 }
 
 /// Cancels the request if it is dropped before the response.
@@ -39,52 +39,49 @@ impl ServerRequests {
         params: &str,
         limit: Duration,
     ) -> Result<RawJson, RpcError> {
-        let (answer, taken) = oneshot::channel();
+        let (resolver, response) = oneshot::channel();
         let id = {
             let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if table.waiting.len() >= MAX_OPEN_REQUESTS {
+            if table.open.len() >= MAX_OPEN_REQUESTS {
                 return Err(failed("too many requests to the client are open"));
             }
-            table.last += 1;
-            let id = table.last;
-            table.waiting.insert(id, answer);
+            table.last_id += 1;
+            let id = table.last_id;
+            table.open.insert(id, resolver);
             id
         };
-        let question = OpenRequest { requests: self, sender, id };
+        let _cancel_on_drop = OpenRequest { requests: self, sender, id };
         sender
-            .send(response::request(id, method, params))
+            .send(message_writer::request(id, method, params))
             .map_err(|_| failed("the client has no open stream"))?;
-        let res = match tokio::time::timeout(limit, taken).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => Err(failed("the client is gone")),
+        match tokio::time::timeout(limit, response).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(_)) => Err(failed("the client has disconnected")),
             Err(_) => Err(failed(&format!("the client did not answer within {} s", limit.as_secs_f64()))),
-        };
-        drop(question);
-        res
+        }
     }
 
     /// Resolves a request with its response. Other responses are ignored.
     pub(crate) fn resolve(&self, id: &RawJson, outcome: Result<RawJson, RpcError>) {
         // Some clients return a number as a string.
-        let text = id.as_str().trim_matches('"');
-        let waiting = text
-            .parse()
-            .ok()
-            .and_then(|id: u64| self.0.lock().unwrap_or_else(PoisonError::into_inner).waiting.remove(&id));
-        if let Some(waiting) = waiting {
+        let id = id.as_str().trim_matches('"').parse().ok();
+        if let Some(resolver) = id.and_then(|id| self.remove(id)) {
             // The caller may have stopped waiting.
-            let _ = waiting.send(outcome);
+            let _ = resolver.send(outcome);
         }
+    }
+
+    fn remove(&self, id: u64) -> Option<oneshot::Sender<Result<RawJson, RpcError>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).open.remove(&id)
     }
 }
 
 impl Drop for OpenRequest<'_> {
     fn drop(&mut self) {
-        let open = self.requests.0.lock().unwrap_or_else(PoisonError::into_inner).waiting.remove(&self.id);
-        if open.is_some() {
+        if self.requests.remove(self.id).is_some() {
             let params = format!(r#"{{"requestId":{},"reason":"it is no longer needed"}}"#, self.id);
             // If the client has no stream, there is nothing to cancel.
-            let _ = self.sender.send(response::notification("notifications/cancelled", &params));
+            let _ = self.sender.send(message_writer::notification("notifications/cancelled", &params));
         }
     }
 }
@@ -108,19 +105,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn server_request_ends_with_response_or_timeout() {
         let requests = ServerRequests::default();
-        let (out, mut receiver) = message_channel(&Bounds::default());
+        let (sender, mut receiver) = message_channel(&Bounds::default());
         let limit = Duration::from_secs(5);
-        let ask = requests.send(&out, "roots/list", "{}", limit);
+        let pending = requests.send(&sender, "roots/list", "{}", limit);
         let client = async {
-            let question = receiver.next().await.unwrap();
-            assert_eq!(question, r#"{"jsonrpc":"2.0","id":1,"method":"roots/list","params":{}}"#);
+            let request = receiver.next().await.unwrap();
+            assert_eq!(request, r#"{"jsonrpc":"2.0","id":1,"method":"roots/list","params":{}}"#);
             requests.resolve(&json("7"), Ok(json("0")));
             requests.resolve(&json("\"1\""), Ok(json("{}")));
         };
-        assert_eq!(tokio::join!(ask, client).0, Ok(json("{}")));
+        assert_eq!(tokio::join!(pending, client).0, Ok(json("{}")));
 
-        let late = requests.send(&out, "roots/list", "{}", limit).await.unwrap_err();
-        assert_eq!(late.message, "the client did not answer within 5 s");
+        let timed_out = requests.send(&sender, "roots/list", "{}", limit).await.unwrap_err();
+        assert_eq!(timed_out.message, "the client did not answer within 5 s");
         assert!(receiver.next().await.unwrap().ends_with(br#""method":"roots/list","params":{}}"#));
         let cancelled = receiver.next().await.unwrap();
         assert!(

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::principal::Principal;
 use crate::access::scope::Scope;
+use crate::access::secret_id::secret_id;
 use crate::session::caller::ClientFeatures;
 use crate::session::event_log::EventLog;
 use crate::session::known_lists::KnownLists;
@@ -59,27 +60,21 @@ pub(crate) struct Handshake {
     pub(crate) capabilities: RawJson,
 }
 
-/// The parameters of a new session.
-pub(crate) struct SessionParams {
-    pub(crate) id: String,
-    pub(crate) principal: Principal,
-    pub(crate) scope: Arc<Scope>,
-    pub(crate) version: ProtocolVersion,
-    pub(crate) capabilities: RawJson,
-    pub(crate) dialog: Arc<Dialog>,
-    pub(crate) known_lists: KnownLists,
-}
-
 impl Session {
     /// A new session.
-    pub(crate) fn new(beginning: SessionParams, now: Instant) -> Session {
-        let SessionParams { id, principal, scope, version, capabilities, dialog, known_lists } = beginning;
+    pub(crate) fn new(
+        principal: Principal,
+        scope: Arc<Scope>,
+        handshake: Handshake,
+        dialog: Arc<Dialog>,
+        known_lists: KnownLists,
+    ) -> Session {
         Session {
-            id,
+            id: secret_id(),
             principal,
             scope,
-            version,
-            features: ClientFeatures::of(capabilities),
+            version: handshake.version,
+            features: ClientFeatures::of(handshake.capabilities),
             dialog,
             running: Arc::default(),
             server_requests: ServerRequests::default(),
@@ -90,7 +85,7 @@ impl Session {
             event_log: EventLog::default(),
             stream: Mutex::default(),
             log_level: Mutex::default(),
-            last_used: Mutex::new(now),
+            last_used: Mutex::new(Instant::now()),
         }
     }
 
@@ -101,35 +96,31 @@ impl Session {
 
     /// When it was last used; `None` while a request runs or its stream is open.
     pub(crate) fn unused_since(&self) -> Option<Instant> {
-        let listens = self.stream().is_some_and(|it| !it.is_closed());
-        let idle = self.running.is_idle() && !listens;
-        idle.then(|| *self.last_used.lock().unwrap_or_else(PoisonError::into_inner))
+        let has_stream = self.stream().is_some_and(|sender| !sender.is_closed());
+        let is_unused = self.running.is_idle() && !has_stream;
+        is_unused.then(|| *self.last_used.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The sender of its notification stream, if that is open.
     pub(crate) fn stream(&self) -> Option<MessageSender> {
         let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
-        stream.as_ref().map(|it| it.0.clone())
+        stream.as_ref().map(|(sender, _)| sender.clone())
     }
 
     /// Replaces the notification stream. The returned token is cancelled when another stream replaces this one.
-    pub(crate) fn open_stream(&self, outlet: MessageSender) -> CancellationToken {
+    pub(crate) fn open_stream(&self, sender: MessageSender) -> CancellationToken {
         let replaced = CancellationToken::new();
-        let here = Some((outlet, replaced.clone()));
-        let before =
-            std::mem::replace(&mut *self.stream.lock().unwrap_or_else(PoisonError::into_inner), here);
-        if let Some((_, before)) = before {
-            before.cancel();
+        let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, previous)) = stream.replace((sender, replaced.clone())) {
+            previous.cancel();
         }
         replaced
     }
 
     /// Removes the notification stream, unless it was replaced.
-    pub(crate) fn close_stream(&self, outlet: &MessageSender) {
+    pub(crate) fn close_stream(&self, sender: &MessageSender) {
         let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
-        if stream.as_ref().is_some_and(|it| it.0.is_same_channel(outlet)) {
-            *stream = None;
-        }
+        stream.take_if(|(open, _)| open.is_same_channel(sender));
     }
 
     /// The minimum level of log messages; `None` if the client set none.

@@ -113,7 +113,7 @@ async fn modern_server_can_request_only_declared_input() {
     check(EVERYTHING, &of("tools/call", "{}"), "does not support this request").await;
     check(EVERYTHING, &ASKS.replacen('{', r#"{"resultType":"complete","#, 1), "repeats").await;
     check(EVERYTHING, r#"{"resultType":"input_required"}"#, "without naming any").await;
-    check(EVERYTHING, r#"{"resultType":"input_required","requestState":7}"#, "no string").await;
+    check(EVERYTHING, r#"{"resultType":"input_required","requestState":7}"#, "not a string").await;
     check("{}", r#"{"content":[],"resultType":"complete","\u0061":1}"#, r#""content":[]"#).await;
     world.end().await;
 }

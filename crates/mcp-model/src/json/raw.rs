@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::json::cursor::JsonSlice;
+use crate::json::cursor::{JsonCursor, JsonSlice};
 use crate::json::unescape::unescape;
 
 /// One complete JSON value as its original text, a slice of a shared buffer.
@@ -108,6 +108,18 @@ impl RawJson {
     /// Returns the decoded text of a JSON string, and `None` for any other value.
     pub fn to_text(&self) -> Option<Cow<'_, str>> {
         string_text(self.as_str())
+    }
+
+    /// Returns the members of an object in their order, including repeated ones, and `None` for any other value. Also
+    /// `None` if a name contains an unpaired surrogate.
+    pub fn members(&self) -> Option<Vec<(Cow<'_, str>, RawJson)>> {
+        let mut members = Vec::new();
+        let mut cursor = JsonCursor::new(self.as_str());
+        let read = cursor.read_object(|name, cursor| {
+            members.push((name, RawJson::from_slice(&self.0, cursor.skip_value()?)));
+            Ok(())
+        });
+        read.is_ok().then_some(members)
     }
 
     /// Returns whether the value is an object.

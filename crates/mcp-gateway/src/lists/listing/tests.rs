@@ -18,11 +18,12 @@ fn entry(id: &str, tools: &[&str], bytes: usize, templates: &[&str]) -> ServerEn
     let filling = "x".repeat(bytes);
     let tools: Vec<String> = tools
         .iter()
-        .map(|it| {
-            format!(r#"{{ "inputSchema":{{"type":"object"}},"name" : "{it}","description":"{filling}"}}"#)
+        .map(|name| {
+            format!(r#"{{ "inputSchema":{{"type":"object"}},"name" : "{name}","description":"{filling}"}}"#)
         })
         .collect();
-    let templates: Vec<String> = templates.iter().map(|it| format!(r#"{{"uriTemplate":"{it}"}}"#)).collect();
+    let templates: Vec<String> =
+        templates.iter().map(|uri| format!(r#"{{"uriTemplate":"{uri}"}}"#)).collect();
     let tools = read_tools(&json(format!(r#"{{"tools":[{}]}}"#, tools.join(",")))).unwrap().into_shared();
     let templates = json(format!(r#"{{"resourceTemplates":[{}]}}"#, templates.join(",")));
     let templates = read_resource_templates(&templates).unwrap().into_shared();
@@ -36,7 +37,7 @@ fn entry(id: &str, tools: &[&str], bytes: usize, templates: &[&str]) -> ServerEn
 fn listing(entries: &[ServerEntry], scope: &Scope) -> Listing {
     let catalog = Catalog::build(&Builtins::default(), entries);
     let definitions = Arc::new(Definitions::of(&catalog, scope.names, &[]));
-    Listing::build(definitions, &catalog, scope, |it| !it.as_str().starts_with("own"))
+    Listing::build(definitions, &catalog, scope, |server| !server.as_str().starts_with("own"))
 }
 
 fn page(listing: &Listing, kind: ListKind, cursor: Option<&str>) -> Result<String, StaleCursor> {
@@ -52,7 +53,7 @@ fn names(listing: &Listing) -> String {
         let page = page(listing, ListKind::Tools, cursor.as_deref()).unwrap();
         let page: serde_json::Value = serde_json::from_str(&format!("{{{page}}}")).unwrap();
         res.extend(
-            page["tools"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap().to_owned()),
+            page["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()),
         );
         match page["nextCursor"].as_str() {
             Some(next) => cursor = Some(next.to_owned()),
@@ -79,11 +80,11 @@ fn empty_list_has_one_page() {
 
 #[test]
 fn definitions_change_only_the_name() {
-    let it = listing(&[entry("a", &["t"], 1, &[])], &Scope::default());
+    let listing = listing(&[entry("a", &["t"], 1, &[])], &Scope::default());
     let want = r#""tools":[{ "inputSchema":{"type":"object"},"name" : "a__t","description":"x"}]"#;
-    assert_eq!(page(&it, ListKind::Tools, None).unwrap(), want);
-    assert_eq!(it.tool("a__t").map(|it| it.server.as_str()), Some("a"));
-    assert_eq!(it.tool("t"), None);
+    assert_eq!(page(&listing, ListKind::Tools, None).unwrap(), want);
+    assert_eq!(listing.find(ListKind::Tools, "a__t").map(|target| target.server.as_str()), Some("a"));
+    assert_eq!(listing.find(ListKind::Tools, "t"), None);
 }
 
 #[track_caller]
@@ -94,8 +95,8 @@ fn check(scope: Scope, want: &str) {
 
 #[test]
 fn a_scope_only_narrows() {
-    let tools = |them: &str| ViewFilter {
-        tools: Selection::Patterns(vec![them.to_owned()]),
+    let tools = |pattern: &str| ViewFilter {
+        tools: Selection::Patterns(vec![pattern.to_owned()]),
         ..ViewFilter::default()
     };
     let a = Some(ServerId::parse("a").unwrap());
@@ -108,41 +109,46 @@ fn a_scope_only_narrows() {
 }
 
 #[test]
-fn of_two_that_have_one_uri_the_first_that_is_seen_has_it() {
+fn repeated_uri_belongs_to_its_first_visible_server() {
     let entries = [entry("own", &[], 1, &["f:{x}"]), entry("a", &["t"], 1, &["f:{x}", "g:{x}"])];
-    let home = |scope: &Scope| {
-        let it = listing(&entries, scope);
-        let definitions = page(&it, ListKind::Templates, None).unwrap().matches("uriTemplate").count();
-        (it.template("f:{x}").map(|it| it.server.to_string()).unwrap_or_default(), definitions)
+    let server_and_count = |scope: &Scope| {
+        let listing = listing(&entries, scope);
+        let count = page(&listing, ListKind::Templates, None).unwrap().matches("uriTemplate").count();
+        let target = listing.find(ListKind::Templates, "f:{x}");
+        (target.map(|target| target.server.to_string()).unwrap_or_default(), count)
     };
-    assert_eq!(home(&Scope::default()), ("own".to_owned(), 2));
-    assert_eq!(home(&Scope { leased: LeasedServers::Hidden, ..Scope::default() }), ("a".to_owned(), 2));
+    assert_eq!(server_and_count(&Scope::default()), ("own".to_owned(), 2));
+    assert_eq!(
+        server_and_count(&Scope { leased: LeasedServers::Hidden, ..Scope::default() }),
+        ("a".to_owned(), 2)
+    );
 }
 
 #[test]
-fn a_cursor_is_of_one_list() {
+fn cursor_is_valid_only_for_its_list() {
     let entries = [entry("a", &["t", "u", "v"], PAGE_BYTES / 2, &[])];
-    let it = listing(&entries, &Scope::default());
-    assert_eq!(names(&it), "a__t a__u a__v");
-    let cursor = format!("{}.1", short(&it.hash(ListKind::Tools)));
-    assert!(page(&it, ListKind::Tools, Some(&cursor)).is_ok());
-    assert_eq!(page(&it, ListKind::Tools, Some(&format!("{cursor}0"))), Err(StaleCursor));
-    assert_eq!(page(&it, ListKind::Tools, Some("")), Err(StaleCursor));
-    assert_eq!(page(&it, ListKind::Prompts, Some(&cursor)), Err(StaleCursor));
+    let large = listing(&entries, &Scope::default());
+    assert_eq!(names(&large), "a__t a__u a__v");
+    let cursor = format!("{}.1", cursor_hash(&large.hash(ListKind::Tools)));
+    assert!(page(&large, ListKind::Tools, Some(&cursor)).is_ok());
+    assert_eq!(page(&large, ListKind::Tools, Some(&format!("{cursor}0"))), Err(StaleCursor));
+    assert_eq!(page(&large, ListKind::Tools, Some("")), Err(StaleCursor));
+    assert_eq!(page(&large, ListKind::Prompts, Some(&cursor)), Err(StaleCursor));
     let other = listing(&[entry("a", &["t", "u"], PAGE_BYTES / 2, &[])], &Scope::default());
     assert_eq!(page(&other, ListKind::Tools, Some(&cursor)), Err(StaleCursor));
 }
 
 #[test]
-fn a_uri_belongs_to_the_template_that_says_most_of_it() {
+fn uri_belongs_to_the_template_with_the_longest_literal_part() {
     let entries = [entry("a", &[], 1, &["f:{x}", "f:n/{x}"]), entry("b", &[], 1, &["f:n/{y}.md", "g:{z}"])];
-    let it = listing(&entries, &Scope::default());
-    let home = |uri: &str| {
-        it.matching_template(uri).map(|it| format!("{} {}", it.server, it.name)).unwrap_or_default()
+    let listing = listing(&entries, &Scope::default());
+    let matching = |uri: &str| {
+        let target = listing.matching_template(uri);
+        target.map(|target| format!("{} {}", target.server, target.name)).unwrap_or_default()
     };
-    assert_eq!(home("f:1"), "a f:{x}");
-    assert_eq!(home("f:n/1"), "a f:n/{x}");
-    assert_eq!(home("f:n/1.md"), "b f:n/{y}.md");
-    assert_eq!(home("f:"), "");
-    assert_eq!(home("h:1"), "");
+    assert_eq!(matching("f:1"), "a f:{x}");
+    assert_eq!(matching("f:n/1"), "a f:n/{x}");
+    assert_eq!(matching("f:n/1.md"), "b f:n/{y}.md");
+    assert_eq!(matching("f:"), "");
+    assert_eq!(matching("h:1"), "");
 }

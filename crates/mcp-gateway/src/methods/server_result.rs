@@ -6,17 +6,18 @@
 use std::sync::LazyLock;
 
 use mcp_host::{RawResult, RequestError};
-use mcp_model::{Era, RawJson, RpcError, code};
+use mcp_model::{Era, RawJson, RpcError, ServerId, code};
 use memchr::memmem::Finder;
 
 use super::RequestContext;
+use crate::protocol::message_writer::json_string;
 use crate::protocol::request_state::StateBinding;
-use crate::protocol::{json_splice, response, upstream_error};
+use crate::protocol::{json_splice, upstream_error};
 use crate::session::elicitation::SupportedRequests;
 use crate::session::pending_input::MAX_INPUT_REQUESTS;
 
 /// The member with the kind of result.
-const KIND: &str = "resultType";
+const RESULT_TYPE: &str = "resultType";
 
 impl RequestContext<'_> {
     /// The result for the client. `name` is the name in the request.
@@ -26,40 +27,36 @@ impl RequestContext<'_> {
             RpcError::new(code::INTERNAL_ERROR, format!("MCPProtocolError: server '{server}' {what}"))
         };
         if !result.is_object() {
-            return Err(failed("returned a result that is no object"));
+            return Err(failed("returned a result that is not an object"));
         }
         // Fast path: most results do not contain the member's name.
         let text = result.as_bytes();
-        static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(KIND));
+        static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RESULT_TYPE));
         if FINDER.find(text).is_none() && memchr::memchr(b'\\', text).is_none() {
             return Ok(result);
         }
-        let Some(members) = json_splice::ordered_members(&result) else {
-            return Err(failed("returned no JSON object"));
-        };
-        let all = |key: &'static str| members.iter().filter(move |(name, _)| name == key).map(|(_, it)| it);
-        if all(KIND).next().is_none() {
-            return Ok(result);
-        }
+        let members = result.members().ok_or_else(|| failed("returned a result with an invalid name"))?;
+        let all =
+            |name: &'static str| members.iter().filter(move |(key, _)| key == name).map(|(_, value)| value);
+        let Some(result_type) = all(RESULT_TYPE).next() else { return Ok(result) };
         // In the legacy era the member has no meaning: every result is complete.
         if self.gateway.era(&server) == Some(Era::Legacy) {
-            let complete = response::text("complete");
-            let other = |key: &str, value: &str| (key == KIND && value != complete).then(|| complete.clone());
-            return Ok(json_splice::replace_values(&result, other));
+            let complete = json_string("complete");
+            let replacement =
+                |key: &str, value: &str| (key == RESULT_TYPE && value != complete).then(|| complete.clone());
+            return Ok(json_splice::replace_values(&result, replacement));
         }
-        if [KIND, "inputRequests", "requestState"].iter().any(|it| all(it).nth(1).is_some()) {
+        if [RESULT_TYPE, "inputRequests", "requestState"].iter().any(|name| all(name).nth(1).is_some()) {
             return Err(failed("repeats a member that describes its result"));
         }
-        if all(KIND).next().and_then(RawJson::to_text).as_deref() != Some("input_required") {
+        if result_type.to_text().as_deref() != Some("input_required") {
             return Ok(result);
         }
         if self.caller.era() == Era::Legacy || !self.may_need_input() {
             return Err(failed("requests input where that is not allowed"));
         }
         let requests = match all("inputRequests").next() {
-            Some(it) => {
-                json_splice::ordered_members(it).ok_or_else(|| failed("requests input without an object"))?
-            }
+            Some(requests) => requests.members().ok_or_else(|| failed("requests input without an object"))?,
             None => Vec::new(),
         };
         if requests.len() > MAX_INPUT_REQUESTS {
@@ -67,18 +64,19 @@ impl RequestContext<'_> {
         }
         let supported = self.caller.features.supported_requests();
         for (_, request) in &requests {
-            check_input_request(supported, request).map_err(|it| failed(&format!("requests input: {it}")))?;
+            check_input_request(supported, request)
+                .map_err(|reason| failed(&format!("requests input: {reason}")))?;
         }
         let Some(state) = all("requestState").next() else {
-            return if requests.is_empty() {
-                Err(failed("requests input without naming any"))
-            } else {
-                Ok(result)
+            return match requests.is_empty() {
+                true => Err(failed("requests input without naming any")),
+                false => Ok(result),
             };
         };
-        let state = state.to_text().ok_or_else(|| failed("returned a `requestState` that is no string"))?;
+        let state =
+            state.to_text().ok_or_else(|| failed("returned a `requestState` that is not a string"))?;
         let sealed = self.gateway.sealer.seal(&self.state_binding(&server, name), &state);
-        let sealed = response::text(&sealed);
+        let sealed = json_string(&sealed);
         Ok(json_splice::replace_values(&result, |key, _| (key == "requestState").then(|| sealed.clone())))
     }
 
@@ -88,28 +86,24 @@ impl RequestContext<'_> {
     }
 
     /// The values that a `requestState` is bound to.
-    pub(super) fn state_binding<'a>(
-        &'a self,
-        server: &'a mcp_model::ServerId,
-        name: &'a str,
-    ) -> StateBinding<'a> {
+    pub(super) fn state_binding<'a>(&'a self, server: &'a ServerId, name: &'a str) -> StateBinding<'a> {
         StateBinding { principal: &self.caller.principal, server, method: &self.request.method, name }
     }
 
     /// Whether a server may request input before it returns a result.
     pub(super) fn may_need_input(&self) -> bool {
-        matches!(&*self.request.method, "tools/call" | "prompts/get" | "resources/read")
+        super::may_need_input(&self.request.method)
     }
 }
 
 /// Checks that the client supports this request.
 fn check_input_request(supported: SupportedRequests, request: &RawJson) -> Result<(), String> {
-    let members = json_splice::ordered_members(request).ok_or("a server request must be a JSON object")?;
-    let all = |key: &'static str| members.iter().filter(move |(name, _)| name == key).map(|(_, it)| it);
+    let members = request.members().ok_or("a server request must be a JSON object")?;
+    let all = |name: &'static str| members.iter().filter(move |(key, _)| key == name).map(|(_, value)| value);
     if all("method").nth(1).is_some() || all("params").nth(1).is_some() {
         return Err("a server request repeats a member".to_owned());
     }
     let method = all("method").next().and_then(RawJson::to_text).ok_or("a server request has no `method`")?;
     let params = all("params").next().cloned().unwrap_or_else(RawJson::empty_object);
-    supported.check_params(&method, &params).map_err(|it| it.message)
+    supported.check_params(&method, &params).map_err(|error| error.message)
 }

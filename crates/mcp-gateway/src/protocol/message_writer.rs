@@ -6,57 +6,59 @@
 use bytes::Bytes;
 use mcp_model::{RawJson, RpcError};
 
+/// The response to a request: its result, a JSON object, or an error.
+pub(crate) fn outcome(id: &RawJson, outcome: &Result<Bytes, RpcError>) -> Bytes {
+    match outcome {
+        Ok(value) => result(id, value),
+        Err(why) => error(Some(id), why),
+    }
+}
+
 /// A response with a result.
 pub(crate) fn result(id: &RawJson, result: &[u8]) -> Bytes {
-    let mut res = Vec::with_capacity(result.len() + id.as_bytes().len() + 40);
-    res.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-    res.extend_from_slice(id.as_bytes());
-    res.extend_from_slice(br#","result":"#);
-    res.extend_from_slice(result);
-    res.push(b'}');
-    one_line(res)
+    response(id.as_bytes(), "result", result)
 }
 
 /// A response with an error. `id` is `None`, and null in the message, if the request's id could not be read.
 pub(crate) fn error(id: Option<&RawJson>, error: &RpcError) -> Bytes {
     let error = serde_json::to_vec(error).expect("an error is JSON");
-    let id = id.map_or(&b"null"[..], RawJson::as_bytes);
-    let mut res = Vec::with_capacity(error.len() + id.len() + 40);
-    res.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-    res.extend_from_slice(id);
-    res.extend_from_slice(br#","error":"#);
-    res.extend_from_slice(&error);
-    res.push(b'}');
-    one_line(res)
+    response(id.map_or(b"null", RawJson::as_bytes), "error", &error)
+}
+
+fn response(id: &[u8], member: &str, value: &[u8]) -> Bytes {
+    let mut message = Vec::with_capacity(value.len() + id.len() + 40);
+    message.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    message.extend_from_slice(id);
+    message.extend_from_slice(b",\"");
+    message.extend_from_slice(member.as_bytes());
+    message.extend_from_slice(b"\":");
+    message.extend_from_slice(value);
+    message.push(b'}');
+    one_line(message)
 }
 
 /// A notification. `params` must be a JSON object.
 pub(crate) fn notification(method: &str, params: &str) -> Bytes {
-    one_line(format!(r#"{{"jsonrpc":"2.0","method":{},"params":{params}}}"#, text(method)).into_bytes())
+    one_line(
+        format!(r#"{{"jsonrpc":"2.0","method":{},"params":{params}}}"#, json_string(method)).into_bytes(),
+    )
 }
 
 /// A request to the client. `params` must be a JSON object.
 pub(crate) fn request(id: u64, method: &str, params: &str) -> Bytes {
     one_line(
-        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{},"params":{params}}}"#, text(method)).into_bytes(),
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{},"params":{params}}}"#, json_string(method))
+            .into_bytes(),
     )
 }
 
 /// A JSON array of the responses to a batch.
-pub(crate) fn batch(answers: &[Bytes]) -> Bytes {
-    let mut res = vec![b'['];
-    for (at, answer) in answers.iter().enumerate() {
-        if at > 0 {
-            res.push(b',');
-        }
-        res.extend_from_slice(answer);
-    }
-    res.push(b']');
-    res.into()
+pub(crate) fn batch(responses: &[Bytes]) -> Bytes {
+    [b"[".as_slice(), &responses.join(&b','), b"]"].concat().into()
 }
 
 /// Quotes and escapes a text as a JSON string.
-pub(crate) fn text(text: &str) -> String {
+pub(crate) fn json_string(text: &str) -> String {
     serde_json::to_string(text).expect("a string is JSON")
 }
 

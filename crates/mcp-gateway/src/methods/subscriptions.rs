@@ -1,0 +1,90 @@
+//! `subscriptions/listen`: the notification stream of the modern era.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp_host::{RequestOptions, Subscription};
+use mcp_model::RpcError;
+
+use super::RequestContext;
+use super::resources::MAX_URI_BYTES;
+use crate::gateway::GatewayInner;
+use crate::notifications::subscribe::SubscriptionRequest;
+use crate::notifications::watch::{Change, ChangeWatcher};
+use crate::protocol::frame::Request;
+use crate::session::caller::Caller;
+use crate::session::known_lists::KnownLists;
+use crate::session::resource_subscriptions::ResourceSubscriptions;
+
+/// How long a server may take to accept a subscription.
+const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The messages of a `subscriptions/listen` request. Dropping it ends the subscriptions.
+pub(crate) struct SubscriptionStream {
+    request: SubscriptionRequest,
+    subscribed: ResourceSubscriptions,
+    known_lists: Mutex<KnownLists>,
+    watcher: ChangeWatcher,
+    queued: VecDeque<Bytes>,
+}
+
+impl SubscriptionStream {
+    /// Reads the request and subscribes to its resources. The stream begins with the acknowledgement.
+    pub(crate) async fn open(
+        gateway: &Arc<GatewayInner>,
+        caller: &Caller,
+        request: &Request,
+    ) -> Result<SubscriptionStream, RpcError> {
+        let subscription = SubscriptionRequest::read(request)?;
+        // Created first, so that a change during the subscription is not missed.
+        let known_lists = Mutex::new(KnownLists::of(&gateway.listing(&caller.scope)));
+        let watcher = ChangeWatcher::new(gateway, &caller.scope);
+        let context = RequestContext::new(gateway, caller, request);
+        let accepted = context.subscribe_all(subscription.resource_uris()).await;
+        let subscribed = ResourceSubscriptions::of(accepted);
+        let request = subscription.with_resource_uris(subscribed.uris());
+        let queued = VecDeque::from([request.acknowledgement()]);
+        Ok(SubscriptionStream { request, subscribed, known_lists, watcher, queued })
+    }
+
+    /// The next message. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> Bytes {
+        let SubscriptionStream { request, subscribed, known_lists, watcher, queued } = self;
+        loop {
+            if let Some(message) = queued.pop_front() {
+                return message;
+            }
+            match watcher.next(known_lists).await {
+                Change::Lists(changed) => {
+                    let included = changed.into_iter().filter(|list| request.includes(*list));
+                    queued.extend(included.map(|list| request.list_changed(list)));
+                }
+                Change::Server(event) => {
+                    queued.extend(subscribed.updated(&event).map(|uri| request.resource_updated(uri)));
+                }
+            }
+        }
+    }
+
+    /// The result of the request when the gateway ends the stream.
+    pub(crate) fn end_result(&self) -> String {
+        self.request.end_result()
+    }
+}
+
+impl RequestContext<'_> {
+    /// Subscribes to the resources of a stream. Returns the subscriptions that servers accepted in time; the other
+    /// resources are left out.
+    async fn subscribe_all(&self, uris: &[String]) -> Vec<Subscription> {
+        let subscribe = async |uri: &String| {
+            let server = self.resource_server(uri).ok().filter(|_| uri.len() <= MAX_URI_BYTES)?;
+            let dialog = self.caller.dialog_id();
+            let options = RequestOptions { server, dialog, ..RequestOptions::default() };
+            let subscribed = self.gateway.host.subscribe_resource(uri, options);
+            tokio::time::timeout(SUBSCRIBE_TIMEOUT, subscribed).await.ok()?.ok()
+        };
+        futures_util::future::join_all(uris.iter().map(subscribe)).await.into_iter().flatten().collect()
+    }
+}
