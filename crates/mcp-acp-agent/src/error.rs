@@ -104,7 +104,7 @@ impl From<&SessionSetupError> for RpcError {
             }
             SessionSetupError::FolderCheckTimeout { after } => {
                 let after = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
-                let suggestion = "see whether the disk answers that they are on";
+                let suggestion = "check that their disk responds";
                 let data = serde_json::json!({ "afterMs": after, "suggestion": suggestion });
                 let error = RpcError::new(mcp_acp::code::INTERNAL_ERROR, error.to_string());
                 RpcError { data: RawJson::from_value(&data).ok(), ..error }

@@ -116,7 +116,7 @@ mod tests {
         let error = hung("/hangs", json!([])).await;
         assert_eq!(error, SessionSetupError::FolderCheckTimeout { after: FOLDER_CHECK_TIMEOUT });
         let error = serde_json::to_string(&RpcError::from(&error)).unwrap();
-        insta::assert_snapshot!(error, @r#"{"code":-32603,"message":"the session's folders could not be looked at within 10 s","data":{"afterMs":10000,"suggestion":"see whether the disk answers that they are on"}}"#);
+        insta::assert_snapshot!(error, @r#"{"code":-32603,"message":"the session's folders could not be checked within 10 s","data":{"afterMs":10000,"suggestion":"check that their disk responds"}}"#);
         // Errors of the text are still returned.
         let error = hung("/hangs", json!([7])).await;
         assert!(

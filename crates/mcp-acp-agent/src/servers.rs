@@ -131,7 +131,7 @@ fn resolve_over_acp(
         message: format!("server '{name}': {what}"),
         help: None,
     };
-    let Entry { server_id } = json.read().map_err(|_| wrong("'serverId' must be text".to_owned()))?;
+    let Entry { server_id } = json.read().map_err(|_| wrong("'serverId' must be a string".to_owned()))?;
     let id = ServerId::parse(name).map_err(|error| wrong(error.to_string()))?;
     let stdio = StdioSpec {
         command: "MCP over ACP".to_owned(),

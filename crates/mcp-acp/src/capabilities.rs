@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use mcp_model::RawJson;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
 
 use crate::version::{AcpTransport, AcpVersion};
 
@@ -57,9 +57,9 @@ impl Capabilities {
         }
         let members = members(&found);
         let has = |key: &str| {
-            members.get(key).is_some_and(|it| match version {
-                AcpVersion::V1 => it.get() == "true",
-                AcpVersion::V2 => it.get().starts_with('{'),
+            members.get(key).is_some_and(|value| match version {
+                AcpVersion::V1 => value.get() == "true",
+                AcpVersion::V2 => value.get().starts_with('{'),
             })
         };
         match version {
@@ -73,8 +73,8 @@ impl Capabilities {
                 acp: has("acp"),
                 custom: members
                     .keys()
-                    .filter(|it| is_custom(it) && has(it))
-                    .map(|it| it.clone().into_owned())
+                    .filter(|name| is_custom(name) && has(name))
+                    .map(|name| name.clone().into_owned())
                     .collect(),
             },
         }
@@ -84,30 +84,19 @@ impl Capabilities {
     /// version 2. Unstable capabilities are included only if declared.
     pub fn to_json(&self, version: AcpVersion) -> RawJson {
         let Capabilities { stdio, http, sse, acp, custom } = self;
-        let mut res = Map::new();
-        match version {
+        let members: Vec<String> = match version {
             AcpVersion::V1 => {
-                res.insert("http".to_owned(), Value::Bool(*http));
-                res.insert("sse".to_owned(), Value::Bool(*sse));
-                if *acp {
-                    res.insert("acp".to_owned(), Value::Bool(true));
-                }
-                ordered_object(&res, &["http", "sse", "acp"])
+                let acp = acp.then(|| r#""acp":true"#.to_owned());
+                [format!(r#""http":{http}"#), format!(r#""sse":{sse}"#)].into_iter().chain(acp).collect()
             }
             AcpVersion::V2 => {
-                let mut order = vec!["stdio", "http", "acp"];
-                for (key, declared) in [("stdio", *stdio), ("http", *http), ("acp", *acp)] {
-                    if declared {
-                        res.insert(key.to_owned(), json!({}));
-                    }
-                }
-                for name in custom.iter().filter(|it| is_custom(it)) {
-                    res.insert(name.clone(), json!({}));
-                    order.push(name);
-                }
-                ordered_object(&res, &order)
+                let known = [("stdio", *stdio), ("http", *http), ("acp", *acp)].into_iter();
+                let declared = known.filter_map(|(name, is_declared)| is_declared.then_some(name));
+                let custom = custom.iter().map(String::as_str).filter(|name| is_custom(name));
+                declared.chain(custom).map(|name| format!("{}:{{}}", Value::from(name))).collect()
             }
-        }
+        };
+        RawJson::parse(format!("{{{}}}", members.join(",")).into()).expect("members make an object")
     }
 
     /// Returns what a client reads from the advertisement. It enforces the same.
@@ -124,36 +113,25 @@ impl Capabilities {
             (AcpVersion::V1, AcpTransport::Sse) => self.sse,
             (AcpVersion::V2, AcpTransport::Sse) | (AcpVersion::V1, AcpTransport::Other(_)) => false,
             (_, AcpTransport::Acp) => self.acp,
-            (AcpVersion::V2, AcpTransport::Other(word)) => is_custom(word) && self.custom.contains(word),
+            (AcpVersion::V2, AcpTransport::Other(name)) => is_custom(name) && self.custom.contains(name),
         }
     }
 
     /// Returns the allowed transports, stdio first.
     pub fn supported(&self, version: AcpVersion) -> Vec<AcpTransport> {
         let known = [AcpTransport::Stdio, AcpTransport::Http, AcpTransport::Sse, AcpTransport::Acp];
-        let custom = self.custom.iter().map(|it| AcpTransport::Other(it.clone()));
-        known.into_iter().chain(custom).filter(|it| self.allows(version, it)).collect()
+        let custom = self.custom.iter().cloned().map(AcpTransport::Other);
+        known.into_iter().chain(custom).filter(|transport| self.allows(version, transport)).collect()
     }
 }
 
 /// Returns whether this is the name of an extension.
-fn is_custom(word: &str) -> bool {
-    word.starts_with('_') && word != "_meta"
+fn is_custom(name: &str) -> bool {
+    name.starts_with('_') && name != "_meta"
 }
 
 fn members(object: &RawJson) -> BTreeMap<Cow<'_, str>, &RawValue> {
     object.read().unwrap_or_default()
-}
-
-/// Returns the members in this order.
-fn ordered_object(members: &Map<String, Value>, order: &[&str]) -> RawJson {
-    let mut seen = Vec::new();
-    for key in order {
-        if let Some(value) = members.get(*key) {
-            seen.push(format!("{}:{value}", Value::from(*key)));
-        }
-    }
-    RawJson::parse(format!("{{{}}}", seen.join(",")).into()).expect("keys and values are JSON each")
 }
 
 #[cfg(test)]
@@ -167,8 +145,8 @@ mod tests {
     #[track_caller]
     fn check(version: AcpVersion, declared: &str, want: &str) {
         let supported = Capabilities::read(version, &raw(declared)).supported(version);
-        let words: Vec<_> = supported.iter().map(AcpTransport::as_str).collect();
-        assert_eq!(words.join(" "), want, "{declared}");
+        let names: Vec<_> = supported.iter().map(AcpTransport::as_str).collect();
+        assert_eq!(names.join(" "), want, "{declared}");
     }
 
     #[test]
@@ -208,7 +186,7 @@ mod tests {
     #[test]
     fn acp_015_advertised_capabilities_are_enforced() {
         for number in 0_u8..32 {
-            let bit = |it: u8| number & (1 << it) != 0;
+            let bit = |at: u8| number & (1 << at) != 0;
             let custom = if bit(4) { vec!["_pigeon".to_owned()] } else { Vec::new() };
             let capabilities = Capabilities { stdio: bit(0), http: bit(1), sse: bit(2), acp: bit(3), custom };
             for version in AcpVersion::ALL {

@@ -52,9 +52,10 @@ impl RequestDiagnostic {
 
     /// Converts a diagnostic of mcp-config.
     pub(crate) fn from_config(diagnostic: &Diagnostic) -> RequestDiagnostic {
-        let mut res = RequestDiagnostic::at_pointer(diagnostic.pointer.as_str(), diagnostic.message.as_str());
-        res.suggestion = diagnostic.help.clone();
-        res
+        RequestDiagnostic {
+            suggestion: diagnostic.help.clone(),
+            ..RequestDiagnostic::at_pointer(diagnostic.pointer.as_str(), diagnostic.message.as_str())
+        }
     }
 
     /// Adds a suggestion.
@@ -88,30 +89,30 @@ pub struct RequestWarning {
 pub(crate) const SERVERS_POINTER: &str = "/params/mcpServers";
 
 fn parse_pointer(pointer: &str) -> (Option<usize>, Option<String>) {
-    let below = |it: &str| Some(it).filter(|it| !it.is_empty()).map(field_path);
-    if let Some(inside) = pointer.strip_prefix(SERVERS_POINTER).and_then(|it| it.strip_prefix('/')) {
-        let (index, rest) = inside.split_once('/').unwrap_or((inside, ""));
+    let field = |path: &str| (!path.is_empty()).then(|| field_path(path));
+    if let Some(path) = pointer.strip_prefix(SERVERS_POINTER).and_then(|path| path.strip_prefix('/')) {
+        let (index, rest) = path.split_once('/').unwrap_or((path, ""));
         if let Ok(index) = index.parse() {
-            return (Some(index), below(rest));
+            return (Some(index), field(rest));
         }
     }
-    (None, pointer.strip_prefix("/params/").and_then(below))
+    (None, pointer.strip_prefix("/params/").and_then(field))
 }
 
 /// Formats `env/0/name` as `env[0].name`.
 fn field_path(path: &str) -> String {
-    let mut res = String::new();
+    let mut field = String::new();
     for segment in path.split('/') {
-        if !res.is_empty() && segment.bytes().all(|it| it.is_ascii_digit()) {
-            res.push_str(&format!("[{segment}]"));
-            continue;
+        let name = segment.replace("~1", "/").replace("~0", "~");
+        match field.is_empty() {
+            true => field = name,
+            false if segment.bytes().all(|byte| byte.is_ascii_digit()) => {
+                field.push_str(&format!("[{segment}]"))
+            }
+            false => field.push_str(&format!(".{name}")),
         }
-        if !res.is_empty() {
-            res.push('.');
-        }
-        res.push_str(&segment.replace("~1", "/").replace("~0", "~"));
     }
-    res
+    field
 }
 
 #[cfg(test)]
@@ -120,8 +121,8 @@ mod tests {
 
     #[track_caller]
     fn check(pointer: &str, index: Option<usize>, field: Option<&str>) {
-        let it = RequestDiagnostic::at_pointer(pointer, "");
-        assert_eq!((it.index, it.field.as_deref()), (index, field), "{pointer}");
+        let diagnostic = RequestDiagnostic::at_pointer(pointer, "");
+        assert_eq!((diagnostic.index, diagnostic.field.as_deref()), (index, field), "{pointer}");
     }
 
     #[test]

@@ -10,8 +10,7 @@ use mcp_config::acp::Tolerance;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::diagnostic::RequestDiagnostic;
-use crate::diagnostic::SERVERS_POINTER;
+use crate::diagnostic::{RequestDiagnostic, SERVERS_POINTER};
 use crate::policy::{AgentProfile, FolderStatus};
 use crate::request::SessionRequest;
 
@@ -72,17 +71,17 @@ pub(crate) struct ParamDiagnostics {
 }
 
 impl ParamDiagnostics {
-    fn add(&mut self, relief: Tolerance, finding: RequestDiagnostic) {
-        match relief {
-            Tolerance::Reject => self.errors.push(finding),
-            Tolerance::Warn => self.warnings.push(finding),
+    fn add(&mut self, tolerance: Tolerance, diagnostic: RequestDiagnostic) {
+        match tolerance {
+            Tolerance::Reject => self.errors.push(diagnostic),
+            Tolerance::Warn => self.warnings.push(diagnostic),
         }
     }
 }
 
 impl StringMember {
     fn of(json: Option<&RawValue>) -> StringMember {
-        match json.map(|it| serde_json::from_str(it.get())) {
+        match json.map(|json| serde_json::from_str(json.get())) {
             None => StringMember::Absent,
             Some(Ok(text)) => StringMember::Text(text),
             Some(Err(_)) => StringMember::Other,
@@ -125,14 +124,14 @@ impl ServerEntry {
         ServerEntry {
             tag: StringMember::of(of("type")),
             name: StringMember::of(of("name")),
-            nulls: nulls.filter(|key| of(key).is_some_and(|it| it.get() == "null")).collect(),
+            nulls: nulls.filter(|key| of(key).is_some_and(|value| value.get() == "null")).collect(),
         }
     }
 }
 
 impl RequestParams {
-    pub(crate) fn read(set_up: &SessionRequest) -> RequestParams {
-        let text = set_up.params.as_str();
+    pub(crate) fn read(request: &SessionRequest) -> RequestParams {
+        let text = request.params.as_str();
         if text.len() > MAX_PARAMS_BYTES {
             return RequestParams::default();
         }
@@ -141,7 +140,7 @@ impl RequestParams {
         let of = |key: &str| members.get(key).copied();
         RequestParams {
             cwd: StringMember::of(of("cwd")),
-            additional: ListMember::of(of("additionalDirectories"), |it| StringMember::of(Some(it))),
+            additional: ListMember::of(of("additionalDirectories"), |path| StringMember::of(Some(path))),
             servers: ListMember::of(of("mcpServers"), ServerEntry::of),
         }
     }
@@ -153,7 +152,7 @@ impl RequestParams {
 
     /// Returns the additional folders, without those that are not strings.
     pub(crate) fn additional_directories(&self) -> Vec<String> {
-        self.additional.items().iter().filter_map(|it| it.text().map(str::to_owned)).collect()
+        self.additional.items().iter().filter_map(StringMember::text).map(str::to_owned).collect()
     }
 
     /// Returns the `type` of an entry.
@@ -163,70 +162,70 @@ impl RequestParams {
 
     /// Returns the name of an entry.
     pub(crate) fn name_of(&self, index: usize) -> Option<String> {
-        let name = self.servers.items().get(index)?.name.text().filter(|it| !it.is_empty())?;
+        let name = self.servers.items().get(index)?.name.text().filter(|name| !name.is_empty())?;
         Some(name.chars().take(256).collect())
     }
 
     /// Checks the folders, and finds lists that are null (ACPX-02, ACPX-09, ACPX-10).
     pub(crate) fn check(&self, agent: &AgentProfile<'_>) -> ParamDiagnostics {
-        let mut res = ParamDiagnostics::default();
+        let mut diagnostics = ParamDiagnostics::default();
         if let Some(cwd) = self.cwd() {
             // mcp-config reports a relative path.
             if is_absolute(cwd) {
-                res.errors.extend(folder("/params/cwd", "cwd", cwd, agent));
+                diagnostics.errors.extend(folder("/params/cwd", "cwd", cwd, agent));
             }
         }
-        self.additional(agent, &mut res);
+        self.check_additional(agent, &mut diagnostics);
         let nulls = agent.policy.null_lists;
         if matches!(self.servers, ListMember::Null) {
-            res.add(nulls, null_list(SERVERS_POINTER, "mcpServers"));
+            diagnostics.add(nulls, null_list(SERVERS_POINTER, "mcpServers"));
         }
         for (index, entry) in self.servers.items().iter().enumerate() {
             for key in &entry.nulls {
-                res.add(nulls, null_list(&format!("{SERVERS_POINTER}/{index}/{key}"), key));
+                diagnostics.add(nulls, null_list(&format!("{SERVERS_POINTER}/{index}/{key}"), key));
             }
         }
-        res
+        diagnostics
     }
 
-    fn additional(&self, agent: &AgentProfile<'_>, res: &mut ParamDiagnostics) {
+    fn check_additional(&self, agent: &AgentProfile<'_>, diagnostics: &mut ParamDiagnostics) {
         const POINTER: &str = "/params/additionalDirectories";
         let items = match &self.additional {
             ListMember::Absent => return,
             ListMember::Null => {
-                return res.add(agent.policy.null_lists, null_list(POINTER, "additionalDirectories"));
+                return diagnostics.add(agent.policy.null_lists, null_list(POINTER, "additionalDirectories"));
             }
             ListMember::Other => {
-                let finding =
+                let diagnostic =
                     RequestDiagnostic::at_pointer(POINTER, "'additionalDirectories' must be a list");
-                return res.errors.push(finding.with_suggestion("write a list of absolute paths"));
+                return diagnostics.errors.push(diagnostic.with_suggestion("write a list of absolute paths"));
             }
             // None of the folders is checked.
             ListMember::List(items) if items.len() > MAX_DIRECTORIES => {
                 let many = items.len();
                 let message = format!(
-                    "'additionalDirectories' has {many} folders, and a session may have {MAX_DIRECTORIES} at most"
+                    "'additionalDirectories' has {many} folders; a session may have at most {MAX_DIRECTORIES}"
                 );
-                return res.errors.push(
+                return diagnostics.errors.push(
                     RequestDiagnostic::at_pointer(POINTER, message)
-                        .with_suggestion("name a folder above them"),
+                        .with_suggestion("use a common parent folder"),
                 );
             }
             ListMember::List(items) => items,
         };
         for (index, item) in items.iter().enumerate() {
             let pointer = format!("{POINTER}/{index}");
-            let finding = match item.text() {
+            let diagnostic = match item.text() {
                 Some(path) if is_absolute(path) => folder(&pointer, "additionalDirectories", path, agent),
                 Some(_) | None => {
-                    let message = "'additionalDirectories' must hold absolute paths";
+                    let message = "'additionalDirectories' must contain absolute paths";
                     Some(
                         RequestDiagnostic::at_pointer(pointer, message)
                             .with_suggestion("write the absolute path of a folder"),
                     )
                 }
             };
-            res.errors.extend(finding);
+            diagnostics.errors.extend(diagnostic);
         }
     }
 }
@@ -238,21 +237,21 @@ fn null_list(pointer: &str, key: &str) -> RequestDiagnostic {
 
 fn folder(pointer: &str, key: &str, path: &str, agent: &AgentProfile<'_>) -> Option<RequestDiagnostic> {
     let (message, suggestion) = if path.contains('\0') {
-        (format!("'{key}' must not contain NUL"), "write the path without it")
+        (format!("'{key}' must not contain NUL"), "remove it from the path")
     } else if path.len() > MAX_PATH_BYTES {
         let bytes = path.len();
         (
-            format!("the path of '{key}' has {bytes} bytes, and {MAX_PATH_BYTES} at most are taken"),
-            "name another",
+            format!("the path of '{key}' has {bytes} bytes; a path may have at most {MAX_PATH_BYTES}"),
+            "use another folder",
         )
     } else {
         match (agent.check_folder)(path) {
             FolderStatus::Usable => return None,
             FolderStatus::Missing => {
-                (format!("the folder '{key}' does not exist"), "create it, or name another")
+                (format!("the folder '{key}' does not exist"), "create it, or use another folder")
             }
-            FolderStatus::NotAFolder => (format!("'{key}' is no folder"), "name a folder"),
-            FolderStatus::Forbidden => (format!("the folder '{key}' may not be used"), "name another"),
+            FolderStatus::NotAFolder => (format!("'{key}' is not a folder"), "use the path of a folder"),
+            FolderStatus::Forbidden => (format!("the folder '{key}' may not be used"), "use another folder"),
         }
     };
     Some(RequestDiagnostic::at_pointer(pointer, message).with_suggestion(suggestion))

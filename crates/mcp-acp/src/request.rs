@@ -60,8 +60,8 @@ pub fn response_id(request: &RawJson) -> RawJson {
         #[serde(borrow)]
         id: Option<&'a RawValue>,
     }
-    let id = request.read::<WithId<'_>>().ok().and_then(|it| it.id);
-    let id = id.filter(|it| !it.get().starts_with(['{', '[', 't', 'f']));
+    let id = request.read::<WithId<'_>>().ok().and_then(|request| request.id);
+    let id = id.filter(|id| !id.get().starts_with(['{', '[', 't', 'f']));
     id.map_or_else(|| RawJson::parse("null".into()).expect("null is JSON"), RawJson::copy_of)
 }
 
@@ -73,8 +73,8 @@ mod tests {
     fn check(text: &str, want: &str) {
         let request = RawJson::parse(text.as_bytes().to_vec().into()).unwrap();
         let got = match SessionRequest::read(&request) {
-            Ok(it) => format!("{it:?}"),
-            Err(refusal) => refusal.to_string(),
+            Ok(request) => format!("{request:?}"),
+            Err(error) => error.to_string(),
         };
         assert_eq!(format!("{} {got}", response_id(&request).as_str()), want, "{text}");
     }
@@ -88,10 +88,10 @@ mod tests {
         check(r#"{"id":"x","method":"session\/load"}"#, r#""x" SessionRequest(session/load, ***)"#);
         check(
             r#"{"id":[1],"method":"session/prompt"}"#,
-            "null the method `session/prompt` sets no session up",
+            "null the method `session/prompt` does not set up a session",
         );
-        check(r#"{"cwd":"/"}"#, "null this is no request: it has no `method`");
-        check(r#"{"id":2,"method":3}"#, "2 this is no request: it has no `method`");
-        check("[]", "null this is no request: it has no `method`");
+        check(r#"{"cwd":"/"}"#, "null this is not a request: it has no `method`");
+        check(r#"{"id":2,"method":3}"#, "2 this is not a request: it has no `method`");
+        check("[]", "null this is not a request: it has no `method`");
     }
 }

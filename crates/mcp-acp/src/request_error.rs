@@ -2,28 +2,32 @@
 //!
 //! They name servers and transports, and nothing else of the request, which may contain secrets.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use mcp_model::{RawJson, RpcError};
 use serde::{Serialize, Serializer};
+use serde_json::json;
+use thiserror::Error;
 
 use crate::code;
 use crate::diagnostic::RequestDiagnostic;
 use crate::version::{AcpTransport, AcpVersion, SessionMethod};
 
 /// The error of a refused request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SessionRequestError {
     /// It is not a request.
+    #[error("this is not a request: it has no `method`")]
     NotARequest,
     /// The method does not set up a session in this version.
+    #[error("the method `{}` does not set up a session", sanitize(method))]
     MethodNotFound {
         /// The method.
         method: String,
     },
     /// The agent did not declare the method (ACPX-16). The caller checks this; [`validate`](crate::validate()) does
     /// not.
+    #[error("{} not supported: agent did not declare {capability}", method.as_str())]
     MethodNotDeclared {
         /// The method.
         method: SessionMethod,
@@ -31,51 +35,33 @@ pub enum SessionRequestError {
         capability: &'static str,
     },
     /// The parameters are invalid, or require an undeclared capability (ACP-015, ACP-016).
+    #[error(transparent)]
     InvalidParams(InvalidParams),
 }
 
-impl fmt::Display for SessionRequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SessionRequestError::NotARequest => f.write_str("this is no request: it has no `method`"),
-            SessionRequestError::MethodNotFound { method } => {
-                write!(f, "the method `{}` sets no session up", sanitize(method))
-            }
-            SessionRequestError::MethodNotDeclared { method, capability } => {
-                write!(f, "{} not supported: agent did not declare {capability}", method.as_str())
-            }
-            SessionRequestError::InvalidParams(it) => it.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for SessionRequestError {}
-
 impl From<&SessionRequestError> for RpcError {
-    fn from(refusal: &SessionRequestError) -> RpcError {
-        match refusal {
-            SessionRequestError::NotARequest => RpcError::new(code::INVALID_REQUEST, refusal.to_string()),
+    fn from(error: &SessionRequestError) -> RpcError {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct UndeclaredMethod<'a> {
+            method: &'a str,
+            required_capability: &'a str,
+            declared: bool,
+        }
+        let (code, data) = match error {
+            SessionRequestError::NotARequest => (code::INVALID_REQUEST, None),
             SessionRequestError::MethodNotFound { method } => {
-                let data = BTreeMap::from([("method", sanitize(method))]);
-                let data = RawJson::from_value(&data).expect("a map of texts is JSON");
-                let error = RpcError::new(code::METHOD_NOT_FOUND, refusal.to_string());
-                RpcError { data: Some(data), ..error }
+                (code::METHOD_NOT_FOUND, Some(RawJson::from_value(&json!({ "method": sanitize(method) }))))
             }
             SessionRequestError::MethodNotDeclared { method, capability } => {
-                #[derive(Serialize)]
-                #[serde(rename_all = "camelCase")]
-                struct Data<'a> {
-                    method: &'a str,
-                    required_capability: &'a str,
-                    declared: bool,
-                }
-                let data = Data { method: method.as_str(), required_capability: capability, declared: false };
-                let data = RawJson::from_value(&data).expect("texts and flags are JSON");
-                let error = RpcError::new(code::METHOD_NOT_FOUND, refusal.to_string());
-                RpcError { data: Some(data), ..error }
+                let method = method.as_str();
+                let data = UndeclaredMethod { method, required_capability: capability, declared: false };
+                (code::METHOD_NOT_FOUND, Some(RawJson::from_value(&data)))
             }
-            SessionRequestError::InvalidParams(it) => RpcError::from(it),
-        }
+            SessionRequestError::InvalidParams(invalid) => return RpcError::from(invalid),
+        };
+        let data = data.map(|data| data.expect("texts and flags are JSON"));
+        RpcError { data, ..RpcError::new(code, error.to_string()) }
     }
 }
 
@@ -111,7 +97,7 @@ impl InvalidParams {
 
     /// Returns the first error about an unsupported transport.
     fn unsupported(&self) -> Option<(&RequestDiagnostic, &AcpTransport)> {
-        self.errors.iter().find_map(|it| Some((it, it.requested_transport.as_ref()?)))
+        self.errors.iter().find_map(|error| Some((error, error.requested_transport.as_ref()?)))
     }
 }
 
@@ -121,7 +107,7 @@ impl fmt::Display for InvalidParams {
             return f.write_str(&error.message);
         }
         match &self.errors[..] {
-            errors if errors.iter().any(|it| it.index.is_some()) => {
+            errors if errors.iter().any(|error| error.index.is_some()) => {
                 write!(f, "Invalid mcpServers: {} errors", errors.len())
             }
             [error] => f.write_str(&error.message),
@@ -150,15 +136,15 @@ impl From<&InvalidParams> for RpcError {
         }
         let InvalidParams { errors, supported } = invalid;
         let unsupported = invalid.unsupported();
-        let about = unsupported.map(|it| it.0).or_else(|| errors.first());
+        let reported = unsupported.map(|(error, _)| error).or_else(|| errors.first());
         let listed = &errors[..errors.len().min(MAX_LISTED_ERRORS)];
         let data = Data {
-            requested_transport: unsupported.map(|it| it.1),
+            requested_transport: unsupported.map(|(_, transport)| transport),
             declared_capability: unsupported.map(|_| false),
             supported_transports: supported,
-            server_name: about.and_then(|it| it.server_name.as_deref()),
+            server_name: reported.and_then(|error| error.server_name.as_deref()),
             errors: listed,
-            omitted_errors: Some(errors.len() - listed.len()).filter(|it| *it > 0),
+            omitted_errors: Some(errors.len() - listed.len()).filter(|count| *count > 0),
         };
         let data = RawJson::from_value(&data).expect("texts, flags and lists of them are JSON");
         RpcError { data: Some(data), ..RpcError::new(code::INVALID_PARAMS, invalid.to_string()) }
@@ -179,28 +165,23 @@ impl Serialize for SessionRequestError {
 
 /// Returns the specified sentence for an unsupported transport (ACP-027, ACP-029).
 pub(crate) fn unsupported_message(version: AcpVersion, transport: &AcpTransport) -> String {
-    let (word, place) = (
-        transport.as_str(),
-        match version {
-            AcpVersion::V1 => "mcpCapabilities",
-            AcpVersion::V2 => "session.mcp",
-        },
-    );
-    match (version, transport) {
-        (AcpVersion::V2, AcpTransport::Sse) => {
-            "SSE transport not supported: protocol version 2 has no such transport".to_owned()
+    let capabilities = match version {
+        AcpVersion::V1 => "mcpCapabilities",
+        AcpVersion::V2 => "session.mcp",
+    };
+    let name = match transport {
+        AcpTransport::Sse if version == AcpVersion::V2 => {
+            return "SSE transport not supported: protocol version 2 has no such transport".to_owned();
         }
-        (_, AcpTransport::Other(word)) => {
-            format!("'{word}' transport not supported: agent did not declare {place}.{word}")
+        AcpTransport::Other(name) => format!("'{name}'"),
+        AcpTransport::Stdio | AcpTransport::Http | AcpTransport::Sse | AcpTransport::Acp => {
+            transport.as_str().to_ascii_uppercase()
         }
-        (_, AcpTransport::Stdio | AcpTransport::Http | AcpTransport::Sse | AcpTransport::Acp) => {
-            let name = word.to_ascii_uppercase();
-            format!("{name} transport not supported: agent did not declare {place}.{word}")
-        }
-    }
+    };
+    format!("{name} transport not supported: agent did not declare {capabilities}.{transport}")
 }
 
 /// Shortens a name from a request and removes control characters.
-pub(crate) fn sanitize(word: &str) -> String {
-    word.chars().take(64).flat_map(char::escape_debug).collect()
+pub(crate) fn sanitize(name: &str) -> String {
+    name.chars().take(64).flat_map(char::escape_debug).collect()
 }

@@ -4,13 +4,12 @@
 //! typed request lost when it was read (an unknown `type`, custom fields) cannot be restored; read the raw request to
 //! keep it.
 
-use std::fmt;
-
 use agent_client_protocol_schema::{v1, v2};
-use mcp_model::{ConfigValue as Configured, Passthrough, RawJson, RpcError, TransportSpec};
+use mcp_model::{ConfigValue, Passthrough, RawJson, RpcError, TransportSpec};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use thiserror::Error;
 
 use crate::capabilities::Capabilities;
 use crate::request::SessionRequest;
@@ -78,14 +77,14 @@ session_requests! {
 /// Splits an error for the schema's constructor. ACP's codes have 32 bits.
 fn error_parts(error: &RpcError) -> (i32, String, Option<Value>) {
     let number = i32::try_from(error.code).unwrap_or(i32::MIN);
-    let data = error.data.as_ref().map(|it| it.read().expect("raw JSON is JSON"));
+    let data = error.data.as_ref().map(|data| data.read().expect("raw JSON is JSON"));
     (number, error.message.clone(), data)
 }
 
 macro_rules! errors {
-    ($version:ident: $($ours:ty),+) => {
-        $(impl From<&$ours> for $version::Error {
-            fn from(error: &$ours) -> $version::Error {
+    ($version:ident: $($error:ty),+) => {
+        $(impl From<&$error> for $version::Error {
+            fn from(error: &$error) -> $version::Error {
                 let (number, message, data) = error_parts(&RpcError::from(error));
                 let res = $version::Error::new(number, message);
                 match data {
@@ -101,22 +100,14 @@ errors!(v1: SessionRequestError, InvalidParams, ServerStartError);
 errors!(v2: SessionRequestError, InvalidParams, ServerStartError);
 
 /// The error for a server that the schema cannot represent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the schema cannot represent MCP server '{}' ({transport})", server_name.escape_debug())]
 pub struct SchemaConversionError {
     /// The server.
     pub server_name: String,
     /// The transport, which the schema does not have, or not for such an entry.
     pub transport: AcpTransport,
 }
-
-impl fmt::Display for SchemaConversionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SchemaConversionError { server_name, transport } = self;
-        write!(f, "the schema has no word for MCP server '{}' ({transport})", server_name.escape_debug())
-    }
-}
-
-impl std::error::Error for SchemaConversionError {}
 
 impl TryFrom<&SessionServer> for v1::McpServer {
     type Error = SchemaConversionError;
@@ -173,36 +164,37 @@ fn entry_json(server: &SessionServer) -> Result<Value, SchemaConversionError> {
             return json.read().map_err(|_| conversion_error(server));
         }
     };
-    let mut res = match &spec.transport {
-        TransportSpec::Stdio(it) => json!({
+    let error = || conversion_error(server);
+    let mut entry = match &spec.transport {
+        TransportSpec::Stdio(stdio) => json!({
             "type": "stdio",
-            "command": it.command,
-            "args": it.args.iter().map(literal_text).collect::<Option<Vec<_>>>().ok_or_else(|| conversion_error(server))?,
-            "env": name_value_pairs(&it.env).ok_or_else(|| conversion_error(server))?,
+            "command": stdio.command,
+            "args": stdio.args.iter().map(literal_text).collect::<Option<Vec<_>>>().ok_or_else(error)?,
+            "env": name_value_pairs(&stdio.env).ok_or_else(error)?,
         }),
-        TransportSpec::Http(it) | TransportSpec::Sse(it) | TransportSpec::WebSocket(it) => json!({
+        TransportSpec::Http(http) | TransportSpec::Sse(http) | TransportSpec::WebSocket(http) => json!({
             "type": spec.transport.kind().as_str(),
-            "url": literal_text(&it.url).ok_or_else(|| conversion_error(server))?,
-            "headers": name_value_pairs(&it.headers).ok_or_else(|| conversion_error(server))?,
+            "url": literal_text(&http.url).ok_or_else(error)?,
+            "headers": name_value_pairs(&http.headers).ok_or_else(error)?,
         }),
     };
-    res["name"] = spec.id.as_str().into();
+    entry["name"] = spec.id.as_str().into();
     if let Some(meta) = spec.metadata.get("_meta") {
-        res["_meta"] = meta.read().map_err(|_| conversion_error(server))?;
+        entry["_meta"] = meta.read().map_err(|_| error())?;
     }
-    Ok(res)
+    Ok(entry)
 }
 
 /// Returns the text of a literal value; a reference has none.
-fn literal_text(value: &Configured) -> Option<&str> {
+fn literal_text(value: &ConfigValue) -> Option<&str> {
     match value {
-        Configured::Literal(text) => Some(text.expose()),
-        Configured::HostEnv { name: _, prefix: _ } | Configured::Template(_) => None,
+        ConfigValue::Literal(text) => Some(text.expose()),
+        ConfigValue::HostEnv { name: _, prefix: _ } | ConfigValue::Template(_) => None,
     }
 }
 
-fn name_value_pairs(values: &[(String, Configured)]) -> Option<Vec<Value>> {
-    let pair =
-        |(name, value): &(String, Configured)| Some(json!({ "name": name, "value": literal_text(value)? }));
-    values.iter().map(pair).collect()
+fn name_value_pairs(values: &[(String, ConfigValue)]) -> Option<Vec<Value>> {
+    let pairs =
+        values.iter().map(|(name, value)| Some(json!({ "name": name, "value": literal_text(value)? })));
+    pairs.collect()
 }

@@ -9,13 +9,11 @@ use mcp_config::acp::Tolerance;
 use mcp_config::{Code, Document, Reading, acp};
 use mcp_model::{Passthrough, ServerSpec, Severity};
 
-use crate::diagnostic::SERVERS_POINTER;
-use crate::diagnostic::{RequestDiagnostic, RequestWarning, WarningEffect};
+use crate::diagnostic::{RequestDiagnostic, RequestWarning, SERVERS_POINTER, WarningEffect};
 use crate::params::{ParamDiagnostics, RequestParams};
 use crate::policy::{AgentProfile, InvalidEntryPolicy};
 use crate::request::SessionRequest;
-use crate::request_error::{InvalidParams, SessionRequestError};
-use crate::request_error::{sanitize, unsupported_message};
+use crate::request_error::{InvalidParams, SessionRequestError, sanitize, unsupported_message};
 use crate::version::{AcpTransport, AcpVersion, ServerSetEffect};
 
 /// A valid request.
@@ -80,73 +78,66 @@ impl SessionServer {
 /// Fails with all errors at once. Under [`InvalidEntryPolicy::Drop`] invalid entries are dropped with warnings, and
 /// only errors of the request itself refuse it.
 pub fn validate(
-    set_up: &SessionRequest,
+    request: &SessionRequest,
     agent: &AgentProfile<'_>,
 ) -> Result<ValidatedRequest, SessionRequestError> {
-    if !set_up.method.exists_in(agent.version) {
-        return Err(SessionRequestError::MethodNotFound { method: set_up.method.as_str().to_owned() });
+    if !request.method.exists_in(agent.version) {
+        return Err(SessionRequestError::MethodNotFound { method: request.method.as_str().to_owned() });
     }
-    let text = set_up.to_json_text();
+    let text = request.to_json_text();
     let document = Document { name: "request", text: &text, profile: agent.version.profile() };
     let reading = acp::read(&document, agent.policy.leniency);
-    let parameters = RequestParams::read(set_up);
-    let ParamDiagnostics { mut errors, warnings: mut notes } = parameters.check(agent);
-    add_config_diagnostics(&reading, agent, &mut errors, &mut notes);
+    let parameters = RequestParams::read(request);
+    let ParamDiagnostics { mut errors, mut warnings } = parameters.check(agent);
+    add_config_diagnostics(&reading, agent, &mut errors, &mut warnings);
     errors.extend(unsupported_transports(&reading, &parameters, agent));
 
-    let mut broken: HashSet<usize> = errors.iter().filter_map(|it| it.index).collect();
+    let invalid: HashSet<usize> = errors.iter().filter_map(|error| error.index).collect();
     let mut servers = Vec::new();
-    for (index, entry) in reading.entries.iter().enumerate().filter(|it| !broken.contains(&it.0)) {
-        let spec = reading.servers.iter().find(|it| it.origin.pointer == entry.pointer);
+    for (index, entry) in reading.entries.iter().enumerate().filter(|(index, _)| !invalid.contains(index)) {
+        let spec = reading.servers.iter().find(|spec| spec.origin.pointer == entry.pointer);
         let extension = entry.extension.as_ref().zip(parameters.type_of(index));
-        servers.push((
-            index,
-            match (spec, extension) {
-                (Some(spec), _) => SessionServer::Spec(Box::new(spec.clone())),
-                (None, Some((entry, word))) => SessionServer::Extension {
-                    name: parameters.name_of(index).unwrap_or_default(),
-                    transport: AcpTransport::from_type(word),
-                    entry: entry.clone(),
-                },
-                (None, None) => {
-                    let message = "this entry is no server that can be started";
-                    errors.push(RequestDiagnostic::at_pointer(entry.pointer.as_str(), message));
-                    continue;
-                }
-            },
-        ));
+        match (spec, extension) {
+            (Some(spec), _) => servers.push(SessionServer::Spec(Box::new(spec.clone()))),
+            (None, Some((entry, transport))) => servers.push(SessionServer::Extension {
+                name: parameters.name_of(index).unwrap_or_default(),
+                transport: AcpTransport::from_type(transport),
+                entry: entry.clone(),
+            }),
+            (None, None) => {
+                let message = "this entry is not a server that can be started";
+                errors.push(RequestDiagnostic::at_pointer(entry.pointer.as_str(), message));
+            }
+        }
     }
-    broken.extend(errors.iter().filter_map(|it| it.index));
 
-    for it in errors.iter_mut().chain(&mut notes) {
-        it.server_name = it.index.and_then(|index| parameters.name_of(index));
+    for diagnostic in errors.iter_mut().chain(&mut warnings) {
+        diagnostic.server_name = diagnostic.index.and_then(|index| parameters.name_of(index));
     }
     // The first error of an entry is that its transport is unsupported.
-    errors.sort_by_key(|it| (it.index, it.requested_transport.is_none()));
-    let refuses = match agent.policy.invalid_entries {
+    errors.sort_by_key(|error| (error.index, error.requested_transport.is_none()));
+    let is_refused = match agent.policy.invalid_entries {
         InvalidEntryPolicy::Refuse => !errors.is_empty(),
-        InvalidEntryPolicy::Drop => errors.iter().any(|it| it.index.is_none()),
+        InvalidEntryPolicy::Drop => errors.iter().any(|error| error.index.is_none()),
     };
-    if refuses || parameters.cwd().is_none() {
+    if is_refused || parameters.cwd().is_none() {
         if errors.is_empty() {
             // mcp-config reports errors of the same text; without any, `cwd` is unreadable.
             errors.push(RequestDiagnostic::at_pointer("/params/cwd", "'cwd' cannot be read"));
         }
         let supported = agent.capabilities.supported(agent.version);
-        let invalid = InvalidParams::new(errors, supported).expect("something is wrong, as was just seen");
+        let invalid = InvalidParams::new(errors, supported).expect("there is at least one error");
         return Err(SessionRequestError::InvalidParams(invalid));
     }
-    let dropped = errors
-        .into_iter()
-        .map(|finding| RequestWarning { effect: WarningEffect::Dropped, diagnostic: finding });
-    let noted =
-        notes.into_iter().map(|finding| RequestWarning { effect: WarningEffect::Noted, diagnostic: finding });
-    let mut reports: Vec<_> = dropped.chain(noted).collect();
-    reports.sort_by_key(|it| it.diagnostic.index);
+    let dropped = errors.into_iter().map(|diagnostic| (WarningEffect::Dropped, diagnostic));
+    let noted = warnings.into_iter().map(|diagnostic| (WarningEffect::Noted, diagnostic));
+    let reported = dropped.chain(noted).map(|(effect, diagnostic)| RequestWarning { effect, diagnostic });
+    let mut warnings: Vec<_> = reported.collect();
+    warnings.sort_by_key(|warning| warning.diagnostic.index);
     Ok(ValidatedRequest {
-        servers: servers.into_iter().map(|it| it.1).collect(),
-        warnings: reports,
-        server_set_effect: set_up.method.server_set_effect(),
+        servers,
+        warnings,
+        server_set_effect: request.method.server_set_effect(),
         cwd: parameters.cwd().unwrap_or_default().to_owned(),
         additional_directories: parameters.additional_directories(),
     })
@@ -157,25 +148,26 @@ fn add_config_diagnostics(
     reading: &Reading,
     agent: &AgentProfile<'_>,
     errors: &mut Vec<RequestDiagnostic>,
-    notes: &mut Vec<RequestDiagnostic>,
+    warnings: &mut Vec<RequestDiagnostic>,
 ) {
-    for diagnostic in &reading.diagnostics {
-        let finding = RequestDiagnostic::from_config(diagnostic);
+    for config_diagnostic in &reading.diagnostics {
+        let diagnostic = RequestDiagnostic::from_config(config_diagnostic);
         // Capabilities decide on extensions, and on the types of version 2.
-        let is_type = finding.index.is_some() && finding.field.as_deref() == Some("type");
-        let about_transport = match diagnostic.code {
+        let is_type = diagnostic.index.is_some() && diagnostic.field.as_deref() == Some("type");
+        let is_about_transport = match config_diagnostic.code {
             Code::Extension => true,
             Code::UnknownWord => is_type && agent.version == AcpVersion::V2,
             _ => false,
         };
-        if about_transport {
+        if is_about_transport {
             continue;
         }
-        let no_servers = diagnostic.code == Code::MissingKey && diagnostic.pointer == SERVERS_POINTER;
-        let forgiven = no_servers && agent.policy.missing_servers == Tolerance::Warn;
-        match diagnostic.severity {
-            Severity::Error if !forgiven => errors.push(finding),
-            Severity::Error | Severity::Warning | Severity::Info => notes.push(finding),
+        let is_missing_servers =
+            config_diagnostic.code == Code::MissingKey && config_diagnostic.pointer == SERVERS_POINTER;
+        let is_tolerated = is_missing_servers && agent.policy.missing_servers == Tolerance::Warn;
+        match config_diagnostic.severity {
+            Severity::Error if !is_tolerated => errors.push(diagnostic),
+            Severity::Error | Severity::Warning | Severity::Info => warnings.push(diagnostic),
         }
     }
 }
@@ -186,37 +178,36 @@ fn unsupported_transports(
     parameters: &RequestParams,
     agent: &AgentProfile<'_>,
 ) -> Vec<RequestDiagnostic> {
-    let mut res = Vec::new();
+    let mut errors = Vec::new();
     for (index, entry) in reading.entries.iter().enumerate() {
-        let written = || parameters.type_of(index).map(AcpTransport::from_type);
-        let Some(transport) = entry.transport.map(AcpTransport::from).or_else(written) else { continue };
-        let known = match (agent.version, &transport) {
+        let declared = || parameters.type_of(index).map(AcpTransport::from_type);
+        let Some(transport) = entry.transport.map(AcpTransport::from).or_else(declared) else { continue };
+        let is_known = match (agent.version, &transport) {
             // Version 1 has no other transports: the entry is invalid, whatever the agent declares.
             (AcpVersion::V1, AcpTransport::Other(_)) => continue,
-            (AcpVersion::V2, AcpTransport::Other(word)) => word.starts_with('_'),
+            (AcpVersion::V2, AcpTransport::Other(name)) => name.starts_with('_'),
             (_, AcpTransport::Stdio | AcpTransport::Http | AcpTransport::Sse | AcpTransport::Acp) => true,
         };
         if agent.capabilities.allows(agent.version, &transport) {
             continue;
         }
         let pointer = format!("{}/type", entry.pointer);
-        let shown = AcpTransport::from_type(&sanitize(transport.as_str()));
-        let message = if known {
-            unsupported_message(agent.version, &shown)
+        let transport = AcpTransport::from_type(&sanitize(transport.as_str()));
+        let message = if is_known {
+            unsupported_message(agent.version, &transport)
         } else {
-            format!("'{shown}' transport not supported: protocol version 2 has no such transport")
+            format!("'{transport}' transport not supported: protocol version 2 has no such transport")
         };
         let supported = agent.capabilities.supported(agent.version);
-        let words: Vec<_> = supported.iter().map(|it| format!("`{it}`")).collect();
-        let suggestion = if words.is_empty() {
-            "this agent takes no MCP servers".to_owned()
-        } else {
-            format!("use a server that is reached by one of {}", words.join(", "))
+        let names: Vec<_> = supported.iter().map(|transport| format!("`{transport}`")).collect();
+        let suggestion = match names.is_empty() {
+            true => "this agent supports no MCP servers".to_owned(),
+            false => format!("use a server with one of these transports: {}", names.join(", ")),
         };
-        res.push(RequestDiagnostic {
-            requested_transport: Some(shown),
+        errors.push(RequestDiagnostic {
+            requested_transport: Some(transport),
             ..RequestDiagnostic::at_pointer(pointer, message).with_suggestion(suggestion)
         });
     }
-    res
+    errors
 }

@@ -23,7 +23,7 @@ impl AcpVersion {
 
     /// Returns the version with this number.
     pub fn from_number(number: u64) -> Option<AcpVersion> {
-        AcpVersion::ALL.into_iter().find(|it| u64::from(it.number()) == number)
+        AcpVersion::ALL.into_iter().find(|version| u64::from(version.number()) == number)
     }
 
     /// Returns the number.
@@ -63,7 +63,7 @@ impl SessionMethod {
 
     /// Returns the method with this name.
     pub fn parse(name: &str) -> Option<SessionMethod> {
-        SessionMethod::ALL.into_iter().find(|it| it.as_str() == name)
+        SessionMethod::ALL.into_iter().find(|method| method.as_str() == name)
     }
 
     /// Returns the protocol name.
@@ -125,14 +125,14 @@ pub enum AcpTransport {
     Sse,
     /// Through the ACP connection itself (ACPX-12).
     Acp,
-    /// Any other word.
+    /// Any other `type`.
     Other(String),
 }
 
 impl AcpTransport {
-    /// The transport that a `type` says.
-    pub(crate) fn from_type(word: &str) -> AcpTransport {
-        match word {
+    /// The transport of this `type`.
+    pub(crate) fn from_type(name: &str) -> AcpTransport {
+        match name {
             "stdio" => AcpTransport::Stdio,
             "http" => AcpTransport::Http,
             "sse" => AcpTransport::Sse,
@@ -141,14 +141,14 @@ impl AcpTransport {
         }
     }
 
-    /// The word in `type`.
+    /// The value of `type`.
     pub fn as_str(&self) -> &str {
         match self {
             AcpTransport::Stdio => "stdio",
             AcpTransport::Http => "http",
             AcpTransport::Sse => "sse",
             AcpTransport::Acp => "acp",
-            AcpTransport::Other(word) => word,
+            AcpTransport::Other(name) => name,
         }
     }
 }
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_is_read_as_it_is_written() {
+    fn names_round_trip() {
         for method in SessionMethod::ALL {
             assert_eq!(SessionMethod::parse(method.as_str()), Some(method));
         }
@@ -190,8 +190,8 @@ mod tests {
             assert_eq!(AcpVersion::from_number(version.number().into()), Some(version));
         }
         assert_eq!(AcpVersion::from_number(3), None);
-        for word in ["stdio", "http", "sse", "acp", "_own", "HTTP"] {
-            assert_eq!(AcpTransport::from_type(word).as_str(), word);
+        for name in ["stdio", "http", "sse", "acp", "_own", "HTTP"] {
+            assert_eq!(AcpTransport::from_type(name).as_str(), name);
         }
         assert_eq!(AcpTransport::from_type("HTTP"), AcpTransport::Other("HTTP".to_owned()));
     }

@@ -60,20 +60,19 @@ impl Gate {
     pub(crate) fn admit(&mut self, line: &[u8]) -> Result<(), Refused> {
         let invalid = |why: &str| Refused::unread(RpcError::new(code::INVALID_REQUEST, why));
         if holds_carriage_return(line) {
-            return Err(invalid("a carriage return stands within this line"));
+            return Err(invalid("this line contains a carriage return"));
         }
         if line.trim_ascii().is_empty() {
             return Ok(());
         }
-        let json = RawJson::parse(line.to_vec().into()).map_err(|_| {
-            Refused::unread(RpcError::new(code::PARSE_ERROR, "this line holds no JSON value"))
-        })?;
-        let nothing = || invalid("this is no message of ACP");
+        let json = RawJson::parse(line.to_vec().into())
+            .map_err(|_| Refused::unread(RpcError::new(code::PARSE_ERROR, "this line is not valid JSON")))?;
+        let nothing = || invalid("this is not an ACP message");
         if !json.is_object() {
             return Err(nothing());
         }
         if let Some(key) = keys::near(json.as_str(), keys::MESSAGE).map_err(|_| nothing())? {
-            return Err(invalid(&format!("a key of this message is `{key}` but for its case")));
+            return Err(invalid(&format!("a key of this message differs from `{key}` only in its case")));
         }
         let message = json.read::<Message<'_>>().map_err(|_| nothing())?;
         // Without a method it is a response to the agent.
@@ -95,11 +94,11 @@ impl Gate {
         let (version, capabilities) = match &self.agreed {
             Some(Agreed::Known(version, capabilities)) => (*version, capabilities),
             Some(Agreed::Unknown) => {
-                let why = "acp-proxy does not know the rules of the protocol version that was agreed on";
+                let why = "acp-proxy does not support the negotiated protocol version";
                 return Err(RpcError::new(code::INVALID_REQUEST, why));
             }
             None => {
-                let why = "there is no session before `initialize` is answered";
+                let why = "there is no session before the response to `initialize`";
                 return Err(RpcError::new(code::INVALID_REQUEST, why));
             }
         };
@@ -109,7 +108,9 @@ impl Gate {
         let why = match keys::near(set_up.params.as_str(), keys::SET_UP) {
             Ok(None) => return Ok(()),
             Ok(Some(key)) => {
-                format!("a key of these parameters, or of a server in them, is `{key}` but for its case")
+                format!(
+                    "a key of these parameters, or of a server in them, differs from `{key}` only in its case"
+                )
             }
             Err(_) => "the keys of these parameters cannot be read".to_owned(),
         };

@@ -40,10 +40,10 @@ fn refusal(version: AcpVersion, transport: &str, supported: &[&str]) -> Value {
         _ => format!("{name} transport not supported: agent did not declare {place}.{transport}"),
     };
     let suggestion = match supported {
-        [] => "this agent takes no MCP servers".to_owned(),
+        [] => "this agent supports no MCP servers".to_owned(),
         words => {
             let words: Vec<_> = words.iter().map(|it| format!("`{it}`")).collect();
-            format!("use a server that is reached by one of {}", words.join(", "))
+            format!("use a server with one of these transports: {}", words.join(", "))
         }
     };
     json!({ "code": -32602, "message": message, "data": {

@@ -26,7 +26,7 @@ fn acpx_12_a_server_of_the_npm_client_is_called_through_the_connection() {
         assert_eq!((&gone["name"], &gone["status"]), (&json!("gone"), &json!("failed")), "{conversation:#?}");
         let error = gone["error"]["data"]["error"].as_str().unwrap();
         assert!(
-            error.contains("the client has no such server any more") && error.contains("-33001"),
+            error.contains("the client no longer has this server") && error.contains("-33001"),
             "{error}"
         );
     }

@@ -78,12 +78,12 @@ pub(super) fn params(frame: &[u8]) -> Result<Option<Map<String, Value>>, serde_j
 /// Returns the response as an MCP frame: its result or its error.
 pub(super) fn response_frame(id: RequestId, response: Value, longest: usize) -> Result<Bytes, StreamError> {
     let Value::Object(mut response) = response else {
-        return Err(lost_error("the client's answer is no object"));
+        return Err(lost_error("the client's response is not an object"));
     };
     let frame = match (response.remove("result"), response.remove("error")) {
         (Some(result), _) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
         (None, Some(error @ Value::Object(_))) => json!({ "jsonrpc": "2.0", "id": id, "error": error }),
-        (None, _) => return Err(lost_error("the client's answer has neither a result nor an error")),
+        (None, _) => return Err(lost_error("the client's response has neither a result nor an error")),
     };
     let frame = frame.to_string();
     if frame.len() > longest {
@@ -99,11 +99,11 @@ pub(super) fn response_frame(id: RequestId, response: Value, longest: usize) -> 
 pub(super) fn stream_error(error: &Error) -> StreamError {
     let number = i64::from(i32::from(error.code));
     let what = match number {
-        mcp_acp::code::OVER_ACP_LIMIT => "the client takes no more, or nothing so large",
-        mcp_acp::code::OVER_ACP_UNAVAILABLE => "the client has no such server any more",
+        mcp_acp::code::OVER_ACP_LIMIT => "the request exceeds a limit of the client",
+        mcp_acp::code::OVER_ACP_UNAVAILABLE => "the client no longer has this server",
         mcp_acp::code::OVER_ACP_BACKEND_FAILURE => "the server behind the client failed",
-        mcp_acp::code::METHOD_NOT_FOUND => "the client knows no MCP over ACP",
-        _ => "the client answered with an error",
+        mcp_acp::code::METHOD_NOT_FOUND => "the client does not support MCP over ACP",
+        _ => "the client responded with an error",
     };
     let words: String = error.message.chars().filter(|it| !it.is_control()).take(200).collect();
     let message = format!("{what}: {words} (code {number})");
@@ -146,8 +146,8 @@ mod tests {
         check(json!({"result": null, "error": {}}), r#"{"jsonrpc":"2.0","id":7,"result":null}"#);
         let error = json!({"error": {"code": -32601, "message": "no"}, "_meta": {}});
         check(error, r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no"}}"#);
-        check(json!({"error": 3}), "lost: the client's answer has neither a result nor an error");
-        check(json!([]), "lost: the client's answer is no object");
+        check(json!({"error": 3}), "lost: the client's response has neither a result nor an error");
+        check(json!([]), "lost: the client's response is not an object");
         let large = "x".repeat(200);
         check(json!({"result": large}), "lost: the answer has 236 bytes, of which 200 are taken");
     }
@@ -165,11 +165,11 @@ mod tests {
             assert_eq!(got, format!("{want}: so it is (code {number})"));
         }
         use mcp_acp::code;
-        check(code::OVER_ACP_LIMIT, "refused: the client takes no more, or nothing so large");
-        check(code::OVER_ACP_UNAVAILABLE, "refused: the client has no such server any more");
+        check(code::OVER_ACP_LIMIT, "refused: the request exceeds a limit of the client");
+        check(code::OVER_ACP_UNAVAILABLE, "refused: the client no longer has this server");
         check(code::OVER_ACP_BACKEND_FAILURE, "lost: the server behind the client failed");
-        check(code::METHOD_NOT_FOUND, "refused: the client knows no MCP over ACP");
-        check(code::INTERNAL_ERROR, "lost: the client answered with an error");
+        check(code::METHOD_NOT_FOUND, "refused: the client does not support MCP over ACP");
+        check(code::INTERNAL_ERROR, "lost: the client responded with an error");
     }
 
     #[test]

@@ -174,7 +174,7 @@ impl OverAcpTransport {
     fn only_modern(&self) -> RequestError {
         self.refused.clone().unwrap_or_else(|| RequestError {
             status: None,
-            message: "only MCP's stateless era goes over ACP, which the server does not speak".to_owned(),
+            message: "MCP over ACP requires a server of MCP's stateless era".to_owned(),
             error: None,
         })
     }

@@ -59,7 +59,7 @@ async fn acpx_03_a_server_that_is_required_ends_the_set_up_at_once() {
     {
       "code": -32603,
       "message": "MCP server 'gone': connection failed",
-      "data": {"serverName":"gone","transportType":"http","error":"connection refused","suggestion":"see that the server runs, and the URL leads to it"}
+      "data": {"serverName":"gone","transportType":"http","error":"connection refused","suggestion":"check that the server is running, and that its URL is right"}
     }
     "#);
 }
@@ -81,7 +81,7 @@ async fn acpx_03_several_that_are_required_are_all_told() {
 async fn acpx_03_a_required_server_that_stalls_is_a_time_out() {
     let error =
         SessionMcp::connect(validated(&entries(&["silent"])), requiring(&["silent"])).await.err().unwrap();
-    assert_eq!(error.to_string(), "MCP server 'silent' did not answer within 10000 ms");
+    assert_eq!(error.to_string(), "MCP server 'silent' did not respond within 10000 ms");
 }
 
 #[tokio::test(start_paused = true)]
@@ -133,7 +133,7 @@ async fn acpx_14_the_response_may_say_how_its_servers_are() {
               "serverName": "gone",
               "transportType": "http",
               "error": "connection refused",
-              "suggestion": "see that the server runs, and the URL leads to it"
+              "suggestion": "check that the server is running, and that its URL is right"
             }
           }
         }

@@ -27,7 +27,7 @@ async fn acpx_03_acpx_04_a_program_that_is_not_there() {
     {
       "code": -32603,
       "message": "MCP server 'files': executable not found",
-      "data": {"serverName":"files","transportType":"stdio","command":"/no/such/program","suggestion":"install the program, or write the path it is at"}
+      "data": {"serverName":"files","transportType":"stdio","command":"/no/such/program","suggestion":"install the program, or use its absolute path as the command"}
     }
     "#);
 }
@@ -39,7 +39,7 @@ async fn acpx_03_acpx_04_a_file_that_is_no_program() {
     {
       "code": -32603,
       "message": "MCP server 'files' could not be started",
-      "data": {"serverName":"files","transportType":"stdio","command":"/etc/passwd","error":"Permission denied (os error 13)","suggestion":"see that the file is a program, and may be executed"}
+      "data": {"serverName":"files","transportType":"stdio","command":"/etc/passwd","error":"Permission denied (os error 13)","suggestion":"check that the file is a program and is executable"}
     }
     "#);
 }
@@ -50,8 +50,8 @@ async fn acpx_03_acpx_04_acpx_05_a_program_that_ends_before_it_speaks() {
     insta::assert_snapshot!(failed(entry, Duration::from_secs(20)).await, @r#"
     {
       "code": -32603,
-      "message": "MCP server 'files' ended with status 3 before it spoke",
-      "data": {"serverName":"files","transportType":"stdio","command":"/bin/sh","exitCode":3,"stderr":"no login with ***","suggestion":"run the command by hand; `stderr` says what it wrote"}
+      "message": "MCP server 'files' exited with status 3 before the handshake",
+      "data": {"serverName":"files","transportType":"stdio","command":"/bin/sh","exitCode":3,"stderr":"no login with ***","suggestion":"run the command in a terminal; `stderr` is its error output"}
     }
     "#);
 }
@@ -60,7 +60,7 @@ async fn acpx_03_acpx_04_acpx_05_a_program_that_ends_before_it_speaks() {
 async fn acpx_03_acpx_04_a_program_that_is_ended_by_a_signal() {
     let error = failed(script("files", "kill -9 $$"), Duration::from_secs(20)).await;
     assert!(
-        error.contains("was ended by a signal before it spoke") && !error.contains("exitCode"),
+        error.contains("was ended by a signal before the handshake") && !error.contains("exitCode"),
         "{error}"
     );
 }
@@ -71,8 +71,8 @@ async fn acpx_03_acpx_04_a_program_that_keeps_silent() {
     insta::assert_snapshot!(failed(entry, Duration::from_secs(2)).await, @r#"
     {
       "code": -32603,
-      "message": "MCP server 'files' did not answer within 2000 ms",
-      "data": {"serverName":"files","transportType":"stdio","stderr":"waiting for a login","timeoutMs":2000,"suggestion":"see whether the server runs, or wait longer for it"}
+      "message": "MCP server 'files' did not respond within 2000 ms",
+      "data": {"serverName":"files","transportType":"stdio","stderr":"waiting for a login","timeoutMs":2000,"suggestion":"check that the server is running, or use a longer timeout"}
     }
     "#);
 }
@@ -95,7 +95,7 @@ async fn acpx_03_acpx_04_a_server_that_wants_another_proof() {
     {
       "code": -32603,
       "message": "MCP server 'locked': authentication failed",
-      "data": {"serverName":"locked","transportType":"http","error":"the server answered with status 401","suggestion":"see the headers that the server was given"}
+      "data": {"serverName":"locked","transportType":"http","error":"the server answered with status 401","suggestion":"check the server's headers"}
     }
     "#);
 }
@@ -108,7 +108,7 @@ async fn acpx_12_without_a_wire_for_it_an_acp_server_is_a_failure() {
     {
       "code": -32603,
       "message": "MCP server 'editor': connection failed",
-      "data": {"serverName":"editor","transportType":"acp","error":"server 'editor': this agent has no wire for the acp transport","suggestion":"see that the client still has the server"}
+      "data": {"serverName":"editor","transportType":"acp","error":"server 'editor': this agent does not support the acp transport","suggestion":"check that the client still provides the server"}
     }
     "#);
     drop(session);

@@ -190,7 +190,7 @@ async fn acpx_12_a_client_that_has_no_such_server_is_told_of() {
     {
       "code": -32603,
       "message": "MCP server 'editor': connection failed",
-      "data": {"serverName":"editor","transportType":"acp","error":"the client has no such server any more: it was closed (code -33001)","suggestion":"see that the client still has the server"}
+      "data": {"serverName":"editor","transportType":"acp","error":"the client no longer has this server: it was closed (code -33001)","suggestion":"check that the client still provides the server"}
     }
     "#);
 }
@@ -199,7 +199,7 @@ async fn acpx_12_a_client_that_has_no_such_server_is_told_of() {
 async fn acpx_12_a_client_that_knows_no_mcp_over_acp_is_told_of() {
     let session = answered(json!({"code": -32601, "message": "Method not found"})).await;
     let error = failure(&session, "editor");
-    assert!(error.contains("the client knows no MCP over ACP"), "{error}");
+    assert!(error.contains("the client does not support MCP over ACP"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]

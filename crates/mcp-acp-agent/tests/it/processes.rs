@@ -113,6 +113,6 @@ async fn acpx_03_a_set_up_that_fails_leaves_no_process() {
     let mut options = real();
     options.required = mcp_acp_agent::RequiredServers::All;
     let error = SessionMcp::connect(validated(&entries), options).await.err().unwrap();
-    assert_eq!(error.to_string(), "MCP server 'late' ended with status 1 before it spoke");
+    assert_eq!(error.to_string(), "MCP server 'late' exited with status 1 before the handshake");
     assert_die(&ids(folder.path()).await);
 }

@@ -26,7 +26,7 @@ async fn acpx_03_a_client_without_measure_is_refused_before_anything_is_started(
     put(&sessions, "1", &["a"]).await;
     let place = sessions.reserve("2").unwrap();
     let error = serde_json::to_string(&RpcError::from(&sessions.reserve("3").unwrap_err())).unwrap();
-    insta::assert_snapshot!(error, @r#"{"code":-32603,"message":"this agent has no room for more than 2 sessions with MCP servers at once","data":{"limit":2,"suggestion":"close a session first"}}"#);
+    insta::assert_snapshot!(error, @r#"{"code":-32603,"message":"this agent has the maximum of 2 sessions with MCP servers","data":{"limit":2,"suggestion":"close a session first"}}"#);
     // Whoever gives up gives his place back; so does a session that is closed, and one whose set is exchanged.
     drop(place);
     put(&sessions, "1", &["b"]).await;
@@ -116,5 +116,5 @@ async fn acpx_13_a_request_for_more_servers_than_there_may_be_is_refused() {
     assert!(SessionMcp::connect(validated(&entries(&["a", "b"])), few()).await.is_ok());
     let error = SessionMcp::connect(validated(&entries(&["a", "b", "c"])), few()).await.err().unwrap();
     let error = serde_json::to_string(&RpcError::from(&error)).unwrap();
-    insta::assert_snapshot!(error, @r#"{"code":-32602,"message":"3 MCP servers are asked for, and a session may have 2 at most","data":{"servers":3,"limit":2}}"#);
+    insta::assert_snapshot!(error, @r#"{"code":-32602,"message":"the request has 3 MCP servers; a session may have at most 2","data":{"servers":3,"limit":2}}"#);
 }

@@ -153,7 +153,7 @@ fn acpx_10_folders_besides_are_so_many_and_so_long() {
     assert_eq!(taken.additional_directories.len(), 128);
     check(
         &many(129),
-        "'additionalDirectories' has 129 folders, and a session may have 128 at most: /params/additionalDirectories",
+        "'additionalDirectories' has 129 folders, a session may have at most 128: /params/additionalDirectories",
     );
     let long = format!("/{}", "x".repeat(4096));
     check(

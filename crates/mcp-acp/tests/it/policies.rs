@@ -104,7 +104,7 @@ fn acpx_02_whether_a_folder_is_there_the_caller_says() {
         messages,
         [
             "the folder 'cwd' does not exist",
-            "'additionalDirectories' is no folder",
+            "'additionalDirectories' is not a folder",
             "the folder 'additionalDirectories' may not be used",
         ]
     );

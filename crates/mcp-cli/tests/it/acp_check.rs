@@ -27,7 +27,7 @@ fn acp_048_accepted_servers_are_listed_in_order() {
 #[test]
 fn acp_027_acp_028_undeclared_transport_is_refused_with_the_specified_error() {
     let message = "HTTP transport not supported: agent did not declare mcpCapabilities.http";
-    let suggestion = "use a server that is reached by one of `stdio`";
+    let suggestion = "use a server with one of these transports: `stdio`";
     let want = json!({ "jsonrpc": "2.0", "id": 7, "error": { "code": -32602, "message": message, "data": {
         "requestedTransport": "http", "declaredCapability": false, "supportedTransports": ["stdio"],
         "serverName": "board",
@@ -47,7 +47,7 @@ fn acpx_11_version_2_rules_apply() {
     let want = json!({ "jsonrpc": "2.0", "id": "a", "result": { "servers": ["files"] } });
     check(&["--protocol", "2", "--capabilities", r#"{"stdio": {}}"#], input, 0, &want);
     let load = r#"{"id": 1, "method": "session/load", "params": {}}"#;
-    let message = "the method `session/load` sets no session up";
+    let message = "the method `session/load` does not set up a session";
     let want = json!({ "jsonrpc": "2.0", "id": 1, "error": {
         "code": -32601, "message": message, "data": { "method": "session/load" } } });
     check(&["--protocol", "2", "--capabilities", "{}"], load, 1, &want);
@@ -58,7 +58,7 @@ fn invalid_request_has_a_response() {
     let error = |code, message| json!({ "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": message } });
     let none = &["--capabilities", "{}"];
     check(none, "{SECRET", 1, &error(-32700, "standard input is not valid JSON"));
-    check(none, "[]", 1, &error(-32600, "this is no request: it has no `method`"));
+    check(none, "[]", 1, &error(-32600, "this is not a request: it has no `method`"));
     assert_eq!(Workspace::empty().run(&["acp-check", "--capabilities", "x"]).code, Some(2));
 }
 

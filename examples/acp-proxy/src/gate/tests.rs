@@ -54,12 +54,16 @@ fn acp_015_acp_039_what_the_agent_declared_is_enforced_for_each_method() {
         check(&[V2], &asks(method, HTTP), "");
         check(&[V2], &asks(method, r#"{"type":"stdio","name":"a","command":"/a"}"#), stdio);
     }
-    check(&[V2], &asks("session/load", ""), r#""x" -32601 the method `session/load` sets no session up"#);
+    check(
+        &[V2],
+        &asks("session/load", ""),
+        r#""x" -32601 the method `session/load` does not set up a session"#,
+    );
 }
 
 #[test]
 fn acp_027_nothing_is_known_before_initialize_is_answered() {
-    let early = r#""x" -32600 there is no session before `initialize` is answered"#;
+    let early = r#""x" -32600 there is no session before the response to `initialize`"#;
     check(&[], &asks("session/new", STDIO), early);
     let others = [
         r#"{"id":1,"result":{"protocolVersion":1}}"#,
@@ -69,8 +73,7 @@ fn acp_027_nothing_is_known_before_initialize_is_answered() {
         r#"{"id":0,"id":1,"result":{"protocolVersion":1}}"#,
     ];
     check(&others, &asks("session/new", STDIO), early);
-    let unknown =
-        r#""x" -32600 acp-proxy does not know the rules of the protocol version that was agreed on"#;
+    let unknown = r#""x" -32600 acp-proxy does not support the negotiated protocol version"#;
     check(&[r#"{"id":0,"result":{"protocolVersion":3}}"#], &asks("session/new", STDIO), unknown);
     check(&[r#"{"id":0,"result":null}"#], &asks("session/new", STDIO), early);
 }
@@ -92,12 +95,12 @@ fn what_sets_no_session_up_passes() {
 
 #[test]
 fn what_an_agent_might_read_otherwise_does_not_pass() {
-    let none = "null -32600 this is no message of ACP";
+    let none = "null -32600 this is not an ACP message";
     check(&[V1], &format!("[{}]", asks("session/new", SSE)), none);
     check(&[V1], r#"{"method":"session/prompt","method":"session/new","id":1,"params":{}}"#, none);
     check(&[V1], r#"{"method":"session/new","id":1,"params":{},"params":{}}"#, none);
     check(&[V1], r#"{"method":["session/new"],"id":1}"#, none);
-    let no_json = "null -32700 this line holds no JSON value";
+    let no_json = "null -32700 this line is not valid JSON";
     check(&[V1], r#"{"method":"session/new","id":1,"params":{"x":NaN}}"#, no_json);
     check(&[V1], "Content-Length: 20", no_json);
     assert_eq!(says(&mut after(&[V1]), b"{\"method\":\"\xff\"}"), no_json);
@@ -115,7 +118,7 @@ fn what_an_agent_might_read_otherwise_does_not_pass() {
 #[test]
 fn a_line_is_one_line_to_whoever_ends_lines_at_a_carriage_return_too() {
     let line = |text: &str| says(&mut after(&[V1]), text.as_bytes());
-    let split = "null -32600 a carriage return stands within this line";
+    let split = "null -32600 this line contains a carriage return";
     let hidden = asks("session/new", SSE);
     for text in [
         format!("{{\"result\":[\r{hidden}\r]}}\n"),
@@ -135,7 +138,7 @@ fn a_line_is_one_line_to_whoever_ends_lines_at_a_carriage_return_too() {
 
 #[test]
 fn a_key_of_a_message_is_not_taken_for_another_by_whoever_ignores_case() {
-    let near = |key: &str| format!("null -32600 a key of this message is `{key}` but for its case");
+    let near = |key: &str| format!("null -32600 a key of this message differs from `{key}` only in its case");
     let hidden = asks("session/new", SSE);
     for (written, key) in [
         ("Method", "method"),
@@ -165,7 +168,7 @@ fn a_key_of_a_message_is_not_taken_for_another_by_whoever_ignores_case() {
 fn a_key_of_a_set_up_is_not_taken_for_another_by_whoever_ignores_case() {
     let near = |key: &str| {
         format!(
-            r#""x" -32602 a key of these parameters, or of a server in them, is `{key}` but for its case"#
+            r#""x" -32602 a key of these parameters, or of a server in them, differs from `{key}` only in its case"#
         )
     };
     for method in ["session/new", "session/load", "session/resume", "session/fork"] {
