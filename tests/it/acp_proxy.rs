@@ -254,7 +254,7 @@ fn the_agent_group_ends_with_the_proxy_and_its_code_is_returned() {
 #[test]
 fn an_agent_that_cannot_be_started_is_reported() {
     for (arguments, code, want) in
-        [(&["/no/such/agent"][..], 127, "/no/such/agent cannot be started"), (&[], 2, "usage: acp-proxy")]
+        [(&["/no/such/agent"][..], 127, "cannot start /no/such/agent"), (&[], 2, "usage: acp-proxy")]
     {
         let output = Command::new(proxy()).args(arguments).stdin(Stdio::null()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();

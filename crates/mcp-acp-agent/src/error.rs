@@ -1,48 +1,48 @@
 //! Errors of setting up a session: an invalid request, or failed servers. Both convert to JSON-RPC errors without
 //! secrets.
 
-use std::fmt;
 use std::time::Duration;
 
-use mcp_acp::{InvalidParams, ServerStartError, SessionRequestError};
+use mcp_acp::{InvalidParams, ServerStartError, SessionRequestError, code};
 use mcp_model::{RawJson, RpcError};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
+use thiserror::Error;
 
 /// The error of setting up a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SessionSetupError {
     /// The request is refused: its parameters are invalid, or require an undeclared capability (ACP-016).
-    Refused(SessionRequestError),
+    #[error(transparent)]
+    Refused(#[from] SessionRequestError),
     /// Required servers failed, in the order of the request (ACPX-03).
     ///
     /// Invariant: at least one.
+    #[error("{}", failed_message(.0))]
     Failed(Vec<ServerStartError>),
     /// The agent has the maximum number of sessions with servers.
+    #[error("this agent has the maximum of {limit} sessions with MCP servers")]
     TooManySessions {
         /// The maximum.
-        most: usize,
+        limit: usize,
     },
     /// The check of the session's folders timed out, because a disk does not respond (ACPX-02).
+    #[error("the session's folders could not be checked within {} s", timeout.as_secs())]
     FolderCheckTimeout {
         /// The timeout.
-        after: Duration,
+        timeout: Duration,
     },
     /// The session was closed during the connection. Its servers are closed, too.
+    #[error("the session was closed while its MCP servers were being connected")]
     Closed,
     /// The request has more servers than a session may have. Nothing was started.
+    #[error("the request has {requested} MCP servers; a session may have at most {limit}")]
     TooManyServers {
         /// The requested number.
-        asked: usize,
+        requested: usize,
         /// The maximum.
-        most: usize,
+        limit: usize,
     },
-}
-
-impl From<SessionRequestError> for SessionSetupError {
-    fn from(refusal: SessionRequestError) -> SessionSetupError {
-        SessionSetupError::Refused(refusal)
-    }
 }
 
 impl From<InvalidParams> for SessionSetupError {
@@ -51,71 +51,48 @@ impl From<InvalidParams> for SessionSetupError {
     }
 }
 
-impl fmt::Display for SessionSetupError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SessionSetupError::Refused(refusal) => refusal.fmt(f),
-            SessionSetupError::Failed(failures) => match failures.split_first() {
-                Some((first, [])) => first.fmt(f),
-                Some((first, others)) => write!(f, "{first} (and {} more)", others.len()),
-                None => f.write_str("no server failed"),
-            },
-            SessionSetupError::TooManySessions { most } => {
-                write!(f, "this agent has no room for more than {most} sessions with MCP servers at once")
-            }
-            SessionSetupError::FolderCheckTimeout { after } => {
-                write!(f, "the session's folders could not be looked at within {} s", after.as_secs())
-            }
-            SessionSetupError::Closed => {
-                f.write_str("the session was closed while its MCP servers were being connected")
-            }
-            SessionSetupError::TooManyServers { asked, most } => {
-                write!(f, "{asked} MCP servers are asked for, and a session may have {most} at most")
-            }
-        }
+fn failed_message(failures: &[ServerStartError]) -> String {
+    match failures {
+        [] => "no server failed".to_owned(),
+        [first] => first.to_string(),
+        [first, others @ ..] => format!("{first} (and {} more)", others.len()),
     }
 }
-
-impl std::error::Error for SessionSetupError {}
 
 impl From<&SessionSetupError> for RpcError {
     /// Converts to the request's error, or to the first server's error; `data.failures` has all of several.
     fn from(error: &SessionSetupError) -> RpcError {
-        match error {
-            SessionSetupError::Refused(refusal) => RpcError::from(refusal),
+        let to_raw = |data: &Value| RawJson::from_value(data).ok();
+        let (code, data) = match error {
+            SessionSetupError::Refused(refused) => return RpcError::from(refused),
             SessionSetupError::Failed(failures) => {
-                let mut all = failures.iter().map(RpcError::from);
-                let Some(mut res) = all.next() else {
-                    return RpcError::new(mcp_acp::code::INTERNAL_ERROR, error.to_string());
+                let failures: Vec<_> = failures.iter().map(RpcError::from).collect();
+                let first = failures.first().and_then(|first| first.data.clone());
+                let data = match (first, &failures[..]) {
+                    (Some(first), [_, _, ..]) => {
+                        let mut data: Map<String, Value> = first.read().unwrap_or_default();
+                        data.insert("failures".to_owned(), json!(failures));
+                        to_raw(&Value::Object(data))
+                    }
+                    (first, _) => first,
                 };
-                res.message = error.to_string();
-                let others: Vec<_> = failures.iter().map(RpcError::from).collect();
-                if let ([_, _, ..], Some(data)) = (others.as_slice(), &res.data) {
-                    let mut data: serde_json::Map<String, Value> = data.read().unwrap_or_default();
-                    data.insert("failures".to_owned(), serde_json::json!(others));
-                    res.data = RawJson::from_value(&data).ok();
-                }
-                res
+                (code::INTERNAL_ERROR, data)
             }
-            SessionSetupError::TooManySessions { most } => {
-                let data = serde_json::json!({ "limit": most, "suggestion": "close a session first" });
-                let error = RpcError::new(mcp_acp::code::INTERNAL_ERROR, error.to_string());
-                RpcError { data: RawJson::from_value(&data).ok(), ..error }
+            SessionSetupError::TooManySessions { limit } => {
+                let data = json!({ "limit": limit, "suggestion": "close a session first" });
+                (code::INTERNAL_ERROR, to_raw(&data))
             }
-            SessionSetupError::FolderCheckTimeout { after } => {
-                let after = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
-                let suggestion = "check that their disk responds";
-                let data = serde_json::json!({ "afterMs": after, "suggestion": suggestion });
-                let error = RpcError::new(mcp_acp::code::INTERNAL_ERROR, error.to_string());
-                RpcError { data: RawJson::from_value(&data).ok(), ..error }
+            SessionSetupError::FolderCheckTimeout { timeout } => {
+                let timeout = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+                let data = json!({ "afterMs": timeout, "suggestion": "check that their disk responds" });
+                (code::INTERNAL_ERROR, to_raw(&data))
             }
-            SessionSetupError::Closed => RpcError::new(mcp_acp::code::INTERNAL_ERROR, error.to_string()),
-            SessionSetupError::TooManyServers { asked, most } => {
-                let data = serde_json::json!({ "servers": asked, "limit": most });
-                let error = RpcError::new(mcp_acp::code::INVALID_PARAMS, error.to_string());
-                RpcError { data: RawJson::from_value(&data).ok(), ..error }
+            SessionSetupError::Closed => (code::INTERNAL_ERROR, None),
+            SessionSetupError::TooManyServers { requested, limit } => {
+                (code::INVALID_PARAMS, to_raw(&json!({ "servers": requested, "limit": limit })))
             }
-        }
+        };
+        RpcError { data, ..RpcError::new(code, error.to_string()) }
     }
 }
 
@@ -131,9 +108,9 @@ impl From<SessionSetupError> for agent_client_protocol::Error {
 fn sdk_error(error: &RpcError) -> agent_client_protocol::Error {
     let number =
         i32::try_from(error.code).unwrap_or(i32::from(agent_client_protocol::ErrorCode::INTERNAL_ERROR));
-    let res = agent_client_protocol::Error::new(number, error.message.clone());
+    let sdk_error = agent_client_protocol::Error::new(number, error.message.clone());
     match &error.data {
-        Some(data) => res.data(data.read::<Value>().expect("raw JSON is JSON")),
-        None => res,
+        Some(data) => sdk_error.data(data.read::<Value>().expect("raw JSON is JSON")),
+        None => sdk_error,
     }
 }

@@ -39,44 +39,42 @@ pub fn check_folder(path: &str) -> FolderStatus {
 ///
 /// If the check of the folders times out, other errors of the request are still returned.
 pub(crate) async fn validate_request(
-    set_up: SessionRequest,
+    request: SessionRequest,
     version: AcpVersion,
     capabilities: Capabilities,
     policy: Policy,
-    look: impl Fn(&str) -> FolderStatus + Send + 'static,
+    check_folder: impl Fn(&str) -> FolderStatus + Send + 'static,
 ) -> Result<ValidatedRequest, SessionSetupError> {
-    let looking = {
-        let (set_up, capabilities) = (set_up.clone(), capabilities.clone());
+    let checked = {
+        let (request, capabilities) = (request.clone(), capabilities.clone());
         async move {
-            let thread = FOLDER_CHECKS.acquire().await.expect("it is never closed");
-            let looking = tokio::task::spawn_blocking(move || {
+            let permit = FOLDER_CHECKS.acquire().await.expect("the semaphore is never closed");
+            let blocking = tokio::task::spawn_blocking(move || {
                 // Held until the thread is free, which may be long after the request.
-                let _thread = thread;
-                validate(
-                    &set_up,
-                    &AgentProfile { version, capabilities: &capabilities, policy, check_folder: &look },
-                )
+                let _permit = permit;
+                let agent = AgentProfile {
+                    version,
+                    capabilities: &capabilities,
+                    policy,
+                    check_folder: &check_folder,
+                };
+                validate(&request, &agent)
             });
-            looking.await
+            blocking.await
         }
     };
-    match tokio::time::timeout(FOLDER_CHECK_TIMEOUT, looking).await {
-        Ok(Ok(judged)) => return Ok(judged?),
-        Ok(Err(failed)) => {
-            if let Ok(panic) = failed.try_into_panic() {
+    match tokio::time::timeout(FOLDER_CHECK_TIMEOUT, checked).await {
+        Ok(Ok(validated)) => return Ok(validated?),
+        Ok(Err(error)) => {
+            if let Ok(panic) = error.try_into_panic() {
                 resume_unwind(panic);
             }
         }
         Err(_) => {}
     }
-    let blind = AgentProfile {
-        version,
-        capabilities: &capabilities,
-        policy,
-        check_folder: &|_| FolderStatus::Usable,
-    };
-    validate(&set_up, &blind)?;
-    Err(SessionSetupError::FolderCheckTimeout { after: FOLDER_CHECK_TIMEOUT })
+    let unchecked = AgentProfile { policy, ..AgentProfile::new(version, &capabilities) };
+    validate(&request, &unchecked)?;
+    Err(SessionSetupError::FolderCheckTimeout { timeout: FOLDER_CHECK_TIMEOUT })
 }
 
 #[cfg(test)]
@@ -90,35 +88,36 @@ mod tests {
     use super::*;
 
     /// Validates a request whose folders are on a hanging disk.
-    async fn hung(cwd: &str, servers: serde_json::Value) -> SessionSetupError {
+    async fn validation_error(cwd: &str, servers: serde_json::Value) -> SessionSetupError {
         let params = json!({ "cwd": cwd, "mcpServers": servers });
-        let set_up =
+        let request =
             SessionRequest { method: SessionMethod::New, params: RawJson::from_value(&params).unwrap() };
-        let (mends, mended) = mpsc::channel::<()>();
-        let (begins, mut begun) = tokio::sync::mpsc::unbounded_channel();
-        let hangs = move |_: &str| {
-            let _ = begins.send(());
-            let _ = mended.recv();
+        let (release, released) = mpsc::channel::<()>();
+        let (start, mut started) = tokio::sync::mpsc::unbounded_channel();
+        let hang = move |_: &str| {
+            let _ = start.send(());
+            let _ = released.recv();
             FolderStatus::Usable
         };
-        let asked = validate_request(set_up, AcpVersion::V1, Capabilities::STDIO, Policy::default(), hangs);
-        let asked = tokio::spawn(asked);
+        let validation =
+            validate_request(request, AcpVersion::V1, Capabilities::STDIO, Policy::default(), hang);
+        let validation = tokio::spawn(validation);
         // The runtime, which has only this thread, is not blocked.
-        begun.recv().await.unwrap();
+        started.recv().await.unwrap();
         tokio::time::advance(FOLDER_CHECK_TIMEOUT).await;
-        let error = asked.await.unwrap().unwrap_err();
-        drop(mends);
+        let error = validation.await.unwrap().unwrap_err();
+        drop(release);
         error
     }
 
     #[tokio::test(start_paused = true)]
     async fn acpx_02_hanging_disk_fails_only_its_request() {
-        let error = hung("/hangs", json!([])).await;
-        assert_eq!(error, SessionSetupError::FolderCheckTimeout { after: FOLDER_CHECK_TIMEOUT });
+        let error = validation_error("/hangs", json!([])).await;
+        assert_eq!(error, SessionSetupError::FolderCheckTimeout { timeout: FOLDER_CHECK_TIMEOUT });
         let error = serde_json::to_string(&RpcError::from(&error)).unwrap();
         insta::assert_snapshot!(error, @r#"{"code":-32603,"message":"the session's folders could not be checked within 10 s","data":{"afterMs":10000,"suggestion":"check that their disk responds"}}"#);
         // Errors of the text are still returned.
-        let error = hung("/hangs", json!([7])).await;
+        let error = validation_error("/hangs", json!([7])).await;
         assert!(
             matches!(error, SessionSetupError::Refused(SessionRequestError::InvalidParams(_))),
             "{error}"

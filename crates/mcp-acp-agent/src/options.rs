@@ -52,23 +52,12 @@ impl Default for ConnectOptions {
 
 impl fmt::Debug for ConnectOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ConnectOptions {
-            limits,
-            total_timeout: whole,
-            max_servers: most_servers,
-            required,
-            host: _,
-            folders,
-            dialer: _,
-            #[cfg(feature = "mcp-over-acp")]
-                over_acp: _,
-        } = self;
         f.debug_struct("ConnectOptions")
-            .field("limits", limits)
-            .field("whole", whole)
-            .field("most_servers", most_servers)
-            .field("required", required)
-            .field("folders", folders)
+            .field("limits", &self.limits)
+            .field("total_timeout", &self.total_timeout)
+            .field("max_servers", &self.max_servers)
+            .field("required", &self.required)
+            .field("folders", &self.folders)
             .finish_non_exhaustive()
     }
 }

@@ -154,22 +154,19 @@ request!(
     agent_client_protocol::v2::schema::ForkSessionResponse
 );
 
-fn untyped(set_up: &SessionRequest) -> Result<UntypedMessage, Error> {
-    UntypedMessage::new(set_up.method.as_str(), value(&set_up.params))
+fn untyped(request: &SessionRequest) -> Result<UntypedMessage, Error> {
+    let params: Value = request.params.read().expect("raw JSON is JSON");
+    UntypedMessage::new(request.method.as_str(), params)
 }
 
-fn read(wanted: SessionMethod, method: &str, params: &Value) -> Result<SessionRequest, Error> {
-    if method != wanted.as_str() {
+fn read(expected: SessionMethod, method: &str, params: &Value) -> Result<SessionRequest, Error> {
+    if method != expected.as_str() {
         return Err(Error::method_not_found());
     }
     // The SDK represents missing parameters as null.
     let params = match params {
         Value::Null => RawJson::empty_object(),
-        params => RawJson::from_value(params).expect("what was read from JSON is JSON"),
+        params => RawJson::from_value(params).expect("a value is JSON"),
     };
-    Ok(SessionRequest { method: wanted, params })
-}
-
-fn value(json: &RawJson) -> Value {
-    json.read().expect("a raw JSON is JSON")
+    Ok(SessionRequest { method: expected, params })
 }

@@ -17,15 +17,15 @@ impl SessionRoots {
     /// Returns `cwd`, then `additionalDirectories` in order, without duplicates. Paths of another operating system
     /// are omitted.
     pub(crate) fn of(session: &ValidatedRequest) -> SessionRoots {
-        let mut res: Vec<Root> = Vec::new();
+        let mut roots: Vec<Root> = Vec::new();
         for path in std::iter::once(&session.cwd).chain(&session.additional_directories) {
             let Ok(url) = Url::from_file_path(path) else { continue };
             let (uri, name) = (String::from(url), Path::new(path).file_name());
-            if res.iter().all(|it| it.uri != uri) {
-                res.push(Root { uri, name: name.and_then(|it| it.to_str()).map(str::to_owned) });
+            if roots.iter().all(|root| root.uri != uri) {
+                roots.push(Root { uri, name: name.and_then(|name| name.to_str()).map(str::to_owned) });
             }
         }
-        SessionRoots(res)
+        SessionRoots(roots)
     }
 }
 
@@ -43,17 +43,19 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(cwd: &str, besides: &[&str], want: &[&str]) {
+    fn check(cwd: &str, additional: &[&str], want: &[&str]) {
         let session = ValidatedRequest {
             servers: Vec::new(),
             warnings: Vec::new(),
             server_set_effect: ServerSetEffect::Initial,
             cwd: cwd.to_owned(),
-            additional_directories: besides.iter().map(|it| (*it).to_owned()).collect(),
+            additional_directories: additional.iter().map(|path| (*path).to_owned()).collect(),
         };
         let roots = SessionRoots::of(&session).0;
-        let got: Vec<_> =
-            roots.iter().map(|it| format!("{} {}", it.uri, it.name.as_deref().unwrap_or("-"))).collect();
+        let got: Vec<_> = roots
+            .iter()
+            .map(|root| format!("{} {}", root.uri, root.name.as_deref().unwrap_or("-")))
+            .collect();
         assert_eq!(got, want);
     }
 

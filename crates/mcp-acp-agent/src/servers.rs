@@ -30,67 +30,55 @@ pub(crate) struct ServerDescription {
 pub(crate) struct SessionServers {
     /// In the order of the request.
     pub(crate) descriptions: Vec<ServerDescription>,
-    pub(crate) wanted: DesiredServers,
+    pub(crate) desired: DesiredServers,
     /// Server ids on the ACP connection, by server name.
     pub(crate) over_acp: HashMap<String, String>,
 }
 
-/// Whether servers over the ACP connection are supported.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OverAcpSupport {
-    Available,
-    Unavailable,
-}
-
 /// Converts the servers of a request. Values in ACP are literal: no environment variable is substituted.
+/// `has_over_acp` tells whether servers over the ACP connection are supported.
 pub(crate) fn session_servers(
     validated: &ValidatedRequest,
     limits: &Limits,
-    over_acp: OverAcpSupport,
+    has_over_acp: bool,
 ) -> SessionServers {
-    let mut res = SessionServers {
-        descriptions: Vec::new(),
-        wanted: DesiredServers::default(),
-        over_acp: HashMap::new(),
-    };
+    let mut descriptions = Vec::new();
+    let mut desired = DesiredServers::default();
+    let mut over_acp = HashMap::new();
     for server in &validated.servers {
-        let mut described = ServerDescription {
+        let mut description = ServerDescription {
             name: server.name().to_owned(),
             transport: server.transport(),
             command: None,
             secrets: Vec::new(),
         };
-        match server {
-            SessionServer::Spec(spec) => match resolve_server(spec, limits, &validated.cwd) {
-                Ok(resolved) => {
-                    describe(&resolved.endpoint, &mut described);
-                    res.wanted.servers.push(resolved);
-                }
-                Err(failure) => {
-                    res.wanted.failed.push(FailedServer { id: described.name.clone(), error: failure })
-                }
-            },
-            SessionServer::Extension { name, transport: AcpTransport::Acp, entry }
-                if over_acp == OverAcpSupport::Available =>
-            {
-                match resolve_over_acp(name, entry, limits) {
-                    Ok((resolved, id)) => {
-                        res.wanted.servers.push(resolved);
-                        res.over_acp.insert(name.clone(), id);
-                    }
-                    Err(failure) => res.wanted.failed.push(FailedServer { id: name.clone(), error: failure }),
-                }
+        let resolved = match server {
+            SessionServer::Spec(spec) => resolve_server(spec, limits, &validated.cwd),
+            SessionServer::Extension { name, transport: AcpTransport::Acp, entry } if has_over_acp => {
+                resolve_over_acp(name, entry, limits).map(|(resolved, id)| {
+                    over_acp.insert(name.clone(), id);
+                    resolved
+                })
             }
             SessionServer::Extension { name, transport, entry: _ } => {
                 let message =
-                    format!("server '{name}': this agent has no wire for the {transport} transport");
-                let failure = HostError { kind: ErrorKind::Connection, message, help: None };
-                res.wanted.failed.push(FailedServer { id: name.clone(), error: failure });
+                    format!("server '{name}': this agent does not support the {transport} transport");
+                Err(HostError { kind: ErrorKind::Connection, message, help: None })
             }
+        };
+        match resolved {
+            Ok(resolved) => {
+                // The endpoint of a server over ACP is a placeholder.
+                if matches!(server, SessionServer::Spec(_)) {
+                    describe(&resolved.endpoint, &mut description);
+                }
+                desired.servers.push(resolved);
+            }
+            Err(error) => desired.failed.push(FailedServer { id: description.name.clone(), error }),
         }
-        res.descriptions.push(described);
+        descriptions.push(description);
     }
-    res
+    SessionServers { descriptions, desired, over_acp }
 }
 
 fn resolve_server(spec: &ServerSpec, limits: &Limits, cwd: &str) -> Result<ResolvedServer, HostError> {
@@ -101,15 +89,16 @@ fn resolve_server(spec: &ServerSpec, limits: &Limits, cwd: &str) -> Result<Resol
     if let TransportSpec::Stdio(stdio) = &mut spec.transport {
         stdio.cwd.get_or_insert_with(|| cwd.to_owned());
     }
-    let surroundings = ResolveContext {
+    let context = ResolveContext {
         variable: &|_| None,
         directory: Path::new(cwd),
         read_file: &|_| Err("a session has no env files".to_owned()),
     };
-    resolve(&spec, &surroundings).map_err(|errors| {
+    resolve(&spec, &context).map_err(|errors| {
         let first = errors.into_iter().next();
-        let (kind, message, help) =
-            first.map_or((ErrorKind::McpConfig, String::new(), None), |it| (it.kind, it.message, it.help));
+        let (kind, message, help) = first.map_or((ErrorKind::McpConfig, String::new(), None), |error| {
+            (error.kind, error.message, error.help)
+        });
         HostError { kind, message: format!("server '{}': {message}", spec.id), help }
     })
 }
@@ -126,13 +115,13 @@ fn resolve_over_acp(
         server_id: String,
     }
     let (Passthrough::Literal(json) | Passthrough::Template(json)) = entry;
-    let wrong = |what: String| HostError {
+    let invalid = |what: String| HostError {
         kind: ErrorKind::McpConfig,
         message: format!("server '{name}': {what}"),
         help: None,
     };
-    let Entry { server_id } = json.read().map_err(|_| wrong("'serverId' must be a string".to_owned()))?;
-    let id = ServerId::parse(name).map_err(|error| wrong(error.to_string()))?;
+    let Entry { server_id } = json.read().map_err(|_| invalid("'serverId' must be a string".to_owned()))?;
+    let id = ServerId::parse(name).map_err(|error| invalid(error.to_string()))?;
     let stdio = StdioSpec {
         command: "MCP over ACP".to_owned(),
         args: Vec::new(),
@@ -163,18 +152,18 @@ fn resolve_over_acp(
     Ok((ResolvedServer { spec, endpoint, config: None }, server_id))
 }
 
-fn describe(endpoint: &Endpoint, described: &mut ServerDescription) {
+fn describe(endpoint: &Endpoint, description: &mut ServerDescription) {
     match endpoint {
-        Endpoint::Stdio(it) => {
-            described.command = Some(it.command.clone());
-            let given = it.args.iter().chain(it.env.iter().map(|(_, value)| value));
-            described.secrets.extend(given.flat_map(secret_parts));
+        Endpoint::Stdio(stdio) => {
+            description.command = Some(stdio.command.clone());
+            let values = stdio.args.iter().chain(stdio.env.iter().map(|(_, value)| value));
+            description.secrets.extend(values.flat_map(secret_parts));
         }
-        Endpoint::Sse(it) | Endpoint::WebSocket(it) | Endpoint::Http(it) => {
-            described.secrets.extend(it.headers.iter().flat_map(|(_, value)| secret_parts(value)));
+        Endpoint::Sse(http) | Endpoint::WebSocket(http) | Endpoint::Http(http) => {
+            description.secrets.extend(http.headers.iter().flat_map(|(_, value)| secret_parts(value)));
             // The label of a URL omits these, but messages of a server may contain them.
-            described.secrets.extend(it.url.password().map(Secret::from));
-            described.secrets.extend(it.url.query().map(Secret::from));
+            description.secrets.extend(http.url.password().map(Secret::from));
+            description.secrets.extend(http.url.query().map(Secret::from));
         }
     }
 }

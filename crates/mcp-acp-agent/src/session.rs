@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_acp::{RequestWarning, ServerStartError, ValidatedRequest};
-use mcp_host::{Host, PinnedGeneration, ToolCall};
+use mcp_host::{DesiredServers, Host, PinnedGeneration, ToolCall};
 use mcp_model::{CallResult, Limits};
 use mcp_registry::{Catalog, ExposedTool};
 use serde_json::{Map, Value};
@@ -15,10 +15,9 @@ use serde_json::{Map, Value};
 use crate::error::SessionSetupError;
 use crate::options::{ConnectOptions, FoldersAsRoots, RequiredServers};
 use crate::roots::SessionRoots;
-use crate::servers::{OverAcpSupport, SessionServers, session_servers};
+use crate::servers::{SessionServers, session_servers};
 use crate::start_error::{self, RecordedConnectError};
-use crate::status::{ConnectErrors, StatusBoard, response_meta};
-use crate::status::{ConnectionState, ServerStatus, StatusStream};
+use crate::status::{ConnectErrors, ConnectionState, ServerStatus, StatusBoard, StatusStream, response_meta};
 
 /// The servers of a session.
 ///
@@ -27,16 +26,16 @@ use crate::status::{ConnectionState, ServerStatus, StatusStream};
 pub struct SessionMcp {
     host: Host,
     board: Arc<StatusBoard>,
-    reports: Vec<RequestWarning>,
+    warnings: Vec<RequestWarning>,
 }
 
 /// Servers that are not connected yet. Dropping it ends them.
 pub struct PendingSession {
     session: SessionMcp,
-    wanted: mcp_host::DesiredServers,
+    desired: DesiredServers,
     required: RequiredServers,
-    whole: Duration,
-    most_servers: usize,
+    total_timeout: Duration,
+    max_servers: usize,
 }
 
 impl SessionMcp {
@@ -66,8 +65,8 @@ impl SessionMcp {
     pub fn prepare(validated: ValidatedRequest, options: ConnectOptions) -> PendingSession {
         let ConnectOptions {
             limits,
-            total_timeout: whole,
-            max_servers: most_servers,
+            total_timeout,
+            max_servers,
             required,
             mut host,
             folders,
@@ -76,26 +75,26 @@ impl SessionMcp {
             over_acp,
         } = options;
         #[cfg(feature = "mcp-over-acp")]
-        let possible =
-            if over_acp.is_some() { OverAcpSupport::Available } else { OverAcpSupport::Unavailable };
+        let has_over_acp = over_acp.is_some();
         #[cfg(not(feature = "mcp-over-acp"))]
-        let possible = OverAcpSupport::Unavailable;
-        let limits = Limits { startup: limits.startup.min(whole), ..limits };
-        let SessionServers { descriptions: described, wanted, over_acp: servers } =
-            session_servers(&validated, &limits, possible);
-        let seen = Arc::new(ConnectErrors::default());
+        let has_over_acp = false;
+        let limits = Limits { startup: limits.startup.min(total_timeout), ..limits };
+        let SessionServers { descriptions, desired, over_acp: servers } =
+            session_servers(&validated, &limits, has_over_acp);
+        let connect_errors = Arc::new(ConnectErrors::default());
         if host.server_requests.handlers.roots.is_none() && folders == FoldersAsRoots::Offered {
             host.server_requests.handlers.roots = Some(Arc::new(SessionRoots::of(&validated)));
         }
-        let (keeps, others) = (Arc::clone(&seen), host.connections.on_connect_failure.take());
-        host.connections.on_connect_failure = Some(Arc::new(move |it| {
-            keeps.insert(it.server.as_str(), RecordedConnectError::of(it));
-            if let Some(others) = &others {
-                others(it);
+        let (recorded, other_handler) =
+            (Arc::clone(&connect_errors), host.connections.on_connect_failure.take());
+        host.connections.on_connect_failure = Some(Arc::new(move |failure| {
+            recorded.insert(failure.server.as_str(), RecordedConnectError::of(failure));
+            if let Some(other_handler) = &other_handler {
+                other_handler(failure);
             }
         }));
-        let dialer =
-            dialer.unwrap_or_else(|| Arc::new(|it, options| mcp_transport::dialer(&it.endpoint, options)));
+        let dialer = dialer
+            .unwrap_or_else(|| Arc::new(|server, options| mcp_transport::dialer(&server.endpoint, options)));
         #[cfg(feature = "mcp-over-acp")]
         let dialer = match over_acp {
             Some(over_acp) => over_acp.dialer(servers, dialer),
@@ -104,9 +103,9 @@ impl SessionMcp {
         #[cfg(not(feature = "mcp-over-acp"))]
         drop(servers);
         let host = Host::with_dialer(host, dialer);
-        let board = Arc::new(StatusBoard { described, limit: limits.startup, connect_errors: seen });
-        let session = SessionMcp { host, board, reports: validated.warnings };
-        PendingSession { session, wanted, required, whole, most_servers }
+        let board = Arc::new(StatusBoard { descriptions, startup_timeout: limits.startup, connect_errors });
+        let session = SessionMcp { host, board, warnings: validated.warnings };
+        PendingSession { session, desired, required, total_timeout, max_servers }
     }
 
     /// Returns the current state of every server, in the order of the request.
@@ -121,12 +120,12 @@ impl SessionMcp {
 
     /// Returns the warnings about the request, including dropped entries.
     pub fn warnings(&self) -> &[RequestWarning] {
-        &self.reports
+        &self.warnings
     }
 
     /// Returns the content for a response's `_meta`: `{"mcpServers": [status…], "mcpReports": [warning…]}`.
     pub fn to_meta(&self) -> Map<String, Value> {
-        response_meta(&self.statuses(), &self.reports)
+        response_meta(&self.statuses(), &self.warnings)
     }
 
     /// Returns the current tools, in the order of the request, under names that every provider accepts.
@@ -164,20 +163,20 @@ impl PendingSession {
 
     /// Starts and connects the servers; see [`SessionMcp::connect`].
     pub async fn connect(self) -> Result<SessionMcp, SessionSetupError> {
-        let PendingSession { session, wanted, required, whole, most_servers } = self;
-        let asked = session.board.described.len();
-        if asked > most_servers {
-            return Err(SessionSetupError::TooManyServers { asked, most: most_servers });
+        let PendingSession { session, desired, required, total_timeout, max_servers } = self;
+        let requested = session.board.descriptions.len();
+        if requested > max_servers {
+            return Err(SessionSetupError::TooManyServers { requested, limit: max_servers });
         }
-        let mut published = session.host.subscribe();
-        let settling = async {
-            session.host.apply(wanted).await;
+        let mut snapshots = session.host.subscribe();
+        let settled = async {
+            session.host.apply(desired).await;
             // An error means that the host is gone, which also ends the wait.
-            let _ = published.wait_for(|it| session.board.is_settled(it, &required)).await;
+            let _ = snapshots.wait_for(|snapshot| session.board.is_settled(snapshot, &required)).await;
         };
         // After a timeout, the current state counts.
-        let _ = tokio::time::timeout(whole, settling).await;
-        let failures = session.missing_required(&required, whole);
+        let _ = tokio::time::timeout(total_timeout, settled).await;
+        let failures = session.missing_required(&required, total_timeout);
         if failures.is_empty() {
             return Ok(session);
         }
@@ -190,22 +189,19 @@ impl SessionMcp {
     /// Returns the errors of required servers that are not connected.
     ///
     /// If another server has failed, connecting servers are omitted until their timeout.
-    fn missing_required(&self, required: &RequiredServers, whole: Duration) -> Vec<ServerStartError> {
-        let statuses = self.statuses();
-        let failed = statuses
-            .iter()
-            .any(|it| matches!(it.state, ConnectionState::Failed(_)) && required.contains(&it.name));
-        let missing =
-            self.board.described.iter().zip(&statuses).filter(|(it, _)| required.contains(&it.name));
-        let failure =
-            |(server, status): (&crate::servers::ServerDescription, &ServerStatus)| match &status.state {
-                ConnectionState::Connected => None,
-                ConnectionState::Failed(failure) => Some(failure.clone()),
-                ConnectionState::Connecting | ConnectionState::Closed if failed => None,
-                ConnectionState::Connecting | ConnectionState::Closed => {
-                    Some(start_error::startup_timeout(server, whole))
-                }
-            };
-        missing.filter_map(failure).collect()
+    fn missing_required(&self, required: &RequiredServers, timeout: Duration) -> Vec<ServerStartError> {
+        let mut statuses = self.statuses();
+        statuses.retain(|status| required.contains(&status.name));
+        let has_failed = statuses.iter().any(|status| matches!(status.state, ConnectionState::Failed(_)));
+        let error = |ServerStatus { name, state, .. }: ServerStatus| match state {
+            ConnectionState::Connected => None,
+            ConnectionState::Failed(error) => Some(error),
+            ConnectionState::Connecting | ConnectionState::Closed if has_failed => None,
+            ConnectionState::Connecting | ConnectionState::Closed => {
+                let server = self.board.descriptions.iter().find(|server| server.name == name)?;
+                Some(start_error::startup_timeout(server, timeout))
+            }
+        };
+        statuses.into_iter().filter_map(error).collect()
     }
 }

@@ -45,8 +45,7 @@ struct Generation;
 pub struct SessionSlot {
     session: String,
     generation: Arc<Generation>,
-    #[expect(dead_code, reason = "it is held, and given back when it is dropped")]
-    permit: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 /// The result of installing a set of servers.
@@ -71,9 +70,9 @@ impl SessionRegistry {
     }
 
     /// Creates an empty registry with this capacity.
-    pub fn with_capacity(most: usize) -> SessionRegistry {
-        let most = most.min(Semaphore::MAX_PERMITS);
-        SessionRegistry { state: Mutex::default(), slots: Arc::new(Semaphore::new(most)), capacity: most }
+    pub fn with_capacity(capacity: usize) -> SessionRegistry {
+        let capacity = capacity.min(Semaphore::MAX_PERMITS);
+        SessionRegistry { state: Mutex::default(), slots: Arc::new(Semaphore::new(capacity)), capacity }
     }
 
     /// Reserves a slot for a session's servers before they are connected. Fails with
@@ -82,16 +81,16 @@ impl SessionRegistry {
     pub fn reserve(&self, session: impl Into<String>) -> Result<SessionSlot, SessionSetupError> {
         let session = session.into();
         let permit = Arc::clone(&self.slots).try_acquire_owned();
-        let permit = permit.map_err(|_| SessionSetupError::TooManySessions { most: self.capacity })?;
-        let mut open = self.lock();
-        open.generations.retain(|_, it| it.strong_count() > 0);
-        let known = open.generations.get(&session).and_then(Weak::upgrade);
-        let generation = known.unwrap_or_else(|| {
+        let permit = permit.map_err(|_| SessionSetupError::TooManySessions { limit: self.capacity })?;
+        let mut state = self.lock();
+        state.generations.retain(|_, generation| generation.strong_count() > 0);
+        let current = state.generations.get(&session).and_then(Weak::upgrade);
+        let generation = current.unwrap_or_else(|| {
             let generation = Arc::new(Generation);
-            open.generations.insert(session.clone(), Arc::downgrade(&generation));
+            state.generations.insert(session.clone(), Arc::downgrade(&generation));
             generation
         });
-        Ok(SessionSlot { session, generation, permit })
+        Ok(SessionSlot { session, generation, _permit: permit })
     }
 
     /// Installs the servers of the slot's session. The previous ones are closed (ACPX-10) by a task of the registry,
@@ -107,23 +106,23 @@ impl SessionRegistry {
     pub fn install(
         &self,
         servers: SessionMcp,
-        place: SessionSlot,
+        slot: SessionSlot,
     ) -> Result<ReplacedServers, SessionSetupError> {
         let servers = Arc::new(servers);
-        let mut open = self.lock();
-        let now = open.generations.get(&place.session).and_then(Weak::upgrade);
-        if !now.is_some_and(|it| Arc::ptr_eq(&it, &place.generation)) {
-            open.close_in_background((servers, place));
+        let mut state = self.lock();
+        let current = state.generations.get(&slot.session).and_then(Weak::upgrade);
+        if !current.is_some_and(|generation| Arc::ptr_eq(&generation, &slot.generation)) {
+            state.close_in_background((servers, slot));
             return Err(SessionSetupError::Closed);
         }
-        let former = open.servers.insert(place.session.clone(), (Arc::clone(&servers), place));
-        let former = former.map(|it| open.close_in_background(it));
-        Ok(ReplacedServers { servers, previous: former })
+        let previous = state.servers.insert(slot.session.clone(), (Arc::clone(&servers), slot));
+        let previous = previous.map(|set| state.close_in_background(set));
+        Ok(ReplacedServers { servers, previous })
     }
 
     /// Returns the servers of a session.
     pub fn get(&self, session: &str) -> Option<Arc<SessionMcp>> {
-        self.lock().servers.get(session).map(|it| Arc::clone(&it.0))
+        self.lock().servers.get(session).map(|(servers, _)| Arc::clone(servers))
     }
 
     /// Removes a session. Its servers are being closed ([`SessionMcp::close`] waits for that), and servers that are
@@ -133,36 +132,30 @@ impl SessionRegistry {
     ///
     /// When called outside of a Tokio runtime.
     pub fn remove(&self, session: &str) -> Option<Arc<SessionMcp>> {
-        let mut open = self.lock();
-        open.generations.remove(session);
-        let former = open.servers.remove(session)?;
-        Some(open.close_in_background(former))
+        let mut state = self.lock();
+        state.generations.remove(session);
+        let removed = state.servers.remove(session)?;
+        Some(state.close_in_background(removed))
     }
 
     /// Removes a session and waits until its servers are closed. False if there is no such session. Cancel-safe.
     pub async fn close(&self, session: &str) -> bool {
-        let former = self.remove(session);
-        match former {
-            Some(former) => {
-                former.close().await;
-                true
-            }
-            None => false,
-        }
+        let Some(removed) = self.remove(session) else { return false };
+        removed.close().await;
+        true
     }
 
     /// Closes all sessions concurrently and waits, including those that were already being closed.
     pub async fn close_all(&self) {
-        let mut parting = {
-            let mut open = self.lock();
-            open.generations.clear();
-            let all: Vec<_> = open.servers.drain().map(|it| it.1).collect();
-            for set in all {
-                open.close_in_background(set);
+        let mut closing = {
+            let mut state = self.lock();
+            state.generations.clear();
+            for (_, set) in std::mem::take(&mut state.servers) {
+                state.close_in_background(set);
             }
-            std::mem::take(&mut open.closing)
+            std::mem::take(&mut state.closing)
         };
-        while parting.join_next().await.is_some() {}
+        while closing.join_next().await.is_some() {}
     }
 
     fn lock(&self) -> MutexGuard<'_, RegistryState> {
@@ -173,13 +166,13 @@ impl SessionRegistry {
 
 impl RegistryState {
     /// Closes a set in the background. It keeps its slot until then.
-    fn close_in_background(&mut self, (servers, place): (Arc<SessionMcp>, SessionSlot)) -> Arc<SessionMcp> {
+    fn close_in_background(&mut self, (servers, slot): (Arc<SessionMcp>, SessionSlot)) -> Arc<SessionMcp> {
         // Reaps finished tasks.
         while self.closing.try_join_next().is_some() {}
         let closing = Arc::clone(&servers);
         self.closing.spawn(async move {
             closing.close().await;
-            drop(place);
+            drop(slot);
         });
         servers
     }

@@ -61,22 +61,22 @@ impl ConnectionState {
 impl Serialize for ServerStatus {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let ServerStatus { name, transport, state, tools } = self;
-        let mut res = serializer.serialize_map(None)?;
-        res.serialize_entry("name", name)?;
-        res.serialize_entry("transport", transport)?;
-        res.serialize_entry("status", state.as_str())?;
-        res.serialize_entry("tools", tools)?;
-        if let ConnectionState::Failed(failure) = state {
-            res.serialize_entry("error", &RpcError::from(failure))?;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", name)?;
+        map.serialize_entry("transport", transport)?;
+        map.serialize_entry("status", state.as_str())?;
+        map.serialize_entry("tools", tools)?;
+        if let ConnectionState::Failed(error) = state {
+            map.serialize_entry("error", &RpcError::from(error))?;
         }
-        res.end()
+        map.end()
     }
 }
 
 /// The servers of one session and their recorded errors.
 pub(crate) struct StatusBoard {
-    pub(crate) described: Vec<ServerDescription>,
-    pub(crate) limit: Duration,
+    pub(crate) descriptions: Vec<ServerDescription>,
+    pub(crate) startup_timeout: Duration,
     pub(crate) connect_errors: Arc<ConnectErrors>,
 }
 
@@ -85,9 +85,9 @@ pub(crate) struct StatusBoard {
 pub(crate) struct ConnectErrors(Mutex<HashMap<String, RecordedConnectError>>);
 
 impl ConnectErrors {
-    pub(crate) fn insert(&self, server: &str, seen: RecordedConnectError) {
+    pub(crate) fn insert(&self, server: &str, error: RecordedConnectError) {
         // A panic cannot leave the map inconsistent: each change is one call.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(server.to_owned(), seen);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(server.to_owned(), error);
     }
 
     fn get(&self, server: &str) -> Option<RecordedConnectError> {
@@ -97,44 +97,44 @@ impl ConnectErrors {
 
 impl StatusBoard {
     /// Returns every status, in the order of the request.
-    pub(crate) fn statuses(&self, published: &HostSnapshot) -> Vec<ServerStatus> {
+    pub(crate) fn statuses(&self, snapshot: &HostSnapshot) -> Vec<ServerStatus> {
         let mut tools: HashMap<&str, usize> = HashMap::new();
-        for tool in published.catalog.tools() {
+        for tool in snapshot.catalog.tools() {
             *tools.entry(tool.server.as_str()).or_default() += 1;
         }
         let states: HashMap<&str, &mcp_host::ServerStatus> =
-            published.servers.iter().map(|it| (it.id.as_str(), it)).collect();
-        let status = |it: &ServerDescription| ServerStatus {
-            name: it.name.clone(),
-            transport: it.transport.clone(),
-            state: self.state(it, states.get(it.name.as_str()).copied()),
-            tools: tools.get(it.name.as_str()).copied().unwrap_or_default(),
+            snapshot.servers.iter().map(|status| (status.id.as_str(), status)).collect();
+        let status = |server: &ServerDescription| ServerStatus {
+            name: server.name.clone(),
+            transport: server.transport.clone(),
+            state: self.state(server, states.get(server.name.as_str()).copied()),
+            tools: tools.get(server.name.as_str()).copied().unwrap_or_default(),
         };
-        self.described.iter().map(status).collect()
+        self.descriptions.iter().map(status).collect()
     }
 
     fn state(&self, server: &ServerDescription, status: Option<&mcp_host::ServerStatus>) -> ConnectionState {
-        match (ConnectProgress::of(status), status.and_then(|it| it.error.as_ref())) {
+        match (ConnectProgress::of(status), status.and_then(|status| status.error.as_ref())) {
             (ConnectProgress::Connecting, _) | (ConnectProgress::Failed, None) => ConnectionState::Connecting,
             (ConnectProgress::Connected, _) => ConnectionState::Connected,
             (ConnectProgress::Closed, _) => ConnectionState::Closed,
-            (ConnectProgress::Failed, Some(failure)) => {
-                let seen = self.connect_errors.get(&server.name);
-                ConnectionState::Failed(start_error::start_error(server, failure, seen.as_ref(), self.limit))
+            (ConnectProgress::Failed, Some(error)) => {
+                let recorded = self.connect_errors.get(&server.name);
+                let timeout = self.startup_timeout;
+                ConnectionState::Failed(start_error::start_error(server, error, recorded.as_ref(), timeout))
             }
         }
     }
 
     /// Returns whether all servers are settled, or a required one has failed.
-    pub(crate) fn is_settled(&self, published: &HostSnapshot, required: &RequiredServers) -> bool {
-        let progress = |it: &mcp_host::ServerStatus| ConnectProgress::of(Some(it));
-        let lost = published
-            .servers
-            .iter()
-            .any(|it| progress(it) == ConnectProgress::Failed && required.contains(&it.id));
+    pub(crate) fn is_settled(&self, snapshot: &HostSnapshot, required: &RequiredServers) -> bool {
+        let has = |status: &mcp_host::ServerStatus, progress| ConnectProgress::of(Some(status)) == progress;
+        let mut servers = snapshot.servers.iter();
         // The snapshot may be older than the request.
-        let known = published.servers.len() >= self.described.len();
-        lost || known && published.servers.iter().all(|it| progress(it) != ConnectProgress::Connecting)
+        let is_current = servers.len() >= self.descriptions.len();
+        let is_connecting = servers.clone().any(|status| has(status, ConnectProgress::Connecting));
+        is_current && !is_connecting
+            || servers.any(|status| has(status, ConnectProgress::Failed) && required.contains(&status.id))
     }
 }
 
@@ -150,7 +150,7 @@ enum ConnectProgress {
 impl ConnectProgress {
     /// A server that is missing in the snapshot is connecting: the snapshot is older than the request.
     fn of(status: Option<&mcp_host::ServerStatus>) -> ConnectProgress {
-        match status.map(|it| it.state) {
+        match status.map(|status| status.state) {
             None | Some(ServerState::Starting) => ConnectProgress::Connecting,
             Some(ServerState::Ready) => ConnectProgress::Connected,
             Some(ServerState::Restarting | ServerState::Failed) => ConnectProgress::Failed,
@@ -162,18 +162,18 @@ impl ConnectProgress {
 /// A stream of the servers of a session: the current statuses, then each change. Ends with the session.
 pub struct StatusStream {
     board: Arc<StatusBoard>,
-    published: watch::Receiver<Arc<HostSnapshot>>,
+    snapshots: watch::Receiver<Arc<HostSnapshot>>,
     reported: Vec<ServerStatus>,
     queued: VecDeque<ServerStatus>,
-    started: bool,
+    is_started: bool,
 }
 
 impl StatusStream {
     pub(crate) fn new(
         board: Arc<StatusBoard>,
-        published: watch::Receiver<Arc<HostSnapshot>>,
+        snapshots: watch::Receiver<Arc<HostSnapshot>>,
     ) -> StatusStream {
-        StatusStream { board, published, reported: Vec::new(), queued: VecDeque::new(), started: false }
+        StatusStream { board, snapshots, reported: Vec::new(), queued: VecDeque::new(), is_started: false }
     }
 
     /// Returns the next changed status; `None` after the session has ended and all changes were returned.
@@ -183,30 +183,31 @@ impl StatusStream {
             if let Some(status) = self.queued.pop_front() {
                 return Some(status);
             }
-            if self.started && self.published.changed().await.is_err() {
+            if self.is_started && self.snapshots.changed().await.is_err() {
                 return None;
             }
-            self.started = true;
-            let now = self.board.statuses(&self.published.borrow_and_update());
-            self.queued.extend(now.iter().filter(|it| !self.reported.contains(it)).cloned());
-            self.reported = now;
+            self.is_started = true;
+            let statuses = self.board.statuses(&self.snapshots.borrow_and_update());
+            self.queued.extend(statuses.iter().filter(|status| !self.reported.contains(status)).cloned());
+            self.reported = statuses;
         }
     }
 
     /// Converts to a [`Stream`](futures_util::Stream).
     pub fn stream(self) -> futures_util::stream::BoxStream<'static, ServerStatus> {
-        let next = |mut it: StatusStream| async move { it.next().await.map(|status| (status, it)) };
+        let next =
+            |mut stream: StatusStream| async move { stream.next().await.map(|status| (status, stream)) };
         Box::pin(futures_util::stream::unfold(self, next))
     }
 }
 
 /// Returns the content for a response's `_meta`: `{"mcpServers": [status…], "mcpReports": [warning…]}`, the latter
 /// only if there are some.
-pub(crate) fn response_meta(statuses: &[ServerStatus], reports: &[RequestWarning]) -> Map<String, Value> {
-    let mut res = Map::new();
-    res.insert("mcpServers".to_owned(), json!(statuses));
-    if !reports.is_empty() {
-        res.insert("mcpReports".to_owned(), json!(reports));
+pub(crate) fn response_meta(statuses: &[ServerStatus], warnings: &[RequestWarning]) -> Map<String, Value> {
+    let mut meta = Map::new();
+    meta.insert("mcpServers".to_owned(), json!(statuses));
+    if !warnings.is_empty() {
+        meta.insert("mcpReports".to_owned(), json!(warnings));
     }
-    res
+    meta
 }

@@ -86,10 +86,10 @@ macro_rules! errors {
         $(impl From<&$error> for $version::Error {
             fn from(error: &$error) -> $version::Error {
                 let (number, message, data) = error_parts(&RpcError::from(error));
-                let res = $version::Error::new(number, message);
+                let schema_error = $version::Error::new(number, message);
                 match data {
-                    Some(data) => res.data(data),
-                    None => res,
+                    Some(data) => schema_error.data(data),
+                    None => schema_error,
                 }
             }
         })+

@@ -50,18 +50,12 @@ pub struct CustomTools {
 }
 
 /// The state of one server process or session.
+#[derive(Default)]
 pub(crate) struct State {
     added: Mutex<BTreeSet<String>>,
     threshold: AtomicU8,
     changes: watch::Sender<u64>,
     custom_tools: Option<CustomTools>,
-}
-
-impl Default for State {
-    fn default() -> State {
-        let (added, threshold, changes) = (Mutex::default(), AtomicU8::new(0), watch::Sender::new(0));
-        State { added, threshold, changes, custom_tools: None }
-    }
 }
 
 impl State {

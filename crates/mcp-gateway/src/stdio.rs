@@ -52,7 +52,7 @@ pub async fn serve_stdio(
         session: Mutex::default(),
         dialog: Arc::new(gateway.host.dialog(DialogId::new(secret_id()))),
         owner: CallerId::unique(),
-        principal: Principal::of_pipe(),
+        principal: Principal::of_stdio(),
         permits: Arc::new(Semaphore::new(gateway.options.bounds.requests_per_client.max(1) * 2)),
     };
     let client = Arc::new(client);

@@ -10,7 +10,7 @@ use agent_client_protocol::{Client, ConnectionTo, Error, RequestCancellation};
 use mcp_acp::{Capabilities, Policy, SessionMethod};
 use mcp_acp_agent::{ConnectOptions, OverAcp, SessionMcp, SessionRegistry, TypedSessionRequest};
 
-use crate::turn::{Turns, Waiting};
+use crate::turn::{QueuedTurn, Turns};
 
 /// One agent, serving one client.
 pub(crate) struct Agent {
@@ -19,17 +19,18 @@ pub(crate) struct Agent {
     options: ConnectOptions,
     pub(crate) sessions: SessionRegistry,
     turns: Mutex<HashMap<String, Turns>>,
-    made: AtomicU64,
+    /// The number of ids so far.
+    id_count: AtomicU64,
 }
 
 /// A session with connected servers.
-pub(crate) struct Begun {
+pub(crate) struct ConnectedSession {
     pub(crate) session: String,
     pub(crate) servers: Arc<SessionMcp>,
 }
 
 /// The error for an unknown session, in both versions.
-pub(crate) fn unknown(session: &str) -> Error {
+pub(crate) fn session_not_found(session: &str) -> Error {
     schema::Error::session_not_found(session.to_owned()).into()
 }
 
@@ -41,50 +42,52 @@ impl Agent {
             options,
             sessions: SessionRegistry::new(),
             turns: Mutex::default(),
-            made: AtomicU64::new(0),
+            id_count: AtomicU64::new(0),
         }
     }
 
-    /// Sets up a session in the background, so the connection is not blocked. `answer` receives the result.
-    pub(crate) fn begin(
+    /// Sets up a session in the background, so the connection is not blocked. `respond` receives the result.
+    pub(crate) fn set_up(
         self: &Arc<Agent>,
         request: impl TypedSessionRequest,
         connection: ConnectionTo<Client>,
         cancelled: RequestCancellation,
-        answer: impl FnOnce(Result<Begun, Error>) -> Result<(), Error> + Send + 'static,
+        respond: impl FnOnce(Result<ConnectedSession, Error>) -> Result<(), Error> + Send + 'static,
     ) -> Result<(), Error> {
-        let (agent, through) = (Arc::clone(self), connection.clone());
+        let (agent, over_acp) = (Arc::clone(self), connection.clone());
         connection.spawn(async move {
-            answer(cancelled.run_until_cancelled(agent.set_up(&request, through)).await)
+            respond(cancelled.run_until_cancelled(agent.connect(&request, over_acp)).await)
         })
     }
 
     /// Connects the servers of a request, and creates its session or replaces the servers of an existing one.
     /// Dropping the future changes nothing.
-    async fn set_up<R: TypedSessionRequest>(
+    async fn connect<R: TypedSessionRequest>(
         &self,
         request: &R,
         connection: ConnectionTo<Client>,
-    ) -> Result<Begun, Error> {
-        let named = request.session_id().filter(|it| !it.is_empty());
-        let session = match (R::METHOD, named) {
-            (SessionMethod::New, _) => self.fresh(),
+    ) -> Result<ConnectedSession, Error> {
+        let requested = request.session_id().filter(|id| !id.is_empty());
+        let session = match (R::METHOD, requested) {
+            (SessionMethod::New, _) => self.new_session_id(),
             (_, None) => return Err(Error::invalid_params().data("'sessionId' is required")),
             // This agent keeps no history, so a fork is a new session in the same folder.
-            (SessionMethod::Fork, Some(forked)) if self.sessions.get(&forked).is_some() => self.fresh(),
-            (SessionMethod::Fork, Some(forked)) => return Err(unknown(&forked)),
+            (SessionMethod::Fork, Some(forked)) if self.sessions.get(&forked).is_some() => {
+                self.new_session_id()
+            }
+            (SessionMethod::Fork, Some(forked)) => return Err(session_not_found(&forked)),
             (SessionMethod::Load | SessionMethod::Resume, Some(session)) => session,
         };
         let validated = request.validate(&self.capabilities, self.policy).await?;
-        let place = self.sessions.reserve(session.as_str())?;
+        let slot = self.sessions.reserve(session.as_str())?;
         let over_acp = Some(OverAcp::new(connection)?);
         let options = ConnectOptions { over_acp, ..self.options.clone() };
         let servers = SessionMcp::connect(validated, options).await?;
         // Both or none, because `close` uses the same lock. There is no await: an installed set is reported.
         let mut turns = self.turns();
-        let exchanged = self.sessions.install(servers, place)?;
+        let replaced = self.sessions.install(servers, slot)?;
         turns.entry(session.clone()).or_insert_with(Turns::new);
-        Ok(Begun { session, servers: exchanged.servers })
+        Ok(ConnectedSession { session, servers: replaced.servers })
     }
 
     /// Queues a prompt of a session. Its cancellation is observed from now on, so that none is missed. Its servers
@@ -92,23 +95,23 @@ impl Agent {
     pub(crate) fn queue(
         self: &Arc<Agent>,
         session: &str,
-        withdrawn: RequestCancellation,
-    ) -> Result<Waiting, Error> {
-        let turns = self.turns().get(session).cloned().ok_or_else(|| unknown(session))?;
-        Ok(turns.queue(Arc::clone(self), session.to_owned(), withdrawn))
+        request: RequestCancellation,
+    ) -> Result<QueuedTurn, Error> {
+        let turns = self.turns().get(session).cloned().ok_or_else(|| session_not_found(session))?;
+        Ok(turns.queue(Arc::clone(self), session.to_owned(), request))
     }
 
     /// Returns the id of a new session. It is random, because a client may load sessions of an earlier run.
-    fn fresh(&self) -> String {
-        let number = self.made.fetch_add(1, Ordering::Relaxed);
+    fn new_session_id(&self) -> String {
+        let number = self.id_count.fetch_add(1, Ordering::Relaxed);
         // The standard library's only source of randomness: the keys of its hasher.
         let half = |salt: u64| RandomState::new().hash_one((number, salt));
         format!("session-{:016x}{:016x}", half(0), half(1))
     }
 
     /// Returns a unique id, for example of a message.
-    pub(crate) fn name(&self, kind: &str) -> String {
-        format!("{kind}-{}", self.made.fetch_add(1, Ordering::Relaxed) + 1)
+    pub(crate) fn new_id(&self, kind: &str) -> String {
+        format!("{kind}-{}", self.id_count.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// Cancels the running and the queued turns of a session.
@@ -120,20 +123,16 @@ impl Agent {
 
     /// Closes a session and waits. False if there is none.
     pub(crate) async fn close(&self, session: &str) -> bool {
-        let former = {
+        let removed = {
             let mut turns = self.turns();
             if let Some(turns) = turns.remove(session) {
                 turns.cancel();
             }
             self.sessions.remove(session)
         };
-        match former {
-            Some(former) => {
-                former.close().await;
-                true
-            }
-            None => false,
-        }
+        let Some(removed) = removed else { return false };
+        removed.close().await;
+        true
     }
 
     fn turns(&self) -> MutexGuard<'_, HashMap<String, Turns>> {

@@ -57,7 +57,7 @@ enum Transport {
 
 impl Arguments {
     fn agent(&self) -> Agent {
-        let has = |it| self.transports.contains(&it);
+        let has = |transport| self.transports.contains(&transport);
         let capabilities = Capabilities {
             stdio: has(Transport::Stdio),
             http: has(Transport::Http),
@@ -85,7 +85,7 @@ impl Arguments {
 /// The folder of the receipts of process groups, with which the next session of any agent ends the processes of a
 /// crashed one. A relative path is ignored: it would name another folder in each working directory.
 fn receipts() -> Option<PathBuf> {
-    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
+    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
     Some(state.join("acp-agent/receipts"))
 }

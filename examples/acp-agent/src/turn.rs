@@ -8,34 +8,34 @@ use serde_json::Value;
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 
 use crate::agent::Agent;
-use crate::prompt::Ask;
+use crate::prompt::Command;
 
 /// The turns of a session.
 #[derive(Clone)]
 pub(crate) struct Turns {
     /// Held by the running turn; later ones wait for it.
-    one: Arc<Mutex<()>>,
+    turn_lock: Arc<Mutex<()>>,
     /// Changes on each `session/cancel`, and at the end of the session.
-    cancels: watch::Sender<u64>,
+    cancellations: watch::Sender<u64>,
 }
 
 /// A queued prompt.
-pub(crate) struct Waiting {
+pub(crate) struct QueuedTurn {
     agent: Arc<Agent>,
     session: String,
-    one: Arc<Mutex<()>>,
-    stop: Stop,
+    turn_lock: Arc<Mutex<()>>,
+    cancellation: Cancellation,
 }
 
 /// The running turn of a session.
 pub(crate) struct Turn {
     servers: Arc<SessionMcp>,
-    stop: Stop,
-    _one: OwnedMutexGuard<()>,
+    cancellation: Cancellation,
+    _lock: OwnedMutexGuard<()>,
 }
 
 /// How a turn ended.
-pub(crate) enum Ended {
+pub(crate) enum TurnOutcome {
     /// It completed.
     Finished,
     /// It was cancelled, or its session closed.
@@ -45,7 +45,7 @@ pub(crate) enum Ended {
 /// The output of a running turn.
 pub(crate) enum Output {
     /// A tool call starts.
-    Called {
+    CallStarted {
         /// The requested name.
         tool: String,
         /// The arguments.
@@ -54,7 +54,7 @@ pub(crate) enum Output {
     /// The tool reports progress.
     Progress(String),
     /// The tool call ends.
-    Answered {
+    CallEnded {
         /// Whether it succeeded.
         success: bool,
         /// The result, or the error, as text.
@@ -63,87 +63,99 @@ pub(crate) enum Output {
         raw: Value,
     },
     /// Text.
-    Said(String),
+    Text(String),
 }
 
 /// The cancellation of a turn.
-struct Stop {
-    cancelled: watch::Receiver<u64>,
-    withdrawn: RequestCancellation,
+struct Cancellation {
+    session: watch::Receiver<u64>,
+    request: RequestCancellation,
 }
 
-impl Stop {
-    async fn comes(&mut self) {
+impl Cancellation {
+    async fn cancelled(&mut self) {
         tokio::select! {
             // An error means that the session is gone.
-            _ = self.cancelled.changed() => {}
-            () = self.withdrawn.cancelled() => {}
+            _ = self.session.changed() => {}
+            () = self.request.cancelled() => {}
         }
     }
 }
 
 impl Turns {
     pub(crate) fn new() -> Turns {
-        Turns { one: Arc::default(), cancels: watch::Sender::new(0) }
+        Turns { turn_lock: Arc::default(), cancellations: watch::Sender::new(0) }
     }
 
     pub(crate) fn cancel(&self) {
-        self.cancels.send_modify(|it| *it += 1);
+        self.cancellations.send_modify(|count| *count += 1);
     }
 
     /// Queues a turn of `session`. Its cancellation is observed from now on.
-    pub(crate) fn queue(self, agent: Arc<Agent>, session: String, withdrawn: RequestCancellation) -> Waiting {
-        let stop = Stop { cancelled: self.cancels.subscribe(), withdrawn };
-        Waiting { agent, session, one: self.one, stop }
+    pub(crate) fn queue(
+        self,
+        agent: Arc<Agent>,
+        session: String,
+        request: RequestCancellation,
+    ) -> QueuedTurn {
+        let cancellation = Cancellation { session: self.cancellations.subscribe(), request };
+        QueuedTurn { agent, session, turn_lock: self.turn_lock, cancellation }
     }
 }
 
-impl Waiting {
+impl QueuedTurn {
     /// Waits for the turn, and returns it with the session's current servers. `None` if it was cancelled, or the
     /// session closed.
-    pub(crate) async fn begins(self) -> Option<Turn> {
-        let Waiting { agent, session, one, mut stop } = self;
-        let one = tokio::select! {
+    pub(crate) async fn start(self) -> Option<Turn> {
+        let QueuedTurn { agent, session, turn_lock, mut cancellation } = self;
+        let lock = tokio::select! {
             biased;
-            () = stop.comes() => return None,
-            one = one.lock_owned() => one,
+            () = cancellation.cancelled() => return None,
+            lock = turn_lock.lock_owned() => lock,
         };
         let servers = agent.sessions.get(&session)?;
-        Some(Turn { servers, stop, _one: one })
+        Some(Turn { servers, cancellation, _lock: lock })
     }
 }
 
 impl Turn {
     /// Runs a prompt. A cancellation also cancels the call at the server.
-    pub(crate) async fn run(mut self, prompt: &str, out: impl Fn(Output) + Send + Sync + 'static) -> Ended {
+    pub(crate) async fn run(
+        mut self,
+        prompt: &str,
+        output: impl Fn(Output) + Send + Sync + 'static,
+    ) -> TurnOutcome {
         tokio::select! {
             biased;
-            () = self.stop.comes() => Ended::Cancelled,
-            () = run(&self.servers, prompt, Arc::new(out)) => Ended::Finished,
+            () = self.cancellation.cancelled() => TurnOutcome::Cancelled,
+            () = run(&self.servers, prompt, Arc::new(output)) => TurnOutcome::Finished,
         }
     }
 }
 
-async fn run(servers: &SessionMcp, prompt: &str, out: Arc<dyn Fn(Output) + Send + Sync>) {
-    match Ask::read(prompt) {
-        Ask::Tools => {
+async fn run(servers: &SessionMcp, prompt: &str, output: Arc<dyn Fn(Output) + Send + Sync>) {
+    match Command::parse(prompt) {
+        Command::Tools => {
             let tools = servers.tools();
-            let lines = tools.iter().map(|it| format!("{} of {}", it.name, it.server));
-            out(Output::Said(lines.collect::<Vec<_>>().join("\n")));
+            let lines = tools.iter().map(|tool| format!("{} of {}", tool.name, tool.server));
+            output(Output::Text(lines.collect::<Vec<_>>().join("\n")));
         }
-        Ask::Servers => {
-            let lines =
-                servers.statuses().into_iter().map(|it| serde_json::to_string(&it).unwrap_or_default());
-            out(Output::Said(lines.collect::<Vec<_>>().join("\n")));
+        Command::Servers => {
+            let statuses = servers.statuses().into_iter();
+            let lines = statuses.map(|status| serde_json::to_string(&status).unwrap_or_default());
+            output(Output::Text(lines.collect::<Vec<_>>().join("\n")));
         }
-        Ask::Unclear(words) => out(Output::Said(words)),
-        Ask::Call { tool, arguments } => {
-            out(Output::Called { tool: tool.clone(), arguments: arguments.read().unwrap_or_default() });
+        Command::Invalid(reply) => output(Output::Text(reply)),
+        Command::Call { tool, arguments } => {
+            output(Output::CallStarted {
+                tool: tool.clone(),
+                arguments: arguments.read().unwrap_or_default(),
+            });
             let mut call = ToolCall::new(tool, arguments);
-            let hears = Arc::clone(&out);
-            call.progress = Some(Arc::new(move |it| {
-                let total = it.total.map(|total| format!(" of {total}")).unwrap_or_default();
-                hears(Output::Progress(format!("{}{total}", it.progress)));
+            let progress_output = Arc::clone(&output);
+            call.progress = Some(Arc::new(move |progress| {
+                let total = progress.total.map(|total| format!(" of {total}")).unwrap_or_default();
+                progress_output(Output::Progress(format!("{}{total}", progress.progress)));
             }));
             let result = servers.call(call).await;
             let text = match &result.error {
@@ -151,10 +163,10 @@ async fn run(servers: &SessionMcp, prompt: &str, out: Arc<dyn Fn(Output) + Send 
                 None => result.text(),
             };
             let raw = serde_json::to_value(&result).unwrap_or_default();
-            out(Output::Answered { success: result.success, text: text.clone(), raw });
+            output(Output::CallEnded { success: result.success, text: text.clone(), raw });
             // One line at a time, like a model.
             for line in text.split_inclusive('\n') {
-                out(Output::Said(line.to_owned()));
+                output(Output::Text(line.to_owned()));
             }
         }
     }

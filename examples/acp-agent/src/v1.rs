@@ -15,12 +15,12 @@ use agent_client_protocol::{Agent as Role, Client, ConnectTo, Error, schema::Pro
 use agent_client_protocol::{on_receive_notification, on_receive_request};
 use mcp_acp_agent::{ForkSession, LoadSession, NewSession, ResumeSession};
 
-use crate::agent::{Agent, unknown};
-use crate::turn::{Ended, Output};
+use crate::agent::{Agent, session_not_found};
+use crate::turn::{Output, TurnOutcome};
 
 /// The handlers for a client of version 1.
 pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
-    let (initializing, beginning, loading) = (Arc::clone(agent), Arc::clone(agent), Arc::clone(agent));
+    let (initializing, creating, loading) = (Arc::clone(agent), Arc::clone(agent), Arc::clone(agent));
     let (resuming, forking, closing) = (Arc::clone(agent), Arc::clone(agent), Arc::clone(agent));
     let (prompted, cancelling) = (Arc::clone(agent), Arc::clone(agent));
     Role.v1()
@@ -29,7 +29,7 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
             async move |_: InitializeRequest,
                         responder: Responder<InitializeResponse>,
                         _: ConnectionTo<Client>| {
-                responder.respond(introduction(&initializing))
+                responder.respond(initialize_response(&initializing))
             },
             on_receive_request!(),
         )
@@ -38,9 +38,10 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                         responder: Responder<NewSessionResponse>,
                         connection: ConnectionTo<Client>| {
                 let cancelled = responder.cancellation();
-                beginning.begin(request, connection.into_raw(), cancelled, |done| {
-                    let response =
-                        done.map(|it| NewSessionResponse::new(it.session).meta(it.servers.to_meta()));
+                creating.set_up(request, connection.into_raw(), cancelled, |result| {
+                    let response = result.map(|connected| {
+                        NewSessionResponse::new(connected.session).meta(connected.servers.to_meta())
+                    });
                     responder.respond_with_result(response)
                 })
             },
@@ -51,8 +52,9 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                         responder: Responder<LoadSessionResponse>,
                         connection: ConnectionTo<Client>| {
                 let cancelled = responder.cancellation();
-                loading.begin(request, connection.into_raw(), cancelled, |done| {
-                    let response = done.map(|it| LoadSessionResponse::new().meta(it.servers.to_meta()));
+                loading.set_up(request, connection.into_raw(), cancelled, |result| {
+                    let response =
+                        result.map(|connected| LoadSessionResponse::new().meta(connected.servers.to_meta()));
                     responder.respond_with_result(response)
                 })
             },
@@ -63,8 +65,9 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                         responder: Responder<ResumeSessionResponse>,
                         connection: ConnectionTo<Client>| {
                 let cancelled = responder.cancellation();
-                resuming.begin(request, connection.into_raw(), cancelled, |done| {
-                    let response = done.map(|it| ResumeSessionResponse::new().meta(it.servers.to_meta()));
+                resuming.set_up(request, connection.into_raw(), cancelled, |result| {
+                    let response = result
+                        .map(|connected| ResumeSessionResponse::new().meta(connected.servers.to_meta()));
                     responder.respond_with_result(response)
                 })
             },
@@ -75,9 +78,10 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                         responder: Responder<ForkSessionResponse>,
                         connection: ConnectionTo<Client>| {
                 let cancelled = responder.cancellation();
-                forking.begin(request, connection.into_raw(), cancelled, |done| {
-                    let response =
-                        done.map(|it| ForkSessionResponse::new(it.session).meta(it.servers.to_meta()));
+                forking.set_up(request, connection.into_raw(), cancelled, |result| {
+                    let response = result.map(|connected| {
+                        ForkSessionResponse::new(connected.session).meta(connected.servers.to_meta())
+                    });
                     responder.respond_with_result(response)
                 })
             },
@@ -91,7 +95,7 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                 connection.spawn(async move {
                     match agent.close(&request.session_id.0).await {
                         true => responder.respond(CloseSessionResponse::new()),
-                        false => responder.respond_with_error(unknown(&request.session_id.0)),
+                        false => responder.respond_with_error(session_not_found(&request.session_id.0)),
                     }
                 })
             },
@@ -106,15 +110,15 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
             on_receive_request!(),
         )
         .on_receive_notification(
-            async move |it: CancelNotification, _: ConnectionTo<Client>| {
-                cancelling.cancel(&it.session_id.0);
+            async move |notification: CancelNotification, _: ConnectionTo<Client>| {
+                cancelling.cancel(&notification.session_id.0);
                 Ok(())
             },
             on_receive_notification!(),
         )
 }
 
-fn introduction(agent: &Agent) -> InitializeResponse {
+fn initialize_response(agent: &Agent) -> InitializeResponse {
     let sessions = SessionCapabilities::new()
         .resume(SessionResumeCapabilities::new())
         .fork(SessionForkCapabilities::new())
@@ -136,33 +140,33 @@ fn prompt(
     connection: ConnectionTo<Client>,
 ) -> Result<(), Error> {
     let session = request.session_id;
-    let waiting = match agent.queue(&session.0, responder.cancellation()) {
-        Ok(waiting) => waiting,
+    let queued = match agent.queue(&session.0, responder.cancellation()) {
+        Ok(queued) => queued,
         Err(error) => return responder.respond_with_error(error),
     };
-    let call = agent.name("call");
+    let call = agent.new_id("call");
     let updates = connection.clone();
     connection.spawn(async move {
-        let said: Vec<&str> = request.prompt.iter().filter_map(text).collect();
-        let tell = move |output| {
+        let prompt: Vec<&str> = request.prompt.iter().filter_map(text).collect();
+        let send = move |output| {
             // An error means that the client is gone, which ends this turn, too.
             let _ =
                 updates.send_notification(SessionNotification::new(session.clone(), update(&call, output)));
         };
-        let ended = match waiting.begins().await {
-            Some(turn) => turn.run(&said.join("\n"), tell).await,
-            None => Ended::Cancelled,
+        let outcome = match queued.start().await {
+            Some(turn) => turn.run(&prompt.join("\n"), send).await,
+            None => TurnOutcome::Cancelled,
         };
-        responder.respond(PromptResponse::new(match ended {
-            Ended::Finished => StopReason::EndTurn,
-            Ended::Cancelled => StopReason::Cancelled,
+        responder.respond(PromptResponse::new(match outcome {
+            TurnOutcome::Finished => StopReason::EndTurn,
+            TurnOutcome::Cancelled => StopReason::Cancelled,
         }))
     })
 }
 
 fn text(block: &ContentBlock) -> Option<&str> {
     match block {
-        ContentBlock::Text(it) => Some(&it.text),
+        ContentBlock::Text(text) => Some(&text.text),
         _ => None,
     }
 }
@@ -171,14 +175,14 @@ fn text(block: &ContentBlock) -> Option<&str> {
 fn update(call: &str, output: Output) -> SessionUpdate {
     let update = |fields| SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call.to_owned(), fields));
     match output {
-        Output::Called { tool, arguments } => SessionUpdate::ToolCall(
+        Output::CallStarted { tool, arguments } => SessionUpdate::ToolCall(
             ToolCall::new(call.to_owned(), tool).status(ToolCallStatus::InProgress).raw_input(arguments),
         ),
-        Output::Progress(words) => update(ToolCallUpdateFields::new().content(vec![words.into()])),
-        Output::Answered { success, text, raw } => {
+        Output::Progress(text) => update(ToolCallUpdateFields::new().content(vec![text.into()])),
+        Output::CallEnded { success, text, raw } => {
             let status = if success { ToolCallStatus::Completed } else { ToolCallStatus::Failed };
             update(ToolCallUpdateFields::new().status(status).content(vec![text.into()]).raw_output(raw))
         }
-        Output::Said(text) => SessionUpdate::AgentMessageChunk(ContentChunk::new(text.into())),
+        Output::Text(text) => SessionUpdate::AgentMessageChunk(ContentChunk::new(text.into())),
     }
 }

@@ -17,11 +17,11 @@ use agent_client_protocol::{on_receive_notification, on_receive_request};
 use mcp_acp_agent::{ForkSessionV2, NewSessionV2, ResumeSessionV2};
 
 use crate::agent::Agent;
-use crate::turn::{Ended, Output};
+use crate::turn::{Output, TurnOutcome};
 
 /// The handlers for a client of version 2.
 pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
-    let (initializing, beginning, resuming) = (Arc::clone(agent), Arc::clone(agent), Arc::clone(agent));
+    let (initializing, creating, resuming) = (Arc::clone(agent), Arc::clone(agent), Arc::clone(agent));
     let (forking, closing) = (Arc::clone(agent), Arc::clone(agent));
     let (prompted, cancelling) = (Arc::clone(agent), Arc::clone(agent));
     Role.v2()
@@ -46,12 +46,13 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                         responder: Responder<NewSessionResponse>,
                         connection: ConnectionTo<Client>| {
                 let (cancelled, updates) = (responder.cancellation(), connection.clone());
-                beginning.begin(request, connection.into_raw(), cancelled, move |done| match done {
-                    Ok(it) => {
-                        let session = SessionId::new(it.session);
-                        responder
-                            .respond(NewSessionResponse::new(session.clone()).meta(it.servers.to_meta()))?;
-                        idle(&updates, &session, None)
+                creating.set_up(request, connection.into_raw(), cancelled, move |result| match result {
+                    Ok(connected) => {
+                        let session = SessionId::new(connected.session);
+                        responder.respond(
+                            NewSessionResponse::new(session.clone()).meta(connected.servers.to_meta()),
+                        )?;
+                        send_idle(&updates, &session, None)
                     }
                     Err(error) => responder.respond_with_error(error),
                 })
@@ -63,12 +64,13 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                         responder: Responder<ForkSessionResponse>,
                         connection: ConnectionTo<Client>| {
                 let (cancelled, updates) = (responder.cancellation(), connection.clone());
-                forking.begin(request, connection.into_raw(), cancelled, move |done| match done {
-                    Ok(it) => {
-                        let session = SessionId::new(it.session);
-                        responder
-                            .respond(ForkSessionResponse::new(session.clone()).meta(it.servers.to_meta()))?;
-                        idle(&updates, &session, None)
+                forking.set_up(request, connection.into_raw(), cancelled, move |result| match result {
+                    Ok(connected) => {
+                        let session = SessionId::new(connected.session);
+                        responder.respond(
+                            ForkSessionResponse::new(session.clone()).meta(connected.servers.to_meta()),
+                        )?;
+                        send_idle(&updates, &session, None)
                     }
                     Err(error) => responder.respond_with_error(error),
                 })
@@ -80,10 +82,10 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                         responder: Responder<ResumeSessionResponse>,
                         connection: ConnectionTo<Client>| {
                 let (cancelled, updates) = (responder.cancellation(), connection.clone());
-                resuming.begin(request, connection.into_raw(), cancelled, move |done| match done {
-                    Ok(it) => {
-                        idle(&updates, &SessionId::new(it.session), None)?;
-                        responder.respond(ResumeSessionResponse::new().meta(it.servers.to_meta()))
+                resuming.set_up(request, connection.into_raw(), cancelled, move |result| match result {
+                    Ok(connected) => {
+                        send_idle(&updates, &SessionId::new(connected.session), None)?;
+                        responder.respond(ResumeSessionResponse::new().meta(connected.servers.to_meta()))
                     }
                     Err(error) => responder.respond_with_error(error),
                 })
@@ -121,8 +123,8 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
             on_receive_request!(),
         )
         .on_receive_notification(
-            async move |it: CancelSessionNotification, _: ConnectionTo<Client>| {
-                cancelling.cancel(&it.session_id.to_string());
+            async move |notification: CancelSessionNotification, _: ConnectionTo<Client>| {
+                cancelling.cancel(&notification.session_id.to_string());
                 Ok(())
             },
             on_receive_notification!(),
@@ -137,57 +139,61 @@ fn prompt(
     connection: ConnectionTo<Client>,
 ) -> Result<(), Error> {
     let session = request.session_id;
-    let waiting = match agent.queue(&session.to_string(), responder.cancellation()) {
+    let queued = match agent.queue(&session.to_string(), responder.cancellation()) {
         Ok(_) if request.prompt.is_empty() => {
             return responder.respond_with_error(Error::invalid_params().data("prompt must not be empty"));
         }
-        Ok(waiting) => waiting,
+        Ok(queued) => queued,
         Err(error) => return responder.respond_with_error(error),
     };
     let agent = Arc::clone(agent);
     let updates = connection.clone();
     connection.spawn(async move {
-        let Some(turn) = waiting.begins().await else {
+        let Some(turn) = queued.start().await else {
             return responder.respond_with_error(Error::request_cancelled());
         };
-        let said = request.prompt.iter().filter_map(text).collect::<Vec<_>>().join("\n");
-        let message = MessageId::new(agent.name("user-message"));
+        let prompt = request.prompt.iter().filter_map(text).collect::<Vec<_>>().join("\n");
+        let message = MessageId::new(agent.new_id("user-message"));
         responder.respond(PromptResponse::new(message.clone()))?;
         let user = UserMessage::new(message).content(request.prompt);
-        tell(&updates, &session, SessionUpdate::UserMessage(user))?;
+        send_update(&updates, &session, SessionUpdate::UserMessage(user))?;
         let running = StateUpdate::Running(RunningStateUpdate::new());
-        tell(&updates, &session, SessionUpdate::StateUpdate(running))?;
-        let (call, message) = (agent.name("call"), MessageId::new(agent.name("agent-message")));
-        let (through, of) = (updates.clone(), session.clone());
-        let ended = turn.run(&said, move |output| {
+        send_update(&updates, &session, SessionUpdate::StateUpdate(running))?;
+        let (call, message) = (agent.new_id("call"), MessageId::new(agent.new_id("agent-message")));
+        let (turn_updates, turn_session) = (updates.clone(), session.clone());
+        let outcome = turn.run(&prompt, move |output| {
             // An error means that the client is gone, which ends this turn, too.
-            let _ = tell(&through, &of, update(&call, &message, output));
+            let _ = send_update(&turn_updates, &turn_session, update(&call, &message, output));
         });
-        let stopped = match ended.await {
-            Ended::Finished => StopReason::EndTurn,
-            Ended::Cancelled => StopReason::Cancelled,
+        let stop_reason = match outcome.await {
+            TurnOutcome::Finished => StopReason::EndTurn,
+            TurnOutcome::Cancelled => StopReason::Cancelled,
         };
-        idle(&updates, &session, Some(stopped))
+        send_idle(&updates, &session, Some(stop_reason))
     })
 }
 
 fn text(block: &ContentBlock) -> Option<&str> {
     match block {
-        ContentBlock::Text(it) => Some(&it.text),
+        ContentBlock::Text(text) => Some(&text.text),
         _ => None,
     }
 }
 
-fn idle(
+fn send_idle(
     connection: &ConnectionTo<Client>,
     session: &SessionId,
-    stopped: Option<StopReason>,
+    stop_reason: Option<StopReason>,
 ) -> Result<(), Error> {
-    let update = IdleStateUpdate::new().stop_reason(stopped);
-    tell(connection, session, SessionUpdate::StateUpdate(StateUpdate::Idle(update)))
+    let update = IdleStateUpdate::new().stop_reason(stop_reason);
+    send_update(connection, session, SessionUpdate::StateUpdate(StateUpdate::Idle(update)))
 }
 
-fn tell(connection: &ConnectionTo<Client>, session: &SessionId, update: SessionUpdate) -> Result<(), Error> {
+fn send_update(
+    connection: &ConnectionTo<Client>,
+    session: &SessionId,
+    update: SessionUpdate,
+) -> Result<(), Error> {
     connection.send_notification(UpdateSessionNotification::new(session.clone(), update))
 }
 
@@ -195,15 +201,15 @@ fn tell(connection: &ConnectionTo<Client>, session: &SessionId, update: SessionU
 fn update(call: &str, message: &MessageId, output: Output) -> SessionUpdate {
     let call = || ToolCallUpdate::new(call.to_owned());
     match output {
-        Output::Called { tool, arguments } => SessionUpdate::ToolCallUpdate(
+        Output::CallStarted { tool, arguments } => SessionUpdate::ToolCallUpdate(
             call().title(tool).status(ToolCallStatus::InProgress).raw_input(arguments),
         ),
-        Output::Progress(words) => SessionUpdate::ToolCallUpdate(call().content(vec![words.into()])),
-        Output::Answered { success, text, raw } => {
+        Output::Progress(text) => SessionUpdate::ToolCallUpdate(call().content(vec![text.into()])),
+        Output::CallEnded { success, text, raw } => {
             let status = if success { ToolCallStatus::Completed } else { ToolCallStatus::Failed };
             SessionUpdate::ToolCallUpdate(call().status(status).content(vec![text.into()]).raw_output(raw))
         }
-        Output::Said(text) => {
+        Output::Text(text) => {
             SessionUpdate::AgentMessageChunk(ContentChunk::new(text.into(), message.clone()))
         }
     }

@@ -20,9 +20,9 @@ mod keys;
 
 /// A client's message that does not pass.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Refused {
+pub(crate) struct Refusal {
     /// The response to the client, a complete line; `None` if none may be sent.
-    pub(crate) answer: Option<String>,
+    pub(crate) response: Option<String>,
     /// The reason, without secrets.
     pub(crate) error: RpcError,
 }
@@ -32,14 +32,13 @@ pub(crate) struct Refused {
 pub(crate) struct Gate {
     /// The id of the pending `initialize`.
     initializing: Option<Value>,
-    agreed: Option<Agreed>,
+    negotiated: Option<NegotiatedVersion>,
 }
 
 #[derive(Debug)]
-enum Agreed {
-    Known(AcpVersion, Capabilities),
-    /// An unsupported version.
-    Unknown,
+enum NegotiatedVersion {
+    Supported(AcpVersion, Capabilities),
+    Unsupported,
 }
 
 /// The inspected members of a message. A duplicate is an error.
@@ -57,55 +56,56 @@ struct Message<'a> {
 
 impl Gate {
     /// Checks a line of the client. An accepted line is forwarded unchanged.
-    pub(crate) fn admit(&mut self, line: &[u8]) -> Result<(), Refused> {
-        let invalid = |why: &str| Refused::unread(RpcError::new(code::INVALID_REQUEST, why));
-        if holds_carriage_return(line) {
+    pub(crate) fn admit(&mut self, line: &[u8]) -> Result<(), Refusal> {
+        let invalid = |message: &str| Refusal::unreadable(RpcError::new(code::INVALID_REQUEST, message));
+        if contains_carriage_return(line) {
             return Err(invalid("this line contains a carriage return"));
         }
         if line.trim_ascii().is_empty() {
             return Ok(());
         }
-        let json = RawJson::parse(line.to_vec().into())
-            .map_err(|_| Refused::unread(RpcError::new(code::PARSE_ERROR, "this line is not valid JSON")))?;
-        let nothing = || invalid("this is not an ACP message");
+        let json = RawJson::parse(line.to_vec().into()).map_err(|_| {
+            Refusal::unreadable(RpcError::new(code::PARSE_ERROR, "this line is not valid JSON"))
+        })?;
+        let not_acp = || invalid("this is not an ACP message");
         if !json.is_object() {
-            return Err(nothing());
+            return Err(not_acp());
         }
-        if let Some(key) = keys::near(json.as_str(), keys::MESSAGE).map_err(|_| nothing())? {
+        if let Some(key) = keys::differing_in_case(json.as_str(), keys::MESSAGE).map_err(|_| not_acp())? {
             return Err(invalid(&format!("a key of this message differs from `{key}` only in its case")));
         }
-        let message = json.read::<Message<'_>>().map_err(|_| nothing())?;
+        let message = json.read::<Message<'_>>().map_err(|_| not_acp())?;
         // Without a method it is a response to the agent.
         let Some(method) = message.method else { return Ok(()) };
-        let method: String = serde_json::from_str(method.get()).map_err(|_| nothing())?;
+        let method: String = serde_json::from_str(method.get()).map_err(|_| not_acp())?;
         if method == "initialize" {
             self.initializing = message.id.and_then(as_value);
         }
         if SessionMethod::parse(&method).is_none() {
             return Ok(());
         }
-        self.judge(&json).map_err(|error| match message.id {
-            Some(_) => Refused::request(&response_id(&json), error),
-            None => Refused { answer: None, error },
+        self.check(&json).map_err(|error| match message.id {
+            Some(_) => Refusal::request(&response_id(&json), error),
+            None => Refusal { response: None, error },
         })
     }
 
-    fn judge(&self, request: &RawJson) -> Result<(), RpcError> {
-        let (version, capabilities) = match &self.agreed {
-            Some(Agreed::Known(version, capabilities)) => (*version, capabilities),
-            Some(Agreed::Unknown) => {
-                let why = "acp-proxy does not support the negotiated protocol version";
-                return Err(RpcError::new(code::INVALID_REQUEST, why));
+    fn check(&self, request: &RawJson) -> Result<(), RpcError> {
+        let (version, capabilities) = match &self.negotiated {
+            Some(NegotiatedVersion::Supported(version, capabilities)) => (*version, capabilities),
+            Some(NegotiatedVersion::Unsupported) => {
+                let message = "acp-proxy does not support the negotiated protocol version";
+                return Err(RpcError::new(code::INVALID_REQUEST, message));
             }
             None => {
-                let why = "there is no session before the response to `initialize`";
-                return Err(RpcError::new(code::INVALID_REQUEST, why));
+                let message = "there is no session before the response to `initialize`";
+                return Err(RpcError::new(code::INVALID_REQUEST, message));
             }
         };
-        let agent = AgentProfile { check_folder: &folder, ..AgentProfile::new(version, capabilities) };
-        let set_up = SessionRequest::read(request).map_err(|refusal| RpcError::from(&refusal))?;
-        validate(&set_up, &agent).map_err(|refusal| RpcError::from(&refusal))?;
-        let why = match keys::near(set_up.params.as_str(), keys::SET_UP) {
+        let agent = AgentProfile { check_folder: &folder_status, ..AgentProfile::new(version, capabilities) };
+        let request = SessionRequest::read(request).map_err(|error| RpcError::from(&error))?;
+        validate(&request, &agent).map_err(|error| RpcError::from(&error))?;
+        let message = match keys::differing_in_case(request.params.as_str(), keys::SESSION_PARAMS) {
             Ok(None) => return Ok(()),
             Ok(Some(key)) => {
                 format!(
@@ -114,11 +114,11 @@ impl Gate {
             }
             Err(_) => "the keys of these parameters cannot be read".to_owned(),
         };
-        Err(RpcError::new(code::INVALID_PARAMS, why))
+        Err(RpcError::new(code::INVALID_PARAMS, message))
     }
 
     /// Reads a line of the agent. It always passes.
-    pub(crate) fn learn(&mut self, line: &[u8]) {
+    pub(crate) fn observe(&mut self, line: &[u8]) {
         let Some(id) = &self.initializing else { return };
         let Ok(json) = RawJson::parse(line.to_vec().into()) else { return };
         let Ok(message) = json.read::<Message<'_>>() else { return };
@@ -127,17 +127,19 @@ impl Gate {
         }
         self.initializing = None;
         let Some(result) = message.result else { return };
-        let number = as_value(result).and_then(|it| it["protocolVersion"].as_u64());
-        self.agreed = Some(match number.and_then(AcpVersion::from_number) {
-            Some(version) => Agreed::Known(version, Capabilities::read(version, &RawJson::copy_of(result))),
-            None => Agreed::Unknown,
+        let number = as_value(result).and_then(|result| result["protocolVersion"].as_u64());
+        self.negotiated = Some(match number.and_then(AcpVersion::from_number) {
+            Some(version) => {
+                NegotiatedVersion::Supported(version, Capabilities::read(version, &RawJson::copy_of(result)))
+            }
+            None => NegotiatedVersion::Unsupported,
         });
     }
 }
 
-impl Refused {
+impl Refusal {
     /// Refuses a request.
-    fn request(id: &RawJson, error: RpcError) -> Refused {
+    fn request(id: &RawJson, error: RpcError) -> Refusal {
         #[derive(Serialize)]
         struct Response<'a> {
             jsonrpc: &'static str,
@@ -145,25 +147,25 @@ impl Refused {
             error: &'a RpcError,
         }
         let response = Response { jsonrpc: "2.0", id, error: &error };
-        let mut answer = serde_json::to_string(&response).expect("an id and an error are JSON");
-        answer.push('\n');
-        Refused { answer: Some(answer), error }
+        let mut line = serde_json::to_string(&response).expect("an id and an error are JSON");
+        line.push('\n');
+        Refusal { response: Some(line), error }
     }
 
     /// Refuses a message that cannot be read, which may be a request.
-    fn unread(error: RpcError) -> Refused {
-        Refused::request(&RawJson::parse("null".into()).expect("null is JSON"), error)
+    fn unreadable(error: RpcError) -> Refusal {
+        Refusal::request(&RawJson::parse("null".into()).expect("null is JSON"), error)
     }
 
     /// Refuses a message of more than `limit` bytes.
-    pub(crate) fn too_long(limit: usize) -> Refused {
-        let why = format!("a message is longer than {limit} bytes");
-        Refused::unread(RpcError::new(code::INVALID_REQUEST, why))
+    pub(crate) fn too_long(limit: usize) -> Refusal {
+        let message = format!("a message may have at most {limit} bytes");
+        Refusal::unreadable(RpcError::new(code::INVALID_REQUEST, message))
     }
 }
 
 /// Finds a `\r`, which some readers treat as a line end, between JSON tokens.
-fn holds_carriage_return(line: &[u8]) -> bool {
+fn contains_carriage_return(line: &[u8]) -> bool {
     line.strip_suffix(b"\r\n").unwrap_or(line).contains(&b'\r')
 }
 
@@ -172,9 +174,9 @@ fn as_value(json: &RawValue) -> Option<Value> {
 }
 
 /// The agent runs on this machine, so its folders can be checked here.
-fn folder(path: &str) -> FolderStatus {
+fn folder_status(path: &str) -> FolderStatus {
     match Path::new(path).metadata() {
-        Ok(it) if it.is_dir() => FolderStatus::Usable,
+        Ok(metadata) if metadata.is_dir() => FolderStatus::Usable,
         Ok(_) => FolderStatus::NotAFolder,
         Err(_) => FolderStatus::Missing,
     }

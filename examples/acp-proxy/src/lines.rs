@@ -42,7 +42,7 @@ impl<R: BufRead> Lines<R> {
     pub(crate) fn copy_rest(&mut self, to: &mut impl Write) -> io::Result<()> {
         loop {
             let buffer = self.from.fill_buf()?;
-            let end = buffer.iter().position(|it| *it == b'\n').map(|it| it + 1);
+            let end = buffer.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
             let taken = end.unwrap_or(buffer.len());
             to.write_all(&buffer[..taken])?;
             self.from.consume(taken);
@@ -63,26 +63,26 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, want: &[&str]) {
-        let mut lines = Lines::new(text.as_bytes(), 5);
+    fn check(input: &str, want: &[&str]) {
+        let mut lines = Lines::new(input.as_bytes(), 5);
         let mut got = Vec::new();
         loop {
-            let (mut said, part) = match lines.next().unwrap() {
+            let (mut text, is_part) = match lines.next().unwrap() {
                 None => break,
                 Some(Line::Whole(line)) => (line.to_vec(), false),
                 Some(Line::Part(line)) => (line.to_vec(), true),
             };
-            if part {
-                said.push(b'|');
-                lines.copy_rest(&mut said).unwrap();
+            if is_part {
+                text.push(b'|');
+                lines.copy_rest(&mut text).unwrap();
             }
-            got.push(String::from_utf8(said).unwrap());
+            got.push(String::from_utf8(text).unwrap());
         }
-        assert_eq!(got, want, "{text:?}");
+        assert_eq!(got, want, "{input:?}");
     }
 
     #[test]
-    fn a_line_is_whole_up_to_the_limit() {
+    fn lines_are_whole_up_to_the_limit() {
         check("", &[]);
         check("a\n\nb", &["a\n", "\n", "b"]);
         check("1234\n1234", &["1234\n", "1234"]);

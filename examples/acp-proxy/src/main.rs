@@ -24,16 +24,16 @@ use std::{env, thread};
 
 use nix::sys::signal::{SigSet, Signal};
 
-use crate::gate::{Gate, Refused};
-use crate::group::{Agent, GRACE};
+use crate::gate::{Gate, Refusal};
+use crate::group::{Agent, EXIT_TIMEOUT};
 use crate::lines::{Line, Lines};
 
 /// The maximum size of an inspected message in bytes. A larger one of the client is refused; a larger one of the
 /// agent passes, because no inspected message is that large.
-const LONGEST: usize = 64 << 20;
+const MAX_MESSAGE_BYTES: usize = 64 << 20;
 
 /// The reason why the proxy ends.
-enum End {
+enum EndReason {
     /// The client closed its input.
     Client,
     /// The agent exited with this code.
@@ -53,92 +53,93 @@ fn main() -> ExitCode {
     let (agent, input, output) = match Agent::start(&mut program) {
         Ok(started) => started,
         Err(error) => {
-            eprintln!("acp-proxy: {} cannot be started: {error}", command.display());
+            eprintln!("acp-proxy: cannot start {}: {error}", command.display());
             return ExitCode::from(127);
         }
     };
     // A child inherits the signal mask: the agent was started before, the threads start after.
-    let awaited = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
-    if let Err(error) = awaited.thread_block() {
-        eprintln!("acp-proxy: signals cannot be waited for: {error}");
+    let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
+    if let Err(error) = signals.thread_block() {
+        eprintln!("acp-proxy: cannot wait for signals: {error}");
         agent.watch(drop).end();
         return ExitCode::FAILURE;
     }
 
-    let (ends, ended) = mpsc::channel();
+    let (end_sender, end_reasons) = mpsc::channel();
     let gate = Arc::new(Mutex::new(Gate::default()));
     let to_client = Arc::new(Mutex::new(io::stdout()));
-    let (looking, out, said) = (Arc::clone(&gate), Arc::clone(&to_client), ends.clone());
+    let (client_gate, client_output, client_end) =
+        (Arc::clone(&gate), Arc::clone(&to_client), end_sender.clone());
     thread::spawn(move || {
-        if let Err(error) = ask(io::stdin(), input, &looking, &out) {
-            eprintln!("acp-proxy: what the client says cannot be passed on: {error}");
+        if let Err(error) = forward_to_agent(io::stdin(), input, &client_gate, &client_output) {
+            eprintln!("acp-proxy: cannot forward messages of the client: {error}");
         }
-        let _ = said.send(End::Client);
+        let _ = client_end.send(EndReason::Client);
     });
-    let (over, all_said) = mpsc::channel();
+    let (output_ended, output_end) = mpsc::channel();
     thread::spawn(move || {
-        if let Err(error) = answer(output, &gate, &to_client) {
-            eprintln!("acp-proxy: what the agent says cannot be passed on: {error}");
+        if let Err(error) = forward_to_client(output, &gate, &to_client) {
+            eprintln!("acp-proxy: cannot forward messages of the agent: {error}");
         }
-        let _ = over.send(());
+        let _ = output_ended.send(());
     });
-    let said = ends.clone();
+    let signal_end = end_sender.clone();
     thread::spawn(move || {
-        if let Ok(signal) = awaited.wait() {
-            let _ = said.send(End::Signal(signal));
+        if let Ok(signal) = signals.wait() {
+            let _ = signal_end.send(EndReason::Signal(signal));
         }
     });
-    let exit = agent.watch(move |code| drop(ends.send(End::Agent(code))));
+    let exit = agent.watch(move |code| drop(end_sender.send(EndReason::Agent(code))));
 
-    let code = match ended.recv().expect("each task sends its result before it drops its sender") {
-        End::Agent(code) => Some(code),
-        End::Client => exit.code(),
+    let code = match end_reasons.recv().expect("each task sends its result before it drops its sender") {
+        EndReason::Agent(code) => Some(code),
+        EndReason::Client => exit.code(),
         // As a shell reports a program that a signal killed.
-        End::Signal(signal) => Some(128 + signal as u8),
+        EndReason::Signal(signal) => Some(128 + signal as u8),
     };
     exit.end();
     let code = code.or_else(|| exit.code()).unwrap_or(1);
     // The pipe ends with the group, unless a process has left it, or the client does not read.
-    let _ = all_said.recv_timeout(GRACE);
+    let _ = output_end.recv_timeout(EXIT_TIMEOUT);
     ExitCode::from(code)
 }
 
 /// Forwards from the client to the agent, until either is gone.
-fn ask(
+fn forward_to_agent(
     from: impl Read,
     mut to: ChildStdin,
     gate: &Mutex<Gate>,
     client: &Mutex<impl Write>,
 ) -> io::Result<()> {
-    let mut lines = Lines::new(BufReader::new(from), LONGEST);
+    let mut lines = Lines::new(BufReader::new(from), MAX_MESSAGE_BYTES);
     while let Some(line) = lines.next()? {
-        let judged = match line {
+        let checked = match line {
             Line::Whole(line) => {
                 // The lock of the gate is released before the agent reads the line, which may be late.
-                let judged = lock(gate).admit(line);
-                if judged.is_ok() {
+                let checked = lock(gate).admit(line);
+                if checked.is_ok() {
                     to.write_all(line).and_then(|()| to.flush())?;
                 }
-                judged
+                checked
             }
-            Line::Part(_) => lines.skip().map(|()| Err(Refused::too_long(LONGEST)))?,
+            Line::Part(_) => lines.skip().map(|()| Err(Refusal::too_long(MAX_MESSAGE_BYTES)))?,
         };
-        let Err(Refused { answer, error }) = judged else { continue };
-        eprintln!("acp-proxy: refused: {error}");
-        if let Some(answer) = answer {
+        let Err(Refusal { response, error }) = checked else { continue };
+        eprintln!("acp-proxy: refused a message of the client: {error}");
+        if let Some(response) = response {
             let mut client = lock(client);
-            client.write_all(answer.as_bytes()).and_then(|()| client.flush())?;
+            client.write_all(response.as_bytes()).and_then(|()| client.flush())?;
         }
     }
     Ok(())
 }
 
 /// Forwards from the agent to the client, until either is gone.
-fn answer(from: impl Read, gate: &Mutex<Gate>, client: &Mutex<impl Write>) -> io::Result<()> {
-    let mut lines = Lines::new(BufReader::new(from), LONGEST);
+fn forward_to_client(from: impl Read, gate: &Mutex<Gate>, client: &Mutex<impl Write>) -> io::Result<()> {
+    let mut lines = Lines::new(BufReader::new(from), MAX_MESSAGE_BYTES);
     while let Some(line) = lines.next()? {
         if let Line::Whole(line) = line {
-            lock(gate).learn(line);
+            lock(gate).observe(line);
         }
         let mut to = lock(client);
         match line {

@@ -76,7 +76,7 @@ pub(super) fn params(frame: &[u8]) -> Result<Option<Map<String, Value>>, serde_j
 }
 
 /// Returns the response as an MCP frame: its result or its error.
-pub(super) fn response_frame(id: RequestId, response: Value, longest: usize) -> Result<Bytes, StreamError> {
+pub(super) fn response_frame(id: RequestId, response: Value, max_bytes: usize) -> Result<Bytes, StreamError> {
     let Value::Object(mut response) = response else {
         return Err(lost_error("the client's response is not an object"));
     };
@@ -86,11 +86,9 @@ pub(super) fn response_frame(id: RequestId, response: Value, longest: usize) -> 
         (None, _) => return Err(lost_error("the client's response has neither a result nor an error")),
     };
     let frame = frame.to_string();
-    if frame.len() > longest {
-        return Err(lost_error(&format!(
-            "the answer has {} bytes, of which {longest} are taken",
-            frame.len()
-        )));
+    if frame.len() > max_bytes {
+        let message = format!("the response has {} bytes; the maximum is {max_bytes}", frame.len());
+        return Err(lost_error(&message));
     }
     Ok(frame.into())
 }
@@ -105,16 +103,16 @@ pub(super) fn stream_error(error: &Error) -> StreamError {
         mcp_acp::code::METHOD_NOT_FOUND => "the client does not support MCP over ACP",
         _ => "the client responded with an error",
     };
-    let words: String = error.message.chars().filter(|it| !it.is_control()).take(200).collect();
-    let message = format!("{what}: {words} (code {number})");
-    let fault = RequestError { status: None, message, error: None };
+    let text: String = error.message.chars().filter(|char| !char.is_control()).take(200).collect();
+    let message = format!("{what}: {text} (code {number})");
+    let error = RequestError { status: None, message, error: None };
     match number {
         mcp_acp::code::OVER_ACP_LIMIT
         | mcp_acp::code::OVER_ACP_UNAVAILABLE
         | mcp_acp::code::METHOD_NOT_FOUND
         | mcp_acp::code::INVALID_PARAMS
-        | mcp_acp::code::INVALID_REQUEST => StreamError::Refused(fault),
-        _ => StreamError::Lost(fault),
+        | mcp_acp::code::INVALID_REQUEST => StreamError::Refused(error),
+        _ => StreamError::Lost(error),
     }
 }
 
@@ -130,7 +128,7 @@ mod tests {
     fn check(response: Value, want: &str) {
         let got = match response_frame(7, response, 200) {
             Ok(frame) => String::from_utf8(frame.to_vec()).unwrap(),
-            Err(StreamError::Lost(fault)) => format!("lost: {fault}"),
+            Err(StreamError::Lost(error)) => format!("lost: {error}"),
             Err(other) => format!("{other:?}"),
         };
         // The order of members depends on the features of the build.
@@ -141,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn acpx_12_an_answer_is_its_result_or_its_error() {
+    fn acpx_12_response_has_a_result_or_an_error() {
         check(json!({"result": {"a": 1}}), r#"{"jsonrpc":"2.0","id":7,"result":{"a":1}}"#);
         check(json!({"result": null, "error": {}}), r#"{"jsonrpc":"2.0","id":7,"result":null}"#);
         let error = json!({"error": {"code": -32601, "message": "no"}, "_meta": {}});
@@ -149,17 +147,17 @@ mod tests {
         check(json!({"error": 3}), "lost: the client's response has neither a result nor an error");
         check(json!([]), "lost: the client's response is not an object");
         let large = "x".repeat(200);
-        check(json!({"result": large}), "lost: the answer has 236 bytes, of which 200 are taken");
+        check(json!({"result": large}), "lost: the response has 236 bytes; the maximum is 200");
     }
 
     #[test]
-    fn acpx_12_an_error_says_whether_the_request_may_have_run() {
+    fn acpx_12_error_code_decides_whether_the_request_may_have_run() {
         #[track_caller]
         fn check(number: i64, want: &str) {
             let error = Error::new(i32::try_from(number).unwrap(), "so\u{1b} it is");
             let got = match stream_error(&error) {
-                StreamError::Lost(fault) => format!("lost: {fault}"),
-                StreamError::Refused(fault) => format!("refused: {fault}"),
+                StreamError::Lost(error) => format!("lost: {error}"),
+                StreamError::Refused(error) => format!("refused: {error}"),
                 StreamError::NotExecuted(_) | StreamError::TooLarge(_) => String::new(),
             };
             assert_eq!(got, format!("{want}: so it is (code {number})"));
@@ -173,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_shows_no_parameters() {
+    fn debug_output_has_no_parameters() {
         let params = json!({"serverId": "s", "requestId": "r", "method": "m", "params": {"k": "SECRET"}});
         let message = Message::parse_message(METHOD, &params).unwrap();
         assert_eq!(format!("{message:?}"), r#"Message("m", ***)"#);

@@ -34,26 +34,26 @@ pub struct OverAcp(Arc<OverAcpConnection>);
 struct OverAcpConnection {
     connection: ConnectionTo<Client>,
     routes: Arc<RequestRoutes>,
-    _hears: DynamicHandlerGuard<Client>,
+    _handler: DynamicHandlerGuard<Client>,
 }
 
 impl OverAcp {
     /// Wraps an agent's connection, of either version (`connection.into_raw()`). Fails if it is closed.
     pub fn new(connection: ConnectionTo<Client>) -> Result<OverAcp, Error> {
         let routes = Arc::new(RequestRoutes::default());
-        let hears = connection.add_dynamic_handler(NotificationHandler(Arc::clone(&routes)))?;
-        Ok(OverAcp(Arc::new(OverAcpConnection { connection, routes, _hears: hears })))
+        let handler = connection.add_dynamic_handler(NotificationHandler(Arc::clone(&routes)))?;
+        Ok(OverAcp(Arc::new(OverAcpConnection { connection, routes, _handler: handler })))
     }
 
-    /// Returns a dialer for the servers with these names, by their ids on the connection; others use `usual`.
-    pub(crate) fn dialer(self, servers: HashMap<String, String>, usual: Dialer) -> Dialer {
+    /// Returns a dialer for the servers with these names, by their ids on the connection; others use `default`.
+    pub(crate) fn dialer(self, servers: HashMap<String, String>, default: Dialer) -> Dialer {
         Arc::new(move |server, options| match servers.get(server.spec.id.as_str()) {
             Some(id) => Ok(Arc::new(OverAcpDialer {
-                over: self.clone(),
+                connection: self.clone(),
                 server_id: id.clone(),
                 max_response_bytes: options.limits.message_bytes,
             })),
-            None => usual(server, options),
+            None => default(server, options),
         })
     }
 }
@@ -88,8 +88,8 @@ impl RequestRoutes {
     /// Delivers a notification to its request. One without a request, or for another server, is dropped.
     fn deliver(&self, message: &Message) {
         let found = match self.lock().get(&message.request_id) {
-            Some(it) if it.server_id == message.server_id => {
-                it.inbox.upgrade().map(|inbox| (inbox, it.id, it.epoch))
+            Some(route) if route.server_id == message.server_id => {
+                route.inbox.upgrade().map(|inbox| (inbox, route.id, route.epoch))
             }
             Some(_) | None => None,
         };
@@ -98,7 +98,7 @@ impl RequestRoutes {
                 // The connection carries other messages, too, so there is no backpressure here.
                 inbox.deliver(StreamId::Request(id, epoch), message.notification());
             }
-            None => tracing::debug!("a message of MCP over ACP that belongs to no request"),
+            None => tracing::debug!("dropping an `mcp/message` notification that belongs to no request"),
         }
     }
 
@@ -130,10 +130,10 @@ impl HandleDispatchFrom<Client> for NotificationHandler {
         _: ConnectionTo<Client>,
     ) -> Result<Handled<Dispatch>, Error> {
         match &message {
-            Dispatch::Notification(it) if Message::matches_method(&it.method) => {
-                match Message::parse_message(&it.method, &it.params) {
-                    Ok(read) if self.0.lock().contains_key(&read.request_id) => {
-                        self.0.deliver(&read);
+            Dispatch::Notification(notification) if Message::matches_method(&notification.method) => {
+                match Message::parse_message(&notification.method, &notification.params) {
+                    Ok(parsed) if self.0.lock().contains_key(&parsed.request_id) => {
+                        self.0.deliver(&parsed);
                         Ok(Handled::Yes)
                     }
                     // It may belong to another session, which has its own handler.

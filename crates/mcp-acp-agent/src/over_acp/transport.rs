@@ -18,7 +18,7 @@ use super::{OverAcp, RequestRoute};
 
 /// Dials a server that the client provides.
 pub(super) struct OverAcpDialer {
-    pub(super) over: OverAcp,
+    pub(super) connection: OverAcp,
     pub(super) server_id: String,
     /// The maximum size of a response in bytes.
     pub(super) max_response_bytes: usize,
@@ -27,10 +27,10 @@ pub(super) struct OverAcpDialer {
 impl Dial for OverAcpDialer {
     fn dial(&self) -> Box<dyn Transport> {
         Box::new(OverAcpTransport {
-            over: self.over.clone(),
+            connection: self.connection.clone(),
             server_id: self.server_id.clone(),
-            longest: self.max_response_bytes,
-            refused: None,
+            max_response_bytes: self.max_response_bytes,
+            first_error: None,
         })
     }
 
@@ -40,7 +40,7 @@ impl Dial for OverAcpDialer {
 
     fn redact(&self, text: &str) -> String {
         // The client received no secrets.
-        text.chars().filter(|it| !it.is_control()).take(1000).collect()
+        text.chars().filter(|char| !char.is_control()).take(1000).collect()
     }
 
     fn redact_json(&self, _: &str) -> Option<String> {
@@ -53,11 +53,11 @@ impl Dial for OverAcpDialer {
 }
 
 struct OverAcpTransport {
-    over: OverAcp,
+    connection: OverAcp,
     server_id: String,
-    longest: usize,
-    /// The error of `server/discover`.
-    refused: Option<RequestError>,
+    max_response_bytes: usize,
+    /// The first error, usually of `server/discover`.
+    first_error: Option<RequestError>,
 }
 
 /// A finished request.
@@ -70,35 +70,35 @@ struct FinishedRequest {
 #[async_trait]
 impl Transport for OverAcpTransport {
     async fn run(mut self: Box<Self>, link: Link) -> Disconnect {
-        let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
-        let connection = self.over.0.connection.clone();
-        let over = connection.terminated();
-        tokio::pin!(over);
+        let Link { mut outbound, inbound, mut shutdown } = link;
+        let connection = self.connection.0.connection.clone();
+        let terminated = connection.terminated();
+        tokio::pin!(terminated);
         let mut pending = FuturesUnordered::new();
         // Dropping a cancelled request makes the SDK notify the client.
-        let mut abandons: HashMap<RequestId, AbortHandle> = HashMap::new();
+        let mut abort_handles: HashMap<RequestId, AbortHandle> = HashMap::new();
         loop {
             tokio::select! {
-                _ = stop.requested() => return Disconnect::new(DisconnectReason::Stopped),
-                _ = &mut over => return Disconnect::new(DisconnectReason::PeerClosed),
-                Some(done) = pending.next() => {
-                    if let Ok(FinishedRequest { id, epoch, outcome }) = done {
-                        abandons.remove(&id);
-                        self.settle(&*inbox, id, epoch, outcome);
+                _ = shutdown.requested() => return Disconnect::new(DisconnectReason::Stopped),
+                _ = &mut terminated => return Disconnect::new(DisconnectReason::PeerClosed),
+                Some(finished) = pending.next() => {
+                    if let Ok(FinishedRequest { id, epoch, outcome }) = finished {
+                        abort_handles.remove(&id);
+                        self.deliver(&*inbound, id, epoch, outcome);
                     }
                 }
-                next = out.next() => match next {
+                next = outbound.next() => match next {
                     None => return Disconnect::new(DisconnectReason::Stopped),
                     Some(Outbound::Cancel { id, notice: _ }) => {
-                        if let Some(abandon) = abandons.remove(&id) {
-                            abandon.abort();
+                        if let Some(handle) = abort_handles.remove(&id) {
+                            handle.abort();
                         }
                     }
                     Some(Outbound::Send(message)) => {
-                        if let Some((id, sent)) = self.send(&inbox, &message) {
-                            let (sent, abandon) = abortable(sent);
-                            abandons.insert(id, abandon);
-                            pending.push(sent);
+                        if let Some((id, request)) = self.send(&inbound, &message) {
+                            let (request, handle) = abortable(request);
+                            abort_handles.insert(id, handle);
+                            pending.push(request);
                         }
                     }
                 },
@@ -111,68 +111,67 @@ impl OverAcpTransport {
     /// Sends a request. Other messages cannot be sent: the era that needs them is not supported.
     fn send(
         &self,
-        inbox: &Arc<dyn FrameSink>,
+        inbound: &Arc<dyn FrameSink>,
         message: &OutboundMessage,
     ) -> Option<(RequestId, impl Future<Output = FinishedRequest> + Send + use<>)> {
         let (id, epoch) = (message.head.id?, message.epoch);
         if message.head.method == "initialize" {
-            inbox.stream_failed(id, StreamError::Refused(self.only_modern()));
+            inbound.stream_failed(id, StreamError::Refused(self.legacy_error()));
             return None;
         }
         let params = match params(&message.body) {
             Ok(params) => params,
             Err(error) => {
-                let message = format!("the request cannot be put into ACP: {error}");
-                inbox.stream_failed(
-                    id,
-                    StreamError::Refused(RequestError { status: None, message, error: None }),
-                );
+                let message = format!("the request cannot be sent over ACP: {error}");
+                let error = RequestError { status: None, message, error: None };
+                inbound.stream_failed(id, StreamError::Refused(error));
                 return None;
             }
         };
-        let ends = &self.over.0;
-        let inbox = Arc::downgrade(inbox);
-        let open = ends.routes.open(RequestRoute { server_id: self.server_id.clone(), inbox, id, epoch });
-        let sent = ends.connection.send_request(Message {
+        let over_acp = &self.connection.0;
+        let (server_id, inbox) = (self.server_id.clone(), Arc::downgrade(inbound));
+        let route = over_acp.routes.open(RequestRoute { server_id, inbox, id, epoch });
+        let response = over_acp.connection.send_request(Message {
             server_id: self.server_id.clone(),
-            request_id: open.name.clone(),
+            request_id: route.name.clone(),
             method: message.head.method.clone().into_owned(),
             params,
         });
         Some((id, async move {
-            let outcome = sent.block_task().await;
-            drop(open);
+            let outcome = response.block_task().await;
+            drop(route);
             FinishedRequest { id, epoch, outcome }
         }))
     }
 
-    fn settle(
+    /// Delivers the response of a request, or its error.
+    fn deliver(
         &mut self,
-        inbox: &dyn FrameSink,
+        inbound: &dyn FrameSink,
         id: RequestId,
         epoch: Epoch,
         outcome: Result<Value, agent_client_protocol::Error>,
     ) {
-        let answer = match outcome {
-            Ok(response) => response_frame(id, response, self.longest),
+        let frame = match outcome {
+            Ok(response) => response_frame(id, response, self.max_response_bytes),
             Err(error) => Err(stream_error(&error)),
         };
-        match answer {
+        match frame {
             Ok(frame) => {
-                inbox.deliver(StreamId::Request(id, epoch), frame);
+                inbound.deliver(StreamId::Request(id, epoch), frame);
             }
-            Err(end) => {
-                if let StreamError::Refused(fault) | StreamError::Lost(fault) = &end {
-                    self.refused.get_or_insert_with(|| fault.clone());
+            Err(stream_error) => {
+                if let StreamError::Refused(error) | StreamError::Lost(error) = &stream_error {
+                    self.first_error.get_or_insert_with(|| error.clone());
                 }
-                inbox.stream_failed(id, end);
+                inbound.stream_failed(id, stream_error);
             }
         }
     }
 
     /// The error for the legacy era: the error of the stateless probe, if there is one.
-    fn only_modern(&self) -> RequestError {
-        self.refused.clone().unwrap_or_else(|| RequestError {
+    fn legacy_error(&self) -> RequestError {
+        self.first_error.clone().unwrap_or_else(|| RequestError {
             status: None,
             message: "MCP over ACP requires a server of MCP's stateless era".to_owned(),
             error: None,

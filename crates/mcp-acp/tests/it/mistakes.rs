@@ -153,16 +153,16 @@ fn acpx_10_folders_besides_are_so_many_and_so_long() {
     assert_eq!(taken.additional_directories.len(), 128);
     check(
         &many(129),
-        "'additionalDirectories' has 129 folders, a session may have at most 128: /params/additionalDirectories",
+        "'additionalDirectories' has 129 folders; a session may have at most 128: /params/additionalDirectories",
     );
     let long = format!("/{}", "x".repeat(4096));
     check(
         &format!(r#"{{"cwd":"/a","additionalDirectories":["/b","{long}"],"mcpServers":[]}}"#),
-        "the path of 'additionalDirectories' has 4097 bytes, and 4096 at most are taken: /params/additionalDirectories/1",
+        "the path of 'additionalDirectories' has 4097 bytes; a path may have at most 4096: /params/additionalDirectories/1",
     );
     check(
         &format!(r#"{{"cwd":"{long}","mcpServers":[]}}"#),
-        "the path of 'cwd' has 4097 bytes, and 4096 at most are taken: /params/cwd",
+        "the path of 'cwd' has 4097 bytes; a path may have at most 4096: /params/cwd",
     );
 }
 

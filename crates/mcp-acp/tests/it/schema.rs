@@ -66,7 +66,7 @@ fn acpx_11_what_a_version_has_no_word_for_is_told() {
     ]});
     let sse = validated(AcpVersion::V1, SessionMethod::New, &params);
     let error = v2::McpServer::try_from(&sse.servers[0]).unwrap_err();
-    assert_eq!(error.to_string(), "the schema has no word for MCP server 'events' (sse)");
+    assert_eq!(error.to_string(), "the schema cannot represent MCP server 'events' (sse)");
     let params = json!({"cwd": "/desk", "mcpServers": [{"type": "_pigeon", "name": "loft"}]});
     let pigeon = validated(AcpVersion::V2, SessionMethod::New, &params);
     let error = v1::McpServer::try_from(&pigeon.servers[0]).unwrap_err();

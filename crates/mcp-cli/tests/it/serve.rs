@@ -90,7 +90,7 @@ fn serve_errors_have_help() {
     let open = workspace.run(&["serve", ".", "--http", "0.0.0.0:0"]);
     assert_eq!((open.code, open.out.as_str()), (Some(2), ""));
     assert!(
-        open.err.contains("0.0.0.0:0 can be reached from other machines, and no token is configured"),
+        open.err.contains("0.0.0.0:0 is reachable from other machines, and no token is configured"),
         "{}",
         open.err
     );

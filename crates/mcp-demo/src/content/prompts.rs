@@ -33,10 +33,10 @@ pub(crate) fn get(request: &GetPromptRequestParams) -> Result<GetPromptResult, E
 }
 
 fn summarise(arguments: Option<&JsonObject>) -> Result<String, ErrorData> {
-    let given = |name: &str| arguments.and_then(|it| it.get(name)).and_then(|it| it.as_str());
-    let Some(text) = given("text") else {
+    let argument = |name: &str| arguments?.get(name)?.as_str();
+    let Some(text) = argument("text") else {
         return Err(ErrorData::invalid_params("the prompt `summarise` needs the argument `text`", None));
     };
-    let words = given("words").unwrap_or("50");
+    let words = argument("words").unwrap_or("50");
     Ok(format!("Summarise the following text in at most {words} words.\n\n{text}"))
 }

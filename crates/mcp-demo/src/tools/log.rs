@@ -23,16 +23,8 @@ const LEVELS: [(LoggingLevel, &str); 8] = [
 
 /// The severity of a level, from 0.
 pub(crate) fn rank(level: LoggingLevel) -> u8 {
-    match level {
-        LoggingLevel::Debug => 0,
-        LoggingLevel::Info => 1,
-        LoggingLevel::Notice => 2,
-        LoggingLevel::Warning => 3,
-        LoggingLevel::Error => 4,
-        LoggingLevel::Critical => 5,
-        LoggingLevel::Alert => 6,
-        LoggingLevel::Emergency => 7,
-    }
+    let rank = LEVELS.iter().position(|(known, _)| *known == level).unwrap_or_default();
+    u8::try_from(rank).unwrap_or(u8::MAX)
 }
 
 pub(super) async fn log(call: &Call<'_>, _arguments: NoArguments) -> Result<CallToolResponse, ToolError> {
@@ -41,7 +33,7 @@ pub(super) async fn log(call: &Call<'_>, _arguments: NoArguments) -> Result<Call
         Era::Modern => call.context.meta.log_level().map(rank),
     };
     let requested =
-        LEVELS.into_iter().filter(|(level, _)| threshold.is_some_and(|least| rank(*level) >= least));
+        LEVELS.into_iter().filter(|(level, _)| threshold.is_some_and(|threshold| rank(*level) >= threshold));
     let mut sent = 0;
     for (level, name) in requested {
         let message =

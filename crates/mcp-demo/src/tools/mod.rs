@@ -1,6 +1,6 @@
 //! The tools: their definitions, and the dispatch of calls.
 //!
-//! The list has the order of [`BuiltIn::ALL`], then the added tools by name. Invalid arguments are a tool error, which a
+//! The list has the order of [`BuiltIn`], then the added tools by name. Invalid arguments are a tool error, which a
 //! model can read and correct; an unknown tool is a protocol error.
 
 mod ask;
@@ -20,6 +20,7 @@ use rmcp::{
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::{
     lifetime::Lifetime,
@@ -73,8 +74,9 @@ fn no_arguments() -> JsonObject {
     object(json!({"type": "object", "properties": {}, "additionalProperties": false}))
 }
 
-/// The built-in tools.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The built-in tools, in the order of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 enum BuiltIn {
     Echo,
     Add,
@@ -91,44 +93,13 @@ enum BuiltIn {
 }
 
 impl BuiltIn {
-    const ALL: [BuiltIn; 12] = [
-        BuiltIn::Echo,
-        BuiltIn::Add,
-        BuiltIn::Sleep,
-        BuiltIn::Fail,
-        BuiltIn::Mixed,
-        BuiltIn::ChangeTools,
-        BuiltIn::Log,
-        BuiltIn::Grow,
-        BuiltIn::Exit,
-        BuiltIn::Ask,
-        BuiltIn::Env,
-        BuiltIn::Header,
-    ];
-
     fn find(name: &str) -> Option<BuiltIn> {
-        BuiltIn::ALL.into_iter().find(|tool| tool.name() == name)
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            BuiltIn::Echo => "echo",
-            BuiltIn::Add => "add",
-            BuiltIn::Sleep => "sleep",
-            BuiltIn::Fail => "fail",
-            BuiltIn::Mixed => "mixed",
-            BuiltIn::ChangeTools => "change_tools",
-            BuiltIn::Log => "log",
-            BuiltIn::Grow => "grow",
-            BuiltIn::Exit => "exit",
-            BuiltIn::Ask => "ask",
-            BuiltIn::Env => "env",
-            BuiltIn::Header => "header",
-        }
+        name.parse().ok()
     }
 
     fn tool(self) -> Tool {
-        let tool = |description: &'static str| Tool::new(self.name(), description, no_arguments());
+        let name: &'static str = self.into();
+        let tool = |description: &'static str| Tool::new(name, description, no_arguments());
         let hints = ToolAnnotations::new().open_world(false);
         let safe = hints.clone().read_only(true);
         let repeatable = safe.clone().idempotent(true);
@@ -181,7 +152,7 @@ impl BuiltIn {
 
 /// The whole list: the built-in tools, then the added ones.
 pub(crate) fn list(added: &[String]) -> Vec<Tool> {
-    let built_in = BuiltIn::ALL.into_iter().map(BuiltIn::tool);
+    let built_in = BuiltIn::VARIANTS.iter().copied().map(BuiltIn::tool);
     built_in.chain(added.iter().map(|name| change::added_tool(name))).collect()
 }
 

@@ -16,8 +16,8 @@ impl Principal {
     }
 
     /// The principal of a stdio client.
-    pub(crate) fn of_pipe() -> Principal {
-        Principal(format!("pipe {}", secret_id()).into())
+    pub(crate) fn of_stdio() -> Principal {
+        Principal(format!("stdio {}", secret_id()).into())
     }
 
     /// Whether this is the shared principal of all clients without a token.

@@ -2,8 +2,6 @@
 //!
 //! A scope only narrows: no path and no query shows what a token's view hides.
 
-use std::fmt;
-
 use mcp_model::ServerId;
 use mcp_registry::{Selection, ViewFilter};
 
@@ -47,16 +45,9 @@ pub enum LeasedServers {
 }
 
 /// The message about a selection that cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct InvalidSelection(String);
-
-impl fmt::Display for InvalidSelection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for InvalidSelection {}
 
 impl Scope {
     /// Whether the scope filters nothing, apart from leased servers.
@@ -76,34 +67,32 @@ impl Scope {
 pub fn view<'a>(
     selections: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> Result<Option<ViewFilter>, InvalidSelection> {
-    let mut res = ViewFilter::default();
-    let mut any = false;
+    let mut filter = ViewFilter::default();
+    let mut has_selection = false;
     for (name, value) in selections {
-        let ViewFilter { toolsets, tools, prompts, resources } = &mut res;
-        let slot = match name {
+        let ViewFilter { toolsets, tools, prompts, resources } = &mut filter;
+        let selected = match name {
             "servers" => toolsets,
             "tools" => tools,
             "prompts" => prompts,
             "resources" => resources,
             _ => continue,
         };
-        any = true;
-        *slot = selection(name, value)?;
+        has_selection = true;
+        *selected = selection(name, value)?;
     }
-    Ok(any.then_some(res))
+    Ok(has_selection.then_some(filter))
 }
 
 fn selection(name: &str, value: &str) -> Result<Selection, InvalidSelection> {
     let patterns: Vec<String> =
-        value.split(',').map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned).collect();
+        value.split(',').map(str::trim).filter(|pattern| !pattern.is_empty()).map(str::to_owned).collect();
     if patterns.len() > MAX_PATTERNS {
         return Err(InvalidSelection(format!("`{name}` has more than {MAX_PATTERNS} patterns")));
     }
-    if patterns.iter().any(|it| it.len() > ServerId::MAX_LEN) {
-        return Err(InvalidSelection(format!(
-            "`{name}` has a pattern of more than {} bytes",
-            ServerId::MAX_LEN
-        )));
+    if patterns.iter().any(|pattern| pattern.len() > ServerId::MAX_LEN) {
+        let message = format!("`{name}` has a pattern of more than {} bytes", ServerId::MAX_LEN);
+        return Err(InvalidSelection(message));
     }
     Ok(match patterns.is_empty() {
         true => Selection::None,
@@ -117,15 +106,19 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, want: &str) {
-        let pairs =
-            text.split('&').filter(|it| !it.is_empty()).map(|it| it.split_once('=').unwrap_or((it, "")));
-        let show = |it: &Selection| match it {
+        let pairs = text
+            .split('&')
+            .filter(|pair| !pair.is_empty())
+            .map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+        let show = |selection: &Selection| match selection {
             Selection::Inherit => "~".to_owned(),
             Selection::None => "-".to_owned(),
-            Selection::Patterns(them) => them.join(" "),
+            Selection::Patterns(patterns) => patterns.join(" "),
         };
         let got = match view(pairs) {
-            Ok(Some(it)) => [&it.toolsets, &it.tools, &it.prompts, &it.resources].map(show).join(" | "),
+            Ok(Some(view)) => {
+                [&view.toolsets, &view.tools, &view.prompts, &view.resources].map(show).join(" | ")
+            }
             Ok(None) => "all".to_owned(),
             Err(error) => error.to_string(),
         };

@@ -22,6 +22,8 @@ pub struct Tokens(Vec<Token>);
 
 #[derive(Clone)]
 struct Token {
+    /// Its line in the list, from 1.
+    line: usize,
     hash: blake3::Hash,
     principal: Principal,
     view: Option<ViewFilter>,
@@ -50,50 +52,42 @@ impl Tokens {
     /// `tools=…`, `prompts=…`, `resources=…`). Empty lines and lines that begin with `#` are ignored. Tokens of the
     /// same name belong to one client.
     pub fn read(text: &Secret) -> Result<Tokens, InvalidTokens> {
-        let mut res: Vec<Token> = Vec::new();
-        let mut lines = Vec::new();
-        for (at, line) in text.expose().lines().enumerate() {
+        let mut tokens: Vec<Token> = Vec::new();
+        let lines = text.expose().lines().map(str::trim).enumerate();
+        for (at, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
             let invalid = |reason: String| InvalidTokens { line: at + 1, reason };
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let mut words = line.split_whitespace();
-            let token = words.next().expect("the line is not empty");
+            let mut fields = line.split_whitespace();
+            let token = fields.next().expect("the line is not empty");
             if !(MIN_TOKEN_BYTES..=MAX_TOKEN_BYTES).contains(&token.len()) {
                 return Err(invalid(format!("a token has {MIN_TOKEN_BYTES} to {MAX_TOKEN_BYTES} bytes")));
             }
             let mut name = None;
             let mut selections = Vec::new();
-            for word in words {
-                let Some((key, value)) = word.split_once('=') else {
-                    return Err(invalid("the token is followed by KEY=VALUE".to_owned()));
-                };
-                match key {
-                    "name" => name = Some(value),
-                    known if scope::SELECTIONS.contains(&known) => selections.push((key, value)),
-                    _ => {
-                        return Err(invalid(
-                            "a key is one of name, servers, tools, prompts, resources".to_owned(),
-                        ));
+            for field in fields {
+                match field.split_once('=') {
+                    Some(("name", value)) => name = Some(value),
+                    Some((key, value)) if scope::SELECTIONS.contains(&key) => selections.push((key, value)),
+                    Some(_) => {
+                        let reason = "a key must be one of name, servers, tools, prompts, resources";
+                        return Err(invalid(reason.to_owned()));
                     }
+                    None => return Err(invalid("only KEY=VALUE may follow the token".to_owned())),
                 }
             }
-            let view = scope::view(selections.into_iter()).map_err(|it| invalid(it.to_string()))?;
-            let numbered = format!("token {}", res.len() + 1);
-            let principal = Principal::named(name.unwrap_or(&numbered));
+            let view = scope::view(selections.into_iter()).map_err(|error| invalid(error.to_string()))?;
+            let default_name = format!("token {}", tokens.len() + 1);
+            let principal = Principal::named(name.unwrap_or(&default_name));
             let hash = blake3::hash(token.as_bytes());
             // A repeated token is an error, because it would be ambiguous which of the two entries applies.
-            if let Some(same) = res.iter().position(|it| it.hash == hash) {
-                return Err(invalid(format!("the same token is on line {}", lines[same])));
+            if let Some(same) = tokens.iter().find(|token| token.hash == hash) {
+                return Err(invalid(format!("the same token is on line {}", same.line)));
             }
-            lines.push(at + 1);
-            res.push(Token { hash, principal, view });
-            if res.len() > MAX_TOKENS {
+            tokens.push(Token { line: at + 1, hash, principal, view });
+            if tokens.len() > MAX_TOKENS {
                 return Err(invalid(format!("there are more than {MAX_TOKENS} tokens")));
             }
         }
-        Ok(Tokens(res))
+        Ok(Tokens(tokens))
     }
 
     /// Whether there are no tokens, so that every request is accepted.
@@ -118,7 +112,7 @@ impl Tokens {
                 found = Some(token);
             }
         }
-        found.map(|it| Admission { principal: it.principal.clone(), view: it.view.clone() })
+        found.map(|token| Admission { principal: token.principal.clone(), view: token.view.clone() })
     }
 }
 
@@ -138,8 +132,8 @@ mod tests {
             Err(error) => error.to_string(),
             Ok(tokens) => match tokens.admit(header.map(str::as_bytes)) {
                 None => "refused".to_owned(),
-                Some(it) => {
-                    format!("'{}'{}", it.principal, if it.view.is_some() { " with a view" } else { "" })
+                Some(Admission { principal, view }) => {
+                    format!("'{principal}'{}", if view.is_some() { " with a view" } else { "" })
                 }
             },
         };
@@ -161,11 +155,11 @@ mod tests {
     #[test]
     fn token_list_error_names_the_line_and_no_token() {
         check("\nshort", None, "line 2 of the tokens: a token has 16 to 4096 bytes");
-        check("first-0123456789 x", None, "line 1 of the tokens: the token is followed by KEY=VALUE");
+        check("first-0123456789 x", None, "line 1 of the tokens: only KEY=VALUE may follow the token");
         check(
             "first-0123456789 role=x",
             None,
-            "line 1 of the tokens: a key is one of name, servers, tools, prompts, resources",
+            "line 1 of the tokens: a key must be one of name, servers, tools, prompts, resources",
         );
         check(
             "first-0123456789 servers=a\n\nsecond-0123456789\n first-0123456789 name=ann",

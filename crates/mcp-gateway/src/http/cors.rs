@@ -34,7 +34,8 @@ impl Cors {
             return None;
         }
         let origin = single(&head.headers, &header::ORIGIN).ok().flatten();
-        let origin = origin.filter(|origin| configured.iter().any(|it| it.eq_ignore_ascii_case(origin)));
+        let origin =
+            origin.filter(|origin| configured.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin)));
         Some(Cors { origin: origin.and_then(|origin| HeaderValue::from_str(origin).ok()) })
     }
 

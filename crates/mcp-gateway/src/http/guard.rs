@@ -27,8 +27,8 @@ pub enum Forbidden {
 impl Forbidden {
     pub(crate) fn message(self) -> &'static str {
         match self {
-            Forbidden::Host => "this `Host` is not served here",
-            Forbidden::Origin => "pages of this `Origin` are not served here",
+            Forbidden::Host => "the header `Host` names none of the allowed hosts",
+            Forbidden::Origin => "the header `Origin` names none of the allowed origins",
         }
     }
 }

@@ -150,11 +150,11 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(given: &str, params: &str, expected: &str) {
+    fn check(header_list: &str, params: &str, expected: &str) {
         let json = |text: &str| RawJson::parse(text.to_owned().into()).unwrap();
         let request = Request::new(json("1"), "tools/call".into(), Params::of(json(params)).unwrap());
         let meta = Meta { version: Some("2026-07-28".to_owned()), ..Meta::default() };
-        let result = check_request(&headers(given), &request, &meta);
+        let result = check_request(&headers(header_list), &request, &meta);
         assert_eq!(result.map_or_else(|error| error.message, |()| "fine".to_owned()), expected);
     }
 
@@ -185,11 +185,11 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_param_headers(given: &str, arguments: &str, expected: &str) {
+    fn check_param_headers(header_list: &str, arguments: &str, expected: &str) {
         let schema = r#"{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"n":{"x-mcp-header":"N"}}}"#;
         let schema = RawJson::parse(schema.into()).unwrap();
         let arguments = RawJson::parse(arguments.to_owned().into()).unwrap();
-        let result = check_arguments(&headers(given), &schema, Some(&arguments));
+        let result = check_arguments(&headers(header_list), &schema, Some(&arguments));
         assert_eq!(result.map_or_else(|error| error.message, |()| "fine".to_owned()), expected);
     }
 

@@ -94,7 +94,7 @@ pub struct TlsFiles {
 #[non_exhaustive]
 pub enum ServeError {
     /// The address is reachable from other machines, and there are no tokens.
-    #[error("{0} can be reached from other machines, and no token is configured")]
+    #[error("{0} is reachable from other machines, and no token is configured")]
     Open(SocketAddr),
     /// The address cannot be bound.
     #[error("cannot listen at {address}")]
@@ -124,7 +124,7 @@ impl ServeError {
     pub fn help(&self) -> Option<&'static str> {
         match self {
             ServeError::Open(_) => Some("configure tokens, or listen at 127.0.0.1 or [::1]"),
-            ServeError::Bind { .. } => Some("port 0 takes any port that is free"),
+            ServeError::Bind { .. } => Some("with port 0 the system chooses a free port"),
             ServeError::TlsFile { .. } | ServeError::Tls(_) => {
                 Some("both files are PEM: the certificate with its chain, and its unencrypted private key")
             }

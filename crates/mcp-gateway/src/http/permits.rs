@@ -56,11 +56,11 @@ impl ClientPermit {
         if total < usize::MAX && table.values().sum::<usize>() >= total {
             return None;
         }
-        let held = table.entry(principal.clone()).or_default();
-        if *held >= per_client {
+        let count = table.entry(principal.clone()).or_default();
+        if *count >= per_client {
             return None;
         }
-        *held += 1;
+        *count += 1;
         Some(ClientPermit { permits: Arc::clone(permits), principal: principal.clone() })
     }
 }
@@ -68,9 +68,9 @@ impl ClientPermit {
 impl Drop for ClientPermit {
     fn drop(&mut self) {
         let mut table = self.permits.lock();
-        if let Some(held) = table.get_mut(&self.principal) {
-            *held -= 1;
-            if *held == 0 {
+        if let Some(count) = table.get_mut(&self.principal) {
+            *count -= 1;
+            if *count == 0 {
                 table.remove(&self.principal);
             }
         }

@@ -138,12 +138,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
+        let filled = buf.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buf);
         if read.is_pending() {
             return self.poll_request_timeout(cx).map(Err);
         }
-        self.counters.bytes_received(buf.filled().len() - before);
+        self.counters.bytes_received(buf.filled().len() - filled);
         read
     }
 }

@@ -46,7 +46,7 @@ async fn read(path: &Path) -> Result<Vec<u8>, ServeError> {
     let failed = |source| ServeError::TlsFile { path: path.to_owned(), source };
     let length = tokio::fs::metadata(path).await.map_err(failed)?.len();
     if length > MAX_PEM_BYTES {
-        return Err(failed(std::io::Error::other(format!("it has more than {MAX_PEM_BYTES} bytes"))));
+        return Err(failed(std::io::Error::other(format!("the file has more than {MAX_PEM_BYTES} bytes"))));
     }
     tokio::fs::read(path).await.map_err(failed)
 }
@@ -54,8 +54,8 @@ async fn read(path: &Path) -> Result<Vec<u8>, ServeError> {
 /// The parser's message may quote the file, and a key must not be quoted.
 fn unusable(path: &Path, error: &rustls::pki_types::pem::Error) -> ServeError {
     let message = match error {
-        rustls::pki_types::pem::Error::NoItemsFound => "it has no such item",
-        _ => "it is not PEM",
+        rustls::pki_types::pem::Error::NoItemsFound => "the file has no PEM section of this kind",
+        _ => "the file is not valid PEM",
     };
     ServeError::TlsFile { path: path.to_owned(), source: std::io::Error::other(message) }
 }

@@ -57,13 +57,13 @@ impl ByteBudget {
 
     /// Reserves bytes for a message. A message of any size fits into an empty budget.
     pub(crate) fn reserve(self: &Arc<ByteBudget>, bytes: usize) -> Result<Reservation, BudgetExceeded> {
-        let fits = |held: usize| {
-            (held == 0 || held.saturating_add(bytes) <= self.limit).then(|| held.saturating_add(bytes))
+        let added = |used: usize| {
+            let total = used.saturating_add(bytes);
+            (used == 0 || total <= self.limit).then_some(total)
         };
-        match self.used.fetch_update(Ordering::AcqRel, Ordering::Relaxed, fits) {
-            Ok(_) => Ok(Reservation { budget: Arc::clone(self), bytes }),
-            Err(_) => Err(BudgetExceeded),
-        }
+        let reserved = self.used.fetch_update(Ordering::AcqRel, Ordering::Relaxed, added);
+        reserved.map_err(|_| BudgetExceeded)?;
+        Ok(Reservation { budget: Arc::clone(self), bytes })
     }
 
     /// Reserves bytes as soon as they are free. Cancel-safe.
@@ -73,8 +73,8 @@ impl ByteBudget {
             tokio::pin!(freed);
             // Registered before the check, so that no release is missed.
             freed.as_mut().enable();
-            if let Ok(held) = self.reserve(bytes) {
-                return held;
+            if let Ok(reservation) = self.reserve(bytes) {
+                return reservation;
             }
             freed.await;
         }
@@ -128,10 +128,10 @@ mod tests {
     #[test]
     fn reserved_bytes_count_until_the_last_slice_is_dropped() {
         let budget = ByteBudget::new(3 * MIN_COUNTED_BYTES);
-        let one = budget.reserve(2 * MIN_COUNTED_BYTES).unwrap().attach(buffer(2 * MIN_COUNTED_BYTES));
+        let first = budget.reserve(2 * MIN_COUNTED_BYTES).unwrap().attach(buffer(2 * MIN_COUNTED_BYTES));
         assert_eq!(budget.reserve(2 * MIN_COUNTED_BYTES).unwrap_err(), BudgetExceeded);
-        let part = one.slice(5..6);
-        drop(one);
+        let part = first.slice(5..6);
+        drop(first);
         assert_eq!(budget.used(), 2 * MIN_COUNTED_BYTES);
         drop(part);
         assert_eq!(budget.used(), 0);
@@ -143,26 +143,26 @@ mod tests {
         let mut growing = budget.reserve(1).unwrap();
         assert_eq!((growing.grow(MIN_COUNTED_BYTES), budget.used()), (Ok(()), MIN_COUNTED_BYTES));
         // A response is always counted; the next message is refused.
-        let answer = budget.track(buffer(3 * MIN_COUNTED_BYTES));
+        let response = budget.track(buffer(3 * MIN_COUNTED_BYTES));
         assert_eq!(
             (budget.used(), growing.grow(MIN_COUNTED_BYTES + 1)),
             (4 * MIN_COUNTED_BYTES, Err(BudgetExceeded))
         );
-        drop((growing, answer));
+        drop((growing, response));
         assert_eq!((budget.track(buffer(1)).len(), budget.used()), (1, 0));
     }
 
     #[tokio::test(start_paused = true)]
     async fn acquire_succeeds_when_bytes_are_released() {
         let budget = ByteBudget::new(10);
-        let held = budget.reserve(10).unwrap();
+        let reservation = budget.reserve(10).unwrap();
         let waiting = {
             let budget = Arc::clone(&budget);
             tokio::spawn(async move { budget.acquire(5).await.bytes })
         };
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
         assert!(!waiting.is_finished());
-        drop(held);
+        drop(reservation);
         assert_eq!(waiting.await.unwrap(), 5);
     }
 }

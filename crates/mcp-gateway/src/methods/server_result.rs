@@ -82,7 +82,7 @@ impl RequestContext<'_> {
 
     /// The error for a call without a result.
     pub(super) fn call_error(&self, request_error: RequestError) -> RpcError {
-        upstream_error::server_error(request_error, &self.caller.features.capabilities)
+        upstream_error::call_error(request_error, &self.caller.features.capabilities)
     }
 
     /// The values that a `requestState` is bound to.

@@ -263,18 +263,18 @@ mod tests {
     #[track_caller]
     fn check(text: &str, want: &str) {
         let got = match read(&Bytes::copy_from_slice(text.as_bytes())) {
-            Ok(Incoming::Request(it)) => {
-                format!("request {} {} {}", it.id.as_str(), it.method, it.params.raw().as_str())
+            Ok(Incoming::Request(Request { id, method, params, .. })) => {
+                format!("request {} {method} {}", id.as_str(), params.raw().as_str())
             }
-            Ok(Incoming::Notification(it)) => {
-                format!("notification {} {}", it.method, it.params.raw().as_str())
+            Ok(Incoming::Notification(Notification { method, params })) => {
+                format!("notification {method} {}", params.raw().as_str())
             }
-            Ok(Incoming::Response(it)) => match it.outcome {
-                Ok(result) => format!("result {} {}", it.id.as_str(), result.as_str()),
-                Err(error) => format!("error {} {error}", it.id.as_str()),
+            Ok(Incoming::Response(Response { id, outcome })) => match outcome {
+                Ok(result) => format!("result {} {}", id.as_str(), result.as_str()),
+                Err(error) => format!("error {} {error}", id.as_str()),
             },
-            Err(it) => {
-                format!("{} {}", it.error.code, it.id.as_ref().map_or("-", RawJson::as_str))
+            Err(FrameError { id, error }) => {
+                format!("{} {}", error.code, id.as_ref().map_or("-", RawJson::as_str))
             }
         };
         assert_eq!(got, want, "{text}");
@@ -343,10 +343,10 @@ mod tests {
 
     #[test]
     fn batch_is_bounded_and_its_messages_are_independent() {
-        let many = |text: &str| read_many(&Bytes::copy_from_slice(text.as_bytes())).map(|it| it.len());
-        assert_eq!(many(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}, 7]"#), Ok(2));
-        assert_eq!(many(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Ok(1));
-        assert!(many("[]").is_err());
-        assert!(many(&format!("[{}1]", "1,".repeat(MAX_BATCH))).is_err());
+        let count = |text: &str| read_many(&Bytes::copy_from_slice(text.as_bytes())).map(|batch| batch.len());
+        assert_eq!(count(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}, 7]"#), Ok(2));
+        assert_eq!(count(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Ok(1));
+        assert!(count("[]").is_err());
+        assert!(count(&format!("[{}1]", "1,".repeat(MAX_BATCH))).is_err());
     }
 }

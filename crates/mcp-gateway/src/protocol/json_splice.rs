@@ -50,10 +50,7 @@ pub(crate) fn member(object: &RawJson, name: &str) -> Option<RawJson> {
 
 /// The object with replaced values. `replacement` gets the name and value of each member, including repeated ones, and
 /// returns the new JSON text or `None`. Other values are returned unchanged.
-pub fn replace_values(
-    object: &RawJson,
-    replacement: impl Fn(&str, &str) -> Option<String>,
-) -> RawJson {
+pub fn replace_values(object: &RawJson, replacement: impl Fn(&str, &str) -> Option<String>) -> RawJson {
     let text = object.as_str();
     let mut replaced = String::with_capacity(text.len() + 80);
     let mut copied = 0;

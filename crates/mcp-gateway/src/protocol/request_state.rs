@@ -35,20 +35,20 @@ impl StateSealer {
     }
 
     /// The state for the client.
-    pub(crate) fn seal(&self, of: &StateBinding<'_>, state: &str) -> String {
-        format!("{SEALED_PREFIX}{}{state}", self.hash(of, state).to_hex())
+    pub(crate) fn seal(&self, binding: &StateBinding<'_>, state: &str) -> String {
+        format!("{SEALED_PREFIX}{}{state}", self.hash(binding, state).to_hex())
     }
 
     /// The server's state; `None` if it was not sealed for this binding.
-    pub(crate) fn open<'a>(&self, of: &StateBinding<'_>, sealed: &'a str) -> Option<&'a str> {
+    pub(crate) fn open<'a>(&self, binding: &StateBinding<'_>, sealed: &'a str) -> Option<&'a str> {
         let (hash, state) = sealed.strip_prefix(SEALED_PREFIX)?.split_at_checked(HASH_DIGITS)?;
         let hash = blake3::Hash::from_hex(hash).ok()?;
         // The comparison takes constant time.
-        (hash == self.hash(of, state)).then_some(state)
+        (hash == self.hash(binding, state)).then_some(state)
     }
 
-    fn hash(&self, of: &StateBinding<'_>, state: &str) -> blake3::Hash {
-        let StateBinding { principal, server, method, name } = of;
+    fn hash(&self, binding: &StateBinding<'_>, state: &str) -> blake3::Hash {
+        let StateBinding { principal, server, method, name } = binding;
         let mut hasher = Hasher::new_keyed(&self.0);
         for part in [&principal.to_string(), server.as_str(), method, name, state] {
             hasher.update(&(part.len() as u64).to_le_bytes());
@@ -65,25 +65,25 @@ mod tests {
     #[test]
     fn state_opens_only_unchanged_and_for_its_binding() {
         let (ann, bob) = (Principal::named("ann"), Principal::named("bob"));
-        let (one, other) = (ServerId::parse("one").unwrap(), ServerId::parse("other").unwrap());
-        let given = StateBinding { principal: &ann, server: &one, method: "tools/call", name: "ask" };
-        let (seal, another) = (StateSealer::new(), StateSealer::new());
-        let sealed = seal.seal(&given, "é{}");
-        assert_eq!(seal.open(&given, &sealed), Some("é{}"));
-        assert_eq!(another.open(&given, &sealed), None);
+        let (server, other) = (ServerId::parse("server").unwrap(), ServerId::parse("other").unwrap());
+        let binding = StateBinding { principal: &ann, server: &server, method: "tools/call", name: "ask" };
+        let (sealer, other_sealer) = (StateSealer::new(), StateSealer::new());
+        let sealed = sealer.seal(&binding, "é{}");
+        assert_eq!(sealer.open(&binding, &sealed), Some("é{}"));
+        assert_eq!(other_sealer.open(&binding, &sealed), None);
         for wrong in [
-            StateBinding { principal: &bob, ..given },
-            StateBinding { server: &other, ..given },
-            StateBinding { method: "prompts/get", ..given },
-            StateBinding { name: "as", ..given },
+            StateBinding { principal: &bob, ..binding },
+            StateBinding { server: &other, ..binding },
+            StateBinding { method: "prompts/get", ..binding },
+            StateBinding { name: "as", ..binding },
         ] {
-            assert_eq!(seal.open(&wrong, &sealed), None, "{wrong:?}");
+            assert_eq!(sealer.open(&wrong, &sealed), None, "{wrong:?}");
         }
         for changed in
             [format!("{sealed}x"), sealed.replace("é", "e"), "é{}".to_owned(), SEALED_PREFIX.to_owned()]
         {
-            assert_eq!(seal.open(&given, &changed), None, "{changed}");
+            assert_eq!(sealer.open(&binding, &changed), None, "{changed}");
         }
-        assert_eq!(seal.open(&given, &seal.seal(&given, "")), Some(""));
+        assert_eq!(sealer.open(&binding, &sealer.seal(&binding, "")), Some(""));
     }
 }

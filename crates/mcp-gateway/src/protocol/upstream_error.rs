@@ -6,8 +6,8 @@ use mcp_model::{ErrorKind, RawJson, RpcError, code};
 use crate::protocol::json_splice;
 
 /// The error for a failure of the host. Mistakes of the client have a code of their own.
-pub(crate) fn call_error(failure: &HostError) -> RpcError {
-    let code = match failure.kind {
+fn host_error(error: &HostError) -> RpcError {
+    let code = match error.kind {
         ErrorKind::ToolNotFound | ErrorKind::Validation => code::INVALID_PARAMS,
         ErrorKind::Config
         | ErrorKind::McpConfig
@@ -18,17 +18,13 @@ pub(crate) fn call_error(failure: &HostError) -> RpcError {
         | ErrorKind::Tool
         | ErrorKind::OutcomeUnknown => code::INTERNAL_ERROR,
     };
-    let message = match &failure.help {
-        Some(help) => format!("{failure} ({help})"),
-        None => failure.to_string(),
-    };
-    RpcError::new(code, message)
+    let help = error.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
+    RpcError::new(code, format!("{error}{help}"))
 }
 
-/// The error for a call that a server refused.
-pub(crate) fn server_error(request_error: RequestError, capabilities: &RawJson) -> RpcError {
-    let RequestError { error: host_error, rpc, server: _ } = request_error;
-    let Some(error) = rpc else { return call_error(&host_error) };
+/// The error for a call without a result.
+pub(crate) fn call_error(request_error: RequestError, capabilities: &RawJson) -> RpcError {
+    let Some(error) = request_error.rpc else { return host_error(&request_error.error) };
     match error.code {
         // This error of a server concerns its connection to the host, not the client's connection to the gateway.
         code::PARSE_ERROR
@@ -46,15 +42,11 @@ pub(crate) fn server_error(request_error: RequestError, capabilities: &RawJson) 
 
 /// Whether the client lacks a capability that the error's `data` requires.
 fn lacks(capabilities: &RawJson, data: Option<&RawJson>) -> bool {
-    let required = data.map(json_splice::members).unwrap_or_default();
-    let required = required.iter().find(|(key, _)| key == "requiredCapabilities");
-    let Some((_, required)) = required else { return false };
-    let (has, required) = (json_splice::members(capabilities), json_splice::members(required));
-    required.iter().any(|(key, wanted)| match has.iter().find(|(name, _)| name == key) {
-        None => true,
-        Some((_, has)) => {
-            let has = json_splice::members(has);
-            json_splice::members(wanted).iter().any(|(key, _)| has.iter().all(|(name, _)| name != key))
-        }
+    let Some(required) = data.and_then(|data| json_splice::member(data, "requiredCapabilities")) else {
+        return false;
+    };
+    json_splice::members(&required).iter().any(|(name, required)| {
+        let Some(declared) = json_splice::member(capabilities, name) else { return true };
+        json_splice::members(required).iter().any(|(name, _)| json_splice::member(&declared, name).is_none())
     })
 }

@@ -106,7 +106,7 @@ mod tests {
         // A message of any size fits into an empty queue.
         assert_eq!(sender.send(message(11)), Ok(()));
         assert_eq!(sender.send(message(1)), Err(SendError));
-        assert_eq!(receiver.try_next().map(|it| it.len()), Some(11));
+        assert_eq!(receiver.try_next().map(|message| message.len()), Some(11));
         assert_eq!(sender.send(message(1)), Ok(()));
         drop(receiver);
         assert!(sender.is_closed());
@@ -116,32 +116,32 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn waiting_senders_proceed_and_see_the_end() {
         let (sender, mut receiver) = message_channel(&Bounds { queue_messages: 1, ..Bounds::default() });
-        let answering: Vec<_> = (0..8u8)
-            .map(|it| {
+        let sending: Vec<_> = (0..8u8)
+            .map(|number| {
                 let sender = sender.clone();
-                tokio::spawn(async move { sender.send_response(Bytes::from(vec![it])).await })
+                tokio::spawn(async move { sender.send_response(Bytes::from(vec![number])).await })
             })
             .collect();
-        let taken = tokio::spawn(async move {
-            let mut res = Vec::new();
+        let receiving = tokio::spawn(async move {
+            let mut received = Vec::new();
             while let Some(message) = receiver.next().await {
                 // Lets the waiting senders run.
                 tokio::task::yield_now().await;
-                res.push(message[0]);
+                received.push(message[0]);
             }
-            res
+            received
         });
-        for it in answering {
-            assert_eq!(it.await.unwrap(), Ok(()));
+        for task in sending {
+            assert_eq!(task.await.unwrap(), Ok(()));
         }
         drop(sender);
-        let mut taken = taken.await.unwrap();
-        taken.sort_unstable();
-        assert_eq!(taken, (0..8).collect::<Vec<_>>());
+        let mut received = receiving.await.unwrap();
+        received.sort_unstable();
+        assert_eq!(received, (0..8).collect::<Vec<_>>());
 
         let (sender, receiver) = message_channel(&Bounds { queue_messages: 1, ..Bounds::default() });
         sender.send(Bytes::from_static(b"1")).unwrap();
-        let state: Vec<_> = (0..3)
+        let sending: Vec<_> = (0..3)
             .map(|_| {
                 let sender = sender.clone();
                 tokio::spawn(async move { sender.send_response(Bytes::from_static(b"2")).await })
@@ -149,8 +149,8 @@ mod tests {
             .collect();
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
         drop(receiver);
-        for it in state {
-            assert_eq!(it.await.unwrap(), Err(SendError));
+        for task in sending {
+            assert_eq!(task.await.unwrap(), Err(SendError));
         }
     }
 }

@@ -108,6 +108,31 @@ async fn repeated_host_origin_and_authorization_are_refused() {
 }
 
 #[tokio::test]
+async fn repeated_selections_and_unsupported_codings_are_refused() {
+    let world = TestGateway::new().await;
+    for name in ["mcp-host-servers", "mcp-host-tools", "mcp-host-prompts", "mcp-host-resources"] {
+        for (headers, status) in
+            [(format!("{name}: a\r\n"), "200"), (format!("{name}: a\r\n{name}: b\r\n"), "400")]
+        {
+            let text =
+                format!("GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n");
+            assert_eq!(statuses(&world, &text).await, [status], "{headers}");
+        }
+    }
+    for (headers, status) in [
+        ("content-type: application/json\r\ncontent-type: application/json", "415"),
+        ("content-type: application/json\r\ncontent-encoding: gzip", "415"),
+        ("content-type: application/json\r\ntransfer-encoding: gzip, chunked", "501"),
+    ] {
+        let text = format!(
+            "POST /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n\r\n0\r\n\r\n"
+        );
+        assert_eq!(statuses(&world, &text).await, [status], "{headers}");
+    }
+    world.end().await;
+}
+
+#[tokio::test]
 async fn malformed_and_oversized_heads_are_refused() {
     let world = TestGateway::new().await;
     let large = "x".repeat(64 * 1024);

@@ -10,36 +10,39 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 /// The keys of an object, or of each object of a list.
 pub(super) struct Object {
     keys: &'static [&'static str],
-    /// The nested keys.
-    below: &'static [(&'static str, &'static Object)],
+    /// The objects of some keys.
+    nested: &'static [(&'static str, &'static Object)],
 }
 
 /// The keys of a JSON-RPC message.
 pub(super) const MESSAGE: &Object =
-    &Object { keys: &["jsonrpc", "id", "method", "params", "result", "error"], below: &[] };
+    &Object { keys: &["jsonrpc", "id", "method", "params", "result", "error"], nested: &[] };
 
 /// The keys of the parameters of session requests.
-pub(super) const SET_UP: &Object = &Object {
+pub(super) const SESSION_PARAMS: &Object = &Object {
     keys: &["cwd", "mcpServers", "additionalDirectories", "sessionId", "_meta"],
-    below: &[("mcpServers", SERVER)],
+    nested: &[("mcpServers", SERVER)],
 };
 
 const SERVER: &Object = &Object {
     keys: &["type", "name", "command", "args", "env", "cwd", "url", "headers", "serverId", "_meta"],
-    below: &[("env", PAIR), ("headers", PAIR)],
+    nested: &[("env", PAIR), ("headers", PAIR)],
 };
 
-const PAIR: &Object = &Object { keys: &["name", "value", "_meta"], below: &[] };
+const PAIR: &Object = &Object { keys: &["name", "value", "_meta"], nested: &[] };
 
 /// Returns the known key that a key in `json` differs from only in case. Fails if `json` is invalid.
-pub(super) fn near(json: &str, object: &'static Object) -> Result<Option<&'static str>, serde_json::Error> {
+pub(super) fn differing_in_case(
+    json: &str,
+    object: &'static Object,
+) -> Result<Option<&'static str>, serde_json::Error> {
     object.deserialize(&mut serde_json::Deserializer::from_str(json))
 }
 
 /// Folds case in the widest sense: some readers treat `ſ` as `s`, and `İ` as `i`.
 fn folded(key: &str) -> impl Iterator<Item = char> {
     let upper = key.chars().flat_map(char::to_uppercase);
-    upper.flat_map(char::to_lowercase).filter(|it| *it != '\u{307}')
+    upper.flat_map(char::to_lowercase).filter(|char| *char != '\u{307}')
 }
 
 impl<'de> DeserializeSeed<'de> for &'static Object {
@@ -58,24 +61,24 @@ impl<'de> Visitor<'de> for &'static Object {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut near = None;
+        let mut differing = None;
         while let Some(key) = map.next_key::<String>()? {
-            let known = self.keys.iter().copied().find(|it| folded(it).eq(folded(&key)));
-            near = near.or(known.filter(|it| *it != key));
-            match self.below.iter().find(|(it, _)| *it == key) {
-                Some((_, below)) => near = near.or(map.next_value_seed(*below)?),
+            let known = self.keys.iter().copied().find(|known| folded(known).eq(folded(&key)));
+            differing = differing.or(known.filter(|known| *known != key));
+            match self.nested.iter().find(|(name, _)| *name == key) {
+                Some((_, nested)) => differing = differing.or(map.next_value_seed(*nested)?),
                 None => drop(map.next_value::<IgnoredAny>()?),
             }
         }
-        Ok(near)
+        Ok(differing)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let mut near = None;
+        let mut differing = None;
         while let Some(item) = list.next_element_seed(self)? {
-            near = near.or(item);
+            differing = differing.or(item);
         }
-        Ok(near)
+        Ok(differing)
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {

@@ -1,8 +1,8 @@
-//! What passes, what is answered, and what is learnt, line by line.
+//! Tests of the gate, line by line.
 
 use super::*;
 
-const OPEN: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}"#;
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}"#;
 const V1: &str =
     r#"{"id":0,"result":{"protocolVersion":1,"agentCapabilities":{"mcpCapabilities":{"http":true}}}}"#;
 const V2: &str = r#"{"id":0,"result":{"protocolVersion":2,"capabilities":{"session":{"mcp":{"http":{}}}}}}"#;
@@ -10,61 +10,62 @@ const STDIO: &str = r#"{"name":"a","command":"/a","args":[],"env":[]}"#;
 const HTTP: &str = r#"{"type":"http","name":"a","url":"https://a.example","headers":[]}"#;
 const SSE: &str = r#"{"type":"sse","name":"a","url":"https://a.example","headers":[]}"#;
 
-/// A gate after these lines of the agent's, that followed `initialize`.
-fn after(answers: &[&str]) -> Gate {
+/// A gate that has forwarded `initialize` and these lines of the agent.
+fn initialized(agent_lines: &[&str]) -> Gate {
     let mut gate = Gate::default();
-    assert_eq!(gate.admit(OPEN.as_bytes()), Ok(()));
-    for it in answers {
-        gate.learn(it.as_bytes());
+    assert_eq!(gate.admit(INITIALIZE.as_bytes()), Ok(()));
+    for line in agent_lines {
+        gate.observe(line.as_bytes());
     }
     gate
 }
 
-fn asks(method: &str, servers: &str) -> String {
+fn session_request(method: &str, servers: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":"x","method":"{method}","params":{{"cwd":"/","sessionId":"s","mcpServers":[{servers}]}}}}"#
     )
 }
 
-/// What the client hears: nothing where the line passes, else id, code and message.
-fn says(gate: &mut Gate, line: &[u8]) -> String {
+/// Id, code and message of the response to the client; empty if the line passes.
+fn refusal(gate: &mut Gate, line: &[u8]) -> String {
     let Err(refused) = gate.admit(line) else { return String::new() };
-    let Some(answer) = refused.answer else { return "silence".to_owned() };
-    assert!(answer.ends_with('\n') && !answer.contains("SECRET"), "{answer}");
-    let answer: Value = serde_json::from_str(&answer).unwrap();
-    assert_eq!(answer["error"]["code"], refused.error.code);
-    format!("{} {} {}", answer["id"], answer["error"]["code"], answer["error"]["message"].as_str().unwrap())
+    let Some(response) = refused.response else { return "no response".to_owned() };
+    assert!(response.ends_with('\n') && !response.contains("SECRET"), "{response}");
+    let response: Value = serde_json::from_str(&response).unwrap();
+    let error = &response["error"];
+    assert_eq!(error["code"], refused.error.code);
+    format!("{} {} {}", response["id"], error["code"], error["message"].as_str().unwrap())
 }
 
 #[track_caller]
-fn check(answers: &[&str], line: &str, want: &str) {
-    assert_eq!(says(&mut after(answers), line.as_bytes()), want, "{line}");
+fn check(agent_lines: &[&str], line: &str, want: &str) {
+    assert_eq!(refusal(&mut initialized(agent_lines), line.as_bytes()), want, "{line}");
 }
 
 #[test]
-fn acp_015_acp_039_what_the_agent_declared_is_enforced_for_each_method() {
+fn acp_015_acp_039_declared_capabilities_are_enforced_for_each_method() {
     let sse = r#""x" -32602 SSE transport not supported: agent did not declare mcpCapabilities.sse"#;
     let stdio = r#""x" -32602 STDIO transport not supported: agent did not declare session.mcp.stdio"#;
     for method in ["session/new", "session/load", "session/resume", "session/fork"] {
-        check(&[V1], &asks(method, STDIO), "");
-        check(&[V1], &asks(method, HTTP), "");
-        check(&[V1], &asks(method, SSE), sse);
+        check(&[V1], &session_request(method, STDIO), "");
+        check(&[V1], &session_request(method, HTTP), "");
+        check(&[V1], &session_request(method, SSE), sse);
     }
     for method in ["session/new", "session/resume", "session/fork"] {
-        check(&[V2], &asks(method, HTTP), "");
-        check(&[V2], &asks(method, r#"{"type":"stdio","name":"a","command":"/a"}"#), stdio);
+        check(&[V2], &session_request(method, HTTP), "");
+        check(&[V2], &session_request(method, r#"{"type":"stdio","name":"a","command":"/a"}"#), stdio);
     }
     check(
         &[V2],
-        &asks("session/load", ""),
+        &session_request("session/load", ""),
         r#""x" -32601 the method `session/load` does not set up a session"#,
     );
 }
 
 #[test]
-fn acp_027_nothing_is_known_before_initialize_is_answered() {
+fn acp_027_session_requests_before_initialize_are_refused() {
     let early = r#""x" -32600 there is no session before the response to `initialize`"#;
-    check(&[], &asks("session/new", STDIO), early);
+    check(&[], &session_request("session/new", STDIO), early);
     let others = [
         r#"{"id":1,"result":{"protocolVersion":1}}"#,
         r#"{"id":0,"method":"fs/read_text_file","result":{"protocolVersion":1}}"#,
@@ -72,17 +73,17 @@ fn acp_027_nothing_is_known_before_initialize_is_answered() {
         "no JSON",
         r#"{"id":0,"id":1,"result":{"protocolVersion":1}}"#,
     ];
-    check(&others, &asks("session/new", STDIO), early);
+    check(&others, &session_request("session/new", STDIO), early);
     let unknown = r#""x" -32600 acp-proxy does not support the negotiated protocol version"#;
-    check(&[r#"{"id":0,"result":{"protocolVersion":3}}"#], &asks("session/new", STDIO), unknown);
-    check(&[r#"{"id":0,"result":null}"#], &asks("session/new", STDIO), early);
+    check(&[r#"{"id":0,"result":{"protocolVersion":3}}"#], &session_request("session/new", STDIO), unknown);
+    check(&[r#"{"id":0,"result":null}"#], &session_request("session/new", STDIO), early);
 }
 
 #[test]
-fn what_sets_no_session_up_passes() {
+fn messages_other_than_session_requests_pass() {
     for line in [
         "\n",
-        OPEN,
+        INITIALIZE,
         r#"{"id":1,"method":"session/prompt","params":{"mcpServers":7}}"#,
         r#" {"method":"session/cancel","params":{}} "#,
         r#"{"id":3,"result":{"method":"session/new"}}"#,
@@ -94,32 +95,32 @@ fn what_sets_no_session_up_passes() {
 }
 
 #[test]
-fn what_an_agent_might_read_otherwise_does_not_pass() {
+fn ambiguous_messages_are_refused() {
     let none = "null -32600 this is not an ACP message";
-    check(&[V1], &format!("[{}]", asks("session/new", SSE)), none);
+    check(&[V1], &format!("[{}]", session_request("session/new", SSE)), none);
     check(&[V1], r#"{"method":"session/prompt","method":"session/new","id":1,"params":{}}"#, none);
     check(&[V1], r#"{"method":"session/new","id":1,"params":{},"params":{}}"#, none);
     check(&[V1], r#"{"method":["session/new"],"id":1}"#, none);
     let no_json = "null -32700 this line is not valid JSON";
     check(&[V1], r#"{"method":"session/new","id":1,"params":{"x":NaN}}"#, no_json);
     check(&[V1], "Content-Length: 20", no_json);
-    assert_eq!(says(&mut after(&[V1]), b"{\"method\":\"\xff\"}"), no_json);
+    assert_eq!(refusal(&mut initialized(&[V1]), b"{\"method\":\"\xff\"}"), no_json);
 
-    let escaped = asks(r"session\/n\u0065w", SSE);
+    let escaped = session_request(r"session\/n\u0065w", SSE);
     check(
         &[V1],
         &escaped,
         r#""x" -32602 SSE transport not supported: agent did not declare mcpCapabilities.sse"#,
     );
     let twice = r#"{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[],"mcpServers":[7]}}"#;
-    assert!(says(&mut after(&[V1]), twice.as_bytes()).starts_with("1 -32602 "), "a list that stands twice");
+    assert!(refusal(&mut initialized(&[V1]), twice.as_bytes()).starts_with("1 -32602 "), "a repeated list");
 }
 
 #[test]
-fn a_line_is_one_line_to_whoever_ends_lines_at_a_carriage_return_too() {
-    let line = |text: &str| says(&mut after(&[V1]), text.as_bytes());
-    let split = "null -32600 this line contains a carriage return";
-    let hidden = asks("session/new", SSE);
+fn carriage_return_inside_a_line_is_refused() {
+    let line = |text: &str| refusal(&mut initialized(&[V1]), text.as_bytes());
+    let message = "null -32600 this line contains a carriage return";
+    let hidden = session_request("session/new", SSE);
     for text in [
         format!("{{\"result\":[\r{hidden}\r]}}\n"),
         format!("{{\"id\":3,\"method\":\"session/prompt\",\"params\":\r{hidden}}}\r\n"),
@@ -129,7 +130,7 @@ fn a_line_is_one_line_to_whoever_ends_lines_at_a_carriage_return_too() {
         "{\"id\":3,\"result\":null}\r \n".to_owned(),
         "\r\r\n".to_owned(),
     ] {
-        assert_eq!(line(&text), split, "{text:?}");
+        assert_eq!(line(&text), message, "{text:?}");
     }
     for text in ["\r\n", "{\"id\":3,\"result\":\"\\r\"}\r\n", "{\"id\":3,\"result\":\"\\r\"}\n"] {
         assert_eq!(line(text), "", "{text:?}");
@@ -137,9 +138,9 @@ fn a_line_is_one_line_to_whoever_ends_lines_at_a_carriage_return_too() {
 }
 
 #[test]
-fn a_key_of_a_message_is_not_taken_for_another_by_whoever_ignores_case() {
+fn message_keys_that_differ_only_in_case_are_refused() {
     let near = |key: &str| format!("null -32600 a key of this message differs from `{key}` only in its case");
-    let hidden = asks("session/new", SSE);
+    let hidden = session_request("session/new", SSE);
     for (written, key) in [
         ("Method", "method"),
         ("METHOD", "method"),
@@ -165,7 +166,7 @@ fn a_key_of_a_message_is_not_taken_for_another_by_whoever_ignores_case() {
 }
 
 #[test]
-fn a_key_of_a_set_up_is_not_taken_for_another_by_whoever_ignores_case() {
+fn session_keys_that_differ_only_in_case_are_refused() {
     let near = |key: &str| {
         format!(
             r#""x" -32602 a key of these parameters, or of a server in them, differs from `{key}` only in its case"#
@@ -180,7 +181,8 @@ fn a_key_of_a_set_up_is_not_taken_for_another_by_whoever_ignores_case() {
             (r#""SessionId":"t""#, "sessionId"),
             (r#""AdditionalDirectories":["x"]"#, "additionalDirectories"),
         ] {
-            let line = asks(method, STDIO).replace(r#""cwd":"/""#, &format!(r#""cwd":"/",{more}"#));
+            let line =
+                session_request(method, STDIO).replace(r#""cwd":"/""#, &format!(r#""cwd":"/",{more}"#));
             check(&[V1], &line, &near(key));
         }
     }
@@ -198,42 +200,45 @@ fn a_key_of_a_set_up_is_not_taken_for_another_by_whoever_ignores_case() {
         let other = STDIO.replace(r#""a""#, r#""b""#);
         for entry in [STDIO, HTTP] {
             let entry = entry.replace(r#""name""#, &format!(r#""{written}":"SECRET","name""#));
-            check(&[V1], &asks("session/new", &format!("{other},{entry}")), &near(key));
+            check(&[V1], &session_request("session/new", &format!("{other},{entry}")), &near(key));
         }
     }
     for (written, key) in [("Name", "name"), ("VALUE", "value")] {
         let pair = format!(r#"[{{"name":"K","{written}":"SECRET","value":"v"}}]"#);
         check(
             &[V1],
-            &asks("session/new", &STDIO.replace(r#""env":[]"#, &format!(r#""env":{pair}"#))),
+            &session_request("session/new", &STDIO.replace(r#""env":[]"#, &format!(r#""env":{pair}"#))),
             &near(key),
         );
         let http = HTTP.replace(r#""headers":[]"#, &format!(r#""headers":{pair}"#));
-        check(&[V1], &asks("session/new", &http), &near(key));
+        check(&[V1], &session_request("session/new", &http), &near(key));
     }
     // What is below `_meta` belongs to others, and may be any JSON.
     let meta = r#""name":"a","_meta":{"Name":7,"URL":[]}"#;
-    check(&[V1], &asks("session/new", &STDIO.replace(r#""name":"a""#, meta)), "");
+    check(&[V1], &session_request("session/new", &STDIO.replace(r#""name":"a""#, meta)), "");
 }
 
 #[test]
-fn acpx_02_the_folder_of_the_session_is_looked_at() {
-    let line = asks("session/new", "").replace(r#""cwd":"/""#, r#""cwd":"/nowhere/at/all""#);
-    let said = says(&mut after(&[V1]), line.as_bytes());
-    assert!(said.starts_with(r#""x" -32602 "#) && said.contains("cwd"), "{said}");
+fn acpx_02_session_folder_is_checked() {
+    let line = session_request("session/new", "").replace(r#""cwd":"/""#, r#""cwd":"/nowhere/at/all""#);
+    let refused = refusal(&mut initialized(&[V1]), line.as_bytes());
+    assert!(refused.starts_with(r#""x" -32602 "#) && refused.contains("cwd"), "{refused}");
 }
 
 #[test]
-fn a_notification_is_not_answered_and_does_not_pass() {
-    let line = asks("session/new", SSE).replace(r#""id":"x","#, "");
-    check(&[V1], &line, "silence");
+fn session_notification_is_refused_without_response() {
+    let line = session_request("session/new", SSE).replace(r#""id":"x","#, "");
+    check(&[V1], &line, "no response");
 }
 
 #[test]
-fn the_latest_answer_to_initialize_counts() {
-    let mut gate = after(&[V1]);
-    assert_eq!(says(&mut gate, asks("session/new", HTTP).as_bytes()), "");
-    assert_eq!(says(&mut gate, OPEN.replace(r#""id":0"#, r#""id":"again""#).as_bytes()), "");
-    gate.learn(V1.replace("true", "false").replace(r#""id":0"#, r#""id":"again""#).as_bytes());
-    assert!(says(&mut gate, asks("session/new", HTTP).as_bytes()).contains("HTTP transport not supported"));
+fn latest_initialize_response_counts() {
+    let mut gate = initialized(&[V1]);
+    assert_eq!(refusal(&mut gate, session_request("session/new", HTTP).as_bytes()), "");
+    assert_eq!(refusal(&mut gate, INITIALIZE.replace(r#""id":0"#, r#""id":"again""#).as_bytes()), "");
+    gate.observe(V1.replace("true", "false").replace(r#""id":0"#, r#""id":"again""#).as_bytes());
+    assert!(
+        refusal(&mut gate, session_request("session/new", HTTP).as_bytes())
+            .contains("HTTP transport not supported")
+    );
 }

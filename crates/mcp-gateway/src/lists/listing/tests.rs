@@ -41,23 +41,23 @@ fn listing(entries: &[ServerEntry], scope: &Scope) -> Listing {
 }
 
 fn page(listing: &Listing, kind: ListKind, cursor: Option<&str>) -> Result<String, StaleCursor> {
-    let mut res = Vec::new();
-    listing.write(kind, cursor, &mut res)?;
-    Ok(String::from_utf8(res).unwrap())
+    let mut page = Vec::new();
+    listing.write(kind, cursor, &mut page)?;
+    Ok(String::from_utf8(page).unwrap())
 }
 
 /// The names of the tools of all pages.
 fn names(listing: &Listing) -> String {
-    let (mut res, mut cursor) = (Vec::new(), None::<String>);
+    let (mut names, mut cursor) = (Vec::new(), None::<String>);
     loop {
         let page = page(listing, ListKind::Tools, cursor.as_deref()).unwrap();
         let page: serde_json::Value = serde_json::from_str(&format!("{{{page}}}")).unwrap();
-        res.extend(
+        names.extend(
             page["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()),
         );
         match page["nextCursor"].as_str() {
             Some(next) => cursor = Some(next.to_owned()),
-            None => return res.join(" "),
+            None => return names.join(" "),
         }
     }
 }
