@@ -4,7 +4,6 @@ use serde::de::{
     DeserializeSeed, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
 
-use crate::de::field::{NULL, Presence, VALUE};
 use crate::de::{Expected, Location, NodeDeserializer, ReadContext, ValueError};
 use crate::profile::policy::KeyRule;
 use crate::syntax::{Content, KeyKind, Member, Node};
@@ -110,7 +109,6 @@ impl<'a> StructAccess<'a> {
     ) -> StructAccess<'a> {
         assert!(known.len() < 64, "a wire struct has fewer fields than a word has bits");
         let missing = (1 << known.len()) - 1;
-        let at = at.with_fields(known, context);
         StructAccess { context, at, members: members.iter(), known, all: members, missing, current: None }
     }
 }
@@ -136,7 +134,7 @@ impl<'de> MapAccess<'de> for StructAccess<'_> {
         }
         let number = self.missing.trailing_zeros();
         self.missing &= self.missing - 1;
-        self.current = Some((self.at.field(number as u8), None));
+        self.current = Some((self.at.missing(self.known[number as usize], self.context), None));
         seed.deserialize(u64::from(number).into_deserializer()).map(Some)
     }
 
@@ -146,39 +144,23 @@ impl<'de> MapAccess<'de> for StructAccess<'_> {
     }
 }
 
-/// The content of a field as a serde map: location and presence as three integer keys, then the value. If the value
-/// cannot be read, the error is reported here and the visitor only learns that it failed.
-pub(super) struct FieldAccess<'a> {
-    cursor: NodeDeserializer<'a>,
-    encoded: [u64; 3],
-    sent: usize,
-}
-
-impl<'a> FieldAccess<'a> {
-    pub(super) fn new(cursor: NodeDeserializer<'a>, node: &Node, presence: Presence) -> FieldAccess<'a> {
-        let found = match node.content() {
-            Content::Null if presence == Presence::Nullable => NULL,
-            _ => VALUE,
-        };
-        FieldAccess { cursor, encoded: cursor.at.encode(found), sent: 0 }
-    }
-}
+/// The content of a field as a serde map: the index of its location as the key, then the value. If the value cannot be
+/// read, the error is reported here and the visitor only learns that it failed.
+pub(super) struct FieldAccess<'a>(pub(super) NodeDeserializer<'a>);
 
 impl<'de> MapAccess<'de> for FieldAccess<'_> {
     type Error = ValueError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ValueError> {
-        let Some(word) = self.encoded.get(self.sent) else { return Ok(None) };
-        self.sent += 1;
-        seed.deserialize((*word).into_deserializer()).map(Some)
+        seed.deserialize(self.0.at.index().into_deserializer()).map(Some)
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ValueError> {
-        let NodeDeserializer { context, node, at } = self.cursor;
+        let NodeDeserializer { context, node, at } = self.0;
         if node.is_some_and(|it| matches!(it.content(), Content::Broken)) {
             return Err(ValueError::Unreadable);
         }
-        seed.deserialize(self.cursor).map_err(|error| {
+        seed.deserialize(self.0).map_err(|error| {
             context.report_value_error(error, &at);
             ValueError::Unreadable
         })

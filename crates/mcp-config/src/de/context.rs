@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use mcp_model::Severity;
 
-use crate::de::location::PathTable;
+use crate::de::location::LocationTable;
 use crate::de::{Location, ValueError, suggest};
 use crate::diagnostic::{Applicability, CheckError, Code, FixIntent, RawDiagnostic, quoted};
 use crate::profile::policy::Policy;
@@ -22,8 +22,8 @@ pub(crate) struct ReadContext {
     errors: RefCell<Option<BTreeSet<String>>>,
     /// The number of spelling suggestions that were looked up.
     guesses: Cell<usize>,
-    /// The paths of all visited locations.
-    pub(super) paths: PathTable,
+    /// All visited locations.
+    pub(super) locations: LocationTable,
 }
 
 impl ReadContext {
@@ -35,7 +35,7 @@ impl ReadContext {
             diagnostics: RefCell::new(Vec::new()),
             errors: RefCell::new(None),
             guesses: Cell::new(0),
-            paths: PathTable::default(),
+            locations: LocationTable::default(),
         }
     }
 
@@ -49,7 +49,7 @@ impl ReadContext {
 
     /// An error about the value at `at`, to be reported.
     pub(crate) fn diagnostic(&self, code: Code, at: &Location, message: impl Into<String>) -> RawDiagnostic {
-        RawDiagnostic::new(code, message, at.pointer(self), at.span())
+        RawDiagnostic::new(code, message, at.pointer(self), at.span(self))
     }
 
     /// Adds an error about the value at `at`.
@@ -82,7 +82,7 @@ impl ReadContext {
         message: impl Into<String>,
     ) -> RawDiagnostic {
         let diagnostic = self.diagnostic(Code::Exclusive, &at.at_key(), message);
-        diagnostic.label(other.key(), "the other is here").help("remove one of the two")
+        diagnostic.label(other.key(self), "the other is here").help("remove one of the two")
     }
 
     /// Adds a check error about the value at `at`.
@@ -95,7 +95,7 @@ impl ReadContext {
         let pointer = at.pointer(self);
         let message = error.message(self.policy.wording, &pointer);
         let help = error.help(self.policy.wording, &pointer);
-        let diagnostic = RawDiagnostic::new(error.code(), message, pointer, at.span());
+        let diagnostic = RawDiagnostic::new(error.code(), message, pointer, at.span(self));
         self.report(diagnostic.help(help).fix(error.fix()));
     }
 

@@ -120,10 +120,6 @@ macro_rules! marker {
 }
 marker!(Required Deferred Optional Nullable);
 
-/// The presence codes of [`crate::de::access::FieldAccess`].
-pub(super) const NULL: u8 = 0;
-pub(super) const VALUE: u8 = 1;
-
 impl<'de, T: Deserialize<'de>, P: PresenceMarker> Deserialize<'de> for WireField<T, P> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_newtype_struct(P::PRESENCE.name(), WireFieldVisitor(PhantomData))
@@ -140,21 +136,22 @@ impl<'de, T: Deserialize<'de>, P> Visitor<'de> for WireFieldVisitor<T, P> {
     }
 
     /// Receives the location of a missing field.
-    fn visit_u128<E: Error>(self, place: u128) -> Result<Self::Value, E> {
-        Ok(WireField::absent(Location::decode_missing(place)))
+    /// A missing value, at the location with this index.
+    fn visit_u32<E: Error>(self, index: u32) -> Result<Self::Value, E> {
+        Ok(WireField::absent(Location::from_index(index)))
     }
 
+    /// A null, at the location with this index.
+    fn visit_u64<E: Error>(self, index: u64) -> Result<Self::Value, E> {
+        Ok(WireField { state: FieldState::Null, ..WireField::absent(Location::from_index(index as u32)) })
+    }
+
+    /// A value, whose key is the index of its location.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        fn word<'de, A: MapAccess<'de>>(map: &mut A) -> Result<u64, A::Error> {
-            map.next_key()?.ok_or_else(|| A::Error::custom("the deserializer is not ours"))
-        }
-        let (at, found) = Location::decode([word(&mut map)?, word(&mut map)?, word(&mut map)?]);
-        let got = match found {
-            NULL => FieldState::Null,
-            // The deserializer has already reported the reason.
-            _ => map.next_value().map_or(FieldState::Invalid, FieldState::Value),
-        };
-        Ok(WireField { at, state: got, presence: PhantomData })
+        let index = map.next_key()?.ok_or_else(|| A::Error::custom("the deserializer is not ours"))?;
+        // The deserializer has already reported why a value is invalid.
+        let state = map.next_value().map_or(FieldState::Invalid, FieldState::Value);
+        Ok(WireField { state, ..WireField::absent(Location::from_index(index)) })
     }
 }
 

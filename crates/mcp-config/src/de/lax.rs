@@ -13,21 +13,11 @@ pub(super) fn boolean(content: &Content) -> Option<bool> {
     let among = |words: &[&str], text: &str| words.iter().any(|it| it.eq_ignore_ascii_case(text));
     match content {
         Content::Bool(value) => Some(*value),
-        Content::Integer(0) => Some(false),
-        Content::Integer(1) => Some(true),
-        Content::Float(value) if *value == 0.0 => Some(false),
-        Content::Float(value) if *value == 1.0 => Some(true),
+        Content::Integer(value @ (0 | 1)) => Some(*value == 1),
+        Content::Float(value) if *value == 0.0 || *value == 1.0 => Some(*value == 1.0),
         Content::Text(text) if among(&TRUE, text) => Some(true),
         Content::Text(text) if among(&FALSE, text) => Some(false),
-        Content::Integer(_)
-        | Content::Float(_)
-        | Content::Text(_)
-        | Content::Null
-        | Content::Large(_)
-        | Content::Sequence(_)
-        | Content::Mapping(_)
-        | Content::Shared(_)
-        | Content::Broken => None,
+        _ => None,
     }
 }
 
@@ -36,14 +26,7 @@ pub(super) fn number(content: &Content) -> Option<f64> {
     match content {
         Content::Bool(value) => Some(f64::from(u8::from(*value))),
         Content::Text(text) => number_text(text)?.parse().ok(),
-        Content::Null
-        | Content::Integer(_)
-        | Content::Float(_)
-        | Content::Large(_)
-        | Content::Sequence(_)
-        | Content::Mapping(_)
-        | Content::Shared(_)
-        | Content::Broken => None,
+        _ => None,
     }
 }
 
@@ -60,14 +43,7 @@ pub(super) fn integer(content: &Content) -> Option<i64> {
             };
             digits.parse().ok()
         }
-        Content::Null
-        | Content::Integer(_)
-        | Content::Float(_)
-        | Content::Large(_)
-        | Content::Sequence(_)
-        | Content::Mapping(_)
-        | Content::Shared(_)
-        | Content::Broken => None,
+        _ => None,
     }
 }
 

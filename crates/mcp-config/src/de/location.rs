@@ -1,7 +1,7 @@
 //! Locations of values, cheap enough to create for every value.
 //!
-//! A location is a few integers. It refers to a path as a node in a [`PathTable`], which knows its parent. A JSON
-//! pointer is only built for a diagnostic.
+//! A location is an index into a [`LocationTable`], whose entries know their parents. A JSON pointer is only built for
+//! a diagnostic.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -12,59 +12,47 @@ use crate::syntax::{Member, Node, push};
 
 /// The location of a value, or of a missing value.
 ///
-/// Invariant: it belongs to one [`ReadContext`]. A file has at most 1 MiB, so byte offsets fit into 32 bits.
+/// Invariant: it belongs to one [`ReadContext`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Location {
-    /// The index of the path node; 0 is the document.
-    step: u32,
-    /// If the node is a struct: the index of the missing field, from 1.
-    field: u8,
-    /// The value; for a missing value, the start of its parent.
-    span: ByteSpan,
+    index: u32,
+    /// The location of the key, not of the value.
+    is_key: bool,
+}
+
+/// The locations that were created so far.
+#[derive(Debug, Default)]
+pub(super) struct LocationTable(RefCell<Vec<LocationEntry>>);
+
+#[derive(Debug)]
+struct LocationEntry {
+    parent: u32,
+    segment: PathSegment,
+    /// The value; for a missing value, the start of its parent. A file has at most 1 MiB, so 32 bits suffice.
+    span: Range<u32>,
     /// The key of the value; the value itself if it has no key.
-    key: ByteSpan,
+    key: Range<u32>,
 }
 
-/// A range of bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct ByteSpan {
-    start: u32,
-    end: u32,
-}
-
-impl ByteSpan {
-    fn of(range: &Range<usize>) -> ByteSpan {
-        ByteSpan { start: range.start as u32, end: range.end as u32 }
-    }
-
-    fn range(self) -> Range<usize> {
-        self.start as usize..self.end as usize
-    }
-
-    fn to_bits(self) -> u64 {
-        u64::from(self.start) << 32 | u64::from(self.end)
-    }
-
-    fn from_bits(word: u64) -> ByteSpan {
-        ByteSpan { start: (word >> 32) as u32, end: word as u32 }
-    }
+/// The last segment of a path.
+#[derive(Debug)]
+enum PathSegment {
+    Root,
+    Key(Rc<str>),
+    Missing(&'static str),
+    Index(u32),
 }
 
 impl Location {
     /// The location of the document's root.
-    pub(crate) fn root(node: &Node) -> Location {
-        Location {
-            step: 0,
-            field: 0,
-            span: ByteSpan::of(&node.span),
-            key: ByteSpan::of(&node.highlight_span()),
-        }
+    pub(crate) fn root(node: &Node, context: &ReadContext) -> Location {
+        context.locations.push(0, PathSegment::Root, &node.span, &node.highlight_span())
     }
 
     /// The location of a list item.
     pub(crate) fn item(self, index: usize, node: &Node, context: &ReadContext) -> Location {
-        let step = context.paths.push(self.last(context), PathSegment::Index(index as u32));
-        Location { step, field: 0, span: ByteSpan::of(&node.span), key: ByteSpan::of(&node.highlight_span()) }
+        let segment = PathSegment::Index(index as u32);
+        context.locations.push(self.index, segment, &node.span, &node.highlight_span())
     }
 
     /// The location of a mapping member.
@@ -72,140 +60,72 @@ impl Location {
         let Member { key, value } = member;
         // A key without a value has no value to point at.
         let span = if value.span.is_empty() { &key.span } else { &value.span };
-        let step = context.paths.push(self.last(context), PathSegment::Key(Rc::clone(&key.text)));
-        Location { step, field: 0, span: ByteSpan::of(span), key: ByteSpan::of(&key.span) }
+        context.locations.push(self.index, PathSegment::Key(Rc::clone(&key.text)), span, &key.span)
     }
 
     /// The location of the missing key `key`.
     pub(crate) fn missing(self, key: &'static str, context: &ReadContext) -> Location {
-        let step = context.paths.push(self.last(context), PathSegment::Missing(key));
-        Location { step, field: 0, span: self.key, key: self.key }
-    }
-
-    /// The location of a struct, for [`Location::field`].
-    pub(super) fn with_fields(self, fields: &'static [&'static str], context: &ReadContext) -> Location {
-        let step = context.paths.push(self.last(context), PathSegment::Fields(fields));
-        Location { step, field: 0, ..self }
-    }
-
-    /// The location of a missing field, by index from 0. Most fields are missing, so this adds no path node.
-    pub(super) fn field(self, number: u8) -> Location {
-        Location { step: self.step, field: number + 1, span: self.key, key: self.key }
-    }
-
-    /// The path node of this location; for a missing field, a new node.
-    fn last(self, context: &ReadContext) -> u32 {
-        match self.field {
-            0 => self.step,
-            number => context.paths.push(self.step, PathSegment::Field(number - 1)),
-        }
+        let parent = self.key(context);
+        context.locations.push(self.index, PathSegment::Missing(key), &parent, &parent)
     }
 
     /// The same location, pointing at its key.
     pub(crate) fn at_key(self) -> Location {
-        Location { span: self.key, ..self }
-    }
-
-    /// The same location, pointing at the key of another.
-    pub(crate) fn with_key_of(self, other: &Location) -> Location {
-        Location { span: other.key, ..self }
+        Location { is_key: true, ..self }
     }
 
     /// The bytes of the value; for a missing value, the start of its parent.
-    pub(crate) fn span(&self) -> Range<usize> {
-        self.span.range()
+    pub(crate) fn span(self, context: &ReadContext) -> Range<usize> {
+        if self.is_key {
+            return self.key(context);
+        }
+        let Range { start, end } = context.locations.0.borrow()[self.index as usize].span;
+        start as usize..end as usize
     }
 
     /// The bytes of the key; of the value itself if it has no key.
-    pub(crate) fn key(&self) -> Range<usize> {
-        self.key.range()
+    pub(crate) fn key(self, context: &ReadContext) -> Range<usize> {
+        let Range { start, end } = context.locations.0.borrow()[self.index as usize].key;
+        start as usize..end as usize
     }
 
     /// The JSON pointer.
-    pub(crate) fn pointer(&self, context: &ReadContext) -> String {
-        context.paths.pointer(self.step, self.field)
-    }
-
-    /// Encodes the location of a missing field as one integer.
-    pub(super) fn encode_missing(self) -> u128 {
-        let Location { step, field, span: _, key } = self;
-        u128::from(field) << 96 | u128::from(step) << 64 | u128::from(key.to_bits())
-    }
-
-    /// Decodes [`Location::encode_missing`].
-    pub(super) fn decode_missing(number: u128) -> Location {
-        let (step, field) = ((number >> 64) as u32, (number >> 96) as u8);
-        let key = ByteSpan::from_bits(number as u64);
-        Location { step, field, span: key, key }
-    }
-
-    /// Encodes the location and one more byte as integers, which serde can pass.
-    pub(super) fn encode(self, other: u8) -> [u64; 3] {
-        let Location { step, field, span, key } = self;
-        let first = u64::from(other) << 40 | u64::from(field) << 32 | u64::from(step);
-        [first, span.to_bits(), key.to_bits()]
-    }
-
-    /// Decodes [`Location::encode`].
-    pub(super) fn decode([first, span, key]: [u64; 3]) -> (Location, u8) {
-        let (step, field) = (first as u32, (first >> 32) as u8);
-        let at = Location { step, field, span: ByteSpan::from_bits(span), key: ByteSpan::from_bits(key) };
-        (at, (first >> 40) as u8)
-    }
-}
-
-/// The paths of all visited locations, as a tree.
-#[derive(Debug, Default)]
-pub(super) struct PathTable(RefCell<Vec<PathNode>>);
-
-#[derive(Debug)]
-struct PathNode {
-    parent: u32,
-    segment: PathSegment,
-}
-
-#[derive(Debug)]
-enum PathSegment {
-    Key(Rc<str>),
-    Missing(&'static str),
-    Index(u32),
-    /// A struct and the names of its fields; not a segment of the pointer.
-    Fields(&'static [&'static str]),
-    /// A field of the parent struct.
-    Field(u8),
-}
-
-impl PathTable {
-    /// Adds a node below `parent` and returns its index.
-    fn push(&self, above: u32, segment: PathSegment) -> u32 {
-        let mut steps = self.0.borrow_mut();
-        steps.push(PathNode { parent: above, segment });
-        steps.len() as u32
-    }
-
-    /// The pointer to a node or, if `field` is not 0, to its missing field.
-    fn pointer(&self, last: u32, field: u8) -> String {
-        let steps = self.0.borrow();
-        let mut way = Vec::with_capacity(16);
-        let mut next = last;
-        while let Some(at) = (next as usize).checked_sub(1) {
-            way.push(&steps[at]);
-            next = steps[at].parent;
+    pub(crate) fn pointer(self, context: &ReadContext) -> String {
+        let entries = context.locations.0.borrow();
+        let mut path = Vec::with_capacity(16);
+        let mut entry = &entries[self.index as usize];
+        while !matches!(entry.segment, PathSegment::Root) {
+            path.push(&entry.segment);
+            entry = &entries[entry.parent as usize];
         }
-        let mut res = String::with_capacity(64);
-        let mut names: &[&str] = &[];
-        for step in way.into_iter().rev() {
-            match &step.segment {
-                PathSegment::Key(key) => push(&mut res, key),
-                PathSegment::Missing(key) => push(&mut res, key),
-                PathSegment::Index(index) => push(&mut res, &index.to_string()),
-                PathSegment::Fields(fields) => names = fields,
-                PathSegment::Field(number) => push(&mut res, names[usize::from(*number)]),
+        let mut pointer = String::with_capacity(64);
+        for segment in path.into_iter().rev() {
+            match segment {
+                PathSegment::Root => {}
+                PathSegment::Key(key) => push(&mut pointer, key),
+                PathSegment::Missing(key) => push(&mut pointer, key),
+                PathSegment::Index(index) => push(&mut pointer, &index.to_string()),
             }
         }
-        if let Some(number) = usize::from(field).checked_sub(1) {
-            push(&mut res, names[number]);
-        }
-        res
+        pointer
+    }
+
+    /// The location as a number, which serde can pass.
+    pub(super) fn index(self) -> u32 {
+        self.index
+    }
+
+    /// The location with this [`Location::index`].
+    pub(super) fn from_index(index: u32) -> Location {
+        Location { index, is_key: false }
+    }
+}
+
+impl LocationTable {
+    fn push(&self, parent: u32, segment: PathSegment, span: &Range<usize>, key: &Range<usize>) -> Location {
+        let bytes = |range: &Range<usize>| range.start as u32..range.end as u32;
+        let mut entries = self.0.borrow_mut();
+        entries.push(LocationEntry { parent, segment, span: bytes(span), key: bytes(key) });
+        Location::from_index(entries.len() as u32 - 1)
     }
 }

@@ -67,15 +67,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         let value = match self.content() {
             Content::Bool(value) => Some(*value),
-            Content::Integer(_)
-            | Content::Float(_)
-            | Content::Large(_)
-            | Content::Null
-            | Content::Text(_)
-            | Content::Sequence(_)
-            | Content::Mapping(_)
-            | Content::Shared(_)
-            | Content::Broken => self.lax(lax::boolean),
+            _ => self.lax(lax::boolean),
         };
         visitor.visit_bool(value.ok_or_else(|| self.wrong(Expected::Boolean))?)
     }
@@ -83,42 +75,23 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
     fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         // Up to 2^53, an integral float is an exact integer.
         const EXACT: f64 = 9_007_199_254_740_992.0;
-        match self.content() {
-            Content::Integer(value) => visitor.visit_i64(*value),
-            Content::Float(value) if value.fract() == 0.0 && value.abs() <= EXACT => {
-                visitor.visit_i64(*value as i64)
-            }
-            Content::Large(_) => Err(ValueError::OutOfRange),
-            Content::Float(_)
-            | Content::Null
-            | Content::Bool(_)
-            | Content::Text(_)
-            | Content::Sequence(_)
-            | Content::Mapping(_)
-            | Content::Shared(_)
-            | Content::Broken => match self.lax(lax::integer) {
-                Some(value) => visitor.visit_i64(value),
-                None => Err(self.wrong(Expected::Integer)),
-            },
-        }
+        let value = match self.content() {
+            Content::Integer(value) => Some(*value),
+            Content::Float(value) if value.fract() == 0.0 && value.abs() <= EXACT => Some(*value as i64),
+            Content::Large(_) => return Err(ValueError::OutOfRange),
+            _ => self.lax(lax::integer),
+        };
+        visitor.visit_i64(value.ok_or_else(|| self.wrong(Expected::Integer))?)
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
-        match self.content() {
-            Content::Integer(value) => visitor.visit_f64(*value as f64),
-            Content::Float(value) => visitor.visit_f64(*value),
-            Content::Large(_) => Err(ValueError::OutOfRange),
-            Content::Null
-            | Content::Bool(_)
-            | Content::Text(_)
-            | Content::Sequence(_)
-            | Content::Mapping(_)
-            | Content::Shared(_)
-            | Content::Broken => match self.lax(lax::number) {
-                Some(value) => visitor.visit_f64(value),
-                None => Err(self.wrong(Expected::Number)),
-            },
-        }
+        let value = match self.content() {
+            Content::Integer(value) => Some(*value as f64),
+            Content::Float(value) => Some(*value),
+            Content::Large(_) => return Err(ValueError::OutOfRange),
+            _ => self.lax(lax::number),
+        };
+        visitor.visit_f64(value.ok_or_else(|| self.wrong(Expected::Number))?)
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
@@ -157,12 +130,17 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
     ) -> Result<V::Value, ValueError> {
         if let Some(presence) = field::Presence::from_name(name) {
             return match self.node {
-                Some(node) => visitor.visit_map(access::FieldAccess::new(self, node, presence)),
+                Some(node)
+                    if presence == field::Presence::Nullable && matches!(node.content(), Content::Null) =>
+                {
+                    visitor.visit_u64(self.at.index().into())
+                }
+                Some(_) => visitor.visit_map(access::FieldAccess(self)),
                 None => {
                     if presence == field::Presence::Required {
                         self.context.report_value_error(ValueError::Missing, &self.at);
                     }
-                    visitor.visit_u128(self.at.encode_missing())
+                    visitor.visit_u32(self.at.index())
                 }
             };
         }

@@ -1,5 +1,7 @@
 //! `Debug` output of values that may be secret but are plain strings in a public type.
 
+#![expect(dead_code, reason = "rustc does not count uses in derived implementations of Debug")]
+
 use std::fmt;
 
 /// A URL without user, query and fragment; `***` if the text is not a URL.

@@ -1,13 +1,12 @@
 //! Lowering code that all dialects share.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use mcp_model::{ConfigValue, RawJson, TransportKind};
 
 use crate::de::{Location, NullableField, OrderedMap, ReadContext};
-use crate::diagnostic::{Applicability, Code, FixIntent, RawDiagnostic};
+use crate::diagnostic::{Applicability, Code, FixIntent, RawDiagnostic, quoted};
 use crate::dialect::checks::{self, HeaderOwner, UrlRule};
 use crate::profile::Profile;
 use crate::profile::policy::UrlPolicy;
@@ -96,10 +95,33 @@ pub(crate) fn url_rule(kind: TransportKind, policy: UrlPolicy) -> UrlRule {
     }
 }
 
-/// Reports a header that the user cannot set: it has no effect, or is an error. `span` is the name.
-pub(crate) fn report_owned_header(name: &str, at: &Location, span: Range<usize>, context: &ReadContext) {
-    let diagnostic =
-        |code, message: String| RawDiagnostic::new(code, message, at.pointer(context), span.clone());
+/// The names of a list that were read so far.
+#[derive(Default)]
+pub(crate) struct UniqueNames<'a>(HashMap<&'a str, Location>);
+
+impl<'a> UniqueNames<'a> {
+    /// Adds a name. Reports one that was added before; `items` names the items of the list.
+    pub(crate) fn add(
+        &mut self,
+        name: &'a str,
+        at: Location,
+        (items, help): (&str, &str),
+        context: &ReadContext,
+    ) {
+        let first = *self.0.entry(name).or_insert(at);
+        if first != at {
+            let shown = quoted(name);
+            let message = format!("two {items} are named '{shown}'");
+            let diagnostic = context.diagnostic(Code::DuplicateName, &at, message);
+            let label = format!("'{shown}' is first used here");
+            context.report(diagnostic.label(first.span(context), label).help(help));
+        }
+    }
+}
+
+/// Reports a header that the user cannot set: it has no effect, or is an error. `at` is the name.
+pub(crate) fn report_owned_header(name: &str, at: &Location, context: &ReadContext) {
+    let diagnostic = |code, message: String| context.diagnostic(code, at, message);
     match checks::header_owner(name) {
         HeaderOwner::User => {}
         HeaderOwner::Transport => {
@@ -151,7 +173,9 @@ pub(crate) fn environment<T>(
     for (name, slot) in entries.map(|it| it.0).unwrap_or_default() {
         if let Err(error) = checks::env_name(&name) {
             // The name may contain a value (`KEY=value`), so the pointer stops at the parent.
-            context.report_check(&at.with_key_of(&slot.at), error);
+            let span = slot.at.key(context);
+            let diagnostic = RawDiagnostic::new(error.code, error.message, at.pointer(context), span);
+            context.report(diagnostic.help(error.help));
         }
         let at = slot.at;
         if let Some(value) = slot.take() {

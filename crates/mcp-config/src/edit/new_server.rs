@@ -1,7 +1,6 @@
 //! A new server from a few values; all others are the dialect's defaults.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use mcp_model::{
     Dialect, Discovery, EnvInherit, Exposure, Limits, NameClass, NamePolicy, Origin, ServerId, ServerSpec,
@@ -26,15 +25,17 @@ pub struct NewServer {
 }
 
 /// The transport of a new server. `Debug` hides values that may be secret.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(derive_more::Debug, Clone, PartialEq, Eq)]
 pub enum NewTransport {
     /// A program to start.
     Stdio {
         /// The program.
         command: String,
         /// Its arguments.
+        #[debug("{}", args.len())]
         args: Vec<String>,
         /// Its environment variables.
+        #[debug("{:?}", NamesOnly(env.iter().map(|(name, _)| name)))]
         env: Vec<(String, String)>,
     },
     /// A URL to connect to.
@@ -42,29 +43,12 @@ pub enum NewTransport {
         /// The transport.
         kind: UrlTransportKind,
         /// The URL.
+        #[debug("{:?}", redact_url(url))]
         url: String,
         /// Headers of every request.
+        #[debug("{:?}", NamesOnly(headers.iter().map(|(name, _)| name)))]
         headers: Vec<(String, String)>,
     },
-}
-
-impl fmt::Debug for NewTransport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NewTransport::Stdio { command, args, env } => f
-                .debug_struct("Program")
-                .field("command", command)
-                .field("args", &args.len())
-                .field("env", &NamesOnly(env.iter().map(|(name, _)| name)))
-                .finish(),
-            NewTransport::Url { kind, url, headers } => f
-                .debug_struct("Url")
-                .field("kind", kind)
-                .field("url", &redact_url(url))
-                .field("headers", &NamesOnly(headers.iter().map(|(name, _)| name)))
-                .finish(),
-        }
-    }
 }
 
 /// The transports with a URL.

@@ -63,7 +63,7 @@ impl ValuePositions {
 
 fn find<'a>(root: &'a Node, pointer: &str, context: &ReadContext) -> Option<(&'a Node, Location)> {
     let mut node = root;
-    let mut at = Location::root(root);
+    let mut at = Location::root(root, context);
     for segment in syntax::segments(pointer) {
         if let Some(member) = node.get(&segment) {
             at = at.member(member, context);
@@ -86,7 +86,7 @@ fn collect(
     out: &mut BTreeMap<String, SourcePosition>,
 ) {
     let is_collection = node.items().is_some() || node.members().is_some();
-    let span = lines.clamp(if is_collection { at.key() } else { at.span() });
+    let span = lines.clamp(if is_collection { at.key(context) } else { at.span(context) });
     let (line, column) = lines.position(span.start);
     out.insert(at.pointer(context), SourcePosition { span, line, column });
     for (index, item) in node.items().into_iter().flatten().enumerate() {

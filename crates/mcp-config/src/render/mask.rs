@@ -207,14 +207,7 @@ impl Masker {
                     }
                 }
             }
-            Content::Null
-            | Content::Bool(_)
-            | Content::Integer(_)
-            | Content::Float(_)
-            | Content::Large(_)
-            | Content::Text(_)
-            | Content::Shared(_)
-            | Content::Broken => self.hide(node, text),
+            _ => self.hide(node, text),
         }
     }
 
@@ -422,13 +415,7 @@ fn literal_source<'a>(node: &Node, text: &'a str) -> Option<(usize, &'a str)> {
             (inner == read).then_some((start, inner))
         }
         Content::Bool(_) | Content::Integer(_) => Some((node.span.start, source)),
-        Content::Null
-        | Content::Float(_)
-        | Content::Large(_)
-        | Content::Sequence(_)
-        | Content::Mapping(_)
-        | Content::Shared(_)
-        | Content::Broken => None,
+        _ => None,
     }
 }
 

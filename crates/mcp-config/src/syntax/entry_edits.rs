@@ -5,9 +5,9 @@
 use std::ops::Range;
 
 use crate::diagnostic::TextEdit;
+use crate::syntax::Node;
 use crate::syntax::layout::Layout;
 use crate::syntax::output::{OutputValue, QuoteStyle, item_lines, member_lines};
-use crate::syntax::{Content, Node};
 
 /// An entry to insert into a collection.
 #[derive(Debug, Clone, Copy)]
@@ -59,20 +59,10 @@ impl NewEntry<'_> {
 
 /// The start and end of each entry, in order.
 fn spans(node: &Node) -> Vec<(usize, usize)> {
-    match node.content() {
-        Content::Mapping(members) => {
-            members.iter().map(|it| (it.key.span.start, it.value.span.end.max(it.key.span.end))).collect()
-        }
-        Content::Sequence(items) => items.iter().map(|it| (it.span.start, it.span.end)).collect(),
-        Content::Null
-        | Content::Bool(_)
-        | Content::Integer(_)
-        | Content::Float(_)
-        | Content::Large(_)
-        | Content::Text(_)
-        | Content::Shared(_)
-        | Content::Broken => Vec::new(),
-    }
+    let members = node.members().unwrap_or_default().iter();
+    let members = members.map(|it| (it.key.span.start, it.value.span.end.max(it.key.span.end)));
+    let items = node.items().unwrap_or_default().iter().map(|item| (item.span.start, item.span.end));
+    members.chain(items).collect()
 }
 
 /// Returns whether the collection has brackets.

@@ -1,23 +1,24 @@
 //! Parses JSON, with or without comments, into a tree. The only file that depends on the JSON parser.
 //!
-//! The parser stops at the first syntax error. Characters that it accepts but JSON does not (line breaks in strings,
-//! unusual blanks) are reported here, and so are duplicate keys, with both positions. The limits are those of YAML.
-//! Valid text takes a faster path (see [`fast`]) to the same tree.
-
-mod fast;
+//! The tree is built from tokens in one pass. At the first syntax error, the library's parser determines the message.
+//! Characters that it accepts but JSON does not (line breaks in strings, unusual blanks) are reported here, and so are
+//! duplicate keys, with both positions. The limits are those of YAML.
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::rc::Rc;
 
-use jsonc_parser::ast::{Object, Value};
-use jsonc_parser::common::Ranged;
 use jsonc_parser::errors::{ParseError, ParseErrorKind};
-use jsonc_parser::{CollectOptions, ParseOptions, ParseStringErrorKind, parse_to_ast};
+use jsonc_parser::tokens::Token;
+use jsonc_parser::{
+    CollectOptions, ParseOptions, ParseStringErrorKind, Scanner, ScannerOptions, parse_to_ast,
+};
 
 use crate::diagnostic::{Code, RawDiagnostic, floor_char_boundary, quoted_key};
+use crate::syntax::key_interner::KeyInterner;
 use crate::syntax::{
     Content, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, ParsedText, SPLIT_FILE_HELP,
-    Syntax, child, last,
+    Syntax, child, last, push,
 };
 
 /// Reads a text. Never fails, never panics.
@@ -27,26 +28,49 @@ pub(super) fn parse(text: &str, syntax: Syntax) -> ParsedText {
     }
     let skipped = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let text = &text[skipped..];
-    let mut builder = JsonBuilder {
+    let options = ScannerOptions {
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    let mut reader = JsonReader {
         text,
         skipped,
+        syntax,
+        scanner: Scanner::new(text, &options),
+        keys: KeyInterner::default(),
+        path: Vec::new(),
         values: 0,
         dropped: Vec::new(),
         diagnostics: Vec::new(),
         bad_strings: 0,
     };
-    let root = fast::parse(text, skipped, syntax).or_else(|| builder.root(syntax));
+    let root = match reader.document() {
+        Ok(root) => Some(root),
+        Err(Stop::Limit(diagnostic)) => {
+            reader.diagnostics.push(*diagnostic);
+            None
+        }
+        Err(Stop::Syntax) => {
+            reader.dropped.clear();
+            reader.diagnostics = vec![reader.syntax_error()];
+            None
+        }
+    };
     // The parser accepts blanks that JSON does not.
     if syntax == Syntax::Json
-        && builder.diagnostics.is_empty()
+        && reader.diagnostics.is_empty()
         && !text.trim().is_empty()
         && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text)
     {
-        let at = builder.offset(error.line(), error.column());
+        let at = reader.offset(error.line(), error.column());
         let diagnostic = RawDiagnostic::new(Code::Syntax, "invalid JSON: unexpected character", "", at);
-        builder.diagnostics.push(diagnostic.help("between values, use only blanks, tabs and line breaks"));
+        reader.diagnostics.push(diagnostic.help("between values, use only blanks, tabs and line breaks"));
     }
-    ParsedText { root, dropped: builder.dropped, diagnostics: builder.diagnostics }
+    ParsedText { root, dropped: reader.dropped, diagnostics: reader.diagnostics }
 }
 
 /// Returns whether the text begins like JSON, ignoring comments.
@@ -60,11 +84,20 @@ pub(super) fn has_comment(text: &str) -> bool {
     text.contains("/*") || text.match_indices("//").any(|(at, _)| !text[..at].ends_with(':'))
 }
 
-struct JsonBuilder<'a> {
+fn too_deep_message() -> String {
+    format!("the file is nested deeper than {MAX_DEPTH} levels")
+}
+
+struct JsonReader<'a> {
     /// The text without its byte order mark.
     text: &'a str,
     /// The size of the byte order mark.
     skipped: usize,
+    syntax: Syntax,
+    scanner: Scanner<'a>,
+    keys: KeyInterner,
+    /// The path of the value that is being read.
+    path: Vec<Segment>,
     values: usize,
     dropped: Vec<Range<usize>>,
     diagnostics: Vec<RawDiagnostic>,
@@ -72,10 +105,192 @@ struct JsonBuilder<'a> {
     bad_strings: usize,
 }
 
-impl JsonBuilder<'_> {
-    /// Builds the tree and reports mistakes.
-    fn root(&mut self, syntax: Syntax) -> Option<Node> {
-        let lenient = syntax == Syntax::JsonWithComments;
+/// A segment of a path.
+enum Segment {
+    Key(Rc<str>),
+    Index(usize),
+}
+
+/// Why reading stopped.
+enum Stop {
+    Syntax,
+    Limit(Box<RawDiagnostic>),
+}
+
+impl<'a> JsonReader<'a> {
+    fn document(&mut self) -> Result<Node, Stop> {
+        let Some(first) = self.next()? else {
+            return Ok(Node::new(Content::Null, self.skipped..self.skipped));
+        };
+        let root = self.node(first)?;
+        if self.next()?.is_some() { Err(Stop::Syntax) } else { Ok(root) }
+    }
+
+    /// The next token that is not a comment; `None` at the end.
+    fn next(&mut self) -> Result<Option<Token<'a>>, Stop> {
+        loop {
+            match self.scanner.scan().map_err(|_| Stop::Syntax)? {
+                Some(Token::CommentLine(_) | Token::CommentBlock(_)) => {
+                    if self.syntax != Syntax::JsonWithComments {
+                        return Err(Stop::Syntax);
+                    }
+                }
+                token => return Ok(token),
+            }
+        }
+    }
+
+    fn expect_next(&mut self) -> Result<Token<'a>, Stop> {
+        self.next()?.ok_or(Stop::Syntax)
+    }
+
+    /// The value that begins with the token `first`.
+    fn node(&mut self, first: Token<'a>) -> Result<Node, Stop> {
+        let span = self.span();
+        self.values += 1;
+        if self.values > MAX_VALUES {
+            return Err(self.limit(format!("the file has more than {MAX_VALUES} values"), span));
+        }
+        let content = match first {
+            Token::Null => Content::Null,
+            Token::Boolean(value) => Content::Bool(value),
+            Token::Number(text) => number(text),
+            Token::String(text) => {
+                self.check_string();
+                Content::Text(text.into_owned())
+            }
+            Token::OpenBracket | Token::OpenBrace if self.path.len() >= MAX_DEPTH => {
+                return Err(self.limit(too_deep_message(), span));
+            }
+            Token::OpenBracket => Content::Sequence(self.items()?),
+            Token::OpenBrace => Content::Mapping(self.members()?),
+            Token::CloseBrace
+            | Token::CloseBracket
+            | Token::Comma
+            | Token::Colon
+            | Token::Word(_)
+            | Token::CommentLine(_)
+            | Token::CommentBlock(_) => return Err(Stop::Syntax),
+        };
+        Ok(Node::new(content, span.start..self.span().end))
+    }
+
+    fn child(&mut self, first: Token<'a>, segment: Segment) -> Result<Node, Stop> {
+        self.path.push(segment);
+        let node = self.node(first)?;
+        self.path.pop();
+        Ok(node)
+    }
+
+    /// Moves to the next entry of a collection. Returns its first token, or `None` at the bracket `end`. `entries` is
+    /// the number of entries so far.
+    fn next_entry(&mut self, end: Token<'static>, entries: usize) -> Result<Option<Token<'a>>, Stop> {
+        let token = self.expect_next()?;
+        if token == end {
+            return Ok(None);
+        }
+        if entries == 0 {
+            return Ok(Some(token));
+        }
+        if token != Token::Comma {
+            return Err(Stop::Syntax);
+        }
+        let token = self.expect_next()?;
+        if token != end {
+            Ok(Some(token))
+        } else if self.syntax == Syntax::JsonWithComments {
+            Ok(None)
+        } else {
+            Err(Stop::Syntax)
+        }
+    }
+
+    fn items(&mut self) -> Result<Vec<Node>, Stop> {
+        let mut items = Vec::new();
+        while let Some(first) = self.next_entry(Token::CloseBracket, items.len())? {
+            items.push(self.child(first, Segment::Index(items.len()))?);
+        }
+        Ok(items)
+    }
+
+    /// The members of an object without duplicates: of two members with one key, the first counts.
+    fn members(&mut self) -> Result<Vec<Member>, Stop> {
+        let mut members = Vec::new();
+        let mut seen: HashMap<Rc<str>, Range<usize>> = HashMap::new();
+        let mut entries = 0;
+        while let Some(name) = self.next_entry(Token::CloseBrace, entries)? {
+            entries += 1;
+            let Token::String(name) = name else { return Err(Stop::Syntax) };
+            self.check_string();
+            let key = Key { text: self.keys.intern(&name), span: self.span(), kind: KeyKind::Text };
+            if self.expect_next()? != Token::Colon {
+                return Err(Stop::Syntax);
+            }
+            let first = self.expect_next()?;
+            let earlier = seen.get(&key.text).cloned();
+            let before = (self.values, self.diagnostics.len(), self.dropped.len());
+            let value = self.child(first, Segment::Key(Rc::clone(&key.text)))?;
+            let Some(earlier) = earlier else {
+                seen.insert(Rc::clone(&key.text), key.span.clone());
+                members.push(Member { key, value });
+                continue;
+            };
+            // Nothing in a dropped value counts.
+            self.values = before.0;
+            self.diagnostics.truncate(before.1);
+            self.dropped.truncate(before.2);
+            let pointer = self.pointer();
+            let shown = quoted_key(&last(&pointer), &key.text);
+            let message = format!("the key '{shown}' appears twice");
+            let diagnostic =
+                RawDiagnostic::new(Code::DuplicateKey, message, child(&pointer, &key.text), key.span)
+                    .label(earlier, format!("'{shown}' appears here first"))
+                    .help("remove one of the two");
+            self.diagnostics.push(diagnostic);
+            self.dropped.push(value.span);
+        }
+        Ok(members)
+    }
+
+    /// Reports a control character in the current string. Of many such strings, only the first are reported.
+    fn check_string(&mut self) {
+        const MAX_BAD_STRINGS: usize = 20;
+        let source = &self.text.as_bytes()[self.scanner.token_start()..self.scanner.token_end()];
+        // Counting all bytes is faster than stopping early.
+        if source.iter().filter(|it| **it < b' ').count() == 0 || self.bad_strings >= MAX_BAD_STRINGS {
+            return;
+        }
+        self.bad_strings += 1;
+        let start = self.span().start;
+        let message = "invalid JSON: a string contains a line break or another control character";
+        let diagnostic = RawDiagnostic::new(Code::Syntax, message, self.pointer(), start..start + 1);
+        self.diagnostics
+            .push(diagnostic.help("write `\\n` for a line break, `\\t` for a tab; or close the quote"));
+    }
+
+    fn pointer(&self) -> String {
+        let mut pointer = String::new();
+        for segment in &self.path {
+            match segment {
+                Segment::Key(key) => push(&mut pointer, key),
+                Segment::Index(index) => push(&mut pointer, &index.to_string()),
+            }
+        }
+        pointer
+    }
+
+    fn limit(&self, message: String, span: Range<usize>) -> Stop {
+        Stop::Limit(Box::new(too_large(message, &self.pointer(), span)))
+    }
+
+    /// The bytes of the current token in the text.
+    fn span(&self) -> Range<usize> {
+        self.scanner.token_start() + self.skipped..self.scanner.token_end() + self.skipped
+    }
+
+    /// The first syntax error, as the library's parser reports it.
+    fn syntax_error(&self) -> RawDiagnostic {
+        let lenient = self.syntax == Syntax::JsonWithComments;
         let options = ParseOptions {
             allow_comments: lenient,
             allow_trailing_commas: lenient,
@@ -88,89 +303,10 @@ impl JsonBuilder<'_> {
             allow_non_finite_numbers: false,
             allow_extended_string_escapes: false,
         };
-        let root = match parse_to_ast(self.text, &CollectOptions::default(), &options) {
-            Err(error) => Err(Box::new(self.syntax(&error))),
-            Ok(parsed) => match parsed.value {
-                None => Ok(Node::new(Content::Null, self.skipped..self.skipped)),
-                Some(value) => self.node(&value, "", 1),
-            },
-        };
-        root.map_err(|diagnostic| self.diagnostics.push(*diagnostic)).ok()
-    }
-
-    fn node(&mut self, value: &Value<'_>, pointer: &str, depth: usize) -> Result<Node, Box<RawDiagnostic>> {
-        let span = self.range(value);
-        self.values += 1;
-        if self.values > MAX_VALUES {
-            return Err(too_large(format!("the file has more than {MAX_VALUES} values"), pointer, span));
+        match parse_to_ast(self.text, &CollectOptions::default(), &options) {
+            Err(error) => self.syntax(&error),
+            Ok(_) => RawDiagnostic::new(Code::Syntax, "invalid JSON: unexpected character", "", self.span()),
         }
-        let content = match value {
-            Value::NullKeyword(_) => Content::Null,
-            Value::BooleanLit(it) => Content::Bool(it.value),
-            Value::NumberLit(it) => number(it.value),
-            Value::StringLit(it) => {
-                self.check_string(&span, pointer);
-                Content::Text(it.value.to_string())
-            }
-            Value::Array(_) | Value::Object(_) if depth > MAX_DEPTH => {
-                return Err(too_deep(pointer, span));
-            }
-            Value::Array(array) => {
-                let items = array.elements.iter().enumerate();
-                let items =
-                    items.map(|(index, it)| self.node(it, &child(pointer, &index.to_string()), depth + 1));
-                Content::Sequence(items.collect::<Result<_, _>>()?)
-            }
-            Value::Object(object) => Content::Mapping(self.members(object, pointer, depth)?),
-        };
-        Ok(Node::new(content, span))
-    }
-
-    fn members(
-        &mut self,
-        object: &Object<'_>,
-        pointer: &str,
-        depth: usize,
-    ) -> Result<Vec<Member>, Box<RawDiagnostic>> {
-        let mut res = Vec::with_capacity(object.properties.len());
-        let mut seen: HashMap<&str, Range<usize>> = HashMap::new();
-        for property in &object.properties {
-            let name = property.name.as_str();
-            let span = self.range(&property.name);
-            self.check_string(&span, pointer);
-            if let Some(first) = seen.get(name) {
-                let shown = quoted_key(&last(pointer), name);
-                let message = format!("the key '{shown}' appears twice");
-                let diagnostic = RawDiagnostic::new(Code::DuplicateKey, message, child(pointer, name), span)
-                    .label(first.clone(), format!("'{shown}' appears here first"))
-                    .help("remove one of the two");
-                self.diagnostics.push(diagnostic);
-                self.dropped.push(self.range(&property.value));
-                continue;
-            }
-            seen.insert(name, span.clone());
-            let value = self.node(&property.value, &child(pointer, name), depth + 1)?;
-            res.push(Member { key: Key { text: name.into(), span, kind: KeyKind::Text }, value });
-        }
-        Ok(res)
-    }
-
-    /// Reports a string with a line break or another control character.
-    fn check_string(&mut self, span: &Range<usize>, pointer: &str) {
-        const MAX_BAD_STRINGS: usize = 20;
-        let source = &self.text[span.start - self.skipped..span.end - self.skipped];
-        if self.bad_strings >= MAX_BAD_STRINGS || !source.bytes().any(|it| it < b' ') {
-            return;
-        }
-        self.bad_strings += 1;
-        let message = "invalid JSON: a string contains a line break or another control character";
-        let diagnostic = RawDiagnostic::new(Code::Syntax, message, pointer, span.start..span.start + 1);
-        self.diagnostics
-            .push(diagnostic.help("write `\\n` for a line break, `\\t` for a tab; or close the quote"));
-    }
-
-    fn range(&self, node: &impl Ranged) -> Range<usize> {
-        node.start() + self.skipped..node.end() + self.skipped
     }
 
     /// The character at a line and byte column, both from 1, as serde_json counts.
@@ -185,7 +321,7 @@ impl JsonBuilder<'_> {
         let range = error.range();
         let span = range.start + self.skipped..range.end.max(range.start) + self.skipped;
         if matches!(error.kind(), ParseErrorKind::NestingDepthExceeded) {
-            return *too_deep("", span);
+            return too_large(too_deep_message(), "", span);
         }
         let (message, help) = self.error_text(error);
         RawDiagnostic::new(Code::Syntax, format!("invalid JSON: {message}"), "", span).help(help)
@@ -256,15 +392,8 @@ impl JsonBuilder<'_> {
     }
 }
 
-fn too_large(message: String, pointer: &str, span: Range<usize>) -> Box<RawDiagnostic> {
-    Box::new(
-        RawDiagnostic::new(Code::TooLarge, message, pointer, span.start..span.start + 1)
-            .help(SPLIT_FILE_HELP),
-    )
-}
-
-fn too_deep(pointer: &str, span: Range<usize>) -> Box<RawDiagnostic> {
-    too_large(format!("the file is nested deeper than {MAX_DEPTH} levels"), pointer, span)
+fn too_large(message: String, pointer: &str, span: Range<usize>) -> RawDiagnostic {
+    RawDiagnostic::new(Code::TooLarge, message, pointer, span.start..span.start + 1).help(SPLIT_FILE_HELP)
 }
 
 fn number(text: &str) -> Content {

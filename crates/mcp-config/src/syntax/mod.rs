@@ -163,13 +163,7 @@ impl Node {
                 members.iter().map(|it| it.value.depth).max().unwrap_or(0) + 1,
             ),
             Content::Shared(target) => (target.size, target.depth),
-            Content::Null
-            | Content::Bool(_)
-            | Content::Integer(_)
-            | Content::Float(_)
-            | Content::Large(_)
-            | Content::Text(_)
-            | Content::Broken => (1, 1),
+            _ => (1, 1),
         };
         Node { content, span, size, depth }
     }
@@ -212,15 +206,7 @@ impl Node {
         match &self.content {
             Content::Mapping(members) => members.first().map_or(self.span.clone(), |it| it.key.span.clone()),
             Content::Shared(target) if target.span == self.span => target.highlight_span(),
-            Content::Null
-            | Content::Bool(_)
-            | Content::Integer(_)
-            | Content::Float(_)
-            | Content::Large(_)
-            | Content::Text(_)
-            | Content::Sequence(_)
-            | Content::Shared(_)
-            | Content::Broken => self.span.clone(),
+            _ => self.span.clone(),
         }
     }
 

@@ -70,13 +70,15 @@ impl StdioEndpoint {
 }
 
 /// A URL to connect to.
-#[derive(Clone, PartialEq)]
+#[derive(derive_more::Debug, Clone, PartialEq)]
 pub struct UrlEndpoint {
     /// The URL.
+    #[debug("{:?}", self.label())]
     pub url: Url,
     /// Headers of each request. Names are valid header names; values contain no CR, LF or NUL.
     pub headers: Vec<(String, Secret)>,
     /// A session id to use from the first request on, without `initialize`.
+    #[debug(skip)]
     pub session_id: Option<Secret>,
     /// End the session with `DELETE` on close.
     pub terminate_on_close: bool,
@@ -109,17 +111,6 @@ impl UrlEndpoint {
             res.push_str(if segment.len() >= 32 { "***" } else { segment });
         }
         res
-    }
-}
-
-impl std::fmt::Debug for UrlEndpoint {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("UrlEndpoint")
-            .field("url", &self.label())
-            .field("headers", &self.headers)
-            .field("terminate_on_close", &self.terminate_on_close)
-            .field("sse_fallback", &self.sse_fallback)
-            .finish_non_exhaustive()
     }
 }
 

@@ -4,7 +4,6 @@
 //! reading a secret. mcp-config reads specs and resolves them into an [`Endpoint`](crate::Endpoint).
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Range;
 
 use serde::Serialize;
@@ -18,7 +17,7 @@ use crate::server::secret::Secret;
 /// The specification of one server.
 ///
 /// `Debug` prints only the keys of `metadata`, because unknown content may contain secrets.
-#[derive(Clone, PartialEq)]
+#[derive(derive_more::Debug, Clone, PartialEq)]
 pub struct ServerSpec {
     /// The server's name.
     pub id: ServerId,
@@ -39,36 +38,8 @@ pub struct ServerSpec {
     /// Configuration that is passed through to the server (HD-028, HD-FR011).
     pub config: Option<Passthrough>,
     /// Dialect-specific content without a place in this model (`server` of a HoloDeck item, `_meta` of an ACP entry).
+    #[debug("{:?}", metadata.keys())]
     pub metadata: BTreeMap<String, RawJson>,
-}
-
-impl fmt::Debug for ServerSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ServerSpec {
-            id,
-            description,
-            origin,
-            transport,
-            limits,
-            discovery,
-            exposure,
-            sharing,
-            config,
-            metadata,
-        } = self;
-        f.debug_struct("ServerSpec")
-            .field("id", id)
-            .field("description", description)
-            .field("origin", origin)
-            .field("transport", transport)
-            .field("limits", limits)
-            .field("discovery", discovery)
-            .field("exposure", exposure)
-            .field("sharing", sharing)
-            .field("config", config)
-            .field("metadata", &metadata.keys())
-            .finish()
-    }
 }
 
 /// The source of a spec.
@@ -346,21 +317,14 @@ pub enum Sharing {
 }
 
 /// Opaque configuration for the server. It may contain secrets: `Debug` prints none of it.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(derive_more::Debug, Clone, PartialEq, Eq)]
 pub enum Passthrough {
     /// Passed through unchanged.
+    #[debug("Literal(***)")]
     Literal(RawJson),
     /// Its strings may contain `${VAR}`.
+    #[debug("Template(***)")]
     Template(RawJson),
-}
-
-impl fmt::Debug for Passthrough {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Passthrough::Literal(_) => f.write_str("Literal(***)"),
-            Passthrough::Template(_) => f.write_str("Template(***)"),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -12,15 +12,13 @@ mod types;
 mod wire;
 pub(crate) mod write;
 
-use std::collections::HashMap;
-use std::ops::Range;
-
 use mcp_model::{Passthrough, RawJson, TransportKind};
 use serde::Deserialize;
 
 use crate::de::{Location, NodeDeserializer, ReadContext};
 use crate::diagnostic::{Code, quoted};
 use crate::dialect::entry::{MAX_SERVERS, ReadEntry, display_name};
+use crate::dialect::lowering::UniqueNames;
 use crate::syntax::{Content, Node, to_json};
 
 pub use rules::{Leniency, Tolerance};
@@ -183,22 +181,11 @@ fn transport<'a>(node: &'a Node, at: &Location, options: &SessionOptions<'_>) ->
 
 /// Reports names that are not unique within the list (ACPX-14, 6).
 fn check_unique_names(nodes: &[(String, &Node, Location)], context: &ReadContext) {
-    let mut seen: HashMap<&str, Range<usize>> = HashMap::new();
+    let mut names = UniqueNames::default();
     for (_, node, at) in nodes {
         let Some(member) = node.get("name") else { continue };
-        let Some(name) = member.value.text().filter(|it| !it.is_empty()) else { continue };
+        let Some(name) = member.value.text().filter(|name| !name.is_empty()) else { continue };
         let at = at.member(member, context);
-        let Some(first) = seen.get(name) else {
-            seen.insert(name, at.span());
-            continue;
-        };
-        let shown = quoted(name);
-        let message = format!("two servers of this session are named '{shown}'");
-        context.report(
-            context
-                .diagnostic(Code::DuplicateName, &at, message)
-                .label(first.clone(), format!("'{shown}' is first used here"))
-                .help("rename one of them"),
-        );
+        names.add(name, at, ("servers of this session", "rename one of them"), context);
     }
 }

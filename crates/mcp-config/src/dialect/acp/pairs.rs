@@ -1,7 +1,6 @@
 //! The lists of an entry: arguments, variables and headers. Each item is checked.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use mcp_model::{ConfigValue, Severity};
 
@@ -40,7 +39,7 @@ pub(super) fn pairs(
     context: &ReadContext,
 ) -> Vec<(String, ConfigValue)> {
     let mut res = Vec::new();
-    let mut seen: HashMap<String, Range<usize>> = HashMap::new();
+    let mut seen: HashMap<String, Location> = HashMap::new();
     for slot in list.take().unwrap_or_default() {
         let Some(AcpPair { name, value }) = slot.take() else { continue };
         let text = name.value().cloned().unwrap_or_default();
@@ -83,7 +82,7 @@ fn check_name(name: &str, kind: PairKind, at: &Location, server: &str, context: 
     if let Err(error) = checked {
         context.report_check(at, error);
     } else if kind == PairKind::Headers && checks::header_owner(name) != HeaderOwner::User {
-        lowering::report_owned_header(name, at, at.span(), context);
+        lowering::report_owned_header(name, at, context);
     }
 }
 
@@ -92,7 +91,7 @@ fn check_repeated(
     name: &str,
     kind: PairKind,
     at: &Location,
-    seen: &mut HashMap<String, Range<usize>>,
+    seen: &mut HashMap<String, Location>,
     context: &ReadContext,
 ) {
     let (key, what, outcome) = match kind {
@@ -106,9 +105,9 @@ fn check_repeated(
         let shown = if name.contains('=') { "this name".to_owned() } else { format!("'{}'", quoted(name)) };
         let diagnostic =
             context.diagnostic(Code::RepeatedName, &at, format!("the {what} {shown} appears twice"));
-        let diagnostic = diagnostic.label(first.clone(), "it is first used here").help(outcome);
+        let diagnostic = diagnostic.label(first.span(context), "it is first used here").help(outcome);
         context.report(diagnostic.severity(Severity::Warning));
         return;
     }
-    seen.insert(key, at.span());
+    seen.insert(key, *at);
 }

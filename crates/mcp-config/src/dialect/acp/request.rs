@@ -20,20 +20,14 @@ pub(super) fn find_servers<'a>(
     context: &ReadContext,
     rules: &ProtocolRules,
 ) -> Option<SessionServers<'a>> {
-    let at = Location::root(root);
+    let at = Location::root(root, context);
     match root.content() {
         Content::Sequence(_) => {
             return Some(SessionServers { nodes: entries(root, &at, "", context)?, cwd: None });
         }
         Content::Mapping(_) => {}
         Content::Broken => return None,
-        Content::Null
-        | Content::Bool(_)
-        | Content::Integer(_)
-        | Content::Float(_)
-        | Content::Large(_)
-        | Content::Text(_)
-        | Content::Shared(_) => {
+        _ => {
             let message =
                 format!("a session request must be an object, or a list of servers, not {}", root.kind());
             context.error(Code::WrongType, &at, message, EXAMPLE);
@@ -144,13 +138,7 @@ fn params<'a>(
         Content::Sequence(_) => {
             Some(SessionServers { nodes: entries(list, &at, "mcpServers", context)?, cwd })
         }
-        Content::Mapping(_)
-        | Content::Bool(_)
-        | Content::Integer(_)
-        | Content::Float(_)
-        | Content::Large(_)
-        | Content::Text(_)
-        | Content::Shared(_) => {
+        _ => {
             let message = format!("'mcpServers' must be a list, not {}", list.kind());
             let help = "write a list of servers, each with its `name`; keys and values are for `mcp.json`";
             context.error(Code::WrongType, &at, message, help);

@@ -3,8 +3,6 @@
 //! They are strict. `Debug` hides the values of variables, headers and arguments, and most of a URL. A client's request
 //! is read by the tolerant reader instead.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -72,32 +70,21 @@ impl<'de> Deserialize<'de> for McpServerConfig {
 }
 
 /// A server that is a child process (ACP-008).
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(derive_more::Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StdioTransport {
     /// The server's name in the session.
     pub name: String,
     /// Absolute path of the program.
     pub command: String,
     /// Its arguments.
+    #[debug("{}", args.len())]
     pub args: Vec<String>,
     /// Its environment variables, added to the inherited ones.
     pub env: Vec<EnvVariable>,
 }
 
-impl fmt::Debug for StdioTransport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let StdioTransport { name, command, args, env } = self;
-        f.debug_struct("StdioTransport")
-            .field("name", name)
-            .field("command", command)
-            .field("args", &args.len())
-            .field("env", env)
-            .finish()
-    }
-}
-
 /// A server with a URL, over Streamable HTTP (ACP-009).
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(derive_more::Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HttpTransport {
     /// Always `http`.
     #[serde(rename = "type")]
@@ -105,24 +92,14 @@ pub struct HttpTransport {
     /// The server's name in the session.
     pub name: String,
     /// The URL of the server.
+    #[debug("{:?}", redact_url(url))]
     pub url: String,
     /// Headers of every request.
     pub headers: Vec<HttpHeader>,
 }
 
-impl fmt::Debug for HttpTransport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let HttpTransport { type_field: _, name, url, headers } = self;
-        f.debug_struct("HttpTransport")
-            .field("name", name)
-            .field("url", &redact_url(url))
-            .field("headers", headers)
-            .finish()
-    }
-}
-
 /// A server with a URL, over HTTP with server-sent events (ACP-010).
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(derive_more::Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SseTransport {
     /// Always `sse`.
     #[serde(rename = "type")]
@@ -130,20 +107,10 @@ pub struct SseTransport {
     /// The server's name in the session.
     pub name: String,
     /// The URL of the server.
+    #[debug("{:?}", redact_url(url))]
     pub url: String,
     /// Headers of every request.
     pub headers: Vec<HttpHeader>,
-}
-
-impl fmt::Debug for SseTransport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SseTransport { type_field: _, name, url, headers } = self;
-        f.debug_struct("SseTransport")
-            .field("name", name)
-            .field("url", &redact_url(url))
-            .field("headers", headers)
-            .finish()
-    }
 }
 
 /// The `type` of an http server.
@@ -165,7 +132,8 @@ pub enum SseType {
 }
 
 /// An environment variable of a child process (ACP-011).
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(derive_more::Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[debug("{name}=***")]
 pub struct EnvVariable {
     /// Its name.
     pub name: String,
@@ -173,27 +141,14 @@ pub struct EnvVariable {
     pub value: String,
 }
 
-impl fmt::Debug for EnvVariable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let EnvVariable { name, value: _ } = self;
-        write!(f, "{name}=***")
-    }
-}
-
 /// A header of every request (ACP-011).
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(derive_more::Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[debug("{name}: ***")]
 pub struct HttpHeader {
     /// Its name.
     pub name: String,
     /// Its value.
     pub value: String,
-}
-
-impl fmt::Debug for HttpHeader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let HttpHeader { name, value: _ } = self;
-        write!(f, "{name}: ***")
-    }
 }
 
 #[cfg(test)]
@@ -209,8 +164,8 @@ mod tests {
         ];
         let shown = [
             r#"Stdio(StdioTransport { name: "a", command: "/a", args: 1, env: [K=***] })"#,
-            r#"Http(HttpTransport { name: "a", url: "https://a.example/x", headers: [A: ***] })"#,
-            r#"Sse(SseTransport { name: "a", url: "https://a.example/x", headers: [] })"#,
+            r#"Http(HttpTransport { type_field: Http, name: "a", url: "https://a.example/x", headers: [A: ***] })"#,
+            r#"Sse(SseTransport { type_field: Sse, name: "a", url: "https://a.example/x", headers: [] })"#,
         ];
         for (text, shown) in texts.into_iter().zip(shown) {
             let server: McpServerConfig = serde_json::from_str(text).unwrap();

@@ -64,9 +64,7 @@ pub(crate) fn entry(
             common::config(config.as_ref(), Some(&mut env), OutputValue::Text, report);
             res.push(("env".to_owned(), pairs(env)));
             common::inherit(*inherit, EnvInherit::All, report);
-            if env_file.is_some() {
-                report.unsupported("env_file", "an env file");
-            }
+            report.unsupported_if(env_file.is_some(), "env_file", "an env file");
             match cwd.as_ref().map(|it| rewrite_text(it, origin.dialect, RULE)) {
                 Some(Ok(cwd)) if checks::is_absolute(&cwd) => {
                     res.push(("cwd".to_owned(), OutputValue::Text(cwd)))
@@ -75,18 +73,13 @@ pub(crate) fn entry(
                 Some(Err(why)) => report.omitted("cwd", why),
                 None => {}
             }
-            if encoding != "utf-8" {
-                report.unsupported("encoding", "an encoding");
-            }
+            report.unsupported_if(encoding != "utf-8", "encoding", "an encoding");
         }
         TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec) => {
             let UrlSpec { url, headers, session_id, terminate_on_close, sse_fallback } = spec;
             common::fallback(*sse_fallback, report);
             common::config(config.as_ref(), None, OutputValue::Text, report);
-            let text = match reference_text(url, RULE) {
-                Ok(text) => text,
-                Err(why) => return report.server_omitted("url", why),
-            };
+            let text = report.required("url", reference_text(url, RULE))?;
             if checks::parse_url(&text, UrlRule::Http).is_err() {
                 return report.server_omitted("url", "it is not an http or https URL");
             }
@@ -96,12 +89,12 @@ pub(crate) fn entry(
                 reference_text(it, RULE).map(OutputValue::Text)
             });
             res.push(("headers".to_owned(), pairs(headers)));
-            if session_id.is_some() {
-                report.unsupported("session_id", "a session id");
-            }
-            if kind == TransportKind::Http && !terminate_on_close {
-                report.unsupported("terminate_on_close", "keeping a session open");
-            }
+            report.unsupported_if(session_id.is_some(), "session_id", "a session id");
+            report.unsupported_if(
+                kind == TransportKind::Http && !terminate_on_close,
+                "terminate_on_close",
+                "keeping a session open",
+            );
         }
     }
     if let Some(meta) = metadata.get(META).and_then(OutputValue::from_json) {
@@ -110,9 +103,7 @@ pub(crate) fn entry(
     if origin.dialect == Dialect::Acp {
         common::extra(&mut res, metadata);
     }
-    if description.is_some() {
-        report.unsupported("description", "a description");
-    }
+    report.unsupported_if(description.is_some(), "description", "a description");
     common::discovery(*discovery, report);
     common::exposure(exposure, Some(NamePolicy::Qualify { class: NameClass::Strict }), report);
     common::sharing(*sharing, Sharing::PerOwner, report);

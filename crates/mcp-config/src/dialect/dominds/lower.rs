@@ -108,7 +108,7 @@ pub(super) fn lower(
             dialect: context.policy.dialect(),
             file: context.file.clone(),
             pointer: at.pointer(context),
-            span: at.span(),
+            span: at.span(context),
         },
         transport: transport_spec?,
         limits: Limits::default(),

@@ -19,7 +19,7 @@ use wire::{DomindsServer, DomindsTransport};
 
 /// Reads the servers in file order. An id that looks like a number keeps its position too (DMX-17).
 pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
-    let at = Location::root(root);
+    let at = Location::root(root, context);
     if matches!(root.content(), Content::Broken) {
         return Vec::new();
     }
@@ -71,7 +71,7 @@ fn server(name: &str, slot: Field<DomindsServer>, context: &ReadContext) -> Read
     let mut res = ReadEntry {
         name: display_name(name),
         pointer: at.pointer(context),
-        span: at.span(),
+        span: at.span(context),
         transport: None,
         disabled: false,
         spec: None,

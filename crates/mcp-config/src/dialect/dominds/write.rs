@@ -30,10 +30,7 @@ pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option
     let mut res = match transport {
         TransportSpec::Stdio(spec) => {
             let StdioSpec { command, args, env, env_file, inherit, cwd, encoding } = spec;
-            let command = match rewrite_text(command, origin.dialect, RULE) {
-                Ok(text) => text,
-                Err(why) => return report.server_omitted("command", why),
-            };
+            let command = report.required("command", rewrite_text(command, origin.dialect, RULE))?;
             let mut res = vec![
                 ("transport".to_owned(), OutputValue::text("stdio")),
                 ("command".to_owned(), OutputValue::Text(command)),
@@ -43,20 +40,16 @@ pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option
                 "args",
                 OutputValue::List(values::arguments(args, RULE, report)?),
             );
-            match cwd.as_ref().map(|it| rewrite_text(it, origin.dialect, RULE)) {
-                Some(Ok(text)) => res.push(("cwd".to_owned(), OutputValue::Text(text))),
-                Some(Err(why)) => report.omitted("cwd", why),
-                None => {}
-            }
+            res.extend(report.optional(
+                "cwd",
+                "cwd",
+                cwd.as_ref().map(|it| rewrite_text(it, origin.dialect, RULE)),
+            ));
             let mut env = values::entry_map("env", env, report, dominds_value);
             common::config(config.as_ref(), Some(&mut env), OutputValue::Text, report);
             common::push_non_empty(&mut res, "env", OutputValue::Map(env));
-            if env_file.is_some() {
-                report.unsupported("env_file", "an env file");
-            }
-            if encoding != "utf-8" {
-                report.unsupported("encoding", "an encoding");
-            }
+            report.unsupported_if(env_file.is_some(), "env_file", "an env file");
+            report.unsupported_if(encoding != "utf-8", "encoding", "an encoding");
             common::inherit(*inherit, EnvInherit::All, report);
             res
         }
@@ -73,9 +66,7 @@ pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option
         Sharing::Shared => res.push(("truely-stateless".to_owned(), OutputValue::scalar(true))),
         Sharing::PerOwner => {}
     }
-    if description.is_some() {
-        report.unsupported("description", "a description");
-    }
+    report.unsupported_if(description.is_some(), "description", "a description");
     let hidden = hidden(*discovery, exposure, report);
     res.extend(exposed(exposure, hidden, metadata.get("resources")));
     common::naming(exposure, [NamePolicy::Reject, NamePolicy::Slug, NamePolicy::Slug], report);
@@ -87,10 +78,7 @@ pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option
 fn http(spec: &UrlSpec, report: &mut WriteReport<'_>) -> Option<Vec<(String, OutputValue)>> {
     let UrlSpec { url, headers, session_id, terminate_on_close, sse_fallback } = spec;
     common::fallback(*sse_fallback, report);
-    let text = match reference_text(url, RULE) {
-        Ok(text) => text,
-        Err(why) => return report.server_omitted("url", why),
-    };
+    let text = report.required("url", reference_text(url, RULE))?;
     if checks::parse_url(&text, UrlRule::Http).is_err() {
         return report.server_omitted("url", "it is not an http or https URL");
     }
@@ -100,14 +88,12 @@ fn http(spec: &UrlSpec, report: &mut WriteReport<'_>) -> Option<Vec<(String, Out
     ];
     let headers = values::entry_map("headers", headers, report, dominds_value);
     common::push_non_empty(&mut res, "headers", OutputValue::Map(headers));
-    match session_id.as_ref().map(|it| reference_text(it, RULE)) {
-        Some(Ok(text)) => res.push(("sessionId".to_owned(), OutputValue::text(text))),
-        Some(Err(why)) => report.omitted("session_id", why),
-        None => {}
-    }
-    if !terminate_on_close {
-        report.unsupported("terminate_on_close", "keeping a session open");
-    }
+    res.extend(report.optional(
+        "sessionId",
+        "session_id",
+        session_id.as_ref().map(|it| reference_text(it, RULE)),
+    ));
+    report.unsupported_if(!terminate_on_close, "terminate_on_close", "keeping a session open");
     Some(res)
 }
 

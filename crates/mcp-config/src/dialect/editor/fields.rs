@@ -204,7 +204,7 @@ pub(super) fn headers(
         None => Vec::new(),
         Some(Headers::Mapping(entries)) => {
             for (name, slot) in &entries.0 {
-                lowering::report_owned_header(name, &slot.at, slot.at.key(), context);
+                lowering::report_owned_header(name, &slot.at.at_key(), context);
             }
             lowering::headers(Some(entries), context, value)
         }
@@ -215,7 +215,7 @@ pub(super) fn headers(
                 let Some(name_text) = name.value() else { continue };
                 match checks::header_name(name_text) {
                     Err(error) => context.report_check(&name.at, error),
-                    Ok(()) => lowering::report_owned_header(name_text, &name.at, name.at.span(), context),
+                    Ok(()) => lowering::report_owned_header(name_text, &name.at, context),
                 }
                 let at = text.at;
                 if let (Some(name), Some(text)) = (name.take(), text.take()) {

@@ -14,15 +14,13 @@ mod transport;
 mod wire;
 pub(crate) mod write;
 
-use std::collections::HashMap;
-use std::ops::Range;
-
 use mcp_model::TransportKind;
 use serde::Deserialize;
 
 use crate::de::{Location, NodeDeserializer, ReadContext};
-use crate::diagnostic::{Code, RawDiagnostic, quoted};
+use crate::diagnostic::Code;
 use crate::dialect::entry::{MAX_SERVERS, ReadEntry, display_name};
+use crate::dialect::lowering::UniqueNames;
 use crate::syntax::{Content, Node, contains};
 
 use fields::DeclaredInputs;
@@ -32,13 +30,16 @@ pub(crate) use schema::schema;
 use server_maps::ServerMap;
 pub(crate) use server_maps::{is_map_of_servers, is_server};
 
+/// The items of a list of servers, and the help for two of the same name.
+const DUPLICATE_NAME: (&str, &str) = ("servers of this file", "rename one of them");
+
 /// Reads the servers in file order.
 pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
     let roots = server_maps::find_servers(root, context);
     downgrade_foreign_duplicates(&roots, context);
     let inputs = DeclaredInputs::of(root);
     let mut res = Vec::new();
-    let mut names = HashMap::new();
+    let mut names = UniqueNames::default();
     for ServerMap { node, at, host } in &roots {
         let options = lower::EditorOptions { context, host: *host, inputs: &inputs };
         match node.content() {
@@ -52,7 +53,7 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
                     let at = at.member(member, context);
                     // The keys of a single mapping are unique.
                     if roots.len() > 1 {
-                        check_unique(&member.key.text, at.key(), &at, &mut names, context);
+                        names.add(&member.key.text, at.at_key(), DUPLICATE_NAME, context);
                     }
                     res.push(server(Some(&member.key.text), &member.value, &at, &options));
                 }
@@ -64,18 +65,13 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
                     if let Some((name, name_at)) =
                         item.get("name").and_then(|it| Some((it.value.text()?, at.member(it, context))))
                     {
-                        check_unique(name, name_at.span(), &name_at, &mut names, context);
+                        names.add(name, name_at, DUPLICATE_NAME, context);
                     }
                     res.push(server(None, item, &at, &options));
                 }
             }
             Content::Null | Content::Broken => {}
-            Content::Bool(_)
-            | Content::Integer(_)
-            | Content::Float(_)
-            | Content::Large(_)
-            | Content::Text(_)
-            | Content::Shared(_) => {
+            _ => {
                 let key = crate::syntax::last(&at.pointer(context));
                 let message = format!("'{key}' must be a mapping of servers, not {}", node.kind());
                 context.error(
@@ -97,30 +93,6 @@ fn downgrade_foreign_duplicates(roots: &[ServerMap<'_>], context: &ReadContext) 
         it.code == Code::DuplicateKey
             && !roots.iter().any(|root| contains(root, &it.pointer) || contains(&it.pointer, root))
     });
-}
-
-fn check_unique<'a>(
-    name: &'a str,
-    span: Range<usize>,
-    at: &Location,
-    seen: &mut HashMap<&'a str, Range<usize>>,
-    context: &ReadContext,
-) {
-    let Some(first) = seen.get(name) else {
-        seen.insert(name, span);
-        return;
-    };
-    let shown = quoted(name);
-    context.report(
-        RawDiagnostic::new(
-            Code::DuplicateName,
-            format!("two servers of this file are named '{shown}'"),
-            at.pointer(context),
-            span,
-        )
-        .label(first.clone(), format!("'{shown}' is first used here"))
-        .help("rename one of them"),
-    );
 }
 
 fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::EditorOptions<'_>) -> ReadEntry {

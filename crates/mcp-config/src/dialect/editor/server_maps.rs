@@ -40,19 +40,13 @@ const SETTINGS_FILES: [&str; 6] = [
 
 /// Finds the servers of a file, and reports if there are none.
 pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<ServerMap<'a>> {
-    let at = Location::root(root);
+    let at = Location::root(root, context);
     match root.content() {
         Content::Sequence(_) => return vec![ServerMap { node: root, at, host: FileOwner::Other }],
         Content::Mapping(_) => {}
         Content::Broken => return Vec::new(),
-        Content::Null
-        | Content::Bool(_)
-        | Content::Integer(_)
-        | Content::Float(_)
-        | Content::Large(_)
-        | Content::Text(_)
-        | Content::Shared(_) => {
-            let message = match root.content() {
+        content => {
+            let message = match content {
                 Content::Null => "the file is empty".to_owned(),
                 _ => format!("the file must hold an object, not {}", root.kind()),
             };

@@ -64,7 +64,7 @@ pub(super) fn declared_transport(
                 let diagnostic =
                     context.diagnostic(Code::Exclusive, &at, "the entry names two different transports");
                 context.report(
-                    diagnostic.label(first.span(), "the other is here").help("remove one of the two"),
+                    diagnostic.label(first.span(context), "the other is here").help("remove one of the two"),
                 );
                 return DeclaredTransport::Invalid;
             }

@@ -50,28 +50,23 @@ pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option
                 values::entry_map("env", env, report, |it| reference_text(it, RULE).map(OutputValue::Text));
             common::config(config.as_ref(), Some(&mut env), OutputValue::Text, report);
             common::push_non_empty(&mut res, "env", OutputValue::Map(env));
-            match env_file.as_ref().map(|it| reference_text(it, RULE)) {
-                Some(Ok(text)) => res.push(("envFile".to_owned(), OutputValue::text(text))),
-                Some(Err(why)) => report.omitted("env_file", why),
-                None => {}
-            }
-            match cwd.as_ref().map(|it| rewrite_text(it, origin.dialect, RULE)) {
-                Some(Ok(text)) => res.push(("cwd".to_owned(), OutputValue::Text(text))),
-                Some(Err(why)) => report.omitted("cwd", why),
-                None => {}
-            }
+            res.extend(report.optional(
+                "envFile",
+                "env_file",
+                env_file.as_ref().map(|it| reference_text(it, RULE)),
+            ));
+            res.extend(report.optional(
+                "cwd",
+                "cwd",
+                cwd.as_ref().map(|it| rewrite_text(it, origin.dialect, RULE)),
+            ));
             common::inherit(*inherit, EnvInherit::All, report);
-            if encoding != "utf-8" {
-                report.unsupported("encoding", "an encoding");
-            }
+            report.unsupported_if(encoding != "utf-8", "encoding", "an encoding");
         }
         TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec) => {
             let UrlSpec { url, headers, session_id, terminate_on_close, sse_fallback } = spec;
             common::config(config.as_ref(), None, OutputValue::Text, report);
-            let text = match reference_text(url, RULE) {
-                Ok(text) => text,
-                Err(why) => return report.server_omitted("url", why),
-            };
+            let text = report.required("url", reference_text(url, RULE))?;
             if !has_reference(&text, RULE)
                 && checks::parse_url(&text, url_rule(kind, UrlPolicy::Any)).is_err()
             {
@@ -86,19 +81,19 @@ pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option
                 reference_text(it, RULE).map(OutputValue::Text)
             });
             common::push_non_empty(&mut res, "headers", OutputValue::Map(headers));
-            if session_id.is_some() {
-                report.unsupported("session_id", "a session id");
-            }
-            if kind == TransportKind::Http && !terminate_on_close {
-                report.unsupported("terminate_on_close", "keeping a session open");
-            }
+            report.unsupported_if(session_id.is_some(), "session_id", "a session id");
+            report.unsupported_if(
+                kind == TransportKind::Http && !terminate_on_close,
+                "terminate_on_close",
+                "keeping a session open",
+            );
         }
     }
-    match description.as_ref().map(|it| rewrite_text(it, origin.dialect, RULE)) {
-        Some(Ok(text)) => res.push(("description".to_owned(), OutputValue::Text(text))),
-        Some(Err(why)) => report.omitted("description", why),
-        None => {}
-    }
+    res.extend(report.optional(
+        "description",
+        "description",
+        description.as_ref().map(|it| rewrite_text(it, origin.dialect, RULE)),
+    ));
     write_limits(&mut res, limits);
     tool_filter(&mut res, exposure, report);
     common::discovery(*discovery, report);

@@ -10,14 +10,12 @@ mod types;
 mod wire;
 pub(crate) mod write;
 
-use std::collections::HashMap;
-use std::ops::Range;
-
 use serde::Deserialize;
 
 use crate::de::{Location, NodeDeserializer, ReadContext, suggest};
 use crate::diagnostic::{Code, FixIntent, quoted};
 use crate::dialect::entry::{ReadEntry, display_name};
+use crate::dialect::lowering::UniqueNames;
 use crate::profile::policy::OtherTypes;
 use crate::syntax::{Content, Node};
 
@@ -30,7 +28,7 @@ const MCP_TYPE: &str = "mcp";
 
 /// Reads the MCP items of an agent.
 pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
-    let at = Location::root(root);
+    let at = Location::root(root, context);
     if root.members().is_none() {
         if !matches!(root.content(), Content::Broken) {
             let message = format!("an agent must be a mapping, not {}", root.kind());
@@ -133,28 +131,19 @@ fn check_tool_count(items: &[Node], at: &Location, context: &ReadContext) {
     let Some(first) = items.get(most) else { return };
     let message = format!("an agent may have no more than {most} tools");
     let at = at.item(most, first, context);
-    let diagnostic = context.diagnostic(Code::TooLarge, &at.at_key(), message);
-    context.report(diagnostic.help("remove some, or divide them among several agents"));
+    let help = "remove some, or divide them among several agents";
+    context.error(Code::TooLarge, &at.at_key(), message, help);
 }
 
 /// Reports names that are not unique across all tools of the agent (HD-004).
 fn check_unique_names(items: &[Node], at: &Location, context: &ReadContext) {
-    let mut seen: HashMap<&str, Range<usize>> = HashMap::new();
+    let mut names = UniqueNames::default();
+    let help = "rename one of them; names are unique across all tools, whatever their type";
     for (index, node) in items.iter().enumerate() {
         let Some(member) = node.get("name") else { continue };
-        let Some(name) = member.value.text().filter(|it| !it.is_empty()) else { continue };
+        let Some(name) = member.value.text().filter(|name| !name.is_empty()) else { continue };
         let at = at.item(index, node, context).member(member, context);
-        let Some(first) = seen.get(name) else {
-            seen.insert(name, at.span());
-            continue;
-        };
-        let shown = quoted(name);
-        context.report(
-            context
-                .diagnostic(Code::DuplicateName, &at, format!("two tools of this agent are named '{shown}'"))
-                .label(first.clone(), format!("'{shown}' is first used here"))
-                .help("rename one of them; names are unique across all tools, whatever their type"),
-        );
+        names.add(name, at, ("tools of this agent", help), context);
     }
 }
 

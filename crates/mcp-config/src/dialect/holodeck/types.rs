@@ -3,7 +3,6 @@
 //! They are strict. A user's file is read by the tolerant reader instead.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::diagnostic::redact::{NamesOnly, redact_url};
 
 /// An MCP item of an `agent.yaml`. `Debug` hides values that may be secret.
-#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(derive_more::Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct McpToolConfig {
     /// Unique name of the tool within the agent.
@@ -31,9 +30,11 @@ pub struct McpToolConfig {
     pub command: Option<CommandType>,
     /// Its arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[debug("{:?}", args.as_ref().map(Vec::len))]
     pub args: Option<Vec<String>>,
     /// Its environment variables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[debug("{:?}", env.as_ref().map(|values| NamesOnly(values.keys())))]
     pub env: Option<BTreeMap<String, String>>,
     /// A `.env` file, relative to the `agent.yaml`.
     #[serde(default, rename = "envFile", skip_serializing_if = "Option::is_none")]
@@ -43,9 +44,11 @@ pub struct McpToolConfig {
     pub encoding: Option<String>,
     /// The URL of the server; for sse, websocket and http.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[debug("{:?}", url.as_deref().map(redact_url))]
     pub url: Option<String>,
     /// Headers of every request; for sse and http.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[debug("{:?}", headers.as_ref().map(|values| NamesOnly(values.keys())))]
     pub headers: Option<BTreeMap<String, String>>,
     /// The timeout of connecting, in seconds; for sse and http.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,6 +61,7 @@ pub struct McpToolConfig {
     pub terminate_on_close: Option<bool>,
     /// Configuration for the server itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[debug("{:?}", config.as_ref().map(|members| NamesOnly(members.keys())))]
     pub config: Option<serde_json::Map<String, serde_json::Value>>,
     /// List the server's tools.
     #[serde(default = "yes")]
@@ -68,53 +72,6 @@ pub struct McpToolConfig {
     /// The timeout of a request, in seconds.
     #[serde(default = "sixty")]
     pub request_timeout: u32,
-}
-
-impl fmt::Debug for McpToolConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let McpToolConfig {
-            name,
-            description,
-            tool_type,
-            server,
-            transport,
-            command,
-            args,
-            env,
-            env_file,
-            encoding,
-            url,
-            headers,
-            timeout,
-            sse_read_timeout,
-            terminate_on_close,
-            config,
-            load_tools,
-            load_prompts,
-            request_timeout,
-        } = self;
-        f.debug_struct("McpToolConfig")
-            .field("name", name)
-            .field("description", description)
-            .field("type", tool_type)
-            .field("server", server)
-            .field("transport", transport)
-            .field("command", command)
-            .field("args", &args.as_ref().map(Vec::len))
-            .field("env", &env.as_ref().map(|it| NamesOnly(it.keys())))
-            .field("env_file", env_file)
-            .field("encoding", encoding)
-            .field("url", &url.as_deref().map(redact_url))
-            .field("headers", &headers.as_ref().map(|it| NamesOnly(it.keys())))
-            .field("timeout", timeout)
-            .field("sse_read_timeout", sse_read_timeout)
-            .field("terminate_on_close", terminate_on_close)
-            .field("config", &config.as_ref().map(|it| NamesOnly(it.keys())))
-            .field("load_tools", load_tools)
-            .field("load_prompts", load_prompts)
-            .field("request_timeout", request_timeout)
-            .finish()
-    }
 }
 
 fn yes() -> bool {

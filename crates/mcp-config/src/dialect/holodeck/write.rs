@@ -159,9 +159,7 @@ fn stdio(
         }
     }
     common::inherit(*inherit, EnvInherit::Safe, report);
-    if cwd.is_some() {
-        report.unsupported("cwd", "a working directory");
-    }
+    report.unsupported_if(cwd.is_some(), "cwd", "a working directory");
     if encoding != "utf-8" {
         match rewrite_text(encoding, origin, rule) {
             Ok(text) => res.push(("encoding".to_owned(), OutputValue::Text(text))),
@@ -180,10 +178,7 @@ fn url(
     let UrlSpec { url, headers, session_id, terminate_on_close, sse_fallback } = spec;
     common::fallback(*sse_fallback, report);
     let rule = policy.variables;
-    let text = match reference_text(url, rule) {
-        Ok(text) => text,
-        Err(why) => return report.server_omitted("url", why),
-    };
+    let text = report.required("url", reference_text(url, rule))?;
     if !has_variable(&text) && checks::parse_url(&text, url_rule(kind, policy.urls)).is_err() {
         return report.server_omitted("url", "only https is allowed there, and http for this machine");
     }
@@ -200,9 +195,7 @@ fn url(
         }
         TransportKind::WebSocket | TransportKind::Stdio => {}
     }
-    if session_id.is_some() {
-        report.unsupported("session_id", "a session id");
-    }
+    report.unsupported_if(session_id.is_some(), "session_id", "a session id");
     if kind == TransportKind::Http && !terminate_on_close {
         res.push(("terminate_on_close".to_owned(), OutputValue::scalar(false)));
     }

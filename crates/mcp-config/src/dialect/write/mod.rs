@@ -14,6 +14,7 @@ use serde::{Serialize, Serializer};
 
 use crate::dialect::editor::{EditorFile, InputDeclarations};
 use crate::dialect::lowering::INPUTS_KEY;
+use crate::dialect::write::values::Reason;
 use crate::dialect::{acp, dominds, editor, holodeck};
 use crate::profile::Profile;
 use crate::profile::policy::Policy;
@@ -211,6 +212,29 @@ impl WriteReport<'_> {
     pub(crate) fn unsupported(&mut self, field: impl Into<String>, what: &str) {
         let why = format!("{} cannot express {what}", self.title());
         self.omitted(field, why);
+    }
+
+    /// Reports a field that the dialect does not have, if it `is_set`.
+    pub(crate) fn unsupported_if(&mut self, is_set: bool, field: &str, what: &str) {
+        if is_set {
+            self.unsupported(field, what);
+        }
+    }
+
+    /// The member `key` with the text of an optional field; reports a text that cannot be written.
+    pub(crate) fn optional(
+        &mut self,
+        key: &str,
+        field: &str,
+        text: Option<Result<String, Reason>>,
+    ) -> Option<(String, OutputValue)> {
+        let text = text?.map_err(|why| self.omitted(field, why)).ok()?;
+        Some((key.to_owned(), OutputValue::Text(text)))
+    }
+
+    /// The text of a field without which the server would behave differently; reports one that cannot be written.
+    pub(crate) fn required(&mut self, field: &str, text: Result<String, Reason>) -> Option<String> {
+        text.map_or_else(|why| self.server_omitted(field, why), Some)
     }
 
     /// Reports a replacement.

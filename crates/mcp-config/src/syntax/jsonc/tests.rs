@@ -3,28 +3,8 @@
 use super::*;
 use crate::syntax::to_json;
 
-/// Checks that the fast path and the full parser build the same tree.
-#[track_caller]
-fn both(text: &str, syntax: Syntax) {
-    let skipped = if text.starts_with('\u{feff}') { 3 } else { 0 };
-    let text = &text[skipped..];
-    let Some(short) = fast::parse(text, skipped, syntax) else { return };
-    let mut builder = JsonBuilder {
-        text,
-        skipped,
-        values: 0,
-        dropped: Vec::new(),
-        diagnostics: Vec::new(),
-        bad_strings: 0,
-    };
-    let long = builder.root(syntax);
-    assert!(builder.diagnostics.is_empty() && builder.dropped.is_empty(), "{text:?}");
-    assert_eq!(format!("{:?}", Some(short)), format!("{long:?}"), "{text:?}");
-}
-
 #[track_caller]
 fn tree(text: &str, syntax: Syntax, want: &str) {
-    both(text, syntax);
     let parsed = parse(text, syntax);
     assert!(parsed.diagnostics.is_empty(), "{text:?}: {:?}", parsed.diagnostics);
     assert_eq!(parsed.root.as_ref().and_then(to_json).as_deref(), Some(want), "{text:?}");
@@ -33,7 +13,6 @@ fn tree(text: &str, syntax: Syntax, want: &str) {
 /// Checks the first diagnostic and the text that it points at.
 #[track_caller]
 fn fails(text: &str, syntax: Syntax, want: &str, at: &str) {
-    both(text, syntax);
     let parsed = parse(text, syntax);
     let diagnostic = parsed.diagnostics.first().unwrap_or_else(|| panic!("{text:?} is well"));
     assert_eq!(
