@@ -30,7 +30,7 @@ impl TimeLimits {
     pub(crate) fn of(want: &str, at: At) -> TimeLimits {
         let begins = matches!(at, At::Start | At::Open);
         let is_late =
-            |it: &str| ["silent", "timed out", "MCPTimeoutError"].iter().any(|word| it.contains(word));
+            |line: &str| ["silent", "timed out", "MCPTimeoutError"].iter().any(|word| line.contains(word));
         let time = |is_short: bool| if is_short { TIMEOUT_LIMIT } else { LONG };
         let (first, next) = want.split_once(" | ").unwrap_or((want, ""));
         TimeLimits {

@@ -87,9 +87,10 @@ async fn started(host: &Host, want: &str) -> ServerStatus {
     if status.state == ServerState::Ready || want.starts_with("not started") {
         return status;
     }
-    let of = |it: &Arc<HostSnapshot>| it.servers.iter().find(|it| it.id == FAULTY).cloned();
+    let of = |server: &Arc<HostSnapshot>| server.servers.iter().find(|server| server.id == FAULTY).cloned();
     let mut published = host.subscribe();
-    let ready = published.wait_for(|it| of(it).is_some_and(|it| it.state == ServerState::Ready));
+    let ready =
+        published.wait_for(|server| of(server).is_some_and(|server| server.state == ServerState::Ready));
     let _ = tokio::time::timeout(RECOVERY, ready).await;
     of(&host.snapshot()).unwrap_or(status)
 }

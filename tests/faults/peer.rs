@@ -122,7 +122,7 @@ pub(crate) fn marked(mark: &str) -> Vec<u32> {
     let mark = format!("{MARK}={mark}");
     let has = |pid: &u32| {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|it| *it == 0).any(|it| it.starts_with(mark.as_bytes()))
+        environment.split(|it| *it == 0).any(|variable| variable.starts_with(mark.as_bytes()))
     };
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     processes.filter_map(|it| it.file_name().to_str()?.parse().ok()).filter(has).collect()

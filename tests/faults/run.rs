@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
+use mcp_testkit::isolation::{Isolation, run_isolated_in};
+use mcp_testkit::process::ProcessResources;
 use mcp_tests::faults::{Api, Era, Expectation, FaultRow, Script, Step, Transport, Variant, rows};
-use mcp_tests::{Isolation, ProcessResources, run_isolated_in};
 use tokio::runtime::Handle;
 
 use crate::expectations::{CELL_LIMIT, TimeLimits, fits};

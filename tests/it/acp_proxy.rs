@@ -7,7 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
 use mcp_acp::AcpVersion;
-use mcp_tests::{built, eventually, lives, root};
+use mcp_testkit::process::is_alive;
+use mcp_testkit::program::{build_binary, root};
+use mcp_testkit::wait::block_until;
 use serde_json::{Value, json};
 
 use crate::acp_clients::conversation::{Client, PAIRS, Scenario};
@@ -16,7 +18,7 @@ use crate::acp_clients::{agent, assert_colours, colours};
 
 fn proxy() -> &'static Path {
     static PROXY: OnceLock<PathBuf> = OnceLock::new();
-    PROXY.get_or_init(|| built("acp-proxy", "acp-proxy"))
+    PROXY.get_or_init(|| build_binary("acp-proxy", "acp-proxy"))
 }
 
 /// The command of an agent behind the proxy.
@@ -187,7 +189,7 @@ fn an_agent_that_writes_before_it_reads_does_not_block() {
         let mut said = String::new();
         output.read_to_string(&mut said).map(|_| said)
     });
-    eventually("the agent has said and read everything", || reading.is_finished());
+    block_until(|| reading.is_finished());
     let said = reading.join().unwrap().unwrap();
     writing.join().unwrap().unwrap();
     assert_eq!(said.matches("session/update").count(), 4000);
@@ -240,13 +242,13 @@ fn the_agent_group_ends_with_the_proxy_and_its_code_is_returned() {
         let mut shell = Shell::start(&format!("{script}{then}"));
         shell.begins();
         let (child, grandchild) = (pid("child").unwrap(), pid("grandchild").unwrap());
-        assert!(lives(child) && lives(grandchild));
+        assert!(is_alive(child) && is_alive(grandchild));
         match signal {
             Some(signal) => shell.signal(signal),
             None => drop(shell.0.stdin.take()),
         }
         assert_eq!(shell.code(), want, "{then}");
-        assert!(!lives(child) && !lives(grandchild), "{then}");
+        assert!(!is_alive(child) && !is_alive(grandchild), "{then}");
         std::fs::remove_file(file("child")).unwrap();
     }
 }

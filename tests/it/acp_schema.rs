@@ -9,14 +9,14 @@ use mcp_acp::{
 };
 use mcp_config::Profile;
 use mcp_model::{RawJson, RpcError};
-use mcp_tests::installed;
+use mcp_testkit::program::installed_folder;
 use serde_json::{Value, json};
 
 use crate::acp_samples::{Sample, V1, V2};
 
 /// The official schema; `None` where the package is not installed.
 pub(crate) fn official(version: AcpVersion, file: &str) -> Option<Value> {
-    let modules = installed("MCP_HOST_NODE_MODULES")?;
+    let modules = installed_folder("MCP_HOST_NODE_MODULES")?;
     let folder = modules.join(format!("@agentclientprotocol/sdk/schema/v{}", version.number()));
     Some(serde_json::from_str(&std::fs::read_to_string(folder.join(file)).unwrap()).unwrap())
 }

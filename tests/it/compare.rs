@@ -6,7 +6,8 @@ use std::process::{Child, Command, Stdio};
 
 use mcp_host::{Host, ToolCall};
 use mcp_model::RawJson;
-use mcp_tests::{Run, eventually};
+use mcp_testkit::program::Run;
+use mcp_testkit::wait::block_until;
 use serde_json::Value;
 
 /// Calls of server-everything, one of them invalid.
@@ -34,7 +35,7 @@ pub(crate) fn start(command: impl FnOnce(u16) -> Command) -> (Server, u16) {
     let mut command = command(port);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let server = Server(command.spawn().unwrap());
-    eventually("the server listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    block_until(|| std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
     (server, port)
 }
 

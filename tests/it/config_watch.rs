@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::time::Duration;
 
 use mcp_host::HostSnapshot;
-use mcp_tests::lives;
+use mcp_testkit::process::is_alive;
 
 use crate::watched_host::{File, Server, WatchedHost, server};
 
@@ -68,7 +68,7 @@ async fn dm_091_dm_092_dm_110_every_way_of_saving_is_noticed() {
     }
     // No process was restarted until here.
     assert_eq!(place.pids('a'), first);
-    assert!(lives(first[0]));
+    assert!(is_alive(first[0]));
     // Deleted with its folder, then created again.
     std::fs::remove_dir_all(&folder).unwrap();
     place.runs(&[]).await;

@@ -10,7 +10,10 @@ use std::time::Duration;
 
 use mcp_host::{Dialog, DialogId, Host, ToolCall};
 use mcp_model::RawJson;
-use mcp_tests::{Isolation, ProcessResources, eventually, resident_memory, run_isolated};
+use mcp_testkit::isolation::{Isolation, run_isolated};
+use mcp_testkit::process::{ProcessResources, resident_memory};
+use mcp_testkit::random::Random;
+use mcp_testkit::wait::block_until;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
@@ -41,7 +44,7 @@ fn dm_104_dm_106_dm_110_edits_fail_no_call() {
         Isolation::AlreadyRun => return,
         Isolation::Here => {}
     }
-    let edits = std::env::var("MCP_TEST_EDITS").ok().and_then(|it| it.parse().ok()).unwrap_or(EDITS);
+    let edits = std::env::var("MCP_TEST_EDITS").ok().and_then(|value| value.parse().ok()).unwrap_or(EDITS);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     // Resources that a process creates once and keeps: the launcher thread and the SIGCHLD handler.
     runtime.block_on(async {
@@ -62,10 +65,10 @@ fn dm_104_dm_106_dm_110_edits_fail_no_call() {
 
 /// The resources of the process once no task of the runtime is left.
 fn settled(runtime: &Runtime) -> ProcessResources {
-    eventually("no task is left", || runtime.metrics().num_alive_tasks() == 0);
+    block_until(|| runtime.metrics().num_alive_tasks() == 0);
     // The file watch releases its resources in another thread, a moment later.
     let mut last = ProcessResources::now();
-    eventually("nothing moves any more", || {
+    block_until(|| {
         std::thread::sleep(Duration::from_millis(500));
         let now = ProcessResources::now();
         std::mem::replace(&mut last, now) == now
@@ -95,7 +98,7 @@ async fn run_edits(edits: usize) -> Vec<usize> {
             memory.push(resident_memory());
         }
     }
-    editor.servers = first.iter().map(|it| (it.name, *it)).collect();
+    editor.servers = first.iter().map(|item| (item.name, *item)).collect();
     editor.allow_failures(&COMERS);
     editor.save(File::User);
     editor.save(File::Project);
@@ -188,8 +191,8 @@ impl ConfigEditor {
         let servers = [server('a'), server('b'), leased('l'), leased('m'), server('c')];
         ConfigEditor {
             watched,
-            random: Random(0x6d63_7068_6f73_7421),
-            servers: servers.iter().map(|it| (it.name, *it)).collect(),
+            random: Random::new(0x6d63_7068_6f73_7421),
+            servers: servers.iter().map(|item| (item.name, *item)).collect(),
             stable_tools: Arc::default(),
             hashes: HashMap::new(),
             breaths: 0,
@@ -202,7 +205,7 @@ impl ConfigEditor {
     }
 
     fn of(&self, file: File) -> Vec<Server> {
-        let is_here = |it: &&Server| COMERS.contains(&it.name) == (file == File::Project);
+        let is_here = |item: &&Server| COMERS.contains(&item.name) == (file == File::Project);
         self.servers.values().filter(is_here).copied().collect()
     }
 
@@ -384,17 +387,5 @@ impl Caller {
             }
         }
         made
-    }
-}
-
-/// Deterministic pseudo-random numbers.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 33) as usize % end
     }
 }

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use mcp_tests::{ProgramOutput, Run, installed};
+use mcp_testkit::program::{ProgramOutput, Run, installed_folder};
 use serde_json::Value;
 
 /// The package in the locked version: npx uses the installed one.
@@ -10,7 +10,7 @@ const PACKAGE: &str = "@modelcontextprotocol/server-everything";
 
 #[test]
 fn hd_sc1_from_an_empty_folder_to_a_call_and_a_conversion() {
-    let Some(modules) = installed("MCP_HOST_NODE_MODULES") else { return };
+    let Some(modules) = installed_folder("MCP_HOST_NODE_MODULES") else { return };
     let folder = tempfile::tempdir().unwrap();
     let state = tempfile::tempdir().unwrap();
     // The cache of an earlier `npx`.

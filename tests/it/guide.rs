@@ -10,7 +10,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
-use mcp_tests::{Run, eventually, installed, root, words};
+use mcp_testkit::program::{Run, installed_folder, root, split_command_line};
+use mcp_testkit::wait::block_until;
 use page::{Block, Requirements, Step, agrees, blocks, links};
 
 fn docs() -> PathBuf {
@@ -64,7 +65,7 @@ struct Npm {
 
 impl Npm {
     fn find() -> Option<Npm> {
-        let modules = installed("MCP_HOST_NODE_MODULES")?;
+        let modules = installed_folder("MCP_HOST_NODE_MODULES")?;
         let inherited = std::env::var_os("PATH").unwrap_or_default();
         let paths = [modules.join(".bin")].into_iter().chain(std::env::split_paths(&inherited));
         Some(Npm { path: std::env::join_paths(paths).unwrap(), modules })
@@ -120,7 +121,7 @@ impl PageRun<'_> {
             Some((command, input)) => (command, Some(input)),
             None => (command, None),
         };
-        let words = words(command);
+        let words = split_command_line(command);
         let (program, arguments) = words.split_first().expect("a command has a word");
         assert_eq!(program, "mcp-host", "{}: {command}", self.page);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -129,7 +130,7 @@ impl PageRun<'_> {
             res = res.env("PATH", &npm.path);
         }
         match input {
-            Some(input) => res.input(std::fs::File::open(self.folder.path().join(input)).unwrap()),
+            Some(input) => res.input_file(std::fs::File::open(self.folder.path().join(input)).unwrap()),
             None => res,
         }
     }
@@ -143,9 +144,9 @@ impl PageRun<'_> {
     /// Starts a command in the background and waits until it listens.
     fn begin(&mut self, command: &str) -> String {
         self.beside.push(self.command(command).start());
-        let words = words(command);
-        let address = words.iter().find(|it| it.starts_with("127.0.0.1:")).expect("it listens somewhere");
-        eventually(&format!("{command} listens"), || std::net::TcpStream::connect(address.as_str()).is_ok());
+        let words = split_command_line(command);
+        let address = words.iter().find(|word| word.starts_with("127.0.0.1:")).expect("it listens somewhere");
+        block_until(|| std::net::TcpStream::connect(address.as_str()).is_ok());
         String::new()
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use mcp_host::{Host, HostOptions, LoadRequest, ProcessOptions, ToolCall, load};
 use mcp_model::RawJson;
-use mcp_tests::{Run, binary};
+use mcp_testkit::program::{Run, binary};
 
 async fn host(folder: &Path, server: &str) -> Host {
     let path = folder.join(".minds/mcp.yaml");
@@ -51,7 +51,7 @@ async fn hd_115_hd_fr016_a_changed_list_makes_a_generation_over_http() {
         Run::new(folder.path(), folder.path(), &["demo-server", "--http", "127.0.0.1:0"]).start();
     let mut said = String::new();
     BufReader::new(server.stderr.take().unwrap()).read_line(&mut said).unwrap();
-    let url = said.split_whitespace().find(|it| it.starts_with("http://")).unwrap();
+    let url = said.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
     check(host(folder.path(), &format!("{{transport: streamable_http, url: '{url}'}}")).await).await;
     server.kill().unwrap();
     server.wait().unwrap();

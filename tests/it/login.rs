@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Output};
 
-use mcp_tests::{ProgramOutput, Run};
+use mcp_testkit::program::{ProgramOutput, Run};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -63,7 +63,7 @@ impl Place {
 /// The URL that a login prints. Its other output is dropped.
 pub(crate) fn shown(mut child: Child) -> (String, Child) {
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-    let page = lines.find(|it| it.starts_with("http://")).unwrap();
+    let page = lines.find(|line| line.starts_with("http://")).unwrap();
     std::thread::spawn(move || lines.count());
     (page, child)
 }
@@ -157,7 +157,7 @@ async fn a_server_without_login_is_reported() {
     let down = place.run(&["login", "down", "down.json", "--format", "json"]).await;
     assert_eq!(down.code, Some(3), "{down:#?}");
     assert!(
-        down.json()["error"]["message"].as_str().is_some_and(|it| it.contains("cannot connect")),
+        down.json()["error"]["message"].as_str().is_some_and(|message| message.contains("cannot connect")),
         "{down:#?}"
     );
 }

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::process::{Child, Command};
 
-use mcp_tests::{Run, binary, eventually, lives};
+use mcp_testkit::process::is_alive;
+use mcp_testkit::program::{Run, binary};
+use mcp_testkit::wait::block_until;
 
 /// A folder with a configuration: the demo server, started by a shell that leaves a grandchild. Both write their
 /// process ids.
@@ -35,8 +37,8 @@ impl Folder {
     /// Starts a call that lasts until something ends it.
     fn long_call(&self) -> Child {
         let child = self.run(&["call", ".minds/mcp.yaml", "sleep", r#"{"ms": 60000}"#]).start();
-        eventually("the server runs", || {
-            self.pid("child").is_some_and(lives) && self.pid("grandchild").is_some_and(lives)
+        block_until(|| {
+            self.pid("child").is_some_and(is_alive) && self.pid("grandchild").is_some_and(is_alive)
         });
         child
     }
@@ -49,7 +51,7 @@ impl Folder {
     fn assert_nothing_left(&self) {
         for name in ["child", "grandchild"] {
             let pid = self.pid(name).unwrap();
-            eventually(&format!("the {name} is gone"), || !lives(pid));
+            block_until(|| !is_alive(pid));
         }
     }
 }
@@ -86,13 +88,13 @@ fn after_sigkill_the_next_start_ends_the_rest() {
     signal(&child, "-KILL");
     child.wait().unwrap();
     let (direct, grandchild) = (folder.pid("child").unwrap(), folder.pid("grandchild").unwrap());
-    eventually("the direct child is gone", || !lives(direct));
-    assert!(lives(grandchild), "else there is nothing to reap, and this test shows nothing");
+    block_until(|| !is_alive(direct));
+    assert!(is_alive(grandchild), "else there is nothing to reap, and this test shows nothing");
 
     let other = Folder::new();
     let ran = Run::new(other.path(), &folder.path().join("state"), &["tools", ".minds/mcp.yaml"]).finish();
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    eventually("the grandchild is gone", || !lives(grandchild));
+    block_until(|| !is_alive(grandchild));
     assert_eq!(std::fs::read_dir(folder.path().join("state/mcp-host/receipts")).unwrap().count(), 0);
 }
 
@@ -113,7 +115,7 @@ fn a_panic_leaves_no_process() {
             host.apply(mcp_host::load(&request).unwrap().desired).await;
             host.ready().await;
             assert!(!host.snapshot().catalog.tools().is_empty());
-            eventually("the server runs", || folder.pid("grandchild").is_some_and(lives));
+            block_until(|| folder.pid("grandchild").is_some_and(is_alive));
             panic!("in the middle");
         })
     });

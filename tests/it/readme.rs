@@ -1,14 +1,14 @@
 //! The commands of the README, executed as written.
 
-use mcp_tests::{Run, root, words};
+use mcp_testkit::program::{Run, root, split_command_line};
 
 /// The arguments of the README's command lines.
 fn commands() -> Vec<Vec<String>> {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     readme
         .lines()
-        .filter_map(|it| it.trim().strip_prefix("cargo run -- "))
-        .map(|it| words(it.split_once(" #").map_or(it, |(command, _)| command)))
+        .filter_map(|line| line.trim().strip_prefix("cargo run -- "))
+        .map(|line| split_command_line(line.split_once(" #").map_or(line, |(command, _)| command)))
         .collect()
 }
 
@@ -26,10 +26,8 @@ fn the_first_commands_work() {
         match command[0].as_str() {
             "demo-server" => {
                 server = Some(run(command).start());
-                let address = command.iter().find(|it| it.contains(':')).unwrap();
-                mcp_tests::eventually("the demo server listens", || {
-                    std::net::TcpStream::connect(address.as_str()).is_ok()
-                });
+                let address = command.iter().find(|word| word.contains(':')).unwrap();
+                mcp_testkit::wait::block_until(|| std::net::TcpStream::connect(address.as_str()).is_ok());
             }
             "tools" | "call" | "check"
                 if !command[1].contains("holodeck") && !command[1].contains("dominds") =>
@@ -54,7 +52,7 @@ fn commands_of(example: &str) -> Vec<Vec<String>> {
     let text = std::fs::read_to_string(root().join(example)).unwrap();
     let lines =
         text.lines().filter_map(|it| it.trim_start_matches(['#', '/', ' ']).strip_prefix("mcp-host "));
-    lines.map(words).collect()
+    lines.map(|line| split_command_line(line)).collect()
 }
 
 #[test]

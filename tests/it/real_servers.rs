@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use mcp_tests::{ProgramOutput, Run, installed, root};
+use mcp_testkit::program::{ProgramOutput, Run, installed_folder, root};
 use serde_json::Value;
 
 /// The folders of locked packages: npx finds its package from the current folder, uvx from its cache.
@@ -15,8 +15,8 @@ struct Installed {
 }
 
 fn ready() -> Option<Installed> {
-    let modules = installed("MCP_HOST_NODE_MODULES")?;
-    let venv = installed("MCP_HOST_VENV")?;
+    let modules = installed_folder("MCP_HOST_NODE_MODULES")?;
+    let venv = installed_folder("MCP_HOST_VENV")?;
     let inherited = std::env::var_os("PATH").unwrap_or_default();
     let paths = [modules.join(".bin"), venv.join("bin")].into_iter().chain(std::env::split_paths(&inherited));
     let path = std::env::join_paths(paths).unwrap();
@@ -83,7 +83,7 @@ fn dm_056_the_dominds_example_lists_and_calls() {
     for name in ["everything_echo", "files_list_directory", "time_get_current_time"] {
         assert!(names.contains(&name), "{names:?}");
     }
-    assert!(!names.iter().any(|it| it.contains("write_file") || it.contains("get-env")), "{names:?}");
+    assert!(!names.iter().any(|name| name.contains("write_file") || name.contains("get-env")), "{names:?}");
 
     call(&installed, &file, "everything_echo", r#"{"message":"hello"}"#, "hello");
     call(&installed, &file, "time_get_current_time", r#"{"timezone":"UTC"}"#, "UTC");
@@ -102,7 +102,7 @@ fn hd_fr007_a_real_server_over_streamable_http() {
         .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    mcp_tests::eventually("the server listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    mcp_testkit::wait::block_until(|| std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
     let folder = tempfile::tempdir().unwrap();
     let file = write(
         folder.path(),

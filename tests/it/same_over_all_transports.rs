@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use mcp_model::{Endpoint, Era, RawJson, Secret, StdioEndpoint, ToolResult, UrlEndpoint};
-use mcp_tests::{installed, root};
+use mcp_testkit::program::{installed_folder, root};
 use mcp_transport::{CallOptions, DialOptions, Eras, Session, SessionOptions, dialer};
 use serde_json::Value;
 
@@ -155,7 +155,7 @@ fn at(url: &str) -> UrlEndpoint {
 
 #[tokio::test]
 async fn hd_fr004_hd_fr005_hd_fr007_a_typescript_server_is_the_same_over_its_transports() {
-    let Some(modules) = installed("MCP_HOST_NODE_MODULES") else { return };
+    let Some(modules) = installed_folder("MCP_HOST_NODE_MODULES") else { return };
     let script = modules.join("@modelcontextprotocol/server-everything/dist/index.js");
     let speaking = |wire: &str| {
         start(|port| {
@@ -196,7 +196,7 @@ async fn hd_fr004_hd_fr005_hd_fr007_a_typescript_server_is_the_same_over_its_tra
 
 #[tokio::test]
 async fn hd_fr004_hd_fr005_hd_fr007_a_python_server_is_the_same_over_its_transports_and_eras() {
-    let Some(venv) = installed("MCP_HOST_VENV") else { return };
+    let Some(venv) = installed_folder("MCP_HOST_VENV") else { return };
     let script = root().join("tests/python/server.py").display().to_string();
     let python = venv.join("bin/python").display().to_string();
     let speaking = |wire: &str| {
@@ -235,9 +235,9 @@ async fn hd_fr004_hd_fr005_hd_fr007_a_python_server_is_the_same_over_its_transpo
 #[tokio::test]
 async fn hd_fr006_the_demo_server_is_the_same_over_all_transports_and_eras() {
     let folder = tempfile::tempdir().unwrap();
-    let (_server, http) = demo(folder.path(), |it| it.starts_with("http://") && it.ends_with("/mcp"));
+    let (_server, http) = demo(folder.path(), |url| url.starts_with("http://") && url.ends_with("/mcp"));
     let address = http.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
-    let command = mcp_tests::binary().display().to_string();
+    let command = mcp_testkit::program::binary().display().to_string();
     let program = Program { command, arguments: vec!["demo-server".into()], env: vec![] };
     let mut variants = Vec::new();
     for era in [Era::Legacy, Era::Modern] {
@@ -263,7 +263,7 @@ async fn hd_fr006_the_demo_server_is_the_same_over_all_transports_and_eras() {
 
 #[tokio::test]
 async fn the_filesystem_server_is_the_same_over_all_transports() {
-    let Some(modules) = installed("MCP_HOST_NODE_MODULES") else { return };
+    let Some(modules) = installed_folder("MCP_HOST_NODE_MODULES") else { return };
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().canonicalize().unwrap();
     std::fs::write(place.join("a.txt"), "one\ntwo\nthree, \u{4e16}\u{754c}\n").unwrap();
@@ -286,7 +286,7 @@ async fn the_filesystem_server_is_the_same_over_all_transports() {
 
 #[tokio::test]
 async fn the_memory_server_is_the_same_over_all_transports() {
-    let Some(modules) = installed("MCP_HOST_NODE_MODULES") else { return };
+    let Some(modules) = installed_folder("MCP_HOST_NODE_MODULES") else { return };
     let script = modules.join("@modelcontextprotocol/server-memory/dist/index.js");
     let folder = tempfile::tempdir().unwrap();
     let memory = |file: &str| Program {
@@ -315,7 +315,9 @@ async fn the_memory_server_is_the_same_over_all_transports() {
 
 #[tokio::test]
 async fn the_git_server_is_the_same_over_all_transports_and_eras() {
-    let (Some(modules), Some(venv)) = (installed("MCP_HOST_NODE_MODULES"), installed("MCP_HOST_VENV")) else {
+    let (Some(modules), Some(venv)) =
+        (installed_folder("MCP_HOST_NODE_MODULES"), installed_folder("MCP_HOST_VENV"))
+    else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -363,7 +365,9 @@ async fn the_git_server_is_the_same_over_all_transports_and_eras() {
 
 #[tokio::test]
 async fn the_time_server_is_the_same_over_all_transports_and_eras() {
-    let (Some(modules), Some(venv)) = (installed("MCP_HOST_NODE_MODULES"), installed("MCP_HOST_VENV")) else {
+    let (Some(modules), Some(venv)) =
+        (installed_folder("MCP_HOST_NODE_MODULES"), installed_folder("MCP_HOST_VENV"))
+    else {
         return;
     };
     let command = venv.join("bin/mcp-server-time").display().to_string();

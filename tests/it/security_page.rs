@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use mcp_tests::root;
+use mcp_testkit::program::root;
 
 /// The names of all test functions.
 fn tests(folder: &Path, into: &mut BTreeSet<String>) {
@@ -38,7 +38,7 @@ fn named(text: &str, into: &mut BTreeSet<String>) {
 /// The last cell of each table row, and the test names in the text.
 fn promised(page: &str) -> (Vec<(String, Vec<String>)>, Vec<String>) {
     let is_name =
-        |it: &&str| it.contains('_') && it.bytes().all(|it| it == b'_' || it.is_ascii_alphanumeric());
+        |word: &&str| word.contains('_') && word.bytes().all(|it| it == b'_' || it.is_ascii_alphanumeric());
     let names = |text: &str| text.split('`').skip(1).step_by(2).filter(is_name).map(str::to_owned).collect();
     let (mut rows, mut rest) = (Vec::new(), Vec::new());
     for line in page.lines() {

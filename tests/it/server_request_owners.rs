@@ -10,7 +10,7 @@ use mcp_host::{
     ConnectionOptions, DialogId, Host, HostOptions, LoadRequest, ServerRequestOptions, ToolCall, load,
 };
 use mcp_model::{CallResult, Era, RawJson, RpcError, Sharing};
-use mcp_tests::binary;
+use mcp_testkit::program::binary;
 use mcp_transport::{
     Caller, CallerId, ClientCapabilities, Eras, Handlers, RawRequestHandler, RawServerRequest,
 };
@@ -55,7 +55,7 @@ fn ask(of: &str) -> ToolCall {
 /// Asserts that the result has the caller's own name, or an error that explains the rejection.
 #[track_caller]
 fn assert_own_result(result: &CallResult, name: &str, sure: bool) {
-    let text = result.error.as_ref().map_or_else(|| result.text(), |it| it.message.clone());
+    let text = result.error.as_ref().map_or_else(|| result.text(), |error| error.message.clone());
     let is_own = text.ends_with(&format!("answers: {name}"));
     let is_refused = text.contains("several callers share this connection");
     assert!(is_own || is_refused && !sure, "{name}: {text}");
@@ -144,20 +144,20 @@ async fn many_earlier_callers_do_not_block_the_next() {
 #[tokio::test]
 async fn a_server_request_reaches_its_caller_over_http() {
     let folder = tempfile::tempdir().unwrap();
-    let (_server, url) = demo(folder.path(), |it| it.ends_with("/mcp"));
+    let (_server, url) = demo(folder.path(), |url| url.ends_with("/mcp"));
     check(holodeck(folder.path(), "http", &url)).await;
 }
 
 #[tokio::test]
 async fn a_server_request_reaches_its_caller_over_sse() {
     let folder = tempfile::tempdir().unwrap();
-    let (_server, url) = demo(folder.path(), |it| it.ends_with("/sse"));
+    let (_server, url) = demo(folder.path(), |url| url.ends_with("/sse"));
     check(holodeck(folder.path(), "sse", &url)).await;
 }
 
 #[tokio::test]
 async fn a_server_request_reaches_its_caller_over_websocket() {
     let folder = tempfile::tempdir().unwrap();
-    let (_server, url) = demo(folder.path(), |it| it.starts_with("ws://"));
+    let (_server, url) = demo(folder.path(), |url| url.starts_with("ws://"));
     check(holodeck(folder.path(), "websocket", &url)).await;
 }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use mcp_model::{
     Endpoint, Era, LogLevel, RawJson, ResourceBody, RpcError, Secret, StdioEndpoint, UrlEndpoint,
 };
-use mcp_tests::{Run, binary, installed};
+use mcp_testkit::program::{Run, binary, installed_folder};
 use mcp_transport::{
     CallError, CallOptions, CompletionArgument, CompletionReference, DialOptions, ElicitMode, ElicitRequest,
     ElicitResult, Elicitation, Eras, Handlers, Listener, Progress, Root, Roots, Sampling, SamplingRequest,
@@ -117,15 +117,15 @@ async fn text(session: &Session, tool: &str, arguments: &str) -> String {
 
 #[tokio::test]
 async fn all_requests_to_a_real_server_work() {
-    let Some(modules) = installed("MCP_HOST_NODE_MODULES") else { return };
+    let Some(modules) = installed_folder("MCP_HOST_NODE_MODULES") else { return };
     let handlers = Arc::new(RecordingHandlers::default());
     let session = everything(&modules, &handlers).await;
     assert_eq!(session.era(), Era::Legacy);
     session.ping(options()).await.unwrap();
 
     let prompts = session.list_prompts().await.unwrap();
-    let prompt = prompts.items.iter().find(|it| &*it.name == "completable-prompt").unwrap();
-    let names: Vec<String> = prompt.arguments().into_iter().map(|it| it.name).collect();
+    let prompt = prompts.items.iter().find(|item| &*item.name == "completable-prompt").unwrap();
+    let names: Vec<String> = prompt.arguments().into_iter().map(|item| item.name).collect();
     assert_eq!(names, ["department", "name"]);
     let filled = json(r#"{"department":"Sales","name":"Eve"}"#);
     let filled = session.get_prompt("completable-prompt", &filled, options()).await.unwrap().value;
@@ -155,7 +155,7 @@ async fn all_requests_to_a_real_server_work() {
 
 #[tokio::test]
 async fn hd_fr027_hd_fr028_a_real_server_sends_requests_and_notifications() {
-    let Some(modules) = installed("MCP_HOST_NODE_MODULES") else { return };
+    let Some(modules) = installed_folder("MCP_HOST_NODE_MODULES") else { return };
     let handlers = Arc::new(RecordingHandlers::default());
     let session = everything(&modules, &handlers).await;
     // The server has these tools only for capable clients, and notifies when it knows them.
@@ -221,7 +221,7 @@ async fn check(endpoint: Endpoint, eras: Eras) {
     assert_eq!(session.list_resource_templates().await.unwrap().items.len(), 1);
     text(&session, "change_tools", r#"{"name":"fresh"}"#).await;
     handlers.wait_for_event(|it| *it == ServerEvent::ToolsChanged).await;
-    assert!(session.list_tools().await.unwrap().items.iter().any(|it| &*it.name == "fresh"));
+    assert!(session.list_tools().await.unwrap().items.iter().any(|item| &*item.name == "fresh"));
     session.close(Duration::from_secs(2)).await;
 }
 
@@ -239,7 +239,7 @@ async fn the_demo_server_sends_requests_in_both_eras_over_http() {
         Run::new(folder.path(), folder.path(), &["demo-server", "--http", "127.0.0.1:0"]).start();
     let mut said = String::new();
     BufReader::new(server.stderr.take().unwrap()).read_line(&mut said).unwrap();
-    let url: &str = said.split_whitespace().find(|it| it.starts_with("http://")).unwrap();
+    let url: &str = said.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
     check(Endpoint::Http(UrlEndpoint::new(url.parse().unwrap())), Eras::Legacy).await;
     check(Endpoint::Http(UrlEndpoint::new(url.parse().unwrap())), Eras::Modern).await;
     server.kill().unwrap();

@@ -13,24 +13,15 @@ use mcp_host::{FileTokenStore, lock_path, read_lock, replace, save};
 use mcp_model::Secret;
 use mcp_oauth::{Grant, RegisteredClient, TokenStore};
 use mcp_registry::{LockFile, ServerSnapshot};
-use mcp_tests::{Run, binary, eventually, lives};
+use mcp_testkit::process::wait_until_dead;
+use mcp_testkit::program::{Run, binary};
+use mcp_testkit::random::Random;
+use mcp_testkit::wait::block_until;
 
 /// The variable of a process that writes one kind of file until it is killed.
 const WRITER: &str = "MCP_TEST_WRITER";
 /// The variable with its folder.
 const FOLDER: &str = "MCP_TEST_FOLDER";
-
-/// Deterministic pseudo-random numbers (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-}
 
 fn kill(child: &mut Child) {
     // The process may have exited before.
@@ -57,7 +48,7 @@ fn configuration(folder: &Path, servers: usize) {
 
 fn pids(folder: &Path) -> Vec<u32> {
     let text = fs::read_to_string(folder.join("pids")).unwrap_or_default();
-    text.lines().filter_map(|it| it.parse().ok()).collect()
+    text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
 #[test]
@@ -66,19 +57,19 @@ fn a_killed_host_leaves_no_grandchild_after_the_next_start() {
     let state = tempfile::tempdir().unwrap();
     let mut seen = Vec::new();
     for seed in 1..=ROUNDS {
-        let mut moments = Random(0x9e37_79b9 * seed);
+        let mut moments = Random::new(seed);
         let folder = tempfile::tempdir().unwrap();
         configuration(folder.path(), 3);
         let mut host = Run::new(folder.path(), state.path(), &["watch", ".", "--plain"]).start();
         // In half of the rounds the delay begins with the first process.
         let within = match seed % 2 {
             0 => {
-                eventually("a server runs", || !pids(folder.path()).is_empty());
+                block_until(|| !pids(folder.path()).is_empty());
                 400
             }
             _ => 1_500,
         };
-        std::thread::sleep(Duration::from_millis(moments.below(within)));
+        std::thread::sleep(moments.duration(Duration::from_millis(within)));
         kill(&mut host);
         seen.extend(pids(folder.path()).into_iter().map(|pid| (seed, pid)));
     }
@@ -89,7 +80,8 @@ fn a_killed_host_leaves_no_grandchild_after_the_next_start() {
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     assert!(seen.len() >= 9, "nothing was hit, and this test shows nothing: {seen:?}");
     for (seed, pid) in &seen {
-        eventually(&format!("process {pid} of seed {seed} is gone"), || !lives(*pid));
+        eprintln!("process {pid} of seed {seed}");
+        wait_until_dead(&[*pid]);
     }
     assert_eq!(fs::read_dir(state.path().join("mcp-host/receipts")).unwrap().count(), 0);
 }
@@ -161,7 +153,7 @@ fn a_file_of_a_killed_writer_is_old_or_new() {
     let mut left = 0;
     for what in ["configuration", "recording", "lock", "login"] {
         for seed in 1..=ROUNDS {
-            let mut moments = Random(0x9e37_79b9 * seed);
+            let mut moments = Random::new(seed);
             let folder = tempfile::tempdir().unwrap();
             fs::write(folder.path().join("file"), &texts()[1]).unwrap();
             fs::write(lock_path(&folder.path().join("file")), locks()[1].to_text()).unwrap();
@@ -173,9 +165,9 @@ fn a_file_of_a_killed_writer_is_old_or_new() {
                 .stderr(Stdio::null())
                 .spawn()
                 .unwrap();
-            eventually("it writes", || folder.path().join("written").exists());
+            block_until(|| folder.path().join("written").exists());
             // A busy loop, because the moments must be close together.
-            let (begun, wait) = (Instant::now(), Duration::from_micros(moments.below(30_000)));
+            let (begun, wait) = (Instant::now(), moments.duration(Duration::from_millis(30)));
             while begun.elapsed() < wait {
                 std::hint::spin_loop();
             }
@@ -233,9 +225,8 @@ fn a_killed_edit_leaves_the_old_or_the_new_configuration() {
         let (wanted, _) = disable(seed, None);
         assert_ne!(wanted, before);
         // Near the end, when the command writes.
-        let micros = u64::try_from(took.as_micros()).unwrap();
-        let wait = micros / 2 + Random(0x9e37_79b9 * seed).below(micros / 2 + 1);
-        let (left, _) = disable(seed, Some(Duration::from_micros(wait)));
+        let wait = took / 2 + Random::new(seed).duration(took / 2);
+        let (left, _) = disable(seed, Some(wait));
         assert!(left == before || left == wanted, "half a configuration with seed {seed}");
     }
 }

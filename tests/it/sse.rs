@@ -5,7 +5,7 @@ use std::process::Command;
 
 use mcp_host::{Host, HostOptions, LoadRequest, load};
 use mcp_model::{Endpoint, SseFallback};
-use mcp_tests::{installed, root};
+use mcp_testkit::program::{installed_folder, root};
 
 use crate::compare::{EVERYTHING, check_change, check_same, demo, holodeck, over_stdio, start};
 
@@ -15,7 +15,7 @@ fn over_sse(folder: &Path, port: u16) -> PathBuf {
 
 #[test]
 fn hd_120_hd_fr005_a_real_server_of_the_typescript_sdk() {
-    let Some(modules) = installed("MCP_HOST_NODE_MODULES") else { return };
+    let Some(modules) = installed_folder("MCP_HOST_NODE_MODULES") else { return };
     let script = modules.join("@modelcontextprotocol/server-everything/dist/index.js");
     let (_server, port) = start(|port| {
         let mut command = Command::new("node");
@@ -30,7 +30,7 @@ fn hd_120_hd_fr005_a_real_server_of_the_typescript_sdk() {
 
 #[test]
 fn hd_120_a_real_server_of_the_python_sdk() {
-    let Some(venv) = installed("MCP_HOST_VENV") else { return };
+    let Some(venv) = installed_folder("MCP_HOST_VENV") else { return };
     let python = venv.join("bin/python").display().to_string();
     let script = root().join("tests/python/server.py").display().to_string();
     let (_server, port) = start(|port| {
@@ -55,7 +55,7 @@ fn hd_120_a_real_server_of_the_python_sdk() {
 #[tokio::test]
 async fn hd_115_a_changed_list_makes_a_generation_over_server_sent_events() {
     let folder = tempfile::tempdir().unwrap();
-    let (_server, url) = demo(folder.path(), |it| it.ends_with("/sse"));
+    let (_server, url) = demo(folder.path(), |url| url.ends_with("/sse"));
     let file = holodeck(folder.path(), "sse", &url);
     let host = Host::start(HostOptions::default());
     host.apply(load(&LoadRequest::new(file)).unwrap().desired).await;
@@ -65,7 +65,7 @@ async fn hd_115_a_changed_list_makes_a_generation_over_server_sent_events() {
 #[tokio::test]
 async fn dia_08_a_legacy_sse_server_is_detected() {
     let folder = tempfile::tempdir().unwrap();
-    let (_server, url) = demo(folder.path(), |it| it.ends_with("/sse"));
+    let (_server, url) = demo(folder.path(), |url| url.ends_with("/sse"));
     let file = holodeck(folder.path(), "http", &url);
     let mut wanted = load(&LoadRequest::new(file)).unwrap().desired;
     let host = Host::start(HostOptions::default());

@@ -8,7 +8,9 @@ use mcp_host::{
     RestartPolicy, Supervision, ToolCall, load,
 };
 use mcp_model::{ErrorKind, RawJson, ServerId};
-use mcp_tests::{binary, eventually, lives};
+use mcp_testkit::process::is_alive;
+use mcp_testkit::program::binary;
+use mcp_testkit::wait::block_until;
 use tokio::sync::Notify;
 
 fn json(text: &'static str) -> RawJson {
@@ -73,7 +75,7 @@ async fn hd_117_killing_a_server_fails_one_call_and_restarts_it() {
     assert!(sleep("victim_sleep", r#"{"ms": 1}"#).await.success);
     assert_ne!(pid("victim"), killed);
     assert_eq!(pid("witness"), witness);
-    assert!(!lives(killed));
+    assert!(!is_alive(killed));
     let mut pause = None;
     while let Some(NotificationStreamItem::Notification(event)) = events.try_next() {
         if let HostEventKind::RestartScheduled { after, failures: 1 } = event.kind {
@@ -85,7 +87,7 @@ async fn hd_117_killing_a_server_fails_one_call_and_restarts_it() {
     let victim = pid("victim");
     host.shutdown().await;
     for pid in [victim, witness] {
-        eventually("nothing is left", || !lives(pid));
+        block_until(|| !is_alive(pid));
     }
 }
 
@@ -113,17 +115,17 @@ async fn dm_074_dm_077_dm_080_each_dialog_leases_a_process() {
         tokio::join!(dialogs[0].call(echo()), dialogs[0].call(echo()), dialogs[1].call(echo()));
     assert!([first, second, other].iter().all(|it| it.text() == "hello"));
     let pids: Vec<u32> = host.leases().iter().map(|it| it.pid.expect("each is a process")).collect();
-    assert!(pids.len() == 2 && pids[0] != pids[1] && pids.iter().all(|it| lives(*it)), "{pids:?}");
+    assert!(pids.len() == 2 && pids[0] != pids[1] && pids.iter().all(|it| is_alive(*it)), "{pids:?}");
 
     let demo = ServerId::parse("demo").unwrap();
     assert_eq!(host.release(&DialogId::new("one"), &demo).await, Ok(true));
-    eventually("what was given back is gone", || !lives(pids[0]));
-    assert!(lives(pids[1]));
+    block_until(|| !is_alive(pids[0]));
+    assert!(is_alive(pids[1]));
     let [one, two] = dialogs;
     drop(two);
-    eventually("what a dialog had goes with it", || !lives(pids[1]));
+    block_until(|| !is_alive(pids[1]));
     assert_eq!(one.call(echo()).await.text(), "hello");
     let last = host.leases()[0].pid.unwrap();
     host.shutdown().await;
-    eventually("nothing is left", || !lives(last));
+    block_until(|| !is_alive(last));
 }

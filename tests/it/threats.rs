@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mcp_tests::{Run, binary};
+use mcp_testkit::program::{Run, binary};
 
 fn script(folder: &Path, name: &str, text: &str) -> String {
     let path = folder.join(name);
@@ -15,7 +15,7 @@ fn script(folder: &Path, name: &str, text: &str) -> String {
     path.display().to_string()
 }
 
-fn run(folder: &Path, arguments: &[&str]) -> mcp_tests::ProgramOutput {
+fn run(folder: &Path, arguments: &[&str]) -> mcp_testkit::program::ProgramOutput {
     Run::new(folder, &folder.join("state"), arguments).finish()
 }
 
@@ -85,7 +85,7 @@ done"#;
     assert_eq!(followed.load(Ordering::SeqCst), 0);
     // A request would have been counted.
     drop(std::net::TcpStream::connect(url.trim_start_matches("http://").trim_end_matches("/x")).unwrap());
-    mcp_tests::eventually("a connection is counted", || followed.load(Ordering::SeqCst) == 1);
+    mcp_testkit::wait::block_until(|| followed.load(Ordering::SeqCst) == 1);
 }
 
 #[test]

@@ -9,7 +9,9 @@ use mcp_host::{
     FollowHandle, FollowRequest, Host, HostOptions, HostSnapshot, LoadRequest, ServerState, ToolCall,
 };
 use mcp_model::{CallResult, RawJson, Severity};
-use mcp_tests::{binary, eventually, lives};
+use mcp_testkit::process::is_alive;
+use mcp_testkit::program::binary;
+use mcp_testkit::wait::block_until;
 use tempfile::TempDir;
 
 /// A time limit for every step.
@@ -110,7 +112,7 @@ impl WatchedHost {
     pub(crate) fn pids(&self, name: char) -> Vec<u32> {
         let text =
             std::fs::read_to_string(self.folder.path().join(format!("{name}.pids"))).unwrap_or_default();
-        text.lines().map(|it| it.parse().unwrap()).collect()
+        text.lines().map(|line| line.parse().unwrap()).collect()
     }
 
     pub(crate) async fn until(&self, what: &str, holds: impl Fn(&HostSnapshot) -> bool) {
@@ -121,14 +123,17 @@ impl WatchedHost {
 
     /// Waits until exactly these servers run without problems.
     pub(crate) async fn runs(&self, servers: &[Server]) {
-        let names: Vec<String> = servers.iter().map(|it| it.name.to_string()).collect();
+        let names: Vec<String> = servers.iter().map(|item| item.name.to_string()).collect();
         let tools: Vec<String> = servers.iter().flat_map(tools).collect();
-        self.until(&format!("{servers:?}"), |it| {
-            let ready = it.servers.iter().all(|it| it.state == ServerState::Ready && it.error.is_none());
-            let ready = ready && !it.problems.iter().any(|it| it.problem.severity == Severity::Error);
-            let shown = it.catalog.tools().iter().map(|it| it.name.to_string());
+        self.until(&format!("{servers:?}"), |server| {
+            let ready = server
+                .servers
+                .iter()
+                .all(|server| server.state == ServerState::Ready && server.error.is_none());
+            let ready = ready && !server.problems.iter().any(|it| it.problem.severity == Severity::Error);
+            let shown = server.catalog.tools().iter().map(|item| item.name.to_string());
             ready
-                && it.servers.iter().map(|it| it.id.clone()).eq(names.iter().cloned())
+                && server.servers.iter().map(|server| server.id.clone()).eq(names.iter().cloned())
                 && shown.eq(tools.iter().cloned())
         })
         .await;
@@ -145,8 +150,8 @@ impl WatchedHost {
         self.host.shutdown().await;
         for entry in std::fs::read_dir(self.folder.path()).unwrap() {
             let text = std::fs::read_to_string(entry.unwrap().path()).unwrap_or_default();
-            let pids: Vec<u32> = text.lines().filter_map(|it| it.parse().ok()).collect();
-            eventually("no process is left", || !pids.iter().any(|it| lives(*it)));
+            let pids: Vec<u32> = text.lines().filter_map(|line| line.parse().ok()).collect();
+            block_until(|| !pids.iter().any(|it| is_alive(*it)));
         }
     }
 }

@@ -5,13 +5,13 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 
 use mcp_host::{Host, HostOptions, LoadRequest, load};
-use mcp_tests::{Run, installed, root};
+use mcp_testkit::program::{Run, installed_folder, root};
 
 use crate::compare::{EVERYTHING, check_change, check_same, demo, holodeck, over_stdio, start};
 
 #[test]
 fn hd_123_hd_fr006_a_real_server_behind_a_gateway() {
-    let Some(modules) = installed("MCP_HOST_NODE_MODULES") else { return };
+    let Some(modules) = installed_folder("MCP_HOST_NODE_MODULES") else { return };
     let everything =
         modules.join("@modelcontextprotocol/server-everything/dist/index.js").display().to_string();
     let gateway = modules.join("supergateway/dist/index.js");
@@ -29,7 +29,7 @@ fn hd_123_hd_fr006_a_real_server_behind_a_gateway() {
 
 #[test]
 fn hd_123_hd_124_a_real_server_of_the_python_sdk() {
-    let Some(venv) = installed("MCP_HOST_VENV_MCP1") else { return };
+    let Some(venv) = installed_folder("MCP_HOST_VENV_MCP1") else { return };
     let python = venv.join("bin/python").display().to_string();
     let script = root().join("tests/python/mcp1_server.py").display().to_string();
     let (_server, port) = start(|port| {
@@ -56,7 +56,7 @@ fn hd_123_hd_124_a_real_server_of_the_python_sdk() {
 #[tokio::test]
 async fn hd_115_hd_fr016_a_changed_list_makes_a_generation_over_websocket() {
     let folder = tempfile::tempdir().unwrap();
-    let (_server, url) = demo(folder.path(), |it| it.starts_with("ws://"));
+    let (_server, url) = demo(folder.path(), |url| url.starts_with("ws://"));
     let file = holodeck(folder.path(), "websocket", &url);
     let host = Host::start(HostOptions::default());
     host.apply(load(&LoadRequest::new(file)).unwrap().desired).await;
@@ -66,7 +66,7 @@ async fn hd_115_hd_fr016_a_changed_list_makes_a_generation_over_websocket() {
 #[test]
 fn the_environment_proxy_opens_a_tunnel() {
     let folder = tempfile::tempdir().unwrap();
-    let (_server, url) = demo(folder.path(), |it| it.starts_with("ws://"));
+    let (_server, url) = demo(folder.path(), |url| url.starts_with("ws://"));
     let address = url.strip_prefix("ws://").unwrap().strip_suffix("/ws").unwrap().to_owned();
     let proxy = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let variable = format!("http://user:pa%20ss@{}", proxy.local_addr().unwrap());
@@ -104,7 +104,7 @@ fn the_environment_proxy_opens_a_tunnel() {
 #[test]
 fn the_environment_socks_proxy_is_used_by_every_network_transport() {
     let folder = tempfile::tempdir().unwrap();
-    let (_server, url) = demo(folder.path(), |it| it.starts_with("ws://"));
+    let (_server, url) = demo(folder.path(), |url| url.starts_with("ws://"));
     let address = url.strip_prefix("ws://").unwrap().strip_suffix("/ws").unwrap().to_owned();
     let proxy = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let variable = format!("socks5h://{}", proxy.local_addr().unwrap());

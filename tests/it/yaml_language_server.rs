@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use mcp_tests::{installed, root};
+use mcp_testkit::program::{installed_folder, root};
 use serde_json::{Value, json};
 
 /// A language server with one open file.
@@ -23,7 +23,7 @@ const FILE: &str = "file:///workspace/open.yaml";
 impl Editor {
     /// Opens `text` with the line for `schema`. `None` if no language server is installed.
     fn open(schema: &str, text: &str) -> Option<Editor> {
-        let modules = installed("MCP_HOST_NODE_MODULES")?;
+        let modules = installed_folder("MCP_HOST_NODE_MODULES")?;
         let mut server = Command::new("node")
             .arg(modules.join("yaml-language-server/bin/yaml-language-server"))
             .arg("--stdio")
@@ -176,10 +176,15 @@ tools:
 ";
     let Some(mut editor) = Editor::open("holodeck", text) else { return };
     let diagnostics = editor.diagnostics();
-    let on = |line: &str, word: &str| diagnostics.iter().any(|it| it.starts_with(line) && it.contains(word));
+    let on = |position: &str, word: &str| {
+        diagnostics.iter().any(|text| text.starts_with(position) && text.contains(word))
+    };
     assert!(on("7: ", "npx"), "{diagnostics:?}");
     assert!(on("8: ", "integer"), "{diagnostics:?}");
-    assert!(diagnostics.iter().all(|it| it.starts_with("7:") || it.starts_with("8:")), "{diagnostics:?}");
+    assert!(
+        diagnostics.iter().all(|line| line.starts_with("7:") || line.starts_with("8:")),
+        "{diagnostics:?}"
+    );
     let offered = editor.completions(17, 5);
     for key in ["args", "env", "request_timeout", "load_tools"] {
         assert!(offered.iter().any(|it| it == key), "{key} is not in {offered:?}");
@@ -202,10 +207,13 @@ servers:
     let Some(mut editor) = Editor::open("dominds", text) else { return };
     let diagnostics = editor.diagnostics();
     assert!(
-        diagnostics.iter().any(|it| it.starts_with("4: ") && it.contains("streamable_http")),
+        diagnostics.iter().any(|line| line.starts_with("4: ") && line.contains("streamable_http")),
         "{diagnostics:?}"
     );
-    assert!(diagnostics.iter().any(|it| it.starts_with("6: ") && it.contains("url")), "{diagnostics:?}");
+    assert!(
+        diagnostics.iter().any(|line| line.starts_with("6: ") && line.contains("url")),
+        "{diagnostics:?}"
+    );
     let offered = editor.completions(8, 5);
     for key in ["url", "headers", "truely-stateless"] {
         assert!(offered.iter().any(|it| it == key), "{key} is not in {offered:?}");

@@ -10,7 +10,9 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a test helper panics on errors")]
 
+pub mod isolation;
 pub mod process;
+pub mod program;
 #[cfg(feature = "properties")]
 pub mod properties;
 pub mod random;

@@ -25,13 +25,13 @@ pub fn is_alive(pid: u32) -> bool {
 /// Blocks until the processes have ended.
 #[track_caller]
 pub fn wait_until_dead(pids: &[u32]) {
-    block_until(&format!("the processes {pids:?} have ended"), || !pids.iter().any(|pid| is_alive(*pid)));
+    block_until(|| !pids.iter().any(|pid| is_alive(*pid)));
 }
 
 /// Blocks until the child has ended. Returns its exit code; `None` if a signal ended it.
 #[track_caller]
 pub fn wait_for_exit(child: &mut Child) -> Option<i32> {
-    block_for("the child has ended", || child.try_wait().unwrap()).code()
+    block_for(|| child.try_wait().unwrap()).code()
 }
 
 /// The child processes of `parent`, including zombies.
@@ -44,7 +44,7 @@ pub fn children(parent: u32) -> Vec<u32> {
 /// The only running child of `parent`. Blocks while another one is still ending.
 #[track_caller]
 pub fn only_child(parent: u32) -> u32 {
-    block_for("there is one child process", || {
+    block_for(|| {
         let running: Vec<u32> = children(parent).into_iter().filter(|pid| is_alive(*pid)).collect();
         if let [child] = running[..] { Some(child) } else { None }
     })

@@ -1,5 +1,7 @@
 //! Deterministic pseudo-random numbers (xorshift). Not for secrets.
 
+use std::time::Duration;
+
 /// A generator with a fixed sequence for each seed.
 #[derive(Debug)]
 pub struct Random(u64);
@@ -30,6 +32,11 @@ impl Random {
     /// A number below `end`; 0 if `end` is 0.
     pub fn below(&mut self, end: usize) -> usize {
         (self.next_u64() >> 33) as usize % end.max(1)
+    }
+
+    /// A duration below `limit`, in microseconds.
+    pub fn duration(&mut self, limit: Duration) -> Duration {
+        Duration::from_micros(self.below(limit.as_micros() as usize) as u64)
     }
 
     /// One of the items.

@@ -30,7 +30,7 @@ fn clock(off: &Arc<AtomicI64>) -> Arc<dyn Fn() -> SystemTime + Send + Sync> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hd_117_a_clock_that_jumps_ends_nothing() {
+async fn hd_117_clock_jump_ends_no_session() {
     let faulty = Faulty::start();
     let off = Arc::new(AtomicI64::new(0));
     let host = Host::start(HostOptions {
@@ -61,7 +61,7 @@ async fn hd_117_a_clock_that_jumps_ends_nothing() {
 }
 
 #[test]
-fn hd_117_the_login_that_was_kept_last_counts() {
+fn hd_117_last_stored_login_is_used() {
     let resource = "https://a.example/mcp";
     let grant = |issuer: &str| Grant {
         resource: resource.parse().unwrap(),

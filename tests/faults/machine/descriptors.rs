@@ -8,8 +8,8 @@ use mcp_host::{
     ConnectionOptions, DesiredServers, Host, HostOptions, RestartPolicy, ServerState, Supervision, ToolCall,
 };
 use mcp_model::{Limits, RawJson};
+use mcp_testkit::isolation::{Isolation, run_isolated_in};
 use mcp_tests::faults::{NO_DESCRIPTOR, ONE_DESCRIPTOR, RUNNING, STARTING, STARTING_PROCESS, Transport};
-use mcp_tests::{Isolation, run_isolated_in};
 
 use super::check;
 use crate::host::server;
@@ -19,8 +19,8 @@ use crate::peer::Faulty;
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
-fn hd_117_who_can_open_one_file_more_goes_on_with_what_it_has() {
-    let name = "machine::descriptors::hd_117_who_can_open_one_file_more_goes_on_with_what_it_has";
+fn hd_117_host_continues_at_the_descriptor_limit() {
+    let name = "machine::descriptors::hd_117_host_continues_at_the_descriptor_limit";
     if run_isolated_in(name, "ulimit -n 128; exec \"$0\" \"$@\"", &[]) == Isolation::AlreadyRun {
         return;
     }
@@ -62,9 +62,10 @@ fn hd_117_who_can_open_one_file_more_goes_on_with_what_it_has() {
             let servers = there.iter().chain(names).cloned().collect();
             host.apply(DesiredServers { servers, failed: Vec::new() }).await;
             tokio::time::timeout(TIME_LIMIT, host.ready()).await.expect("each start ends");
-            for status in host.snapshot().servers.iter().filter(|it| it.id.starts_with("later")) {
+            for status in host.snapshot().servers.iter().filter(|server| server.id.starts_with("later")) {
                 let failure = status.error.as_ref();
-                let outcome = failure.map(|it| format!("{}: {}", it.kind, it.message)).unwrap_or_default();
+                let outcome =
+                    failure.map(|error| format!("{}: {}", error.kind, error.message)).unwrap_or_default();
                 assert!(
                     outcome.starts_with("MCPConnectionError: "),
                     "{} is {}: {outcome}",
@@ -91,7 +92,8 @@ fn hd_117_who_can_open_one_file_more_goes_on_with_what_it_has() {
 
         drop(taken);
         let mut published = host.subscribe();
-        let all = published.wait_for(|it| it.servers.iter().all(|it| it.state == ServerState::Ready));
+        let all = published
+            .wait_for(|server| server.servers.iter().all(|server| server.state == ServerState::Ready));
         tokio::time::timeout(TIME_LIMIT, all).await.expect("they come back").unwrap();
         for number in 0..later.len() {
             assert!(call(&format!("later{number}__other")).await.success);

@@ -7,8 +7,8 @@ use std::process::Command;
 use mcp_host::{DesiredServers, FileTokenStore, Host, HostOptions, ProcessOptions, SpillPolicy, ToolCall};
 use mcp_model::{Limits, RawJson, Secret};
 use mcp_oauth::{Grant, RegisteredClient, TokenStore};
+use mcp_testkit::isolation::{Isolation, run_isolated_in};
 use mcp_tests::faults::{FULL, LOGINS, NO_FOLDER, RECEIPTS, RESULTS, Transport};
-use mcp_tests::{Isolation, run_isolated_in};
 
 use super::check;
 use crate::host::server;
@@ -52,7 +52,7 @@ fn hd_133_a_full_disk_affects_only_files_on_it() {
     );
     let latest = logins.latest(&"https://a.example/mcp".parse().unwrap()).unwrap();
     assert_eq!(latest.is_some(), kept, "the login before it");
-    let left = files(&place.join("logins")).iter().filter(|it| !it.ends_with(".json")).count();
+    let left = files(&place.join("logins")).iter().filter(|name| !name.ends_with(".json")).count();
     assert_eq!(left, 0, "{:?}", files(&place));
     check(
         FULL,

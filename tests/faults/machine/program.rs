@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use mcp_testkit::program::{ProgramOutput, binary};
 use mcp_tests::faults::{FEW_DESCRIPTORS, FULL, PROGRAM};
-use mcp_tests::{ProgramOutput, binary};
 
 use super::check;
 

@@ -3,7 +3,7 @@
 use std::process::{Command, Output, Stdio};
 
 use mcp_acp::AcpVersion;
-use mcp_tests::installed;
+use mcp_testkit::program::installed_folder;
 use serde_json::{Value, json};
 
 use super::agent;
@@ -28,7 +28,7 @@ impl ProgramOutput {
 
 /// Runs one prompt in a session with these servers. acpx stores its files in a folder of the test.
 fn run(transports: &str, servers: &Value, prompt: &str) -> Option<ProgramOutput> {
-    let acpx = installed("MCP_HOST_NODE_MODULES")?.join("acpx/dist/cli.js");
+    let acpx = installed_folder("MCP_HOST_NODE_MODULES")?.join("acpx/dist/cli.js");
     let home = tempfile::tempdir().unwrap();
     let configuration = home.path().join("mcp.json");
     std::fs::write(&configuration, json!({ "mcpServers": servers }).to_string()).unwrap();

@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use mcp_acp::AcpVersion;
-use mcp_tests::{binary, eventually, lives};
+use mcp_testkit::process::is_alive;
+use mcp_testkit::program::binary;
+use mcp_testkit::wait::block_until;
 use serde_json::{Value, json};
 
 use super::raw_client::RawClient;
@@ -30,15 +32,15 @@ impl GatedServer {
     /// Waits until the server was started.
     #[track_caller]
     fn is_started(&self) {
-        eventually("the server is started", || self.file.exists());
+        block_until(|| self.file.exists());
     }
 
     fn open(&self) {
         std::fs::write(&self.gate, "").unwrap();
     }
 
-    fn lives(&self) -> bool {
-        lives(std::fs::read_to_string(&self.file).unwrap().trim().parse().unwrap())
+    fn is_alive(&self) -> bool {
+        is_alive(std::fs::read_to_string(&self.file).unwrap().trim().parse().unwrap())
     }
 }
 
@@ -78,7 +80,7 @@ fn acp_020_closing_a_session_during_setup_ends_it() {
             let prompt = json!([{ "type": "text", "text": "/tools" }]);
             let gone = wire.asks("session/prompt", json!({ "sessionId": session, "prompt": prompt }));
             assert_eq!(gone["error"]["code"], -32002, "{gone}");
-            eventually("the late server is gone", || !late.lives());
+            block_until(|| !late.is_alive());
             wire.end();
         }
     }
@@ -139,8 +141,8 @@ fn check_ids(command: &[String], version: AcpVersion, cancelled: Value, kept: Va
     late.is_started();
     wire.cancel(&cancelled);
     assert_eq!(wire.answer(&cancelled)["error"]["code"], -32800);
-    eventually("the server is gone that is not wanted any more", || !gone.lives());
-    assert!(late.lives() && !wire.is_answered(&kept));
+    block_until(|| !gone.is_alive());
+    assert!(late.is_alive() && !wire.is_answered(&kept));
     late.open();
     let session = wire.answer(&kept)["result"]["sessionId"].clone();
     assert_eq!(wire.turn(&session, r#"/late__echo {"text": "kept"}"#), "kept");
@@ -148,7 +150,7 @@ fn check_ids(command: &[String], version: AcpVersion, cancelled: Value, kept: Va
 }
 
 #[test]
-fn ids_of_different_types_are_different_ids() {
+fn cancellation_distinguishes_ids_of_different_types() {
     for version in AcpVersion::ALL {
         for command in [agent(&[]), crate::acp_proxy::guarded(&agent(&[]))] {
             check_ids(&command, version, json!("7"), json!(7));
@@ -180,7 +182,7 @@ fn acpx_10_a_waiting_turn_uses_the_current_servers() {
 }
 
 #[test]
-fn acp_020_the_turns_of_a_session_that_is_closed_are_cancelled() {
+fn acp_020_turns_of_a_closed_session_are_cancelled() {
     for version in AcpVersion::ALL {
         let folder = tempfile::tempdir().unwrap();
         let mut wire = RawClient::start(version, &agent(&[]), folder.path());
@@ -224,11 +226,11 @@ fn hd_fr024_the_next_agent_ends_processes_of_a_killed_one() {
         let pid = |name: &str| std::fs::read_to_string(of(name)).unwrap().trim().parse::<u32>().unwrap();
         wire.kill();
         // The server exits at the end of input; its child does not.
-        eventually("the server has left", || !lives(pid("child")));
-        assert!(lives(pid("grandchild")));
+        block_until(|| !is_alive(pid("child")));
+        assert!(is_alive(pid("grandchild")));
         let mut next = RawClient::start(version, &agent(&[]), folder.path());
         next.session(json!([]));
-        eventually("the grandchild is gone", || !lives(pid("grandchild")));
+        block_until(|| !is_alive(pid("grandchild")));
         next.end();
     }
 }

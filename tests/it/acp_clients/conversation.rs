@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use jsonschema::Validator;
 use mcp_acp::AcpVersion;
-use mcp_tests::{installed, root};
+use mcp_testkit::program::{installed_folder, root};
 use serde_json::{Value, json};
 
 use crate::acp_schema::{judge, official};
@@ -80,7 +80,8 @@ impl Scenario {
     /// Runs the scenario against the agent that this command starts. `None` if the client is not installed.
     #[track_caller]
     pub(crate) fn run(&self, client: Client, agent: &[String]) -> Option<Conversation> {
-        let (modules, venv) = (installed("MCP_HOST_NODE_MODULES")?, installed("MCP_HOST_VENV")?);
+        let (modules, venv) =
+            (installed_folder("MCP_HOST_NODE_MODULES")?, installed_folder("MCP_HOST_VENV")?);
         let tests = root().join("tests");
         let mut command = match client {
             Client::Node => Command::new("node"),
@@ -195,7 +196,7 @@ pub(crate) fn assert_official(version: AcpVersion, wire: &[Value]) {
             let is_stable = stable["$defs"][definition].is_object();
             judge(if is_stable { &stable } else { &unstable }, definition)
         });
-        let wrong: Vec<_> = judge.iter_errors(part).map(|it| it.to_string()).collect();
+        let wrong: Vec<_> = judge.iter_errors(part).map(|error| error.to_string()).collect();
         assert!(wrong.is_empty(), "{definition}: {wrong:#?}\n{message}");
         judged += 1;
     }

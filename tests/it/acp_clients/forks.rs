@@ -1,7 +1,8 @@
 //! `session/fork`, unstable in both versions: a session with its own servers.
 
 use mcp_acp::AcpVersion;
-use mcp_tests::{eventually, lives};
+use mcp_testkit::process::is_alive;
+use mcp_testkit::wait::block_until;
 use serde_json::json;
 
 use super::conversation::{PAIRS, Scenario};
@@ -30,7 +31,7 @@ fn acpx_10_a_fork_has_its_own_servers() {
         let ids = [1, 2].map(|it: usize| &conversation.steps[it]["result"]["sessionId"]);
         assert!(ids[0].is_string() && ids[1].is_string() && ids[0] != ids[1], "{ids:?}");
         let old = std::fs::read_to_string(folder.path().join("old")).unwrap();
-        eventually("the server is gone", || !lives(old.trim().parse().unwrap()));
+        block_until(|| !is_alive(old.trim().parse().unwrap()));
     }
 }
 

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use mcp_acp::AcpVersion;
-use mcp_tests::{eventually, lives};
+use mcp_testkit::process::is_alive;
+use mcp_testkit::wait::block_until;
 use serde_json::{Value, json};
 
 use super::conversation::{PAIRS, Scenario};
@@ -17,7 +18,7 @@ fn pid(file: &Path) -> u32 {
 #[track_caller]
 fn assert_gone(files: &[&Path]) {
     for file in files {
-        eventually("the server is gone", || !lives(pid(file)));
+        block_until(|| !is_alive(pid(file)));
     }
 }
 
@@ -96,7 +97,7 @@ fn acp_021_a_cancelled_setup_leaves_no_process() {
             assert_eq!(conversation.said(), ["goes on"], "{conversation:#?}");
             assert_gone(&[&stalled, &folder.path().join("next")]);
             // The server may not have been started before the cancellation.
-            assert!(!beside.exists() || !lives(pid(&beside)), "{conversation:#?}");
+            assert!(!beside.exists() || !is_alive(pid(&beside)), "{conversation:#?}");
         }
     }
 }

@@ -20,14 +20,14 @@ use std::sync::OnceLock;
 
 use conversation::{Conversation, INHERITED, PAIRS, Scenario};
 use mcp_acp::AcpVersion;
-use mcp_tests::{built, installed};
+use mcp_testkit::program::{build_binary, installed_folder};
 use serde_json::{Value, json};
 use servers::DemoHttpServer;
 
 /// The example agent with these arguments.
 pub(crate) fn agent(arguments: &[&str]) -> Vec<String> {
     static AGENT: OnceLock<PathBuf> = OnceLock::new();
-    let agent = AGENT.get_or_init(|| built("acp-agent", "acp-agent"));
+    let agent = AGENT.get_or_init(|| build_binary("acp-agent", "acp-agent"));
     std::iter::once(agent.display().to_string()).chain(arguments.iter().map(|it| (*it).to_owned())).collect()
 }
 
@@ -100,7 +100,7 @@ fn acpx_10_acp_046_acp_047_variables_and_headers_arrive_by_load_resume_and_fork_
 
 #[test]
 fn acp_041_servers_of_the_typescript_sdk_over_each_transport() {
-    let Some(modules) = installed("MCP_HOST_NODE_MODULES") else { return };
+    let Some(modules) = installed_folder("MCP_HOST_NODE_MODULES") else { return };
     let script = modules.join("@modelcontextprotocol/server-everything/dist/index.js").display().to_string();
     let node = servers::on_path("node");
     let serve = |kind: &'static str| {

@@ -1,6 +1,6 @@
 //! Requests of servers for the roots of a session.
 
-use mcp_tests::installed;
+use mcp_testkit::program::installed_folder;
 use serde_json::json;
 
 use super::conversation::{PAIRS, Scenario};
@@ -8,7 +8,7 @@ use super::{agent, servers};
 
 #[test]
 fn a_typescript_server_lists_the_roots_of_its_session() {
-    let Some(modules) = installed("MCP_HOST_NODE_MODULES") else { return };
+    let Some(modules) = installed_folder("MCP_HOST_NODE_MODULES") else { return };
     let script = modules.join("@modelcontextprotocol/server-everything/dist/index.js").display().to_string();
     let node = servers::on_path("node");
     let folders = tempfile::tempdir().unwrap();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use mcp_acp::AcpVersion;
-use mcp_tests::binary;
+use mcp_testkit::program::binary;
 use serde_json::{Value, json};
 
 use crate::compare::{Server, demo};
@@ -48,7 +48,7 @@ pub(crate) struct DemoHttpServer {
 
 impl DemoHttpServer {
     pub(crate) fn start(folder: &Path) -> DemoHttpServer {
-        let (server, url) = demo(folder, |it| it.ends_with("/mcp"));
+        let (server, url) = demo(folder, |url| url.ends_with("/mcp"));
         DemoHttpServer { _server: server, url }
     }
 

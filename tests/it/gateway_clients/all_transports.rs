@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mcp_tests::{Run, binary, root};
+use mcp_testkit::program::{Run, binary, root};
 use serde_json::{Value, json};
 
 use super::{Gateway, Installed};
@@ -172,7 +172,7 @@ fn run_inspector(installed: &Installed, era: &str, url: &str, calls: &[&Value]) 
 fn every_client_lists_and_calls_over_every_transport() {
     let Some(installed) = Installed::ready() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let (_server, http) = demo(folder.path(), |it| it.starts_with("http://") && it.ends_with("/mcp"));
+    let (_server, http) = demo(folder.path(), |url| url.starts_with("http://") && url.ends_with("/mcp"));
     let address = http.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
     let pipe = json!({"command": binary(), "args": ["demo-server"]});
     let write = |name: &str, servers: Value| {

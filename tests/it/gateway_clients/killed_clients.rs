@@ -1,6 +1,7 @@
 //! Cleanup after 200 clients of the official SDK that are killed.
 
-use mcp_tests::{binary, eventually};
+use mcp_testkit::program::binary;
+use mcp_testkit::wait::block_until;
 use serde_json::json;
 
 use super::{Gateway, Installed};
@@ -12,7 +13,7 @@ const OWN: usize = 10;
 const IDLE: &str = "10";
 
 #[test]
-fn killed_clients_leave_nothing_after_the_idle_time() {
+fn sessions_of_killed_clients_end_after_the_idle_time() {
     let Some(installed) = Installed::ready() else { return };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".minds/mcp.yaml");
@@ -30,7 +31,7 @@ fn killed_clients_leave_nothing_after_the_idle_time() {
     let gateway = Gateway::start(folder.path(), &path.display().to_string(), &["--idle", IDLE]);
     // The shared server is one process; the other one runs for each session, and once for its lists.
     let known = || gateway.metric(r#"mcp_host_server_state{server="own",state="ready"}"#) == 1;
-    eventually("the servers are known", || known() && gateway.servers() == 1);
+    block_until(|| known() && gateway.servers() == 1);
 
     let calls =
         json!([["all_echo", {"text": "a"}], ["own_echo", {"text": "a"}], ["all_sleep", {"ms": 3000}]]);
@@ -44,9 +45,9 @@ fn killed_clients_leave_nothing_after_the_idle_time() {
 
     for name in ["mcp_gateway_sessions", "mcp_gateway_dialogs", "mcp_gateway_requests", "mcp_gateway_parked"]
     {
-        eventually(name, || gateway.metric(name) == 0);
+        block_until(|| gateway.metric(name) == 0);
     }
-    eventually("what was leased has ended", || gateway.servers() == 1);
+    block_until(|| gateway.servers() == 1);
     let one = json!({"sdk": 1, "url": gateway.url(), "calls": [["all_echo", {"text": "b"}]]});
     let said = installed.typescript(&one).json();
     assert_eq!(said["answers"][0]["content"][0]["text"], "b", "{said:#}");

@@ -10,7 +10,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use mcp_tests::{Run, installed, root};
+use mcp_testkit::program::{Run, installed_folder, root};
 use serde_json::Value;
 
 /// The installed clients.
@@ -25,9 +25,9 @@ pub(super) struct Installed {
 impl Installed {
     pub(super) fn ready() -> Option<Installed> {
         Some(Installed {
-            modules: installed("MCP_HOST_CONFORMANCE")?,
-            venv: installed("MCP_HOST_VENV")?,
-            venv_before: installed("MCP_HOST_VENV_MCP1")?,
+            modules: installed_folder("MCP_HOST_CONFORMANCE")?,
+            venv: installed_folder("MCP_HOST_VENV")?,
+            venv_before: installed_folder("MCP_HOST_VENV_MCP1")?,
             home: tempfile::tempdir().unwrap(),
         })
     }
@@ -123,7 +123,7 @@ impl Gateway {
         let arguments = [&["serve", file, "--http", "127.0.0.1:0"], more].concat();
         let mut child = Run::new(folder, folder, &arguments).start();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-        let line = lines.find(|it| it.contains("serving MCP at ")).expect("it serves");
+        let line = lines.find(|line| line.contains("serving MCP at ")).expect("it serves");
         std::thread::spawn(move || lines.count());
         let address = line.rsplit_once("http://").unwrap().1.trim_end_matches("/mcp").to_owned();
         Gateway { child, address }
@@ -140,7 +140,7 @@ impl Gateway {
             .unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
-        let line = text.lines().find_map(|it| it.strip_prefix(name)?.strip_prefix(' '));
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("no {name}: {text}")).parse().unwrap()
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mcp_tests::binary;
+use mcp_testkit::program::binary;
 use serde_json::{Value, json};
 
 use super::{Gateway, Installed};
@@ -54,7 +54,7 @@ fn check(installed: &Installed, sdk: u8, mode: Option<&str>, transport: ClientTr
         tools.as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect()
     };
     let (before, after) = (names(&said["tools"]), names(&said["after"]["tools"]));
-    assert!(before.iter().all(|it| it.starts_with("old_")), "{row}: {before:?}");
+    assert!(before.iter().all(|name| name.starts_with("old_")), "{row}: {before:?}");
     let renamed: Vec<String> = before.iter().map(|it| it.replacen("old_", "new_", 1)).collect();
     assert_eq!(after, renamed, "{row}");
     let refused = said["after"]["old"]["error"].as_str().unwrap_or_default();

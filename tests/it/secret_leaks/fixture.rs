@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use mcp_tests::{ProgramOutput, binary};
+use mcp_testkit::program::{ProgramOutput, binary};
 use tempfile::TempDir;
 
 use super::echo_servers::{EchoServer, PROGRAM};

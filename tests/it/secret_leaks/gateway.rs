@@ -44,8 +44,11 @@ async fn hd_sc5_the_gateway_returns_no_secret() {
 
         let good = SecretLocation::GatewayToken.mark();
         let opened = exchange(&address, "POST /mcp", (&good, ""), INITIALIZE);
-        let session =
-            opened.lines().find_map(|it| it.strip_prefix("mcp-session-id: ")).expect("a session").to_owned();
+        let session = opened
+            .lines()
+            .find_map(|line| line.strip_prefix("mcp-session-id: "))
+            .expect("a session")
+            .to_owned();
         let session = format!("mcp-session-id: {session}\r\n");
         let ask = |method: &str, params: &str| {
             let body = format!(r#"{{"jsonrpc":"2.0","id":2,"method":"{method}","params":{params}}}"#);
@@ -63,8 +66,9 @@ async fn hd_sc5_the_gateway_returns_no_secret() {
             let reply = ask("tools/call", &params);
             // Other messages of a server go to the caller of the request.
             for method in ["notifications/message", "notifications/progress"] {
-                let is_it =
-                    |it: &str| it.starts_with("data: ") && it.contains(&format!(r#""method":"{method}""#));
+                let is_it = |line: &str| {
+                    line.starts_with("data: ") && line.contains(&format!(r#""method":"{method}""#))
+                };
                 beside.extend(reply.lines().any(is_it).then_some(method));
             }
             search.look(&format!("tools/call {tool}"), &reply);

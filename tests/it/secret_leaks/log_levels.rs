@@ -11,7 +11,7 @@ use mcp_host::{
 };
 use mcp_model::{LogLevel, RawJson};
 use mcp_oauth::{LoopbackRedirect, MemoryTokenStore, TokenStore};
-use mcp_tests::{Isolation, run_isolated};
+use mcp_testkit::isolation::{Isolation, run_isolated};
 use tracing_subscriber::EnvFilter;
 
 use super::fixture::LeakFixture;
@@ -101,7 +101,7 @@ fn hd_sc5_no_level_of_our_log_has_a_secret() {
             host.apply(loaded.desired).await;
             let mut published = host.subscribe();
             let settled = |it: &ServerState| matches!(it, ServerState::Ready | ServerState::Failed);
-            let all = published.wait_for(|it| it.servers.iter().all(|it| settled(&it.state)));
+            let all = published.wait_for(|server| server.servers.iter().all(|server| settled(&server.state)));
             tokio::time::timeout(Duration::from_secs(60), all).await.unwrap().unwrap();
             look(&format!("{file}, published"), &format!("{:#?}", host.snapshot()));
             for tool in ["pipe-ok__fine", "pipe-ok__errs", "http-ok__fine", "http-ok__errs", "pipe-ok__dies"]
@@ -167,7 +167,8 @@ fn hd_sc5_no_level_of_our_log_has_a_token() {
         let host = Host::start(options);
         host.apply(wanted).await;
         let mut published = host.subscribe();
-        let ready = published.wait_for(|it| it.servers.iter().all(|it| it.state == ServerState::Ready));
+        let ready = published
+            .wait_for(|server| server.servers.iter().all(|server| server.state == ServerState::Ready));
         tokio::time::timeout(Duration::from_secs(60), ready).await.unwrap().unwrap();
         let mut said = String::new();
         authority.books().blabs = true;

@@ -82,7 +82,7 @@ async fn a_logout_revokes_the_login() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_login_accepts_a_typed_redirect_url() {
     let place = Place::new().await;
-    let child = place.command(&["login", "guarded", "--no-browser"]).typing().start();
+    let child = place.command(&["login", "guarded", "--no-browser"]).piped_input().start();
     let (page, mut child) = tokio::task::spawn_blocking(move || shown(child)).await.unwrap();
     let elsewhere = browser_that_stays();
     let answer = elsewhere.get(&page).send().await.unwrap();

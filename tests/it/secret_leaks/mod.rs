@@ -25,7 +25,7 @@ use search::{Search, rows, with};
 const FILES: [&str; 5] = ["agent.yaml", ".minds/mcp.yaml", "mcp.json", "request.json", "wrong.yaml"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hd_sc5_no_command_that_reads_a_file_shows_a_secret_of_it() {
+async fn hd_sc5_commands_that_read_a_file_show_no_secret() {
     let world = Arc::new(LeakFixture::new().await);
     let mut search = Search::default();
     for file in FILES {
@@ -76,7 +76,7 @@ async fn hd_sc5_no_command_that_reads_a_file_shows_a_secret_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hd_sc5_no_command_that_starts_servers_shows_what_they_were_given() {
+async fn hd_sc5_commands_that_start_servers_show_no_secret() {
     let world = Arc::new(LeakFixture::new().await);
     let mut search = Search::default();
     let typed = "tools\npipe-ok__errs\nhttp-ok__errs\nhttp-ok__fine\npipe-ok__dies\n";

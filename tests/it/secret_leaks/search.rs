@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_tests::ProgramOutput;
+use mcp_testkit::program::ProgramOutput;
 use tokio::task::JoinSet;
 
 use super::fixture::LeakFixture;

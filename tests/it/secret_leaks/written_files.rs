@@ -41,7 +41,7 @@ async fn hd_sc5_no_recording_has_an_echoed_secret() {
 
 /// The output of this program, without the server's standard error.
 fn own_output(text: &str) -> String {
-    text.lines().filter(|it| !it.starts_with("heard: ")).collect::<Vec<_>>().join("\n")
+    text.lines().filter(|line| !line.starts_with("heard: ")).collect::<Vec<_>>().join("\n")
 }
 
 /// A conversion contains the literal values of its file, because the servers stay the same. Its report does not, and

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use mcp_host::ToolCall;
 use mcp_model::{CallResult, ErrorKind, RawJson};
 
-use super::random::Random;
 use super::servers::{Server, Stability};
 use super::{PATIENCE, SoakState};
+use mcp_testkit::random::Random;
 
 /// A kind of call.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +28,7 @@ enum CallKind {
 const LARGEST: usize = 200 << 10;
 
 fn call_kind(random: &mut Random) -> CallKind {
-    let moment = Duration::from_millis(random.below(200) as u64);
+    let moment = random.duration(Duration::from_millis(200));
     match random.below(16) {
         0 | 1 => CallKind::Grow(random.below(LARGEST)),
         2 => CallKind::Fail,
@@ -46,14 +46,14 @@ pub(super) async fn call_on(world: SoakState, mut random: Random) {
             _ => ("call of wild", Stability::Wild),
         };
         let servers = world.field.of(nature);
-        let server = *random.of(&servers);
+        let server = *random.pick(&servers);
         let call_kind = call_kind(&mut random);
         number += 1;
         let text = format!("{} {number} {}", server.name, random.below(usize::MAX >> 1));
         let how = call(&world, server, call_kind, &text).await;
         world.tally.count(who, how);
         // A missing server rejects at once; other tasks must run too.
-        tokio::time::sleep(Duration::from_millis(random.below(20) as u64)).await;
+        tokio::time::sleep(random.duration(Duration::from_millis(20))).await;
     }
 }
 

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use mcp_model::{Endpoint, RawJson, UrlEndpoint};
+use mcp_testkit::random::Random;
 use mcp_transport::{CallOptions, DialOptions, Eras, Session, SessionOptions, dialer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::random::Random;
 use super::servers::Stability;
 use super::{PATIENCE, SoakState};
 
@@ -19,7 +19,7 @@ pub(super) async fn connect_on(world: SoakState, mut random: Random) {
             2 => converse(&world, &mut random, "client with sessions", Eras::Legacy).await,
             _ => converse(&world, &mut random, "client without sessions", Eras::Modern).await,
         }
-        tokio::time::sleep(Duration::from_millis(random.below(100) as u64)).await;
+        tokio::time::sleep(random.duration(Duration::from_millis(100))).await;
     }
 }
 
@@ -32,7 +32,7 @@ async fn converse(world: &SoakState, random: &mut Random, who: &'static str, era
     let session = connecting.expect("it answers, or refuses").expect("it has room for all");
     let tools = tokio::time::timeout(PATIENCE, session.list_tools()).await.expect("a list ends").unwrap();
     let calm = world.field.of(Stability::Calm);
-    let names: Vec<&str> = tools.items.iter().map(|it| &*it.name).collect();
+    let names: Vec<&str> = tools.items.iter().map(|item| &*item.name).collect();
     assert!(
         calm.iter().all(|it| names.contains(&&*it.tool("echo"))),
         "a calm server is not shown: {names:?}"
@@ -40,7 +40,7 @@ async fn converse(world: &SoakState, random: &mut Random, who: &'static str, era
     for _ in 0..random.below(10) {
         let text = format!("{who} {}", random.below(usize::MAX >> 1));
         let arguments = RawJson::parse(format!(r#"{{"text":"{text}"}}"#).into()).unwrap();
-        let tool = random.of(&calm).tool("echo");
+        let tool = random.pick(&calm).tool("echo");
         let calling = session.call_tool(&tool, &arguments, CallOptions::default());
         let answer = tokio::time::timeout(PATIENCE, calling).await.expect("a call ends").unwrap();
         assert_eq!(answer.value.text(), text, "somebody else's answer");
@@ -57,9 +57,9 @@ async fn converse(world: &SoakState, random: &mut Random, who: &'static str, era
 
 /// Starts a long call and disconnects.
 async fn vanish_in_a_call(world: &SoakState, random: &mut Random) {
-    let tool = random.of(&world.field.of(Stability::Calm)).tool("sleep");
+    let tool = random.pick(&world.field.of(Stability::Calm)).tool("sleep");
     let Some(mut stream) = call_by_hand(world, &tool, r#"{"ms":60000}"#).await else { return };
-    let moment = Duration::from_millis(random.below(100) as u64);
+    let moment = random.duration(Duration::from_millis(100));
     // Reads whatever has arrived.
     let _ = tokio::time::timeout(moment, stream.read_u8()).await;
     world.tally.count("client on a socket", "vanished in a call");
@@ -67,9 +67,9 @@ async fn vanish_in_a_call(world: &SoakState, random: &mut Random) {
 
 /// Requests much and does not read for a while.
 async fn never_read(world: &SoakState, random: &mut Random) {
-    let tool = random.of(&world.field.of(Stability::Calm)).tool("grow");
+    let tool = random.pick(&world.field.of(Stability::Calm)).tool("grow");
     let Some(stream) = call_by_hand(world, &tool, r#"{"bytes":4000000}"#).await else { return };
-    tokio::time::sleep(Duration::from_millis(random.below(1000) as u64)).await;
+    tokio::time::sleep(random.duration(Duration::from_millis(1000))).await;
     drop(stream);
     world.tally.count("client on a socket", "does not read");
 }

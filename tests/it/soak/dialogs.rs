@@ -5,8 +5,8 @@ use std::time::Duration;
 use mcp_host::{Dialog, DialogId, ToolCall};
 use mcp_model::RawJson;
 
-use super::random::Random;
 use super::{PATIENCE, SoakState};
+use mcp_testkit::random::Random;
 
 /// The state of the tool that a dialog adds and removes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ async fn run_dialog(world: &SoakState, random: &mut Random, dialog: &Dialog) {
         if world.is_over() {
             return;
         }
-        tokio::time::sleep(Duration::from_millis(random.below(300) as u64)).await;
+        tokio::time::sleep(random.duration(Duration::from_millis(300))).await;
         // All dialogs use the same name, so only the process distinguishes them.
         let result = call(dialog, &server.tool("change_tools"), r#"{"name":"mine"}"#).await;
         assert!(result.success, "{:?}: {:?}", dialog.id(), result.error);

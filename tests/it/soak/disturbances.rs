@@ -5,13 +5,13 @@ use std::time::Duration;
 use mcp_host::ToolCall;
 use mcp_model::RawJson;
 
-use super::random::Random;
 use super::servers::{Server, ServerTransport, Stability};
 use super::{PATIENCE, SoakState};
+use mcp_testkit::random::Random;
 
 /// Waits for a random time. Returns whether to continue.
 async fn pause(world: &SoakState, random: &mut Random, most: u64) -> bool {
-    let moment = Duration::from_millis(random.below(most as usize) as u64);
+    let moment = random.duration(Duration::from_millis(most));
     tokio::select! {
         () = world.over.cancelled() => false,
         () = tokio::time::sleep(moment) => true,
@@ -22,7 +22,7 @@ async fn pause(world: &SoakState, random: &mut Random, most: u64) -> bool {
 pub(super) async fn edit(world: SoakState, mut random: Random) {
     while pause(&world, &mut random, 1500).await {
         for _ in 0..=random.below(3) {
-            let server = *random.of(&world.field.of(Stability::Wild));
+            let server = *random.pick(&world.field.of(Stability::Wild));
             server.edit();
             // Mostly it is never missing, but changes.
             if random.below(3) > 0 {
@@ -39,7 +39,7 @@ pub(super) async fn crash(world: SoakState, mut random: Random) {
     while pause(&world, &mut random, 2500).await {
         let wild = world.field.of(Stability::Wild);
         let piped: Vec<&Server> = wild.into_iter().filter(|it| it.wire == ServerTransport::Stdio).collect();
-        let server = *random.of(&piped);
+        let server = *random.pick(&piped);
         let call = ToolCall::new(server.tool("exit"), RawJson::parse(r#"{"code":3}"#.into()).unwrap());
         let result = tokio::time::timeout(PATIENCE, world.host.call(call)).await.expect("a call ends");
         assert!(!result.success, "{server:?} has answered, and ended");
@@ -62,7 +62,7 @@ pub(super) async fn kill(world: SoakState, mut random: Random) {
 /// Makes an unstable server change its list as fast as possible.
 pub(super) async fn storm(world: SoakState, mut random: Random) {
     while pause(&world, &mut random, 2000).await {
-        let server = *random.of(&world.field.of(Stability::Wild));
+        let server = *random.pick(&world.field.of(Stability::Wild));
         for number in 0..50 {
             let arguments = format!(r#"{{"name":"storm_{}"}}"#, number % 5);
             let call = ToolCall::new(server.tool("change_tools"), RawJson::parse(arguments.into()).unwrap());

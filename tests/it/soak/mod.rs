@@ -12,7 +12,6 @@ mod callers;
 mod clients;
 mod dialogs;
 mod disturbances;
-mod random;
 mod servers;
 mod tally;
 
@@ -21,13 +20,15 @@ use std::time::{Duration, Instant};
 
 use mcp_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer};
 use mcp_host::{Host, HostOptions, LeasePolicy};
-use mcp_tests::{Isolation, ProcessResources, eventually, resident_memory, run_isolated};
+use mcp_testkit::isolation::{Isolation, run_isolated};
+use mcp_testkit::process::{ProcessResources, resident_memory};
+use mcp_testkit::random::Random;
+use mcp_testkit::wait::block_until;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use random::Random;
 use servers::Servers;
 use tally::Tally;
 
@@ -60,7 +61,7 @@ struct Size {
 impl Size {
     /// The size from `MCP_TEST_SOAK_SECONDS` and `MCP_TEST_SOAK_SEED`; full size from ten minutes.
     fn of_this_run() -> Size {
-        let number = |name| std::env::var(name).ok().and_then(|it: String| it.parse::<u64>().ok());
+        let number = |name| std::env::var(name).ok().and_then(|value: String| value.parse::<u64>().ok());
         let seconds = number("MCP_TEST_SOAK_SECONDS").unwrap_or(15);
         let seed = number("MCP_TEST_SOAK_SEED").unwrap_or(1);
         let lasting = Duration::from_secs(seconds);
@@ -74,8 +75,8 @@ impl Size {
 }
 
 #[test]
-fn the_soak_loses_no_call_and_leaves_nothing() {
-    match run_isolated("soak::the_soak_loses_no_call_and_leaves_nothing") {
+fn soak_loses_no_call_and_leaks_nothing() {
+    match run_isolated("soak::soak_loses_no_call_and_leaks_nothing") {
         Isolation::AlreadyRun => return,
         Isolation::Here => {}
     }
@@ -105,9 +106,9 @@ fn the_soak_loses_no_call_and_leaves_nothing() {
 
 /// The resources of the process once no task of the runtime is left.
 fn settled(runtime: &Runtime) -> ProcessResources {
-    eventually("no task is left", || runtime.metrics().num_alive_tasks() == 0);
+    block_until(|| runtime.metrics().num_alive_tasks() == 0);
     let mut last = ProcessResources::now();
-    eventually("nothing moves any more", || {
+    block_until(|| {
         std::thread::sleep(Duration::from_millis(500));
         let now = ProcessResources::now();
         std::mem::replace(&mut last, now) == now
@@ -244,7 +245,7 @@ async fn numbers_grow(world: SoakState) {
         let now = Arc::clone(&published.borrow_and_update());
         assert!(now.generation > last, "generation {} after {last}", now.generation);
         last = now.generation;
-        let mut names: Vec<&str> = now.catalog.tools().iter().map(|it| it.name.as_str()).collect();
+        let mut names: Vec<&str> = now.catalog.tools().iter().map(|item| item.name.as_str()).collect();
         names.sort_unstable();
         assert!(!names.windows(2).any(|it| it[0] == it[1]), "a name stands twice");
         world.tally.count("generations", "published");

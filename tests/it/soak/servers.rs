@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use mcp_host::{FollowRequest, Host, LoadRequest, ServerState};
-use mcp_tests::binary;
+use mcp_testkit::program::binary;
 use tempfile::TempDir;
 
 use super::PATIENCE;
@@ -160,9 +160,10 @@ impl Servers {
     /// Waits until all servers run.
     pub(super) async fn runs(&self, host: &Host) {
         let mut published = host.subscribe();
-        let well = published.wait_for(|it| {
+        let well = published.wait_for(|server| {
             let ready = |state| matches!(state, ServerState::Ready);
-            it.servers.len() == self.servers.len() && it.servers.iter().all(|it| ready(it.state))
+            server.servers.len() == self.servers.len()
+                && server.servers.iter().all(|server| ready(server.state))
         });
         let well = tokio::time::timeout(PATIENCE, well).await.is_ok();
         assert!(well, "not all are well: {:#?}", host.snapshot().servers);
@@ -231,7 +232,7 @@ impl Listener {
             .spawn()
             .expect("the program starts");
         let stderr = process.stderr.take().expect("it is piped");
-        let line = BufReader::new(stderr).lines().map_while(Result::ok).find(|it| it.contains("/mcp"));
+        let line = BufReader::new(stderr).lines().map_while(Result::ok).find(|line| line.contains("/mcp"));
         let line = line.unwrap_or_else(|| panic!("it does not listen at port {port}"));
         let port = line.rsplit_once("127.0.0.1:").and_then(|(_, rest)| rest.strip_suffix("/mcp"));
         Listener { process, port: port.expect("it names its port").parse().unwrap() }

@@ -9,7 +9,7 @@ mod hostile;
 use std::process::{Command, Stdio};
 
 use hostile::{HostileSources, RUDE, SPOOF, unescaped};
-use mcp_tests::{binary, installed_program};
+use mcp_testkit::program::{binary, installed_program};
 
 /// The control sequences in a text, without styles and our own erasing of a line.
 fn commands(text: &str) -> String {
@@ -58,7 +58,7 @@ fn check(what: &str, text: &str) {
     assert_eq!(commands(text), "", "{what}: {text:?}");
     // The lines of a tool result are expected; elsewhere no foreign text begins a line.
     let is_answer = ["call ", "record ", "shell "].iter().any(|it| what.starts_with(it));
-    let spoofed: Vec<&str> = text.lines().filter(|it| it.starts_with(SPOOF) && !is_answer).collect();
+    let spoofed: Vec<&str> = text.lines().filter(|line| line.starts_with(SPOOF) && !is_answer).collect();
     assert!(spoofed.is_empty(), "{what}: {spoofed:?} in {text:?}");
 }
 

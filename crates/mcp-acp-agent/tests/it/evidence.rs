@@ -5,11 +5,11 @@ use std::time::Duration;
 use mcp_acp_agent::SessionMcp;
 use serde_json::{Value, json};
 
-use crate::world::{entries, failure, options, real, session, validated};
+use crate::sessions::{entries, failure, options, process_options, session, validated};
 
 /// The failure of the one server of a session.
 async fn failed(entry: Value, limit: Duration) -> String {
-    let mut options = real();
+    let mut options = process_options();
     options.limits.startup = limit;
     let name = entry["name"].as_str().unwrap().to_owned();
     let session = SessionMcp::connect(validated(&json!([entry])), options).await.unwrap();
@@ -21,7 +21,7 @@ fn script(name: &str, text: &str) -> Value {
 }
 
 #[tokio::test]
-async fn acpx_03_acpx_04_a_program_that_is_not_there() {
+async fn acpx_03_acpx_04_missing_program() {
     let entry = json!({"name": "files", "command": "/no/such/program", "args": [], "env": []});
     insta::assert_snapshot!(failed(entry, Duration::from_secs(20)).await, @r#"
     {
@@ -33,7 +33,7 @@ async fn acpx_03_acpx_04_a_program_that_is_not_there() {
 }
 
 #[tokio::test]
-async fn acpx_03_acpx_04_a_file_that_is_no_program() {
+async fn acpx_03_acpx_04_file_that_is_not_executable() {
     let entry = json!({"name": "files", "command": "/etc/passwd", "args": [], "env": []});
     insta::assert_snapshot!(failed(entry, Duration::from_secs(20)).await, @r#"
     {
@@ -45,7 +45,7 @@ async fn acpx_03_acpx_04_a_file_that_is_no_program() {
 }
 
 #[tokio::test]
-async fn acpx_03_acpx_04_acpx_05_a_program_that_ends_before_it_speaks() {
+async fn acpx_03_acpx_04_acpx_05_exit_before_the_handshake() {
     let entry = script("files", "echo no login with \"$KEY\" >&2; exit 3");
     insta::assert_snapshot!(failed(entry, Duration::from_secs(20)).await, @r#"
     {
@@ -57,7 +57,7 @@ async fn acpx_03_acpx_04_acpx_05_a_program_that_ends_before_it_speaks() {
 }
 
 #[tokio::test]
-async fn acpx_03_acpx_04_a_program_that_is_ended_by_a_signal() {
+async fn acpx_03_acpx_04_program_killed_by_a_signal() {
     let error = failed(script("files", "kill -9 $$"), Duration::from_secs(20)).await;
     assert!(
         error.contains("was ended by a signal before the handshake") && !error.contains("exitCode"),
@@ -66,7 +66,7 @@ async fn acpx_03_acpx_04_a_program_that_is_ended_by_a_signal() {
 }
 
 #[tokio::test]
-async fn acpx_03_acpx_04_a_program_that_keeps_silent() {
+async fn acpx_03_acpx_04_silent_program() {
     let entry = script("files", "echo waiting for a login >&2; while read -r line; do :; done");
     insta::assert_snapshot!(failed(entry, Duration::from_secs(2)).await, @r#"
     {
@@ -78,7 +78,7 @@ async fn acpx_03_acpx_04_a_program_that_keeps_silent() {
 }
 
 #[tokio::test]
-async fn acpx_03_acpx_04_a_server_that_nobody_answers_for() {
+async fn acpx_03_acpx_04_refused_connection() {
     // A port that was free a moment ago.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("http://127.0.0.1:{port}/mcp?token=hunter2-and-more");
@@ -89,7 +89,7 @@ async fn acpx_03_acpx_04_a_server_that_nobody_answers_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn acpx_03_acpx_04_a_server_that_wants_another_proof() {
+async fn acpx_03_acpx_04_rejected_authentication() {
     let session = session(&["locked"]).await;
     insta::assert_snapshot!(failure(&session, "locked"), @r#"
     {
@@ -101,7 +101,7 @@ async fn acpx_03_acpx_04_a_server_that_wants_another_proof() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn acpx_12_without_a_wire_for_it_an_acp_server_is_a_failure() {
+async fn acpx_12_acp_server_without_a_connection_fails() {
     let entries = json!([{"type": "acp", "name": "editor", "serverId": "server-1"}]);
     let session = SessionMcp::connect(validated(&entries), options()).await.unwrap();
     insta::assert_snapshot!(failure(&session, "editor"), @r#"

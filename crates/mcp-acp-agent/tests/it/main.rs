@@ -2,16 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
-mod asked;
-mod connecting;
 mod evidence;
 mod processes;
+#[cfg(feature = "sdk")]
+mod raw_client;
 mod scopes;
 #[cfg(feature = "sdk")]
 mod secrets;
-#[cfg(feature = "sdk")]
-mod wire;
-mod world;
+mod server_requests;
+mod sessions;
+mod startup;
 
 #[cfg(all(feature = "sdk", feature = "protocol-v2", feature = "session-fork"))]
 mod matrix;

@@ -8,14 +8,14 @@ use mcp_acp_agent::{
 };
 use serde_json::{Value, json};
 
-use crate::wire::RawClient;
-use crate::world::{options, seen};
+use crate::raw_client::RawClient;
+use crate::sessions::{options, summary};
 
 /// What an agent of three lines answers: the servers as they are, in a session's id.
 async fn set_up(request: impl TypedSessionRequest, capabilities: Capabilities) -> Result<String, Error> {
     let validated = request.validate(&capabilities, Policy::default()).await?;
     let session = SessionMcp::connect(validated, options()).await?;
-    Ok(seen(&session))
+    Ok(summary(&session))
 }
 
 macro_rules! handles {
@@ -142,7 +142,7 @@ async fn row(version: u8, declared: &str, method: &str) -> String {
 
 /// A `*` stands behind an error that names the transport and says that it was not declared.
 #[tokio::test(start_paused = true)]
-async fn acp_002_acp_003_acp_016_acp_033_acpx_11_what_was_not_declared_is_refused_and_all_else_connected() {
+async fn acp_002_acp_003_acp_016_acp_033_acpx_11_undeclared_transports_are_refused_and_others_connected() {
     let mut rows = vec![format!("v {:<18} {:<14} {}", "declared", "method", TRANSPORTS.join(" "))];
     for version in [1, 2] {
         for declared in ["none", "stdio", "stdio+http", "stdio+sse", "stdio+http+sse+acp"] {

@@ -13,8 +13,8 @@ use mcp_acp_agent::{ConnectOptions, NewSession, OverAcp, SessionMcp, TypedSessio
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
-use crate::wire::RawClient;
-use crate::world::{failure, options, seen, told, tool_call};
+use crate::raw_client::RawClient;
+use crate::sessions::{failure, options, summary, text_or_error, tool_call};
 
 /// A server of the client's, of MCP's stateless era.
 #[derive(Clone, Default)]
@@ -96,7 +96,7 @@ fn agent(sessions: mpsc::UnboundedSender<SessionMcp>) -> impl ConnectTo<Client> 
 }
 
 #[tokio::test]
-async fn acpx_12_a_server_of_the_client_is_called_through_the_connection() {
+async fn acpx_12_client_server_is_called_over_the_acp_connection() {
     let (sessions, mut made) = mpsc::unbounded_channel();
     let editor = Editor::default();
     let cancelled = Arc::clone(&editor.cancelled);
@@ -105,18 +105,18 @@ async fn acpx_12_a_server_of_the_client_is_called_through_the_connection() {
         let theirs =
             connection.build_session_cwd()?.with_mcp_server(server)?.block_task().start_session().await?;
         let session = made.recv().await.unwrap();
-        assert_eq!(seen(&session), "editor:connected");
+        assert_eq!(summary(&session), "editor:connected");
 
         let heard = Arc::new(AtomicBool::new(false));
         let hears = Arc::clone(&heard);
         let mut echo = tool_call("editor__echo", r#"{"text":"hello"}"#);
         echo.progress = Some(Arc::new(move |_| hears.store(true, Ordering::SeqCst)));
-        assert_eq!(told(&session.call(echo).await), "hello");
+        assert_eq!(text_or_error(&session.call(echo).await), "hello");
         assert!(heard.load(Ordering::SeqCst));
 
-        let error = told(&session.call(tool_call("fail", "{}")).await);
+        let error = text_or_error(&session.call(tool_call("fail", "{}")).await);
         assert!(error.contains("as asked"), "{error}");
-        let error = told(&session.call(tool_call("break", "{}")).await);
+        let error = text_or_error(&session.call(tool_call("break", "{}")).await);
         assert!(error.contains("the server behind the client failed") && error.contains("-33002"), "{error}");
 
         // Calls wait beside each other, and one that is dropped is cancelled at its server.
@@ -124,14 +124,14 @@ async fn acpx_12_a_server_of_the_client_is_called_through_the_connection() {
         let echo = session.call(tool_call("echo", r#"{"text":"meanwhile"}"#));
         tokio::select! {
             hung = hang => panic!("{hung:?}"),
-            echoed = echo => assert_eq!(told(&echoed), "meanwhile"),
+            echoed = echo => assert_eq!(text_or_error(&echoed), "meanwhile"),
         }
         while !cancelled.load(Ordering::SeqCst) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         drop(theirs);
         session.close().await;
-        assert_eq!(seen(&session), "editor:closed");
+        assert_eq!(summary(&session), "editor:closed");
         Ok(())
     });
     tokio::time::timeout(Duration::from_secs(30), served).await.unwrap().unwrap();
@@ -158,7 +158,7 @@ async fn answered(error: Value) -> SessionMcp {
 
 /// A client tells the requests of one connection apart by these ids, and refuses one that is there already.
 #[tokio::test(start_paused = true)]
-async fn acpx_12_the_requests_of_two_sessions_of_one_connection_have_no_id_in_common() {
+async fn acpx_12_sessions_of_one_connection_use_different_request_ids() {
     let (sessions, mut made) = mpsc::unbounded_channel();
     let mut client = RawClient::of(agent(sessions));
     let servers = json!([{"type": "acp", "name": "editor", "serverId": "server-1"}]);
@@ -184,7 +184,7 @@ async fn acpx_12_the_requests_of_two_sessions_of_one_connection_have_no_id_in_co
 }
 
 #[tokio::test(start_paused = true)]
-async fn acpx_12_a_client_that_has_no_such_server_is_told_of() {
+async fn acpx_12_server_unknown_to_the_client_is_reported() {
     let session = answered(json!({"code": -33001, "message": "it was closed"})).await;
     insta::assert_snapshot!(failure(&session, "editor"), @r#"
     {
@@ -196,14 +196,14 @@ async fn acpx_12_a_client_that_has_no_such_server_is_told_of() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn acpx_12_a_client_that_knows_no_mcp_over_acp_is_told_of() {
+async fn acpx_12_client_without_mcp_over_acp_is_reported() {
     let session = answered(json!({"code": -32601, "message": "Method not found"})).await;
     let error = failure(&session, "editor");
     assert!(error.contains("the client does not support MCP over ACP"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn acpx_12_a_backend_that_fails_is_not_asked_in_another_era() {
+async fn acpx_12_failed_backend_is_not_retried_in_another_era() {
     let session = answered(json!({"code": -33002, "message": "no backend"})).await;
     let error = failure(&session, "editor");
     assert!(error.contains("the server behind the client failed: no backend (code -33002)"), "{error}");

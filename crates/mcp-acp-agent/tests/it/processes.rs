@@ -1,118 +1,94 @@
-//! Real processes: what reaches them, and that none is left.
+//! Real processes: their arguments, variables and folder, and that none remains.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use mcp_acp_agent::SessionMcp;
+use mcp_testkit::process::{is_alive, wait_until_dead};
+use mcp_testkit::servers::SHELL_SERVER;
+use mcp_testkit::wait::wait_until;
 use serde_json::{Value, json};
 
-use crate::world::{real, seen, told, tool_call, validated};
+use crate::sessions::{process_options, summary, text_or_error, tool_call, validated};
 
-/// A server in shell whose one tool says what it was started with. It begins with what `$BEFORE` says.
-const SERVER: &str = r#"
-eval "$BEFORE"
-answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }
-while read -r line; do
-  id=${line#*\"id\":}; id=${id%%,*}
-  case "$line" in
-    *'"server/discover"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id" ;;
-    *'"initialize"'*) answer "$id" '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;
-    *'"tools/list"'*) answer "$id" '{"tools":[{"name":"tell","inputSchema":{"type":"object"}}]}' ;;
-    *'"tools/call"'*) answer "$id" "{\"content\":[{\"type\":\"text\",\"text\":\"$KEY $1 $(pwd)\"}]}" ;;
-  esac
-done
-"#;
-
+/// An entry of a shell server that runs `before` first. Its tool returns a variable, an argument and the folder.
 fn server(before: &str) -> Value {
-    let env = json!([{"name": "KEY", "value": "a value"}, {"name": "BEFORE", "value": before}]);
-    json!([{"name": "sh", "command": "/bin/sh", "args": ["-c", SERVER, "sh", "an argument"], "env": env}])
+    let env = json!([
+        {"name": "KEY", "value": "a value"},
+        {"name": "BEFORE", "value": before},
+        {"name": "TOOL", "value": r#"text "$id" "$KEY $1 $(pwd)""#},
+    ]);
+    json!([{"name": "sh", "command": "/bin/sh", "args": ["-c", SHELL_SERVER, "sh", "an argument"], "env": env}])
 }
 
-/// Has the server write its own process id, and that of a child of its own, which does not end by itself.
-fn writes_ids(folder: &Path) -> String {
+/// A script that starts a child which does not end by itself, and writes the ids of the server and of the child.
+fn write_ids(folder: &Path) -> String {
     format!("sleep 1000 & echo $$ $! > {0}/part; mv {0}/part {0}/ids", folder.display())
 }
 
-/// Is there a process with this id that is not a zombie?
-fn lives(pid: &str) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat"))
-        .is_ok_and(|it| it.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z')))
-}
-
-/// The processes that the server has told of, once it has.
-async fn ids(folder: &Path) -> Vec<String> {
-    let begun = Instant::now();
-    loop {
-        if let Ok(text) = std::fs::read_to_string(folder.join("ids")) {
-            return text.split_whitespace().map(str::to_owned).collect();
-        }
-        assert!(begun.elapsed() < Duration::from_secs(20), "the server does not start");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
-
-#[track_caller]
-fn assert_die(pids: &[String]) {
-    let begun = Instant::now();
-    assert_eq!(pids.len(), 2);
-    while let Some(pid) = pids.iter().find(|it| lives(it)) {
-        assert!(begun.elapsed() < Duration::from_secs(10), "process {pid} is left");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+/// The ids of the two processes, once the server has written them.
+async fn ids(folder: &Path) -> Vec<u32> {
+    let path = folder.join("ids");
+    wait_until(|| path.exists()).await;
+    let ids = std::fs::read_to_string(path).unwrap();
+    let ids: Vec<u32> = ids.split_whitespace().map(|id| id.parse().unwrap()).collect();
+    assert_eq!(ids.len(), 2);
+    ids
 }
 
 #[tokio::test]
-async fn acp_017_acp_036_acp_047_arguments_variables_and_the_folder_reach_the_child() {
+async fn acp_017_acp_036_acp_047_child_gets_arguments_variables_and_folder() {
     let folder = std::env::temp_dir().canonicalize().unwrap();
     let mut validated = validated(&server(""));
     validated.cwd = folder.to_str().unwrap().to_owned();
-    let session = SessionMcp::connect(validated, real()).await.unwrap();
-    let answer = told(&session.call(tool_call("tell", "{}")).await);
+    let session = SessionMcp::connect(validated, process_options()).await.unwrap();
+    let answer = text_or_error(&session.call(tool_call("t", "{}")).await);
     assert_eq!(answer, format!("a value an argument {}", std::env::temp_dir().display()));
 }
 
 #[tokio::test]
-async fn acp_020_a_session_that_is_closed_leaves_no_process() {
+async fn acp_020_closed_session_leaves_no_process() {
     let folder = tempfile::tempdir().unwrap();
-    let session = SessionMcp::connect(validated(&server(&writes_ids(folder.path()))), real()).await.unwrap();
-    assert_eq!(seen(&session), "sh:connected");
+    let session =
+        SessionMcp::connect(validated(&server(&write_ids(folder.path()))), process_options()).await.unwrap();
+    assert_eq!(summary(&session), "sh:connected");
     let ids = ids(folder.path()).await;
-    assert!(ids.iter().all(|it| lives(it)));
+    assert!(ids.iter().all(|id| is_alive(*id)));
     session.close().await;
-    assert_die(&ids);
+    wait_until_dead(&ids);
 }
 
 #[tokio::test]
-async fn acp_020_a_session_that_is_dropped_leaves_no_process() {
+async fn acp_020_dropped_session_leaves_no_process() {
     let folder = tempfile::tempdir().unwrap();
-    let session = SessionMcp::connect(validated(&server(&writes_ids(folder.path()))), real()).await.unwrap();
+    let session =
+        SessionMcp::connect(validated(&server(&write_ids(folder.path()))), process_options()).await.unwrap();
     let ids = ids(folder.path()).await;
     drop(session);
-    tokio::task::spawn_blocking(move || assert_die(&ids)).await.unwrap();
+    tokio::task::spawn_blocking(move || wait_until_dead(&ids)).await.unwrap();
 }
 
 #[tokio::test]
-async fn acp_020_a_set_up_that_is_cancelled_leaves_no_process() {
+async fn acp_020_cancelled_setup_leaves_no_process() {
     let folder = tempfile::tempdir().unwrap();
-    // It never answers: the set-up is in its midst when it is cancelled.
-    let silent = format!("{}; sleep 1000", writes_ids(folder.path()));
-    let setting_up = tokio::spawn(SessionMcp::connect(validated(&server(&silent)), real()));
+    // It never responds, so the setup is cancelled while it waits.
+    let silent = format!("{}; sleep 1000", write_ids(folder.path()));
+    let setting_up = tokio::spawn(SessionMcp::connect(validated(&server(&silent)), process_options()));
     let ids = ids(folder.path()).await;
     setting_up.abort();
     assert!(setting_up.await.is_err_and(|it| it.is_cancelled()));
-    tokio::task::spawn_blocking(move || assert_die(&ids)).await.unwrap();
+    tokio::task::spawn_blocking(move || wait_until_dead(&ids)).await.unwrap();
 }
 
 #[tokio::test]
-async fn acpx_03_a_set_up_that_fails_leaves_no_process() {
+async fn acpx_03_failed_setup_leaves_no_process() {
     let folder = tempfile::tempdir().unwrap();
-    let mut entries = server(&writes_ids(folder.path()));
+    let mut entries = server(&write_ids(folder.path()));
     let late = format!("while [ ! -e {}/ids ]; do sleep 0.01; done; exit 1", folder.path().display());
     let late = json!({"name": "late", "command": "/bin/sh", "args": ["-c", late], "env": []});
     entries.as_array_mut().unwrap().push(late);
-    let mut options = real();
+    let mut options = process_options();
     options.required = mcp_acp_agent::RequiredServers::All;
     let error = SessionMcp::connect(validated(&entries), options).await.err().unwrap();
     assert_eq!(error.to_string(), "MCP server 'late' exited with status 1 before the handshake");
-    assert_die(&ids(folder.path()).await);
+    wait_until_dead(&ids(folder.path()).await);
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcp_acp_agent::{ConnectOptions, SessionMcp, SessionRegistry, SessionSetupError};
 use mcp_model::RpcError;
 
-use crate::world::{entries, options, seen, session, told, tool_call, validated};
+use crate::sessions::{entries, options, session, summary, text_or_error, tool_call, validated};
 
 /// Gives a session these servers in memory.
 async fn put(sessions: &SessionRegistry, id: &str, names: &[&str]) -> Arc<SessionMcp> {
@@ -21,7 +21,7 @@ async fn put(sessions: &SessionRegistry, id: &str, names: &[&str]) -> Arc<Sessio
 }
 
 #[tokio::test(start_paused = true)]
-async fn acpx_03_a_client_without_measure_is_refused_before_anything_is_started() {
+async fn acpx_03_session_limit_is_enforced_before_any_start() {
     let sessions = SessionRegistry::with_capacity(2);
     put(&sessions, "1", &["a"]).await;
     let place = sessions.reserve("2").unwrap();
@@ -37,43 +37,43 @@ async fn acpx_03_a_client_without_measure_is_refused_before_anything_is_started(
 }
 
 #[tokio::test(start_paused = true)]
-async fn x_25_a_session_has_no_tools_of_another() {
+async fn x_25_sessions_do_not_share_tools() {
     let sessions = SessionRegistry::new();
     let first = put(&sessions, "1", &["a"]).await;
     let second = put(&sessions, "2", &["b"]).await;
     let names =
         |it: &SessionMcp| -> Vec<String> { it.tools().iter().map(|it| it.server.to_string()).collect() };
     assert!(names(&first).iter().all(|it| it == "a") && names(&second).iter().all(|it| it == "b"));
-    let stranger = told(&first.call(tool_call("b__echo", r#"{"text":"x"}"#)).await);
+    let stranger = text_or_error(&first.call(tool_call("b__echo", r#"{"text":"x"}"#)).await);
     assert!(stranger.starts_with("MCPToolNotFoundError: "), "{stranger}");
-    assert_eq!(told(&second.call(tool_call("b__echo", r#"{"text":"x"}"#)).await), "x");
+    assert_eq!(text_or_error(&second.call(tool_call("b__echo", r#"{"text":"x"}"#)).await), "x");
     // The end of one is not the end of the other.
     assert!(sessions.close("1").await);
-    assert_eq!((seen(&first).as_str(), seen(&second).as_str()), ("a:closed", "b:connected"));
+    assert_eq!((summary(&first).as_str(), summary(&second).as_str()), ("a:closed", "b:connected"));
     assert!(sessions.get("1").is_none() && !sessions.close("1").await);
     sessions.close_all().await;
-    assert_eq!(seen(&second), "b:closed");
+    assert_eq!(summary(&second), "b:closed");
 }
 
 #[tokio::test(start_paused = true)]
-async fn acpx_10_another_set_takes_the_place_of_the_former() {
+async fn acpx_10_new_servers_replace_the_previous_ones() {
     let sessions = SessionRegistry::new();
     let former = put(&sessions, "1", &["a", "b"]).await;
     let latter = put(&sessions, "1", &["b", "c"]).await;
     assert_eq!(
-        (seen(&former).as_str(), seen(&latter).as_str()),
+        (summary(&former).as_str(), summary(&latter).as_str()),
         ("a:closed b:closed", "b:connected c:connected")
     );
     assert!(former.tools().is_empty());
     let now = sessions.get("1").unwrap();
-    assert_eq!(seen(&now), "b:connected c:connected");
+    assert_eq!(summary(&now), "b:connected c:connected");
     // An empty set is a set.
     let none = put(&sessions, "1", &[]).await;
-    assert_eq!((seen(&now).as_str(), seen(&none).as_str()), ("b:closed c:closed", ""));
+    assert_eq!((summary(&now).as_str(), summary(&none).as_str()), ("b:closed c:closed", ""));
 }
 
 #[tokio::test(start_paused = true)]
-async fn acp_020_what_is_connected_for_a_session_that_is_closed_meanwhile_is_closed() {
+async fn acp_020_servers_connected_for_a_closed_session_are_closed() {
     let sessions = SessionRegistry::with_capacity(3);
     put(&sessions, "1", &["a"]).await;
     // A load that is under way when its session is closed, and one of a session that was never there.
@@ -93,25 +93,31 @@ async fn acp_020_what_is_connected_for_a_session_that_is_closed_meanwhile_is_clo
     }
     // A place that is taken after the closing is good.
     let again = put(&sessions, "1", &["c"]).await;
-    assert_eq!(seen(&again), "c:connected");
+    assert_eq!(summary(&again), "c:connected");
 }
 
 #[tokio::test(start_paused = true)]
-async fn acpx_10_the_exchange_is_one_step_and_the_former_set_ends_without_being_waited_for() {
+async fn acpx_10_replacement_is_atomic_and_does_not_wait_for_the_previous_servers() {
     let sessions = SessionRegistry::new();
     let former = put(&sessions, "1", &["a"]).await;
     let (place, latter) = (sessions.reserve("1").unwrap(), session(&["b"]).await);
     // A cancellation that comes after the connecting finds nothing to interrupt.
     let exchanged = sessions.install(latter, place).unwrap();
     assert!(exchanged.previous.is_some_and(|it| Arc::ptr_eq(&it, &former)));
-    assert_eq!((seen(&former).as_str(), seen(&exchanged.servers).as_str()), ("a:connected", "b:connected"));
+    assert_eq!(
+        (summary(&former).as_str(), summary(&exchanged.servers).as_str()),
+        ("a:connected", "b:connected")
+    );
     assert!(Arc::ptr_eq(&sessions.get("1").unwrap(), &exchanged.servers));
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!((seen(&former).as_str(), seen(&exchanged.servers).as_str()), ("a:closed", "b:connected"));
+    assert_eq!(
+        (summary(&former).as_str(), summary(&exchanged.servers).as_str()),
+        ("a:closed", "b:connected")
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn acpx_13_a_request_for_more_servers_than_there_may_be_is_refused() {
+async fn acpx_13_request_with_too_many_servers_is_refused() {
     let few = || ConnectOptions { max_servers: 2, ..options() };
     assert!(SessionMcp::connect(validated(&entries(&["a", "b"])), few()).await.is_ok());
     let error = SessionMcp::connect(validated(&entries(&["a", "b", "c"])), few()).await.err().unwrap();

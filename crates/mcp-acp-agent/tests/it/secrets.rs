@@ -7,8 +7,8 @@ use mcp_acp::{Capabilities, Policy};
 use mcp_acp_agent::{LoadSession, NewSession, RequiredServers, SessionMcp, TypedSessionRequest};
 use serde_json::{Value, json};
 
-use crate::wire::RawClient;
-use crate::world::options;
+use crate::raw_client::RawClient;
+use crate::sessions::options;
 
 /// One entry is wrong; all of them have secrets.
 fn params() -> Value {
@@ -21,7 +21,7 @@ fn params() -> Value {
 }
 
 #[tokio::test]
-async fn acpx_04_what_the_sdk_repeats_is_not_repeated_here() {
+async fn acpx_04_values_that_the_sdk_prints_are_not_printed() {
     let typed = Agent.v1().on_receive_request(
         async |_: NewSessionRequest, responder: Responder<NewSessionResponse>, _: ConnectionTo<Client>| {
             responder.respond(NewSessionResponse::new("never"))
@@ -78,7 +78,7 @@ async fn acpx_04_what_the_sdk_repeats_is_not_repeated_here() {
 }
 
 #[tokio::test]
-async fn a_request_shows_nothing_of_itself() {
+async fn debug_output_of_a_request_is_redacted() {
     let request = NewSession::parse_message("session/new", &params()).unwrap();
     assert_eq!(format!("{request:?}"), "NewSession(SessionRequest(session/new, ***))");
     assert_eq!(request.to_untyped_message().unwrap().params, params());
@@ -98,8 +98,8 @@ async fn a_request_shows_nothing_of_itself() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn acpx_03_what_the_world_did_is_an_internal_error_of_the_sdk() {
-    let validated = crate::world::validated(&json!([
+async fn acpx_03_server_failure_is_an_internal_error_of_the_sdk() {
+    let validated = crate::sessions::validated(&json!([
         {"type": "http", "name": "locked", "url": "https://api.example/mcp?token=SECRET", "headers": []},
     ]));
     let options = mcp_acp_agent::ConnectOptions { required: RequiredServers::All, ..options() };
@@ -107,5 +107,9 @@ async fn acpx_03_what_the_world_did_is_an_internal_error_of_the_sdk() {
     let error: agent_client_protocol::Error = error.into();
     assert_eq!(error.code, agent_client_protocol::ErrorCode::INTERNAL_ERROR);
     assert_eq!(error.message, "MCP server 'locked': authentication failed");
-    assert!(error.data.is_some_and(|it| it["serverName"] == "locked" && !it.to_string().contains("SECRET")));
+    assert!(
+        error
+            .data
+            .is_some_and(|error| error["serverName"] == "locked" && !error.to_string().contains("SECRET"))
+    );
 }

@@ -12,7 +12,7 @@ fn sent(transport: AcpTransport, kind: ServerStartErrorKind) -> String {
 }
 
 #[test]
-fn acpx_03_acpx_04_every_failure_has_its_evidence() {
+fn acpx_03_acpx_04_failures_have_evidence() {
     let command = || "/opt/files".to_owned();
     let http = |kind| sent(AcpTransport::Http, kind);
     let stdio = |kind| sent(AcpTransport::Stdio, kind);
@@ -40,7 +40,7 @@ fn acpx_03_acpx_04_every_failure_has_its_evidence() {
 }
 
 #[test]
-fn acpx_04_of_what_a_program_wrote_the_end_is_kept() {
+fn acpx_04_end_of_standard_error_is_kept() {
     let stderr = format!("{}the reason", "é".repeat(9000));
     let kind = ServerStartErrorKind::Exited { command: "/a".to_owned(), exit_code: Some(1), stderr };
     let failure = ServerStartError::new("a", AcpTransport::Stdio, kind, &[]);

@@ -25,7 +25,7 @@ fn requests(folder: &str) -> Vec<(String, RawJson)> {
 }
 
 #[test]
-fn acp_030_acp_032_every_request_is_judged_as_its_folder_says() {
+fn acp_030_acp_032_fixture_requests_are_validated() {
     for (version, name) in [(AcpVersion::V1, "acp-v1"), (AcpVersion::V2, "acp-v2")] {
         let valid = requests(&format!("{name}/valid"));
         let invalid = requests(&format!("{name}/invalid"));

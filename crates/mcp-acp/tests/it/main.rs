@@ -2,12 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
+mod errors;
 mod failures;
 mod fixtures;
-mod judges;
 mod matrix;
-mod mistakes;
 mod policies;
+mod protocol_types;
 #[cfg(feature = "schema")]
 mod schema;
 mod secrets;

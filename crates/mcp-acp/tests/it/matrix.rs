@@ -101,7 +101,7 @@ fn acp_033_acpx_11_each_declaration_of_version_2() {
 }
 
 #[test]
-fn acpx_10_what_is_asked_for_later_replaces_what_was_there() {
+fn acpx_10_later_requests_replace_the_servers() {
     for (method, effect) in [
         (SessionMethod::New, ServerSetEffect::Initial),
         (SessionMethod::Load, ServerSetEffect::Replacement),

@@ -39,7 +39,7 @@ fn check(servers: &str, policy: Policy, want: &str) {
 }
 
 #[test]
-fn acp_048_a_bad_entry_costs_the_request_or_itself() {
+fn acp_048_invalid_entry_fails_the_request_or_is_dropped() {
     let mixed = r#"[{"type":"sse","name":"a","url":"https://a.example","headers":[]},
         {"name":"b","command":"/b","args":[],"env":[]},
         {"name":"c","command":"c","args":[],"env":[]},
@@ -59,7 +59,7 @@ fn acp_048_a_bad_entry_costs_the_request_or_itself() {
 }
 
 #[test]
-fn acp_022_x_05_acpx_09_what_passes_is_reported() {
+fn acp_022_x_05_acpx_09_tolerated_deviations_are_reported() {
     let loose = r#"[{"name":"a","command":"npx"}]"#;
     let leniency = Leniency { relative_commands: Tolerance::Warn, missing_lists: Tolerance::Warn };
     check(loose, STRICT(), "Invalid mcpServers: 3 errors");
@@ -79,7 +79,7 @@ fn acp_022_x_05_acpx_09_what_passes_is_reported() {
 }
 
 #[test]
-fn acpx_10_a_missing_list_of_servers_by_policy() {
+fn acpx_10_missing_server_list_depends_on_the_policy() {
     let set_up = SessionRequest { method: SessionMethod::New, params: raw(r#"{"cwd":"/desk"}"#) };
     assert_eq!(told(&set_up, Policy::default()), "'mcpServers' is required");
     let lenient = Policy { missing_servers: Tolerance::Warn, ..Policy::default() };
@@ -87,7 +87,7 @@ fn acpx_10_a_missing_list_of_servers_by_policy() {
 }
 
 #[test]
-fn acpx_02_whether_a_folder_is_there_the_caller_says() {
+fn acpx_02_caller_checks_that_the_folder_exists() {
     let params = r#"{"cwd":"/gone","additionalDirectories":["/file","/secret","/ok"],"mcpServers":[]}"#;
     let set_up = SessionRequest { method: SessionMethod::New, params: raw(params) };
     let folder = |path: &str| match path {
@@ -99,7 +99,7 @@ fn acpx_02_whether_a_folder_is_there_the_caller_says() {
     let capabilities = Capabilities::STDIO;
     let agent = AgentProfile { check_folder: &folder, ..AgentProfile::new(AcpVersion::V1, &capabilities) };
     let Err(SessionRequestError::InvalidParams(refusal)) = validate(&set_up, &agent) else { panic!() };
-    let messages: Vec<_> = refusal.errors().iter().map(|it| it.message.as_str()).collect();
+    let messages: Vec<_> = refusal.errors().iter().map(|error| error.message.as_str()).collect();
     assert_eq!(
         messages,
         [

@@ -34,7 +34,7 @@ fn entries() -> Value {
 }
 
 #[test]
-fn acp_004_acp_005_acp_006_acpx_12_a_server_of_version_1_goes_there_and_back() {
+fn acp_004_acp_005_acp_006_acpx_12_version_1_server_round_trips() {
     let params = json!({"cwd": "/desk", "mcpServers": entries()});
     let validated = validated(AcpVersion::V1, SessionMethod::New, &params);
     let theirs: Vec<v1::McpServer> = validated.servers.iter().map(|it| it.try_into().unwrap()).collect();
@@ -44,7 +44,7 @@ fn acp_004_acp_005_acp_006_acpx_12_a_server_of_version_1_goes_there_and_back() {
 }
 
 #[test]
-fn acpx_11_a_server_of_version_2_goes_there_and_back_with_its_extensions() {
+fn acpx_11_version_2_server_round_trips_with_extensions() {
     let entries = json!([
         {"type": "stdio", "name": "files", "command": "/opt/files", "env": [{"name": "KEY", "value": "v"}]},
         {"type": "http", "name": "api", "url": "https://api.example/mcp", "_meta": {"a": 1}},
@@ -60,7 +60,7 @@ fn acpx_11_a_server_of_version_2_goes_there_and_back_with_its_extensions() {
 }
 
 #[test]
-fn acpx_11_what_a_version_has_no_word_for_is_told() {
+fn acpx_11_values_that_a_version_cannot_express_are_reported() {
     let params = json!({"cwd": "/desk", "mcpServers": [
         {"type": "sse", "name": "events", "url": "https://events.example/sse?SECRET", "headers": []},
     ]});
@@ -77,7 +77,7 @@ fn acpx_11_what_a_version_has_no_word_for_is_told() {
 }
 
 #[test]
-fn acp_015_capabilities_are_the_same_on_both_sides() {
+fn acp_015_capabilities_round_trip() {
     for number in 0_u8..16 {
         let bit = |it: u8| number & (1 << it) != 0;
         let ours = Capabilities { stdio: bit(0), http: bit(1), sse: bit(2), acp: bit(3), custom: Vec::new() };
@@ -94,7 +94,7 @@ fn acp_015_capabilities_are_the_same_on_both_sides() {
 }
 
 #[test]
-fn acpx_10_every_typed_request_is_the_raw_one() {
+fn acpx_10_typed_requests_equal_raw_ones() {
     #[track_caller]
     fn check(set_up: &SessionRequest, method: SessionMethod, more: &Value) {
         let mut want = json!({"cwd": "/desk"});
@@ -113,7 +113,7 @@ fn acpx_10_every_typed_request_is_the_raw_one() {
 }
 
 #[test]
-fn acpx_03_an_error_is_the_same_in_every_type() {
+fn acpx_03_errors_are_equal_in_all_types() {
     let set_up = SessionRequest {
         method: SessionMethod::New,
         params: RawJson::from_value(&json!({"mcpServers": []})).unwrap(),

@@ -28,7 +28,7 @@ const ENTRIES: &[&str] = &[
 ];
 
 #[test]
-fn nothing_secret_is_repeated() {
+fn no_secret_is_printed() {
     let capabilities = [Capabilities::STDIO, all()];
     let strict = Policy::default();
     let degrade = Policy { invalid_entries: InvalidEntryPolicy::Drop, ..strict };

@@ -243,7 +243,7 @@ fn judge(row: &Row, command: &str) -> Judgement {
     let run = Run::of(program.output().unwrap());
     let said = if command == "call" { &run.err } else { &run.out };
     // `tools` lists tools before servers.
-    let mut lines = said.lines().skip_while(|it| command == "tools" && !it.starts_with(['✗', '!']));
+    let mut lines = said.lines().skip_while(|line| command == "tools" && !line.starts_with(['✗', '!']));
     let first = lines.next().unwrap_or_default();
     let rest = lines.collect::<Vec<_>>().join("\n");
     let names = first.contains("broken");

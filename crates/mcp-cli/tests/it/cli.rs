@@ -51,7 +51,7 @@ fn examples_in_the_help_work() {
     let workspace = Workspace::dominds(DEMO);
     workspace.write("agent.yaml", HOLODECK);
     let help = workspace.run(&["--help"]).out;
-    let lines: Vec<&str> = help.lines().filter_map(|it| it.strip_prefix("  mcp-host ")).collect();
+    let lines: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  mcp-host ")).collect();
     assert_eq!(lines.len(), 10, "{help}");
     for line in lines {
         let run = workspace.run(&words(line));
@@ -88,7 +88,10 @@ fn schemas_are_json_schemas() {
         &["schema", "holodeck", "--profile", "holodeck-0.7"],
     ] {
         let schema = workspace.run(arguments).json();
-        assert!(schema["$schema"].as_str().is_some_and(|it| it.contains("json-schema.org")), "{arguments:?}");
+        assert!(
+            schema["$schema"].as_str().is_some_and(|url| url.contains("json-schema.org")),
+            "{arguments:?}"
+        );
         assert!(schema["properties"].is_object(), "{arguments:?}");
     }
 }

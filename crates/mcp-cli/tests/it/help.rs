@@ -3,7 +3,9 @@
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-use crate::support::{DEMO, PROGRAM, Workspace, send};
+use mcp_testkit::process::send_signal;
+
+use crate::support::{DEMO, PROGRAM, Workspace};
 
 /// Examples that run until a signal.
 const LONG_RUNNING: [&str; 3] = ["mcp-host watch ", "mcp-host demo-server --http", "mcp-host serve . --http"];
@@ -12,14 +14,14 @@ const LONG_RUNNING: [&str; 3] = ["mcp-host watch ", "mcp-host demo-server --http
 fn commands(workspace: &Workspace) -> Vec<String> {
     let help = workspace.run(&["-h"]).out;
     let lines = help.lines().skip_while(|it| *it != "Commands:").skip(1).take_while(|it| !it.is_empty());
-    let names = lines.filter_map(|it| it.strip_prefix("  ")?.split(' ').next());
+    let names = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     names.filter(|it| !it.is_empty() && *it != "help").map(str::to_owned).collect()
 }
 
 fn examples(workspace: &Workspace, command: &str) -> Vec<String> {
     let help = workspace.run(&[command, "--help"]).out;
     let lines = help.lines().skip_while(|it| *it != "Examples:").skip(1);
-    lines.map_while(|it| it.strip_prefix("  ")).map(str::to_owned).collect()
+    lines.map_while(|line| line.strip_prefix("  ")).map(str::to_owned).collect()
 }
 
 /// Runs a line in a shell, in a new workspace.
@@ -48,7 +50,7 @@ fn check(line: &str) {
             _ => child.stdout.as_mut().unwrap().read(&mut [0]).unwrap(),
         };
         assert_eq!(first, 1, "{line}");
-        send("INT", child.id());
+        send_signal("INT", child.id());
         assert_eq!(child.wait().unwrap().code(), Some(130), "{line}");
         return;
     }
@@ -94,7 +96,10 @@ fn verbose_prints_server_logs() {
     let run = workspace.run(&["call", ".", "log", "-v"]);
     assert_eq!(run.out, "sent 8 of 8 log messages\n");
     for level in ["DEBUG", "INFO", "WARN", "ERROR"] {
-        assert!(run.err.lines().any(|it| it.contains(level) && it.contains("demo")), "{level}: {run:?}");
+        assert!(
+            run.err.lines().any(|line| line.contains(level) && line.contains("demo")),
+            "{level}: {run:?}"
+        );
     }
     assert_eq!(workspace.run(&["call", ".", "log"]).out, "sent 0 of 8 log messages\n");
 }

@@ -37,7 +37,7 @@ fn read(workspace: &Workspace, name: &str) -> String {
 /// Changes the description of `echo`.
 fn change_echo(workspace: &Workspace) {
     let recording = read(workspace, "demo.jsonl");
-    let list = recording.lines().find(|it| it.contains(r#""method":"tools/list""#)).unwrap();
+    let list = recording.lines().find(|line| line.contains(r#""method":"tools/list""#)).unwrap();
     let list: Value = serde_json::from_str(list).unwrap();
     let tools = list["result"]["tools"].as_array().unwrap();
     let old = tools.iter().find(|it| it["name"] == "echo").unwrap()["description"].to_string();

@@ -2,11 +2,12 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
-use std::time::Instant;
 
+use mcp_testkit::process::{catches_signal, send_signal};
+use mcp_testkit::wait::block_until;
 use serde_json::{Value, json};
 
-use crate::support::{DEMO, TIMEOUT, Workspace, send};
+use crate::support::{DEMO, Workspace};
 
 /// A configuration whose server replays `out.jsonl`.
 fn replayed(arguments: &str) -> String {
@@ -153,17 +154,6 @@ fn proxy_records_the_session_of_any_host() {
     assert!(text.contains("***") && !text.contains("sk-live"), "{text}");
 }
 
-fn until<T>(what: impl Fn() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(res) = what() {
-            return res;
-        }
-        assert!(begun.elapsed() < TIMEOUT, "it does not come to be so");
-        std::thread::yield_now();
-    }
-}
-
 #[test]
 fn interrupted_edit_leaves_a_complete_file() {
     let workspace = Workspace::dominds(DEMO);
@@ -184,7 +174,7 @@ fn interrupted_edit_leaves_a_complete_file() {
     assert!(lines.any(|it| it.unwrap().starts_with("sleep: 0% step 1 of")));
     assert!(!workspace.path().join("out.jsonl").exists());
     std::thread::spawn(move || lines.for_each(drop));
-    send("INT", child.id());
+    send_signal("INT", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let text = std::fs::read_to_string(workspace.path().join("out.jsonl")).unwrap();
     let calls: Vec<Value> = text
@@ -223,7 +213,7 @@ fn recording_is_served_over_http() {
         assert_eq!((run.code, run.out.as_str()), (Some(0), "hello\n"), "{run:?}");
     }
     let pid = served.0.id();
-    send("TERM", pid);
+    send_signal("TERM", pid);
     let mut served = served;
     assert_eq!(served.0.wait().unwrap().code(), Some(143));
 }
@@ -241,8 +231,8 @@ fn replay_ends_when_its_client_disconnects() {
     let mut child =
         workspace.command(&["replay", "out.jsonl", "--server", "b"]).stdin(Stdio::piped()).spawn().unwrap();
     let input = child.stdin.take();
-    until(|| crate::endings::catches(child.id(), 15).then_some(()));
-    send("TERM", child.id());
+    block_until(|| catches_signal(child.id(), 15));
+    send_signal("TERM", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(143));
     drop(input);
 }

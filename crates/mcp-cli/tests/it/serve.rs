@@ -4,9 +4,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::Stdio;
 
+use mcp_testkit::process::{children, is_alive, send_signal};
 use serde_json::Value;
 
-use crate::support::{DEMO, Workspace, children, is_alive, send};
+use crate::support::{DEMO, Workspace};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 
@@ -41,7 +42,7 @@ fn http_is_served_until_a_signal() {
     let arguments = ["serve", ".", "--http", "127.0.0.1:0", "--token-file", "tokens"];
     let mut child = workspace.command(&arguments).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let line = lines.by_ref().map_while(Result::ok).find(|it| it.contains("serving MCP at ")).unwrap();
+    let line = lines.by_ref().map_while(Result::ok).find(|line| line.contains("serving MCP at ")).unwrap();
     let address = line.rsplit_once("http://").unwrap().1.trim_end_matches("/mcp").to_owned();
     let ask = |request: &str, token: &str| {
         let mut stream = TcpStream::connect(&address).unwrap();
@@ -79,7 +80,7 @@ fn http_is_served_until_a_signal() {
     }
     assert!(ask("GET /metrics", "bob-0123456789abcdef").starts_with("HTTP/1.1 401 "));
     let servers = children(child.id());
-    send("INT", child.id());
+    send_signal("INT", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(servers.iter().all(|it| !is_alive(*it)), "{servers:?}");
 }

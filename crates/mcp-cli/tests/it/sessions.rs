@@ -22,7 +22,7 @@ fn browse(page: &str) -> String {
         write!(stream, "GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
-        let next = answer.lines().find_map(|it| it.strip_prefix("location: "));
+        let next = answer.lines().find_map(|line| line.strip_prefix("location: "));
         match next {
             Some(next) => url = url.join(next).unwrap(),
             None => return answer,
@@ -72,10 +72,10 @@ fn logged_in(workspace: &Workspace, line: &[&str]) -> Run {
     let mut child: Child = workspace.command(line).spawn().unwrap();
     let mut err = BufReader::new(child.stderr.take().unwrap());
     let mut said = String::new();
-    while !said.lines().any(|it| it.starts_with("http://")) {
+    while !said.lines().any(|line| line.starts_with("http://")) {
         assert!(err.read_line(&mut said).unwrap() > 0, "{said}");
     }
-    let page = said.lines().find(|it| it.starts_with("http://")).unwrap();
+    let page = said.lines().find(|line| line.starts_with("http://")).unwrap();
     assert!(browse(page).contains("You are logged in"), "{said}");
     err.read_to_string(&mut said).unwrap();
     let Output { status, stdout, stderr: _ } = child.wait_with_output().unwrap();
@@ -83,7 +83,7 @@ fn logged_in(workspace: &Workspace, line: &[&str]) -> Run {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_login_and_its_end() {
+async fn login_and_logout() {
     let authority = Authority::start().await;
     let guarded = authority.url.clone();
     tokio::task::spawn_blocking(move || {
@@ -125,14 +125,14 @@ fn window(terminal: &Terminal, text: &str, workspace: &Workspace) -> String {
 const WIDE: (u16, u16) = (600, 12);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_login_in_a_terminal() {
+async fn login_in_a_terminal() {
     let authority = Authority::start().await;
     let guarded = authority.url.clone();
     tokio::task::spawn_blocking(move || {
         let workspace = workspace(&guarded, "http://127.0.0.1:1/mcp");
         let Some(terminal) = Terminal::start(&workspace, "login guarded", WIDE) else { return };
         let text = terminal.until("code_challenge");
-        let page = text.lines().find(|it| it.starts_with("http://")).unwrap().trim_end();
+        let page = text.lines().find(|line| line.starts_with("http://")).unwrap().trim_end();
         assert!(browse(page).contains("You are logged in"), "{text}");
         let done = window(&terminal, "ended ", &workspace);
         // The second login is cancelled with Ctrl-C.

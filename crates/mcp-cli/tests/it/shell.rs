@@ -2,9 +2,10 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use mcp_testkit::process::send_signal;
 use serde_json::Value;
 
-use crate::support::{DEMO, Run, Workspace, send};
+use crate::support::{DEMO, Run, Workspace};
 use crate::terminal::Terminal;
 
 fn script(lines: &str, arguments: &[&str]) -> Run {
@@ -134,7 +135,7 @@ fn prompt_has_completion_history_and_cancellation() {
     terminal.until("mcp> never");
     terminal.press(&["C-c"]);
     // Input that is read together with Ctrl-C is discarded too, so wait for the new prompt before typing.
-    terminal.until_it("a new line", |it| it.trim_end().ends_with("mcp> never\nmcp>"));
+    terminal.until_it("a new screen", |it| it.trim_end().ends_with("mcp> never\nmcp>"));
     terminal.types("echo text=still-here");
     terminal.press(&["Enter"]);
     terminal.until("\nstill-here\n");
@@ -143,7 +144,7 @@ fn prompt_has_completion_history_and_cancellation() {
     terminal.press(&["Enter"]);
     terminal.until("ValidationError");
     terminal.press(&["Up"]);
-    terminal.until_it("the last line that is remembered", |it| {
+    terminal.until_it("the last screen that is remembered", |it| {
         it.trim_end().ends_with("mcp> echo text=still-here")
     });
     terminal.press(&["C-u", "C-d"]);
@@ -175,7 +176,7 @@ fn signal_restores_the_terminal() {
     let workspace = Workspace::dominds(DEMO);
     let Some(terminal) = Terminal::start(&workspace, "shell .", (100, 30)) else { return };
     terminal.until("mcp>");
-    send("TERM", terminal.program());
+    send_signal("TERM", terminal.program());
     let shown = terminal.until("ended ");
     assert!(shown.contains("ended 143, the terminal is as before"), "{shown}");
 }

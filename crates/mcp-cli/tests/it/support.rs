@@ -5,16 +5,11 @@ use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
 /// The program under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_mcp-host");
-
-/// A timeout for slow machines.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A Dominds file with only the demo server.
 pub(crate) const DEMO: &str = "\
@@ -135,49 +130,6 @@ impl Drop for HttpDemo {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// The child processes of `parent`.
-pub(crate) fn children(parent: u32) -> Vec<u32> {
-    let processes =
-        fs::read_dir("/proc").unwrap().filter_map(|it| it.ok()?.file_name().to_str()?.parse().ok());
-    processes.filter(|pid| status(*pid).is_some_and(|it| it.parent == parent)).collect()
-}
-
-/// The only child of `parent`. Waits while another child is still ending.
-pub(crate) fn only_child(parent: u32) -> u32 {
-    let begun = Instant::now();
-    loop {
-        let alive: Vec<u32> = children(parent).into_iter().filter(|it| is_alive(*it)).collect();
-        if let [child] = alive[..] {
-            return child;
-        }
-        assert!(begun.elapsed() < TIMEOUT, "{alive:?}");
-        thread::yield_now();
-    }
-}
-
-/// Whether the process exists and is not a zombie.
-pub(crate) fn is_alive(pid: u32) -> bool {
-    status(pid).is_some_and(|it| it.state != 'Z')
-}
-
-struct Status {
-    state: char,
-    parent: u32,
-}
-
-fn status(pid: u32) -> Option<Status> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the name in parentheses, which may contain any character.
-    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
-    Some(Status { state: fields.next()?.chars().next()?, parent: fields.next()?.parse().ok()? })
-}
-
-/// Sends a signal by name.
-pub(crate) fn send(signal: &str, pid: u32) {
-    let sent = Command::new("kill").args([format!("-{signal}"), pid.to_string()]).status().unwrap();
-    assert!(sent.success());
 }
 
 /// The folder of the project's examples.

@@ -6,7 +6,9 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use crate::support::{PROGRAM, TIMEOUT, Workspace};
+use mcp_testkit::wait::TIMEOUT;
+
+use crate::support::{PROGRAM, Workspace};
 
 /// The number of the next tmux server.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
@@ -70,7 +72,7 @@ impl Terminal {
     /// Waits until the window contains this text, and returns the content of the window.
     #[track_caller]
     pub(crate) fn until(&self, text: &str) -> String {
-        self.until_it(text, |it| it.contains(text))
+        self.until_it(text, |screen| screen.contains(text))
     }
 
     /// Waits until the content of the window fulfils a condition, and returns it. `what` describes it for the
@@ -110,7 +112,7 @@ impl Terminal {
     pub(crate) fn program(&self) -> u32 {
         let output = self.tmux(&["display-message", "-p", "#{pane_pid}"]);
         let shell: u32 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
-        let own = crate::support::children(shell);
+        let own = mcp_testkit::process::children(shell);
         *own.first().unwrap_or_else(|| panic!("no program in:\n{}", self.shows()))
     }
 }

@@ -4,7 +4,10 @@ use std::io::{BufRead, BufReader};
 use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
 
-use crate::support::{TIMEOUT, Workspace, children, is_alive, send};
+use mcp_testkit::process::{children, is_alive, send_signal};
+use mcp_testkit::wait::TIMEOUT;
+
+use crate::support::Workspace;
 
 /// A running `watch`.
 struct Watch {
@@ -39,7 +42,7 @@ impl Watch {
     #[track_caller]
     fn end(mut self) -> Option<i32> {
         let servers = children(self.child.id());
-        send("INT", self.child.id());
+        send_signal("INT", self.child.id());
         let code = self.child.wait().unwrap().code();
         assert!(servers.iter().all(|it| !is_alive(*it)), "{servers:?}");
         code

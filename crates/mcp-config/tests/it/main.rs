@@ -5,23 +5,23 @@
 mod acp;
 mod collections;
 mod contract;
+mod conversion;
 mod corpus;
 mod dominds;
-mod editing;
-mod fixing;
+mod edits;
+mod fixes;
 mod fixtures;
 mod holodeck;
 mod limits;
 mod mcp_json;
 mod oracles;
 mod property;
-mod resolving;
+mod resolve;
 mod sarif;
 mod schemas;
 mod secrets;
 mod three_mistakes;
 mod wording;
-mod writing;
 
 use mcp_config::{Document, Profile, Reading, read};
 

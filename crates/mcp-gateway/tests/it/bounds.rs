@@ -4,19 +4,20 @@ use std::time::Duration;
 
 use mcp_gateway::{Bounds, GatewayOptions, HttpOptions, Tokens};
 use mcp_model::Secret;
+use mcp_testkit::wait::wait_until;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::support::{TestGateway, initialize, until};
+use crate::support::{TestGateway, initialize};
 
 #[tokio::test]
 async fn vanished_clients_leave_no_sessions_or_leases() {
     let bounds = Bounds { idle_timeout: Duration::from_millis(300), ..Bounds::default() };
-    let world = TestGateway::bounded(bounds).await;
-    let before = world.site.open();
+    let fixture = TestGateway::bounded(bounds).await;
+    let before = fixture.servers.demo.open();
     let mut streams = Vec::new();
     for number in 0..200 {
-        let session = world.initialize(&[]).await;
+        let session = fixture.initialize(&[]).await;
         // Some clients disconnect during a call of a leased server, some while they listen.
         let name = if number % 20 == 0 { "own__sleep" } else { "demo__sleep" };
         let body = format!(
@@ -30,25 +31,25 @@ async fn vanished_clients_leave_no_sessions_or_leases() {
         let listen = format!(
             "GET /mcp HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\nmcp-session-id: {session}\r\n\r\n"
         );
-        let mut stream = TcpStream::connect(world.address).await.unwrap();
+        let mut stream = TcpStream::connect(fixture.address).await.unwrap();
         stream.write_all(if number % 3 == 0 { listen } else { call }.as_bytes()).await.unwrap();
         streams.push(stream);
     }
     drop(streams);
-    until("all sessions end", || world.gateway.clients().0 == 0).await;
-    until("and what they had leased", || world.site.open() == before).await;
-    world.end().await;
+    wait_until(|| fixture.gateway.clients().0 == 0).await;
+    wait_until(|| fixture.servers.demo.open() == before).await;
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn client_that_does_not_read_blocks_no_other_client() {
     let bounds = Bounds { send_timeout: Duration::from_millis(500), ..Bounds::default() };
-    let world = TestGateway::bounded(bounds).await;
+    let fixture = TestGateway::bounded(bounds).await;
     let mut deaf = Vec::new();
     for _ in 0..8 {
-        let session = world.initialize(&[]).await;
+        let session = fixture.initialize(&[]).await;
         let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__grow","arguments":{"bytes":8000000}}}"#;
-        let mut stream = TcpStream::connect(world.address).await.unwrap();
+        let mut stream = TcpStream::connect(fixture.address).await.unwrap();
         let call = format!(
             "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: application/json\r\n\
              mcp-session-id: {session}\r\ncontent-length: {}\r\n\r\n{body}",
@@ -57,10 +58,10 @@ async fn client_that_does_not_read_blocks_no_other_client() {
         stream.write_all(call.as_bytes()).await.unwrap();
         deaf.push(stream);
     }
-    let session = world.initialize(&[]).await;
+    let session = fixture.initialize(&[]).await;
     let echo = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"a"}}}"#;
     for _ in 0..20 {
-        assert_eq!(world.post(&[("mcp-session-id", &session)], echo).await.status, 200);
+        assert_eq!(fixture.post(&[("mcp-session-id", &session)], echo).await.status, 200);
     }
     // The gateway disconnects them before they have received everything.
     tokio::time::sleep(Duration::from_millis(1500)).await;
@@ -69,7 +70,7 @@ async fn client_that_does_not_read_blocks_no_other_client() {
         let ended = tokio::time::timeout(Duration::from_secs(30), stream.read_to_end(&mut read)).await;
         assert!(ended.is_ok() && read.len() < 8_000_000, "{}", read.len());
     }
-    world.end().await;
+    fixture.end().await;
 }
 
 #[tokio::test]
@@ -80,10 +81,10 @@ async fn oversized_and_slow_requests_are_refused() {
         receive_timeout: Duration::from_millis(300),
         ..Bounds::default()
     };
-    let world = TestGateway::bounded(bounds).await;
+    let fixture = TestGateway::bounded(bounds).await;
     let large =
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"x":"{}"}}}}"#, "x".repeat(3000));
-    assert_eq!(world.post(&[], &large).await.status, 413);
+    assert_eq!(fixture.post(&[], &large).await.status, 413);
 
     // The limit applies with and without a declared length. A broken body has another status.
     let head =
@@ -96,7 +97,7 @@ async fn oversized_and_slow_requests_are_refused() {
         (chunked("5\r\n{}"), 400),
         (format!("{head}content-length: 3000\r\n\r\n{{"), 413),
     ] {
-        assert_eq!(world.raw_to_end(&text).await.status, status, "{text}");
+        assert_eq!(fixture.raw_to_end(&text).await.status, status, "{text}");
     }
 
     // Incomplete heads and bodies time out.
@@ -104,24 +105,24 @@ async fn oversized_and_slow_requests_are_refused() {
         "POST /mcp HTTP/1.1\r\nhost: localhost\r\n",
         "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{",
     ] {
-        let mut stream = TcpStream::connect(world.address).await.unwrap();
+        let mut stream = TcpStream::connect(fixture.address).await.unwrap();
         stream.write_all(begun.as_bytes()).await.unwrap();
         let mut read = Vec::new();
         let ended = tokio::time::timeout(Duration::from_secs(30), stream.read_to_end(&mut read)).await;
         assert!(ended.is_ok());
     }
-    world.end().await;
+    fixture.end().await;
 }
 
 /// Starts sessions. Returns the status, the session id and `Retry-After` of each.
 async fn begin(
-    world: &TestGateway,
+    fixture: &TestGateway,
     headers: &[(&str, &str)],
     count: usize,
 ) -> Vec<(u16, Option<String>, Option<String>)> {
     let mut res = Vec::new();
     for _ in 0..count {
-        let reply = world.post(headers, &initialize("2025-11-25")).await;
+        let reply = fixture.post(headers, &initialize("2025-11-25")).await;
         res.push((reply.status, reply.header("mcp-session-id"), reply.header("retry-after")));
     }
     res
@@ -132,34 +133,34 @@ async fn session_limit_evicts_only_own_sessions() {
     let bounds = Bounds { sessions_per_client: 4, ..Bounds::default() };
     let tokens = Tokens::read(&Secret::new("ann-0123456789abcdef name=ann")).unwrap();
     let options = GatewayOptions { bounds: bounds.clone(), ..GatewayOptions::default() };
-    let world = TestGateway::with(options, HttpOptions { tokens, ..HttpOptions::default() }).await;
+    let fixture = TestGateway::with(options, HttpOptions { tokens, ..HttpOptions::default() }).await;
     let ann = ("authorization", "Bearer ann-0123456789abcdef");
-    let begun = begin(&world, &[ann], 6).await;
-    assert_eq!(world.gateway.clients().0, 4);
+    let begun = begin(&fixture, &[ann], 6).await;
+    assert_eq!(fixture.gateway.clients().0, 4);
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     for (at, status) in [(0, 404), (5, 200)] {
         let session = begun[at].1.as_deref().unwrap();
-        assert_eq!(world.post(&[ann, ("mcp-session-id", session)], ping).await.status, status);
+        assert_eq!(fixture.post(&[ann, ("mcp-session-id", session)], ping).await.status, status);
     }
-    world.end().await;
+    fixture.end().await;
 
     // Without tokens a session may belong to another client, so recently used ones are protected.
-    let world = TestGateway::bounded(bounds).await;
-    let begun = begin(&world, &[], 5).await;
+    let fixture = TestGateway::bounded(bounds).await;
+    let begun = begin(&fixture, &[], 5).await;
     assert_eq!((begun[4].0, begun[4].2.as_deref()), (503, Some("60")));
     let first = begun[0].1.as_deref().unwrap();
-    assert_eq!(world.post(&[("mcp-session-id", first)], ping).await.status, 200);
+    assert_eq!(fixture.post(&[("mcp-session-id", first)], ping).await.status, 200);
     let (mut headers, body) = crate::support::modern("tools/list", None, "");
     for number in 0..5 {
         headers.retain(|it| it.0 != "mcp-host-dialog");
         headers.push(("mcp-host-dialog", number.to_string()));
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, it)| (*name, it.as_str())).collect();
-        let reply = world.post(&headers, &body).await;
+        let reply = fixture.post(&headers, &body).await;
         assert_eq!(reply.status, if number < 4 { 200 } else { 503 });
         assert_eq!(reply.header("retry-after").is_some(), number == 4);
     }
-    assert_eq!(world.gateway.clients(), (4, 4));
-    world.end().await;
+    assert_eq!(fixture.gateway.clients(), (4, 4));
+    fixture.end().await;
 }
 
 /// A slow call in a session, with an argument of `bytes` bytes.
@@ -177,26 +178,26 @@ fn large_call(session: &str, id: usize, bytes: usize) -> String {
 
 #[tokio::test]
 async fn bytes_of_all_clients_are_bounded() {
-    let world = TestGateway::bounded(Bounds { held_bytes: 100_000, ..Bounds::default() }).await;
-    let (one, other) = (world.initialize(&[]).await, world.initialize(&[]).await);
-    let mut holding = TcpStream::connect(world.address).await.unwrap();
+    let fixture = TestGateway::bounded(Bounds { held_bytes: 100_000, ..Bounds::default() }).await;
+    let (one, other) = (fixture.initialize(&[]).await, fixture.initialize(&[]).await);
+    let mut holding = TcpStream::connect(fixture.address).await.unwrap();
     holding.write_all(large_call(&one, 1, 80_000).as_bytes()).await.unwrap();
-    let held = async || world.http("GET", "/metrics", &[], "").await.body;
+    let held = async || fixture.http("GET", "/metrics", &[], "").await.body;
     while held().await.contains("mcp_gateway_held_bytes 0\n") {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let refused = world.raw(&large_call(&other, 1, 80_000)).await;
+    let refused = fixture.raw(&large_call(&other, 1, 80_000)).await;
     assert_eq!((refused.status, refused.header("retry-after").as_deref()), (503, Some("1")), "{refused:?}");
     // Small messages do not count.
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    assert_eq!(world.post(&[("mcp-session-id", &other)], ping).await.status, 200);
+    assert_eq!(fixture.post(&[("mcp-session-id", &other)], ping).await.status, 200);
     // The session's end cancels the call and releases its bytes.
-    assert_eq!(world.http("DELETE", "/mcp", &[("mcp-session-id", &one)], "").await.status, 204);
+    assert_eq!(fixture.http("DELETE", "/mcp", &[("mcp-session-id", &one)], "").await.status, 204);
     while !held().await.contains("mcp_gateway_held_bytes 0\n") {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     drop(holding);
-    world.end().await;
+    fixture.end().await;
 }
 
 #[tokio::test]
@@ -205,30 +206,30 @@ async fn sessions_of_a_token_share_permits() {
     let tokens =
         Tokens::read(&Secret::new("ann-0123456789abcdef name=ann\nbob-0123456789abcdef name=bob")).unwrap();
     let options = GatewayOptions { bounds, ..GatewayOptions::default() };
-    let world = TestGateway::with(options, HttpOptions { tokens, ..HttpOptions::default() }).await;
+    let fixture = TestGateway::with(options, HttpOptions { tokens, ..HttpOptions::default() }).await;
     let ann = ("authorization", "Bearer ann-0123456789abcdef");
     let bob = ("authorization", "Bearer bob-0123456789abcdef");
     let mut holding = Vec::new();
     for _ in 0..2 {
-        let session = world.initialize(&[ann]).await;
+        let session = fixture.initialize(&[ann]).await;
         let call = large_call(&session, 1, 1).replacen("\r\n", &format!("\r\n{}: {}\r\n", ann.0, ann.1), 1);
-        let mut stream = TcpStream::connect(world.address).await.unwrap();
+        let mut stream = TcpStream::connect(fixture.address).await.unwrap();
         stream.write_all(call.as_bytes()).await.unwrap();
         holding.push((session, stream));
     }
     let running =
-        async || world.http("GET", "/metrics", &[ann], "").await.body.contains("mcp_gateway_requests 2\n");
+        async || fixture.http("GET", "/metrics", &[ann], "").await.body.contains("mcp_gateway_requests 2\n");
     while !running().await {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let ping = r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#;
     for (who, fits) in [(ann, false), (bob, true)] {
-        let session = world.initialize(&[who]).await;
-        let reply = world.post(&[who, ("mcp-session-id", &session)], ping).await.json();
+        let session = fixture.initialize(&[who]).await;
+        let reply = fixture.post(&[who, ("mcp-session-id", &session)], ping).await.json();
         assert_eq!(reply["result"].is_object(), fits, "{reply}");
     }
     for (session, _) in &holding {
-        world.http("DELETE", "/mcp", &[ann, ("mcp-session-id", session)], "").await;
+        fixture.http("DELETE", "/mcp", &[ann, ("mcp-session-id", session)], "").await;
     }
-    world.end().await;
+    fixture.end().await;
 }

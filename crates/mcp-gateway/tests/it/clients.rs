@@ -38,19 +38,20 @@ fn json(text: &'static str) -> RawJson {
 }
 
 async fn check(eras: Eras, era: Era) {
-    let world = TestGateway::new().await;
+    let fixture = TestGateway::new().await;
     let answering = Arc::new(Answering(Mutex::default()));
     let handlers = Handlers {
         elicitation: Some(Arc::clone(&answering) as _),
         listener: Some(Arc::clone(&answering) as _),
         ..Handlers::default()
     };
-    let session = world.client("/mcp", eras, SessionOptions { handlers, ..SessionOptions::default() }).await;
+    let session =
+        fixture.client("/mcp", eras, SessionOptions { handlers, ..SessionOptions::default() }).await;
     assert_eq!(session.era(), era);
     assert_eq!(session.server().name, "mcp-host");
 
     let tools = session.list_tools().await.unwrap().items;
-    let names: Vec<&str> = tools.iter().map(|it| &*it.name).collect();
+    let names: Vec<&str> = tools.iter().map(|item| &*item.name).collect();
     assert!(names.contains(&"demo__echo") && names.contains(&"own__echo"), "{names:?}");
     let call =
         async |name: &str, arguments, options| session.call_tool(name, &json(arguments), options).await;
@@ -79,10 +80,10 @@ async fn check(eras: Eras, era: Era) {
     assert!(asked.value.text().contains("blue"), "{}", asked.value.text());
 
     let prompts = session.list_prompts().await.unwrap().items;
-    let prompt = prompts.iter().find(|it| it.name.starts_with("demo__") && it.arguments().len() == 1);
+    let prompt = prompts.iter().find(|item| item.name.starts_with("demo__") && item.arguments().len() == 1);
     let prompt = prompt.unwrap_or(&prompts[0]);
     let arguments: serde_json::Map<_, _> =
-        prompt.arguments().into_iter().map(|it| (it.name, "x".into())).collect();
+        prompt.arguments().into_iter().map(|item| (item.name, "x".into())).collect();
     let arguments = RawJson::from_value(&arguments).unwrap();
     assert!(
         !session
@@ -95,7 +96,7 @@ async fn check(eras: Eras, era: Era) {
     );
 
     let resources = session.list_resources().await.unwrap().items;
-    assert_eq!(resources.iter().filter(|it| &*it.uri == "demo://greeting").count(), 1);
+    assert_eq!(resources.iter().filter(|item| &*item.uri == "demo://greeting").count(), 1);
     let read = session.read_resource("demo://numbers/3", CallOptions::default()).await.unwrap();
     assert_eq!(read.contents.len(), 1);
     session.read_resource("demo://nowhere", CallOptions::default()).await.unwrap_err();
@@ -110,10 +111,10 @@ async fn check(eras: Eras, era: Era) {
     let mut changes = session.list_changes();
     changes.wait_for(|it| it.tools > 0).await.unwrap();
     let tools = session.list_tools().await.unwrap().items;
-    assert!(tools.iter().any(|it| &*it.name == "demo__later"));
+    assert!(tools.iter().any(|item| &*item.name == "demo__later"));
 
     session.close(std::time::Duration::from_secs(5)).await;
-    world.end().await;
+    fixture.end().await;
 }
 
 #[tokio::test]

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use mcp_gateway::Bounds;
+use mcp_testkit::wait::wait_until;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::support::{TestGateway, initialize, until};
+use crate::support::{TestGateway, initialize};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
@@ -27,8 +28,8 @@ fn sleep_call(ms: u32) -> String {
 }
 
 /// Sends `text` on one connection. Returns the statuses of the responses until the connection ends.
-async fn statuses(world: &TestGateway, text: &str) -> Vec<String> {
-    let mut stream = TcpStream::connect(world.address).await.unwrap();
+async fn statuses(fixture: &TestGateway, text: &str) -> Vec<String> {
+    let mut stream = TcpStream::connect(fixture.address).await.unwrap();
     stream.write_all(text.as_bytes()).await.unwrap();
     let mut received = String::new();
     stream.read_to_string(&mut received).await.unwrap();
@@ -38,8 +39,8 @@ async fn statuses(world: &TestGateway, text: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn pipelined_requests_are_answered_in_order() {
-    let world = TestGateway::new().await;
-    let session = world.initialize(&[]).await;
+    let fixture = TestGateway::new().await;
+    let session = fixture.initialize(&[]).await;
     let own = format!("mcp-session-id: {session}\r\n");
     let text = [
         post(&own, PING),
@@ -50,13 +51,13 @@ async fn pipelined_requests_are_answered_in_order() {
         post(&format!("connection: close\r\n{own}"), PING),
         post(&own, PING),
     ];
-    assert_eq!(statuses(&world, &text.concat()).await, ["200", "200", "200", "400", "404", "200"]);
-    world.end().await;
+    assert_eq!(statuses(&fixture, &text.concat()).await, ["200", "200", "200", "400", "404", "200"]);
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn request_hidden_in_a_body_is_not_read() {
-    let world = TestGateway::new().await;
+    let fixture = TestGateway::new().await;
     let hidden = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
     for (headers, status) in [
         // hyper uses `Transfer-Encoding`, and closes the connection after the request.
@@ -75,48 +76,48 @@ async fn request_hidden_in_a_body_is_not_read() {
         ("x: y\u{1}", "400"),
     ] {
         let text = format!("POST /mcp HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n\r\n0\r\n\r\n{hidden}");
-        assert_eq!(statuses(&world, &text).await, [status], "{headers}");
+        assert_eq!(statuses(&fixture, &text).await, [status], "{headers}");
     }
     // HTTP/1.0 has no chunked bodies.
     let text = format!("POST /mcp HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n{hidden}");
-    assert_eq!(statuses(&world, &text).await, ["400"]);
+    assert_eq!(statuses(&fixture, &text).await, ["400"]);
     // Equal lengths count as one length, so all parsers find the same end of the body.
     let twice = post(&format!("content-length: {}\r\n", PING.len()), PING);
     let last = "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
-    assert_eq!(statuses(&world, &format!("{twice}{last}")).await, ["400", "200"]);
+    assert_eq!(statuses(&fixture, &format!("{twice}{last}")).await, ["400", "200"]);
     // The body is not read, so its end is unknown and the connection is closed.
     let text = format!("POST /nowhere HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\n{hidden}");
-    assert_eq!(statuses(&world, &text).await, ["404"]);
+    assert_eq!(statuses(&fixture, &text).await, ["404"]);
     let text = format!(
         "{}{hidden}",
         post("transfer-encoding: chunked\r\n", "zz").replace("content-length: 2\r\n", "")
     );
-    assert_eq!(statuses(&world, &text).await, ["400"]);
-    world.end().await;
+    assert_eq!(statuses(&fixture, &text).await, ["400"]);
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn repeated_host_origin_and_authorization_are_refused() {
-    let world = TestGateway::new().await;
+    let fixture = TestGateway::new().await;
     for header in
         ["host: localhost", "origin: http://localhost", "authorization: Bearer x", "mcp-session-id: x"]
     {
         let headers = format!("{header}\r\n{header}\r\nconnection: close\r\n");
-        assert_eq!(statuses(&world, &post(&headers, PING)).await, ["400"], "{header}");
+        assert_eq!(statuses(&fixture, &post(&headers, PING)).await, ["400"], "{header}");
     }
-    world.end().await;
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn repeated_selections_and_unsupported_codings_are_refused() {
-    let world = TestGateway::new().await;
+    let fixture = TestGateway::new().await;
     for name in ["mcp-host-servers", "mcp-host-tools", "mcp-host-prompts", "mcp-host-resources"] {
         for (headers, status) in
             [(format!("{name}: a\r\n"), "200"), (format!("{name}: a\r\n{name}: b\r\n"), "400")]
         {
             let text =
                 format!("GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n");
-            assert_eq!(statuses(&world, &text).await, [status], "{headers}");
+            assert_eq!(statuses(&fixture, &text).await, [status], "{headers}");
         }
     }
     for (headers, status) in [
@@ -127,14 +128,14 @@ async fn repeated_selections_and_unsupported_codings_are_refused() {
         let text = format!(
             "POST /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n\r\n0\r\n\r\n"
         );
-        assert_eq!(statuses(&world, &text).await, [status], "{headers}");
+        assert_eq!(statuses(&fixture, &text).await, [status], "{headers}");
     }
-    world.end().await;
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn malformed_and_oversized_heads_are_refused() {
-    let world = TestGateway::new().await;
+    let fixture = TestGateway::new().await;
     let large = "x".repeat(64 * 1024);
     for (text, status) in [
         ("nonsense\r\n\r\n".to_owned(), "400"),
@@ -151,17 +152,17 @@ async fn malformed_and_oversized_heads_are_refused() {
             "200",
         ),
     ] {
-        assert_eq!(statuses(&world, &text).await, [status], "{:.40}", text);
+        assert_eq!(statuses(&fixture, &text).await, [status], "{:.40}", text);
     }
-    let metrics = world.http("GET", "/metrics", &[], "").await.body;
+    let metrics = fixture.http("GET", "/metrics", &[], "").await.body;
     assert!(metrics.contains(r#"mcp_gateway_responses_total{status="400"} 3"#), "{metrics}");
-    world.end().await;
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn client_that_sends_too_much_receives_the_refusal() {
-    let world = TestGateway::new().await;
-    let mut stream = TcpStream::connect(world.address).await.unwrap();
+    let fixture = TestGateway::new().await;
+    let mut stream = TcpStream::connect(fixture.address).await.unwrap();
     let head = post("", "").replace("content-length: 0", "content-length: 100000000");
     stream.write_all(head.as_bytes()).await.unwrap();
     let (mut reading, mut writing) = stream.into_split();
@@ -171,16 +172,16 @@ async fn client_that_sends_too_much_receives_the_refusal() {
     assert_eq!(&head, b"HTTP/1.1 413");
     drop(reading);
     sending.await.unwrap();
-    world.end().await;
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn body_is_requested_with_100_continue() {
-    let world = TestGateway::new().await;
+    let fixture = TestGateway::new().await;
     let body = initialize("2025-11-25");
     let request = post("expect: 100-continue\r\nconnection: close\r\n", &body);
     let (head, body) = request.split_once("\r\n\r\n").unwrap();
-    let mut stream = TcpStream::connect(world.address).await.unwrap();
+    let mut stream = TcpStream::connect(fixture.address).await.unwrap();
     stream.write_all(format!("{head}\r\n\r\n").as_bytes()).await.unwrap();
     let mut interim = [0; 25];
     stream.read_exact(&mut interim).await.unwrap();
@@ -191,29 +192,29 @@ async fn body_is_requested_with_100_continue() {
     assert!(rest.starts_with("HTTP/1.1 200 OK\r\n"), "{rest}");
     // A body that is refused by its length is not requested.
     let refused = head.replace(&format!("content-length: {}", body.len()), "content-length: 100000000");
-    assert_eq!(statuses(&world, &format!("{refused}\r\n\r\n")).await, ["413"]);
-    world.end().await;
+    assert_eq!(statuses(&fixture, &format!("{refused}\r\n\r\n")).await, ["413"]);
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn http_1_0_is_served() {
-    let world = TestGateway::new().await;
+    let fixture = TestGateway::new().await;
     let body = initialize("2025-11-25");
-    assert_eq!(statuses(&world, &post("", &body).replace("HTTP/1.1", "HTTP/1.0")).await, ["200"]);
+    assert_eq!(statuses(&fixture, &post("", &body).replace("HTTP/1.1", "HTTP/1.0")).await, ["200"]);
     let text = post("connection: keep-alive\r\n", PING).replace("HTTP/1.1", "HTTP/1.0").repeat(2);
     let text = format!("{text}{}", post("", PING).replace("HTTP/1.1", "HTTP/1.0"));
-    assert_eq!(statuses(&world, &text).await, ["400"; 3]);
-    world.end().await;
+    assert_eq!(statuses(&fixture, &text).await, ["400"; 3]);
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn idle_connection_is_closed_and_running_request_is_not() {
-    let world =
+    let fixture =
         TestGateway::bounded(Bounds { receive_timeout: Duration::from_millis(400), ..Bounds::default() })
             .await;
-    let session = world.initialize(&[]).await;
+    let session = fixture.initialize(&[]).await;
     let own = format!("mcp-session-id: {session}\r\n");
-    let mut stream = TcpStream::connect(world.address).await.unwrap();
+    let mut stream = TcpStream::connect(fixture.address).await.unwrap();
     stream.write_all(post(&own, &sleep_call(1500)).as_bytes()).await.unwrap();
     let started = tokio::time::Instant::now();
     let mut received = String::new();
@@ -221,21 +222,21 @@ async fn idle_connection_is_closed_and_running_request_is_not() {
     assert!(received.starts_with("HTTP/1.1 200"), "{received}");
     assert!(started.elapsed() > Duration::from_millis(1800), "{:?}", started.elapsed());
     // A head that arrives byte by byte does not extend the time.
-    let mut stream = TcpStream::connect(world.address).await.unwrap();
+    let mut stream = TcpStream::connect(fixture.address).await.unwrap();
     let started = tokio::time::Instant::now();
     while started.elapsed() < Duration::from_secs(20) && stream.write_all(b"x").await.is_ok() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert!(started.elapsed() < Duration::from_secs(20));
-    world.end().await;
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn disconnect_cancels_only_stateless_requests() {
-    let world = TestGateway::new().await;
-    let session = world.initialize(&[]).await;
+    let fixture = TestGateway::new().await;
+    let session = fixture.initialize(&[]).await;
     let running = async || {
-        let page = world.http("GET", "/metrics", &[], "").await.body;
+        let page = fixture.http("GET", "/metrics", &[], "").await.body;
         let line =
             page.lines().find_map(|line| line.strip_prefix("mcp_gateway_requests ")).unwrap().to_owned();
         line.parse::<usize>().unwrap()
@@ -245,7 +246,7 @@ async fn disconnect_cancels_only_stateless_requests() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    let mut stream = TcpStream::connect(world.address).await.unwrap();
+    let mut stream = TcpStream::connect(fixture.address).await.unwrap();
     let call = post(&format!("mcp-session-id: {session}\r\n"), &sleep_call(60_000));
     stream.write_all(call.as_bytes()).await.unwrap();
     wait_for(1).await;
@@ -257,13 +258,13 @@ async fn disconnect_cancels_only_stateless_requests() {
         r#""name":"demo__sleep","arguments":{"ms":60000}"#,
     );
     let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-    let mut stream = TcpStream::connect(world.address).await.unwrap();
+    let mut stream = TcpStream::connect(fixture.address).await.unwrap();
     stream.write_all(post(&headers, &body).as_bytes()).await.unwrap();
     wait_for(2).await;
     drop(stream);
     wait_for(1).await;
-    world.http("DELETE", "/mcp", &[("mcp-session-id", &session)], "").await;
+    fixture.http("DELETE", "/mcp", &[("mcp-session-id", &session)], "").await;
     wait_for(0).await;
-    until("the session is gone", || world.gateway.clients().0 == 0).await;
-    world.end().await;
+    wait_until(|| fixture.gateway.clients().0 == 0).await;
+    fixture.end().await;
 }

@@ -6,7 +6,7 @@ use crate::support::{TestGateway, initialize};
 
 #[tokio::test]
 async fn every_version_is_negotiated() {
-    let world = TestGateway::new().await;
+    let fixture = TestGateway::new().await;
     for (asked, got) in [
         ("2024-11-05", "2024-11-05"),
         ("2025-03-26", "2025-03-26"),
@@ -15,63 +15,63 @@ async fn every_version_is_negotiated() {
         ("2026-07-28", "2025-11-25"),
         ("1.0", "2025-11-25"),
     ] {
-        let reply = world.post(&[], &initialize(asked)).await;
+        let reply = fixture.post(&[], &initialize(asked)).await;
         assert_eq!(reply.json()["result"]["protocolVersion"], got);
     }
-    world.end().await;
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn session_requires_its_id() {
-    let world = TestGateway::new().await;
+    let fixture = TestGateway::new().await;
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    assert_eq!(world.post(&[], ping).await.status, 400);
-    assert_eq!(world.post(&[("mcp-session-id", "x")], ping).await.status, 404);
-    let session = world.initialize(&[]).await;
+    assert_eq!(fixture.post(&[], ping).await.status, 400);
+    assert_eq!(fixture.post(&[("mcp-session-id", "x")], ping).await.status, 404);
+    let session = fixture.initialize(&[]).await;
     assert_eq!(session.len(), 48);
     let own = ("mcp-session-id", session.as_str());
-    assert_eq!(world.post(&[own], ping).await.json()["result"], serde_json::json!({}));
-    assert_eq!(world.post(&[own, ("mcp-protocol-version", "2026-07-28")], ping).await.status, 400);
-    assert_eq!(world.post(&[own, ("mcp-protocol-version", "2025-06-18")], ping).await.status, 200);
+    assert_eq!(fixture.post(&[own], ping).await.json()["result"], serde_json::json!({}));
+    assert_eq!(fixture.post(&[own, ("mcp-protocol-version", "2026-07-28")], ping).await.status, 400);
+    assert_eq!(fixture.post(&[own, ("mcp-protocol-version", "2025-06-18")], ping).await.status, 200);
     let notification = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-    assert_eq!(world.post(&[own], notification).await.status, 202);
-    let unknown = world.post(&[own], r#"{"jsonrpc":"2.0","id":1,"method":"x/y"}"#).await;
+    assert_eq!(fixture.post(&[own], notification).await.status, 202);
+    let unknown = fixture.post(&[own], r#"{"jsonrpc":"2.0","id":1,"method":"x/y"}"#).await;
     assert_eq!(
         (unknown.status, unknown.json()["error"]["code"].as_i64()),
         (200, Some(code::METHOD_NOT_FOUND))
     );
-    assert_eq!(world.post(&[own], "{").await.status, 400);
-    assert_eq!(world.post(&[own], &format!("[{ping}]")).await.status, 400);
-    assert_eq!(world.http("GET", "/mcp", &[], "").await.status, 405);
+    assert_eq!(fixture.post(&[own], "{").await.status, 400);
+    assert_eq!(fixture.post(&[own], &format!("[{ping}]")).await.status, 400);
+    assert_eq!(fixture.http("GET", "/mcp", &[], "").await.status, 405);
     let head = [own, ("accept", "text/event-stream")];
-    assert_eq!(world.http("HEAD", "/mcp", &head, "").await.status, 405);
+    assert_eq!(fixture.http("HEAD", "/mcp", &head, "").await.status, 405);
     let plain = [own, ("accept", "application/json")];
-    assert_eq!(world.http("GET", "/mcp", &plain, "").await.status, 406);
+    assert_eq!(fixture.http("GET", "/mcp", &plain, "").await.status, 406);
     let wrong_type = [("content-type", "text/plain")];
-    assert_eq!(world.http("POST", "/mcp", &wrong_type, ping).await.status, 415);
-    world.end().await;
+    assert_eq!(fixture.http("POST", "/mcp", &wrong_type, ping).await.status, 415);
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn batch_is_answered_if_the_version_has_batches() {
-    let world = TestGateway::new().await;
-    let reply = world.post(&[], &initialize("2025-03-26")).await;
+    let fixture = TestGateway::new().await;
+    let reply = fixture.post(&[], &initialize("2025-03-26")).await;
     let session = reply.header("mcp-session-id").unwrap();
     let batch = concat!(
         r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/x"},"#,
         r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"a"}}}]"#
     );
-    let answers = world.post(&[("mcp-session-id", &session)], batch).await.json();
+    let answers = fixture.post(&[("mcp-session-id", &session)], batch).await.json();
     let ids: Vec<i64> = answers.as_array().unwrap().iter().map(|it| it["id"].as_i64().unwrap()).collect();
     assert_eq!(ids, [1, 2]);
-    world.end().await;
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn stateless_headers_must_match_the_body() {
-    let world = TestGateway::new().await;
+    let fixture = TestGateway::new().await;
     let check = async |headers: &[(&str, &str)], body: &str, status: u16, number: i64| {
-        let reply = world.post(headers, body).await;
+        let reply = fixture.post(headers, body).await;
         assert_eq!(
             (reply.status, reply.json()["error"]["code"].as_i64()),
             (status, Some(number)),
@@ -86,7 +86,7 @@ async fn stateless_headers_must_match_the_body() {
     check(&[version], &body, 400, code::HEADER_MISMATCH).await;
     check(&[version, ("mcp-method", "tools/list")], &body, 400, code::HEADER_MISMATCH).await;
     check(&[version, call, ("mcp-name", "x")], &body, 400, code::HEADER_MISMATCH).await;
-    assert_eq!(world.post(&[version, call, name], &body).await.json()["result"]["resultType"], "complete");
+    assert_eq!(fixture.post(&[version, call, name], &body).await.json()["result"]["resultType"], "complete");
     let bare = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#;
     check(&[version, ("mcp-method", "tools/list")], bare, 400, code::INVALID_PARAMS).await;
     let other = body.replace("2026-07-28", "2030-01-01");
@@ -97,20 +97,20 @@ async fn stateless_headers_must_match_the_body() {
         code::UNSUPPORTED_PROTOCOL_VERSION,
     )
     .await;
-    let unknown = world.modern("ping", None, "").await;
+    let unknown = fixture.modern("ping", None, "").await;
     assert_eq!(
         (unknown.status, unknown.json()["error"]["code"].as_i64()),
         (404, Some(code::METHOD_NOT_FOUND))
     );
-    let list = world.modern("tools/list", None, "").await.json();
+    let list = fixture.modern("tools/list", None, "").await.json();
     assert_eq!(
         (&list["result"]["resultType"], &list["result"]["cacheScope"]),
         (&"complete".into(), &"private".into())
     );
     assert!(list["result"]["ttlMs"].is_u64());
-    let stale = world.modern("tools/list", None, r#""cursor":"x.1""#).await.json();
+    let stale = fixture.modern("tools/list", None, r#""cursor":"x.1""#).await.json();
     assert_eq!(stale["error"]["code"].as_i64(), Some(code::INVALID_PARAMS));
-    let discovered = world.modern("server/discover", None, "").await.json();
+    let discovered = fixture.modern("server/discover", None, "").await.json();
     assert_eq!(discovered["result"]["supportedVersions"][0], "2026-07-28");
-    world.end().await;
+    fixture.end().await;
 }

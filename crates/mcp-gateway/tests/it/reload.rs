@@ -7,10 +7,10 @@ use mcp_transport::{CallOptions, Eras, SessionOptions};
 use crate::support::{TestGateway, server};
 
 async fn check(eras: Eras) {
-    let world = TestGateway::new().await;
-    let session = world.client("/mcp", eras, SessionOptions::default()).await;
+    let fixture = TestGateway::new().await;
+    let session = fixture.client("/mcp", eras, SessionOptions::default()).await;
     let names = async || -> Vec<String> {
-        session.list_tools().await.unwrap().items.iter().map(|it| it.name.to_string()).collect()
+        session.list_tools().await.unwrap().items.iter().map(|item| item.name.to_string()).collect()
     };
     assert!(names().await.contains(&"demo__echo".to_owned()));
     let mut changes = session.list_changes();
@@ -20,17 +20,17 @@ async fn check(eras: Eras) {
     renamed.spec.exposure.tools.naming = NamePolicy::Qualify { class: NameClass::Strict };
     renamed.spec.exposure.tools.transforms =
         vec![mcp_model::Transform::Prefix { remove: String::new(), add: "new_".into() }];
-    world.host.apply(DesiredServers { servers: vec![renamed, server("own")], failed: Vec::new() }).await;
+    fixture.host.apply(DesiredServers { servers: vec![renamed, server("own")], failed: Vec::new() }).await;
     changes.wait_for(|it| it.tools > before).await.unwrap();
     let now = names().await;
     assert!(!now.contains(&"demo__echo".to_owned()), "{now:?}");
     let arguments = mcp_model::RawJson::parse(r#"{"text":"a"}"#.into()).unwrap();
     let refused = session.call_tool("demo__echo", &arguments, CallOptions::default()).await.unwrap_err();
     assert!(refused.to_string().contains("Tool 'demo__echo' not found"), "{refused}");
-    let name = now.iter().find(|it| it.contains("new_echo")).unwrap();
+    let name = now.iter().find(|name| name.contains("new_echo")).unwrap();
     assert!(session.call_tool(name, &arguments, CallOptions::default()).await.is_ok());
     session.close(std::time::Duration::from_secs(5)).await;
-    world.end().await;
+    fixture.end().await;
 }
 
 #[tokio::test]

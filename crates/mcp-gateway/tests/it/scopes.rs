@@ -3,96 +3,99 @@
 use mcp_gateway::{Gateway, GatewayOptions, GatewayResource, HttpOptions, HttpServer, ServeError, Tokens};
 use mcp_model::Secret;
 
-use crate::support::{ServerActivity, TestGateway, host, initialize};
+use crate::support::{TestGateway, host, initialize};
 
 /// The names of the tools that a client lists.
-async fn tools(world: &TestGateway, path: &str, headers: &[(&str, &str)]) -> Vec<String> {
+async fn tools(fixture: &TestGateway, path: &str, headers: &[(&str, &str)]) -> Vec<String> {
     let mut all = vec![("content-type", "application/json"), ("accept", "application/json")];
     all.extend(headers);
-    let begun = world.http("POST", path, &all, &initialize("2025-11-25")).await;
+    let begun = fixture.http("POST", path, &all, &initialize("2025-11-25")).await;
     let Some(session) = begun.header("mcp-session-id") else { return vec![begun.status.to_string()] };
     all.push(("mcp-session-id", &session));
-    let reply = world.http("POST", path, &all, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).await;
+    let reply = fixture.http("POST", path, &all, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).await;
     let tools = reply.json()["result"]["tools"].as_array().unwrap().clone();
     tools.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect()
 }
 
 #[tokio::test]
 async fn path_query_and_header_narrow_the_scope() {
-    let world = TestGateway::new().await;
-    let all = tools(&world, "/mcp", &[]).await;
-    let of = |server: &str| all.iter().filter(|it| it.starts_with(server)).cloned().collect::<Vec<_>>();
+    let fixture = TestGateway::new().await;
+    let all = tools(&fixture, "/mcp", &[]).await;
+    let of = |server: &str| all.iter().filter(|name| name.starts_with(server)).cloned().collect::<Vec<_>>();
     assert!(!of("demo__").is_empty() && of("demo__").len() == of("own__").len());
-    assert_eq!(tools(&world, "/mcp/own", &[]).await, of("own__"));
-    assert_eq!(tools(&world, "/mcp/nobody", &[]).await, ["404"]);
-    assert_eq!(tools(&world, "/mcp?tools=*__echo", &[]).await, ["demo__echo", "own__echo"]);
-    assert_eq!(tools(&world, "/mcp?servers=own&tools=*__echo,*__add", &[]).await, ["own__echo", "own__add"]);
-    assert_eq!(tools(&world, "/mcp?tools=*__echo", &[("mcp-host-servers", "demo")]).await, ["demo__echo"]);
-    assert_eq!(tools(&world, "/mcp?tools=", &[]).await, [""; 0]);
+    assert_eq!(tools(&fixture, "/mcp/own", &[]).await, of("own__"));
+    assert_eq!(tools(&fixture, "/mcp/nobody", &[]).await, ["404"]);
+    assert_eq!(tools(&fixture, "/mcp?tools=*__echo", &[]).await, ["demo__echo", "own__echo"]);
+    assert_eq!(
+        tools(&fixture, "/mcp?servers=own&tools=*__echo,*__add", &[]).await,
+        ["own__echo", "own__add"]
+    );
+    assert_eq!(tools(&fixture, "/mcp?tools=*__echo", &[("mcp-host-servers", "demo")]).await, ["demo__echo"]);
+    assert_eq!(tools(&fixture, "/mcp?tools=", &[]).await, [""; 0]);
 
     // A hidden tool cannot be called, and its existence is not revealed.
     let mut headers = vec![("content-type", "application/json"), ("accept", "application/json")];
-    let begun = world.http("POST", "/mcp?tools=*__echo", &headers, &initialize("2025-11-25")).await;
+    let begun = fixture.http("POST", "/mcp?tools=*__echo", &headers, &initialize("2025-11-25")).await;
     let session = begun.header("mcp-session-id").unwrap();
     headers.push(("mcp-session-id", &session));
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__add","arguments":{"a":1,"b":2}}}"#;
-    let refused = world.http("POST", "/mcp?tools=*__echo", &headers, call).await;
+    let refused = fixture.http("POST", "/mcp?tools=*__echo", &headers, call).await;
     assert_eq!(refused.json()["error"]["message"], "MCPToolNotFoundError: Tool 'demo__add' not found");
     // A session has one scope: it does not exist under another path.
-    assert_eq!(world.http("POST", "/mcp", &headers, call).await.status, 404);
-    world.end().await;
+    assert_eq!(fixture.http("POST", "/mcp", &headers, call).await.status, 404);
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn token_determines_scope_and_owns_sessions() {
     let text = "ann-0123456789abcdef name=ann\nbob-0123456789abcdef name=bob tools=demo__echo";
     let tokens = Tokens::read(&Secret::new(text)).unwrap();
-    let world =
+    let fixture =
         TestGateway::with(GatewayOptions::default(), HttpOptions { tokens, ..HttpOptions::default() }).await;
-    let reply = world.post(&[], &initialize("2025-11-25")).await;
+    let reply = fixture.post(&[], &initialize("2025-11-25")).await;
     assert_eq!((reply.status, reply.header("www-authenticate").as_deref()), (401, Some("bearer")));
-    assert_eq!(world.http("GET", "/metrics", &[], "").await.status, 401);
+    assert_eq!(fixture.http("GET", "/metrics", &[], "").await.status, 401);
     let (ann, bob) =
         (("authorization", "Bearer ann-0123456789abcdef"), ("authorization", "Bearer bob-0123456789abcdef"));
-    assert!(tools(&world, "/mcp", &[ann]).await.len() > 2);
-    assert_eq!(tools(&world, "/mcp", &[bob]).await, ["demo__echo"]);
-    assert_eq!(tools(&world, "/mcp?tools=demo__add", &[bob]).await, [""; 0]);
-    let session = world.initialize(&[ann]).await;
+    assert!(tools(&fixture, "/mcp", &[ann]).await.len() > 2);
+    assert_eq!(tools(&fixture, "/mcp", &[bob]).await, ["demo__echo"]);
+    assert_eq!(tools(&fixture, "/mcp?tools=demo__add", &[bob]).await, [""; 0]);
+    let session = fixture.initialize(&[ann]).await;
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    assert_eq!(world.post(&[bob, ("mcp-session-id", &session)], ping).await.status, 404);
-    assert_eq!(world.http("DELETE", "/mcp", &[bob, ("mcp-session-id", &session)], "").await.status, 404);
-    assert_eq!(world.post(&[ann, ("mcp-session-id", &session)], ping).await.status, 200);
-    world.end().await;
+    assert_eq!(fixture.post(&[bob, ("mcp-session-id", &session)], ping).await.status, 404);
+    assert_eq!(fixture.http("DELETE", "/mcp", &[bob, ("mcp-session-id", &session)], "").await.status, 404);
+    assert_eq!(fixture.post(&[ann, ("mcp-session-id", &session)], ping).await.status, 200);
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn requests_from_other_sites_are_refused() {
-    let world = TestGateway::new().await;
+    let fixture = TestGateway::new().await;
     let initialize = initialize("2025-11-25");
     for (headers, status) in [
         (vec![("host", "evil.example")], 403),
         (vec![("origin", "http://evil.example")], 403),
         (vec![("host", "localhost"), ("origin", "http://localhost:3000")], 200),
     ] {
-        assert_eq!(world.post(&headers, &initialize).await.status, status, "{headers:?}");
+        assert_eq!(fixture.post(&headers, &initialize).await.status, status, "{headers:?}");
     }
     // An authority in the target overrides `Host`.
     let named = async |target: &str, host: &str| {
         let head = [("content-type", "application/json"), ("accept", "application/json"), ("host", host)];
-        world.http("POST", target, &head, &initialize).await.status
+        fixture.http("POST", target, &head, &initialize).await.status
     };
     assert_eq!(named("http://evil.example/mcp", "localhost").await, 403);
     assert_eq!(named("http://localhost/mcp", "evil.example").await, 403);
     assert_eq!(named("http://localhost/mcp", "localhost").await, 200);
     let none = format!("POST /mcp HTTP/1.0\r\ncontent-type: application/json\r\n\r\n{initialize}");
-    assert_eq!(world.raw(&none).await.status, 403);
-    world.end().await;
+    assert_eq!(fixture.raw(&none).await.status, 403);
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn only_configured_origins_get_cors_headers() {
     let origins = vec!["https://app.example".to_owned()];
-    let world =
+    let fixture =
         TestGateway::with(GatewayOptions::default(), HttpOptions { origins, ..HttpOptions::default() }).await;
     let (app, near, evil) = ("https://app.example", "http://localhost:3000", "http://evil.example");
     let ask = async |origin: &str| {
@@ -101,7 +104,7 @@ async fn only_configured_origins_get_cors_headers() {
             ("access-control-request-method", "POST"),
             ("access-control-request-headers", "content-type,mcp-session-id,x-other,mcp-param-Region"),
         ];
-        world.http("OPTIONS", "/mcp/demo", &headers, "").await
+        fixture.http("OPTIONS", "/mcp/demo", &headers, "").await
     };
     let asked = ask(app).await;
     assert_eq!(asked.status, 204);
@@ -117,82 +120,80 @@ async fn only_configured_origins_get_cors_headers() {
         assert!(asked.status == 405 && said(&asked, "allow-origin").is_none(), "{asked:?}");
     }
     let rebound = [("host", "evil.example"), ("origin", app), ("access-control-request-method", "POST")];
-    assert_eq!(world.http("OPTIONS", "/mcp", &rebound, "").await.status, 403);
+    assert_eq!(fixture.http("OPTIONS", "/mcp", &rebound, "").await.status, 403);
 
     for (origin, status, told) in [(app, 200, Some(app)), (near, 200, None), (evil, 403, None)] {
-        let reply = world.post(&[("origin", origin)], &initialize("2025-11-25")).await;
+        let reply = fixture.post(&[("origin", origin)], &initialize("2025-11-25")).await;
         assert_eq!((reply.status, said(&reply, "allow-origin").as_deref()), (status, told));
         assert_eq!(said(&reply, "expose-headers").is_some(), told.is_some());
         assert_eq!(reply.header("vary").as_deref(), Some("origin"));
     }
-    world.end().await;
+    fixture.end().await;
 
     // Without configured origins there are no CORS headers.
-    let world = TestGateway::new().await;
-    let reply = world.post(&[("origin", near)], &initialize("2025-11-25")).await;
+    let fixture = TestGateway::new().await;
+    let reply = fixture.post(&[("origin", near)], &initialize("2025-11-25")).await;
     assert!(reply.status == 200 && reply.header("vary").is_none() && said(&reply, "allow-origin").is_none());
-    world.end().await;
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn off_loopback_a_token_is_required() {
-    let site = Default::default();
-    let host = host(&site, Vec::new()).await;
+    let host = host(&Default::default(), Vec::new()).await;
     let gateway = Gateway::new(host, GatewayOptions::default());
     let bound = HttpServer::bind("0.0.0.0:0".parse().unwrap(), gateway.clone(), HttpOptions::default()).await;
     assert!(matches!(bound.err(), Some(ServeError::Open(_))));
     let tokens = Tokens::read(&Secret::new("ann-0123456789abcdef")).unwrap();
     let options = HttpOptions { tokens, ..HttpOptions::default() };
     assert!(HttpServer::bind("0.0.0.0:0".parse().unwrap(), gateway, options).await.is_ok());
-    let _: std::sync::Arc<ServerActivity> = site;
 }
 
 #[tokio::test]
 async fn gateway_resources_are_listed_if_configured() {
     let options =
         GatewayOptions { gateway_resources: GatewayResource::ALL.to_vec(), ..GatewayOptions::default() };
-    let world = TestGateway::with(options, HttpOptions::default()).await;
+    let fixture = TestGateway::with(options, HttpOptions::default()).await;
     let read = async |uri: &str| {
-        let reply = world.modern("resources/read", Some(uri), &format!(r#""uri":"{uri}""#)).await;
+        let reply = fixture.modern("resources/read", Some(uri), &format!(r#""uri":"{uri}""#)).await;
         let text = reply.json()["result"]["contents"][0]["text"].as_str().unwrap_or_default().to_owned();
         serde_json::from_str::<serde_json::Value>(&text).unwrap()
     };
     assert_eq!(read("mcp-host://servers").await["servers"][0]["name"], "demo");
     assert!(read("mcp-host://problems").await["problems"].is_array());
-    assert!(world.modern("resources/list", None, "").await.body.contains("mcp-host://servers"));
-    assert_eq!(world.http("GET", "/healthz", &[], "").await.status, 200);
-    assert_eq!(world.http("GET", "/readyz", &[], "").await.status, 200);
-    let metrics = world.http("GET", "/metrics", &[], "").await.body;
+    assert!(fixture.modern("resources/list", None, "").await.body.contains("mcp-host://servers"));
+    assert_eq!(fixture.http("GET", "/healthz", &[], "").await.status, 200);
+    assert_eq!(fixture.http("GET", "/readyz", &[], "").await.status, 200);
+    let metrics = fixture.http("GET", "/metrics", &[], "").await.body;
     assert!(metrics.contains("mcp_host_server_state{server=\"demo\",state=\"ready\"} 1\n"), "{metrics}");
     assert!(metrics.contains("mcp_gateway_requests 0\n"), "{metrics}");
-    world.end().await;
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn path_does_not_reveal_hidden_servers() {
     let tokens = Tokens::read(&Secret::new("ann-0123456789abcdef servers=demo")).unwrap();
-    let world =
+    let fixture =
         TestGateway::with(GatewayOptions::default(), HttpOptions { tokens, ..HttpOptions::default() }).await;
     let ann = ("authorization", "Bearer ann-0123456789abcdef");
-    assert_eq!(tools(&world, "/mcp/own", &[ann]).await, ["404"]);
-    assert!(tools(&world, "/mcp/demo", &[ann]).await.contains(&"demo__echo".to_owned()));
-    world.end().await;
+    assert_eq!(tools(&fixture, "/mcp/own", &[ann]).await, ["404"]);
+    assert!(tools(&fixture, "/mcp/demo", &[ann]).await.contains(&"demo__echo".to_owned()));
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn leased_resources_require_a_dialog() {
-    let world = TestGateway::new().await;
-    let before = world.site.open();
+    let fixture = TestGateway::new().await;
+    let before = fixture.servers.demo.open();
     let uri = r#""uri":"demo://greeting""#;
     let (headers, body) = crate::support::modern("resources/read", Some("demo://greeting"), uri);
     let mut headers: Vec<(&str, &str)> = headers.iter().map(|(name, it)| (*name, it.as_str())).collect();
     headers.extend([("content-type", "application/json"), ("accept", "application/json")]);
-    let read = world.http("POST", "/mcp/own", &headers, &body).await;
+    let read = fixture.http("POST", "/mcp/own", &headers, &body).await;
     assert_eq!(read.json()["error"]["message"], "Resource not found");
-    assert!(world.http("POST", "/mcp/demo", &headers, &body).await.json()["result"].is_object());
-    assert_eq!(world.site.open(), before);
+    assert!(fixture.http("POST", "/mcp/demo", &headers, &body).await.json()["result"].is_object());
+    assert_eq!(fixture.servers.demo.open(), before);
     headers.push(("host", "evil.example"));
     headers.push(("host", "localhost"));
-    assert_eq!(world.http("POST", "/mcp", &headers, &body).await.status, 400);
-    world.end().await;
+    assert_eq!(fixture.http("POST", "/mcp", &headers, &body).await.status, 400);
+    fixture.end().await;
 }

@@ -1,33 +1,42 @@
 //! Scripted servers that return what a test tells them, including invalid results.
 
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
-use mcp_transport::{Dial, Disconnect, HandshakeMode, Link, Transport};
+use mcp_testkit::servers::{forward_lines, in_memory};
+use mcp_transport::Dial;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, split};
-
-use crate::support::run;
 
 /// The parameters of all calls to scripted servers.
 pub(crate) type ReceivedCalls = Arc<Mutex<Vec<Value>>>;
 
+/// A dial of the scripted server with this name; `None` for other names.
+///
 /// `old` speaks 2025-06-18, `new` 2026-07-28. Each has one tool, `say`: it sends the server requests in the argument
 /// `ask`, and then returns the JSON text in the argument `result` or `error`. Its resource `x:1` fails with a
 /// protocol error.
+pub(crate) fn dial(name: &str, calls: &ReceivedCalls) -> Option<Arc<dyn Dial>> {
+    let is_old = match name {
+        "old" => true,
+        "new" => false,
+        _ => return None,
+    };
+    let server = ScriptedServer { is_old, calls: Arc::clone(calls) };
+    Some(in_memory(name, move |link| {
+        forward_lines(link, {
+            let server = server.clone();
+            |stream| server.serve(stream)
+        })
+    }))
+}
+
 #[derive(Clone)]
-pub(crate) struct ScriptedServer {
+struct ScriptedServer {
     is_old: bool,
-    heard: ReceivedCalls,
+    calls: ReceivedCalls,
 }
 
 impl ScriptedServer {
-    /// The scripted server of this name.
-    pub(crate) fn called(name: &str, heard: &ReceivedCalls) -> Option<ScriptedServer> {
-        matches!(name, "old" | "new")
-            .then(|| ScriptedServer { is_old: name == "old", heard: Arc::clone(heard) })
-    }
-
     async fn serve(self, stream: DuplexStream) {
         let (read, mut write) = split(stream);
         let mut lines = BufReader::new(read).lines();
@@ -57,22 +66,22 @@ impl ScriptedServer {
                     mcp_model::code::UNSUPPORTED_PROTOCOL_VERSION
                 ),
                 "tools/call" => {
-                    self.heard.lock().unwrap().push(params.clone());
+                    self.calls.lock().unwrap().push(params.clone());
                     let arguments = &params["arguments"];
-                    let mut said = Vec::new();
-                    for (at, question) in arguments["ask"].as_array().into_iter().flatten().enumerate() {
-                        let (method, params) = (&question["method"], &question["params"]);
-                        let asked = format!(r#"{{"jsonrpc":"2.0","id":"q{at}","method":{method},"params":{params}}}"#);
-                        write.write_all(format!("{asked}\n").as_bytes()).await.unwrap();
+                    let mut responses = Vec::new();
+                    for (index, request) in arguments["ask"].as_array().into_iter().flatten().enumerate() {
+                        let (method, params) = (&request["method"], &request["params"]);
+                        let message = format!(r#"{{"jsonrpc":"2.0","id":"q{index}","method":{method},"params":{params}}}"#);
+                        write.write_all(format!("{message}\n").as_bytes()).await.unwrap();
                         let reply: Value =
                             serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
-                        said.push(reply["error"]["message"].as_str().unwrap_or("answered").to_owned());
+                        responses.push(reply["error"]["message"].as_str().unwrap_or("answered").to_owned());
                     }
                     match (arguments["result"].as_str(), arguments["error"].as_str()) {
                         (Some(result), _) => format!(r#""result":{result}"#),
                         (None, Some(error)) => format!(r#""error":{error}"#),
                         (None, None) => {
-                            let content = json!([{"type": "text", "text": said.join("; ")}]);
+                            let content = json!([{"type": "text", "text": responses.join("; ")}]);
                             format!(r#""result":{{"content":{content}}}"#)
                         }
                     }
@@ -84,35 +93,5 @@ impl ScriptedServer {
                 return;
             }
         }
-    }
-}
-
-impl Dial for ScriptedServer {
-    fn dial(&self) -> Box<dyn Transport> {
-        Box::new(self.clone())
-    }
-
-    fn label(&self) -> String {
-        format!("forger {}", self.is_old)
-    }
-
-    fn redact(&self, text: &str) -> String {
-        text.to_owned()
-    }
-
-    fn handshake_mode(&self) -> HandshakeMode {
-        HandshakeMode::Negotiate
-    }
-}
-
-impl Transport for ScriptedServer {
-    fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Disconnect> + Send + 'a>>
-    where
-        Self: 'a,
-    {
-        Box::pin(async move {
-            let (here, there) = tokio::io::duplex(1 << 16);
-            run(link, here, self.serve(there)).await
-        })
     }
 }

@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use mcp_gateway::{Bounds, Gateway, GatewayOptions, serve_stdio};
 use mcp_model::code;
+use mcp_testkit::wait::wait_until;
 use serde_json::Value;
 use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, duplex, split,
 };
 use tokio::task::JoinHandle;
 
-use crate::support::{ServerActivity, host, initialize, modern, server};
+use crate::support::{TestServers, host, initialize, modern, server};
 
 struct Pipe {
-    site: Arc<ServerActivity>,
+    servers: Arc<TestServers>,
     write: WriteHalf<DuplexStream>,
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     serving: JoinHandle<()>,
@@ -25,15 +26,15 @@ impl Pipe {
     }
 
     async fn bounded(bounds: Bounds) -> Pipe {
-        let site: Arc<ServerActivity> = Arc::default();
-        let host = host(&site, vec![server("demo"), server("own")]).await;
-        crate::support::until("only what is shared runs", || site.open() == 1).await;
+        let servers: Arc<TestServers> = Arc::default();
+        let host = host(&servers, vec![server("demo"), server("own")]).await;
+        wait_until(|| servers.demo.open() == 1).await;
         let gateway = Gateway::new(host, GatewayOptions { bounds, ..GatewayOptions::default() });
         let (near, far) = duplex(1 << 16);
         let (input, output) = split(far);
         let serving = tokio::spawn(async move { serve_stdio(&gateway, input, output).await });
         let (read, write) = split(near);
-        Pipe { site, write, lines: BufReader::new(read).lines(), serving }
+        Pipe { servers, write, lines: BufReader::new(read).lines(), serving }
     }
 
     async fn send(&mut self, line: &str) {
@@ -72,7 +73,7 @@ impl Pipe {
 const CALL: &str = r#"{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"a"}}}"#;
 
 #[tokio::test]
-async fn with_a_session() {
+async fn stdio_client_with_a_session() {
     let mut pipe = Pipe::new().await;
     pipe.send(CALL).await;
     assert_eq!(pipe.answer().await["error"]["code"].as_i64(), Some(code::SERVER_ERROR));
@@ -104,7 +105,7 @@ async fn with_a_session() {
 #[tokio::test]
 async fn without() {
     let mut pipe = Pipe::new().await;
-    let before = pipe.site.open();
+    let before = pipe.servers.demo.open();
     let body = |method, params| modern(method, None, params).1;
     pipe.send(&body("server/discover", "")).await;
     assert_eq!(pipe.answer().await["result"]["resultType"], "complete");
@@ -113,7 +114,7 @@ async fn without() {
     // The connection is a dialog, so leased servers need no dialog name.
     pipe.send(&body("tools/call", r#""name":"own__echo","arguments":{"text":"a"}"#)).await;
     assert_eq!(pipe.answer().await["result"]["content"][0]["text"], "a");
-    assert_eq!(pipe.site.open(), before + 1);
+    assert_eq!(pipe.servers.demo.open(), before + 1);
     let listen = body("subscriptions/listen", r#""notifications":{"toolsListChanged":true}"#)
         .replace("\"id\":1", "\"id\":9");
     pipe.send(&listen).await;
@@ -129,7 +130,7 @@ async fn without() {
 async fn client_that_does_not_read_is_ended() {
     let send_timeout = std::time::Duration::from_millis(300);
     let pipe = Pipe::bounded(Bounds { send_timeout, requests_per_client: 4, ..Bounds::default() }).await;
-    let Pipe { mut write, lines, serving, site: _site } = pipe;
+    let Pipe { mut write, lines, serving, servers: _servers } = pipe;
     write.write_all(format!("{}\n", initialize("2025-06-18")).as_bytes()).await.unwrap();
     let writing = async {
         for id in 1..3000 {

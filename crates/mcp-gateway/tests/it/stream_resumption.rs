@@ -16,8 +16,8 @@ struct Stream {
 }
 
 impl Stream {
-    async fn open(world: &TestGateway, session: &str, last: Option<&str>) -> Stream {
-        let mut stream = TcpStream::connect(world.address).await.unwrap();
+    async fn open(fixture: &TestGateway, session: &str, last: Option<&str>) -> Stream {
+        let mut stream = TcpStream::connect(fixture.address).await.unwrap();
         let last = last.map(|it| format!("last-event-id: {it}\r\n")).unwrap_or_default();
         let head = format!(
             "GET /mcp HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\nmcp-session-id: {session}\r\n{last}\r\n"
@@ -38,30 +38,30 @@ impl Stream {
         };
         let ended = tokio::time::timeout(Duration::from_secs(30), reading).await;
         assert!(ended.is_ok(), "{what} in {}", self.text);
-        self.text.lines().filter_map(|it| it.strip_prefix("id: ")).map(str::to_owned).collect()
+        self.text.lines().filter_map(|line| line.strip_prefix("id: ")).map(str::to_owned).collect()
     }
 }
 
 /// Renames the tools by a reload.
-async fn rename(world: &TestGateway, prefix: &str) {
+async fn rename(fixture: &TestGateway, prefix: &str) {
     let mut renamed = server("demo");
     renamed.spec.exposure.tools.transforms =
         vec![Transform::Prefix { remove: String::new(), add: prefix.into() }];
-    world.host.apply(DesiredServers { servers: vec![renamed, server("own")], failed: Vec::new() }).await;
+    fixture.host.apply(DesiredServers { servers: vec![renamed, server("own")], failed: Vec::new() }).await;
 }
 
 #[tokio::test]
 async fn resumed_stream_gets_missed_events() {
-    let world = TestGateway::new().await;
-    let session = world.initialize(&[]).await;
+    let fixture = TestGateway::new().await;
+    let session = fixture.initialize(&[]).await;
     let changed = "notifications/tools/list_changed";
-    let mut stream = Stream::open(&world, &session, None).await;
+    let mut stream = Stream::open(&fixture, &session, None).await;
     assert_eq!(stream.until("id: 1-0\ndata: \n\n").await, ["1-0"]);
-    rename(&world, "a_").await;
+    rename(&fixture, "a_").await;
     assert_eq!(stream.until(changed).await[..2], ["1-0", "1-1"]);
 
     // A lost event is repeated, and later events follow it. A replaced stream receives nothing more.
-    let mut again = Stream::open(&world, &session, Some("1-0")).await;
+    let mut again = Stream::open(&fixture, &session, Some("1-0")).await;
     assert_eq!(again.until("id: 1-1").await[..2], ["1-0", "1-1"]);
     // The connection stays usable: the last chunk ends the stream.
     let before = stream.text.matches(changed).count();
@@ -70,31 +70,31 @@ async fn resumed_stream_gets_missed_events() {
     drop(again);
 
     // A change while no stream was open is reported once to the next one.
-    let heard = Stream::open(&world, &session, Some("1-1")).await;
+    let heard = Stream::open(&fixture, &session, Some("1-1")).await;
     drop(heard);
-    rename(&world, "b_").await;
-    let mut third = Stream::open(&world, &session, Some("1-1")).await;
+    rename(&fixture, "b_").await;
+    let mut third = Stream::open(&fixture, &session, Some("1-1")).await;
     let ids = third.until("id: 1-2").await;
     assert_eq!(ids[0], "1-1", "{ids:?}");
 
     // A new stream has its own ids, also after an unknown id.
     for (last, begins) in [(None, "id: 2-0"), (Some("1-1"), "id: 3-0"), (Some("x"), "id: 4-0")] {
-        let mut fresh = Stream::open(&world, &session, last).await;
+        let mut fresh = Stream::open(&fixture, &session, last).await;
         fresh.until(begins).await;
         assert!(!fresh.text.contains("id: 1-"), "{}", fresh.text);
     }
-    world.end().await;
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn older_clients_get_no_event_without_data() {
-    let world = TestGateway::new().await;
-    let reply = world.post(&[], &initialize("2025-06-18")).await;
+    let fixture = TestGateway::new().await;
+    let reply = fixture.post(&[], &initialize("2025-06-18")).await;
     let session = reply.header("mcp-session-id").unwrap();
-    let mut stream = Stream::open(&world, &session, None).await;
+    let mut stream = Stream::open(&fixture, &session, None).await;
     stream.until(": \n\n").await;
-    rename(&world, "a_").await;
+    rename(&fixture, "a_").await;
     assert_eq!(stream.until("notifications/tools/list_changed").await[0], "1-1");
     assert!(!stream.text.contains("data: \n"), "{}", stream.text);
-    world.end().await;
+    fixture.end().await;
 }

@@ -1,153 +1,44 @@
 //! A gateway over HTTP in front of in-memory servers, and clients of it.
 
-use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use mcp_config::ResolvedServer;
 use mcp_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer};
 use mcp_host::{DesiredServers, Dialer, Host, HostOptions, ServerRequestOptions};
-use mcp_model::{
-    Dialect, Discovery, Endpoint, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson, ServerId,
-    ServerSpec, Sharing, StdioEndpoint, StdioSpec, TransportSpec, UrlEndpoint,
-};
-use mcp_transport::{
-    ClientCapabilities, Dial, DialOptions, Disconnect, DisconnectReason, Eras, HandshakeMode, Link, Outbound,
-    Session, SessionOptions, StreamId, Transport, dialer,
-};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
+use mcp_model::{Endpoint, RawJson, Sharing, UrlEndpoint};
+use mcp_testkit::servers::{DemoServers, configured_server};
+use mcp_testkit::wait::wait_until;
+use mcp_transport::{ClientCapabilities, DialOptions, Eras, Session, SessionOptions, dialer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::scripted_server::{ReceivedCalls, ScriptedServer};
+use crate::scripted_server::{self, ReceivedCalls};
 
-/// The number of open connections to demo servers, and the calls to scripted servers.
+/// The servers behind a gateway: demo servers, and the calls to scripted servers.
 #[derive(Default)]
-pub(crate) struct ServerActivity {
-    open: AtomicUsize,
-    pub(crate) heard: ReceivedCalls,
-}
-
-impl ServerActivity {
-    pub(crate) fn open(&self) -> usize {
-        self.open.load(Ordering::SeqCst)
-    }
-}
-
-struct DemoDial(Arc<ServerActivity>);
-
-impl Dial for DemoDial {
-    fn dial(&self) -> Box<dyn Transport> {
-        Box::new(Demo(Arc::clone(&self.0)))
-    }
-
-    fn label(&self) -> String {
-        "demo".to_owned()
-    }
-
-    fn redact(&self, text: &str) -> String {
-        text.to_owned()
-    }
-
-    fn handshake_mode(&self) -> HandshakeMode {
-        HandshakeMode::Negotiate
-    }
-}
-
-/// A demo server of its own for each connection, over a pair of in-memory streams.
-struct Demo(Arc<ServerActivity>);
-
-struct Open(Arc<ServerActivity>);
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.open.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-impl Transport for Demo {
-    fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Disconnect> + Send + 'a>>
-    where
-        Self: 'a,
-    {
-        Box::pin(async move {
-            self.0.open.fetch_add(1, Ordering::SeqCst);
-            let _open = Open(Arc::clone(&self.0));
-            let (here, there) = tokio::io::duplex(1 << 16);
-            let (read, write) = tokio::io::split(there);
-            run(link, here, mcp_demo::serve_stream(read, write)).await
-        })
-    }
-}
-
-/// Forwards messages between `link` and the server that `served` runs at the other end of `here`, one per line.
-pub(crate) async fn run<T>(link: Link, here: DuplexStream, served: impl Future<Output = T>) -> Disconnect {
-    let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
-    tokio::pin!(served);
-    let (read, mut write) = tokio::io::split(here);
-    let mut lines = BufReader::new(read).lines();
-    loop {
-        tokio::select! {
-            _ = stop.requested() => return Disconnect::new(DisconnectReason::Stopped),
-            _ = &mut served => return Disconnect::new(DisconnectReason::PeerClosed),
-            line = lines.next_line() => match line.unwrap() {
-                Some(line) => {
-                    inbox.deliver(StreamId::Shared, line.into());
-                }
-                None => return Disconnect::new(DisconnectReason::PeerClosed),
-            },
-            out = out.next() => {
-                let body = match out {
-                    Some(Outbound::Send(message)) => message.body,
-                    Some(Outbound::Cancel { notice: Some(notice), .. }) => notice,
-                    Some(Outbound::Cancel { notice: None, .. }) => continue,
-                    None => return Disconnect::new(DisconnectReason::Stopped),
-                };
-                write.write_all(&body).await.unwrap();
-                write.write_all(b"\n").await.unwrap();
-            }
-        }
-    }
+pub(crate) struct TestServers {
+    pub(crate) demo: Arc<DemoServers>,
+    pub(crate) scripted_calls: ReceivedCalls,
 }
 
 /// A configured server. Servers whose id starts with `own` are not shared.
 pub(crate) fn server(id: &str) -> ResolvedServer {
-    let endpoint = StdioEndpoint::new("npx");
-    let spec = ServerSpec {
-        id: ServerId::parse(id).unwrap(),
-        description: None,
-        origin: Origin { dialect: Dialect::HoloDeck, file: "f".into(), pointer: String::new(), span: 0..0 },
-        transport: TransportSpec::Stdio(StdioSpec {
-            command: "npx".into(),
-            args: Vec::new(),
-            env: Vec::new(),
-            env_file: None,
-            inherit: endpoint.inherit,
-            cwd: None,
-            encoding: "utf-8".into(),
-        }),
-        limits: Limits::default(),
-        discovery: Discovery::default(),
-        exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
-        sharing: if id.starts_with("own") { Sharing::PerOwner } else { Sharing::Shared },
-        config: None,
-        metadata: Default::default(),
-    };
-    ResolvedServer { spec, endpoint: Endpoint::Stdio(endpoint), config: None }
+    let mut server = configured_server(id);
+    if id.starts_with("own") {
+        server.spec.sharing = Sharing::PerOwner;
+    }
+    server
 }
 
 /// A running host with these servers.
-pub(crate) async fn host(site: &Arc<ServerActivity>, servers: Vec<ResolvedServer>) -> Arc<Host> {
-    let site = Arc::clone(site);
+pub(crate) async fn host(dialled: &Arc<TestServers>, servers: Vec<ResolvedServer>) -> Arc<Host> {
+    let dialled = Arc::clone(dialled);
     let dialer: Dialer = Arc::new(move |server, _| {
-        Ok(match ScriptedServer::called(server.spec.id.as_str(), &site.heard) {
-            Some(forger) => Arc::new(forger) as Arc<dyn Dial>,
-            None => Arc::new(DemoDial(Arc::clone(&site))),
-        })
+        let scripted = scripted_server::dial(server.spec.id.as_str(), &dialled.scripted_calls);
+        Ok(scripted.unwrap_or_else(|| dialled.demo.dial()))
     });
     let everything = r#"{"sampling":{},"elicitation":{},"roots":{}}"#;
     let declared = ClientCapabilities::new(RawJson::parse(everything.into()).unwrap());
@@ -169,7 +60,7 @@ pub(crate) async fn host(site: &Arc<ServerActivity>, servers: Vec<ResolvedServer
 /// A gateway over HTTP, with its host.
 pub(crate) struct TestGateway {
     pub(crate) host: Arc<Host>,
-    pub(crate) site: Arc<ServerActivity>,
+    pub(crate) servers: Arc<TestServers>,
     pub(crate) gateway: Gateway,
     pub(crate) address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
@@ -188,25 +79,25 @@ impl TestGateway {
     }
 
     pub(crate) async fn with(options: GatewayOptions, http: HttpOptions) -> TestGateway {
-        TestGateway::among(vec![server("demo"), server("own")], options, http).await
+        TestGateway::with_servers(vec![server("demo"), server("own")], options, http).await
     }
 
     /// A gateway in front of these servers, including `demo`.
-    pub(crate) async fn among(
-        servers: Vec<ResolvedServer>,
+    pub(crate) async fn with_servers(
+        configured: Vec<ResolvedServer>,
         options: GatewayOptions,
         http: HttpOptions,
     ) -> TestGateway {
-        let site: Arc<ServerActivity> = Arc::default();
-        let host = host(&site, servers).await;
+        let servers: Arc<TestServers> = Arc::default();
+        let host = host(&servers, configured).await;
         // Instances that were started only for discovery have ended by then.
-        until("only what is shared runs", || site.open() == 1).await;
+        wait_until(|| servers.demo.open() == 1).await;
         let gateway = Gateway::new(Arc::clone(&host), options);
         let server = HttpServer::bind("127.0.0.1:0".parse().unwrap(), gateway.clone(), http).await.unwrap();
         let address = server.address();
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = tokio::spawn(server.serve(async { drop(stopped.await) }));
-        TestGateway { host, site, gateway, address, stop: Some(stop), serving }
+        TestGateway { host, servers, gateway, address, stop: Some(stop), serving }
     }
 
     /// Connects our own client, in one era.
@@ -223,7 +114,7 @@ impl TestGateway {
         (&mut self.serving).await.unwrap();
         assert_eq!(self.gateway.clients(), (0, 0));
         self.host.shutdown().await;
-        assert_eq!(self.site.open(), 0);
+        assert_eq!(self.servers.demo.open(), 0);
     }
 
     /// Sends one HTTP request on a connection of its own.
@@ -290,14 +181,14 @@ pub(crate) struct Reply {
 
 impl Reply {
     pub(crate) fn header(&self, name: &str) -> Option<String> {
-        let mut lines = self.head.lines().filter_map(|it| it.split_once(": "));
+        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
         lines.find(|(it, _)| *it == name).map(|(_, value)| value.to_owned())
     }
 
     /// The message, alone or as the last event.
     #[track_caller]
     pub(crate) fn json(&self) -> serde_json::Value {
-        let last = self.body.lines().filter_map(|it| it.strip_prefix("data: ")).next_back();
+        let last = self.body.lines().filter_map(|line| line.strip_prefix("data: ")).next_back();
         let text = last.unwrap_or(&self.body);
         serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
@@ -331,14 +222,4 @@ impl TestGateway {
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, it)| (*name, it.as_str())).collect();
         self.post(&headers, &body).await
     }
-}
-
-/// Waits for a condition, for as long as a slow machine may need.
-pub(crate) async fn until(what: &str, is_so: impl Fn() -> bool) {
-    let waiting = async {
-        while !is_so() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    assert!(tokio::time::timeout(Duration::from_secs(30), waiting).await.is_ok(), "{what}");
 }

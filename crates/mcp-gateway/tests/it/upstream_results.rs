@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use crate::support::{Reply, TestGateway, initialize, server};
 
-async fn world(http: HttpOptions) -> TestGateway {
+async fn fixture(http: HttpOptions) -> TestGateway {
     let servers = ["demo", "own", "old", "new"].map(server).to_vec();
-    TestGateway::among(servers, GatewayOptions::default(), http).await
+    TestGateway::with_servers(servers, GatewayOptions::default(), http).await
 }
 
 /// Calls a tool without a session, with these client capabilities and additional parameters.
-async fn call(world: &TestGateway, token: &str, capabilities: &str, name: &str, more: &Value) -> Reply {
+async fn call(fixture: &TestGateway, token: &str, capabilities: &str, name: &str, more: &Value) -> Reply {
     let mut params = json!({
         "name": name,
         "_meta": {
@@ -31,12 +31,12 @@ async fn call(world: &TestGateway, token: &str, capabilities: &str, name: &str, 
     if !token.is_empty() {
         headers.push(("authorization", &authorization));
     }
-    world.post(&headers, &body.to_string()).await
+    fixture.post(&headers, &body.to_string()).await
 }
 
 /// Returns the gateway's response to a client with these capabilities for a result of a scripted server.
-async fn made_of(world: &TestGateway, name: &str, capabilities: &str, result: &str) -> String {
-    let reply = call(world, "", capabilities, name, &json!({"arguments": {"result": result}})).await;
+async fn made_of(fixture: &TestGateway, name: &str, capabilities: &str, result: &str) -> String {
+    let reply = call(fixture, "", capabilities, name, &json!({"arguments": {"result": result}})).await;
     assert_eq!(reply.status, 200, "{reply:?}");
     let value = reply.json();
     match value.get("error") {
@@ -53,47 +53,47 @@ const ASKS: &str = r#"{"resultType":"input_required","inputRequests":{"k":{"meth
 
 #[tokio::test]
 async fn result_must_be_an_object() {
-    let world = world(HttpOptions::default()).await;
-    let session = world.initialize(&[]).await;
+    let fixture = fixture(HttpOptions::default()).await;
+    let session = fixture.initialize(&[]).await;
     for name in ["old__say", "new__say"] {
         for result in ["5", "\"abc\"", "null", "[1]"] {
-            let made = made_of(&world, name, "{}", result).await;
+            let made = made_of(&fixture, name, "{}", result).await;
             assert!(made.contains("object"), "{name} {result}: {made}");
             let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
                 "params": {"name": name, "arguments": {"result": result}}});
-            let reply = world.post(&[("mcp-session-id", &session)], &body.to_string()).await.json();
+            let reply = fixture.post(&[("mcp-session-id", &session)], &body.to_string()).await.json();
             assert_eq!(reply["error"]["code"], code::INTERNAL_ERROR, "{name} {result}: {reply}");
         }
     }
-    world.end().await;
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn legacy_server_cannot_request_input_by_result() {
-    let world = world(HttpOptions::default()).await;
+    let fixture = fixture(HttpOptions::default()).await;
     for capabilities in ["{}", EVERYTHING] {
         let made: Value =
-            serde_json::from_str(&made_of(&world, "old__say", capabilities, ASKS).await).unwrap();
+            serde_json::from_str(&made_of(&fixture, "old__say", capabilities, ASKS).await).unwrap();
         assert_eq!(made["resultType"], "complete");
         let twice = ASKS.replacen('{', r#"{"result\u0054ype":"complete","#, 1);
         let made: Value =
-            serde_json::from_str(&made_of(&world, "old__say", capabilities, &twice).await).unwrap();
+            serde_json::from_str(&made_of(&fixture, "old__say", capabilities, &twice).await).unwrap();
         assert_eq!(made["resultType"], "complete");
     }
     // For a legacy client the result is complete as well.
-    let session = world.initialize(&[]).await;
+    let session = fixture.initialize(&[]).await;
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "old__say", "arguments": {"result": ASKS}}});
-    let reply = world.post(&[("mcp-session-id", &session)], &body.to_string()).await.json();
+    let reply = fixture.post(&[("mcp-session-id", &session)], &body.to_string()).await.json();
     assert_eq!(reply["result"]["resultType"], "complete");
-    world.end().await;
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn modern_server_can_request_only_declared_input() {
-    let world = world(HttpOptions::default()).await;
+    let fixture = fixture(HttpOptions::default()).await;
     let check = async |capabilities: &str, result: &str, want: &str| {
-        let made = made_of(&world, "new__say", capabilities, result).await;
+        let made = made_of(&fixture, "new__say", capabilities, result).await;
         assert!(made.contains(want), "{capabilities} {result}: {made}");
     };
     let of = |method: &str, params: &str| {
@@ -115,15 +115,15 @@ async fn modern_server_can_request_only_declared_input() {
     check(EVERYTHING, r#"{"resultType":"input_required"}"#, "without naming any").await;
     check(EVERYTHING, r#"{"resultType":"input_required","requestState":7}"#, "not a string").await;
     check("{}", r#"{"content":[],"resultType":"complete","\u0061":1}"#, r#""content":[]"#).await;
-    world.end().await;
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn undeclared_server_requests_are_refused() {
-    let world = world(HttpOptions::default()).await;
+    let fixture = fixture(HttpOptions::default()).await;
     let capabilities = r#""capabilities":{"elicitation":{},"sampling":{}}"#;
     let begun =
-        world.post(&[], &initialize("2025-06-18").replace(r#""capabilities":{}"#, capabilities)).await;
+        fixture.post(&[], &initialize("2025-06-18").replace(r#""capabilities":{}"#, capabilities)).await;
     let session = begun.header("mcp-session-id").unwrap();
     let ask = json!([
         {"method": "elicitation/create", "params": {"mode": "url", "url": "http://evil", "message": "go"}},
@@ -134,23 +134,23 @@ async fn undeclared_server_requests_are_refused() {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "old__say", "arguments": {"ask": ask}}});
     // A refused request does not reach the client.
-    let reply = world.post(&[("mcp-session-id", &session)], &body.to_string()).await;
+    let reply = fixture.post(&[("mcp-session-id", &session)], &body.to_string()).await;
     let said = reply.json()["result"]["content"][0]["text"].as_str().unwrap().to_owned();
     let said: Vec<&str> = said.split("; ").collect();
     assert!(said[0].contains("elicitation mode") && said[1].contains("sampling with tools"), "{said:?}");
     assert!(said.len() == 4 && said[2..].iter().all(|it| *it != "answered"), "{said:?}");
     assert!(!reply.body.contains("evil"), "{reply:?}");
-    world.end().await;
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn request_state_is_bound_to_its_client() {
     let tokens = Tokens::read(&Secret::new("ann-0123456789abcdef name=ann\nbob-0123456789abcdef name=bob"));
-    let world = world(HttpOptions { tokens: tokens.unwrap(), ..HttpOptions::default() }).await;
+    let fixture = fixture(HttpOptions { tokens: tokens.unwrap(), ..HttpOptions::default() }).await;
     let (ann, bob) = ("ann-0123456789abcdef", "bob-0123456789abcdef");
     let capabilities = r#"{"elicitation":{}}"#;
     let question = json!({"arguments": {"question": "colour?"}});
-    let asked = call(&world, ann, capabilities, "demo__ask", &question).await.json();
+    let asked = call(&fixture, ann, capabilities, "demo__ask", &question).await.json();
     assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
     let state = asked["result"]["requestState"].as_str().unwrap();
     assert!(state != "asked" && state.ends_with("asked"), "{state}");
@@ -159,27 +159,27 @@ async fn request_state_is_bound_to_its_client() {
             "inputResponses": {"answer": {"action": "accept", "content": {"answer": "blue"}}}})
     };
     for (token, state) in [(bob, state), (ann, "asked"), (ann, &state.replace("asked", "other"))] {
-        let refused = call(&world, token, capabilities, "demo__ask", &answer(state)).await.json();
+        let refused = call(&fixture, token, capabilities, "demo__ask", &answer(state)).await.json();
         assert_eq!(refused["error"]["code"], code::INVALID_PARAMS, "{refused}");
     }
-    let answered = call(&world, ann, capabilities, "demo__ask", &answer(state)).await.json();
+    let answered = call(&fixture, ann, capabilities, "demo__ask", &answer(state)).await.json();
     assert!(answered["result"]["content"][0]["text"].as_str().unwrap().contains("blue"), "{answered}");
 
     // A legacy server gets neither, and no server gets the dialog's name.
     let made_up = json!({"requestState": "x", "arguments": {}});
-    let refused = call(&world, ann, capabilities, "old__say", &made_up).await.json();
+    let refused = call(&fixture, ann, capabilities, "old__say", &made_up).await.json();
     assert_eq!(refused["error"]["code"], code::INVALID_PARAMS, "{refused}");
-    assert!(world.site.heard.lock().unwrap().is_empty());
+    assert!(fixture.servers.scripted_calls.lock().unwrap().is_empty());
     let made_up = json!({"inputResponses": {"k": {}}, "arguments": {}, "later": 1});
-    call(&world, ann, "{}", "old__say", &made_up).await;
-    call(&world, ann, "{}", "new__say", &made_up).await;
+    call(&fixture, ann, "{}", "old__say", &made_up).await;
+    call(&fixture, ann, "{}", "new__say", &made_up).await;
     let authorization = format!("Bearer {ann}");
-    let session = world.post(&[("authorization", &authorization)], &initialize("2025-11-25")).await;
+    let session = fixture.post(&[("authorization", &authorization)], &initialize("2025-11-25")).await;
     let session = session.header("mcp-session-id").unwrap();
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "old__say", "arguments": {}, "requestState": "x", "inputResponses": {"k": {}}}});
-    world.post(&[("authorization", &authorization), ("mcp-session-id", &session)], &body.to_string()).await;
-    let heard = world.site.heard.lock().unwrap().clone();
+    fixture.post(&[("authorization", &authorization), ("mcp-session-id", &session)], &body.to_string()).await;
+    let heard = fixture.servers.scripted_calls.lock().unwrap().clone();
     assert_eq!(heard.len(), 3);
     for params in &heard {
         assert!(params["_meta"].get("mcp-host/dialog").is_none() && params.get("requestState").is_none());
@@ -188,15 +188,15 @@ async fn request_state_is_bound_to_its_client() {
     assert!(
         heard[0]["later"] == 1 && heard[0]["_meta"]["other"] == 1 && heard[1]["inputResponses"].is_object()
     );
-    world.end().await;
+    fixture.end().await;
 }
 
 #[tokio::test]
 async fn upstream_protocol_errors_are_internal_errors() {
-    let world = world(HttpOptions::default()).await;
+    let fixture = fixture(HttpOptions::default()).await;
     let check = async |name: &str, capabilities: &str, error: &Value, want: (u16, i64)| {
         let arguments = json!({"arguments": {"error": error.to_string()}});
-        let reply = call(&world, "", capabilities, name, &arguments).await;
+        let reply = call(&fixture, "", capabilities, name, &arguments).await;
         assert_eq!((reply.status, reply.json()["error"]["code"].as_i64().unwrap()), want, "{reply:?}");
     };
     for name in ["old__say", "new__say"] {
@@ -223,8 +223,8 @@ async fn upstream_protocol_errors_are_internal_errors() {
     let mut headers: Vec<(&str, &str)> = headers.iter().map(|(name, it)| (*name, it.as_str())).collect();
     headers.extend([("content-type", "application/json"), ("accept", "application/json")]);
     for path in ["/mcp/old", "/mcp/new"] {
-        let reply = world.http("POST", path, &headers, &body).await;
+        let reply = fixture.http("POST", path, &headers, &body).await;
         assert_eq!((reply.status, reply.json()["error"]["code"].as_i64()), (200, Some(code::INTERNAL_ERROR)));
     }
-    world.end().await;
+    fixture.end().await;
 }

@@ -7,20 +7,21 @@ use std::time::Duration;
 
 use mcp_config::ResolvedServer;
 use mcp_host::{
-    ConnectionOptions, DesiredServers, Dialer, DialogId, Host, HostOptions, NotificationStream,
+    ConnectionOptions, DesiredServers, DialogId, Host, HostOptions, NotificationStream,
     NotificationStreamItem, RequestOptions, ServerRequestOptions, Supervision, ToolCall,
 };
 use mcp_model::{Era, LogLevel, RawJson, RpcError, ServerId, Sharing};
+use mcp_testkit::servers::configured_server;
 use mcp_transport::{
     Caller, CallerId, ClientCapabilities, CompletionArgument, CompletionReference, Eras, Handlers,
     InputHandling, RawRequestHandler, RawServerRequest, ServerEvent,
 };
 use serde_json::{Value, json};
 
-use crate::demo::DemoDial;
-use crate::leasing::leased;
-use crate::peer::Peer;
-use crate::world::{World, server, told};
+use crate::demo_server::demo_dialer;
+use crate::fixture::{HostFixture, text_or_error};
+use crate::leases::leased;
+use crate::scripted_server::ScriptedServer;
 
 /// A caller that answers every server request with its name, after a second.
 struct Person(&'static str);
@@ -69,7 +70,7 @@ fn everything() -> Option<ClientCapabilities> {
 }
 
 async fn demo(server: ResolvedServer, eras: Eras) -> Host {
-    let dialer: Dialer = Arc::new(|_, _| Ok(Arc::new(DemoDial(Arc::default()))));
+    let dialer = demo_dialer();
     let options = HostOptions {
         supervision: Supervision::Off,
         server_requests: ServerRequestOptions {
@@ -91,8 +92,8 @@ fn ask(of: &str, caller: Option<&Arc<Caller>>) -> ToolCall {
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_the_modern_era_each_caller_answers_for_himself_however_many_share() {
-    let host = demo(server("a"), Eras::Modern).await;
+async fn modern_server_request_is_answered_by_its_caller() {
+    let host = demo(configured_server("a"), Eras::Modern).await;
     let (a, b) = (person("ann"), person("bob"));
     let calls = tokio::join!(
         host.call(ask("user", Some(&a))),
@@ -101,25 +102,29 @@ async fn in_the_modern_era_each_caller_answers_for_himself_however_many_share() 
         host.call(ask("model", Some(&b))),
         host.call(ask("user", None)),
     );
-    assert_eq!(told(&calls.0), "the user answers: ann");
-    assert_eq!(told(&calls.1), "the user answers: bob");
-    assert_eq!(told(&calls.2), "the model m answers: ann");
-    assert_eq!(told(&calls.3), "the model m answers: bob");
-    assert!(told(&calls.4).contains("MissingRequiredClientCapability") || !calls.4.success, "{:?}", calls.4);
+    assert_eq!(text_or_error(&calls.0), "the user answers: ann");
+    assert_eq!(text_or_error(&calls.1), "the user answers: bob");
+    assert_eq!(text_or_error(&calls.2), "the model m answers: ann");
+    assert_eq!(text_or_error(&calls.3), "the model m answers: bob");
+    assert!(
+        text_or_error(&calls.4).contains("MissingRequiredClientCapability") || !calls.4.success,
+        "{:?}",
+        calls.4
+    );
     host.shutdown().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_the_legacy_era_what_is_shared_asks_one_at_a_time_and_what_is_leased_each_its_own() {
-    let host = demo(server("a"), Eras::Legacy).await;
+async fn legacy_shared_server_serves_one_caller_at_a_time_and_leased_ones_their_own() {
+    let host = demo(configured_server("a"), Eras::Legacy).await;
     assert_eq!(host.snapshot().servers[0].era, Some(Era::Legacy));
     let (a, b) = (person("ann"), person("bob"));
-    assert_eq!(told(&host.call(ask("user", Some(&a))).await), "the user answers: ann");
-    assert_eq!(told(&host.call(ask("model", Some(&b))).await), "the model m answers: bob");
+    assert_eq!(text_or_error(&host.call(ask("user", Some(&a))).await), "the user answers: ann");
+    assert_eq!(text_or_error(&host.call(ask("model", Some(&b))).await), "the model m answers: bob");
     let both = tokio::join!(host.call(ask("user", Some(&a))), host.call(ask("user", Some(&b))));
-    for refused in [told(&both.0), told(&both.1)] {
+    for refused in [text_or_error(&both.0), text_or_error(&both.1)] {
         // The first server request may arrive before the second call starts. Then its own caller answers.
-        let own = refused.starts_with("the user answers: ann") && refused == told(&both.0);
+        let own = refused.starts_with("the user answers: ann") && refused == text_or_error(&both.0);
         assert!(own || refused.contains("several callers share this connection"), "{refused}");
     }
     host.shutdown().await;
@@ -129,11 +134,11 @@ async fn in_the_legacy_era_what_is_shared_asks_one_at_a_time_and_what_is_leased_
     let two = host.dialog_with(DialogId::new("2"), person("bob"));
     let both =
         tokio::join!(one.call(ask("user", None)), two.call(ask("user", None)), two.call(ask("model", None)));
-    assert_eq!(told(&both.0), "the user answers: ann");
-    assert_eq!(told(&both.1), "the user answers: bob");
-    assert_eq!(told(&both.2), "the model m answers: bob");
+    assert_eq!(text_or_error(&both.0), "the user answers: ann");
+    assert_eq!(text_or_error(&both.1), "the user answers: bob");
+    assert_eq!(text_or_error(&both.2), "the model m answers: bob");
     // A call's own caller takes precedence over the dialog's.
-    assert_eq!(told(&one.call(ask("user", Some(&person("amy")))).await), "the user answers: amy");
+    assert_eq!(text_or_error(&one.call(ask("user", Some(&person("amy")))).await), "the user answers: amy");
     host.shutdown().await;
 }
 
@@ -143,9 +148,9 @@ fn question(id: u64) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leased_instance_asks_its_dialog_between_calls_and_is_told_what_that_can_do() {
-    let world = World::with(
-        &[("a", Peer::new(&["t"]))],
+async fn leased_instance_gets_the_capabilities_of_its_dialog_and_sends_it_requests() {
+    let fixture = HostFixture::with(
+        &[("a", ScriptedServer::new(&["t"]))],
         HostOptions {
             supervision: Supervision::Off,
             server_requests: ServerRequestOptions {
@@ -155,36 +160,36 @@ async fn a_leased_instance_asks_its_dialog_between_calls_and_is_told_what_that_c
             ..HostOptions::default()
         },
     );
-    world.apply(vec![leased("a")]).await;
-    world.host.ready().await;
-    let peer = world.peer("a");
+    fixture.apply(vec![leased("a")]).await;
+    fixture.host.ready().await;
+    let peer = fixture.peer("a");
     assert_eq!(peer.count(everything().unwrap().json().as_str()), 1, "who lists declares what may be");
-    let dialog = world.host.dialog_with(DialogId::new("1"), person("ann"));
+    let dialog = fixture.host.dialog_with(DialogId::new("1"), person("ann"));
     assert!(dialog.call(ToolCall::new("t", RawJson::empty_object())).await.success);
     let own = r#"{"sampling":{},"elicitation":{"form":{}},"roots":{"listChanged":true}}"#;
     assert_eq!(peer.count(own), 1, "{:?}", peer.log.lock().unwrap());
-    peer.say(question(1));
+    peer.send(question(1));
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(peer.count("\"ann\"null"), 1, "{:?}", peer.log.lock().unwrap());
-    world.host.roots_changed(dialog.id());
-    world.host.roots_changed(&DialogId::new("2"));
+    fixture.host.roots_changed(dialog.id());
+    fixture.host.roots_changed(&DialogId::new("2"));
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(peer.count("notifications/roots/list_changed"), 1);
     drop(dialog);
     tokio::time::sleep(Duration::from_secs(1)).await;
     // A later dialog with the same id has no caller.
-    let dialog = world.host.dialog(DialogId::new("1"));
+    let dialog = fixture.host.dialog(DialogId::new("1"));
     assert!(dialog.call(ToolCall::new("t", RawJson::empty_object())).await.success);
-    peer.say(question(2));
+    peer.send(question(2));
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(peer.count("null\"Method not found\""), 1, "{:?}", peer.log.lock().unwrap());
-    world.host.shutdown().await;
+    fixture.host.shutdown().await;
 }
 
 /// The futures of raw requests are `Send`, as spawned and boxed tasks require.
 #[tokio::test(start_paused = true)]
-async fn what_is_asked_may_be_asked_from_any_task() {
-    let host = Arc::new(demo(server("a"), Eras::Modern).await);
+async fn requests_can_be_sent_from_any_task() {
+    let host = Arc::new(demo(configured_server("a"), Eras::Modern).await);
     let asks: Pin<Box<dyn Future<Output = bool> + Send>> = Box::pin({
         let host = Arc::clone(&host);
         async move {
@@ -203,32 +208,32 @@ async fn what_is_asked_may_be_asked_from_any_task() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn results_and_errors_go_on_as_they_are() {
-    let peer = Peer::new(&["strange", "fail", "meta"]);
+async fn results_and_errors_are_forwarded_unchanged() {
+    let peer = ScriptedServer::new(&["strange", "fail", "meta"]);
     *peer.resources.lock().unwrap() = Some(vec![json!({"uri": "x:1", "name": "n", "icons": [1.0]})]);
-    let world = World::running(&[("a", peer)]).await;
+    let fixture = HostFixture::running(&[("a", peer)]).await;
     let meta = Some(raw(r#"{"k":1.0,"progressToken":3}"#));
     let call = |name: &str| ToolCall { meta: meta.clone(), ..ToolCall::new(name, RawJson::empty_object()) };
-    let odd = world.host.call_raw(call("strange")).await.unwrap();
+    let odd = fixture.host.call_raw(call("strange")).await.unwrap();
     assert_eq!((odd.result.as_str(), odd.server.as_str()), (r#"{"content":[],"y":1.0}"#, "a"));
     assert!(odd.request_id.is_some());
-    let failed = world.host.call_raw(call("fail")).await.unwrap();
+    let failed = fixture.host.call_raw(call("fail")).await.unwrap();
     assert!(failed.result.as_str().contains(r#""isError":true"#), "a tool that fails has a result");
-    let meta = world.host.call(call("meta")).await.text();
+    let meta = fixture.host.call(call("meta")).await.text();
     assert_eq!(meta, r#"{"k":1.0}"#);
-    let missing = world.host.call_raw(call("nowhere")).await.unwrap_err();
+    let missing = fixture.host.call_raw(call("nowhere")).await.unwrap_err();
     assert_eq!((missing.error.kind.as_str(), missing.rpc), ("MCPToolNotFoundError", None));
 
-    let gone = world.host.read_resource_raw("x:1", RequestOptions::default()).await.unwrap_err();
+    let gone = fixture.host.read_resource_raw("x:1", RequestOptions::default()).await.unwrap_err();
     let rpc = gone.rpc.unwrap();
     assert_eq!((rpc.code, rpc.message.as_str(), gone.server.unwrap().as_str()), (-32002, "gone", "a"));
     assert_eq!(rpc.data.unwrap().as_str(), r#"{"x":1.0}"#);
-    world.host.shutdown().await;
+    fixture.host.shutdown().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_else_is_asked_is_handed_on_too() {
-    let host = demo(server("a"), Eras::Modern).await;
+async fn other_server_requests_are_forwarded() {
+    let host = demo(configured_server("a"), Eras::Modern).await;
     let asking = || RequestOptions { caller: Some(person("ann")), ..RequestOptions::default() };
     let text = raw(r#"{"text":"a long text"}"#);
     let prompt = host.get_prompt_raw("summarise", &text, asking()).await.unwrap();
@@ -281,68 +286,74 @@ fn log(text: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_servers_say_comes_with_whose_it_is() {
-    let world = World::new(&[("a", Peer::new(&["slow"])), ("b", Peer::new(&["t"]))]);
-    world.apply(vec![server("a"), leased("b")]).await;
-    world.host.ready().await;
-    let mut hearing = world.host.notifications();
-    world.peer("a").say(log("one"));
+async fn notifications_contain_the_name_of_their_server() {
+    let fixture =
+        HostFixture::new(&[("a", ScriptedServer::new(&["slow"])), ("b", ScriptedServer::new(&["t"]))]);
+    fixture.apply(vec![configured_server("a"), leased("b")]).await;
+    fixture.host.ready().await;
+    let mut hearing = fixture.host.notifications();
+    fixture.peer("a").send(log("one"));
     assert_eq!(next(&mut hearing).await, r#"a - - "\"one\"""#);
-    let dialog = world.host.dialog(DialogId::new("d"));
+    let dialog = fixture.host.dialog(DialogId::new("d"));
     assert!(dialog.call(ToolCall::new("b__t", RawJson::empty_object())).await.success);
-    world.peer("b").say(json!({"jsonrpc": "2.0", "method": "notifications/odd"}));
+    fixture.peer("b").send(json!({"jsonrpc": "2.0", "method": "notifications/odd"}));
     assert_eq!(next(&mut hearing).await, "b d - notifications/odd");
     let call = ToolCall { caller: Some(person("ann")), ..ToolCall::new("slow", RawJson::empty_object()) };
-    let (slow, ()) = tokio::join!(world.host.call(call), async {
+    let (slow, ()) = tokio::join!(fixture.host.call(call), async {
         tokio::time::sleep(Duration::from_millis(1)).await;
-        world.peer("a").say(log("two"));
+        fixture.peer("a").send(log("two"));
         assert_eq!(next(&mut hearing).await, r#"a - call "\"two\"""#);
-        world.peer("a").release.notify_one();
+        fixture.peer("a").release.notify_one();
     });
     assert!(slow.success);
-    world.host.shutdown().await;
+    fixture.host.shutdown().await;
     assert_eq!(hearing.next().await, None);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_level_of_log_messages_is_told_to_all_that_run_and_that_will() {
-    let world = World::supervised(&[("a", Peer::new(&["t"])), ("b", Peer::new(&["t"]))]).started().await;
-    let (a, b) = (world.peer("a"), world.peer("b"));
+async fn log_level_is_set_on_running_and_later_servers() {
+    let fixture =
+        HostFixture::supervised(&[("a", ScriptedServer::new(&["t"])), ("b", ScriptedServer::new(&["t"]))])
+            .started()
+            .await;
+    let (a, b) = (fixture.peer("a"), fixture.peer("b"));
     assert_eq!(a.count("logging/setLevel"), 0);
-    world.host.set_log_level(LogLevel::Warning).await;
+    fixture.host.set_log_level(LogLevel::Warning).await;
     assert_eq!((a.count("warning"), b.count("warning")), (1, 1));
     let only_b = ServerId::parse("b").unwrap();
-    world.host.set_server_log_level(&only_b, LogLevel::Debug).await.unwrap();
+    fixture.host.set_server_log_level(&only_b, LogLevel::Debug).await.unwrap();
     assert_eq!((a.count("debug"), b.count("debug")), (0, 1));
-    assert!(world.host.set_server_log_level(&ServerId::parse("x").unwrap(), LogLevel::Debug).await.is_err());
-    a.die();
-    b.die();
+    assert!(
+        fixture.host.set_server_log_level(&ServerId::parse("x").unwrap(), LogLevel::Debug).await.is_err()
+    );
+    a.disconnect();
+    b.disconnect();
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!((a.count("warning"), b.count("warning")), (2, 1));
     assert_eq!((a.count("debug"), b.count("debug")), (0, 2));
-    world.host.shutdown().await;
+    fixture.host.shutdown().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resource_is_subscribed_to_once_for_all_and_again_after_a_restart() {
-    let peer = Peer::new(&["t"]);
+async fn resource_is_subscribed_once_and_again_after_a_restart() {
+    let peer = ScriptedServer::new(&["t"]);
     *peer.resources.lock().unwrap() = Some(vec![json!({"uri": "x:1", "name": "n"})]);
-    let world = World::supervised(&[("a", peer)]).started().await;
-    let peer = world.peer("a");
-    let mut hearing = world.host.notifications();
-    let one = world.host.subscribe_resource("x:1", RequestOptions::default()).await.unwrap();
-    let two = world.host.subscribe_resource("x:1", RequestOptions::default()).await.unwrap();
+    let fixture = HostFixture::supervised(&[("a", peer)]).started().await;
+    let peer = fixture.peer("a");
+    let mut hearing = fixture.host.notifications();
+    let one = fixture.host.subscribe_resource("x:1", RequestOptions::default()).await.unwrap();
+    let two = fixture.host.subscribe_resource("x:1", RequestOptions::default()).await.unwrap();
     assert_eq!((one.server().as_str(), one.uri(), one.dialog()), ("a", "x:1", None));
     assert_eq!(peer.count("subscribe x:1"), 1);
     let updated = || {
-        peer.say(
+        peer.send(
             json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": "x:1"}}),
         );
     };
     updated();
     assert_eq!(next(&mut hearing).await, "a - - x:1");
 
-    peer.die();
+    peer.disconnect();
     // The successor is subscribed too. The resource counts as updated, because its content may differ.
     assert_eq!(next(&mut hearing).await, "a - - x:1");
     assert_eq!(peer.count("subscribe x:1"), 2);
@@ -356,38 +367,38 @@ async fn a_resource_is_subscribed_to_once_for_all_and_again_after_a_restart() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(peer.count("unsubscribe x:1"), 1);
 
-    peer.broken.lock().unwrap().push("resources/subscribe");
-    let refused = world.host.subscribe_resource("x:1", RequestOptions::default()).await.unwrap_err();
+    peer.failing_methods.lock().unwrap().push("resources/subscribe");
+    let refused = fixture.host.subscribe_resource("x:1", RequestOptions::default()).await.unwrap_err();
     assert_eq!(refused.rpc.unwrap().message, "out of order");
-    let unknown = world.host.subscribe_resource("y:1", RequestOptions::default()).await.unwrap_err();
+    let unknown = fixture.host.subscribe_resource("y:1", RequestOptions::default()).await.unwrap_err();
     assert_eq!(unknown.server, None);
-    world.host.shutdown().await;
+    fixture.host.shutdown().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_leased_tells_its_own_dialog() {
-    let peer = Peer::new(&["t"]);
+async fn leased_instance_notifies_its_dialog_only() {
+    let peer = ScriptedServer::new(&["t"]);
     *peer.resources.lock().unwrap() = Some(vec![json!({"uri": "x:1", "name": "n"})]);
-    let world = World::new(&[("a", peer)]);
-    world.apply(vec![leased("a")]).await;
-    world.host.ready().await;
-    let (one, two) = (world.host.dialog(DialogId::new("1")), world.host.dialog(DialogId::new("2")));
+    let fixture = HostFixture::new(&[("a", peer)]);
+    fixture.apply(vec![leased("a")]).await;
+    fixture.host.ready().await;
+    let (one, two) = (fixture.host.dialog(DialogId::new("1")), fixture.host.dialog(DialogId::new("2")));
     let of = |dialog: &mcp_host::Dialog| RequestOptions {
         dialog: Some(dialog.id().clone()),
         ..RequestOptions::default()
     };
-    let wanted = world.host.subscribe_resource("x:1", of(&one)).await.unwrap();
-    let other = world.host.subscribe_resource("x:1", of(&two)).await.unwrap();
-    let peer = world.peer("a");
+    let wanted = fixture.host.subscribe_resource("x:1", of(&one)).await.unwrap();
+    let other = fixture.host.subscribe_resource("x:1", of(&two)).await.unwrap();
+    let peer = fixture.peer("a");
     assert_eq!((peer.count("subscribe x:1"), wanted.dialog()), (2, Some(one.id())));
     drop(other);
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(peer.count("unsubscribe x:1"), 1);
     // After a release and a new lease, the new instance is subscribed too.
     let server = ServerId::parse("a").unwrap();
-    assert!(world.host.release(one.id(), &server).await.unwrap());
+    assert!(fixture.host.release(one.id(), &server).await.unwrap());
     assert!(one.call(ToolCall::new("t", RawJson::empty_object())).await.success);
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(peer.count("subscribe x:1"), 3);
-    world.host.shutdown().await;
+    fixture.host.shutdown().await;
 }

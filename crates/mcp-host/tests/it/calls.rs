@@ -4,154 +4,157 @@ use std::time::Duration;
 
 use mcp_host::ToolCall;
 use mcp_model::{RawJson, ServerId};
+use mcp_testkit::servers::configured_server;
 use serde_json::json;
 
-use crate::peer::Peer;
-use crate::world::{World, server, told};
+use crate::fixture::{HostFixture, text_or_error};
+use crate::scripted_server::ScriptedServer;
 
 #[track_caller]
 fn check(got: &mcp_model::CallResult, want: &str) {
-    assert_eq!(told(got), want);
+    assert_eq!(text_or_error(got), want);
 }
 
 #[tokio::test(start_paused = true)]
-async fn hd_085_to_hd_088_a_call_brings_content_and_circumstances() {
-    let world = World::running(&[("a", Peer::new(&["echo"]))]).await;
-    let result = world.call("a__echo", r#"{"b": 1, "a": "é"}"#).await;
+async fn hd_085_to_hd_088_result_has_content_and_metadata() {
+    let fixture = HostFixture::running(&[("a", ScriptedServer::new(&["echo"]))]).await;
+    let result = fixture.call("a__echo", r#"{"b": 1, "a": "é"}"#).await;
     check(&result, r#"{"b":1,"a":"é"}"#);
     let metadata = result.metadata;
     assert_eq!(metadata.server, Some(ServerId::parse("a").unwrap()));
     assert_eq!(metadata.tool, "echo");
     assert!(metadata.request_id.is_some());
-    check(&world.call("echo", "{}").await, "{}");
+    check(&fixture.call("echo", "{}").await, "{}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn hd_118_x_24_a_tool_that_fails_is_a_failure() {
-    let world = World::running(&[("a", Peer::new(&["fail", "mute"]))]).await;
-    let result = world.call("fail", "{}").await;
+async fn hd_118_x_24_failed_tool_is_a_failed_result() {
+    let fixture = HostFixture::running(&[("a", ScriptedServer::new(&["fail", "mute"]))]).await;
+    let result = fixture.call("fail", "{}").await;
     check(&result, "MCPToolError: no luck");
     assert_eq!(result.text(), "no luck");
-    check(&world.call("mute", "{}").await, "MCPToolError: the tool failed without an error message");
+    check(&fixture.call("mute", "{}").await, "MCPToolError: the tool failed without an error message");
 }
 
 #[tokio::test(start_paused = true)]
-async fn hd_sc4_wrong_arguments_are_never_sent() {
-    let peer = Peer::new(&[]);
+async fn hd_sc4_invalid_arguments_are_not_sent() {
+    let peer = ScriptedServer::new(&[]);
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
     *peer.tools.lock().unwrap() = vec![
         json!({"name": "t", "inputSchema": schema}),
         json!({"name": "odd", "inputSchema": {"type": "object", "properties": {"x": {"type": "sausage"}}}}),
     ];
-    let world = World::running(&[("a", peer)]).await;
+    let fixture = HostFixture::running(&[("a", peer)]).await;
     check(
-        &world.call("a__t", r#"{"n": "secret"}"#).await,
+        &fixture.call("a__t", r#"{"n": "secret"}"#).await,
         "ValidationError: Invalid arguments for tool 'a__t': /n: value is not of type \"integer\"",
     );
     check(
-        &world.call("a__t", "[1]").await,
+        &fixture.call("a__t", "[1]").await,
         "ValidationError: Invalid arguments for tool 'a__t': they must be a JSON object",
     );
-    assert_eq!(world.peer("a").count("tools/call"), 0);
-    check(&world.call("a__t", r#"{"n": 1}"#).await, r#"{"n":1}"#);
+    assert_eq!(fixture.peer("a").count("tools/call"), 0);
+    check(&fixture.call("a__t", r#"{"n": 1}"#).await, r#"{"n":1}"#);
 
     // An unusable schema does not prevent calls. It is published as a problem.
-    check(&world.call("odd", r#"{"x": 1}"#).await, r#"{"x":1}"#);
-    let mut published = world.host.subscribe();
+    check(&fixture.call("odd", r#"{"x": 1}"#).await, r#"{"x":1}"#);
+    let mut published = fixture.host.subscribe();
     let problems = published.wait_for(|it| !it.problems.is_empty()).await.unwrap().problems.clone();
     assert_eq!(problems[0].problem.id, "mcp/server/a/tool_unvalidated/odd");
 }
 
 #[tokio::test(start_paused = true)]
-async fn hd_119_a_call_has_a_deadline() {
-    let mut quick = server("a");
+async fn hd_119_call_ends_at_its_deadline() {
+    let mut quick = configured_server("a");
     quick.spec.limits.request = Duration::from_secs(7);
-    let world = World::new(&[("a", Peer::new(&["hang"]))]);
-    world.apply(vec![quick]).await;
-    world.host.ready().await;
+    let fixture = HostFixture::new(&[("a", ScriptedServer::new(&["hang"]))]);
+    fixture.apply(vec![quick]).await;
+    fixture.host.ready().await;
     let want = "MCPTimeoutError: server 'a' (npx): no response within 7 s (request less, or raise the request timeout)";
-    check(&world.call("hang", "{}").await, want);
+    check(&fixture.call("hang", "{}").await, want);
 
     let begun = tokio::time::Instant::now();
     let deadline = Some(Duration::from_millis(1500));
     let call = ToolCall { deadline, ..ToolCall::new("hang", RawJson::empty_object()) };
-    check(&world.host.call(call).await, &want.replace("7 s", "1.5 s"));
+    check(&fixture.host.call(call).await, &want.replace("7 s", "1.5 s"));
     assert!(begun.elapsed() < Duration::from_secs(2));
     // The server received a cancellation both times.
-    assert_eq!(world.peer("a").count("abandon"), 2);
+    assert_eq!(fixture.peer("a").count("abandon"), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_answer_is_asked_for_again_only_where_that_is_safe() {
-    let peer = Peer::new(&["vanish"]);
-    let world = World::running(&[("a", peer)]).await;
+async fn lost_response_is_retried_only_if_safe() {
+    let peer = ScriptedServer::new(&["vanish"]);
+    let fixture = HostFixture::running(&[("a", peer)]).await;
     check(
-        &world.call("vanish", "{}").await,
+        &fixture.call("vanish", "{}").await,
         "MCPOutcomeUnknownError: server 'a' (npx): the response was lost (the response broke off), and it is not known \
          whether the call ran (check whether the call took effect before repeating it)",
     );
-    let peer = Peer::new(&[]);
+    let peer = ScriptedServer::new(&[]);
     let hints = json!({"idempotentHint": true});
     *peer.tools.lock().unwrap() =
         vec![json!({"name": "vanish", "inputSchema": {"type": "object"}, "annotations": hints})];
-    let world = World::running(&[("a", peer)]).await;
-    check(&world.call("vanish", "{}").await, "{}");
-    assert_eq!(world.peer("a").count("tools/call"), 2);
+    let fixture = HostFixture::running(&[("a", peer)]).await;
+    check(&fixture.call("vanish", "{}").await, "{}");
+    assert_eq!(fixture.peer("a").count("tools/call"), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn hd_117_a_server_that_dies_during_a_call_ends_it() {
-    let world = World::running(&[("a", Peer::new(&["lost"]))]).await;
-    let result = world.call("lost", "{}").await;
+async fn hd_117_server_exit_ends_its_calls() {
+    let fixture = HostFixture::running(&[("a", ScriptedServer::new(&["lost"]))]).await;
+    let result = fixture.call("lost", "{}").await;
     let want = "MCPConnectionError: server 'a' (npx): the server is no longer available: its process ended with exit \
                 status 3; its standard error ended with: out of memory; it is not known whether the call ran \
                 (check its last output and its log; a crash is a bug of the server)";
     check(&result, want);
 
     // For a repeatable tool, the error does not mention that the call may have run.
-    let peer = Peer::new(&[]);
+    let peer = ScriptedServer::new(&[]);
     let hints = json!({"readOnlyHint": true});
     *peer.tools.lock().unwrap() =
         vec![json!({"name": "lost", "inputSchema": {"type": "object"}, "annotations": hints})];
-    let world = World::running(&[("a", peer)]).await;
-    let result = world.call("lost", "{}").await;
+    let fixture = HostFixture::running(&[("a", peer)]).await;
+    let result = fixture.call("lost", "{}").await;
     check(&result, &want.replace("; it is not known whether the call ran", ""));
 }
 
 #[tokio::test(start_paused = true)]
-async fn hd_133_a_result_past_the_budget_is_cut() {
-    let world = World::running(&[("a", Peer::new(&["big"]))]).await;
-    let text = world.call("big", "{}").await.text();
+async fn hd_133_result_over_the_limit_is_truncated() {
+    let fixture = HostFixture::running(&[("a", ScriptedServer::new(&["big"]))]).await;
+    let text = fixture.call("big", "{}").await.text();
     assert!(text.starts_with("éééé"));
     assert!(text.ends_with("é\n[137856 more bytes of this text are left out]"), "{}", text.len());
 }
 
 #[tokio::test(start_paused = true)]
-async fn hd_131_calls_go_side_by_side_and_a_dropped_one_is_cancelled() {
-    let world = World::running(&[("a", Peer::new(&["slow", "hang", "echo"]))]).await;
-    let (slow, ()) = tokio::join!(world.call("slow", "{}"), async {
-        check(&world.call("echo", "{}").await, "{}");
-        world.peer("a").release.notify_one();
+async fn hd_131_calls_are_concurrent_and_a_dropped_one_is_cancelled() {
+    let fixture = HostFixture::running(&[("a", ScriptedServer::new(&["slow", "hang", "echo"]))]).await;
+    let (slow, ()) = tokio::join!(fixture.call("slow", "{}"), async {
+        check(&fixture.call("echo", "{}").await, "{}");
+        fixture.peer("a").release.notify_one();
     });
     check(&slow, "at last");
-    let hang = tokio::time::timeout(Duration::from_secs(1), world.call("hang", "{}")).await;
+    let hang = tokio::time::timeout(Duration::from_secs(1), fixture.call("hang", "{}")).await;
     assert!(hang.is_err());
-    check(&world.call("echo", "{}").await, "{}");
-    assert_eq!(world.peer("a").count("abandon"), 1);
+    check(&fixture.call("echo", "{}").await, "{}");
+    assert_eq!(fixture.peer("a").count("abandon"), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_may_be_asked_for_by_its_server() {
-    let world = World::running(&[("a", Peer::new(&["echo"])), ("b", Peer::new(&["echo"]))]).await;
+async fn tool_can_be_called_by_server_and_original_name() {
+    let fixture =
+        HostFixture::running(&[("a", ScriptedServer::new(&["echo"])), ("b", ScriptedServer::new(&["echo"]))])
+            .await;
     let of = |server: &str| ToolCall {
         server: Some(ServerId::parse(server).unwrap()),
         ..ToolCall::new("echo", RawJson::empty_object())
     };
     for id in ["a", "b"] {
-        let result = world.host.call(of(id)).await;
+        let result = fixture.host.call(of(id)).await;
         assert_eq!(result.metadata.server.unwrap().as_str(), id);
     }
-    let missing = world.host.call(of("c")).await;
+    let missing = fixture.host.call(of("c")).await;
     check(&missing, "MCPToolNotFoundError: Tool 'echo' not found: there is no server 'c'");
     assert_eq!(missing.metadata.tool, "echo");
 }

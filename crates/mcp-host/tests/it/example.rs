@@ -7,7 +7,7 @@ use mcp_host::{Host, HostOptions, LoadRequest, ToolCall, load};
 use mcp_model::{RawJson, TraceContext};
 use serde_json::Value;
 
-use crate::world::told;
+use crate::fixture::text_or_error;
 
 /// The path of the example's program. Builds it, because a run of these tests alone builds no examples.
 fn built() -> String {
@@ -24,11 +24,11 @@ fn built() -> String {
     let lines = String::from_utf8(output.stdout).unwrap();
     let messages = lines.lines().filter_map(|it| serde_json::from_str::<Value>(it).ok());
     let mut executables = messages.filter_map(|it| it["executable"].as_str().map(str::to_owned));
-    executables.find(|it| it.contains("agent")).unwrap()
+    executables.find(|path| path.contains("agent")).unwrap()
 }
 
 #[test]
-fn the_agent_of_the_front_page_calls_and_sums_up() {
+fn example_agent_calls_a_tool() {
     let output = Command::new(built()).stdin(Stdio::null()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{output:?}");
@@ -42,7 +42,7 @@ fn the_agent_of_the_front_page_calls_and_sums_up() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_real_server_takes_a_call_that_says_its_trace() {
+async fn server_process_accepts_a_trace_context() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     // `tee` logs what the server reads.
@@ -57,7 +57,7 @@ async fn a_real_server_takes_a_call_that_says_its_trace() {
     let trace = TraceContext::parse(parent, Some("vendor=1")).ok();
     let arguments = RawJson::parse(r#"{"text":"hello"}"#.into()).unwrap();
     let call = ToolCall { trace, ..ToolCall::new("echo", arguments) };
-    assert_eq!(told(&host.call(call).await), "hello");
+    assert_eq!(text_or_error(&host.call(call).await), "hello");
     host.shutdown().await;
     let heard = std::fs::read_to_string(log).unwrap();
     let calls = heard.lines().map(|it| serde_json::from_str::<Value>(it).unwrap());

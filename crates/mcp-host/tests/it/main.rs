@@ -2,28 +2,28 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 
-mod asking;
 mod callers;
 mod calls;
-mod connecting;
-mod demo;
+mod committer_panic;
+mod concurrency;
+mod config_files;
+mod config_watch;
+mod demo_server;
 mod example;
-mod failing;
-mod following;
-mod lasting;
-mod leasing;
-mod listing;
-mod loading;
-mod observing;
-mod oracles;
+mod fixture;
+mod lease_lifetime;
+mod lease_oracle;
+mod leases;
+mod list_reads;
 #[cfg(feature = "otel")]
 mod otel;
-mod peer;
-mod pinning;
-mod racing;
-mod refusing;
-mod reloading;
+mod pinned_generations;
+mod prompts_and_resources;
+mod provider_failures;
+mod reload;
 mod results;
-mod stopping;
-mod supervising;
-mod world;
+mod scripted_server;
+mod shutdown;
+mod startup;
+mod supervision;
+mod telemetry;

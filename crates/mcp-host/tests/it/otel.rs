@@ -9,8 +9,8 @@ use mcp_host::otel::{Collector, export};
 use serde_json::Value;
 use tracing_subscriber::layer::SubscriberExt;
 
-use crate::peer::Peer;
-use crate::world::{World, told};
+use crate::fixture::{HostFixture, text_or_error};
+use crate::scripted_server::ScriptedServer;
 
 /// The path and body of each request.
 type Requests = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
@@ -61,7 +61,7 @@ fn holds(requests: &Requests, path: &str, what: &[u8]) -> bool {
 }
 
 #[tokio::test]
-async fn a_collector_gets_spans_and_metrics_and_the_server_the_same_trace() {
+async fn collector_gets_spans_and_metrics_with_the_trace_of_the_server() {
     let (address, requests) = collector();
     let export =
         export(Collector { endpoint: Some(address), service: "agent-of-a-test".to_owned() }).unwrap();
@@ -70,10 +70,10 @@ async fn a_collector_gets_spans_and_metrics_and_the_server_the_same_trace() {
         let _subscriber =
             tracing::subscriber::set_default(tracing_subscriber::registry().with(export.layer()));
         let _recorder = metrics::set_default_local_recorder(&recorder);
-        let world = World::running(&[("demo", Peer::new(&["meta", "echo"]))]).await;
-        assert_eq!(told(&world.call("echo", r#"{"k":"hunter2"}"#).await), r#"{"k":"hunter2"}"#);
-        let meta: Value = serde_json::from_str(&told(&world.call("meta", "{}").await)).unwrap();
-        world.host.shutdown().await;
+        let fixture = HostFixture::running(&[("demo", ScriptedServer::new(&["meta", "echo"]))]).await;
+        assert_eq!(text_or_error(&fixture.call("echo", r#"{"k":"hunter2"}"#).await), r#"{"k":"hunter2"}"#);
+        let meta: Value = serde_json::from_str(&text_or_error(&fixture.call("meta", "{}").await)).unwrap();
+        fixture.host.shutdown().await;
         meta
     };
     tokio::task::spawn_blocking(move || export.shutdown()).await.unwrap();
@@ -100,7 +100,7 @@ async fn a_collector_gets_spans_and_metrics_and_the_server_the_same_trace() {
 }
 
 #[test]
-fn an_export_that_is_dropped_sends_what_is_left() {
+fn dropped_exporter_sends_the_rest() {
     let (address, requests) = collector();
     let export =
         export(Collector { endpoint: Some(address), service: "agent-of-a-test".to_owned() }).unwrap();
@@ -114,7 +114,7 @@ fn an_export_that_is_dropped_sends_what_is_left() {
 }
 
 #[test]
-fn without_an_exporter_there_is_no_trace() {
+fn no_trace_context_without_an_exporter() {
     assert_eq!(mcp_host::otel::current_trace(), None);
     let _subscriber = tracing::subscriber::set_default(tracing_subscriber::registry());
     let span = tracing::info_span!("call");

@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mcp_host::{DialogId, HostOptions, SpillPolicy, Supervision};
+use mcp_testkit::servers::configured_server;
 use serde_json::json;
 
-use crate::peer::Peer;
-use crate::world::{World, server, told};
+use crate::fixture::{HostFixture, text_or_error};
+use crate::scripted_server::ScriptedServer;
 
-async fn world(directory: &Path, peer: Arc<Peer>) -> World {
+async fn fixture(directory: &Path, peer: Arc<ScriptedServer>) -> HostFixture {
     let spill = Some(SpillPolicy::in_directory(directory));
     let options = HostOptions { supervision: Supervision::Off, spill, ..HostOptions::default() };
-    World::with(&[("a", peer)], options).started().await
+    HostFixture::with(&[("a", peer)], options).started().await
 }
 
 /// The files in all folders of `directory`.
@@ -22,41 +23,41 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[tokio::test]
-async fn hd_133_a_result_past_the_budget_is_in_the_file_that_its_block_names() {
+async fn hd_133_result_over_the_limit_is_written_to_the_named_file() {
     let folder = tempfile::tempdir().unwrap();
-    let world = world(folder.path(), Peer::new(&["big", "echo"])).await;
-    assert_eq!(told(&world.call("echo", "{}").await), "{}");
+    let fixture = fixture(folder.path(), ScriptedServer::new(&["big", "echo"])).await;
+    assert_eq!(text_or_error(&fixture.call("echo", "{}").await), "{}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-    let text = world.call("big", "{}").await.text();
+    let text = fixture.call("big", "{}").await.text();
     let [path] = files(folder.path()).try_into().unwrap();
     let want =
         format!("é\n[137856 more bytes of this text are left out; all of it is in {}]", path.display());
     assert!(text.starts_with("éééé") && text.ends_with(&want), "{}", &text[text.len() - 200..]);
     assert_eq!(std::fs::read_to_string(path).unwrap(), "é".repeat(200_000));
     // The files are removed with the host, even if a dialog or turn still exists.
-    let (dialog, turn) = (world.host.dialog(DialogId::new("d")), world.host.pin());
-    world.host.shutdown().await;
+    let (dialog, turn) = (fixture.host.dialog(DialogId::new("d")), fixture.host.pin());
+    fixture.host.shutdown().await;
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     drop((dialog, turn));
 }
 
 #[tokio::test]
-async fn hd_133_a_host_that_is_dropped_leaves_no_files() {
+async fn hd_133_dropped_host_deletes_its_files() {
     let folder = tempfile::tempdir().unwrap();
-    let world = world(folder.path(), Peer::new(&["big"])).await;
-    world.call("big", "{}").await;
-    let turn = world.host.pin();
+    let fixture = fixture(folder.path(), ScriptedServer::new(&["big"])).await;
+    fixture.call("big", "{}").await;
+    let turn = fixture.host.pin();
     assert_eq!(files(folder.path()).len(), 1);
-    drop(world);
+    drop(fixture);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     drop(turn);
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn hd_133_a_host_that_starts_removes_what_a_killed_one_has_left() {
+async fn hd_133_next_host_deletes_the_files_of_a_killed_one() {
     let folder = tempfile::tempdir().unwrap();
-    let first = world(folder.path(), Peer::new(&["big"])).await;
+    let first = fixture(folder.path(), ScriptedServer::new(&["big"])).await;
     first.call("big", "{}").await;
     // The folder of a running host, and one of an earlier process with our process id.
     let living = files(folder.path()).remove(0).parent().unwrap().to_owned();
@@ -66,7 +67,7 @@ async fn hd_133_a_host_that_starts_removes_what_a_killed_one_has_left() {
     let left = folder.path().join(format!("mcp-host-{id}-1-{world_of}-left"));
     std::fs::create_dir(&left).unwrap();
     std::fs::write(left.join("result.txt"), "x").unwrap();
-    let second = world(folder.path(), Peer::new(&["big"])).await;
+    let second = fixture(folder.path(), ScriptedServer::new(&["big"])).await;
     while left.exists() {
         tokio::task::yield_now().await;
     }
@@ -75,13 +76,13 @@ async fn hd_133_a_host_that_starts_removes_what_a_killed_one_has_left() {
 }
 
 #[tokio::test]
-async fn hd_133_what_cannot_be_written_is_cut_and_a_problem_until_it_can() {
+async fn hd_133_unwritable_result_is_truncated_and_a_problem() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("place");
     std::fs::write(&place, "a file where a folder should be").unwrap();
-    let world = world(&place, Peer::new(&["big"])).await;
-    let mut published = world.host.subscribe();
-    let result = world.call("big", "{}").await;
+    let fixture = fixture(&place, ScriptedServer::new(&["big"])).await;
+    let mut published = fixture.host.subscribe();
+    let result = fixture.call("big", "{}").await;
     assert!(result.text().ends_with("é\n[137856 more bytes of this text are left out]"));
     let problems = published.wait_for(|it| !it.problems.is_empty()).await.unwrap().problems.clone();
     assert_eq!(problems[0].problem.id, "mcp/spill_failed");
@@ -89,23 +90,23 @@ async fn hd_133_what_cannot_be_written_is_cut_and_a_problem_until_it_can() {
         format!("large results are cut, because they cannot be written to files: {}: ", place.display());
     assert!(problems[0].problem.message.starts_with(&want), "{}", problems[0].problem.message);
     std::fs::remove_file(&place).unwrap();
-    assert!(world.call("big", "{}").await.text().ends_with(".txt]"));
+    assert!(fixture.call("big", "{}").await.text().ends_with(".txt]"));
     published.wait_for(|it| it.problems.is_empty()).await.unwrap();
 }
 
 #[tokio::test]
-async fn hd_133_a_result_larger_than_all_files_may_be_is_cut_and_no_problem() {
+async fn hd_133_result_over_the_disk_limit_is_truncated_without_a_problem() {
     let folder = tempfile::tempdir().unwrap();
     let spill = Some(SpillPolicy { directory: folder.path().to_owned(), max_bytes: 1000 });
     let options = HostOptions { supervision: Supervision::Off, spill, ..HostOptions::default() };
-    let world = World::with(&[("a", Peer::new(&["big"]))], options).started().await;
-    let result = world.call("big", "{}").await;
+    let fixture = HostFixture::with(&[("a", ScriptedServer::new(&["big"]))], options).started().await;
+    let result = fixture.call("big", "{}").await;
     assert!(result.text().ends_with("é\n[137856 more bytes of this text are left out]"));
-    assert!(world.host.snapshot().problems.is_empty());
+    assert!(fixture.host.snapshot().problems.is_empty());
 }
 
-fn promising() -> Arc<Peer> {
-    let peer = Peer::new(&[]);
+fn promising() -> Arc<ScriptedServer> {
+    let peer = ScriptedServer::new(&[]);
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
     let tool = |name: &str, output: serde_json::Value| json!({"name": name, "inputSchema": {"type": "object"}, "outputSchema": output});
     *peer.tools.lock().unwrap() =
@@ -114,13 +115,13 @@ fn promising() -> Arc<Peer> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hd_102_a_result_that_is_not_what_its_tool_promises_is_given_with_a_warning() {
-    let world = World::running(&[("a", promising())]).await;
-    let mut published = world.host.subscribe();
-    let good = world.call("structured", r#"{"n": 1}"#).await;
-    assert!(good.success && good.metadata.warnings.is_empty() && world.host.snapshot().problems.is_empty());
+async fn hd_102_result_that_violates_its_schema_has_a_warning() {
+    let fixture = HostFixture::running(&[("a", promising())]).await;
+    let mut published = fixture.host.subscribe();
+    let good = fixture.call("structured", r#"{"n": 1}"#).await;
+    assert!(good.success && good.metadata.warnings.is_empty() && fixture.host.snapshot().problems.is_empty());
 
-    let bad = world.call("structured", r#"{"n": "secret"}"#).await;
+    let bad = fixture.call("structured", r#"{"n": "secret"}"#).await;
     assert!(bad.success);
     assert_eq!(bad.metadata.structured_content.unwrap().as_str(), r#"{"n":"secret"}"#);
     let why = "/n: value is not of type \"integer\"";
@@ -131,23 +132,23 @@ async fn hd_102_a_result_that_is_not_what_its_tool_promises_is_given_with_a_warn
     assert!(problems[0].problem.message.ends_with(why), "{}", problems[0].problem.message);
 
     // The next valid result withdraws the problem.
-    world.call("structured", r#"{"n": 2}"#).await;
+    fixture.call("structured", r#"{"n": 2}"#).await;
     published.wait_for(|it| it.problems.is_empty()).await.unwrap();
 
-    let none = world.call("unstructured", "{}").await;
-    assert_eq!(told(&none), "no structure");
+    let none = fixture.call("unstructured", "{}").await;
+    assert_eq!(text_or_error(&none), "no structure");
     assert_eq!(none.metadata.warnings.len(), 1, "{:?}", none.metadata.warnings);
     // The result of a failed call is not checked.
-    assert!(world.call("fail", "{}").await.metadata.warnings.is_empty());
+    assert!(fixture.call("fail", "{}").await.metadata.warnings.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn hd_102_an_output_schema_that_cannot_be_used_stops_no_result() {
+async fn hd_102_unusable_output_schema_does_not_affect_results() {
     let peer = promising();
     peer.tools.lock().unwrap()[0]["outputSchema"]["properties"]["n"] = json!({"type": "sausage"});
-    let world = World::running(&[("a", peer)]).await;
-    let mut published = world.host.subscribe();
-    let result = world.call("structured", r#"{"n": 1}"#).await;
+    let fixture = HostFixture::running(&[("a", peer)]).await;
+    let mut published = fixture.host.subscribe();
+    let result = fixture.call("structured", r#"{"n": 1}"#).await;
     assert!(result.success && result.metadata.warnings.is_empty());
     assert_eq!(result.metadata.structured_content.unwrap().as_str(), r#"{"n":1}"#);
     let problems = published.wait_for(|it| !it.problems.is_empty()).await.unwrap().problems.clone();
@@ -155,11 +156,11 @@ async fn hd_102_an_output_schema_that_cannot_be_used_stops_no_result() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hd_102_a_result_is_judged_before_it_is_cut() {
-    let world = World::running(&[("a", promising())]).await;
-    let mut brief = server("a");
+async fn hd_102_result_is_validated_before_truncation() {
+    let fixture = HostFixture::running(&[("a", promising())]).await;
+    let mut brief = configured_server("a");
     brief.spec.limits.result_bytes = 1;
-    world.apply(vec![brief]).await;
-    let cut = world.call("structured", r#"{"n": 1}"#).await;
+    fixture.apply(vec![brief]).await;
+    let cut = fixture.call("structured", r#"{"n": 1}"#).await;
     assert!(cut.metadata.structured_content.is_none() && cut.metadata.warnings.is_empty());
 }

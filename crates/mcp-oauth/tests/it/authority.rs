@@ -77,9 +77,9 @@ impl Authority {
                 let (head, body) = request.into_parts();
                 let body = to_bytes(body, 1 << 20).await.unwrap_or_default();
                 let bearer = head.headers.get("authorization").and_then(|it| it.to_str().ok());
-                let bearer = bearer.and_then(|it| it.strip_prefix("Bearer ")).map(str::to_owned);
+                let bearer = bearer.and_then(|value| value.strip_prefix("Bearer ")).map(str::to_owned);
                 let basic = head.headers.get("authorization").and_then(|it| it.to_str().ok());
-                let basic = basic.and_then(|it| it.strip_prefix("Basic ")).map(str::to_owned);
+                let basic = basic.and_then(|value| value.strip_prefix("Basic ")).map(str::to_owned);
                 let mut books = books.lock().unwrap();
                 let path = head.uri.path();
                 if path == "/mcp" && head.method != "POST" {
@@ -199,7 +199,7 @@ impl Books {
         self.did("authorize");
         let of = |key: &str| query.get(key).cloned().unwrap_or_default();
         let (client, redirect) = (of("client_id"), of("redirect_uri"));
-        let known = self.clients.get(&client).is_some_and(|it| it.contains(&redirect))
+        let known = self.clients.get(&client).is_some_and(|redirects| redirects.contains(&redirect))
             || self.by_hand.as_ref().is_some_and(|(id, _)| *id == client);
         let sound = of("response_type") == "code"
             && of("code_challenge_method") == "S256"
@@ -276,7 +276,7 @@ impl Books {
         let metadata =
             format!("resource_metadata=\"{}/.well-known/oauth-protected-resource/mcp\"", self.origin);
         let scopes = bearer.as_ref().and_then(|it| self.tokens.get(it));
-        let Some(scopes) = scopes.filter(|it| it.contains(BASIC)) else {
+        let Some(scopes) = scopes.filter(|granted| granted.contains(BASIC)) else {
             return challenge(401, &format!("Bearer {metadata}"));
         };
         let message: Value = serde_json::from_slice(body).unwrap_or_default();

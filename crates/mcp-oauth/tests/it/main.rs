@@ -81,7 +81,7 @@ async fn call(session: &Session, tool: &str) -> Result<String, CallError> {
 }
 
 #[tokio::test]
-async fn a_user_logs_in_once_and_agrees_to_more_when_more_is_wanted() {
+async fn user_logs_in_once_and_again_for_more_scopes() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
     assert_eq!(call(&session, "echo").await.unwrap(), "done");
@@ -97,7 +97,7 @@ async fn a_user_logs_in_once_and_agrees_to_more_when_more_is_wanted() {
 }
 
 #[tokio::test]
-async fn a_login_is_kept_and_needs_no_user_again() {
+async fn stored_login_needs_no_user() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
     let session = connect(&authority.url, oauth(&authority.url, &store, None)).await.unwrap();
@@ -106,7 +106,7 @@ async fn a_login_is_kept_and_needs_no_user_again() {
 }
 
 #[tokio::test]
-async fn many_calls_with_an_old_token_renew_it_once() {
+async fn concurrent_calls_refresh_an_expired_token_once() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
     authority.end_tokens();
@@ -120,7 +120,7 @@ async fn many_calls_with_an_old_token_renew_it_once() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_said_to_end_is_renewed_before_it_is_used() {
+async fn expiring_token_is_refreshed_before_use() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     authority.books().lasting = 1;
     let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
@@ -131,7 +131,7 @@ async fn a_token_that_is_said_to_end_is_renewed_before_it_is_used() {
 }
 
 #[tokio::test]
-async fn a_login_that_another_process_has_renewed_is_taken_over() {
+async fn login_refreshed_by_another_process_is_used() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     let one = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
     let other = connect(&authority.url, oauth(&authority.url, &store, None)).await.unwrap();
@@ -146,7 +146,7 @@ async fn a_login_that_another_process_has_renewed_is_taken_over() {
 }
 
 #[tokio::test]
-async fn a_login_that_is_over_wants_the_user_again() {
+async fn expired_login_requires_the_user() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
     authority.end_logins();
@@ -159,7 +159,7 @@ async fn a_login_that_is_over_wants_the_user_again() {
 }
 
 #[tokio::test]
-async fn without_a_user_it_is_said_what_to_do() {
+async fn missing_user_is_reported_with_a_remedy() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     let error = connect(&authority.url, oauth(&authority.url, &store, None)).await.err().unwrap();
     let want = "not authorized: the server requires a login: run `mcp-host login guarded`";
@@ -172,7 +172,7 @@ async fn without_a_user_it_is_said_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_user_who_refuses_is_asked_once_by_all_who_wait() {
+async fn refusal_of_the_user_ends_all_waiting_calls() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
     drop(session);
@@ -190,7 +190,7 @@ async fn a_user_who_refuses_is_asked_once_by_all_who_wait() {
 }
 
 #[tokio::test]
-async fn a_server_that_repeats_the_token_does_not_give_it_away() {
+async fn token_repeated_by_a_server_is_redacted() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     let authorization = oauth(&authority.url, &store, Some(browser()));
     let session = connect(&authority.url, Arc::clone(&authorization)).await.unwrap();
@@ -205,7 +205,7 @@ async fn a_server_that_repeats_the_token_does_not_give_it_away() {
 }
 
 #[tokio::test]
-async fn a_configured_header_stands_instead() {
+async fn configured_header_replaces_the_token() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     let mut endpoint = UrlEndpoint::new(authority.url.parse().unwrap());
     endpoint.headers.push(("Authorization".to_owned(), "Bearer mine".into()));
@@ -218,7 +218,7 @@ async fn a_configured_header_stands_instead() {
 }
 
 #[test]
-fn no_token_is_sent_in_the_clear() {
+fn no_token_is_sent_over_plain_http() {
     let store = Arc::new(MemoryTokenStore::default());
     let options = OAuthOptions {
         store,

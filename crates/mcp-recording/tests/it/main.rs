@@ -6,36 +6,15 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use mcp_demo::HttpServer;
-use mcp_model::{Endpoint, Era, RawJson, RpcError, Secret, StdioEndpoint, ToolResult, UrlEndpoint};
+use mcp_model::{Endpoint, Era, RawJson, RpcError, Secret, ToolResult, UrlEndpoint};
 use mcp_recording::{Recorder, Recording, RecordingProxy, Replayer, endpoint_secrets, serve};
+use mcp_testkit::servers::shell_server;
 use mcp_transport::{
     CallError, CallOptions, Dial, DialOptions, ElicitMode, ElicitRequest, ElicitResult, Elicitation, Eras,
     Handlers, OnProgress, Session, SessionOptions, dialer,
 };
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-
-/// A legacy server in shell with one tool. `$TOOL` runs for a call of the tool; `$id` is the request id.
-const SERVER: &str = r#"
-answer() { printf '{"result":%s,"jsonrpc":"2.0","id":%s}\n' "$2" "$1"; }
-text() { answer "$1" "{\"content\":[{\"type\":\"text\",\"text\":\"$2\"}]}"; }
-while read -r line; do
-  id=${line#*\"id\":}; id=${id%%,*}
-  case "$line" in
-    *'"server/discover"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}\n' "$id" ;;
-    *'"initialize"'*) answer "$id" '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;
-    *'"tools/list"'*) answer "$id" '{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}' ;;
-    *'"tools/call"'*) eval "$TOOL" ;;
-  esac
-done
-"#;
-
-fn server(tool: &str) -> StdioEndpoint {
-    let mut endpoint = StdioEndpoint::new("sh");
-    endpoint.args = vec![Secret::new("-c"), Secret::new(SERVER)];
-    endpoint.env.push(("TOOL".to_owned(), Secret::new(tool)));
-    endpoint
-}
 
 /// Accepts forms and declines pages.
 struct User(&'static [ElicitMode]);
@@ -87,7 +66,7 @@ async fn see(dial: Arc<dyn Dial>, eras: Eras) -> Seen {
     let mut seen = Seen::default();
     let names = async || -> Vec<String> {
         let listing = session.list_tools().await.unwrap();
-        listing.items.iter().map(|it| it.name.to_string()).collect()
+        listing.items.iter().map(|item| item.name.to_string()).collect()
     };
     seen.tools.push(names().await);
     for (tool, arguments) in CALLS {
@@ -98,7 +77,7 @@ async fn see(dial: Arc<dyn Dial>, eras: Eras) -> Seen {
         let options = CallOptions { progress: Some(on_progress), ..CallOptions::default() };
         let arguments = RawJson::parse(arguments.into()).unwrap();
         let result = session.call_tool(tool, &arguments, options).await;
-        seen.results.push(result.map(|it| it.value).map_err(|it| it.to_string()));
+        seen.results.push(result.map(|it| it.value).map_err(|error| error.to_string()));
         seen.progress.extend(progress.lock().unwrap().drain(..));
     }
     let arguments = RawJson::parse(r#"{"name":"extra"}"#.into()).unwrap();
@@ -131,7 +110,7 @@ async fn check(endpoint: Endpoint, eras: Eras, era: Era) {
     let recording = Recording::parse(&text).unwrap();
     assert_eq!(recording.to_text(), text);
     let tape = recording.server("demo").unwrap();
-    assert_eq!(tape.version.map(|it| it.era()), Some(era), "{text}");
+    assert_eq!(tape.version.map(|server| server.era()), Some(era), "{text}");
     // Twice: each connection plays from the beginning.
     for _ in 0..2 {
         assert_eq!(see(tape.dialer(), eras).await, real, "{text}");
@@ -143,7 +122,7 @@ fn http(server: &HttpServer) -> Endpoint {
 }
 
 #[tokio::test]
-async fn a_session_plays_as_it_was_in_both_eras_and_over_every_wire() {
+async fn session_replays_identically_in_both_eras_and_over_all_transports() {
     let wires: [fn(&HttpServer) -> Endpoint; 3] = [
         http,
         |it| Endpoint::Sse(UrlEndpoint::new(it.sse_url().parse().unwrap())),
@@ -163,7 +142,7 @@ async fn a_session_plays_as_it_was_in_both_eras_and_over_every_wire() {
 
 /// Two recordings of the same session are the same text.
 #[tokio::test]
-async fn a_recording_has_no_time_and_no_ids() {
+async fn recording_has_no_times_and_no_ids() {
     let mut texts = Vec::new();
     for before in [0, 3] {
         let (endpoint, serving) = demo(http).await;
@@ -180,7 +159,7 @@ async fn a_recording_has_no_time_and_no_ids() {
         let options = CallOptions { progress: Some(progress), ..CallOptions::default() };
         session.call_tool("sleep", &arguments, options).await.unwrap();
         let text = recorder.recording().to_text();
-        texts.push(text.lines().filter(|it| !it.contains("\"ping\"")).collect::<Vec<_>>().join("\n"));
+        texts.push(text.lines().filter(|line| !line.contains("\"ping\"")).collect::<Vec<_>>().join("\n"));
         serving.abort();
     }
     assert_eq!(texts[0], texts[1]);
@@ -203,7 +182,7 @@ fn check_play(lines: &[Value], messages: &[(Value, &[Value])]) {
         let said: Vec<Value> = player
             .receive(message.to_string().as_bytes())
             .iter()
-            .map(|it| serde_json::from_slice(&it.message).unwrap())
+            .map(|error| serde_json::from_slice(&error.message).unwrap())
             .collect();
         assert_eq!(said, *want, "{message}");
     }
@@ -218,7 +197,7 @@ fn result(id: u64, result: Value) -> Value {
 }
 
 #[test]
-fn equal_requests_are_answered_in_their_order_and_the_last_answer_stays() {
+fn equal_requests_get_recorded_responses_in_order() {
     let params = json!({"name": "t", "arguments": {"a": 1, "b": 2}});
     let lines = [
         json!({"method": "tools/call", "params": params, "result": 1}),
@@ -239,7 +218,7 @@ fn equal_requests_are_answered_in_their_order_and_the_last_answer_stays() {
 }
 
 #[test]
-fn what_was_said_and_asked_meanwhile_is_said_and_asked_again() {
+fn notifications_and_server_requests_are_replayed() {
     let progress = |token: Value| json!({"progressToken": token, "progress": 1});
     let lines = [json!({
         "method": "tools/call",
@@ -280,7 +259,7 @@ fn what_was_said_and_asked_meanwhile_is_said_and_asked_again() {
 }
 
 #[test]
-fn a_request_that_is_not_there_is_told_what_is() {
+fn unrecorded_request_lists_the_recorded_ones() {
     let lines = [
         json!({"method": "tools/call", "params": {"name": "add", "arguments": {"a": 1}}, "result": {}}),
         json!({"method": "tools/call", "params": {"name": "echo", "arguments": {"text": "a"}}, "result": {}}),
@@ -313,7 +292,7 @@ fn a_request_that_is_not_there_is_told_what_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_was_never_answered_is_not_answered() {
+async fn unanswered_call_stays_unanswered() {
     let text = tape(&[
         json!({"method": "initialize", "result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}}),
         json!({"method": "tools/call", "params": {"name": "t", "arguments": {}}}),
@@ -325,9 +304,9 @@ async fn a_call_that_was_never_answered_is_not_answered() {
 }
 
 #[tokio::test]
-async fn hd_sc5_no_secret_of_a_server_is_written_down() {
+async fn hd_sc5_recording_contains_no_secret_of_a_server() {
     const TOKEN: &str = "sk-live-9876543210";
-    let mut endpoint = server(r#"text "$id" "env $SECRET, arg $1, url postgres://me:pa55word@db""#);
+    let mut endpoint = shell_server(r#"text "$id" "env $SECRET, arg $1, url postgres://me:pa55word@db""#);
     endpoint.env.push(("SECRET".to_owned(), Secret::new(TOKEN)));
     endpoint.env.push(("DATABASE".to_owned(), Secret::new("postgres://me:pa55word@db/x")));
     endpoint.args.push(Secret::new("server"));
@@ -406,7 +385,7 @@ async fn bytes_pass_between_as_they_are() {
 }
 
 #[tokio::test]
-async fn a_server_that_stays_is_ended() {
+async fn server_that_does_not_exit_is_killed() {
     let recorder = Recorder::default();
     let between = RecordingProxy {
         server: "stays".to_owned(),
@@ -420,7 +399,7 @@ async fn a_server_that_stays_is_ended() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_is_named() {
+async fn missing_program_is_named() {
     let between = RecordingProxy {
         server: "s".to_owned(),
         command: "/no/such/program".to_owned(),
@@ -433,7 +412,7 @@ async fn a_program_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn a_tape_is_served_line_by_line() {
+async fn recording_is_served_over_stdio() {
     let text = tape(&[json!({"method": "ping", "result": {}}), json!({"method": "x", "result": 7})]);
     let tape = Arc::clone(&Recording::parse(&text).unwrap().servers()[0]);
     let requests = b"{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"x\"}\r\nnoise\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}";

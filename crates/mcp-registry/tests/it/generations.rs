@@ -24,12 +24,12 @@ fn desired(entry: &ServerEntry) -> DesiredServer {
 /// Keeps one server per id, and none with the name of a toolset of the host.
 fn with_unique_ids(mut servers: Vec<ServerEntry>) -> Vec<ServerEntry> {
     let mut ids: BTreeSet<String> = builtins().toolsets.into_iter().collect();
-    servers.retain(|it| ids.insert(it.id.to_string()));
+    servers.retain(|server| ids.insert(server.id.to_string()));
     servers
 }
 
 fn order(servers: &[ServerEntry]) -> Vec<ServerId> {
-    servers.iter().map(|it| it.id.clone()).collect()
+    servers.iter().map(|server| server.id.clone()).collect()
 }
 
 /// All exposed items, decisions and problems of a catalog as text.
@@ -76,7 +76,7 @@ impl Elsewhere {
                 prop_assert_eq!(before, None, "{} is there already", name);
             }
             CatalogStep::AddToolset(id) => {
-                let tools = new.tools().iter().filter(|it| it.server == *id).map(|it| it.name.clone());
+                let tools = new.tools().iter().filter(|it| it.server == *id).map(|item| item.name.clone());
                 let before = self.toolsets.insert(id.to_string(), tools.collect());
                 prop_assert_eq!(before, None, "{} is there already", id);
             }
@@ -95,7 +95,7 @@ impl Elsewhere {
     #[track_caller]
     fn is(&self, catalog: &Catalog) -> Result<(), TestCaseError> {
         let own = builtins().tools.into_iter().map(|it| (it, None));
-        let shown = catalog.tools().iter().map(|it| (it.name.to_string(), Some(it.server.clone())));
+        let shown = catalog.tools().iter().map(|item| (item.name.to_string(), Some(item.server.clone())));
         prop_assert_eq!(&self.tools, &own.chain(shown).collect::<HashMap<_, _>>());
         let toolsets: Vec<&str> = self.toolsets.keys().map(String::as_str).collect();
         let mut want: Vec<&str> = catalog.toolsets().iter().map(ServerId::as_str).collect();
@@ -107,12 +107,12 @@ impl Elsewhere {
 
 proptest! {
     #[test]
-    fn dm_098_a_plan_names_each_server_once(old in servers(), new in servers()) {
+    fn dm_098_plan_contains_each_server_once(old in servers(), new in servers()) {
         let (old, new): (Vec<_>, Vec<_>) = (old.iter().map(desired).collect(), new.iter().map(desired).collect());
         let ReloadPlan { added, removed, changed, re_exposed, unchanged } = ReloadPlan::compute(&old, &new);
         let mut named: Vec<_> = [added, removed, changed, re_exposed, unchanged].concat();
         named.sort();
-        let mut known: Vec<_> = old.into_iter().chain(new).map(|it| it.id).collect();
+        let mut known: Vec<_> = old.into_iter().chain(new).map(|server| server.id).collect();
         known.sort();
         known.dedup();
         prop_assert_eq!(named, known);
@@ -120,7 +120,7 @@ proptest! {
 
     /// Executing a reload plan gives the catalog of the new configuration.
     #[test]
-    fn dm_095_a_plan_leads_from_the_old_generation_to_the_new(old in servers(), new in servers()) {
+    fn dm_095_plan_transforms_the_old_generation_into_the_new(old in servers(), new in servers()) {
         let (old, new) = (with_unique_ids(old), with_unique_ids(new));
         let desired = |entries: &[ServerEntry]| entries.iter().map(desired).collect::<Vec<_>>();
         let ReloadPlan { added, removed, changed, re_exposed, unchanged: _ } = ReloadPlan::compute(&desired(&old), &desired(&new));
@@ -146,7 +146,7 @@ proptest! {
     /// The steps of a difference change another registry from the old catalog to the new one. After each step
     /// every toolset has its tools, and the host's own tools are unchanged (DM-097, DM-109).
     #[test]
-    fn dm_097_dm_109_each_step_leaves_a_registry_that_is_whole(old in servers(), new in servers()) {
+    fn dm_097_dm_109_catalog_is_consistent_after_each_step(old in servers(), new in servers()) {
         let (old, new) = (Catalog::build(&builtins(), &old), Catalog::build(&builtins(), &new));
         let mut registry = Elsewhere::new();
         for it in Catalog::diff(&Catalog::empty(), &old).steps() {
@@ -161,7 +161,7 @@ proptest! {
 
     /// A catalog that reuses slices of the previous one equals a catalog that is built from nothing.
     #[test]
-    fn a_successor_is_what_would_be_built_anew(
+    fn incremental_catalog_equals_a_new_build(
         servers in servers(),
         steps in prop::collection::vec((any::<prop::sample::Index>(), crate::entry(), 0..4_u8), 1..8),
     ) {
@@ -188,7 +188,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_differs_where_the_hash_is_the_same(old in servers(), new in servers()) {
+    fn equal_hashes_have_an_empty_diff(old in servers(), new in servers()) {
         let (old, new) = (Catalog::build(&builtins(), &old), Catalog::build(&builtins(), &new));
         prop_assert!(Catalog::diff(&old, &old).is_empty());
         if old.hash() == new.hash() {
@@ -202,7 +202,7 @@ proptest! {
 
     /// Servers become ready in any order; the catalog keeps the configuration's order.
     #[test]
-    fn dmx_17_the_same_content_gives_the_same_bytes(servers in servers(), seed in any::<u64>()) {
+    fn dmx_17_equal_content_gives_equal_bytes(servers in servers(), seed in any::<u64>()) {
         let servers = with_unique_ids(servers);
         let want = written(&Catalog::build(&builtins(), &servers));
         let mut state = seed | 1;

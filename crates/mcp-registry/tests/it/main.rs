@@ -101,10 +101,10 @@ impl Listed {
     fn of(servers: &[ServerEntry]) -> Listed {
         let mut res = Listed { tools: Vec::new(), prompts: Vec::new(), resources: Vec::new() };
         for ServerEntry { id, exposure: _, lists } in servers {
-            let item = |name: &str| (id.clone(), name.to_owned());
-            res.tools.extend(lists.tools.iter().map(|it| item(&it.name)));
-            res.prompts.extend(lists.prompts.iter().map(|it| item(&it.name)));
-            res.resources.extend(lists.resources.iter().map(|it| item(&it.name)));
+            let owned = |name: &str| (id.clone(), name.to_owned());
+            res.tools.extend(lists.tools.iter().map(|item| owned(&item.name)));
+            res.prompts.extend(lists.prompts.iter().map(|item| owned(&item.name)));
+            res.resources.extend(lists.resources.iter().map(|item| owned(&item.name)));
         }
         res
     }
@@ -122,11 +122,11 @@ proptest! {
             prop_assert!(matches!(catalog.find(it.name.as_str()), ToolLookup::Found(found) if found == it));
         }
         let mut prompts = HashSet::new();
-        prop_assert!(catalog.prompts().iter().all(|it| prompts.insert(it.name.as_str())), "a prompt's name stands twice");
+        prop_assert!(catalog.prompts().iter().all(|item| prompts.insert(item.name.as_str())), "a prompt's name stands twice");
         let mut uris = HashSet::new();
         prop_assert!(catalog.resources().iter().all(|it| uris.insert((&it.server, &it.resource.uri))), "a URI stands twice");
         let mut ids = HashSet::new();
-        prop_assert!(catalog.problems().iter().all(|it| ids.insert(&it.id)), "an id stands twice");
+        prop_assert!(catalog.problems().iter().all(|server| ids.insert(&server.id)), "an id stands twice");
     }
 
     #[test]
@@ -151,7 +151,7 @@ proptest! {
     }
 
     #[test]
-    fn a_name_does_not_depend_on_who_else_is_there(servers in servers(), without in any::<prop::sample::Index>()) {
+    fn name_does_not_depend_on_other_servers(servers in servers(), without in any::<prop::sample::Index>()) {
         let whole = Catalog::build(&builtins(), &servers);
         for it in whole.tools() {
             let entry = servers.iter().find(|entry| entry.id == it.server).expect("it came from there");
@@ -166,7 +166,7 @@ proptest! {
         let gone = fewer.remove(without.index(servers.len())).id;
         let less = Catalog::build(&builtins(), &fewer);
         for it in whole.tools().iter().filter(|it| it.server != gone) {
-            prop_assert_eq!(less.tool(it.name.as_str()).map(|it| &it.name), Some(&it.name));
+            prop_assert_eq!(less.tool(it.name.as_str()).map(|item| &item.name), Some(&it.name));
         }
     }
 
@@ -188,13 +188,13 @@ proptest! {
             prop_assert_eq!(listed, decided);
         }
         let shown = |list| catalog.decisions(list).filter_map(|it| it.exposed.as_ref()).collect::<Vec<_>>();
-        prop_assert_eq!(shown(ListKind::Tool), catalog.tools().iter().map(|it| &it.name).collect::<Vec<_>>());
-        prop_assert_eq!(shown(ListKind::Prompt), catalog.prompts().iter().map(|it| &it.name).collect::<Vec<_>>());
-        prop_assert_eq!(shown(ListKind::Resource), catalog.resources().iter().map(|it| &it.name).collect::<Vec<_>>());
+        prop_assert_eq!(shown(ListKind::Tool), catalog.tools().iter().map(|item| &item.name).collect::<Vec<_>>());
+        prop_assert_eq!(shown(ListKind::Prompt), catalog.prompts().iter().map(|item| &item.name).collect::<Vec<_>>());
+        prop_assert_eq!(shown(ListKind::Resource), catalog.resources().iter().map(|item| &item.name).collect::<Vec<_>>());
     }
 
     #[test]
-    fn dm_036_a_pattern_matches_as_the_plain_definition_says(pattern in "[ab*]{0,7}", name in "[ab]{0,7}") {
+    fn dm_036_patterns_match_like_the_reference_implementation(pattern in "[ab*]{0,7}", name in "[ab]{0,7}") {
         fn defined(pattern: &[u8], name: &[u8]) -> bool {
             match pattern {
                 [] => name.is_empty(),

@@ -8,7 +8,7 @@ use mcp_model::{CacheScope, RawJson};
 use mcp_transport::{CallOptions, SessionOptions};
 use serde_json::{Value, json};
 
-use crate::memory::{Reply, Server, answer};
+use crate::in_memory::{Reply, Server, answer};
 
 /// A server with a resource and two pages of tools. `lives` has the lifetime of each page in milliseconds. The
 /// tool `change` announces a change of the tool list; any other tool announces an update of the resource.
@@ -18,7 +18,8 @@ fn server(lives: [u64; 2]) -> (Server, Arc<AtomicU64>) {
     let server = Server::modern(json!({"tools": {}, "resources": {}}), move |message| {
         let tool = |name: &str| json!({"name": name, "inputSchema": {}});
         let changed = |method: &str, params: Value| {
-            let mut replies = vec![Reply::Say(json!({"jsonrpc": "2.0", "method": method, "params": params}))];
+            let mut replies =
+                vec![Reply::Send(json!({"jsonrpc": "2.0", "method": method, "params": params}))];
             replies.extend(answer(message, json!({"content": []})));
             replies
         };
@@ -51,7 +52,7 @@ async fn advance(milliseconds: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_within_its_time_is_not_asked_for_again() {
+async fn fresh_list_is_not_requested_again() {
     let (server, asked) = server([5000, 2000]);
     let session = server.connect(SessionOptions::default()).await;
     let listing = session.list_tools().await.unwrap();
@@ -69,7 +70,7 @@ async fn a_list_within_its_time_is_not_asked_for_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_that_is_announced_ends_a_lists_time() {
+async fn announced_change_invalidates_the_list() {
     let (server, asked) = server([5000, 5000]);
     let session = server.connect(SessionOptions::default()).await;
     session.list_tools().await.unwrap();
@@ -81,7 +82,7 @@ async fn a_change_that_is_announced_ends_a_lists_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_without_a_time_is_asked_for_each_time() {
+async fn list_without_ttl_is_requested_each_time() {
     let (server, asked) = server([5000, 0]);
     let session = server.connect(SessionOptions::default()).await;
     session.list_tools().await.unwrap();
@@ -90,7 +91,7 @@ async fn a_list_without_a_time_is_asked_for_each_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resource_within_its_time_is_read_once_until_it_changes() {
+async fn fresh_resource_is_read_once_until_it_changes() {
     let (server, asked) = server([5000, 0]);
     let session = server.connect(SessionOptions::default()).await;
     let read = async |uri: &str| {

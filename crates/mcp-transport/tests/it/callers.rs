@@ -12,13 +12,13 @@ use mcp_transport::{
 };
 use serde_json::{Value, json};
 
-use crate::memory::{Reply, Server, answer};
+use crate::in_memory::{Reply, Server, answer};
 
 /// A handler that answers every server request with its name, after a delay.
-struct Person(&'static str, Duration);
+struct NamedHandler(&'static str, Duration);
 
 #[async_trait]
-impl RawRequestHandler for Person {
+impl RawRequestHandler for NamedHandler {
     fn handles(&self, method: &str) -> bool {
         method == "elicitation/create"
     }
@@ -34,8 +34,11 @@ fn raw(text: &str) -> RawJson {
     RawJson::parse(text.to_owned().into()).unwrap()
 }
 
-fn person(name: &'static str, takes: u64) -> Handlers {
-    Handlers { raw_requests: Some(Arc::new(Person(name, Duration::from_secs(takes)))), ..Handlers::default() }
+fn named_handler(name: &'static str, takes: u64) -> Handlers {
+    Handlers {
+        raw_requests: Some(Arc::new(NamedHandler(name, Duration::from_secs(takes)))),
+        ..Handlers::default()
+    }
 }
 
 fn question(id: &str) -> Value {
@@ -54,8 +57,8 @@ fn server() -> Server {
             (Some("ping"), _) => {
                 let mut replies = answer(message, json!({}));
                 replies.push(match message["params"]["do"].as_str() {
-                    Some("loose") => Reply::Say(question("loose")),
-                    Some("beside") => Reply::Beside(question("beside")),
+                    Some("loose") => Reply::Send(question("loose")),
+                    Some("beside") => Reply::SendUnsolicited(question("beside")),
                     _ => {
                         return [replies, answer(&message["params"], json!({"content": []}))]
                             .into_iter()
@@ -69,8 +72,8 @@ fn server() -> Server {
                 let name = message["params"]["name"].as_str().unwrap();
                 waiting.lock().unwrap().insert(name.to_owned(), message.clone());
                 match name {
-                    "ask" => vec![Reply::Say(question("ask"))],
-                    _ => vec![Reply::On(id.as_u64().unwrap(), question("own"))],
+                    "ask" => vec![Reply::Send(question("ask"))],
+                    _ => vec![Reply::SendOn(id.as_u64().unwrap(), question("own"))],
                 }
             }
             (Some("tools/call"), Some("quick")) => answer(message, json!({"content": [], "x": {"y": 1.0}})),
@@ -80,7 +83,7 @@ fn server() -> Server {
                 let changed = say("notifications/tools/list_changed", json!({}));
                 let own = id.as_u64().unwrap();
                 [
-                    vec![Reply::On(own, log), Reply::On(own, odd), Reply::On(own, changed)],
+                    vec![Reply::SendOn(own, log), Reply::SendOn(own, odd), Reply::SendOn(own, changed)],
                     answer(message, json!({"content": []})),
                 ]
                 .into_iter()
@@ -101,27 +104,27 @@ async fn settle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
-struct World {
+struct CallerFixture {
     session: Arc<Session>,
     server: Server,
     owners: HashMap<String, CallerId>,
 }
 
-impl World {
-    async fn new(handlers: Handlers) -> World {
+impl CallerFixture {
+    async fn new(handlers: Handlers) -> CallerFixture {
         let server = server();
         let session =
             Arc::new(server.connect(SessionOptions { handlers, ..SessionOptions::default() }).await);
         let owners = ["a", "b"].map(|it| (it.to_owned(), CallerId::unique()));
-        World { session, server, owners: owners.into() }
+        CallerFixture { session, server, owners: owners.into() }
     }
 
     /// The options of a call for the caller `name`; `-` for none.
     fn options(&self, name: &str) -> CallOptions {
         let caller = match name {
             "-" => None,
-            "a" => Some(Caller::new(self.owners["a"], person("a", 0))),
-            "b" => Some(Caller::new(self.owners["b"], person("b", 0))),
+            "a" => Some(Caller::new(self.owners["a"], named_handler("a", 0))),
+            "b" => Some(Caller::new(self.owners["b"], named_handler("b", 0))),
             other => panic!("{other}"),
         };
         CallOptions {
@@ -138,9 +141,9 @@ impl World {
     }
 
     /// The handler that last answered the server request with this id, or the reason why none did.
-    fn who(&self, id: &str) -> String {
-        let is_it = |it: &Value| it["id"] == id && it.get("method").is_none();
-        let answer = self.server.heard().into_iter().rfind(is_it).unwrap();
+    fn caller_name(&self, id: &str) -> String {
+        let is_it = |message: &Value| message["id"] == id && message.get("method").is_none();
+        let answer = self.server.received().into_iter().rfind(is_it).unwrap();
         match (answer["result"]["by"].as_str(), answer["error"]["message"].as_str()) {
             (Some(name), _) => name.to_owned(),
             (_, Some(why)) if why.contains("several callers share") => "several".to_owned(),
@@ -159,12 +162,12 @@ impl World {
 fn check(steps: &'static str, host: &'static str, want: &'static str) {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-    assert_eq!(runtime.block_on(play(steps, host)), want, "{steps}");
+    assert_eq!(runtime.block_on(run(steps, host)), want, "{steps}");
 }
 
-async fn play(steps: &str, host: &'static str) -> String {
-    let handlers = if host.is_empty() { Handlers::default() } else { person(host, 0) };
-    let world = World::new(handlers).await;
+async fn run(steps: &str, host: &'static str) -> String {
+    let handlers = if host.is_empty() { Handlers::default() } else { named_handler(host, 0) };
+    let fixture = CallerFixture::new(handlers).await;
     let mut held: HashMap<String, (u64, tokio::task::JoinHandle<()>)> = HashMap::new();
     let mut seen = Vec::new();
     for step in steps.split_whitespace() {
@@ -174,7 +177,7 @@ async fn play(steps: &str, host: &'static str) -> String {
         }
         let (what, name) = step.split_once(':').unwrap_or((step, ""));
         let call = |tool: &'static str| {
-            let (session, options) = (Arc::clone(&world.session), world.options(name));
+            let (session, options) = (Arc::clone(&fixture.session), fixture.options(name));
             async move { session.call_tool(tool, &RawJson::empty_object(), options).await }
         };
         match what {
@@ -182,24 +185,25 @@ async fn play(steps: &str, host: &'static str) -> String {
                 let call = call("hold");
                 let task = tokio::spawn(async move { drop(call.await) });
                 settle().await;
-                let call = world.server.heard().into_iter().rfind(|it| it["method"] == "tools/call");
+                let call =
+                    fixture.server.received().into_iter().rfind(|message| message["method"] == "tools/call");
                 held.insert(name.to_owned(), (call.unwrap()["id"].as_u64().unwrap(), task));
             }
             "drop" => {
                 held[name].1.abort();
                 settle().await;
             }
-            "late" => world.ping(json!({"do": what, "id": held[name].0})).await,
+            "late" => fixture.ping(json!({"do": what, "id": held[name].0})).await,
             "quick" => drop(call("quick").await.unwrap()),
             "ask" | "own" => {
                 let text = call(if what == "ask" { "ask" } else { "own" }).await.unwrap().value.text();
-                let who = world.who(what);
+                let who = fixture.caller_name(what);
                 assert!(text == who || text == "refused", "{text} is not {who}");
                 seen.push(who);
             }
             "loose" | "beside" => {
-                world.ping(json!({"do": what})).await;
-                seen.push(world.who(what));
+                fixture.ping(json!({"do": what})).await;
+                seen.push(fixture.caller_name(what));
             }
             other => panic!("no step: {other}"),
         }
@@ -208,7 +212,7 @@ async fn play(steps: &str, host: &'static str) -> String {
 }
 
 #[test]
-fn a_question_is_answered_by_whose_call_it_is_about() {
+fn server_request_is_answered_by_its_caller() {
     check("ask:a own:a ask:b own:b", "", "a a b b");
     check("hold:a loose beside ask:a", "", "a a a");
     check("loose beside", "", "nobody nobody");
@@ -217,7 +221,7 @@ fn a_question_is_answered_by_whose_call_it_is_about() {
 }
 
 #[test]
-fn a_question_that_may_be_anothers_is_nobodys() {
+fn ambiguous_server_request_is_refused() {
     check("hold:a ask:b hold:b loose late:a loose", "", "several several b");
     check("hold:- ask:a", "", "several");
     check("hold:a ask:-", "", "several");
@@ -229,16 +233,16 @@ fn a_question_that_may_be_anothers_is_nobodys() {
 }
 
 #[test]
-fn where_it_is_not_known_the_host_answers_if_it_can() {
+fn host_answers_server_requests_without_an_owner() {
     check("loose hold:a loose hold:b loose drop:b own:a loose", "host", "host a host a host");
     check("ask:- own:-", "host", "host host");
 }
 
 /// The outcome of a call whose caller takes `takes` seconds to answer, and allows a deadline pause of `patience`
 /// seconds.
-async fn asked(server: Server, takes: u64, patience: u64) -> Result<String, CallError> {
+async fn call_with_slow_user(server: Server, takes: u64, patience: u64) -> Result<String, CallError> {
     let session = server.connect(SessionOptions::default()).await;
-    let caller = Caller::new(CallerId::unique(), person("a", takes));
+    let caller = Caller::new(CallerId::unique(), named_handler("a", takes));
     let options = CallOptions {
         caller: Some(Arc::new(Caller { max_deadline_pause: Duration::from_secs(patience), ..caller })),
         timeout: Some(Duration::from_secs(60)),
@@ -246,16 +250,16 @@ async fn asked(server: Server, takes: u64, patience: u64) -> Result<String, Call
         ..CallOptions::default()
     };
     let answer = session.call_tool("ask", &RawJson::empty_object(), options).await;
-    answer.map(|it| it.value.text())
+    answer.map(|reply| reply.value.text())
 }
 
 #[tokio::test(start_paused = true)]
-async fn while_a_person_is_asked_only_the_absolute_deadline_runs_and_not_that_as_long_as_there_is_patience() {
+async fn only_the_absolute_deadline_runs_while_a_user_is_asked() {
     for server in [server, modern] {
-        assert_eq!(asked(server(), 50, 0).await.unwrap(), "a");
-        assert_eq!(asked(server(), 500, 600).await.unwrap(), "a");
+        assert_eq!(call_with_slow_user(server(), 50, 0).await.unwrap(), "a");
+        assert_eq!(call_with_slow_user(server(), 500, 600).await.unwrap(), "a");
         for (takes, patience) in [(70, 0), (700, 600)] {
-            let late = asked(server(), takes, patience).await.unwrap_err();
+            let late = call_with_slow_user(server(), takes, patience).await.unwrap_err();
             assert!(matches!(late, CallError::TimedOut(Expiry::Absolute(_))), "{late}");
         }
     }
@@ -263,8 +267,8 @@ async fn while_a_person_is_asked_only_the_absolute_deadline_runs_and_not_that_as
 
 /// A callback that records events, with its record.
 fn ear() -> (OnServerEvent, Arc<Mutex<Vec<String>>>) {
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let note = Arc::clone(&heard);
+    let received = Arc::new(Mutex::new(Vec::new()));
+    let note = Arc::clone(&received);
     let on_event = move |event| {
         note.lock().unwrap().push(match event {
             ServerEvent::Log(it) => format!("log {}", it.raw.as_str()),
@@ -272,11 +276,11 @@ fn ear() -> (OnServerEvent, Arc<Mutex<Vec<String>>>) {
             other => panic!("{other:?}"),
         });
     };
-    (Arc::new(on_event), heard)
+    (Arc::new(on_event), received)
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_said_because_of_a_call_is_heard_by_its_caller_before_the_result() {
+async fn events_of_a_call_precede_its_result() {
     let all = Arc::new(Mutex::new(Vec::new()));
     let note = Arc::clone(&all);
     let server = server();
@@ -287,7 +291,7 @@ async fn what_is_said_because_of_a_call_is_heard_by_its_caller_before_the_result
         ..SessionOptions::default()
     };
     let session = server.connect(options).await;
-    let ((hears, heard), (others, nothing)) = (ear(), ear());
+    let ((hears, received), (others, nothing)) = (ear(), ear());
     let caller = |hears| {
         Some(Arc::new(Caller {
             on_event: Some(hears),
@@ -304,7 +308,7 @@ async fn what_is_said_because_of_a_call_is_heard_by_its_caller_before_the_result
         done = call => drop(done.unwrap()),
     }
     let want = [r#"log {"data":"mine"}"#, r#"notifications/odd {"z":1.0}"#];
-    assert_eq!(*heard.lock().unwrap(), want);
+    assert_eq!(*received.lock().unwrap(), want);
     assert!(nothing.lock().unwrap().is_empty());
     settle().await;
     let all = all.lock().unwrap();
@@ -336,18 +340,19 @@ fn modern() -> Server {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_modern_server_is_told_what_each_caller_can_do_and_asks_him_alone() {
+async fn modern_server_gets_the_capabilities_of_each_caller() {
     let server = modern();
     let session = server.connect(SessionOptions::default()).await;
     let call = async |handlers| {
         let caller = Some(Arc::new(Caller::new(CallerId::unique(), handlers)));
         let options = CallOptions { caller, ..CallOptions::default() };
-        session.call_tool("t", &RawJson::empty_object(), options).await.map(|it| it.value.text())
+        session.call_tool("t", &RawJson::empty_object(), options).await.map(|reply| reply.value.text())
     };
-    let (a, b, none) = tokio::join!(call(person("a", 2)), call(person("b", 1)), call(Handlers::default()));
+    let (a, b, none) =
+        tokio::join!(call(named_handler("a", 2)), call(named_handler("b", 1)), call(Handlers::default()));
     assert_eq!((a.unwrap().as_str(), b.unwrap().as_str()), ("a", "b"));
     assert!(matches!(none, Err(CallError::InputRequired(_))), "{none:?}");
-    let calls = server.heard().into_iter().filter(|it| it["method"] == "tools/call");
+    let calls = server.received().into_iter().filter(|message| message["method"] == "tools/call");
     let said: Vec<String> = calls.map(|it| meta(&it, "clientCapabilities").to_string()).collect();
     let form = r#"{"elicitation":{"form":{}}}"#;
     assert_eq!(said, [form, form, "{}", form, form]);
@@ -355,7 +360,7 @@ async fn a_modern_server_is_told_what_each_caller_can_do_and_asks_him_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_modern_server_lists_for_all_who_may_come() {
+async fn modern_list_requests_declare_all_capabilities() {
     let server = Server::modern(json!({"tools": {}}), |message| match message["method"].as_str() {
         Some("tools/list") => answer(message, json!({"tools": []})),
         _ => answer(message, json!({"content": []})),
@@ -371,7 +376,7 @@ async fn a_modern_server_lists_for_all_who_may_come() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_asks_for_input_is_handed_on_and_asked_again_by_whoever_wants() {
+async fn input_required_result_is_forwarded_and_can_be_retried() {
     let server = modern();
     let log_level = Some(LogLevel::Error);
     let session = server.connect(SessionOptions { log_level, ..SessionOptions::default() }).await;
@@ -395,7 +400,8 @@ async fn what_asks_for_input_is_handed_on_and_asked_again_by_whoever_wants() {
     assert!(second.as_str().ends_with(r#","x":{"y":1.0}}"#), "{}", second.as_str());
     assert!(second.as_str().contains(r#""text":"them""#), "{}", second.as_str());
 
-    let calls: Vec<Value> = server.heard().into_iter().filter(|it| it["method"] == "tools/call").collect();
+    let calls: Vec<Value> =
+        server.received().into_iter().filter(|message| message["method"] == "tools/call").collect();
     let last = calls.last().unwrap();
     assert_eq!((calls.len(), &last["params"]["requestState"]), (2, &json!("s\u{e9}")));
     assert_eq!(last["params"]["odd"].to_string(), "1.0");
@@ -408,7 +414,7 @@ async fn what_asks_for_input_is_handed_on_and_asked_again_by_whoever_wants() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_result_keeps_what_nobody_knows_and_a_legacy_opening_declares_what_it_is_told() {
+async fn unknown_result_members_are_kept_and_declared_capabilities_are_sent() {
     let server = server();
     let declared = ClientCapabilities::new(raw(r#"{"sampling":{"tools":{}},"roots":{"listChanged":true}}"#));
     let session =

@@ -12,7 +12,7 @@ use mcp_transport::{
 };
 use serde_json::{Value, json};
 
-use crate::memory::{Reply, Server, answer, refuse};
+use crate::in_memory::{Reply, Server, answer, refuse};
 
 /// A model that returns its hints, or another configured result.
 #[derive(Default)]
@@ -22,9 +22,9 @@ pub(crate) struct Model {
 }
 
 /// Counts when it is dropped.
-struct Gone(Arc<AtomicUsize>);
+struct DropCounter(Arc<AtomicUsize>);
 
-impl Drop for Gone {
+impl Drop for DropCounter {
     fn drop(&mut self) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
@@ -34,9 +34,9 @@ impl Drop for Gone {
 impl Sampling for Model {
     async fn sample(&self, request: SamplingRequest) -> Result<SamplingResult, RpcError> {
         self.begun.fetch_add(1, Ordering::SeqCst);
-        let _gone = Gone(Arc::clone(&self.dropped));
+        let _counter = DropCounter(Arc::clone(&self.dropped));
         match request.system_prompt.as_deref() {
-            Some("panic") => panic!("as it was told"),
+            Some("panic") => panic!("the test requires it"),
             Some("refuse") => Err(RpcError::new(-1, "Sampling denied by policy.")),
             Some("wait") => std::future::pending().await,
             Some("long") => Ok(SamplingResult::text("m", &"x".repeat(100_000))),
@@ -64,10 +64,10 @@ impl Elicitation for User {
     }
 }
 
-pub(crate) struct Places;
+pub(crate) struct OneRoot;
 
 #[async_trait]
-impl Roots for Places {
+impl Roots for OneRoot {
     async fn roots(&self) -> Result<Vec<Root>, RpcError> {
         Ok(vec![Root { uri: "file:///work".to_owned(), name: None }])
     }
@@ -75,10 +75,10 @@ impl Roots for Places {
 
 /// A listener that records events.
 #[derive(Default)]
-struct Ears(Mutex<Vec<String>>);
+struct EventLog(Mutex<Vec<String>>);
 
 #[async_trait]
-impl Listener for Ears {
+impl Listener for EventLog {
     async fn on_event(&self, event: ServerEvent) {
         let words = match event {
             ServerEvent::Log(it) => format!("log {:?} {}", it.level, it.data.unwrap().as_str()),
@@ -92,18 +92,18 @@ impl Listener for Ears {
     }
 }
 
-fn ask(id: impl Into<Value>, method: &str, params: Value) -> Reply {
-    Reply::Say(json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params}))
+fn server_request(id: impl Into<Value>, method: &str, params: Value) -> Reply {
+    Reply::Send(json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params}))
 }
 
-fn say(method: &str, params: Value) -> Reply {
-    Reply::Say(json!({"jsonrpc": "2.0", "method": method, "params": params}))
+fn notification(method: &str, params: Value) -> Reply {
+    Reply::Send(json!({"jsonrpc": "2.0", "method": method, "params": params}))
 }
 
 fn sample(id: u64, system_prompt: &str) -> Reply {
     let params = json!({"messages": [], "maxTokens": 1, "systemPrompt": system_prompt,
                         "modelPreferences": {"hints": [{"name": "a"}, {"name": "b"}]}});
-    ask(id, "sampling/createMessage", params)
+    server_request(id, "sampling/createMessage", params)
 }
 
 /// A server that does this as soon as the handshake is done.
@@ -121,16 +121,16 @@ async fn settle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
-fn all() -> (Handlers, Arc<Model>, Arc<Ears>) {
-    let (model, ears) = (Arc::new(Model::default()), Arc::new(Ears::default()));
+fn all() -> (Handlers, Arc<Model>, Arc<EventLog>) {
+    let (model, events) = (Arc::new(Model::default()), Arc::new(EventLog::default()));
     let handlers = Handlers {
         sampling: Some(Arc::clone(&model) as Arc<dyn Sampling>),
         elicitation: Some(Arc::new(User(&[ElicitMode::Form]))),
-        roots: Some(Arc::new(Places)),
-        listener: Some(Arc::clone(&ears) as Arc<dyn Listener>),
+        roots: Some(Arc::new(OneRoot)),
+        listener: Some(Arc::clone(&events) as Arc<dyn Listener>),
         raw_requests: None,
     };
-    (handlers, model, ears)
+    (handlers, model, events)
 }
 
 fn with(handlers: Handlers) -> SessionOptions {
@@ -153,7 +153,7 @@ async fn check(question: impl Fn() -> Reply + Send + Sync + 'static, want: &str)
 }
 
 #[tokio::test(start_paused = true)]
-async fn sk_17_sk_18_what_a_server_asks_is_answered_by_its_handler() {
+async fn sk_17_sk_18_server_request_is_answered_by_its_handler() {
     check(
         || sample(1, "x"),
         r#"1: {"content":{"text":"a+b","type":"text"},"model":"m","role":"assistant","stopReason":"endTurn"}"#,
@@ -163,34 +163,34 @@ async fn sk_17_sk_18_what_a_server_asks_is_answered_by_its_handler() {
     check(|| sample(1, "panic"), "1: the handler failed").await;
     check(|| sample(1, "long"), "1: the result has more than 50000 bytes").await;
     check(
-        || ask(2, "sampling/createMessage", json!({})),
+        || server_request(2, "sampling/createMessage", json!({})),
         "2: the parameters cannot be read: missing field `messages` at line 1 column 2",
     )
     .await;
     let form = json!({"message": "name?", "requestedSchema": {"type": "object"}});
     check(
-        move || ask("q", "elicitation/create", form.clone()),
+        move || server_request("q", "elicitation/create", form.clone()),
         r#""q": {"action":"accept","content":{"said":"name?"}}"#,
     )
     .await;
     let page = json!({"mode": "url", "message": "m", "url": "https://a.example", "elicitationId": "1"});
     check(
-        move || ask(4, "elicitation/create", page.clone()),
+        move || server_request(4, "elicitation/create", page.clone()),
         "4: the user interface does not support this mode",
     )
     .await;
-    check(|| ask(5, "roots/list", Value::Null), r#"5: {"roots":[{"uri":"file:///work"}]}"#).await;
-    check(|| ask(6, "tasks/list", json!({})), "6: Method not found").await;
-    check(|| ask(7, "ping", Value::Null), "7: {}").await;
+    check(|| server_request(5, "roots/list", Value::Null), r#"5: {"roots":[{"uri":"file:///work"}]}"#).await;
+    check(|| server_request(6, "tasks/list", json!({})), "6: Method not found").await;
+    check(|| server_request(7, "ping", Value::Null), "7: {}").await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn hd_138_sk_17_what_nobody_handles_is_denied_and_not_advertised() {
+async fn hd_138_sk_17_unhandled_requests_are_refused_and_not_advertised() {
     let server = opened(|| {
         vec![
             sample(1, "x"),
-            ask(2, "elicitation/create", json!({"message": "m"})),
-            ask(3, "roots/list", json!({})),
+            server_request(2, "elicitation/create", json!({"message": "m"})),
+            server_request(3, "roots/list", json!({})),
         ]
     });
     let _session = server.connect(SessionOptions::default()).await;
@@ -201,13 +201,17 @@ async fn hd_138_sk_17_what_nobody_handles_is_denied_and_not_advertised() {
         answers,
         ["1: Sampling denied: no handler is configured", "2: Method not found", "3: Method not found"]
     );
-    let denied = server.heard().into_iter().find(|it| it["id"] == 1 && it.get("method").is_none()).unwrap();
+    let denied = server
+        .received()
+        .into_iter()
+        .find(|message| message["id"] == 1 && message.get("method").is_none())
+        .unwrap();
     assert_eq!(denied["error"]["code"], -32603);
     assert_eq!(server.first("initialize")["params"]["capabilities"], json!({}));
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_handled_is_advertised_in_both_eras() {
+async fn handled_requests_are_advertised_in_both_eras() {
     let want =
         json!({"sampling": {}, "elicitation": {"form": {}, "url": {}}, "roots": {"listChanged": true}});
     let handlers =
@@ -217,7 +221,7 @@ async fn what_is_handled_is_advertised_in_both_eras() {
     assert_eq!(server.first("initialize")["params"]["capabilities"], want);
     session.roots_changed();
     settle().await;
-    assert!(server.words().ends_with("notifications/roots/list_changed"), "{}", server.words());
+    assert!(server.summary().ends_with("notifications/roots/list_changed"), "{}", server.summary());
 
     let server = Server::modern(json!({}), |_| vec![]);
     let _session = server.connect(with(handlers)).await;
@@ -226,10 +230,11 @@ async fn what_is_handled_is_advertised_in_both_eras() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_is_taken_back_ends_its_handler_and_is_not_answered() {
+async fn cancelled_server_request_drops_its_handler() {
     let server = opened(|| {
-        let cancel =
-            |id: Value| say("notifications/cancelled", json!({"requestId": id, "reason": "never mind"}));
+        let cancel = |id: Value| {
+            notification("notifications/cancelled", json!({"requestId": id, "reason": "never mind"}))
+        };
         vec![
             sample(1, "wait"),
             sample(2, "x"),
@@ -250,7 +255,7 @@ async fn a_question_that_is_taken_back_ends_its_handler_and_is_not_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn so_many_questions_are_answered_at_once_and_no_more() {
+async fn concurrent_server_requests_are_bounded() {
     let server = opened(|| (0..70).map(|id| sample(id, "wait")).collect());
     let (handlers, model, _) = all();
     let session = server.connect(with(handlers)).await;
@@ -265,9 +270,9 @@ async fn so_many_questions_are_answered_at_once_and_no_more() {
 
 /// A model and a listener that send the server a request before they return.
 #[derive(Default)]
-struct Asking(OnceLock<Weak<Session>>, AtomicUsize);
+struct ReentrantHandler(OnceLock<Weak<Session>>, AtomicUsize);
 
-impl Asking {
+impl ReentrantHandler {
     async fn list(&self) {
         while self.0.get().is_none() {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -279,7 +284,7 @@ impl Asking {
 }
 
 #[async_trait]
-impl Sampling for Asking {
+impl Sampling for ReentrantHandler {
     async fn sample(&self, _request: SamplingRequest) -> Result<SamplingResult, RpcError> {
         self.list().await;
         Ok(SamplingResult::text("m", "listed"))
@@ -287,7 +292,7 @@ impl Sampling for Asking {
 }
 
 #[async_trait]
-impl Listener for Asking {
+impl Listener for ReentrantHandler {
     async fn on_event(&self, event: ServerEvent) {
         if event == ServerEvent::ToolsChanged {
             self.list().await;
@@ -297,10 +302,11 @@ impl Listener for Asking {
 
 // SK-11, section 7 number 6: there a handler that lists within the receive loop waits until the request times out.
 #[tokio::test(start_paused = true)]
-async fn sk_11_a_handler_may_call_back_into_the_session() {
-    let server =
-        opened(|| vec![sample(1, "x"), say("notifications/tools/list_changed", json!({})), sample(2, "x")]);
-    let asking = Arc::new(Asking::default());
+async fn sk_11_handler_may_use_the_session() {
+    let server = opened(|| {
+        vec![sample(1, "x"), notification("notifications/tools/list_changed", json!({})), sample(2, "x")]
+    });
+    let asking = Arc::new(ReentrantHandler::default());
     let handlers = Handlers {
         sampling: Some(Arc::clone(&asking) as Arc<dyn Sampling>),
         listener: Some(Arc::clone(&asking) as Arc<dyn Listener>),
@@ -316,19 +322,19 @@ async fn sk_11_a_handler_may_call_back_into_the_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hd_fr028_sk_21_a_listener_hears_everything_in_order() {
+async fn hd_fr028_sk_21_listener_receives_events_in_order() {
     let server = opened(|| {
         vec![
-            say("notifications/message", json!({"level": "notice", "data": "hello"})),
+            notification("notifications/message", json!({"level": "notice", "data": "hello"})),
             Reply::Noise,
-            say("notifications/tools/list_changed", json!({})),
-            say("notifications/resources/updated", json!({"uri": "a:b"})),
-            say("notifications/progress", json!({"progressToken": 1 << 16, "progress": 0.5})),
-            Reply::Say(json!({"id": "who", "result": 1})),
-            say("notifications/odd", json!({"x": 1})),
+            notification("notifications/tools/list_changed", json!({})),
+            notification("notifications/resources/updated", json!({"uri": "a:b"})),
+            notification("notifications/progress", json!({"progressToken": 1 << 16, "progress": 0.5})),
+            Reply::Send(json!({"id": "who", "result": 1})),
+            notification("notifications/odd", json!({"x": 1})),
         ]
     });
-    let (handlers, _, ears) = all();
+    let (handlers, _, events) = all();
     let session = server.connect(with(handlers)).await;
     settle().await;
     let want = [
@@ -340,17 +346,17 @@ async fn hd_fr028_sk_21_a_listener_hears_everything_in_order() {
         "fault: a response to an unknown request",
         "notifications/odd {\"x\":1}",
     ];
-    assert_eq!(*ears.0.lock().unwrap(), want);
+    assert_eq!(*events.0.lock().unwrap(), want);
     assert_eq!(session.list_changes().borrow().tools, 1);
     // None of these messages ended a call.
     session.list_tools().await.unwrap();
 }
 
 /// A slow listener that panics at some events.
-struct Deaf(AtomicUsize);
+struct SlowListener(AtomicUsize);
 
 #[async_trait]
-impl Listener for Deaf {
+impl Listener for SlowListener {
     async fn on_event(&self, _event: ServerEvent) {
         if self.0.fetch_add(1, Ordering::SeqCst) == 0 {
             panic!("at the first");
@@ -360,23 +366,24 @@ impl Listener for Deaf {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_listener_that_takes_its_time_loses_events_and_holds_up_nobody() {
+async fn slow_listener_loses_events_and_delays_no_call() {
     let server = opened(|| {
-        let mut replies: Vec<Reply> = (0..900).map(|it| say("notifications/x", json!(it))).collect();
-        replies.push(ask(1, "ping", Value::Null));
+        let mut replies: Vec<Reply> = (0..900).map(|it| notification("notifications/x", json!(it))).collect();
+        replies.push(server_request(1, "ping", Value::Null));
         replies
     });
-    let deaf = Arc::new(Deaf(AtomicUsize::new(0)));
-    let handlers = Handlers { listener: Some(Arc::clone(&deaf) as Arc<dyn Listener>), ..Handlers::default() };
+    let listener = Arc::new(SlowListener(AtomicUsize::new(0)));
+    let handlers =
+        Handlers { listener: Some(Arc::clone(&listener) as Arc<dyn Listener>), ..Handlers::default() };
     let session = server.connect(with(handlers)).await;
     settle().await;
     assert_eq!(server.answers(), ["1: {}"]);
     session.list_tools().await.unwrap();
-    assert_eq!(deaf.0.load(Ordering::SeqCst), 2, "one failed, one is being heard");
+    assert_eq!(listener.0.load(Ordering::SeqCst), 2, "one failed, one is being received");
 }
 
 #[tokio::test(start_paused = true)]
-async fn sk_16_log_messages_are_asked_for_where_they_are_declared_and_wanted() {
+async fn sk_16_log_level_is_set_if_declared_and_configured() {
     let connect = async |capabilities: Value, log_level, refused: bool| {
         let server = Server::legacy(capabilities, move |message| match message["method"].as_str() {
             Some("logging/setLevel") if refused => refuse(message, -32603, Value::Null),
@@ -387,8 +394,8 @@ async fn sk_16_log_messages_are_asked_for_where_they_are_declared_and_wanted() {
         settle().await;
         let empty = RawJson::empty_object();
         session.call_tool("t", &empty, CallOptions::default()).await.unwrap();
-        let asked = server.heard().into_iter().find(|it| it["method"] == "logging/setLevel");
-        asked.map(|it| it["params"]["level"].as_str().unwrap().to_owned())
+        let asked = server.received().into_iter().find(|message| message["method"] == "logging/setLevel");
+        asked.map(|message| message["params"]["level"].as_str().unwrap().to_owned())
     };
     let declared = || json!({"logging": {}});
     assert_eq!(connect(declared(), Some(LogLevel::Warning), false).await.as_deref(), Some("warning"));
@@ -398,7 +405,7 @@ async fn sk_16_log_messages_are_asked_for_where_they_are_declared_and_wanted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_modern_server_is_told_the_log_level_with_each_request() {
+async fn modern_requests_contain_the_log_level() {
     const LEVEL: &str = "io.modelcontextprotocol/logLevel";
     let server = Server::modern(json!({"tools": {}, "logging": {}}), |message| {
         answer(message, json!({"content": []}))
@@ -409,7 +416,7 @@ async fn a_modern_server_is_told_the_log_level_with_each_request() {
     session.call_tool("t", &empty, CallOptions::default()).await.unwrap();
     session.set_log_level(LogLevel::Alert).await.unwrap();
     session.call_tool("t", &empty, CallOptions::default()).await.unwrap();
-    let calls = server.heard().into_iter().filter(|it| it["method"] == "tools/call");
-    let levels: Vec<Value> = calls.map(|it| it["params"]["_meta"][LEVEL].clone()).collect();
+    let calls = server.received().into_iter().filter(|message| message["method"] == "tools/call");
+    let levels: Vec<Value> = calls.map(|message| message["params"]["_meta"][LEVEL].clone()).collect();
     assert_eq!(levels, ["info", "alert"]);
 }

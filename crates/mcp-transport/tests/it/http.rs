@@ -1,7 +1,7 @@
-//! Streamable HTTP against peers that are rude in the ways that servers are.
+//! Streamable HTTP against a peer that misbehaves.
 
+mod caller_tasks;
 mod cancel;
-mod carried;
 mod eras;
 mod faults;
 mod header_params;
@@ -17,11 +17,11 @@ use mcp_transport::{
 };
 use serde_json::json;
 
-use peer::{Heard, Peer, Reply, json_reply, reply};
+use peer::{Peer, ReceivedRequest, Reply, json_reply, reply};
 
-/// How a test connects; [`How::default`] is how everybody does.
+/// The settings of a connection.
 #[derive(Default)]
-struct How {
+struct TestClient {
     eras: Option<Eras>,
     limits: Option<Limits>,
     headers: Vec<(String, Secret)>,
@@ -30,13 +30,13 @@ struct How {
     handlers: mcp_transport::Handlers,
 }
 
-impl How {
-    fn legacy() -> How {
-        How { eras: Some(Eras::Legacy), ..How::default() }
+impl TestClient {
+    fn legacy() -> TestClient {
+        TestClient { eras: Some(Eras::Legacy), ..TestClient::default() }
     }
 
     async fn connect(self, url: &str) -> Result<Session, ConnectError> {
-        let How { eras, limits, headers, session_id, keep_session, handlers } = self;
+        let TestClient { eras, limits, headers, session_id, keep_session, handlers } = self;
         let mut endpoint = UrlEndpoint::new(url.parse().unwrap());
         endpoint.headers = headers;
         endpoint.session_id = session_id;
@@ -58,20 +58,24 @@ impl How {
     }
 }
 
-/// A modern server: tells of itself, and leaves the rest to `rest`.
-fn modern(heard: &Heard, rest: impl Fn(&Heard) -> Reply) -> Reply {
-    match heard.what().as_str() {
-        "server/discover" => json_reply(heard.result(json!({
+/// A modern server. `rest` handles all messages except `server/discover`.
+fn modern(received: &ReceivedRequest, rest: impl Fn(&ReceivedRequest) -> Reply) -> Reply {
+    match received.kind().as_str() {
+        "server/discover" => json_reply(received.result(json!({
             "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
             "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "modern", "version": "1"}},
         }))),
-        _ => rest(heard),
+        _ => rest(received),
     }
 }
 
-/// A legacy server that gives the session id `session`, has no stream to listen to, and leaves the rest to `rest`.
-pub(crate) fn legacy(heard: &Heard, session: &str, rest: impl Fn(&Heard) -> Reply) -> Reply {
-    match heard.what().as_str() {
+/// A legacy server with the session id `session` and without a listening stream. `rest` handles all other messages.
+pub(crate) fn legacy(
+    received: &ReceivedRequest,
+    session: &str,
+    rest: impl Fn(&ReceivedRequest) -> Reply,
+) -> Reply {
+    match received.kind().as_str() {
         "server/discover" => not_initialized(),
         "initialize" => {
             let result = json!({
@@ -81,25 +85,25 @@ pub(crate) fn legacy(heard: &Heard, session: &str, rest: impl Fn(&Heard) -> Repl
             reply(
                 200,
                 &format!("Content-Type: application/json\r\nMcp-Session-Id: {session}\r\n"),
-                heard.result(result),
+                received.result(result),
             )
         }
         "notifications/initialized" | "notifications/cancelled" => reply(202, "", ""),
         "GET" => reply(405, "", ""),
         "DELETE" => reply(200, "", ""),
-        _ => rest(heard),
+        _ => rest(received),
     }
 }
 
-/// What server-everything answers to a request without a session.
+/// The response of server-everything to a request without a session.
 fn not_initialized() -> Reply {
     let body = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}"#;
     reply(400, "Content-Type: application/json\r\n", body)
 }
 
-/// The answer to a call of a tool.
-pub(crate) fn said(heard: &Heard, text: &str) -> String {
-    heard.result(json!({"content": [{"type": "text", "text": text}]}))
+/// The response to a tool call.
+pub(crate) fn tool_result(received: &ReceivedRequest, text: &str) -> String {
+    received.result(json!({"content": [{"type": "text", "text": text}]}))
 }
 
 /// Calls the tool `echo`; the text of the result, or the error.
@@ -114,14 +118,4 @@ async fn call_again_if_lost(session: &Session) -> Result<String, CallError> {
 async fn call_with(session: &Session, options: CallOptions) -> Result<String, CallError> {
     let answer = session.call_tool("echo", &RawJson::empty_object(), options).await?;
     Ok(answer.value.text())
-}
-
-/// Waits until something is so, for the other side needs a moment to notice.
-async fn until(what: impl Fn() -> bool) {
-    let patience = async {
-        while !what() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(5), patience).await.expect("it does not come to be so");
 }

@@ -12,6 +12,7 @@ use h2::RecvStream;
 use h2::server::SendResponse;
 use http::{Request, Response};
 use mcp_model::{Endpoint, RawJson, UrlEndpoint};
+use mcp_testkit::wait::wait_until;
 use mcp_transport::{Authorities, CallError, CallOptions, Session};
 use rustls::ServerConfig;
 use serde_json::{Value, json};
@@ -21,7 +22,6 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use crate::tls::{Company, Issued, Valid, company, connect};
-use crate::websocket::until;
 
 /// The size of a large response: more than the initial flow-control window of a stream.
 const LARGE: usize = 4 << 20;
@@ -149,8 +149,8 @@ async fn concurrent_calls_share_one_connection() {
     let server = Server::start().await;
     let session = server.connect().await;
     let calls = (0..64).map(|it| call(&session, "echo", json!({"text": it.to_string()})));
-    let said: HashSet<String> = join_all(calls).await.into_iter().map(Result::unwrap).collect();
-    assert_eq!(said, (0..64).map(|it| it.to_string()).collect());
+    let results: HashSet<String> = join_all(calls).await.into_iter().map(Result::unwrap).collect();
+    assert_eq!(results, (0..64).map(|it| it.to_string()).collect());
     assert_eq!(call(&session, "events", json!({})).await.unwrap(), "in an event");
     assert_eq!(call(&session, "large", json!({})).await.unwrap().len(), LARGE);
     // The request is also larger than the flow-control window of a stream.
@@ -167,9 +167,9 @@ async fn dropped_call_resets_its_stream_only() {
     let others = async {
         tokio::select! {
             called = call(&session, "hang", json!({})) => panic!("{called:?}"),
-            () = until(|| server.count(|it| &it.calls) == 2) => {}
+            () = wait_until(|| server.count(|it| &it.calls) == 2) => {}
         }
-        until(|| server.count(|it| &it.given_up) == 1).await;
+        wait_until(|| server.count(|it| &it.given_up) == 1).await;
         server.seen.go.notify_one();
     };
     let (waited, ()) = tokio::join!(waiting, others);
@@ -183,7 +183,7 @@ async fn goaway_finishes_streams_and_opens_another_connection() {
     let session = server.connect().await;
     let waiting = call(&session, "wait", json!({}));
     let others = async {
-        until(|| server.count(|it| &it.calls) == 1).await;
+        wait_until(|| server.count(|it| &it.calls) == 1).await;
         server.seen.leave.notify_one();
         // Until the client knows of the refusal, a call may still be sent on the old connection. It is sent again
         // if the server did not process it.

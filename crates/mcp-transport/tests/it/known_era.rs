@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::time::Instant;
 
-use crate::memory::{Reply, Server, answer, discovered, initialized, refuse};
+use crate::in_memory::{Reply, Server, answer, discovered, initialized, refuse};
 
 /// The negotiated era, and the methods that the server received.
 async fn connect(
@@ -19,7 +19,7 @@ async fn connect(
     let limits = Limits { startup: Duration::from_secs(60), ..Limits::default() };
     let options = SessionOptions { known_era: remembered, eras, limits, ..SessionOptions::default() };
     let session = Session::connect(Arc::clone(&server.dial) as Arc<dyn Dial>, options).await;
-    (session.map(|it| it.era()), server.words())
+    (session.map(|it| it.era()), server.summary())
 }
 
 fn legacy() -> Server {
@@ -27,7 +27,7 @@ fn legacy() -> Server {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_remembered_is_not_probed() {
+async fn known_era_skips_the_probe() {
     let server = legacy();
     let (first, _) = connect(&server, None, Eras::Both).await;
     let era = first.unwrap();
@@ -40,7 +40,7 @@ async fn a_server_that_is_remembered_is_not_probed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_remembered_wrongly_costs_a_little_and_no_connection() {
+async fn wrong_known_era_falls_back_without_failing() {
     let refusing = |message: &Value| match message["method"].as_str() {
         Some("server/discover") => answer(message, discovered(&["2026-07-28"])),
         _ => refuse(message, -32601, Value::Null),
@@ -55,7 +55,7 @@ async fn what_is_remembered_wrongly_costs_a_little_and_no_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_friend_is_waited_for_longer_and_a_silent_one_not_for_ever() {
+async fn known_modern_server_gets_a_longer_probe_timeout() {
     let silent = |message: &Value| match message["method"].as_str() {
         Some("initialize") => answer(message, initialized("2025-11-25")),
         _ => vec![],
@@ -66,13 +66,13 @@ async fn a_friend_is_waited_for_longer_and_a_silent_one_not_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_configured_counts_more_than_what_is_remembered() {
+async fn configured_era_takes_precedence_over_the_known_one() {
     let server = Server::new(|message| refuse(message, -32601, Value::Null));
     let (era, words) = connect(&server, Some(Era::Legacy), Eras::Modern).await;
     assert!(era.is_err());
     assert_eq!(words, "server/discover");
     // A server that closes the connection gets a second connection, without the known era, and no third one.
-    let server = Server::new(|_| vec![Reply::Leave]);
+    let server = Server::new(|_| vec![Reply::Disconnect]);
     let (era, words) = connect(&server, Some(Era::Legacy), Eras::Both).await;
     assert!(era.is_err());
     assert_eq!(words, "initialize server/discover");

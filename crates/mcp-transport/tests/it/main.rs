@@ -6,16 +6,16 @@ mod cache;
 mod callers;
 #[cfg(all(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
 mod conformance;
+mod features;
 mod handlers;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(all(feature = "http", feature = "websocket"))]
 mod http2;
-mod input;
+mod in_memory;
+mod input_required;
 mod known_era;
-mod memory;
-mod reads;
-mod replay;
+mod retry;
 #[cfg(all(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
 mod rmcp;
 mod semantic_kernel;

@@ -2,7 +2,7 @@
 //! it would otherwise wait forever.
 
 #[cfg(all(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
-mod everywhere;
+mod all_transports;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(feature = "sse")]
@@ -39,15 +39,4 @@ async fn call(client: &Client) -> Result<String, ServiceError> {
     let result = client.call_tool(CallToolRequestParams::new("t")).await?;
     let text = result.content.iter().filter_map(|it| it.as_text().map(|it| it.text.clone()));
     Ok(text.collect::<Vec<_>>().join("\n"))
-}
-
-/// Waits until something is so, for the other side needs a moment to notice.
-#[cfg(any(feature = "sse", feature = "websocket"))]
-async fn until(what: impl Fn() -> bool) {
-    let patience = async {
-        while !what() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), patience).await.expect("it does not come to be so");
 }

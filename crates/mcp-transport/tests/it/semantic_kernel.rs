@@ -10,7 +10,7 @@ use mcp_transport::{CallError, CallOptions, Dial, Session, SessionOptions};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::memory::{Reply, Server, answer, refuse};
+use crate::in_memory::{Reply, Server, answer, refuse};
 
 async fn called(result: Value) -> ToolResult {
     let server = Server::legacy(json!({"tools": {}}), move |message| match message["method"].as_str() {
@@ -24,7 +24,7 @@ async fn called(result: Value) -> ToolResult {
 // Section 7 number 8: in Semantic Kernel, one unknown block or a link fails the whole result, and a blob loses its
 // type.
 #[tokio::test(start_paused = true)]
-async fn sk_05_sk_06_every_block_comes_through() {
+async fn sk_05_sk_06_all_content_blocks_are_delivered() {
     let result = called(json!({"content": [
         {"type": "text", "text": "before"},
         {"depth": 3, "type": "hologram"},
@@ -59,7 +59,7 @@ async fn sk_05_sk_06_every_block_comes_through() {
 
 // Section 7 number 9: in Semantic Kernel, the result of a failed tool looks like a success.
 #[tokio::test(start_paused = true)]
-async fn sk_07_a_failure_is_a_failure_and_structure_is_kept() {
+async fn sk_07_tool_error_is_flagged_and_structured_content_kept() {
     let result = called(json!({"content": [{"type": "text", "text": "no"}], "isError": true,
                                "structuredContent": {"code": 7}}))
     .await;
@@ -68,11 +68,11 @@ async fn sk_07_a_failure_is_a_failure_and_structure_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sk_08_an_error_answer_and_a_lost_connection_are_told_apart() {
+async fn sk_08_error_response_differs_from_a_lost_connection() {
     let server = Server::legacy(json!({"tools": {}}), |message| match message["params"]["name"].as_str() {
         Some("refuse") => refuse(message, -32602, json!({"why": 1})),
         Some("garbage") => answer(message, json!([1])),
-        Some("leave") => vec![Reply::Leave],
+        Some("leave") => vec![Reply::Disconnect],
         _ => vec![],
     });
     let session = server.connect(SessionOptions::default()).await;
@@ -87,7 +87,7 @@ async fn sk_08_an_error_answer_and_a_lost_connection_are_told_apart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sk_10_a_list_that_fails_is_no_empty_list() {
+async fn sk_10_failed_list_is_an_error() {
     let server =
         Server::legacy(json!({"tools": {}, "prompts": {}}), |message| refuse(message, -32603, Value::Null));
     let session = server.connect(SessionOptions::default()).await;
@@ -97,7 +97,7 @@ async fn sk_10_a_list_that_fails_is_no_empty_list() {
 
 // Section 7 number 5: in Semantic Kernel, a connection to such servers hangs, or succeeds without an error.
 #[tokio::test(start_paused = true)]
-async fn sk_12_sk_13_a_connection_that_cannot_be_made_says_so_in_time() {
+async fn sk_12_sk_13_failed_connection_is_reported_in_time() {
     let limits = Limits { startup: Duration::from_secs(20), ..Limits::default() };
     let connect = async |server: Server| {
         let options = SessionOptions { limits: limits.clone(), ..SessionOptions::default() };
@@ -113,14 +113,14 @@ async fn sk_12_sk_13_a_connection_that_cannot_be_made_says_so_in_time() {
     );
     let refusing = connect(Server::new(|message| refuse(message, -32603, Value::Null))).await;
     assert_eq!(refusing, "the server refused the handshake: no (code -32603)");
-    let leaving = connect(Server::new(|_| vec![Reply::Leave])).await;
+    let leaving = connect(Server::new(|_| vec![Reply::Disconnect])).await;
     assert_eq!(leaving, "the server could not be started: it closed the connection");
     assert_eq!(begun.elapsed(), Duration::from_secs(40));
 }
 
 // Section 7 number 15: in Semantic Kernel, the configured limit is not applied, and a call may take forever.
 #[tokio::test(start_paused = true)]
-async fn sk_14_the_configured_limit_of_a_request_holds() {
+async fn sk_14_configured_request_timeout_applies() {
     let server = Server::legacy(json!({"tools": {}}), |_| vec![]);
     let limits = Limits { request: Duration::from_secs(7), ..Limits::default() };
     let session = server.connect(SessionOptions { limits, ..SessionOptions::default() }).await;

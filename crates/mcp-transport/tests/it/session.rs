@@ -8,7 +8,7 @@ use mcp_transport::{CallError, CallOptions, ConnectError, Eras, Session, Session
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::memory::{Memory, Peer, Reply, answer, discovered, initialized, refuse};
+use crate::in_memory::{Peer, Reply, answer, dial, discovered, initialized, refuse};
 
 /// Connects. Returns the outcome and the methods that the peer received.
 async fn connect(
@@ -23,7 +23,7 @@ async fn connect(
     });
     let limits = Limits { startup: Duration::from_secs(60), list_pages: 50, ..Limits::default() };
     let options = SessionOptions { eras, limits, ..SessionOptions::default() };
-    let session = Session::connect(Arc::new(Memory(peer)), options).await;
+    let session = Session::connect(dial(peer), options).await;
     let seen = seen.lock().unwrap().clone();
     (session, seen)
 }
@@ -38,7 +38,7 @@ fn check(outcome: (Result<Session, ConnectError>, Vec<String>), want: &str, meth
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_modern_server_is_spoken_to_at_once() {
+async fn modern_server_needs_no_initialize() {
     let peer = |message: &Value| match message["method"].as_str() {
         Some("server/discover") => answer(message, discovered(&["2025-11-25", "2026-07-28"])),
         _ => panic!("{message}"),
@@ -47,7 +47,7 @@ async fn a_modern_server_is_spoken_to_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn any_error_that_is_not_modern_leads_to_initialize() {
+async fn any_other_error_leads_to_initialize() {
     for code in [-32601, -32600, -32602, -32000, -1, 0] {
         let peer = move |message: &Value| match message["method"].as_str() {
             Some("server/discover") => refuse(message, code, Value::Null),
@@ -64,7 +64,7 @@ async fn any_error_that_is_not_modern_leads_to_initialize() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_modern_error_is_told_and_a_version_list_is_followed() {
+async fn modern_error_is_reported_and_supported_versions_are_used() {
     let peer = |message: &Value| refuse(message, -32021, Value::Null);
     check(
         connect(Eras::Both, peer).await,
@@ -94,7 +94,7 @@ async fn a_modern_error_is_told_and_a_version_list_is_followed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_about_the_probe_costs_two_seconds_not_the_connection() {
+async fn unanswered_probe_falls_back_after_two_seconds() {
     let peer = |message: &Value| match message["method"].as_str() {
         Some("initialize") => answer(message, initialized("2025-11-25")),
         _ => vec![],
@@ -107,7 +107,7 @@ async fn silence_about_the_probe_costs_two_seconds_not_the_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_server_that_answers_both_ways_is_spoken_to_in_the_way_that_came_last() {
+async fn slow_server_that_answers_probe_and_initialize_is_legacy() {
     let asked: Arc<Mutex<Option<Value>>> = Arc::default();
     let peer = move |message: &Value| match message["method"].as_str() {
         Some("server/discover") => {
@@ -140,11 +140,11 @@ async fn a_slow_server_that_answers_both_ways_is_spoken_to_in_the_way_that_came_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_ends_right_after_its_handshake_is_not_connected() {
+async fn server_that_exits_after_its_handshake_is_not_connected() {
     let peer = |message: &Value| match message["method"].as_str() {
         Some("initialize") => {
             let mut replies = answer(message, initialized("2025-11-25"));
-            replies.push(Reply::Leave);
+            replies.push(Reply::Disconnect);
             replies
         }
         _ => vec![],
@@ -155,7 +155,7 @@ async fn a_server_that_ends_right_after_its_handshake_is_not_connected() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_servers_choice_of_version_is_checked() {
+async fn unsupported_version_of_the_server_is_refused() {
     let peer = |message: &Value| answer(message, initialized("1999-01-01"));
     let want = "the server speaks protocol version 1999-01-01, which this client does not";
     check(connect(Eras::Legacy, peer).await, want, &["initialize"]);
@@ -165,8 +165,8 @@ async fn the_servers_choice_of_version_is_checked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_leaves_is_told_as_such() {
-    let peer = |_: &Value| vec![Reply::Leave];
+async fn closed_peer_is_reported() {
+    let peer = |_: &Value| vec![Reply::Disconnect];
     let want = "the server could not be started: it closed the connection";
     // The server may have exited because of the probe, so there is a second connection without it.
     check(connect(Eras::Both, peer).await, want, &["server/discover", "initialize"]);
@@ -174,7 +174,7 @@ async fn a_peer_that_leaves_is_told_as_such() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn modern_requests_carry_who_asks() {
+async fn modern_requests_contain_the_client_info() {
     let peer = |message: &Value| match message["method"].as_str() {
         Some("server/discover") => answer(message, discovered(&["2026-07-28"])),
         Some("tools/call") => {
@@ -201,7 +201,7 @@ async fn modern_requests_carry_who_asks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_modern_server_is_listened_to_and_again_after_it_hung_up() {
+async fn modern_listen_stream_is_reopened() {
     let listened = Arc::new(Mutex::new(Vec::new()));
     let note = Arc::clone(&listened);
     let peer = move |message: &Value| match message["method"].as_str() {
@@ -212,7 +212,8 @@ async fn a_modern_server_is_listened_to_and_again_after_it_hung_up() {
         }
         Some("subscriptions/listen") => {
             note.lock().unwrap().push(message["params"]["notifications"].clone());
-            let changed = Reply::Say(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+            let changed =
+                Reply::Send(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
             match note.lock().unwrap().len() {
                 1 => [vec![changed], answer(message, json!({}))].into_iter().flatten().collect(),
                 _ => vec![],
@@ -251,7 +252,7 @@ fn names(listing: &Result<mcp_transport::ListResult<mcp_model::Tool>, CallError>
 }
 
 #[tokio::test(start_paused = true)]
-async fn hd_sc8_sk_10_all_pages_are_read_and_an_empty_cursor_is_one() {
+async fn hd_sc8_sk_10_all_pages_are_read_and_an_empty_cursor_is_valid() {
     let peer =
         pages(&[(None, &["a"], Some("")), (Some(""), &["b"], Some("x\"y")), (Some("x\"y"), &["c"], None)]);
     let session = connect(Eras::Legacy, peer).await.0.unwrap();
@@ -259,7 +260,7 @@ async fn hd_sc8_sk_10_all_pages_are_read_and_an_empty_cursor_is_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_without_an_end_ends() {
+async fn endless_list_is_ended() {
     let peer = pages(&[(None, &["a"], Some("x")), (Some("x"), &["b"], Some("x"))]);
     let session = connect(Eras::Legacy, peer).await.0.unwrap();
     assert_eq!(names(&session.list_tools().await), "tools/list returned the same cursor twice");
@@ -278,7 +279,7 @@ async fn a_list_without_an_end_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dm_110_other_limits_are_kept_from_the_next_request_on() {
+async fn dm_110_changed_limits_apply_to_the_next_request() {
     let peer = pages(&[(None, &["a", "b"], None)]);
     let session = connect(Eras::Legacy, peer).await.0.unwrap();
     session.set_limits(Limits { list_items: 1, ..Limits::default() });
@@ -294,7 +295,7 @@ async fn dm_110_other_limits_are_kept_from_the_next_request_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_was_never_sent_says_so() {
+async fn unsent_call_is_reported_as_not_sent() {
     let session = connect(Eras::Legacy, pages(&[])).await.0.unwrap();
     let call = || async {
         let arguments = mcp_model::RawJson::empty_object();
@@ -309,14 +310,14 @@ async fn a_call_that_was_never_sent_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn list_changed_is_counted_and_a_ping_is_answered() {
+async fn list_changes_are_counted_and_pings_answered() {
     let pinged = Arc::new(Mutex::new(None));
     let note = Arc::clone(&pinged);
     let peer = move |message: &Value| match message["method"].as_str() {
         Some("initialize") => answer(message, initialized("2025-11-25")),
         Some("notifications/initialized") => vec![
-            Reply::Say(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})),
-            Reply::Say(json!({"jsonrpc": "2.0", "method": "ping", "id": "p"})),
+            Reply::Send(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})),
+            Reply::Send(json!({"jsonrpc": "2.0", "method": "ping", "id": "p"})),
         ],
         Some(_) => vec![],
         None => {

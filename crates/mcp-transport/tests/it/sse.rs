@@ -1,4 +1,4 @@
-//! HTTP with server-sent events against peers that are rude in the ways that servers are.
+//! HTTP with server-sent events against a peer that misbehaves.
 
 mod closing;
 mod eras;
@@ -18,23 +18,23 @@ use mcp_transport::{
 };
 use serde_json::json;
 
-use peer::{Heard, Peer, Reply, message, reply, stream, stream_of, taken};
+use peer::{Peer, ReceivedRequest, Reply, message, reply, stream, stream_of, taken};
 
-/// How a test connects; [`How::default`] is how everybody does.
+/// The settings of a connection.
 #[derive(Default)]
-struct How {
+struct TestClient {
     eras: Option<Eras>,
     limits: Option<Limits>,
     headers: Vec<(String, Secret)>,
 }
 
-impl How {
-    fn legacy() -> How {
-        How { eras: Some(Eras::Legacy), ..How::default() }
+impl TestClient {
+    fn legacy() -> TestClient {
+        TestClient { eras: Some(Eras::Legacy), ..TestClient::default() }
     }
 
     async fn connect(self, url: &str) -> Result<Session, ConnectError> {
-        let How { eras, limits, headers } = self;
+        let TestClient { eras, limits, headers } = self;
         let mut endpoint = UrlEndpoint::new(url.parse().unwrap());
         endpoint.headers = headers;
         let limits = limits.unwrap_or_default();
@@ -49,50 +49,42 @@ impl How {
     }
 }
 
-/// A legacy server: answers on its stream, and leaves what is no matter of the opening to `rest`.
-pub(crate) fn legacy(heard: &Heard, rest: impl Fn(&Heard) -> Reply) -> Reply {
-    match heard.what().as_str() {
+/// A legacy server that responds on its stream. `rest` handles all messages after the handshake.
+pub(crate) fn legacy(received: &ReceivedRequest, rest: impl Fn(&ReceivedRequest) -> Reply) -> Reply {
+    match received.kind().as_str() {
         "GET" => stream(),
-        "server/discover" => taken().push(no_method(heard)),
-        "initialize" => taken().push(initialized(heard)),
+        "server/discover" => taken().push(no_method(received)),
+        "initialize" => taken().push(initialized(received)),
         "notifications/initialized" | "notifications/cancelled" => taken(),
-        _ => rest(heard),
+        _ => rest(received),
     }
 }
 
-fn initialized(heard: &Heard) -> String {
-    heard.result(json!({
+fn initialized(received: &ReceivedRequest) -> String {
+    received.result(json!({
         "protocolVersion": "2024-11-05", "capabilities": {"tools": {"listChanged": true}},
         "serverInfo": {"name": "older", "version": "1"},
     }))
 }
 
-fn no_method(heard: &Heard) -> String {
-    message(&json!({"jsonrpc": "2.0", "id": heard.rpc()["id"], "error": {"code": -32601, "message": "no"}}))
+fn no_method(received: &ReceivedRequest) -> String {
+    message(
+        &json!({"jsonrpc": "2.0", "id": received.rpc()["id"], "error": {"code": -32601, "message": "no"}}),
+    )
 }
 
-/// The event that answers a call of a tool.
-fn said(heard: &Heard, text: &str) -> String {
-    heard.result(json!({"content": [{"type": "text", "text": text}]}))
+/// The event with the result of a tool call.
+fn tool_result(received: &ReceivedRequest, text: &str) -> String {
+    received.result(json!({"content": [{"type": "text", "text": text}]}))
 }
 
-/// A legacy server whose calls are answered with `hello`.
-fn greeting(heard: &Heard) -> Reply {
-    legacy(heard, |it| taken().push(said(it, "hello")))
+/// A legacy server whose tools return `hello`.
+fn greeting(received: &ReceivedRequest) -> Reply {
+    legacy(received, |request| taken().push(tool_result(request, "hello")))
 }
 
 /// Calls the tool `echo`; the text of the result, or the error.
 async fn call(session: &Session) -> Result<String, CallError> {
     let answer = session.call_tool("echo", &RawJson::empty_object(), CallOptions::default()).await?;
     Ok(answer.value.text())
-}
-
-/// Waits until something is so, for the other side needs a moment to notice.
-async fn until(what: impl Fn() -> bool) {
-    let patience = async {
-        while !what() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(5), patience).await.expect("it does not come to be so");
 }

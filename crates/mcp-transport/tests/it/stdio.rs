@@ -4,38 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_model::{Endpoint, EnvInherit, Limits, RawJson, Secret, StdioEndpoint};
+use mcp_testkit::process::wait_until_dead;
+use mcp_testkit::servers::{SHELL_SERVER, shell_script, shell_server};
 use mcp_transport::{
     CallError, CallOptions, ConnectError, Dial, DialOptions, DisconnectReason, Eras, ReceiptDirectory,
     Session, SessionOptions, SessionState, StartError, dialer,
 };
-
-/// A server as a shell script: answers the legacy handshake and lists one tool. A call of the tool runs `$TOOL`,
-/// with the request's id in `$id`.
-const SERVER: &str = r#"
-answer() { printf '{"result":%s,"jsonrpc":"2.0","id":%s}\n' "$2" "$1"; }
-text() { answer "$1" "{\"content\":[{\"type\":\"text\",\"text\":\"$2\"}]}"; }
-while read -r line; do
-  id=${line#*\"id\":}; id=${id%%,*}
-  case "$line" in
-    *'"server/discover"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}\n' "$id" ;;
-    *'"initialize"'*) answer "$id" '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;
-    *'"tools/list"'*) answer "$id" '{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}' ;;
-    *'"tools/call"'*) eval "$TOOL" ;;
-  esac
-done
-"#;
-
-pub(crate) fn script(text: &str) -> StdioEndpoint {
-    let mut endpoint = StdioEndpoint::new("sh");
-    endpoint.args = vec![Secret::new("-c"), Secret::new(text)];
-    endpoint
-}
-
-pub(crate) fn server(tool: &str) -> StdioEndpoint {
-    let mut endpoint = script(SERVER);
-    endpoint.env.push(("TOOL".to_owned(), Secret::new(tool)));
-    endpoint
-}
 
 fn dial(endpoint: StdioEndpoint, limits: Limits) -> Arc<dyn Dial> {
     dialer(&Endpoint::Stdio(endpoint), &DialOptions { limits, ..DialOptions::default() }).unwrap()
@@ -49,27 +23,18 @@ async fn connect(endpoint: StdioEndpoint) -> Result<Session, ConnectError> {
 
 async fn call(session: &Session, deadline: u64) -> Result<String, CallError> {
     let options = CallOptions { timeout: Some(Duration::from_millis(deadline)), ..CallOptions::default() };
-    session.call_tool("t", &RawJson::empty_object(), options).await.map(|it| it.value.text())
+    session.call_tool("t", &RawJson::empty_object(), options).await.map(|reply| reply.value.text())
 }
 
-/// Whether a process with this id exists that is not a zombie.
-fn lives(pid: &str) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat"))
-        .is_ok_and(|it| it.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z')))
-}
-
+/// Waits until the process has ended whose id the server has written.
 #[track_caller]
 fn assert_dies(pid: &str) {
-    let begun = Instant::now();
-    while lives(pid) {
-        assert!(begun.elapsed() < Duration::from_secs(20), "process {pid} is left");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until_dead(&[pid.parse().unwrap()]);
 }
 
 #[tokio::test]
-async fn hd_100_hd_101_hd_102_a_call_reaches_the_process_and_comes_back() {
-    let session = connect(server(r#"text "$id" "hello""#)).await.unwrap();
+async fn hd_100_hd_101_hd_102_process_is_called() {
+    let session = connect(shell_server(r#"text "$id" "hello""#)).await.unwrap();
     assert_eq!(session.server().name, "sh");
     assert_eq!(session.version().as_str(), "2025-06-18");
     assert_eq!(session.list_tools().await.unwrap().items.len(), 1);
@@ -87,14 +52,14 @@ async fn hd_100_hd_101_hd_102_a_call_reaches_the_process_and_comes_back() {
 }
 
 #[tokio::test]
-async fn hd_103_sk_22_the_environment_is_what_was_asked_for() {
+async fn hd_103_sk_22_environment_is_as_configured() {
     let show = r#"text "$id" "$GIVEN,${CARGO_MANIFEST_DIR-unset},${PATH:+path}""#;
     for (inherit, want) in [
         (EnvInherit::None, "yes,unset,"),
         (EnvInherit::Safe, "yes,unset,path"),
         (EnvInherit::All, &*format!("yes,{},path", env!("CARGO_MANIFEST_DIR"))),
     ] {
-        let mut endpoint = server(show);
+        let mut endpoint = shell_server(show);
         endpoint.command = "/bin/sh".to_owned();
         endpoint.inherit = inherit;
         endpoint.env.push(("GIVEN".to_owned(), Secret::new("no")));
@@ -108,13 +73,13 @@ async fn hd_103_sk_22_the_environment_is_what_was_asked_for() {
 }
 
 #[tokio::test]
-async fn hd_116_a_program_that_does_not_exist_is_named_as_such() {
+async fn hd_116_missing_program_or_folder_is_reported() {
     let error = connect(StdioEndpoint::new("no-such-program-anywhere")).await.err().unwrap();
     let ConnectError::Disconnected(ended) = &error else { panic!("{error}") };
     assert_eq!(ended.reason, DisconnectReason::NotStarted(StartError::CommandNotFound));
     assert!(error.help().unwrap().contains("PATH"));
 
-    let mut endpoint = script("exit 0");
+    let mut endpoint = shell_script("exit 0");
     endpoint.cwd = Some("/no/such/directory".into());
     let error = connect(endpoint).await.err().unwrap();
     assert_eq!(
@@ -124,8 +89,8 @@ async fn hd_116_a_program_that_does_not_exist_is_named_as_such() {
 }
 
 #[tokio::test]
-async fn hd_135_sk_12_an_exit_before_the_handshake_is_told_with_its_evidence() {
-    let mut endpoint = script("echo starting up; echo \"bad key $KEY\" >&2; exit 3");
+async fn hd_135_sk_12_early_exit_is_reported_with_evidence() {
+    let mut endpoint = shell_script("echo starting up; echo \"bad key $KEY\" >&2; exit 3");
     endpoint.env.push(("KEY".to_owned(), Secret::new("sk-very-secret")));
     let error = connect(endpoint).await.err().unwrap();
     assert_eq!(
@@ -136,10 +101,10 @@ async fn hd_135_sk_12_an_exit_before_the_handshake_is_told_with_its_evidence() {
 }
 
 #[tokio::test]
-async fn hd_135_a_silent_server_costs_its_start_up_limit() {
+async fn hd_135_silent_server_fails_at_the_startup_timeout() {
     let limits = Limits { startup: Duration::from_millis(300), ..Limits::default() };
     let options = SessionOptions { limits: limits.clone(), ..SessionOptions::default() };
-    let endpoint = script("echo listening on 3000 >&2; sleep 1000");
+    let endpoint = shell_script("echo listening on 3000 >&2; sleep 1000");
     let error = Session::connect(dial(endpoint, limits), options).await.err().unwrap();
     assert_eq!(
         error.to_string(),
@@ -148,17 +113,17 @@ async fn hd_135_a_silent_server_costs_its_start_up_limit() {
 }
 
 #[tokio::test]
-async fn a_server_that_dies_of_the_probe_is_started_again_without_one() {
-    let dies = SERVER.replace("case \"$line\" in", "case \"$line\" in *server/discover*) exit 9 ;;");
-    let mut endpoint = script(&dies);
+async fn server_that_exits_on_the_probe_is_restarted_without_it() {
+    let dies = SHELL_SERVER.replace("case \"$line\" in", "case \"$line\" in *server/discover*) exit 9 ;;");
+    let mut endpoint = shell_script(&dies);
     endpoint.env.push(("TOOL".to_owned(), Secret::new("text $id $$")));
     let session = connect(endpoint).await.unwrap();
     assert_ne!(call(&session, 10_000).await.unwrap(), "");
 }
 
 #[tokio::test]
-async fn hd_117_a_crash_ends_the_call_with_its_evidence() {
-    let session = connect(server("echo out of memory >&2; kill -9 $$")).await.unwrap();
+async fn hd_117_crash_ends_the_call_with_evidence() {
+    let session = connect(shell_server("echo out of memory >&2; kill -9 $$")).await.unwrap();
     let error = call(&session, 10_000).await.unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -169,8 +134,8 @@ async fn hd_117_a_crash_ends_the_call_with_its_evidence() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_grandchild_that_holds_the_pipe_does_not_hold_the_call() {
-    let session = connect(server("sleep 1000 & echo $! >&2; exit 4")).await.unwrap();
+async fn grandchild_that_holds_the_pipe_does_not_delay_the_call() {
+    let session = connect(shell_server("sleep 1000 & echo $! >&2; exit 4")).await.unwrap();
     let error = call(&session, 10_000).await.unwrap_err();
     let CallError::Closed(ended) = error else { panic!("{error}") };
     assert_eq!(ended.evidence.exit.as_deref(), Some("exit status 4"));
@@ -178,9 +143,9 @@ async fn a_grandchild_that_holds_the_pipe_does_not_hold_the_call() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_that_ignores_everything_is_gone_after_its_grace() {
-    let deaf = format!("trap '' TERM; sleep 1000 & echo $$ $! >&2; {SERVER} while :; do sleep 1; done");
-    let session = connect(script(&deaf)).await.unwrap();
+async fn process_that_ignores_signals_is_killed_after_the_grace_period() {
+    let deaf = format!("trap '' TERM; sleep 1000 & echo $$ $! >&2; {SHELL_SERVER} while :; do sleep 1; done");
+    let session = connect(shell_script(&deaf)).await.unwrap();
     let begun = Instant::now();
     let ended = session.close(Duration::from_millis(400)).await;
     assert!(begun.elapsed() < Duration::from_secs(20));
@@ -191,8 +156,8 @@ async fn a_process_that_ignores_everything_is_gone_after_its_grace() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn dropping_a_session_or_its_making_leaves_no_process() {
-    let session = connect(server(r#"sleep 1000 & text "$id" "$$ $!""#)).await.unwrap();
+async fn dropped_session_or_connect_leaves_no_process() {
+    let session = connect(shell_server(r#"sleep 1000 & text "$id" "$$ $!""#)).await.unwrap();
     let pids = call(&session, 10_000).await.unwrap();
     drop(session);
     for pid in pids.split(' ') {
@@ -202,7 +167,7 @@ async fn dropping_a_session_or_its_making_leaves_no_process() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
     let endpoint =
-        script(&format!("sleep 1000 & echo $$ $! > {0}.new; mv {0}.new {0}; wait", file.display()));
+        shell_script(&format!("sleep 1000 & echo $$ $! > {0}.new; mv {0}.new {0}; wait", file.display()));
     let making = tokio::spawn(connect(endpoint));
     while !file.exists() {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -214,10 +179,10 @@ async fn dropping_a_session_or_its_making_leaves_no_process() {
 }
 
 #[test]
-fn a_runtime_that_is_dropped_leaves_no_process() {
+fn dropped_runtime_leaves_no_process() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let pids = runtime.block_on(async {
-        let session = connect(server(r#"sleep 1000 & text "$id" "$$ $!""#)).await.unwrap();
+        let session = connect(shell_server(r#"sleep 1000 & text "$id" "$$ $!""#)).await.unwrap();
         let pids = call(&session, 10_000).await.unwrap();
         std::mem::forget(session);
         pids
@@ -229,9 +194,9 @@ fn a_runtime_that_is_dropped_leaves_no_process() {
 }
 
 #[tokio::test]
-async fn dm_073_noise_is_skipped_and_an_answer_over_the_limit_ends_its_call() {
+async fn dm_073_noise_is_skipped_and_oversized_response_ends_its_call() {
     let tool = r#"echo 'npm notice'; echo '{"level":30}'; echo 'caf\351'; text "$id" ok"#;
-    let session = connect(server(tool)).await.unwrap();
+    let session = connect(shell_server(tool)).await.unwrap();
     assert_eq!(call(&session, 10_000).await.unwrap(), "ok");
     assert!(session.counters().0 >= 20);
 
@@ -239,7 +204,7 @@ async fn dm_073_noise_is_skipped_and_an_answer_over_the_limit_ends_its_call() {
     let options = SessionOptions { limits: limits.clone(), ..SessionOptions::default() };
     let tool =
         r#"printf '{"id":%s,"result":{"content":[' "$id"; head -c 30000 /dev/zero | tr '\0' ' '; echo ']}}'"#;
-    let session = Session::connect(dial(server(tool), limits), options).await.unwrap();
+    let session = Session::connect(dial(shell_server(tool), limits), options).await.unwrap();
     let error = call(&session, 10_000).await.unwrap_err();
     assert!(matches!(error, CallError::ResponseTooLarge(10_000)), "{error}");
     assert!(session.list_tools().await.is_ok(), "the connection lives on");
@@ -248,14 +213,14 @@ async fn dm_073_noise_is_skipped_and_an_answer_over_the_limit_ends_its_call() {
     let limits = Limits { message_bytes: 10_000, ..Limits::default() };
     let options = SessionOptions { limits: limits.clone(), ..SessionOptions::default() };
     let tool = r#"printf '{"result":{"content":['; head -c 30000 /dev/zero | tr '\0' ' '; echo "]},\"jsonrpc\":\"2.0\",\"id\":$id}""#;
-    let session = Session::connect(dial(server(tool), limits), options).await.unwrap();
+    let session = Session::connect(dial(shell_server(tool), limits), options).await.unwrap();
     let error = call(&session, 10_000).await.unwrap_err();
     assert!(matches!(error, CallError::ResponseTooLarge(10_000)), "{error}");
 }
 
 #[tokio::test]
-async fn a_server_that_closes_its_input_and_lives_on_is_given_up() {
-    let session = connect(server("exec <&-; sleep 1000")).await.unwrap();
+async fn server_that_closes_its_input_is_disconnected() {
+    let session = connect(shell_server("exec <&-; sleep 1000")).await.unwrap();
     let _ = call(&session, 100).await;
     // The next message cannot be written, because no process reads.
     let error = loop {
@@ -268,30 +233,30 @@ async fn a_server_that_closes_its_input_and_lives_on_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_runtime_without_io_harms_no_other_runtimes_servers() {
-    let session = connect(server(r#"text "$id" hello"#)).await.unwrap();
+async fn runtime_without_io_does_not_affect_servers_of_others() {
+    let session = connect(shell_server(r#"text "$id" hello"#)).await.unwrap();
     std::thread::spawn(|| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let error = runtime.block_on(connect(script("exit 0"))).err().unwrap();
+        let error = runtime.block_on(connect(shell_script("exit 0"))).err().unwrap();
         assert!(error.to_string().contains("this runtime cannot start processes"), "{error}");
     })
     .join()
     .unwrap();
     assert_eq!(call(&session, 10_000).await.unwrap(), "hello");
-    assert!(connect(server("")).await.is_ok());
+    assert!(connect(shell_server("")).await.is_ok());
 }
 
 #[tokio::test]
-async fn hd_sc5_an_argument_that_a_server_repeats_is_no_news() {
-    let mut endpoint = script("echo \"bad key $0\" >&2; exit 3");
+async fn hd_sc5_argument_repeated_by_a_server_is_redacted() {
+    let mut endpoint = shell_script("echo \"bad key $0\" >&2; exit 3");
     endpoint.args.push(Secret::new("sk-very-secret"));
     let error = connect(endpoint).await.err().unwrap();
     assert!(error.to_string().ends_with("its standard error ended with: bad key ***"), "{error}");
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_read_costs_a_call_its_deadline() {
-    let session = connect(server("sleep 1000")).await.unwrap();
+async fn call_to_a_server_that_does_not_read_times_out() {
+    let session = connect(shell_server("sleep 1000")).await.unwrap();
     let arguments = RawJson::from_value(&serde_json::json!({ "x": "y".repeat(1 << 20) })).unwrap();
     let options = CallOptions { timeout: Some(Duration::from_millis(200)), ..CallOptions::default() };
     assert!(matches!(session.call_tool("t", &arguments, options.clone()).await, Err(CallError::TimedOut(_))));
@@ -302,22 +267,22 @@ async fn a_server_that_does_not_read_costs_a_call_its_deadline() {
 }
 
 #[tokio::test]
-async fn line_breaks_in_a_callers_json_do_not_cut_the_message() {
-    let session = connect(server(r#"text "$id" ok"#)).await.unwrap();
+async fn line_breaks_in_arguments_do_not_split_the_message() {
+    let session = connect(shell_server(r#"text "$id" ok"#)).await.unwrap();
     let arguments = RawJson::parse("{\r\n \"a\":\n 1\n}".into()).unwrap();
     let answer = session.call_tool("t", &arguments, CallOptions::default()).await.unwrap();
     assert_eq!(answer.value.text(), "ok");
 }
 
 #[tokio::test]
-async fn hd_106_another_encoding_is_spoken_both_ways() {
-    let mut endpoint = server(r#"case "$line" in *u00e9*) text "$id" "$(printf 'caf\351')" ;; esac"#);
+async fn hd_106_configured_encoding_is_used_in_both_directions() {
+    let mut endpoint = shell_server(r#"case "$line" in *u00e9*) text "$id" "$(printf 'caf\351')" ;; esac"#);
     endpoint.encoding = "latin1".to_owned();
     let session = connect(endpoint).await.unwrap();
     let arguments = RawJson::parse("{\"x\":\"caf\u{e9}\"}".into()).unwrap();
     let answer = session.call_tool("t", &arguments, CallOptions::default()).await.unwrap();
     assert_eq!(answer.value.text(), "caf\u{e9}");
-    let utf16 = StdioEndpoint { encoding: "utf-16".to_owned(), ..script("") };
+    let utf16 = StdioEndpoint { encoding: "utf-16".to_owned(), ..shell_script("") };
     assert!(matches!(
         dialer(&Endpoint::Stdio(utf16), &DialOptions::default()),
         Err(ConnectError::Invalid(_))
@@ -325,8 +290,8 @@ async fn hd_106_another_encoding_is_spoken_both_ways() {
 }
 
 #[tokio::test]
-async fn hd_131_many_calls_at_once_each_get_their_own_answer() {
-    let session = Arc::new(connect(server(r#"text "$id" "${line##*\"n\":}""#)).await.unwrap());
+async fn hd_131_concurrent_calls_get_their_own_responses() {
+    let session = Arc::new(connect(shell_server(r#"text "$id" "${line##*\"n\":}""#)).await.unwrap());
     let mut tasks = tokio::task::JoinSet::new();
     for n in 0..64 {
         let session = Arc::clone(&session);
@@ -342,12 +307,12 @@ async fn hd_131_many_calls_at_once_each_get_their_own_answer() {
 }
 
 #[tokio::test]
-async fn a_receipt_lasts_as_long_as_its_process() {
+async fn receipt_exists_while_its_process_runs() {
     let folder = tempfile::tempdir().unwrap();
     let receipts = ReceiptDirectory::new(folder.path());
     let options = DialOptions { receipts: Some(receipts.clone()), ..DialOptions::default() };
     assert_eq!(options.process.id(), None);
-    let dial = dialer(&Endpoint::Stdio(server("")), &options).unwrap();
+    let dial = dialer(&Endpoint::Stdio(shell_server("")), &options).unwrap();
     let session_options = SessionOptions { eras: Eras::Legacy, ..SessionOptions::default() };
     let session = Session::connect(dial, session_options).await.unwrap();
     let count = || std::fs::read_dir(folder.path()).unwrap().count();
@@ -360,26 +325,26 @@ async fn a_receipt_lasts_as_long_as_its_process() {
 }
 
 #[tokio::test]
-async fn hd_106_an_answer_in_another_encoding_ends_its_call() {
-    let session = connect(server(r#"text "$id" "$(printf 'caf\351')""#)).await.unwrap();
+async fn hd_106_response_in_another_encoding_ends_its_call() {
+    let session = connect(shell_server(r#"text "$id" "$(printf 'caf\351')""#)).await.unwrap();
     let error = call(&session, 10_000).await.unwrap_err();
     assert!(matches!(error, CallError::InvalidResponse(_)), "{error}");
     assert!(session.list_tools().await.is_ok(), "the connection lives on");
 }
 
 #[tokio::test]
-async fn hd_135_utf_16_is_noise_and_costs_the_limit() {
+async fn hd_135_utf_16_output_is_noise_until_the_timeout() {
     let limits = Limits { startup: Duration::from_millis(500), ..Limits::default() };
     let options = SessionOptions { limits: limits.clone(), eras: Eras::Legacy, ..SessionOptions::default() };
     let says = r#"read -r line; printf '{\0"\0i\0d\0"\0:\0001\0}\0\n\0'; sleep 1000"#;
-    let error = Session::connect(dial(script(says), limits), options).await.err().unwrap();
+    let error = Session::connect(dial(shell_script(says), limits), options).await.err().unwrap();
     let ConnectError::TimedOut { disconnect: ended, .. } = &error else { panic!("{error}") };
     assert!(ended.evidence.noise_bytes >= 14, "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hd_117_closing_politely_leaves_no_grandchild() {
-    let session = connect(server(r#"sleep 1000 & text "$id" "$!""#)).await.unwrap();
+async fn hd_117_close_leaves_no_grandchild() {
+    let session = connect(shell_server(r#"sleep 1000 & text "$id" "$!""#)).await.unwrap();
     let pid = call(&session, 10_000).await.unwrap();
     let ended = session.close(Duration::from_secs(2)).await;
     assert_eq!(ended.evidence.exit.as_deref(), Some("exit status 0"), "the leader ends by itself");
@@ -388,12 +353,12 @@ async fn hd_117_closing_politely_leaves_no_grandchild() {
 
 /// A server that floods its output with a line, each written as a whole.
 fn flooding(line: &str, tool: &str) -> StdioEndpoint {
-    let endpoint = script(&format!("(while echo '{line}'; do :; done) &\n{SERVER}"));
+    let endpoint = shell_script(&format!("(while echo '{line}'; do :; done) &\n{SHELL_SERVER}"));
     StdioEndpoint { env: vec![("TOOL".to_owned(), Secret::new(tool))], ..endpoint }
 }
 
 #[tokio::test]
-async fn a_server_that_floods_is_answered_by_its_deadlines_and_closed_at_once() {
+async fn flooding_server_does_not_delay_deadlines_and_close() {
     for line in [r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#, "the sky is falling"] {
         let tool = r#"case "$line" in *hang*) ;; *) text "$id" "hello" ;; esac"#;
         let session = connect(flooding(line, tool)).await.unwrap();
@@ -414,7 +379,7 @@ async fn a_server_that_floods_is_answered_by_its_deadlines_and_closed_at_once() 
 }
 
 #[tokio::test]
-async fn a_server_that_floods_and_dies_is_noticed_while_its_reader_pauses() {
+async fn exit_of_a_flooding_server_is_noticed() {
     let line = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
     let session = connect(flooding(line, "kill -9 $$")).await.unwrap();
     let error = call(&session, 60_000).await.unwrap_err();
@@ -424,12 +389,12 @@ async fn a_server_that_floods_and_dies_is_noticed_while_its_reader_pauses() {
 /// A server that floods standard error with numbered lines.
 fn flooding_stderr(tool: &str) -> StdioEndpoint {
     let flood = "(i=0; while echo \"line $i of many\" >&2; do i=$((i+1)); done) &";
-    let endpoint = script(&format!("{flood}\n{SERVER}"));
+    let endpoint = shell_script(&format!("{flood}\n{SHELL_SERVER}"));
     StdioEndpoint { env: vec![("TOOL".to_owned(), Secret::new(tool))], ..endpoint }
 }
 
 #[tokio::test]
-async fn a_server_that_floods_standard_error_is_answered_and_closed_at_once() {
+async fn flood_of_standard_error_does_not_delay_calls_and_close() {
     let session = connect(flooding_stderr(r#"text "$id" "hello""#)).await.unwrap();
     for _ in 0..5 {
         assert_eq!(call(&session, 60_000).await.unwrap(), "hello");
@@ -444,11 +409,11 @@ async fn a_server_that_floods_standard_error_is_answered_and_closed_at_once() {
 }
 
 #[tokio::test]
-async fn a_server_that_floods_standard_error_and_dies_is_noticed_and_its_last_lines_are_the_last() {
+async fn last_lines_of_flooded_standard_error_are_kept() {
     // When the server writes its last lines, the flood fills the pipe, and enough was read to cause a pause of the
     // reader.
     let tool = r#"i=0; while [ $i -lt 20000 ]; do echo "line $i of many" >&2; i=$((i+1)); done; kill -9 $$"#;
-    let session = connect(server(tool)).await.unwrap();
+    let session = connect(shell_server(tool)).await.unwrap();
     let Err(CallError::Closed(ended)) = call(&session, 60_000).await else { panic!("it died") };
     assert_eq!(ended.evidence.exit.as_deref(), Some("signal 9 (SIGKILL)"));
     let want: Vec<String> = (19_980..20_000).map(|it| format!("line {it} of many")).collect();

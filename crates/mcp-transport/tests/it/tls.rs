@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::websocket::{Opening, Peer, Plan, call, modern, said};
+use crate::websocket::{Opening, Peer, Plan, call, modern, tool_result};
 
 /// A certificate authority, and a server with a certificate from it.
 pub(crate) struct Company {
@@ -112,11 +112,11 @@ async fn answer_all(mut stream: TlsStream<TcpStream>) {
             }
         };
         let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
-        let said = format!(
+        let response = format!(
             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
-        stream.write_all(said.as_bytes()).await.unwrap();
+        stream.write_all(response.as_bytes()).await.unwrap();
         stream.flush().await.unwrap();
     }
 }
@@ -132,7 +132,8 @@ async fn check(company: Company, trusting: &str, untrusting: &str) {
     let Company { authority, acceptor } = company;
     let opening = Opening::Open("Sec-WebSocket-Protocol: mcp\r\n");
     let plan = Plan { opening, tls: Some(acceptor.clone()) };
-    let peer = Peer::planned(plan, |it| modern(it, |it| vec![said(it, "hello")])).await;
+    let peer =
+        Peer::planned(plan, |message| modern(message, |message| vec![tool_result(message, "hello")])).await;
     let web = web(acceptor).await;
     let endpoint = |url: &str| UrlEndpoint::new(url.parse().unwrap());
     let authorities = Authorities::from_pem(authority.as_bytes()).unwrap();

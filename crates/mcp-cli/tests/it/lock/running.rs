@@ -7,15 +7,13 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use mcp_testkit::wait::TIMEOUT;
 use serde_json::{Value, json};
 
 use super::{change_echo, check, read, replayed};
 use crate::support::{DEMO, Workspace};
 
 const LOCK: &str = ".minds/mcp.lock";
-
-/// The timeout for events.
-const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A workspace with the demo server and a lock file without its tool `echo`; also returns the complete lock file.
 fn without_echo() -> (Workspace, String) {

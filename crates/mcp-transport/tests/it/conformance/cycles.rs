@@ -13,13 +13,13 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use mcp_model::{Endpoint, Era, Limits, RawJson, Secret};
+use mcp_testkit::servers::shell_server;
+use mcp_testkit::wait::wait_until;
 use mcp_transport::CallOptions;
 use tokio::runtime::Handle;
 
-use super::drive::until;
+use super::peers::{PLAIN, Peer, TransportKind, Variant, connect};
 use super::script;
-use super::wires::{PLAIN, Peer, Way, Wire, connect};
-use crate::stdio;
 
 /// The environment variable that passes the transport and the port to the counting process.
 const PEER: &str = "MCP_TEST_CYCLES_PEER";
@@ -34,32 +34,37 @@ const WARM_UP: usize = 40;
 /// The memory growth after the warm-up that is tolerated, in KiB, for pages that the allocator touches by chance.
 const FLAT: u64 = 3 << 10;
 
-const WIRES: [(&str, Wire); 4] =
-    [("stdio", Wire::Stdio), ("sse", Wire::Sse), ("websocket", Wire::WebSocket), ("http", Wire::Http)];
+const WIRES: [(&str, TransportKind); 4] = [
+    ("stdio", TransportKind::Stdio),
+    ("sse", TransportKind::Sse),
+    ("websocket", TransportKind::WebSocket),
+    ("http", TransportKind::Http),
+];
 
 #[test]
 fn hd_117_cycles_leave_nothing() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     match std::env::var(PEER) {
         Ok(peer) => {
-            let (wire, port) = peer.split_once(' ').unwrap();
-            let wire = WIRES.iter().find(|(name, _)| *name == wire).unwrap().1;
-            runtime.block_on(count(wire, port.parse().unwrap()));
+            let (transport, port) = peer.split_once(' ').unwrap();
+            let transport = WIRES.iter().find(|(name, _)| *name == transport).unwrap().1;
+            runtime.block_on(count(transport, port.parse().unwrap()));
         }
         Err(_) => runtime.block_on(async {
-            for (name, wire) in WIRES {
-                watch(name, wire).await;
+            for (name, transport) in WIRES {
+                watch(name, transport).await;
             }
         }),
     }
 }
 
 /// Runs the counting process on one transport.
-async fn watch(name: &str, wire: Wire) {
-    let peer = Peer::start(Way { wire, era: Era::Legacy }, PLAIN, script::first_after(|_| vec![])).await;
+async fn watch(name: &str, transport: TransportKind) {
+    let peer =
+        Peer::start(Variant { transport, era: Era::Legacy }, PLAIN, script::first_after(|_| vec![])).await;
     let counting = tokio::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "conformance::cycles::hd_117_cycles_leave_nothing", "--nocapture"])
-        .env(PEER, format!("{name} {}", peer.road.begin.port()))
+        .env(PEER, format!("{name} {}", peer.relay.begin.port()))
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output()
@@ -108,31 +113,33 @@ fn marked(mark: &str) -> usize {
     environments.filter(|it| memchr::memmem::find(it, mark.as_bytes()).is_some()).count()
 }
 
-async fn count(wire: Wire, port: u16) {
+async fn count(transport: TransportKind, port: u16) {
     let cycles = std::env::var(CYCLES).map_or(FEW_CYCLES, |it| it.parse().unwrap());
     let mark = format!("MCP_TEST_MARK=of-{}", std::process::id());
-    let endpoint = match wire {
-        Wire::Stdio => {
-            let mut endpoint = stdio::server(r#"text "$id" hello"#);
+    let endpoint = match transport {
+        TransportKind::Stdio => {
+            let mut endpoint = shell_server(r#"text "$id" hello"#);
             let (name, value) = mark.split_once('=').unwrap();
             endpoint.env.push((name.to_owned(), Secret::new(value)));
             Endpoint::Stdio(endpoint)
         }
-        Wire::Sse | Wire::WebSocket | Wire::Http | Wire::HttpJson => wire.endpoint(port),
+        TransportKind::Sse | TransportKind::WebSocket | TransportKind::Http | TransportKind::HttpJson => {
+            transport.endpoint(port)
+        }
     };
     let beginning = Counted::now(&mark);
     assert_eq!(beginning.processes, 0);
     for number in 0..WARM_UP {
         // Checks that the count detects a process at all.
-        let seen = if wire == Wire::Stdio && number == 0 { 1 } else { 0 };
+        let seen = if transport == TransportKind::Stdio && number == 0 { 1 } else { 0 };
         cycle(&endpoint, || assert!(seen == 0 || marked(&mark) >= seen)).await;
     }
-    until(|| Counted::now(&mark).tasks == 0).await;
+    wait_until(|| Counted::now(&mark).tasks == 0).await;
     let before = Counted::now(&mark);
     for _ in 0..cycles {
         cycle(&endpoint, || {}).await;
     }
-    until(|| Counted::now(&mark).settled(before)).await;
+    wait_until(|| Counted::now(&mark).settled(before)).await;
     let after = Counted::now(&mark);
     println!("{cycles} cycles: {beginning:?}, then {before:?}, then {after:?}");
     assert_eq!((after.tasks, after.processes), (0, 0));

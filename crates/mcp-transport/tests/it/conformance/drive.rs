@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt, join_all};
 use mcp_model::{Limits, RawJson};
+use mcp_testkit::wait::wait_until;
 use mcp_transport::{CallError, CallOptions, ConnectError, Disconnect, DisconnectReason, Session};
 use serde_json::json;
 
-use super::wires::{self, Peer, Way};
+use super::peers::{self, Peer, Variant};
 
 /// The actions of a test. Returns the outcome as text.
-pub(super) type Drive = fn(Way, Peer, Limits) -> BoxFuture<'static, String>;
+pub(super) type Drive = fn(Variant, Peer, Limits) -> BoxFuture<'static, String>;
 
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -19,18 +20,18 @@ const GRACE: Duration = Duration::from_secs(5);
 const IMPATIENT: Duration = Duration::from_millis(300);
 
 /// Two calls in sequence. Returns `outcome of the first | outcome of the second`.
-pub(super) fn twice(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn twice(_: Variant, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     call_and_other(peer, limits, CallOptions::default()).boxed()
 }
 
 /// The same when the first call gets no response. It has a short timeout, except over HTTP, where the end of its
 /// own response ends it.
-pub(super) fn unanswered(way: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
-    if way.wire.is_http() { twice(way, peer, limits) } else { impatient(way, peer, limits) }
+pub(super) fn unanswered(variant: Variant, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+    if variant.transport.is_http() { twice(variant, peer, limits) } else { impatient(variant, peer, limits) }
 }
 
 /// The same when the first call has a short timeout.
-pub(super) fn impatient(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn impatient(_: Variant, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     let options = CallOptions { timeout: Some(IMPATIENT), ..CallOptions::default() };
     call_and_other(peer, limits, options).boxed()
 }
@@ -47,11 +48,11 @@ async fn call_and_other(peer: Peer, limits: Limits, options: CallOptions) -> Str
 }
 
 /// Only the handshake, with an endpoint where no peer is.
-pub(super) fn nobody(way: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn nobody(variant: Variant, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     drop(peer);
     async move {
-        let (endpoint, _kept) = way.wire.nobody();
-        match wires::connect(&endpoint, way.era, &limits).await {
+        let (endpoint, _kept) = variant.transport.nobody();
+        match peers::connect(&endpoint, variant.era, &limits).await {
             Ok(_) => "connected".to_owned(),
             Err(error) => unconnected(&error),
         }
@@ -60,18 +61,18 @@ pub(super) fn nobody(way: Way, peer: Peer, limits: Limits) -> BoxFuture<'static,
 }
 
 /// A call after the peer has died.
-pub(super) fn widowed(way: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn widowed(variant: Variant, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
         drop(peer);
-        if !way.wire.is_http() {
+        if !variant.transport.is_http() {
             session.closed().await;
         }
         // Over HTTP, a call may detect that a pooled connection was closed; then it is not known whether it ran.
         // There are at most as many such calls as connections. The next call finds no peer.
         loop {
             let came = call(&session, "other", CallOptions::default()).await;
-            if !(way.wire.is_http() && came == "outcome unknown") {
+            if !(variant.transport.is_http() && came == "outcome unknown") {
                 return came;
             }
         }
@@ -80,11 +81,11 @@ pub(super) fn widowed(way: Way, peer: Peer, limits: Limits) -> BoxFuture<'static
 }
 
 /// Three concurrent calls, and sixty-four: how many got their own response.
-pub(super) fn three(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn three(_: Variant, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     at_once(3, peer, limits).boxed()
 }
 
-pub(super) fn sixty_four(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn sixty_four(_: Variant, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     at_once(64, peer, limits).boxed()
 }
 
@@ -98,7 +99,7 @@ async fn at_once(number: usize, peer: Peer, limits: Limits) -> String {
 }
 
 /// Eight calls, one after another, each with eight notices of progress.
-pub(super) fn in_order(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn in_order(_: Variant, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
         let names: Vec<String> = (0..8).map(|it| format!("tool-{it}")).collect();
@@ -121,14 +122,14 @@ pub(super) fn in_order(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static,
 }
 
 /// A large call that is dropped when a part of it was sent, then another call.
-pub(super) fn given_up_going_out(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn given_up_going_out(_: Variant, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
-        let before = peer.road.carried();
+        let before = peer.relay.sent_bytes();
         let arguments = RawJson::from_value(&json!({"text": "x".repeat(12 << 20)})).unwrap();
         tokio::select! {
             called = session.call_tool("first", &arguments, CallOptions::default()) => return format!("{called:?}"),
-            () = until(|| peer.road.carried() > before + (1 << 20)) => {}
+            () = wait_until(|| peer.relay.sent_bytes() > before + (1 << 20)) => {}
         }
         let other = call(&session, "other", CallOptions::default()).await;
         session.close(GRACE).await;
@@ -139,15 +140,15 @@ pub(super) fn given_up_going_out(_: Way, peer: Peer, limits: Limits) -> BoxFutur
 
 /// A call that is dropped when half of its response may have arrived. The server must be notified. Then another
 /// call.
-pub(super) fn given_up_coming_in(way: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn given_up_coming_in(variant: Variant, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
         tokio::select! {
             called = call(&session, "first", CallOptions::default()) => return called,
-            () = until(|| peer.count("tools/call") == 1) => {}
+            () = wait_until(|| peer.count("tools/call") == 1) => {}
         }
-        if way.tells_of_giving_up() {
-            until(|| peer.count("notifications/cancelled") == 1).await;
+        if variant.tells_of_giving_up() {
+            wait_until(|| peer.count("notifications/cancelled") == 1).await;
         }
         let other = call(&session, "other", CallOptions::default()).await;
         session.close(GRACE).await;
@@ -157,12 +158,12 @@ pub(super) fn given_up_coming_in(way: Way, peer: Peer, limits: Limits) -> BoxFut
 }
 
 /// A call of four megabytes.
-pub(super) fn large_call(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn large_call(_: Variant, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
         let arguments = RawJson::from_value(&json!({"text": "x".repeat(4 << 20)})).unwrap();
         let answer = session.call_tool("first", &arguments, CallOptions::default()).await;
-        let first = told(answer.map(|it| it.value.text()));
+        let first = outcome(answer.map(|reply| reply.value.text()));
         let other = call(&session, "other", CallOptions::default()).await;
         session.close(GRACE).await;
         format!("{first} | {other}")
@@ -171,33 +172,33 @@ pub(super) fn large_call(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'stati
 }
 
 /// Closes during a call, closes again, then makes a call and a list request.
-pub(super) fn closed_twice(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn closed_twice(_: Variant, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
         session.list_tools().await.unwrap();
         let closing = async {
-            until(|| peer.count("tools/call") == 1).await;
+            wait_until(|| peer.count("tools/call") == 1).await;
             tokio::join!(session.close(GRACE), session.close(GRACE))
         };
         let (called, (one, two)) = tokio::join!(call(&session, "first", CallOptions::default()), closing);
         let three = session.close(GRACE).await;
-        let ends = [one, two, three].map(|it| reason(&it)).join(", ");
+        let reasons = [one, two, three].map(|it| reason(&it)).join(", ");
         let after = call(&session, "other", CallOptions::default()).await;
         // The cached list must not be returned after the end, although its `ttlMs` has not passed.
-        let listed = told(session.list_tools().await.map(|it| it.items.len().to_string()));
-        format!("{called} | {ends} | {after}, {listed}")
+        let listed = outcome(session.list_tools().await.map(|it| it.items.len().to_string()));
+        format!("{called} | {reasons} | {after}, {listed}")
     }
     .boxed()
 }
 
 /// A call with a large response, which is not polled while another call is made.
-pub(super) fn beside(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn beside(_: Variant, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
         let mut first = Box::pin(call(&session, "first", CallOptions::default()));
         tokio::select! {
             called = &mut first => return called,
-            () = until(|| peer.count("tools/call") == 1) => {}
+            () = wait_until(|| peer.count("tools/call") == 1) => {}
         }
         // The first call is not polled here: its response is read by other tasks.
         let other = call(&session, "echo", CallOptions::default()).await;
@@ -209,7 +210,7 @@ pub(super) fn beside(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, S
 }
 
 /// The tools of a list, and the invalid ones.
-pub(super) fn listed(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn listed(_: Variant, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
         let listing = session.list_tools().await.unwrap();
@@ -220,7 +221,7 @@ pub(super) fn listed(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, S
 }
 
 /// The number of announced list changes when the response arrives.
-pub(super) fn changed(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn changed(_: Variant, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
         let mut changes = session.list_changes();
@@ -233,11 +234,11 @@ pub(super) fn changed(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, 
 }
 
 /// A call during which the server sends a ping with the same id.
-pub(super) fn pinged(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn pinged(_: Variant, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
         let first = call(&session, "first", CallOptions::default()).await;
-        until(|| peer.answers().len() == 1).await;
+        wait_until(|| peer.answers().len() == 1).await;
         session.close(GRACE).await;
         format!("{first}, answered with {}", peer.answers()[0]["result"])
     }
@@ -246,10 +247,10 @@ pub(super) fn pinged(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, S
 
 async fn call(session: &Session, name: &str, options: CallOptions) -> String {
     let answer = session.call_tool(name, &RawJson::empty_object(), options).await;
-    told(answer.map(|it| it.value.text()))
+    outcome(answer.map(|reply| reply.value.text()))
 }
 
-fn told(outcome: Result<String, CallError>) -> String {
+fn outcome(outcome: Result<String, CallError>) -> String {
     match outcome {
         Ok(text) if text.len() > 100 => format!("{} bytes", text.len()),
         Ok(text) => text,
@@ -282,14 +283,4 @@ fn reason(ended: &Disconnect) -> String {
         DisconnectReason::Broken(_) => "broken".to_owned(),
         other => format!("{other:?}"),
     }
-}
-
-/// Waits until a condition is true, because the other side may notice late.
-pub(super) async fn until(what: impl Fn() -> bool) {
-    let patience = async {
-        while !what() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), patience).await.expect("it does not come to be so");
 }

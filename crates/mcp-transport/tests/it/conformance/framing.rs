@@ -2,37 +2,37 @@
 
 /// The line ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ends {
+pub(super) enum LineEnding {
     Lf,
     CrLf,
 }
 
-impl Ends {
+impl LineEnding {
     /// The text with these line endings.
     pub(super) fn apply(self, text: &str) -> String {
         match self {
-            Ends::Lf => text.to_owned(),
-            Ends::CrLf => text.replace('\n', "\r\n"),
+            LineEnding::Lf => text.to_owned(),
+            LineEnding::CrLf => text.replace('\n', "\r\n"),
         }
     }
 
     /// The line ending after a message on transports that need none, as written by a server that writes lines.
     pub(super) fn after_json(self) -> &'static str {
         match self {
-            Ends::Lf => "",
-            Ends::CrLf => "\r\n",
+            LineEnding::Lf => "",
+            LineEnding::CrLf => "\r\n",
         }
     }
 }
 
 /// A line.
-pub(super) fn line(text: &str, ends: Ends) -> String {
-    ends.apply(&format!("{text}\n"))
+pub(super) fn line(text: &str, line_ending: LineEnding) -> String {
+    line_ending.apply(&format!("{text}\n"))
 }
 
 /// An event of an event stream.
-pub(super) fn event(text: &str, ends: Ends) -> String {
-    ends.apply(&format!("event: message\ndata: {text}\n\n"))
+pub(super) fn event(text: &str, line_ending: LineEnding) -> String {
+    line_ending.apply(&format!("event: message\ndata: {text}\n\n"))
 }
 
 /// A WebSocket text frame from a server.

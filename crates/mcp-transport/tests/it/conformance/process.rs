@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use super::framing;
-use super::wires::{Act, Manner, Script};
+use super::peers::{Action, Script, WriteStyle};
 
 /// The script of the process. Its last line, which is not JSON-RPC, tells the test that its input has ended. It
 /// waits for its own children, because not every system reaps orphans at once.
@@ -35,38 +35,38 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    pub(super) async fn start(manner: Manner, script: Script) -> Peer {
+    pub(super) async fn start(style: WriteStyle, script: Script) -> Peer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let mut serving = JoinSet::new();
         serving.spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
                 // One process at a time, because a session has one.
-                let _ = serve(socket, manner, &script).await;
+                let _ = serve(socket, style, &script).await;
             }
         });
         Peer { port, _serving: serving }
     }
 }
 
-async fn serve(socket: TcpStream, manner: Manner, script: &Script) -> std::io::Result<()> {
+async fn serve(socket: TcpStream, style: WriteStyle, script: &Script) -> std::io::Result<()> {
     socket.set_nodelay(true)?;
     let (reader, mut writer) = socket.into_split();
     let mut lines = BufReader::new(reader).lines();
-    writer.write_all(manner.begin.as_bytes()).await?;
+    writer.write_all(style.begin.as_bytes()).await?;
     while let Some(line) = lines.next_line().await? {
         if line == "over" {
             return Ok(());
         }
         let message: Value = serde_json::from_str(&line).unwrap();
         for act in script(&message) {
-            let line = |text: &str| framing::line(text, manner.ends);
+            let line = |text: &str| framing::line(text, style.line_ending);
             let bytes = match act {
-                Act::Say(text) | Act::Answer(_, text) => line(&text),
-                Act::Begin(text) => framing::halves(&line(&text)).0.to_owned(),
-                Act::Finish(text) => framing::halves(&line(&text)).1.to_owned(),
-                Act::Hold => continue,
-                Act::Die => return Ok(()),
+                Action::Send(text) | Action::Respond(_, text) => line(&text),
+                Action::SendFirstHalf(text) => framing::halves(&line(&text)).0.to_owned(),
+                Action::SendSecondHalf(text) => framing::halves(&line(&text)).1.to_owned(),
+                Action::KeepOpen => continue,
+                Action::Disconnect => return Ok(()),
             };
             writer.write_all(bytes.as_bytes()).await?;
         }

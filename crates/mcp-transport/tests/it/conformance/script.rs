@@ -4,22 +4,22 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use super::wires::{Act, Script};
+use super::peers::{Action, Script};
 
 /// A server that answers the handshake and list requests, and a call of `other` with `hello`. `rest` handles other
 /// messages.
-pub(super) fn server(rest: impl Fn(&Value) -> Vec<Act> + Send + Sync + 'static) -> Script {
+pub(super) fn server(rest: impl Fn(&Value) -> Vec<Action> + Send + Sync + 'static) -> Script {
     Arc::new(move |message| match (message["method"].as_str(), message["params"]["name"].as_str()) {
-        (Some("initialize"), _) => vec![Act::Say(initialized(message))],
-        (Some("server/discover"), _) => vec![Act::Say(discovered(message))],
-        (Some("tools/list"), _) => vec![Act::Say(listed(message))],
-        (Some("tools/call"), Some("other")) => vec![Act::Say(said(message, "hello"))],
+        (Some("initialize"), _) => vec![Action::Send(initialized(message))],
+        (Some("server/discover"), _) => vec![Action::Send(discovered(message))],
+        (Some("tools/list"), _) => vec![Action::Send(listed(message))],
+        (Some("tools/call"), Some("other")) => vec![Action::Send(tool_result(message, "hello"))],
         _ => rest(message),
     })
 }
 
 /// A server that handles a call of `first` with `about`.
-pub(super) fn first(about: fn(&Value) -> Vec<Act>) -> Script {
+pub(super) fn first(about: fn(&Value) -> Vec<Action>) -> Script {
     server(move |message| match message["method"].as_str() {
         Some("tools/call") => about(message),
         _ => vec![],
@@ -30,7 +30,7 @@ pub(super) fn first(about: fn(&Value) -> Vec<Act>) -> Script {
 pub(super) fn first_after(texts: fn(&Value) -> Vec<String>) -> Script {
     server(move |message| match message["method"].as_str() {
         Some("tools/call") => {
-            texts(message).into_iter().chain([said(message, "hello")]).map(Act::Say).collect()
+            texts(message).into_iter().chain([tool_result(message, "hello")]).map(Action::Send).collect()
         }
         _ => vec![],
     })
@@ -46,10 +46,14 @@ pub(super) fn reversed(number: usize) -> Script {
         let mut held = held.lock().unwrap();
         held.push(message.clone());
         if held.len() < number {
-            return vec![Act::Hold];
+            return vec![Action::KeepOpen];
         }
-        let answer =
-            |it: &Value| Act::Answer(it["id"].clone(), said(it, it["params"]["name"].as_str().unwrap()));
+        let answer = |message: &Value| {
+            Action::Respond(
+                message["id"].clone(),
+                tool_result(message, message["params"]["name"].as_str().unwrap()),
+            )
+        };
         held.iter().rev().map(answer).collect()
     })
 }
@@ -60,12 +64,12 @@ pub(super) fn large_then_small(size: usize) -> Script {
     server(move |message| match message["params"]["name"].as_str() {
         Some("first") => {
             *held.lock().unwrap() = message.clone();
-            vec![Act::Hold]
+            vec![Action::KeepOpen]
         }
         Some("echo") => {
             let first = held.lock().unwrap();
-            let large = Act::Answer(first["id"].clone(), said(&first, &"x".repeat(size)));
-            vec![large, Act::Say(said(message, "hello"))]
+            let large = Action::Respond(first["id"].clone(), tool_result(&first, &"x".repeat(size)));
+            vec![large, Action::Send(tool_result(message, "hello"))]
         }
         _ => vec![],
     })
@@ -76,19 +80,19 @@ pub(super) fn in_two() -> Script {
     let begun = Mutex::new(None);
     server(move |message| match message["method"].as_str() {
         Some("tools/call") => {
-            let text = said(message, "too late");
+            let text = tool_result(message, "too late");
             *begun.lock().unwrap() = Some(text.clone());
-            vec![Act::Begin(text), Act::Hold]
+            vec![Action::SendFirstHalf(text), Action::KeepOpen]
         }
         Some("notifications/cancelled") => {
-            begun.lock().unwrap().take().map(Act::Finish).into_iter().collect()
+            begun.lock().unwrap().take().map(Action::SendSecondHalf).into_iter().collect()
         }
         _ => vec![],
     })
 }
 
 /// A server that does this in the handshake, and otherwise works.
-pub(super) fn opening(acts: Vec<Act>) -> Script {
+pub(super) fn opening(acts: Vec<Action>) -> Script {
     let usual = server(|_| vec![]);
     Arc::new(move |message| match message["method"].as_str() {
         Some("initialize" | "server/discover") => acts.clone(),
@@ -131,13 +135,13 @@ pub(super) fn result(message: &Value, result: &Value) -> String {
 }
 
 /// The response to a call of a tool.
-pub(super) fn said(message: &Value, text: &str) -> String {
+pub(super) fn tool_result(message: &Value, text: &str) -> String {
     result(message, &json!({"content": [{"type": "text", "text": text}]}))
 }
 
 /// The same with another id.
-pub(super) fn said_to(id: &Value, text: &str) -> String {
-    said(&json!({"id": id}), text)
+pub(super) fn tool_result_for(id: &Value, text: &str) -> String {
+    tool_result(&json!({"id": id}), text)
 }
 
 pub(super) fn error(id: &Value, code: &Value) -> String {

@@ -8,8 +8,8 @@ use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::framing;
-use super::wires::{Act, Manner, Script};
-use crate::http::peer::{Heard, Peer, Reply, Step, reply};
+use super::peers::{Action, Script, WriteStyle};
+use crate::http::peer::{Peer, ReceivedRequest, Reply, Step, reply};
 
 /// The open responses, by the id of their request.
 type Lanes = Arc<Mutex<HashMap<String, UnboundedSender<Step>>>>;
@@ -23,38 +23,44 @@ pub(super) enum Form {
     Json,
 }
 
-pub(super) async fn start(form: Form, manner: Manner, script: Script) -> Peer {
+pub(super) async fn start(form: Form, style: WriteStyle, script: Script) -> Peer {
     let lanes = Lanes::default();
-    Peer::start(move |heard| answer(heard, form, manner, &script, &lanes)).await
+    Peer::start(move |received| answer(received, form, style, &script, &lanes)).await
 }
 
-fn answer(heard: &Heard, form: Form, manner: Manner, script: &Script, lanes: &Lanes) -> Reply {
-    match heard.verb.as_str() {
+fn answer(
+    received: &ReceivedRequest,
+    form: Form,
+    style: WriteStyle,
+    script: &Script,
+    lanes: &Lanes,
+) -> Reply {
+    match received.verb.as_str() {
         "POST" => {}
         "GET" => return reply(405, "", ""),
         _ => return reply(200, "", ""),
     }
-    let message = heard.rpc();
+    let message = received.rpc();
     let acts = script(&message);
     if message["id"].is_null() || message["method"].is_null() {
-        let dies = acts.iter().any(|it| matches!(it, Act::Die));
+        let dies = acts.iter().any(|it| matches!(it, Action::Disconnect));
         return if dies { vec![Step::Close] } else { reply(202, "", "") };
     }
     let (lane, steps) = unbounded_channel();
     if form == Form::Events {
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
         lane.send(Step::Write(head.into())).unwrap();
-        if !manner.begin.is_empty() {
-            lane.send(Step::Write(framing::chunk(manner.begin))).unwrap();
+        if !style.begin.is_empty() {
+            lane.send(Step::Write(framing::chunk(style.begin))).unwrap();
         }
     }
-    let said = move |text: &str| match form {
-        Form::Events => framing::chunk(&framing::event(text, manner.ends)),
-        Form::Json => document(text, manner),
+    let framed = move |text: &str| match form {
+        Form::Events => framing::chunk(&framing::event(text, style.line_ending)),
+        Form::Json => document(text, style),
     };
     let begun = move |text: &str| match form {
-        Form::Events => framing::chunk(framing::halves(&framing::event(text, manner.ends)).0),
-        Form::Json => framing::halved(&document(text, manner)).0.to_vec(),
+        Form::Events => framing::chunk(framing::halves(&framing::event(text, style.line_ending)).0),
+        Form::Json => framing::halved(&document(text, style)).0.to_vec(),
     };
     // The end of a response. A document has a content length and needs none.
     let end = move || Step::Write(if form == Form::Events { b"0\r\n\r\n".to_vec() } else { Vec::new() });
@@ -63,18 +69,18 @@ fn answer(heard: &Heard, form: Form, manner: Manner, script: &Script, lanes: &La
     let mut over = !acts.is_empty();
     for act in acts {
         let step = match act {
-            Act::Say(text) => Step::Write(said(&text)),
-            Act::Begin(text) => Step::Write(begun(&text)),
-            Act::Die => Step::Close,
-            Act::Answer(id, text) => {
+            Action::Send(text) => Step::Write(framed(&text)),
+            Action::SendFirstHalf(text) => Step::Write(begun(&text)),
+            Action::Disconnect => Step::Close,
+            Action::Respond(id, text) => {
                 if let Some(lane) = lanes.lock().unwrap().remove(&key(&id)) {
-                    let _ = lane.send(Step::Write(said(&text)));
+                    let _ = lane.send(Step::Write(framed(&text)));
                     let _ = lane.send(end());
                 }
                 continue;
             }
-            Act::Finish(_) => continue,
-            Act::Hold => {
+            Action::SendSecondHalf(_) => continue,
+            Action::KeepOpen => {
                 over = false;
                 continue;
             }
@@ -88,8 +94,8 @@ fn answer(heard: &Heard, form: Form, manner: Manner, script: &Script, lanes: &La
 }
 
 /// A complete response.
-fn document(text: &str, manner: Manner) -> Vec<u8> {
-    let body = format!("{}{text}{}", manner.begin, manner.ends.after_json());
+fn document(text: &str, style: WriteStyle) -> Vec<u8> {
+    let body = format!("{}{text}{}", style.begin, style.line_ending.after_json());
     let length = body.len();
     let head =
         format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n");

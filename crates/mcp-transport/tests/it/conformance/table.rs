@@ -6,24 +6,24 @@ use mcp_model::Limits;
 use serde_json::{Value, json};
 
 use super::drive::{self, Drive};
-use super::framing::Ends;
-use super::road::Pace;
-use super::script::{self, error, notice, said, said_to};
-use super::wires::{Act, Manner, PLAIN, Script, Way, Wire};
+use super::framing::LineEnding;
+use super::peers::{Action, PLAIN, Script, TransportKind, Variant, WriteStyle};
+use super::relay::RelaySpeed;
+use super::script::{self, error, notice, tool_result, tool_result_for};
 
 /// One behaviour.
 pub(super) struct Row {
     pub(super) name: &'static str,
-    pub(super) manner: Manner,
+    pub(super) style: WriteStyle,
     pub(super) limits: Limits,
     pub(super) script: Script,
     pub(super) drive: Drive,
-    /// How many messages the peer sends. Several do not fit in a response that is one document.
+    /// The number of messages that the peer sends. Several do not fit in a response that is one document.
     says: Says,
     want: Want,
 }
 
-/// How many messages the peer sends for one message.
+/// The number of messages that the peer sends in response to one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Says {
     One,
@@ -40,25 +40,25 @@ enum Want {
 
 impl Row {
     /// Whether the row can be run there.
-    pub(super) fn is_for(&self, way: Way) -> bool {
-        way.wire != Wire::HttpJson || self.says == Says::One
+    pub(super) fn is_for(&self, variant: Variant) -> bool {
+        variant.transport != TransportKind::HttpJson || self.says == Says::One
     }
 
-    pub(super) fn want(&self, way: Way) -> &'static str {
+    pub(super) fn want(&self, variant: Variant) -> &'static str {
         match self.want {
             Want::Same(want) => want,
-            Want::Each { stdio, sse, websocket, http } => match way.wire {
-                Wire::Stdio => stdio,
-                Wire::Sse => sse,
-                Wire::WebSocket => websocket,
-                Wire::Http | Wire::HttpJson => http,
+            Want::Each { stdio, sse, websocket, http } => match variant.transport {
+                TransportKind::Stdio => stdio,
+                TransportKind::Sse => sse,
+                TransportKind::WebSocket => websocket,
+                TransportKind::Http | TransportKind::HttpJson => http,
             },
         }
     }
 }
 
 fn row(name: &'static str, script: Script, drive: Drive, want: Want) -> Row {
-    Row { name, manner: PLAIN, limits: Limits::default(), script, drive, says: Says::One, want }
+    Row { name, style: PLAIN, limits: Limits::default(), script, drive, says: Says::One, want }
 }
 
 /// A row in which the peer sends several messages for one message.
@@ -95,7 +95,7 @@ fn well_behaved() -> Vec<Row> {
             Want::Same("hello, 2 changes"),
         ),
         Row {
-            manner: Manner { begin: "\u{feff}", ..PLAIN },
+            style: WriteStyle { begin: "\u{feff}", ..PLAIN },
             ..row(
                 "a byte order mark",
                 script::first_after(|_| vec![]),
@@ -104,7 +104,7 @@ fn well_behaved() -> Vec<Row> {
             )
         },
         Row {
-            manner: Manner { ends: Ends::CrLf, ..PLAIN },
+            style: WriteStyle { line_ending: LineEnding::CrLf, ..PLAIN },
             ..row("CRLF", script::first_after(|_| vec![]), drive::twice, Want::Same("hello | hello"))
         },
         row(
@@ -117,10 +117,10 @@ fn well_behaved() -> Vec<Row> {
 }
 
 fn sizes_and_paces() -> Vec<Row> {
-    let slow = Manner { pace: Pace::Slow, ..PLAIN };
+    let slow = WriteStyle { speed: RelaySpeed::Slow, ..PLAIN };
     let sends = |size: usize| {
         script::server(move |message| match message["method"].as_str() {
-            Some("tools/call") => vec![Act::Say(said(message, &"x".repeat(size)))],
+            Some("tools/call") => vec![Action::Send(tool_result(message, &"x".repeat(size)))],
             _ => vec![],
         })
     };
@@ -147,7 +147,7 @@ fn sizes_and_paces() -> Vec<Row> {
             )
         },
         Row {
-            manner: slow,
+            style: slow,
             ..row(
                 "a slow reader",
                 script::first_after(|_| vec![]),
@@ -156,7 +156,7 @@ fn sizes_and_paces() -> Vec<Row> {
             )
         },
         Row {
-            manner: slow,
+            style: slow,
             ..row(
                 "a call given up while it is being sent",
                 script::first(|_| vec![]),
@@ -174,7 +174,8 @@ fn sizes_and_paces() -> Vec<Row> {
 }
 
 fn ends() -> Vec<Row> {
-    let half = |message: &Value| vec![Act::Begin(said(message, "hello")), Act::Die];
+    let half =
+        |message: &Value| vec![Action::SendFirstHalf(tool_result(message, "hello")), Action::Disconnect];
     let soon = || Limits { startup: Duration::from_millis(500), ..Limits::default() };
     vec![
         row(
@@ -201,7 +202,7 @@ fn ends() -> Vec<Row> {
         ),
         row(
             "the peer dies in the handshake",
-            script::opening(vec![Act::Die]),
+            script::opening(vec![Action::Disconnect]),
             drive::twice,
             Want::Each {
                 stdio: "no session: peer closed",
@@ -223,7 +224,7 @@ fn ends() -> Vec<Row> {
         ),
         row(
             "the peer dies in a call",
-            script::first(|_| vec![Act::Die]),
+            script::first(|_| vec![Action::Disconnect]),
             drive::twice,
             Want::Each {
                 stdio: "closed: peer closed | not sent: peer closed",
@@ -258,12 +259,12 @@ fn nonsense() -> Vec<Row> {
     };
     let wrong = |_: &Value| {
         [json!(999_999), json!(-1), json!("1"), json!(1.5), json!({})]
-            .map(|id| said_to(&id, "wrong"))
+            .map(|id| tool_result_for(&id, "wrong"))
             .to_vec()
     };
     let nested = |message: &Value| {
         let content = json!([{"type": "text", "text": "hello", "id": 77}]);
-        vec![Act::Say(
+        vec![Action::Send(
             json!({"result": {"id": 99, "content": content, "_meta": {"id": 98}}, "id": message["id"]})
                 .to_string(),
         )]
@@ -277,7 +278,7 @@ fn nonsense() -> Vec<Row> {
         ),
         row(
             "garbage in place of the answer",
-            script::first(|_| vec![Act::Say("Segmentation fault".to_owned())]),
+            script::first(|_| vec![Action::Send("Segmentation fault".to_owned())]),
             drive::unanswered,
             Want::Each {
                 stdio: "timed out | hello",
@@ -294,7 +295,7 @@ fn nonsense() -> Vec<Row> {
         ),
         row(
             "an answer with a wrong id",
-            script::first(|_| vec![Act::Say(said_to(&json!(999_999), "wrong"))]),
+            script::first(|_| vec![Action::Send(tool_result_for(&json!(999_999), "wrong"))]),
             drive::unanswered,
             Want::Each {
                 stdio: "timed out | hello",
@@ -305,13 +306,13 @@ fn nonsense() -> Vec<Row> {
         ),
         several(
             "a result without an id, then one",
-            script::first_after(|_| vec![said_to(&Value::Null, "nobody's")]),
+            script::first_after(|_| vec![tool_result_for(&Value::Null, "nobody's")]),
             drive::twice,
             Want::Same("hello | hello"),
         ),
         row(
             "a result without an id",
-            script::first(|_| vec![Act::Say(said_to(&Value::Null, "nobody's"))]),
+            script::first(|_| vec![Action::Send(tool_result_for(&Value::Null, "nobody's"))]),
             drive::unanswered,
             Want::Each {
                 stdio: "timed out | hello",
@@ -322,13 +323,15 @@ fn nonsense() -> Vec<Row> {
         ),
         several(
             "two answers to one call",
-            script::first(|it| ["one", "two"].map(|text| Act::Say(said(it, text))).to_vec()),
+            script::first(|message| {
+                ["one", "two"].map(|text| Action::Send(tool_result(message, text))).to_vec()
+            }),
             drive::twice,
             Want::Same("one | hello"),
         ),
         row(
             "an error without an id",
-            script::first(|_| vec![Act::Say(error(&Value::Null, &json!(-32600)))]),
+            script::first(|_| vec![Action::Send(error(&Value::Null, &json!(-32600)))]),
             drive::unanswered,
             Want::Each {
                 stdio: "timed out | hello",
@@ -339,14 +342,14 @@ fn nonsense() -> Vec<Row> {
         ),
         row(
             "an error whose code is no integer",
-            script::first(|it| vec![Act::Say(error(&it["id"], &json!("E_NO")))]),
+            script::first(|message| vec![Action::Send(error(&message["id"], &json!("E_NO")))]),
             drive::twice,
             Want::Same("error -32603 | hello"),
         ),
         several(
             "a ping with the number of one of our calls",
-            script::first_after(|it| {
-                vec![json!({"jsonrpc": "2.0", "id": it["id"], "method": "ping"}).to_string()]
+            script::first_after(|message| {
+                vec![json!({"jsonrpc": "2.0", "id": message["id"], "method": "ping"}).to_string()]
             }),
             drive::pinged,
             Want::Same("hello, answered with {}"),

@@ -4,9 +4,9 @@ use super::peer::{Step, end, stream};
 use super::*;
 
 /// A modern server that answers a call with `rest`, and the error of that call in words.
-async fn fault(rest: fn(&Heard) -> Reply) -> String {
-    let peer = Peer::start(move |it| modern(it, rest)).await;
-    let session = How::default().connect(&peer.url).await.unwrap();
+async fn fault(rest: fn(&ReceivedRequest) -> Reply) -> String {
+    let peer = Peer::start(move |request| modern(request, rest)).await;
+    let session = TestClient::default().connect(&peer.url).await.unwrap();
     let error = call(&session).await.unwrap_err();
     let kind = match &error {
         CallError::Refused(_) => "refused",
@@ -36,7 +36,7 @@ async fn error_contains_the_servers_message() {
 
 #[tokio::test]
 async fn response_is_accepted_with_any_status() {
-    fn error(it: &Heard) -> String {
+    fn error(it: &ReceivedRequest) -> String {
         json!({"error": {"code": -32602, "message": "no"}, "id": it.rpc()["id"]}).to_string()
     }
     let want = "answered: the server responded with an error: no (code -32602)";
@@ -93,12 +93,12 @@ async fn lost_response_leaves_the_outcome_unknown() {
 
 #[tokio::test]
 async fn redirect_is_followed_within_its_origin_only() {
-    let peer = Peer::start(|it| match it.path.as_str() {
+    let peer = Peer::start(|request| match request.path.as_str() {
         "/mcp" => reply(307, "Location: /mcp/\r\n", ""),
-        _ => modern(it, |it| json_reply(said(it, "hello"))),
+        _ => modern(request, |request| json_reply(tool_result(request, "hello"))),
     })
     .await;
-    let session = How::default().connect(&peer.url).await.unwrap();
+    let session = TestClient::default().connect(&peer.url).await.unwrap();
     assert_eq!(call(&session).await.unwrap(), "hello");
     assert_eq!(
         fault(|_| reply(307, "Location: http://evil.example/x?secret\r\n", "")).await,
@@ -116,7 +116,7 @@ async fn refused_connection_is_reported() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         format!("http://user:hunter2@{}/mcp?key=hunter3", listener.local_addr().unwrap())
     };
-    let error = How::default().connect(&url).await.err().unwrap();
+    let error = TestClient::default().connect(&url).await.err().unwrap();
     let plain = url.replace("user:hunter2@", "").replace("?key=hunter3", "");
     assert_eq!(error.to_string(), format!("cannot connect to {plain}: connection refused"));
     assert_eq!(error.help().unwrap(), "check that the server is running, and that host and port are correct");
@@ -126,25 +126,25 @@ async fn refused_connection_is_reported() {
 async fn invalid_endpoint_is_refused_before_anything_is_sent() {
     let refused = |name: &str, value: &str| {
         let headers = vec![(name.to_owned(), Secret::from(value))];
-        How { headers, ..How::default() }.connect("http://127.0.0.1:1/mcp")
+        TestClient { headers, ..TestClient::default() }.connect("http://127.0.0.1:1/mcp")
     };
     let error = refused("Host", "evil.example").await.err().unwrap();
     assert_eq!(error.to_string(), "the header Host cannot be configured");
     let error = refused("X", "hunter2\r\nY: 1").await.err().unwrap();
     assert_eq!(error.to_string(), "the value of the header X contains characters that are not allowed");
-    let error = How::default().connect("ftp://127.0.0.1/mcp").await.err().unwrap();
+    let error = TestClient::default().connect("ftp://127.0.0.1/mcp").await.err().unwrap();
     assert_eq!(error.to_string(), "ftp://127.0.0.1/mcp is not an http or https URL");
 }
 
 #[tokio::test]
 async fn hd_sc5_secret_repeated_by_a_server_is_redacted() {
-    let peer = Peer::start(|it| {
-        reply(401, "", format!("no: {} {}", it.header("authorization"), it.header("x-key")))
+    let peer = Peer::start(|request| {
+        reply(401, "", format!("no: {} {}", request.header("authorization"), request.header("x-key")))
     })
     .await;
     let headers = [("Authorization", "Bearer token-1"), ("X-Key", "hunter22")];
     let headers = headers.map(|(name, value)| (name.to_owned(), Secret::from(value))).to_vec();
-    let error = How { headers, ..How::default() }.connect(&peer.url).await.err().unwrap();
+    let error = TestClient { headers, ..TestClient::default() }.connect(&peer.url).await.err().unwrap();
     let want = "the server answered HTTP 401 Unauthorized: it requires authorization: no: *** ***";
     assert_eq!(error.to_string(), want);
 }
@@ -152,23 +152,24 @@ async fn hd_sc5_secret_repeated_by_a_server_is_redacted() {
 #[tokio::test]
 async fn large_response_is_delivered_and_a_too_large_one_refused() {
     let text = |size: usize| "x".repeat(size);
-    let peer = Peer::start(move |it| {
-        modern(it, |it| match it.rpc()["params"]["name"].as_str().unwrap() {
-            "json" => json_reply(said(it, &text(10 << 20))),
-            "stream" => stream(&[&format!("data: {}\n\n", said(it, &text(10 << 20)))], end()),
-            "too long" => json_reply(said(it, &text(12 << 20))),
+    let peer = Peer::start(move |request| {
+        modern(request, |request| match request.rpc()["params"]["name"].as_str().unwrap() {
+            "json" => json_reply(tool_result(request, &text(10 << 20))),
+            "stream" => stream(&[&format!("data: {}\n\n", tool_result(request, &text(10 << 20)))], end()),
+            "too long" => json_reply(tool_result(request, &text(12 << 20))),
             "too long, unsaid" => {
                 let mut steps =
                     vec![Step::Write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n".to_vec())];
-                steps.extend([Step::Write(said(it, &text(12 << 20)).into()), Step::Close]);
+                steps.extend([Step::Write(tool_result(request, &text(12 << 20)).into()), Step::Close]);
                 steps
             }
-            _ => stream(&[&format!("data: {}\n\n", said(it, &text(12 << 20)))], end()),
+            _ => stream(&[&format!("data: {}\n\n", tool_result(request, &text(12 << 20)))], end()),
         })
     })
     .await;
     let limits = Limits { message_bytes: 11 << 20, ..Limits::default() };
-    let session = How { limits: Some(limits), ..How::default() }.connect(&peer.url).await.unwrap();
+    let session =
+        TestClient { limits: Some(limits), ..TestClient::default() }.connect(&peer.url).await.unwrap();
     let empty = RawJson::empty_object();
     let call = |name: &'static str| session.call_tool(name, &empty, CallOptions::default());
     for name in ["json", "stream"] {
@@ -184,22 +185,22 @@ async fn large_response_is_delivered_and_a_too_large_one_refused() {
 async fn lost_response_is_retried_once_if_safe() {
     let lossy = |lost: usize| {
         let calls = std::sync::atomic::AtomicUsize::new(0);
-        Peer::start(move |it| {
-            modern(it, |it| match calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+        Peer::start(move |request| {
+            modern(request, |request| match calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
                 number if number < lost => stream(&[": working\n\n"], vec![Step::Close]),
-                _ => json_reply(said(it, "hello")),
+                _ => json_reply(tool_result(request, "hello")),
             })
         })
     };
     let peer = lossy(1).await;
-    let session = How::default().connect(&peer.url).await.unwrap();
+    let session = TestClient::default().connect(&peer.url).await.unwrap();
     assert_eq!(call_again_if_lost(&session).await.unwrap(), "hello");
     assert_eq!(peer.count("tools/call"), 2);
     let peer = lossy(2).await;
-    let session = How::default().connect(&peer.url).await.unwrap();
+    let session = TestClient::default().connect(&peer.url).await.unwrap();
     assert!(matches!(call_again_if_lost(&session).await, Err(CallError::OutcomeUnknown(_))));
     let peer = lossy(1).await;
-    let session = How::default().connect(&peer.url).await.unwrap();
+    let session = TestClient::default().connect(&peer.url).await.unwrap();
     assert!(matches!(call(&session).await, Err(CallError::OutcomeUnknown(_))));
     assert_eq!(peer.count("tools/call"), 1);
 }

@@ -9,29 +9,29 @@ fn tool(name: &str, properties: serde_json::Value) -> serde_json::Value {
     json!({"name": name, "inputSchema": {"type": "object", "properties": properties}})
 }
 
-fn error(heard: &Heard, status: u16, code: i64, data: serde_json::Value) -> Reply {
+fn error(received: &ReceivedRequest, status: u16, code: i64, data: serde_json::Value) -> Reply {
     let error = json!({"code": code, "message": "no", "data": data});
-    let body = json!({"jsonrpc": "2.0", "id": heard.rpc()["id"], "error": error});
+    let body = json!({"jsonrpc": "2.0", "id": received.rpc()["id"], "error": error});
     reply(status, "Content-Type: application/json\r\n", body.to_string())
 }
 
 #[tokio::test]
 async fn marked_arguments_are_sent_as_headers_and_tools_with_invalid_marks_are_dropped() {
-    let peer = Peer::start(|it| {
-        modern(it, |it| match it.what().as_str() {
+    let peer = Peer::start(|request| {
+        modern(request, |request| match request.kind().as_str() {
             "tools/list" => {
                 let mark = |mark: &str| json!({"type": "string", "x-mcp-header": mark});
                 let tools = json!([
                     tool("echo", json!({"region": mark("Region"), "note": mark("Note"), "none": mark("None"), "plain": {"type": "string"}})),
                     tool("odd", json!({"a": mark("not a token")})),
                 ]);
-                json_reply(it.result(json!({"resultType": "complete", "tools": tools})))
+                json_reply(request.result(json!({"resultType": "complete", "tools": tools})))
             }
-            _ => json_reply(said(it, "hello")),
+            _ => json_reply(tool_result(request, "hello")),
         })
     })
     .await;
-    let session = How::default().connect(&peer.url).await.unwrap();
+    let session = TestClient::default().connect(&peer.url).await.unwrap();
     let arguments =
         RawJson::parse(r#"{"region":"us-west1","note":"zwölf","none":null,"plain":"p"}"#.into()).unwrap();
     // What is not known of a tool cannot be mirrored.
@@ -43,10 +43,11 @@ async fn marked_arguments_are_sent_as_headers_and_tools_with_invalid_marks_are_d
     session.call_tool("echo", &arguments, CallOptions::default()).await.unwrap();
     let raw = RawJson::parse(r#"{"name":"echo","arguments":{"region":"eu"}}"#.into()).unwrap();
     session.request_raw("tools/call", Some("echo"), &raw, CallOptions::default()).await.unwrap();
-    let calls: Vec<Heard> = peer.heard().into_iter().filter(|it| it.what() == "tools/call").collect();
-    let headers = |it: &Heard| {
+    let calls: Vec<ReceivedRequest> =
+        peer.received().into_iter().filter(|request| request.kind() == "tools/call").collect();
+    let headers = |request: &ReceivedRequest| {
         let names = ["mcp-param-region", "mcp-param-note", "mcp-param-none", "mcp-param-plain"];
-        names.map(|name| it.header(name).to_owned())
+        names.map(|name| request.header(name).to_owned())
     };
     assert_eq!(headers(&calls[0]), [""; 4]);
     assert_eq!(headers(&calls[2])[0], "eu");
@@ -55,22 +56,22 @@ async fn marked_arguments_are_sent_as_headers_and_tools_with_invalid_marks_are_d
 
 #[tokio::test]
 async fn missing_header_error_refreshes_the_tools_and_retries() {
-    let peer = Peer::start(|it| {
-        modern(it, |it| match it.what().as_str() {
+    let peer = Peer::start(|request| {
+        modern(request, |request| match request.kind().as_str() {
             "tools/list" => {
                 let schema = json!({"region": {"type": "string", "x-mcp-header": "Region"}});
-                json_reply(it.result(json!({"resultType": "complete", "tools": [tool("echo", schema)]})))
+                json_reply(request.result(json!({"resultType": "complete", "tools": [tool("echo", schema)]})))
             }
-            _ if it.header("mcp-param-region").is_empty() => error(it, 400, -32020, json!(null)),
-            _ => json_reply(said(it, "hello")),
+            _ if request.header("mcp-param-region").is_empty() => error(request, 400, -32020, json!(null)),
+            _ => json_reply(tool_result(request, "hello")),
         })
     })
     .await;
-    let session = How::default().connect(&peer.url).await.unwrap();
+    let session = TestClient::default().connect(&peer.url).await.unwrap();
     let arguments = RawJson::parse(r#"{"region":"r"}"#.into()).unwrap();
     let called = session.call_tool("echo", &arguments, CallOptions::default()).await.unwrap();
     assert_eq!(called.value.text(), "hello");
-    assert_eq!(peer.words(), "server/discover tools/call tools/list tools/call");
+    assert_eq!(peer.summary(), "server/discover tools/call tools/list tools/call");
     // Where the list says nothing new, the error stands.
     let without =
         session.call_tool("echo", &RawJson::empty_object(), CallOptions::default()).await.unwrap_err();
@@ -81,8 +82,8 @@ async fn missing_header_error_refreshes_the_tools_and_retries() {
 #[tokio::test]
 async fn modern_error_codes_are_distinguished() {
     let count = AtomicUsize::new(0);
-    let peer = Peer::start(move |it| {
-        modern(it, |it| match count.fetch_add(1, Ordering::SeqCst) {
+    let peer = Peer::start(move |request| {
+        modern(request, |it| match count.fetch_add(1, Ordering::SeqCst) {
             0 => error(it, 400, -32021, json!({"requiredCapabilities": {"elicitation": {}, "sampling": {}}})),
             1 => error(it, 400, -32022, json!({"supported": ["2027-01-01"]})),
             2 => error(it, 404, -32601, json!(null)),
@@ -94,7 +95,7 @@ async fn modern_error_codes_are_distinguished() {
         })
     })
     .await;
-    let session = How::default().connect(&peer.url).await.unwrap();
+    let session = TestClient::default().connect(&peer.url).await.unwrap();
     for want in [
         "the server needs elicitation, sampling from its client: configure a handler for it",
         "the server now uses another protocol version: connect again",

@@ -1,4 +1,4 @@
-//! An HTTP server that says exactly what a test wants it to say, byte by byte, and remembers what it heard.
+//! An HTTP server whose responses are set by the test byte by byte, and that records the requests.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,9 +12,9 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// A request as it was heard.
+/// A received request.
 #[derive(Debug, Clone)]
-pub(crate) struct Heard {
+pub(crate) struct ReceivedRequest {
     pub(crate) verb: String,
     pub(crate) path: String,
     pub(crate) headers: HashMap<String, String>,
@@ -22,13 +22,13 @@ pub(crate) struct Heard {
     pub(crate) at: Instant,
 }
 
-impl Heard {
+impl ReceivedRequest {
     pub(crate) fn rpc(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or(Value::Null)
     }
 
     /// The JSON-RPC method, or the HTTP verb of a request without one.
-    pub(crate) fn what(&self) -> String {
+    pub(crate) fn kind(&self) -> String {
         self.rpc()["method"].as_str().map_or_else(|| self.verb.clone(), Into::into)
     }
 
@@ -36,13 +36,13 @@ impl Heard {
         self.headers.get(name).map_or("", String::as_str)
     }
 
-    /// The answer with this result, as text.
+    /// The response with this result, as text.
     pub(crate) fn result(&self, result: Value) -> String {
         json!({"result": result, "jsonrpc": "2.0", "id": self.rpc()["id"]}).to_string()
     }
 }
 
-/// One thing that the peer does about a request.
+/// One action of the peer in response to a request.
 #[derive(Clone)]
 pub(crate) enum Step {
     Write(Vec<u8>),
@@ -50,8 +50,8 @@ pub(crate) enum Step {
     /// Closes the connection.
     Close,
     /// Waits until the client closes the connection.
-    Hang,
-    /// What comes this way, until nothing more can come.
+    WaitForClose,
+    /// Runs the steps of this channel until it is closed.
     Follow(Arc<tokio::sync::Mutex<UnboundedReceiver<Step>>>),
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn json_reply(body: impl Into<Vec<u8>>) -> Reply {
     reply(200, "Content-Type: application/json\r\n", body)
 }
 
-/// The head of an event stream, and the chunks given. Ends with the steps of `end`.
+/// The head of an event stream and these chunks, then the steps of `end`.
 pub(crate) fn stream(chunks: &[&str], end: Reply) -> Reply {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
     let mut res = vec![Step::Write(head.into())];
@@ -79,16 +79,16 @@ pub(crate) fn stream(chunks: &[&str], end: Reply) -> Reply {
     res
 }
 
-/// The orderly end of a stream.
+/// The regular end of a stream.
 pub(crate) fn end() -> Reply {
     vec![Step::Write(b"0\r\n\r\n".to_vec())]
 }
 
-/// What the peer has seen.
+/// The requests and connections of a peer.
 #[derive(Default)]
 pub(crate) struct Log {
-    heard: Mutex<Vec<Heard>>,
-    hung_up: AtomicUsize,
+    received: Mutex<Vec<ReceivedRequest>>,
+    closed_by_client: AtomicUsize,
     open: AtomicUsize,
 }
 
@@ -101,12 +101,12 @@ pub(crate) struct Peer {
 
 impl Log {
     pub(crate) fn count(&self, what: &str) -> usize {
-        self.heard.lock().unwrap().iter().filter(|it| it.what() == what).count()
+        self.received.lock().unwrap().iter().filter(|request| request.kind() == what).count()
     }
 }
 
 impl Peer {
-    pub(crate) async fn start(answer: impl Fn(&Heard) -> Reply + Send + Sync + 'static) -> Peer {
+    pub(crate) async fn start(answer: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static) -> Peer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
         let log = Arc::new(Log::default());
@@ -127,13 +127,13 @@ impl Peer {
         Peer { url, log, _serving: serving }
     }
 
-    pub(crate) fn heard(&self) -> Vec<Heard> {
-        self.log.heard.lock().unwrap().clone()
+    pub(crate) fn received(&self) -> Vec<ReceivedRequest> {
+        self.log.received.lock().unwrap().clone()
     }
 
-    /// What was heard, in order, in words.
-    pub(crate) fn words(&self) -> String {
-        self.heard().iter().map(Heard::what).collect::<Vec<_>>().join(" ")
+    /// The kinds of the received requests, in order.
+    pub(crate) fn summary(&self) -> String {
+        self.received().iter().map(ReceivedRequest::kind).collect::<Vec<_>>().join(" ")
     }
 
     pub(crate) fn count(&self, what: &str) -> usize {
@@ -142,51 +142,51 @@ impl Peer {
 
     /// The first request of a kind.
     #[track_caller]
-    pub(crate) fn first(&self, what: &str) -> Heard {
-        self.heard()
+    pub(crate) fn first(&self, what: &str) -> ReceivedRequest {
+        self.received()
             .into_iter()
-            .find(|it| it.what() == what)
-            .unwrap_or_else(|| panic!("no {what} in {}", self.words()))
+            .find(|request| request.kind() == what)
+            .unwrap_or_else(|| panic!("no {what} in {}", self.summary()))
     }
 
-    /// How many connections are open.
+    /// The number of open connections.
     pub(crate) fn open(&self) -> usize {
         self.log.open.load(Ordering::SeqCst)
     }
 
-    /// How many connections the client closed while the peer hung on to them.
-    pub(crate) fn hung_up(&self) -> usize {
-        self.log.hung_up.load(Ordering::SeqCst)
+    /// The number of connections that the client closed while the peer waited.
+    pub(crate) fn closed_by_client(&self) -> usize {
+        self.log.closed_by_client.load(Ordering::SeqCst)
     }
 }
 
-async fn serve(socket: TcpStream, log: &Log, answer: &(impl Fn(&Heard) -> Reply + Sync)) {
+async fn serve(socket: TcpStream, log: &Log, answer: &(impl Fn(&ReceivedRequest) -> Reply + Sync)) {
     socket.set_nodelay(true).unwrap();
     let (reader, mut writer) = socket.into_split();
     let mut reader = BufReader::new(reader);
-    while let Some(heard) = hear(&mut reader).await {
-        log.heard.lock().unwrap().push(heard.clone());
-        for step in answer(&heard) {
-            let goes_on = match step {
+    while let Some(received) = read_request(&mut reader).await {
+        log.received.lock().unwrap().push(received.clone());
+        for step in answer(&received) {
+            let is_open = match step {
                 Step::Follow(steps) => {
                     let mut steps = steps.lock().await;
-                    let mut goes_on = true;
-                    while goes_on && let Some(step) = steps.recv().await {
-                        goes_on = take(step, &mut reader, &mut writer, log).await;
+                    let mut is_open = true;
+                    while is_open && let Some(step) = steps.recv().await {
+                        is_open = run_step(step, &mut reader, &mut writer, log).await;
                     }
-                    goes_on
+                    is_open
                 }
-                step => take(step, &mut reader, &mut writer, log).await,
+                step => run_step(step, &mut reader, &mut writer, log).await,
             };
-            if !goes_on {
+            if !is_open {
                 return;
             }
         }
     }
 }
 
-/// Does one thing; whether the connection goes on.
-async fn take(
+/// Runs one step. Returns whether the connection stays open.
+async fn run_step(
     step: Step,
     reader: &mut (impl AsyncReadExt + Unpin),
     writer: &mut (impl AsyncWriteExt + Unpin),
@@ -199,17 +199,17 @@ async fn take(
             true
         }
         Step::Close => false,
-        Step::Hang => {
+        Step::WaitForClose => {
             let mut rest = [0; 64];
             while reader.read(&mut rest).await.is_ok_and(|it| it > 0) {}
-            log.hung_up.fetch_add(1, Ordering::SeqCst);
+            log.closed_by_client.fetch_add(1, Ordering::SeqCst);
             false
         }
         Step::Follow(_) => panic!("what is followed leads nowhere else"),
     }
 }
 
-async fn hear(reader: &mut (impl AsyncBufReadExt + Unpin)) -> Option<Heard> {
+async fn read_request(reader: &mut (impl AsyncBufReadExt + Unpin)) -> Option<ReceivedRequest> {
     let mut line = String::new();
     reader.read_line(&mut line).await.ok().filter(|it| *it > 0)?;
     let mut words = line.split(' ');
@@ -224,5 +224,5 @@ async fn hear(reader: &mut (impl AsyncBufReadExt + Unpin)) -> Option<Heard> {
     let length = headers.get("content-length").and_then(|it| it.parse().ok()).unwrap_or(0);
     let mut body = vec![0; length];
     reader.read_exact(&mut body).await.ok()?;
-    Some(Heard { verb, path, headers, body: String::from_utf8(body).unwrap(), at: Instant::now() })
+    Some(ReceivedRequest { verb, path, headers, body: String::from_utf8(body).unwrap(), at: Instant::now() })
 }

@@ -2,36 +2,38 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use mcp_testkit::wait::wait_until;
+
 use super::*;
 
 /// A server that forgets its first session: it refuses calls in it with `refusal`. The session id counts up.
-async fn forgetful(refusal: fn(&Heard) -> Reply) -> Peer {
+async fn forgetful(refusal: fn(&ReceivedRequest) -> Reply) -> Peer {
     let opened = AtomicUsize::new(0);
-    Peer::start(move |it| {
-        if it.what() == "initialize" {
+    Peer::start(move |request| {
+        if request.kind() == "initialize" {
             opened.fetch_add(1, Ordering::SeqCst);
         }
         let session = format!("s-{}", opened.load(Ordering::SeqCst));
-        legacy(it, &session, |it| match it.header("mcp-session-id") {
-            "s-1" => refusal(it),
-            _ => json_reply(said(it, "hello")),
+        legacy(request, &session, |request| match request.header("mcp-session-id") {
+            "s-1" => refusal(request),
+            _ => json_reply(tool_result(request, "hello")),
         })
     })
     .await
 }
 
 #[track_caller]
-fn check(refusal: fn(&Heard) -> Reply) -> impl Future<Output = ()> {
+fn check(refusal: fn(&ReceivedRequest) -> Reply) -> impl Future<Output = ()> {
     let place = std::panic::Location::caller();
     async move {
         let peer = forgetful(refusal).await;
-        let session = How::legacy().connect(&peer.url).await.unwrap();
+        let session = TestClient::legacy().connect(&peer.url).await.unwrap();
         // Many find out at once, and one of them opens the new session.
         let calls = futures_util::future::join_all((0..8).map(|_| call(&session))).await;
         for called in calls {
             assert_eq!(called.unwrap(), "hello", "{place}");
         }
-        assert_eq!(peer.count("initialize"), 2, "{place}: {}", peer.words());
+        assert_eq!(peer.count("initialize"), 2, "{place}: {}", peer.summary());
         assert_eq!(session.list_changes().borrow().tools, 1, "{place}: what was listed before is old");
         session.close(Duration::from_secs(1)).await;
         assert_eq!(peer.first("DELETE").header("mcp-session-id"), "s-2", "{place}");
@@ -43,8 +45,8 @@ async fn lost_session_is_reopened_once() {
     check(|_| reply(404, "", "")).await;
     check(|_| not_initialized()).await;
     check(|_| reply(400, "", "Bad Request: No valid session ID provided")).await;
-    check(|it| {
-        let error = json!({"jsonrpc": "2.0", "id": it.rpc()["id"], "error": {"code": -32001, "message": "Session not found"}});
+    check(|request| {
+        let error = json!({"jsonrpc": "2.0", "id": request.rpc()["id"], "error": {"code": -32001, "message": "Session not found"}});
         reply(404, "Content-Type: application/json\r\n", error.to_string())
     })
     .await;
@@ -52,8 +54,8 @@ async fn lost_session_is_reopened_once() {
 
 #[tokio::test]
 async fn server_that_loses_every_session_is_not_retried_forever() {
-    let peer = Peer::start(|it| legacy(it, "s", |_| reply(404, "", ""))).await;
-    let session = How::legacy().connect(&peer.url).await.unwrap();
+    let peer = Peer::start(|request| legacy(request, "s", |_| reply(404, "", ""))).await;
+    let session = TestClient::legacy().connect(&peer.url).await.unwrap();
     let error = call(&session).await.unwrap_err();
     assert_eq!(error.to_string(), "the server loses the session as soon as it is opened");
     assert_eq!(peer.count("initialize"), 2);
@@ -61,42 +63,46 @@ async fn server_that_loses_every_session_is_not_retried_forever() {
 
 #[tokio::test]
 async fn unknown_method_is_not_a_lost_session() {
-    let peer = Peer::start(|it| {
-        legacy(it, "s", |it| {
-            let error = json!({"jsonrpc": "2.0", "id": it.rpc()["id"], "error": {"code": -32601, "message": "Method not found"}});
+    let peer = Peer::start(|request| {
+        legacy(request, "s", |request| {
+            let error = json!({"jsonrpc": "2.0", "id": request.rpc()["id"], "error": {"code": -32601, "message": "Method not found"}});
             reply(404, "Content-Type: application/json\r\n", error.to_string())
         })
     })
     .await;
-    let session = How::legacy().connect(&peer.url).await.unwrap();
+    let session = TestClient::legacy().connect(&peer.url).await.unwrap();
     assert!(matches!(call(&session).await, Err(CallError::Rpc(error)) if error.code == -32601));
     assert_eq!(peer.count("initialize"), 1);
 }
 
 #[tokio::test]
 async fn configured_session_is_used_and_not_deleted() {
-    let peer = Peer::start(|it| legacy(it, "new", |it| json_reply(said(it, "hello")))).await;
-    let how = || How { session_id: Some(Secret::from("kept")), ..How::default() };
+    let peer =
+        Peer::start(|request| legacy(request, "new", |request| json_reply(tool_result(request, "hello"))))
+            .await;
+    let how = || TestClient { session_id: Some(Secret::from("kept")), ..TestClient::default() };
     let session = how().connect(&peer.url).await.unwrap();
     assert_eq!(call(&session).await.unwrap(), "hello");
-    until(|| peer.count("GET") == 1).await;
+    wait_until(|| peer.count("GET") == 1).await;
     session.close(Duration::from_secs(1)).await;
-    assert_eq!(peer.words(), "tools/call GET");
+    assert_eq!(peer.summary(), "tools/call GET");
     assert_eq!(peer.first("tools/call").header("mcp-session-id"), "kept");
     assert_eq!(peer.first("GET").header("mcp-session-id"), "kept");
 }
 
 #[tokio::test]
 async fn lost_configured_session_is_replaced() {
-    let peer = Peer::start(|it| {
-        legacy(it, "new", |it| match it.header("mcp-session-id") {
-            "new" => json_reply(said(it, "hello")),
+    let peer = Peer::start(|request| {
+        legacy(request, "new", |request| match request.header("mcp-session-id") {
+            "new" => json_reply(tool_result(request, "hello")),
             _ => reply(404, "", ""),
         })
     })
     .await;
-    let session =
-        How { session_id: Some(Secret::from("kept")), ..How::default() }.connect(&peer.url).await.unwrap();
+    let session = TestClient { session_id: Some(Secret::from("kept")), ..TestClient::default() }
+        .connect(&peer.url)
+        .await
+        .unwrap();
     assert_eq!(call(&session).await.unwrap(), "hello");
     session.close(Duration::from_secs(1)).await;
     assert_eq!(peer.first("initialize").header("mcp-session-id"), "");
@@ -106,24 +112,24 @@ async fn lost_configured_session_is_replaced() {
 #[tokio::test]
 async fn abandoned_reopening_keeps_the_deadline_and_closes_its_socket() {
     let opened = AtomicUsize::new(0);
-    let peer = Peer::start(move |it| {
-        if it.what() == "initialize" && opened.fetch_add(1, Ordering::SeqCst) > 0 {
-            return vec![peer::Step::Hang];
+    let peer = Peer::start(move |request| {
+        if request.kind() == "initialize" && opened.fetch_add(1, Ordering::SeqCst) > 0 {
+            return vec![peer::Step::WaitForClose];
         }
-        legacy(it, "s", |_| reply(404, "", ""))
+        legacy(request, "s", |_| reply(404, "", ""))
     })
     .await;
-    let session = How::legacy().connect(&peer.url).await.unwrap();
+    let session = TestClient::legacy().connect(&peer.url).await.unwrap();
     let options = CallOptions { timeout: Some(Duration::from_millis(150)), ..CallOptions::default() };
     for attempt in 1..=3 {
         let error = call_with(&session, options.clone()).await.unwrap_err();
         assert_eq!(error.to_string(), "no response within 0.15 s");
-        until(|| peer.hung_up() >= attempt).await;
+        wait_until(|| peer.closed_by_client() >= attempt).await;
     }
     assert!(
-        !peer.words().contains("notifications/cancelled"),
+        !peer.summary().contains("notifications/cancelled"),
         "initialize must not be cancelled: {}",
-        peer.words()
+        peer.summary()
     );
 }
 
@@ -144,21 +150,21 @@ impl mcp_transport::Roots for Slow {
 async fn late_response_does_not_reach_the_next_session() {
     // Both sessions ask under the same id, the first one for something that takes a while.
     let opened = AtomicUsize::new(0);
-    let peer = Peer::start(move |it| {
-        if it.what() == "initialize" {
+    let peer = Peer::start(move |request| {
+        if request.kind() == "initialize" {
             opened.fetch_add(1, Ordering::SeqCst);
         }
         let session = format!("s-{}", opened.load(Ordering::SeqCst));
-        match it.what().as_str() {
+        match request.kind().as_str() {
             "GET" => {
                 let asked = json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"});
-                peer::stream(&[&format!("data: {asked}\n\n")], vec![peer::Step::Hang])
+                peer::stream(&[&format!("data: {asked}\n\n")], vec![peer::Step::WaitForClose])
             }
             // An answer to what was asked.
             "POST" => reply(202, "", ""),
-            _ => legacy(it, &session, |it| match it.header("mcp-session-id") {
+            _ => legacy(request, &session, |request| match request.header("mcp-session-id") {
                 "s-1" => reply(404, "", ""),
-                _ => json_reply(said(it, "hello")),
+                _ => json_reply(tool_result(request, "hello")),
             }),
         }
     })
@@ -166,14 +172,14 @@ async fn late_response_does_not_reach_the_next_session() {
     let release = std::sync::Arc::new(tokio::sync::Notify::new());
     let slow = std::sync::Arc::new(Slow(std::sync::Arc::clone(&release), AtomicUsize::new(0)));
     let handlers = mcp_transport::Handlers { roots: Some(slow.clone()), ..Default::default() };
-    let session = How { handlers, ..How::legacy() }.connect(&peer.url).await.unwrap();
-    until(|| slow.1.load(Ordering::SeqCst) == 1).await;
+    let session = TestClient { handlers, ..TestClient::legacy() }.connect(&peer.url).await.unwrap();
+    wait_until(|| slow.1.load(Ordering::SeqCst) == 1).await;
     assert_eq!(call(&session).await.unwrap(), "hello");
-    until(|| peer.count("POST") == 1).await;
+    wait_until(|| peer.count("POST") == 1).await;
     release.notify_one();
     // Long enough for an answer that should not come.
     assert_eq!(call(&session).await.unwrap(), "hello");
     assert_eq!(call(&session).await.unwrap(), "hello");
-    assert_eq!(peer.count("POST"), 1, "{}", peer.words());
+    assert_eq!(peer.count("POST"), 1, "{}", peer.summary());
     assert_eq!(peer.first("POST").header("mcp-session-id"), "s-2");
 }

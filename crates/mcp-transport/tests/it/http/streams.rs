@@ -1,4 +1,6 @@
-//! Event streams: those that answer a call, those that are taken up again, and the one that listens.
+//! Event streams: responses to calls, resumption, and the listening stream.
+
+use mcp_testkit::wait::wait_until;
 
 use super::peer::{Step, end, stream};
 use super::*;
@@ -8,8 +10,9 @@ use super::*;
 fn check(odd: fn(String) -> Reply) -> impl Future<Output = ()> {
     let place = std::panic::Location::caller();
     async move {
-        let peer = Peer::start(move |it| modern(it, |it| odd(said(it, "hello")))).await;
-        let session = How::default().connect(&peer.url).await.unwrap();
+        let peer =
+            Peer::start(move |request| modern(request, |request| odd(tool_result(request, "hello")))).await;
+        let session = TestClient::default().connect(&peer.url).await.unwrap();
         assert_eq!(call(&session).await.map_err(|it| it.to_string()).as_deref(), Ok("hello"), "{place}");
     }
 }
@@ -34,7 +37,7 @@ async fn response_is_read_with_any_framing() {
     // The empty line is missing, and the end is clean.
     check(|it| stream(&[&format!("data: {it}\n")], end())).await;
     // The server keeps the stream open, which is none of the caller's business.
-    check(|it| stream(&[&format!("data: {it}\n\n")], vec![Step::Hang])).await;
+    check(|it| stream(&[&format!("data: {it}\n\n")], vec![Step::WaitForClose])).await;
     check(|it| reply(200, "Content-Type: Text/Event-Stream; charset=utf-8\r\n", format!("data: {it}\n\n")))
         .await;
     check(|it| reply(200, "Content-Type: text/plain\r\n", it)).await;
@@ -49,16 +52,18 @@ fn stream_tail() -> Reply {
 
 #[tokio::test(start_paused = true)]
 async fn silent_stream_times_out() {
-    let peer = Peer::start(|it| modern(it, |_| stream(&[": hello\n\n"], vec![Step::Hang]))).await;
+    let peer =
+        Peer::start(|request| modern(request, |_| stream(&[": hello\n\n"], vec![Step::WaitForClose]))).await;
     let limits = Limits { sse_read: Duration::from_secs(7), ..Limits::default() };
-    let session = How { limits: Some(limits), ..How::default() }.connect(&peer.url).await.unwrap();
+    let session =
+        TestClient { limits: Some(limits), ..TestClient::default() }.connect(&peer.url).await.unwrap();
     let error = call(&session).await.unwrap_err();
     assert!(error.to_string().contains("nothing was received on the stream for 7 s"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn stream_with_event_ids_is_resumed() {
-    let peer = Peer::start(|it| match (it.what().as_str(), it.header("last-event-id")) {
+    let peer = Peer::start(|request| match (request.kind().as_str(), request.header("last-event-id")) {
         ("tools/call", _) => stream(&["retry: 700\nid: e-1\ndata:\n\n"], end()),
         ("GET", "e-1") => {
             // Breaks off, after one more event.
@@ -70,13 +75,13 @@ async fn stream_with_event_ids_is_resumed() {
         // The id of the one and only call.
         ("GET", "e-2") => stream(&[&format!("id: e-3\ndata: {}\n\n", answer_to_first_call())], end()),
         ("GET", _) => reply(405, "", ""),
-        _ => legacy(it, "s", |_| vec![]),
+        _ => legacy(request, "s", |_| vec![]),
     })
     .await;
-    let session = How::legacy().connect(&peer.url).await.unwrap();
+    let session = TestClient::legacy().connect(&peer.url).await.unwrap();
     assert_eq!(call(&session).await.unwrap(), "hello");
-    let resumed: Vec<Heard> =
-        peer.heard().into_iter().filter(|it| !it.header("last-event-id").is_empty()).collect();
+    let resumed: Vec<ReceivedRequest> =
+        peer.received().into_iter().filter(|request| !request.header("last-event-id").is_empty()).collect();
     assert_eq!(resumed.len(), 2);
     assert_eq!(resumed[0].header("mcp-session-id"), "s");
     let waited = resumed[0].at - peer.first("tools/call").at;
@@ -92,27 +97,27 @@ fn answer_to_first_call() -> String {
 
 #[tokio::test(start_paused = true)]
 async fn stream_that_cannot_be_resumed_is_lost() {
-    let peer = Peer::start(|it| match it.what().as_str() {
+    let peer = Peer::start(|request| match request.kind().as_str() {
         "tools/call" => stream(&["id: e-1\ndata:\n\n"], end()),
-        "GET" if it.header("last-event-id").is_empty() => reply(405, "", ""),
+        "GET" if request.header("last-event-id").is_empty() => reply(405, "", ""),
         "GET" => reply(503, "", ""),
-        _ => legacy(it, "s", |_| vec![]),
+        _ => legacy(request, "s", |_| vec![]),
     })
     .await;
-    let session = How::legacy().connect(&peer.url).await.unwrap();
+    let session = TestClient::legacy().connect(&peer.url).await.unwrap();
     let error = call(&session).await.unwrap_err();
     assert!(matches!(error, CallError::OutcomeUnknown(_)), "{error}");
     assert_eq!(peer.count("GET"), 1 + 5);
 }
 
-/// How often a server whose GETs end like this is asked within 4 s.
+/// The number of GETs within 4 s to a server whose GETs end like this.
 async fn gets(seconds: u64, listened: fn() -> Reply) -> usize {
-    let peer = Peer::start(move |it| match it.what().as_str() {
+    let peer = Peer::start(move |request| match request.kind().as_str() {
         "GET" => listened(),
-        _ => legacy(it, "s", |it| json_reply(said(it, "hello"))),
+        _ => legacy(request, "s", |request| json_reply(tool_result(request, "hello"))),
     })
     .await;
-    let session = How::legacy().connect(&peer.url).await.unwrap();
+    let session = TestClient::legacy().connect(&peer.url).await.unwrap();
     tokio::time::sleep(Duration::from_secs(seconds)).await;
     // Whatever became of the stream, calls do not notice.
     assert_eq!(call(&session).await.unwrap(), "hello");
@@ -134,94 +139,94 @@ async fn listening_retries_with_backoff() {
 
 #[tokio::test]
 async fn unsolicited_messages_are_delivered() {
-    let peer = Peer::start(|it| match it.what().as_str() {
+    let peer = Peer::start(|request| match request.kind().as_str() {
         "GET" => {
             let changed =
                 "id: 5\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n";
-            stream(&[changed], vec![Step::Hang])
+            stream(&[changed], vec![Step::WaitForClose])
         }
-        _ => legacy(it, "s", |it| json_reply(said(it, "hello"))),
+        _ => legacy(request, "s", |request| json_reply(tool_result(request, "hello"))),
     })
     .await;
-    let session = How::legacy().connect(&peer.url).await.unwrap();
+    let session = TestClient::legacy().connect(&peer.url).await.unwrap();
     let mut changes = session.list_changes();
     tokio::time::timeout(Duration::from_secs(5), changes.wait_for(|it| it.tools == 1))
         .await
         .unwrap()
         .unwrap();
     session.close(Duration::from_secs(1)).await;
-    until(|| peer.hung_up() == 1).await;
+    wait_until(|| peer.closed_by_client() == 1).await;
     assert_eq!(peer.count("DELETE"), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn listening_stream_is_resumed() {
-    let peer = Peer::start(|it| match (it.what().as_str(), it.header("last-event-id")) {
+    let peer = Peer::start(|request| match (request.kind().as_str(), request.header("last-event-id")) {
         ("GET", "") => {
             let changed =
                 "id: 5\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n";
             stream(&[changed], end())
         }
-        ("GET", _) => stream(&[], vec![Step::Hang]),
-        _ => legacy(it, "s", |it| json_reply(said(it, "hello"))),
+        ("GET", _) => stream(&[], vec![Step::WaitForClose]),
+        _ => legacy(request, "s", |request| json_reply(tool_result(request, "hello"))),
     })
     .await;
-    let _session = How::legacy().connect(&peer.url).await.unwrap();
+    let _session = TestClient::legacy().connect(&peer.url).await.unwrap();
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let heard: Vec<String> = peer
-        .heard()
+    let received: Vec<String> = peer
+        .received()
         .iter()
-        .filter(|it| it.verb == "GET")
-        .map(|it| it.header("last-event-id").to_owned())
+        .filter(|request| request.verb == "GET")
+        .map(|request| request.header("last-event-id").to_owned())
         .collect();
-    assert_eq!(heard, ["", "5"]);
+    assert_eq!(received, ["", "5"]);
 }
 
 #[tokio::test]
 async fn response_on_another_stream_ends_the_expected_one() {
     // The first call's response never says anything; its answer comes with the second call's.
     let first = std::sync::Mutex::new(None);
-    let peer = Peer::start(move |it| {
-        modern(it, |it| match first.lock().unwrap().replace(it.clone()) {
-            None => stream(&[": wait\n\n"], vec![Step::Hang]),
+    let peer = Peer::start(move |request| {
+        modern(request, |request| match first.lock().unwrap().replace(request.clone()) {
+            None => stream(&[": wait\n\n"], vec![Step::WaitForClose]),
             Some(waiting) => {
-                let both = [said(&waiting, "for the first"), said(it, "for the second")];
+                let both = [tool_result(&waiting, "for the first"), tool_result(request, "for the second")];
                 stream(&both.map(|it| format!("data: {it}\n\n")).each_ref().map(String::as_str), end())
             }
         })
     })
     .await;
-    let session = How::default().connect(&peer.url).await.unwrap();
+    let session = TestClient::default().connect(&peer.url).await.unwrap();
     let later = async {
-        until(|| peer.count("tools/call") == 1).await;
+        wait_until(|| peer.count("tools/call") == 1).await;
         call(&session).await.unwrap()
     };
     let (first, second) = tokio::join!(call(&session), later);
     assert_eq!((first.unwrap().as_str(), second.as_str()), ("for the first", "for the second"));
-    until(|| peer.hung_up() == 1).await;
-    assert_eq!(peer.words(), "server/discover tools/call tools/call");
+    wait_until(|| peer.closed_by_client() == 1).await;
+    assert_eq!(peer.summary(), "server/discover tools/call tools/call");
 }
 
 #[tokio::test]
 async fn response_on_the_listening_stream_ends_the_expected_one() {
-    let peer = Peer::start(move |it| match it.what().as_str() {
+    let peer = Peer::start(move |request| match request.kind().as_str() {
         // The id of the one and only call.
         "GET" => stream(
             &[],
             vec![
                 Step::Wait(Duration::from_millis(200)),
                 Step::Write(chunk(&format!("data: {}\n\n", answer_to_first_call()))),
-                Step::Hang,
+                Step::WaitForClose,
             ],
         ),
-        "tools/call" => vec![Step::Hang],
-        _ => legacy(it, "s", |_| vec![]),
+        "tools/call" => vec![Step::WaitForClose],
+        _ => legacy(request, "s", |_| vec![]),
     })
     .await;
-    let session = How::legacy().connect(&peer.url).await.unwrap();
+    let session = TestClient::legacy().connect(&peer.url).await.unwrap();
     assert_eq!(call(&session).await.unwrap(), "hello");
-    until(|| peer.hung_up() == 1).await;
-    assert_eq!(peer.count("notifications/cancelled"), 0, "it was answered: {}", peer.words());
+    wait_until(|| peer.closed_by_client() == 1).await;
+    assert_eq!(peer.count("notifications/cancelled"), 0, "it was answered: {}", peer.summary());
 }
 
 fn chunk(text: &str) -> Vec<u8> {

@@ -1,26 +1,27 @@
 //! The SDK's client over HTTP with server-sent events, with servers that exit, stop responding, or send invalid
 //! responses.
 
+use mcp_testkit::wait::wait_until;
 use serde_json::json;
 
 use super::*;
 use crate::sse::legacy;
-use crate::sse::peer::{Heard, Peer, Reply, message, stream, taken};
+use crate::sse::peer::{Peer, ReceivedRequest, Reply, message, stream, taken};
 
-async fn peer(about: impl Fn(&Heard) -> Reply + Send + Sync + 'static) -> Peer {
-    Peer::start(move |it| legacy(it, &about)).await
+async fn peer(about: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static) -> Peer {
+    Peer::start(move |request| legacy(request, &about)).await
 }
 
 fn endpoint(peer: &Peer) -> Endpoint {
     Endpoint::Sse(mcp_model::UrlEndpoint::new(peer.url.parse().unwrap()))
 }
 
-fn hello(heard: &Heard) -> String {
-    heard.result(json!({"content": [{"type": "text", "text": "hello"}]}))
+fn hello(received: &ReceivedRequest) -> String {
+    received.result(json!({"content": [{"type": "text", "text": "hello"}]}))
 }
 
 #[tokio::test]
-async fn a_stream_that_ends_in_a_call_ends_all_of_them_with_words() {
+async fn end_of_the_stream_fails_all_calls_with_a_message() {
     for end in [Reply::ending as fn(Reply) -> Reply, Reply::breaking] {
         let peer = peer(move |_| end(taken())).await;
         let client = serve(&endpoint(&peer)).await.unwrap();
@@ -31,13 +32,13 @@ async fn a_stream_that_ends_in_a_call_ends_all_of_them_with_words() {
 }
 
 #[tokio::test]
-async fn an_answer_that_cannot_be_read_ends_its_request_and_nothing_else() {
-    let peer = peer(|it| match it.rpc()["params"]["name"] == "t" && it.rpc()["id"] == 1 {
+async fn unreadable_response_fails_its_request_only() {
+    let peer = peer(|request| match request.rpc()["params"]["name"] == "t" && request.rpc()["id"] == 1 {
         true => {
             let error = json!({"code": "E_NOPE", "message": "odd"});
-            taken().push(message(&json!({"jsonrpc": "2.0", "id": it.rpc()["id"], "error": error})))
+            taken().push(message(&json!({"jsonrpc": "2.0", "id": request.rpc()["id"], "error": error})))
         }
-        false => taken().push(hello(it)),
+        false => taken().push(hello(request)),
     })
     .await;
     let client = serve(&endpoint(&peer)).await.unwrap();
@@ -47,7 +48,7 @@ async fn an_answer_that_cannot_be_read_ends_its_request_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_result_without_an_id_is_nobodys_answer() {
+async fn result_without_an_id_is_ignored() {
     let peer = peer(|it| {
         let nobodys = json!({"jsonrpc": "2.0", "id": null, "result": {"content": []}});
         taken().push(message(&nobodys)).push(hello(it))
@@ -57,8 +58,8 @@ async fn a_result_without_an_id_is_nobodys_answer() {
 }
 
 #[tokio::test]
-async fn a_silent_server_ends_the_handshake() {
-    let peer = Peer::start(|it| if it.verb == "GET" { stream() } else { taken() }).await;
+async fn silent_server_times_out_the_handshake() {
+    let peer = Peer::start(|request| if request.verb == "GET" { stream() } else { taken() }).await;
     let options = RmcpOptions { handshake: Duration::from_millis(50), grace: Duration::from_millis(50) };
     let transport = RmcpTransport::new(&*dial(&endpoint(&peer)), options);
     let ended = transport.disconnected();
@@ -68,12 +69,12 @@ async fn a_silent_server_ends_the_handshake() {
 }
 
 #[tokio::test]
-async fn a_close_leaves_no_stream_and_no_call() {
+async fn close_ends_the_stream_and_all_calls() {
     let peer = peer(|_| taken()).await;
     let client = serve(&endpoint(&peer)).await.unwrap();
     let other = client.peer().clone();
     let waiting = tokio::spawn(async move { other.call_tool(CallToolRequestParams::new("t")).await });
     client.cancel().await.unwrap();
     assert!(waiting.await.unwrap().is_err());
-    until(|| peer.streams() == 0).await;
+    wait_until(|| peer.streams() == 0).await;
 }

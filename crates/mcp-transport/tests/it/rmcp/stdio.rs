@@ -1,20 +1,20 @@
 //! The SDK's client over real processes that misbehave.
 
 use super::*;
-use crate::stdio::{script, server};
+use mcp_testkit::servers::{shell_script, shell_server};
 
 /// Calls a tool that runs this script twice. Returns the outcomes.
 async fn twice(tool: &str) -> [String; 2] {
-    let client = serve(&Endpoint::Stdio(server(tool))).await.unwrap();
-    let said = |it: Result<String, ServiceError>| it.unwrap_or_else(|error| error.to_string());
-    let res = [said(call(&client).await), said(call(&client).await)];
+    let client = serve(&Endpoint::Stdio(shell_server(tool))).await.unwrap();
+    let message = |it: Result<String, ServiceError>| it.unwrap_or_else(|error| error.to_string());
+    let res = [message(call(&client).await), message(call(&client).await)];
     client.cancel().await.unwrap();
     res
 }
 
 #[tokio::test]
 async fn tools_are_listed_and_called() {
-    let client = serve(&Endpoint::Stdio(server(r#"text "$id" hello"#))).await.unwrap();
+    let client = serve(&Endpoint::Stdio(shell_server(r#"text "$id" hello"#))).await.unwrap();
     assert_eq!(client.peer_info().unwrap().server_info.as_ref().unwrap().name, "sh");
     assert_eq!(client.list_all_tools().await.unwrap()[0].name, "t");
     assert_eq!(call(&client).await.unwrap(), "hello");
@@ -22,7 +22,7 @@ async fn tools_are_listed_and_called() {
 }
 
 #[tokio::test]
-async fn an_answer_that_cannot_be_read_ends_its_request_and_nothing_else() {
+async fn unreadable_response_fails_its_request_only() {
     // An error whose code is not an integer. Without our transport, the SDK drops it and the request hangs.
     let odd = r#"printf '{"jsonrpc":"2.0","id":%s,"error":{"code":"E_NOPE","message":"odd"}}\n' "$id""#;
     let [first, second] = twice(odd).await;
@@ -34,7 +34,7 @@ async fn an_answer_that_cannot_be_read_ends_its_request_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_line_that_is_too_long_ends_the_connection_with_words() {
+async fn too_long_line_ends_the_connection_with_a_message() {
     let long = r#"head -c 3000000 /dev/zero | tr '\0' x; echo; exit 3"#;
     let [first, second] = twice(long).await;
     assert!(first.contains("no longer available"), "{first}");
@@ -42,7 +42,7 @@ async fn a_line_that_is_too_long_ends_the_connection_with_words() {
 }
 
 #[tokio::test]
-async fn a_server_that_dies_in_a_call_leaves_its_last_words() {
+async fn exit_during_a_call_is_reported_with_standard_error() {
     let [first, _] = twice("echo 'out of cheese' >&2; exit 7").await;
     assert!(
         first.contains("exit status") && first.contains('7') && first.contains("out of cheese"),
@@ -51,14 +51,15 @@ async fn a_server_that_dies_in_a_call_leaves_its_last_words() {
 }
 
 #[tokio::test]
-async fn a_grandchild_that_holds_the_pipe_holds_nobody_up() {
+async fn grandchild_that_holds_the_pipe_delays_no_request() {
     let [first, _] = twice("sleep 600 & exit 5").await;
     assert!(first.contains("no longer available"), "{first}");
 }
 
 #[tokio::test]
-async fn an_exit_before_the_handshake_is_told_with_its_evidence() {
-    let error = serve(&Endpoint::Stdio(script("echo 'no key' >&2; exit 4"))).await.err().unwrap().to_string();
+async fn exit_before_the_handshake_is_reported_with_evidence() {
+    let error =
+        serve(&Endpoint::Stdio(shell_script("echo 'no key' >&2; exit 4"))).await.err().unwrap().to_string();
     assert!(error.contains("no key") && error.contains('4'), "{error}");
     let gone = serve(&Endpoint::Stdio(mcp_model::StdioEndpoint::new("no-such-program-at-all"))).await;
     let error = gone.err().unwrap().to_string();
@@ -66,9 +67,9 @@ async fn an_exit_before_the_handshake_is_told_with_its_evidence() {
 }
 
 #[tokio::test]
-async fn a_silent_server_ends_the_handshake_and_its_process() {
+async fn silent_server_times_out_and_is_killed() {
     let options = RmcpOptions { handshake: Duration::from_millis(50), grace: Duration::from_millis(50) };
-    let transport = RmcpTransport::new(&*dial(&Endpoint::Stdio(script("exec sleep 600"))), options);
+    let transport = RmcpTransport::new(&*dial(&Endpoint::Stdio(shell_script("exec sleep 600"))), options);
     let ended = transport.disconnected();
     let error = ().serve(transport).await.err().unwrap().to_string();
     assert!(error.contains("did not answer within 0.05 s"), "{error}");
@@ -76,8 +77,8 @@ async fn a_silent_server_ends_the_handshake_and_its_process() {
 }
 
 #[tokio::test]
-async fn a_close_takes_no_longer_than_its_grace_when_the_server_does_not_read() {
-    let client = serve(&Endpoint::Stdio(server("exec sleep 600"))).await.unwrap();
+async fn close_of_a_server_that_does_not_read_ends_after_the_grace_period() {
+    let client = serve(&Endpoint::Stdio(shell_server("exec sleep 600"))).await.unwrap();
     let peer = client.peer().clone();
     let waiting = tokio::spawn(async move { peer.call_tool(CallToolRequestParams::new("t")).await });
     client.cancel().await.unwrap();

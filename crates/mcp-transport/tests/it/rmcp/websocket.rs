@@ -1,12 +1,13 @@
 //! The SDK's client over WebSocket, with servers that exit, stop responding, or send invalid responses.
 
+use mcp_testkit::wait::wait_until;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::websocket::{Opening, Peer, Step, legacy, said};
+use crate::websocket::{Opening, Peer, Step, legacy, tool_result};
 
 async fn peer(about: impl Fn(&Value) -> Vec<Step> + Send + Sync + 'static) -> Peer {
-    Peer::start(move |it| legacy(it, &about)).await
+    Peer::start(move |message| legacy(message, &about)).await
 }
 
 fn endpoint(peer: &Peer) -> Endpoint {
@@ -14,7 +15,7 @@ fn endpoint(peer: &Peer) -> Endpoint {
 }
 
 #[tokio::test]
-async fn a_server_that_closes_in_a_call_leaves_its_last_words() {
+async fn close_during_a_call_is_reported_with_its_reason() {
     let peer = peer(|_| vec![Step::Close(1011, "out of cheese")]).await;
     let client = serve(&endpoint(&peer)).await.unwrap();
     let error = call(&client).await.unwrap_err().to_string();
@@ -23,22 +24,22 @@ async fn a_server_that_closes_in_a_call_leaves_its_last_words() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_gone_in_a_call_is_told_so() {
+async fn lost_connection_during_a_call_is_reported() {
     let peer = peer(|_| vec![Step::Drop]).await;
     let error = call(&serve(&endpoint(&peer)).await.unwrap()).await.unwrap_err().to_string();
     assert!(error.contains("no longer available"), "{error}");
 }
 
 #[tokio::test]
-async fn an_answer_that_cannot_be_read_ends_its_request_and_nothing_else() {
-    let peer = peer(|it| match it["id"] == 1 {
+async fn unreadable_response_fails_its_request_only() {
+    let peer = peer(|message| match message["id"] == 1 {
         true => {
             let error = json!({"code": "E_NOPE", "message": "odd"});
-            vec![Step::Text(json!({"jsonrpc": "2.0", "id": it["id"], "error": error}).to_string())]
+            vec![Step::Text(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}).to_string())]
         }
         false => {
             let nobodys = json!({"jsonrpc": "2.0", "id": null, "result": {"content": []}});
-            vec![Step::Text(nobodys.to_string()), said(it, "hello")]
+            vec![Step::Text(nobodys.to_string()), tool_result(message, "hello")]
         }
     })
     .await;
@@ -49,15 +50,15 @@ async fn an_answer_that_cannot_be_read_ends_its_request_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_the_upgrade_is_quoted() {
+async fn refused_upgrade_is_reported_with_its_body() {
     let refusal = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nWWW-Authenticate: Bearer\r\n\r\n";
-    let peer = Peer::refusing(Opening::Say(refusal.to_owned())).await;
+    let peer = Peer::refusing(Opening::Refuse(refusal.to_owned())).await;
     let error = serve(&endpoint(&peer)).await.err().unwrap().to_string();
     assert!(error.contains("401") && error.contains("Bearer"), "{error}");
 }
 
 #[tokio::test]
-async fn a_silent_server_ends_the_handshake() {
+async fn silent_server_times_out_the_handshake() {
     let peer = Peer::start(|_| vec![]).await;
     let options = RmcpOptions { handshake: Duration::from_millis(50), grace: Duration::from_millis(50) };
     let transport = RmcpTransport::new(&*dial(&endpoint(&peer)), options);
@@ -68,13 +69,13 @@ async fn a_silent_server_ends_the_handshake() {
 }
 
 #[tokio::test]
-async fn a_close_is_polite_and_leaves_no_call() {
+async fn close_sends_a_close_frame_and_ends_all_calls() {
     let peer = peer(|_| vec![]).await;
     let client = serve(&endpoint(&peer)).await.unwrap();
     let other = client.peer().clone();
     let waiting = tokio::spawn(async move { other.call_tool(CallToolRequestParams::new("t")).await });
     client.cancel().await.unwrap();
     assert!(waiting.await.unwrap().is_err());
-    until(|| peer.open() == 0).await;
+    wait_until(|| peer.open() == 0).await;
     assert_eq!(peer.ends(), "close 1000");
 }

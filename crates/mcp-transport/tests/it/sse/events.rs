@@ -1,40 +1,43 @@
 //! What the stream brings, in whatever form.
 
+use mcp_testkit::wait::wait_until;
+
 use super::*;
 
 /// The answer to a call, or why there is none, where its event is made like this.
-async fn answered(event: impl Fn(&Heard) -> Reply + Send + Sync + 'static) -> String {
-    let peer = Peer::start(move |it| legacy(it, &event)).await;
-    let session = How::legacy().connect(&peer.url).await.unwrap();
+async fn answered(event: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static) -> String {
+    let peer = Peer::start(move |request| legacy(request, &event)).await;
+    let session = TestClient::legacy().connect(&peer.url).await.unwrap();
     call(&session).await.unwrap_or_else(|error| error.to_string())
 }
 
 #[tokio::test]
 async fn response_is_read_in_every_valid_event_form() {
-    let crlf = |it: &Heard| taken().push(said(it, "hello").replace('\n', "\r\n"));
+    let crlf = |request: &ReceivedRequest| taken().push(tool_result(request, "hello").replace('\n', "\r\n"));
     assert_eq!(answered(crlf).await, "hello");
-    let lines = |it: &Heard| {
+    let lines = |request: &ReceivedRequest| {
         let pretty = serde_json::to_string_pretty(&json!({
-            "jsonrpc": "2.0", "id": it.rpc()["id"], "result": {"content": [{"type": "text", "text": "hello"}]},
+            "jsonrpc": "2.0", "id": request.rpc()["id"], "result": {"content": [{"type": "text", "text": "hello"}]},
         }));
         taken().push(format!("data: {}\n\n", pretty.unwrap().replace('\n', "\ndata: ")))
     };
     assert_eq!(answered(lines).await, "hello");
-    let pieces = |it: &Heard| {
-        let event = said(it, "hello");
+    let pieces = |request: &ReceivedRequest| {
+        let event = tool_result(request, "hello");
         event.split_inclusive(':').fold(taken(), Reply::push)
     };
     assert_eq!(answered(pieces).await, "hello");
-    let unnamed =
-        |it: &Heard| taken().push(said(it, "hello").replace("event: message\n", "id: 1\nretry: 10\n"));
+    let unnamed = |request: &ReceivedRequest| {
+        taken().push(tool_result(request, "hello").replace("event: message\n", "id: 1\nretry: 10\n"))
+    };
     assert_eq!(answered(unnamed).await, "hello");
-    let among = |it: &Heard| {
+    let among = |request: &ReceivedRequest| {
         taken()
             .push(": comment\n\nevent: other\ndata: {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\n\ndata: no json\n\n")
-            .push(said(it, "hello"))
+            .push(tool_result(request, "hello"))
     };
     assert_eq!(answered(among).await, "hello");
-    let last = |it: &Heard| taken().push(said(it, "hello").trim_end()).ending();
+    let last = |request: &ReceivedRequest| taken().push(tool_result(request, "hello").trim_end()).ending();
     assert_eq!(answered(last).await, "hello", "an end without the empty line");
 }
 
@@ -42,7 +45,7 @@ async fn response_is_read_in_every_valid_event_form() {
 async fn end_of_the_stream_ends_the_connection() {
     let lost = |why: &str| format!("the server is no longer available: {why}");
     assert_eq!(answered(|_| taken().ending()).await, lost("it closed the connection"));
-    let cut = |it: &Heard| taken().push(&said(it, "hello")[..40]).ending();
+    let cut = |request: &ReceivedRequest| taken().push(&tool_result(request, "hello")[..40]).ending();
     assert_eq!(answered(cut).await, lost("it closed the connection"));
     let broken = answered(|_| taken().breaking()).await;
     assert!(broken.starts_with(&lost("the stream failed (")), "{broken}");
@@ -50,25 +53,27 @@ async fn end_of_the_stream_ends_the_connection() {
 
 #[tokio::test]
 async fn hd_122_silent_stream_ends_the_connection() {
-    let peer = Peer::start(|it| legacy(it, |_| taken())).await;
+    let peer = Peer::start(|request| legacy(request, |_| taken())).await;
     let limits = Limits { sse_read: Duration::from_millis(500), ..Limits::default() };
-    let session = How { limits: Some(limits), ..How::legacy() }.connect(&peer.url).await.unwrap();
+    let session =
+        TestClient { limits: Some(limits), ..TestClient::legacy() }.connect(&peer.url).await.unwrap();
     assert_eq!(session.closed().await.to_string(), "nothing was received on the stream for 0.5 s");
-    until(|| peer.streams() == 0).await;
+    wait_until(|| peer.streams() == 0).await;
     assert_eq!(peer.count("GET"), 1, "no stream is taken up again");
 }
 
 #[tokio::test]
 async fn too_large_message_fails_its_call_only() {
-    let peer = Peer::start(|it| {
-        legacy(it, |it| {
-            let size = if it.rpc()["params"]["name"] == "large" { 10 << 20 } else { 12 << 20 };
-            taken().push(said(it, &"x".repeat(size)))
+    let peer = Peer::start(|request| {
+        legacy(request, |request| {
+            let size = if request.rpc()["params"]["name"] == "large" { 10 << 20 } else { 12 << 20 };
+            taken().push(tool_result(request, &"x".repeat(size)))
         })
     })
     .await;
     let limits = Limits { message_bytes: 11 << 20, ..Limits::default() };
-    let session = How { limits: Some(limits), ..How::legacy() }.connect(&peer.url).await.unwrap();
+    let session =
+        TestClient { limits: Some(limits), ..TestClient::legacy() }.connect(&peer.url).await.unwrap();
     let empty = RawJson::empty_object();
     let large = session.call_tool("large", &empty, CallOptions::default()).await.unwrap();
     assert_eq!(large.value.text().len(), 10 << 20);
@@ -83,30 +88,32 @@ async fn too_large_message_fails_its_call_only() {
 
 #[tokio::test]
 async fn server_requests_and_notifications_are_handled() {
-    let peer = Peer::start(|it| {
-        legacy(it, |it| match it.rpc()["method"].as_str() {
+    let peer = Peer::start(|request| {
+        legacy(request, |request| match request.rpc()["method"].as_str() {
             Some("tools/call") => taken()
                 .push(message(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})))
                 .push(message(&json!({"jsonrpc": "2.0", "id": "p-1", "method": "ping"})))
-                .push(said(it, "hello")),
+                .push(tool_result(request, "hello")),
             _ => taken(),
         })
     })
     .await;
-    let session = How::legacy().connect(&peer.url).await.unwrap();
+    let session = TestClient::legacy().connect(&peer.url).await.unwrap();
     let mut changes = session.list_changes();
     assert_eq!(call(&session).await.unwrap(), "hello");
     changes.wait_for(|it| it.tools == 1).await.unwrap();
-    until(|| peer.heard().iter().any(|it| it.rpc()["id"] == "p-1")).await;
-    let pong = peer.heard().into_iter().find(|it| it.rpc()["id"] == "p-1").unwrap();
+    wait_until(|| peer.received().iter().any(|request| request.rpc()["id"] == "p-1")).await;
+    let pong = peer.received().into_iter().find(|request| request.rpc()["id"] == "p-1").unwrap();
     assert_eq!(pong.rpc()["result"], json!({}));
 }
 
 #[tokio::test]
 async fn noise_is_counted_and_ignored() {
-    let peer =
-        Peer::start(|it| legacy(it, |it| taken().push("data: hello?\n\n").push(said(it, "hello")))).await;
-    let session = How::legacy().connect(&peer.url).await.unwrap();
+    let peer = Peer::start(|request| {
+        legacy(request, |request| taken().push("data: hello?\n\n").push(tool_result(request, "hello")))
+    })
+    .await;
+    let session = TestClient::legacy().connect(&peer.url).await.unwrap();
     assert_eq!(call(&session).await.unwrap(), "hello");
     assert_eq!(session.counters().0, 6);
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mcp_model::SseFallback;
+use mcp_testkit::wait::wait_until;
 use mcp_transport::Dial;
 
 use super::*;
@@ -19,9 +20,9 @@ async fn connect(dial: &Arc<dyn Dial>) -> Result<Session, ConnectError> {
 
 /// A server of 2024-11-05, which refuses a POST at its stream's URL with this status.
 async fn older(status: u16) -> Peer {
-    Peer::start(move |it| match (it.verb.as_str(), it.path.as_str()) {
+    Peer::start(move |request| match (request.verb.as_str(), request.path.as_str()) {
         ("POST", "/sse") => reply(status, "Cannot POST /sse"),
-        _ => greeting(it),
+        _ => greeting(request),
     })
     .await
 }
@@ -37,12 +38,12 @@ async fn dia_08_sse_server_is_detected_and_remembered() {
             ("older", "hello".to_owned())
         );
         session.close(Duration::from_secs(1)).await;
-        let asked = peer.heard().len();
+        let asked = peer.received().len();
         let session = connect(&dial).await.unwrap();
         assert_eq!(call(&session).await.unwrap(), "hello");
-        assert_eq!(peer.heard()[asked].verb, "GET", "{status}");
+        assert_eq!(peer.received()[asked].verb, "GET", "{status}");
         session.close(Duration::from_secs(1)).await;
-        until(|| peer.streams() == 0).await;
+        wait_until(|| peer.streams() == 0).await;
     }
 }
 
@@ -61,7 +62,7 @@ async fn other_errors_and_configurations_do_not_fall_back() {
     let want =
         format!("it speaks HTTP with server-sent events at this URL, and not Streamable HTTP: {refused}");
     assert_eq!(error, want);
-    until(|| peer.streams() == 0).await;
+    wait_until(|| peer.streams() == 0).await;
     let modern = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"no","data":{"supported":["2030-01-01"]}}}"#;
     let peer = Peer::start(move |_| reply(400, modern).header("content-type", "application/json")).await;
     let error = connect(&either(&peer.url, SseFallback::Allowed)).await.err().unwrap().to_string();
@@ -71,7 +72,7 @@ async fn other_errors_and_configurations_do_not_fall_back() {
 
 #[tokio::test]
 async fn failed_fallback_reports_both_errors() {
-    let peer = Peer::start(|it| match it.verb.as_str() {
+    let peer = Peer::start(|request| match request.verb.as_str() {
         "POST" => reply(405, "no POST"),
         _ => reply(404, "no GET"),
     })
@@ -83,7 +84,7 @@ async fn failed_fallback_reports_both_errors() {
          HTTP 404 Not Found: no GET"
     );
     assert!(error.help().unwrap().starts_with("check the path of the URL"));
-    let peer = Peer::start(|it| match it.verb.as_str() {
+    let peer = Peer::start(|request| match request.verb.as_str() {
         "POST" => reply(404, ""),
         _ => reply(401, "").header("www-authenticate", "Basic"),
     })
@@ -97,20 +98,20 @@ async fn failed_fallback_reports_both_errors() {
 async fn wrong_cached_transport_is_dropped() {
     let newer = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let now = Arc::clone(&newer);
-    let peer = Peer::start(move |it| {
+    let peer = Peer::start(move |request| {
         let is_newer = now.load(std::sync::atomic::Ordering::SeqCst);
-        match (it.verb.as_str(), it.path.as_str(), it.what().as_str()) {
+        match (request.verb.as_str(), request.path.as_str(), request.kind().as_str()) {
             ("GET", ..) if is_newer => reply(405, ""),
             ("POST", "/sse", "server/discover") if is_newer => {
                 let result = json!({
                     "supportedVersions": ["2026-07-28"], "capabilities": {},
                     "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "newer", "version": "1"}},
                 });
-                let answer = json!({"jsonrpc": "2.0", "id": it.rpc()["id"], "result": result});
+                let answer = json!({"jsonrpc": "2.0", "id": request.rpc()["id"], "result": result});
                 reply(200, answer.to_string()).header("content-type", "application/json")
             }
             ("POST", "/sse", _) => reply(405, ""),
-            _ => greeting(it),
+            _ => greeting(request),
         }
     })
     .await;

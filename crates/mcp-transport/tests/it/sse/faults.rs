@@ -1,16 +1,18 @@
 //! What a POST brings that is not taken, and in which words.
 
+use mcp_testkit::wait::wait_until;
+
 use super::*;
 
 /// The error of a call whose POST brings this, in words, and whether the session lives on.
-async fn fault(rest: impl Fn(&Heard) -> Reply + Send + Sync + 'static) -> String {
-    let peer = Peer::start(move |it| match it.rpc()["params"]["name"].as_str() {
-        Some("other") => taken().push(said(it, "hello")),
-        _ => legacy(it, &rest),
+async fn fault(rest: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static) -> String {
+    let peer = Peer::start(move |request| match request.rpc()["params"]["name"].as_str() {
+        Some("other") => taken().push(tool_result(request, "hello")),
+        _ => legacy(request, &rest),
     })
     .await;
     let headers = vec![("X-Key".to_owned(), Secret::from("hunter22"))];
-    let session = How { headers, ..How::legacy() }.connect(&peer.url).await.unwrap();
+    let session = TestClient { headers, ..TestClient::legacy() }.connect(&peer.url).await.unwrap();
     let error = call(&session).await.unwrap_err();
     let kind = match &error {
         CallError::Refused(_) => "refused",
@@ -67,8 +69,9 @@ async fn server_error_leaves_the_outcome_unknown() {
 
 #[tokio::test]
 async fn error_with_the_calls_id_is_its_response() {
-    let error =
-        |it: &Heard| json!({"id": it.rpc()["id"], "error": {"code": -32602, "message": "no"}}).to_string();
+    let error = |request: &ReceivedRequest| {
+        json!({"id": request.rpc()["id"], "error": {"code": -32602, "message": "no"}}).to_string()
+    };
     let want = "answered: the server responded with an error: no (code -32602) | hello";
     for status in [400, 404, 500] {
         assert_eq!(fault(move |it| reply(status, error(it))).await, want, "{status}");
@@ -82,42 +85,44 @@ async fn sk_24_unknown_session_ends_the_connection() {
         "refused: the server answered HTTP 404 Not Found: Could not find session | the server is no longer available: it no longer knows the session: the server answered HTTP 404 Not Found: Could not find session"
     );
     // A notice that is not taken says so just as well.
-    let peer = Peer::start(|it| match it.what().as_str() {
+    let peer = Peer::start(|request| match request.kind().as_str() {
         "notifications/cancelled" => reply(404, ""),
-        _ => legacy(it, |_| taken()),
+        _ => legacy(request, |_| taken()),
     })
     .await;
-    let session = How::legacy().connect(&peer.url).await.unwrap();
+    let session = TestClient::legacy().connect(&peer.url).await.unwrap();
     let options = CallOptions { timeout: Some(Duration::from_millis(20)), ..CallOptions::default() };
     session.call_tool("echo", &RawJson::empty_object(), options).await.unwrap_err();
     let ended = session.closed().await.to_string();
     assert_eq!(ended, "it no longer knows the session: the server answered HTTP 404 Not Found");
-    until(|| peer.streams() == 0).await;
+    wait_until(|| peer.streams() == 0).await;
 }
 
 #[tokio::test]
 async fn body_of_an_accepted_post_is_ignored() {
     for status in [200, 201, 202, 204] {
-        let peer = Peer::start(move |it| {
-            legacy(it, |it| {
+        let peer = Peer::start(move |request| {
+            legacy(request, |request| {
                 let body =
                     if status == 204 { "" } else { r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"# };
-                reply(status, body).header("content-type", "application/json").push(said(it, "hello"))
+                reply(status, body)
+                    .header("content-type", "application/json")
+                    .push(tool_result(request, "hello"))
             })
         })
         .await;
-        let session = How::legacy().connect(&peer.url).await.unwrap();
+        let session = TestClient::legacy().connect(&peer.url).await.unwrap();
         assert_eq!(call(&session).await.unwrap(), "hello", "{status}");
     }
 }
 
 #[tokio::test]
 async fn refused_notifications_are_ignored() {
-    let peer = Peer::start(|it| match it.what().as_str() {
+    let peer = Peer::start(|request| match request.kind().as_str() {
         "notifications/initialized" => reply(500, "what?"),
-        _ => greeting(it),
+        _ => greeting(request),
     })
     .await;
-    let session = How::legacy().connect(&peer.url).await.unwrap();
+    let session = TestClient::legacy().connect(&peer.url).await.unwrap();
     assert_eq!(call(&session).await.unwrap(), "hello");
 }

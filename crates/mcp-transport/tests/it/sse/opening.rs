@@ -1,23 +1,25 @@
 //! The way to a session: the GET, the place for messages, and what each request carries.
 
+use mcp_testkit::wait::wait_until;
+
 use super::*;
 
 #[tokio::test]
 async fn hd_120_hd_fr005_server_is_connected_and_called() {
     let peer = Peer::start(greeting).await;
-    let session = How::default().connect(&peer.url).await.unwrap();
+    let session = TestClient::default().connect(&peer.url).await.unwrap();
     assert_eq!((session.version().as_str(), session.server().name.as_str()), ("2024-11-05", "older"));
     assert_eq!(call(&session).await.unwrap(), "hello");
     session.close(Duration::from_secs(1)).await;
-    assert_eq!(peer.words(), "GET server/discover initialize notifications/initialized tools/call");
+    assert_eq!(peer.summary(), "GET server/discover initialize notifications/initialized tools/call");
     let get = peer.first("GET");
     assert_eq!(
         (get.path.as_str(), get.header("accept"), get.header("content-type")),
         ("/sse", "text/event-stream", "")
     );
-    for heard in &peer.heard()[1..] {
-        assert_eq!((heard.verb.as_str(), heard.path.as_str()), ("POST", "/messages?session=1"));
-        assert_eq!(heard.header("content-type"), "application/json");
+    for received in &peer.received()[1..] {
+        assert_eq!((received.verb.as_str(), received.path.as_str()), ("POST", "/messages?session=1"));
+        assert_eq!(received.header("content-type"), "application/json");
     }
     assert_eq!(peer.first("initialize").header("mcp-protocol-version"), "");
     assert_eq!(peer.first("tools/call").header("mcp-protocol-version"), "2024-11-05");
@@ -35,17 +37,17 @@ async fn hd_121_headers_are_sent_with_every_request_and_ours_win() {
         ("Mcp-Protocol-Version", "mine"),
     ];
     let headers = headers.map(|(name, value)| (name.to_owned(), Secret::from(value))).to_vec();
-    let session = How { headers, ..How::default() }.connect(&peer.url).await.unwrap();
+    let session = TestClient { headers, ..TestClient::default() }.connect(&peer.url).await.unwrap();
     call(&session).await.unwrap();
-    let heard = peer.heard();
-    assert_eq!(heard.len(), 5);
-    for heard in heard {
-        let what = heard.what();
-        assert_eq!(heard.header("authorization"), "Bearer token-1", "{what}");
-        assert!(heard.header("accept").contains("text/event-stream"), "{what}");
-        assert_ne!(heard.header("content-type"), "text/plain", "{what}");
-        assert_eq!((heard.header("last-event-id"), heard.header("mcp-session-id")), ("", ""), "{what}");
-        assert_ne!(heard.header("mcp-protocol-version"), "mine", "{what}");
+    let received = peer.received();
+    assert_eq!(received.len(), 5);
+    for received in received {
+        let what = received.kind();
+        assert_eq!(received.header("authorization"), "Bearer token-1", "{what}");
+        assert!(received.header("accept").contains("text/event-stream"), "{what}");
+        assert_ne!(received.header("content-type"), "text/plain", "{what}");
+        assert_eq!((received.header("last-event-id"), received.header("mcp-session-id")), ("", ""), "{what}");
+        assert_ne!(received.header("mcp-protocol-version"), "mine", "{what}");
     }
 }
 
@@ -53,10 +55,10 @@ async fn hd_121_headers_are_sent_with_every_request_and_ours_win() {
 async fn url_credentials_are_sent_with_every_request() {
     let peer = Peer::start(greeting).await;
     let url = peer.url.replace("http://", "http://user:p%40ss@");
-    let session = How::default().connect(&url).await.unwrap();
+    let session = TestClient::default().connect(&url).await.unwrap();
     call(&session).await.unwrap();
-    for heard in peer.heard() {
-        assert_eq!(heard.header("authorization"), "Basic dXNlcjpwQHNz", "{}", heard.what());
+    for received in peer.received() {
+        assert_eq!(received.header("authorization"), "Basic dXNlcjpwQHNz", "{}", received.kind());
     }
 }
 
@@ -66,16 +68,16 @@ async fn posted_to(begin: &'static str) -> String {
 }
 
 async fn posted_within(begin: &'static str, connect: Duration) -> String {
-    let peer = Peer::start(move |it| match it.what().as_str() {
+    let peer = Peer::start(move |request| match request.kind().as_str() {
         "GET" => stream_of(begin),
-        _ => greeting(it),
+        _ => greeting(request),
     })
     .await;
     let limits = Limits { connect, ..Limits::default() };
-    match (How { limits: Some(limits), ..How::legacy() }).connect(&peer.url).await {
+    match (TestClient { limits: Some(limits), ..TestClient::legacy() }).connect(&peer.url).await {
         Ok(_session) => peer.first("initialize").path,
         Err(error) => {
-            assert_eq!(peer.words(), "GET", "nothing is posted");
+            assert_eq!(peer.summary(), "GET", "nothing is posted");
             error.to_string().replace(peer.url.trim_end_matches("/sse"), "ORIGIN")
         }
     }
@@ -117,7 +119,8 @@ async fn hd_122_connect_timeout_covers_the_whole_opening() {
     assert_eq!(posted_within("event: endpoint\ndata: /messages\n", limit).await, late, "half an event");
     let peer = Peer::start(|_| stream().never()).await;
     let limits = Limits { connect: Duration::from_millis(100), ..Limits::default() };
-    let error = How { limits: Some(limits), ..How::default() }.connect(&peer.url).await.err().unwrap();
+    let error =
+        TestClient { limits: Some(limits), ..TestClient::default() }.connect(&peer.url).await.err().unwrap();
     assert_eq!(error.to_string(), format!("{} did not answer within 0.1 s", peer.url));
 }
 
@@ -125,8 +128,8 @@ async fn hd_122_connect_timeout_covers_the_whole_opening() {
 async fn refused(get: impl Fn() -> Reply + Send + Sync + 'static) -> String {
     let peer = Peer::start(move |_| get()).await;
     let headers = vec![("X-Key".to_owned(), Secret::from("hunter22"))];
-    let error = How { headers, ..How::default() }.connect(&peer.url).await.err().unwrap();
-    assert_eq!(peer.words(), "GET", "nothing is posted");
+    let error = TestClient { headers, ..TestClient::default() }.connect(&peer.url).await.err().unwrap();
+    assert_eq!(peer.summary(), "GET", "nothing is posted");
     let help = error.help().unwrap_or_default();
     format!("{error} [{help}]").replace(&peer.url, "URL")
 }
@@ -164,24 +167,24 @@ async fn response_without_a_stream_is_reported_with_its_message() {
 #[tokio::test]
 async fn redirect_is_followed_within_its_origin_only() {
     for status in [301, 302, 303, 307, 308] {
-        let peer = Peer::start(move |it| match it.path.as_str() {
+        let peer = Peer::start(move |request| match request.path.as_str() {
             "/sse" => reply(status, "").header("location", "/sse/"),
-            _ => greeting(it),
+            _ => greeting(request),
         })
         .await;
-        let session = How::default().connect(&peer.url).await.unwrap();
+        let session = TestClient::default().connect(&peer.url).await.unwrap();
         assert_eq!(call(&session).await.unwrap(), "hello", "{status}");
-        assert_eq!(peer.heard()[1].path, "/sse/");
+        assert_eq!(peer.received()[1].path, "/sse/");
     }
     let elsewhere = refused(|| reply(302, "").header("location", "http://evil.example/x?secret")).await;
     let want = "the server redirects to http://evil.example (HTTP 302), which is not followed [if you trust the new location, put its URL into the configuration]";
     assert_eq!(elsewhere, want);
-    let peer = Peer::start(|it| match it.path.as_str() {
+    let peer = Peer::start(|request| match request.path.as_str() {
         "/messages?session=1" => reply(307, "").header("location", "http://evil.example/x?secret"),
-        _ => greeting(it),
+        _ => greeting(request),
     })
     .await;
-    let error = How::default().connect(&peer.url).await.err().unwrap().to_string();
+    let error = TestClient::default().connect(&peer.url).await.err().unwrap().to_string();
     assert_eq!(error, "the server redirects to http://evil.example (HTTP 307), which is not followed");
 }
 
@@ -191,7 +194,7 @@ async fn refused_connection_is_reported() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         format!("http://user:hunter2@{}/sse?key=hunter3", listener.local_addr().unwrap())
     };
-    let error = How::default().connect(&url).await.err().unwrap();
+    let error = TestClient::default().connect(&url).await.err().unwrap();
     let plain = url.replace("user:hunter2@", "").replace("?key=hunter3", "");
     assert_eq!(error.to_string(), format!("cannot connect to {plain}: connection refused"));
     assert_eq!(error.help().unwrap(), "check that the server is running, and that host and port are correct");
@@ -200,17 +203,21 @@ async fn refused_connection_is_reported() {
 #[tokio::test]
 async fn hd_022_invalid_endpoint_is_refused_before_anything_is_sent() {
     let headers = vec![("Host".to_owned(), Secret::from("evil.example"))];
-    let error = How { headers, ..How::default() }.connect("http://127.0.0.1:1/sse").await.err().unwrap();
+    let error = TestClient { headers, ..TestClient::default() }
+        .connect("http://127.0.0.1:1/sse")
+        .await
+        .err()
+        .unwrap();
     assert_eq!(error.to_string(), "the header Host cannot be configured");
-    let error = How::default().connect("wss://127.0.0.1/sse").await.err().unwrap();
+    let error = TestClient::default().connect("wss://127.0.0.1/sse").await.err().unwrap();
     assert_eq!(error.to_string(), "wss://127.0.0.1/sse is not an http or https URL");
 }
 
 #[tokio::test]
 async fn abandoned_connection_leaves_no_socket() {
     let peer = Peer::start(|_| stream_of(": wait\n\n")).await;
-    let connecting = How::default().connect(&peer.url);
+    let connecting = TestClient::default().connect(&peer.url);
     assert!(tokio::time::timeout(Duration::from_millis(100), connecting).await.is_err());
-    until(|| peer.streams() == 0).await;
-    assert_eq!(peer.words(), "GET");
+    wait_until(|| peer.streams() == 0).await;
+    assert_eq!(peer.summary(), "GET");
 }

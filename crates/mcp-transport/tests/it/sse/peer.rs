@@ -1,4 +1,4 @@
-//! A server of 2024-11-05 that misbehaves on request: what a GET and each POST bring is said by the test.
+//! A server of 2024-11-05 whose responses to a GET and to each POST are set by the test.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,9 +15,9 @@ use tokio::net::TcpListener;
 use tokio::sync::broadcast;
 use tokio::task::JoinSet;
 
-/// A request as it was heard.
+/// A request as it was received.
 #[derive(Debug, Clone)]
-pub(crate) struct Heard {
+pub(crate) struct ReceivedRequest {
     pub(crate) verb: String,
     /// The path, with the query.
     pub(crate) path: String,
@@ -25,13 +25,13 @@ pub(crate) struct Heard {
     pub(crate) body: String,
 }
 
-impl Heard {
+impl ReceivedRequest {
     pub(crate) fn rpc(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or(Value::Null)
     }
 
     /// The JSON-RPC method, or the HTTP verb of a request without one.
-    pub(crate) fn what(&self) -> String {
+    pub(crate) fn kind(&self) -> String {
         self.rpc()["method"].as_str().map_or_else(|| self.verb.clone(), Into::into)
     }
 
@@ -141,7 +141,7 @@ impl Reply {
 
 #[derive(Default)]
 struct Log {
-    heard: Mutex<Vec<Heard>>,
+    received: Mutex<Vec<ReceivedRequest>>,
     /// POSTs that are being answered, and the most there ever were.
     posting: AtomicUsize,
     most_posting: AtomicUsize,
@@ -181,7 +181,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    pub(crate) async fn start(answer: impl Fn(&Heard) -> Reply + Send + Sync + 'static) -> Peer {
+    pub(crate) async fn start(answer: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static) -> Peer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/sse", listener.local_addr().unwrap());
         let log = Arc::new(Log::default());
@@ -196,37 +196,37 @@ impl Peer {
         Peer { url, log, _serving: serving }
     }
 
-    pub(crate) fn heard(&self) -> Vec<Heard> {
-        self.log.heard.lock().unwrap().clone()
+    pub(crate) fn received(&self) -> Vec<ReceivedRequest> {
+        self.log.received.lock().unwrap().clone()
     }
 
-    /// What was heard, in order, in words.
-    pub(crate) fn words(&self) -> String {
-        self.heard().iter().map(Heard::what).collect::<Vec<_>>().join(" ")
+    /// What was received, in order, in words.
+    pub(crate) fn summary(&self) -> String {
+        self.received().iter().map(ReceivedRequest::kind).collect::<Vec<_>>().join(" ")
     }
 
     pub(crate) fn count(&self, what: &str) -> usize {
-        self.heard().iter().filter(|it| it.what() == what).count()
+        self.received().iter().filter(|request| request.kind() == what).count()
     }
 
     /// The first request of a kind.
     #[track_caller]
-    pub(crate) fn first(&self, what: &str) -> Heard {
-        let found = self.heard().into_iter().find(|it| it.what() == what);
-        found.unwrap_or_else(|| panic!("no {what} in {}", self.words()))
+    pub(crate) fn first(&self, what: &str) -> ReceivedRequest {
+        let found = self.received().into_iter().find(|request| request.kind() == what);
+        found.unwrap_or_else(|| panic!("no {what} in {}", self.summary()))
     }
 
-    /// How many POSTs wait for their response.
+    /// The number of POSTs that wait for their response.
     pub(crate) fn posting(&self) -> usize {
         self.log.posting.load(Ordering::SeqCst)
     }
 
-    /// How many did at most.
+    /// The largest number of POSTs that waited at once.
     pub(crate) fn most_posting(&self) -> usize {
         self.log.most_posting.load(Ordering::SeqCst)
     }
 
-    /// How many streams are open.
+    /// The number of open streams.
     pub(crate) fn streams(&self) -> usize {
         self.log.streams.load(Ordering::SeqCst)
     }
@@ -235,28 +235,28 @@ impl Peer {
 async fn respond(
     request: Request,
     log: &Arc<Log>,
-    answer: &(impl Fn(&Heard) -> Reply + Sync),
+    answer: &(impl Fn(&ReceivedRequest) -> Reply + Sync),
     pushes: broadcast::Sender<Push>,
 ) -> Response<Body> {
     let (head, body) = request.into_parts();
-    // A message of which the client gave up the rest was never heard.
+    // A message of which the client gave up the rest was never received.
     let Ok(body) = axum::body::to_bytes(body, usize::MAX).await else { return Response::new(Body::empty()) };
     let text = |it: &axum::http::HeaderValue| String::from_utf8_lossy(it.as_bytes()).into_owned();
-    let heard = Heard {
+    let received = ReceivedRequest {
         verb: head.method.to_string(),
         path: head.uri.to_string(),
         headers: head.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect(),
         body: String::from_utf8(body.to_vec()).unwrap(),
     };
-    let posting = (heard.verb == "POST").then(|| Counted::new(&log.posting));
+    let posting = (received.verb == "POST").then(|| Counted::new(&log.posting));
     log.most_posting.fetch_max(log.posting.load(Ordering::SeqCst), Ordering::SeqCst);
-    let Reply { wait, status, headers, body, push } = answer(&heard);
+    let Reply { wait, status, headers, body, push } = answer(&received);
     // Who sees that a message came may rely on it that its stream is there.
     let body = match body {
         Content::Text(text) => Body::from(text),
         Content::Stream(texts) => streamed(texts, pushes.subscribe(), log),
     };
-    log.heard.lock().unwrap().push(heard);
+    log.received.lock().unwrap().push(received);
     for push in push {
         let _ = pushes.send(push);
     }

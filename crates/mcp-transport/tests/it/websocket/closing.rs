@@ -1,14 +1,15 @@
-//! How a connection ends, from either side, and calls that nobody waits for.
+//! The end of a connection from either side, and dropped calls.
 
+use mcp_testkit::wait::wait_until;
 use mcp_transport::{DisconnectReason, SessionState};
 
 use super::*;
 
 /// What a call is told when the peer ends the connection so.
 async fn check(end: fn() -> Vec<Step>, want: &str) {
-    let peer = Peer::start(move |it| modern(it, |_| end())).await;
+    let peer = Peer::start(move |message| modern(message, |_| end())).await;
     let headers = vec![("X-Key".to_owned(), Secret::from("hunter22"))];
-    let session = How { headers, ..How::default() }.connect(&peer.url).await.unwrap();
+    let session = TestClient { headers, ..TestClient::default() }.connect(&peer.url).await.unwrap();
     let error = call(&session).await.unwrap_err();
     assert!(
         matches!(&error, CallError::Closed(it) if it.reason == DisconnectReason::PeerClosed),
@@ -19,7 +20,7 @@ async fn check(end: fn() -> Vec<Step>, want: &str) {
         format!("the server is no longer available: it closed the connection {want}")
     );
     assert!(matches!(&*session.state().borrow(), SessionState::Error(_)));
-    until(|| peer.open() == 0).await;
+    wait_until(|| peer.open() == 0).await;
 }
 
 #[tokio::test]
@@ -38,23 +39,23 @@ async fn hd_117_hd_sc5_close_reason_is_reported_without_secrets() {
 
 #[tokio::test]
 async fn close_sends_a_close_frame() {
-    let peer = Peer::start(|it| modern(it, |it| vec![said(it, "hello")])).await;
+    let peer = Peer::start(|message| modern(message, |message| vec![tool_result(message, "hello")])).await;
     let session = connect(&peer).await.unwrap();
     call(&session).await.unwrap();
     let ended = session.close(Duration::from_secs(5)).await;
     assert_eq!(ended.reason, DisconnectReason::Stopped);
     assert_eq!(*session.state().borrow(), SessionState::Disconnected);
-    until(|| peer.open() == 0).await;
+    wait_until(|| peer.open() == 0).await;
     assert_eq!(peer.ends(), "close 1000");
 }
 
 #[tokio::test]
 async fn unanswered_close_frame_does_not_delay_the_close() {
-    let peer = Peer::start(|it| modern(it, |_| vec![Step::Deaf])).await;
+    let peer = Peer::start(|message| modern(message, |_| vec![Step::Stall])).await;
     let session = connect(&peer).await.unwrap();
     tokio::select! {
         _ = call(&session) => panic!("there is no answer"),
-        () = until(|| peer.count("tools/call") == 1) => {}
+        () = wait_until(|| peer.count("tools/call") == 1) => {}
     }
     // Without a bound this never ends.
     assert_eq!(session.close(Duration::from_millis(50)).await.reason, DisconnectReason::Stopped);
@@ -62,41 +63,42 @@ async fn unanswered_close_frame_does_not_delay_the_close() {
 
 #[tokio::test]
 async fn dropped_session_closes_its_socket() {
-    let peer = Peer::start(|it| modern(it, |it| vec![said(it, "hello")])).await;
+    let peer = Peer::start(|message| modern(message, |message| vec![tool_result(message, "hello")])).await;
     let session = connect(&peer).await.unwrap();
     call(&session).await.unwrap();
     drop(session);
-    until(|| peer.open() == 0).await;
+    wait_until(|| peer.open() == 0).await;
 }
 
 #[tokio::test]
 async fn dropped_call_sends_cancelled() {
-    let peer = Peer::start(|it| legacy(it, |_| vec![])).await;
+    let peer = Peer::start(|message| legacy(message, |_| vec![])).await;
     let session = connect(&peer).await.unwrap();
     tokio::select! {
         called = call(&session) => panic!("{called:?}"),
-        () = until(|| peer.count("tools/call") == 1) => {}
+        () = wait_until(|| peer.count("tools/call") == 1) => {}
     }
-    until(|| peer.count("notifications/cancelled") == 1).await;
+    wait_until(|| peer.count("notifications/cancelled") == 1).await;
     let (notice, called) = (peer.first("notifications/cancelled"), peer.first("tools/call"));
     assert_eq!(notice["params"]["requestId"], called["id"]);
 }
 
 #[tokio::test]
 async fn hd_119_call_past_its_deadline_ends_and_is_cancelled() {
-    let peer = Peer::start(|it| legacy(it, |_| vec![])).await;
+    let peer = Peer::start(|message| legacy(message, |_| vec![])).await;
     let session = connect(&peer).await.unwrap();
     let options = CallOptions { timeout: Some(Duration::from_millis(50)), ..CallOptions::default() };
     let called = session.call_tool("echo", &RawJson::empty_object(), options).await;
     assert!(matches!(called, Err(CallError::TimedOut(_))));
-    until(|| peer.count("notifications/cancelled") == 1).await;
+    wait_until(|| peer.count("notifications/cancelled") == 1).await;
 }
 
 #[tokio::test]
 async fn peer_that_does_not_read_times_out() {
-    let peer = Peer::start(|it| modern(it, |_| vec![Step::Deaf])).await;
+    let peer = Peer::start(|message| modern(message, |_| vec![Step::Stall])).await;
     let limits = Limits { request: Duration::from_millis(300), ..Limits::default() };
-    let session = How { limits: Some(limits), ..How::default() }.connect(&peer.url).await.unwrap();
+    let session =
+        TestClient { limits: Some(limits), ..TestClient::default() }.connect(&peer.url).await.unwrap();
     // More than any socket holds.
     let arguments = format!("{{\"text\":\"{}\"}}", "x".repeat(48 << 20));
     let arguments = RawJson::parse(arguments.into()).unwrap();

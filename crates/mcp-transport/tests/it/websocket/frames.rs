@@ -1,5 +1,6 @@
 //! What frames bring, whole and in pieces, and what is no message.
 
+use mcp_testkit::wait::wait_until;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::Frame;
@@ -14,19 +15,19 @@ fn answer(message: &Value, text: &str) -> String {
 
 #[tokio::test]
 async fn binary_json_is_a_message_and_other_data_is_noise() {
-    let peer = Peer::start(|it| {
-        modern(it, |it| {
+    let peer = Peer::start(|message| {
+        modern(message, |message| {
             vec![
                 Step::Text("starting hunter22 up".to_owned()),
                 Step::Text(String::new()),
                 Step::Frame(Message::Binary(vec![0xff, 0xfe, b'{'].into())),
-                Step::Frame(Message::Binary(answer(it, "grün").into())),
+                Step::Frame(Message::Binary(answer(message, "grün").into())),
             ]
         })
     })
     .await;
     let headers = vec![("X-Key".to_owned(), Secret::from("hunter22"))];
-    let session = How { headers, ..How::default() }.connect(&peer.url).await.unwrap();
+    let session = TestClient { headers, ..TestClient::default() }.connect(&peer.url).await.unwrap();
     assert_eq!(call(&session).await.unwrap(), "grün");
     let ended = session.close(Duration::from_secs(5)).await;
     let want = "it was stopped; 23 bytes that it sent were not MCP (they begin with \"starting *** up\")";
@@ -35,14 +36,14 @@ async fn binary_json_is_a_message_and_other_data_is_noise() {
 
 #[tokio::test]
 async fn fragmented_message_is_joined_and_pings_between_are_answered() {
-    let peer = Peer::start(|it| {
-        modern(it, |it| {
+    let peer = Peer::start(|message| {
+        modern(message, |message| {
             let frame = |bytes: &[u8], kind, last| {
                 let frame = Frame::message(bytes.to_vec(), OpCode::Data(kind), last);
                 Step::Frame(Message::Frame(frame))
             };
             // Cut in the middle of a character.
-            let text = answer(it, "grün");
+            let text = answer(message, "grün");
             let (first, second) = text.as_bytes().split_at(text.find('ü').unwrap() + 1);
             vec![
                 frame(first, Data::Text, false),
@@ -56,13 +57,15 @@ async fn fragmented_message_is_joined_and_pings_between_are_answered() {
     .await;
     let session = connect(&peer).await.unwrap();
     assert_eq!(call(&session).await.unwrap(), "grün");
-    until(|| peer.pongs() == 2).await;
+    wait_until(|| peer.pongs() == 2).await;
 }
 
 #[tokio::test]
 async fn large_messages_are_sent_and_received() {
-    let peer = Peer::start(|it| {
-        modern(it, |it| vec![said(it, it["params"]["arguments"]["text"].as_str().unwrap())])
+    let peer = Peer::start(|message| {
+        modern(message, |message| {
+            vec![tool_result(message, message["params"]["arguments"]["text"].as_str().unwrap())]
+        })
     })
     .await;
     let session = connect(&peer).await.unwrap();
@@ -74,12 +77,13 @@ async fn large_messages_are_sent_and_received() {
 
 /// What a call is told when the peer answers it so, and how the peer sees the end.
 async fn check(limits: Limits, bytes: impl Fn() -> Step + Send + Sync + 'static, want: &str, end: &str) {
-    let peer = Peer::start(move |it| modern(it, |_| vec![bytes()])).await;
-    let session = How { limits: Some(limits), ..How::default() }.connect(&peer.url).await.unwrap();
+    let peer = Peer::start(move |message| modern(message, |_| vec![bytes()])).await;
+    let session =
+        TestClient { limits: Some(limits), ..TestClient::default() }.connect(&peer.url).await.unwrap();
     let error = call(&session).await.unwrap_err();
     assert!(matches!(error, CallError::Closed(_)), "{error:?}");
     assert_eq!(error.to_string(), format!("the server is no longer available: {want}"));
-    until(|| peer.open() == 0).await;
+    wait_until(|| peer.open() == 0).await;
     assert_eq!(peer.ends(), end);
 }
 
@@ -100,9 +104,9 @@ async fn hd_117_protocol_violation_ends_the_connection_with_a_reason() {
 async fn too_large_message_ends_the_connection_whole_or_fragmented() {
     let small = || Limits { message_bytes: 1000, ..Limits::default() };
     // A frame that only says that it will be large.
-    let said = || Step::Raw(b"\x81\x7f\x7f\xff\xff\xff\xff\xff\xff\xff".to_vec());
+    let oversized = || Step::Raw(b"\x81\x7f\x7f\xff\xff\xff\xff\xff\xff\xff".to_vec());
     let want = "it sent a message of at least 9223372036854775807 bytes; the limit is 1000";
-    check(small(), said, want, "close 1009").await;
+    check(small(), oversized, want, "close 1009").await;
     // Small pieces of a message without end.
     let pieces = || {
         let mut bytes = b"\x01\x01{".to_vec();
@@ -115,11 +119,11 @@ async fn too_large_message_ends_the_connection_whole_or_fragmented() {
 
 #[tokio::test]
 async fn flood_does_not_delay_responses() {
-    let peer = Peer::start(|it| {
-        modern(it, |it| {
+    let peer = Peer::start(|message| {
+        modern(message, |message| {
             let notice = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": 1}});
             let mut steps: Vec<Step> = (0..20_000).map(|_| Step::Text(notice.to_string())).collect();
-            steps.push(said(it, "hello"));
+            steps.push(tool_result(message, "hello"));
             steps
         })
     })

@@ -1,9 +1,10 @@
-//! How a WebSocket is asked for, and what is said when there is none.
+//! The upgrade request, and errors if it fails.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use mcp_model::Era;
+use mcp_testkit::wait::wait_until;
 use serde_json::json;
 use tracing::field::{Field, Visit};
 
@@ -11,9 +12,9 @@ use super::*;
 
 #[tokio::test]
 async fn hd_123_upgrade_requests_the_mcp_subprotocol() {
-    let peer = Peer::start(|it| modern(it, |it| vec![said(it, "hello")])).await;
+    let peer = Peer::start(|message| modern(message, |message| vec![tool_result(message, "hello")])).await;
     let headers = vec![("Authorization".to_owned(), Secret::from("Bearer token-1"))];
-    let session = How { headers, ..How::default() }.connect(&peer.url).await.unwrap();
+    let session = TestClient { headers, ..TestClient::default() }.connect(&peer.url).await.unwrap();
     assert_eq!((session.era(), session.server().name.as_str()), (Era::Modern, "modern"));
     assert_eq!(call(&session).await.unwrap(), "hello");
     let head = &peer.heads()[0];
@@ -26,12 +27,16 @@ async fn hd_123_upgrade_requests_the_mcp_subprotocol() {
 async fn hd_124_calls_share_one_connection() {
     // Answers come in the reverse order, when all questions are there.
     let waiting = Mutex::new(Vec::new());
-    let peer = Peer::start(move |it| {
-        modern(it, |it| {
+    let peer = Peer::start(move |message| {
+        modern(message, |message| {
             let mut waiting = waiting.lock().unwrap();
-            waiting.push(it.clone());
+            waiting.push(message.clone());
             match waiting.len() {
-                10 => waiting.iter().rev().map(|it| said(it, &it["id"].to_string())).collect(),
+                10 => waiting
+                    .iter()
+                    .rev()
+                    .map(|message| tool_result(message, &message["id"].to_string()))
+                    .collect(),
                 _ => vec![],
             }
         })
@@ -48,20 +53,20 @@ async fn hd_124_calls_share_one_connection() {
 
 #[tokio::test]
 async fn legacy_server_is_initialized() {
-    let peer = Peer::start(|it| legacy(it, |it| vec![said(it, "hello")])).await;
+    let peer = Peer::start(|message| legacy(message, |message| vec![tool_result(message, "hello")])).await;
     let session = connect(&peer).await.unwrap();
     assert_eq!(session.era(), Era::Legacy);
     assert_eq!(call(&session).await.unwrap(), "hello");
-    assert_eq!(peer.words(), "server/discover initialize notifications/initialized tools/call");
+    assert_eq!(peer.summary(), "server/discover initialize notifications/initialized tools/call");
     assert_eq!(peer.heads().len(), 1);
 }
 
 #[tokio::test]
 async fn connection_closed_by_the_probe_is_opened_without_one() {
     for end in [|| Step::Close(1003, "what?"), || Step::Drop] {
-        let peer = Peer::start(move |it| match it["method"].as_str() {
+        let peer = Peer::start(move |message| match message["method"].as_str() {
             Some("server/discover") => vec![end()],
-            _ => legacy(it, |it| vec![said(it, "hello")]),
+            _ => legacy(message, |message| vec![tool_result(message, "hello")]),
         })
         .await;
         let session = connect(&peer).await.unwrap();
@@ -107,7 +112,9 @@ async fn missing_subprotocol_is_accepted_and_another_one_refused() {
     let warnings = Warnings::default();
     let _guard = tracing::subscriber::set_default(warnings.clone());
     let plan = |lines| Plan { opening: Opening::Open(lines), tls: None };
-    let peer = Peer::planned(plan(""), |it| modern(it, |it| vec![said(it, "hello")])).await;
+    let peer =
+        Peer::planned(plan(""), |message| modern(message, |message| vec![tool_result(message, "hello")]))
+            .await;
     assert_eq!(call(&connect(&peer).await.unwrap()).await.unwrap(), "hello");
     let want = format!("{} chose no subprotocol; assuming `mcp`\n", peer.url);
     assert_eq!(*warnings.0.lock().unwrap(), want);
@@ -116,7 +123,7 @@ async fn missing_subprotocol_is_accepted_and_another_one_refused() {
     let refused = connect(&peer).await.err().unwrap().to_string();
     let want = format!("{} did not open a WebSocket: it chose another subprotocol than `mcp`", peer.url);
     assert_eq!(refused, want);
-    until(|| peer.open() == 0).await;
+    wait_until(|| peer.open() == 0).await;
 }
 
 /// What is said when a server answers the upgrade so; `URL` stands for its URL. Then the help that is given.
@@ -128,16 +135,19 @@ async fn check_within(connect: Duration, opening: Opening, want: &str, help: &st
     let peer = Peer::refusing(opening).await;
     let headers = vec![("X-Key".to_owned(), Secret::from("hunter22"))];
     let limits = Limits { connect, ..Limits::default() };
-    let error =
-        How { headers, limits: Some(limits), ..How::default() }.connect(&peer.url).await.err().unwrap();
+    let error = TestClient { headers, limits: Some(limits), ..TestClient::default() }
+        .connect(&peer.url)
+        .await
+        .err()
+        .unwrap();
     assert!(matches!(error, ConnectError::Refused(_)), "{error:?}");
     assert_eq!(error.to_string().replace(&peer.url, "URL"), want);
     assert_eq!(error.help().unwrap_or_default(), help);
-    until(|| peer.open() == 0).await;
+    wait_until(|| peer.open() == 0).await;
 }
 
 fn http(status: &str, body: &str) -> Opening {
-    Opening::Say(format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len()))
+    Opening::Refuse(format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len()))
 }
 
 const AUTHORIZE: &str = "the server requires authorization: check the `Authorization` header";
@@ -162,7 +172,7 @@ async fn hd_sc5_refused_upgrade_is_reported_without_secrets() {
     .await;
     check(http("404 Not Found", "nope"), "the server answered HTTP 404 Not Found: nope", PATH).await;
     check(
-        Opening::Say("HTTP/1.0 501 Unsupported method\r\n\r\nold".to_owned()),
+        Opening::Refuse("HTTP/1.0 501 Unsupported method\r\n\r\nold".to_owned()),
         "the server answered HTTP 501 Not Implemented: old",
         FAILS,
     )
@@ -189,19 +199,19 @@ async fn hd_sc5_refused_upgrade_is_reported_without_secrets() {
 async fn invalid_upgrade_response_is_reported() {
     let none = |why: &str| format!("URL did not open a WebSocket: {why}");
     check(
-        Opening::Say(String::new()),
+        Opening::Refuse(String::new()),
         &none("the connection was closed before the end of the response"),
         RUNNING,
     )
     .await;
     check(
-        Opening::Say("220 smtp\r\n".to_owned()),
+        Opening::Refuse("220 smtp\r\n".to_owned()),
         &none("its response is not valid HTTP (invalid HTTP version parsed)"),
         RUNNING,
     )
     .await;
     check(
-        Opening::Say("HTTP/1.1 101".to_owned()),
+        Opening::Refuse("HTTP/1.1 101".to_owned()),
         &none("the connection was closed before the end of the response"),
         RUNNING,
     )
@@ -229,14 +239,14 @@ async fn refused_connection_is_reported() {
         listener.local_addr().unwrap()
     };
     let url = format!("ws://user:hunter2@{address}/ws?key=hunter3");
-    let error = How::default().connect(&url).await.err().unwrap();
+    let error = TestClient::default().connect(&url).await.err().unwrap();
     assert_eq!(error.to_string(), format!("cannot connect to ws://{address}/ws: connection refused"));
     assert_eq!(error.help().unwrap(), RUNNING);
 }
 
 #[tokio::test]
 async fn hd_042_only_ws_and_wss_are_accepted() {
-    let error = How::default().connect("http://127.0.0.1:1/ws").await.err().unwrap();
+    let error = TestClient::default().connect("http://127.0.0.1:1/ws").await.err().unwrap();
     assert_eq!(error.to_string(), "http://127.0.0.1:1/ws is not a ws or wss URL");
 }
 
@@ -245,7 +255,7 @@ async fn dropped_connect_closes_the_connection() {
     let peer = Peer::refusing(Opening::Silent).await;
     tokio::select! {
         _ = connect(&peer) => panic!("there is no answer"),
-        () = until(|| peer.heads().len() == 1) => {}
+        () = wait_until(|| peer.heads().len() == 1) => {}
     }
-    until(|| peer.open() == 0).await;
+    wait_until(|| peer.open() == 0).await;
 }

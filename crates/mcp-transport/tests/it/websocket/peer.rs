@@ -1,4 +1,4 @@
-//! A WebSocket server that does what a test asks of it, over a socket or over TLS.
+//! A WebSocket server whose actions are set by the test, over TCP or TLS.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,31 +14,31 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role};
 
-/// What a peer does about a request for an upgrade.
+/// The response to an upgrade request.
 #[derive(Clone)]
 pub(crate) enum Opening {
-    /// Opens a WebSocket, with these lines besides the necessary ones.
+    /// Opens a WebSocket, with these additional header lines.
     Open(&'static str),
-    /// Writes this, and hangs up.
-    Say(String),
-    /// Says nothing.
+    /// Writes this and closes the connection.
+    Refuse(String),
+    /// Does not respond.
     Silent,
 }
 
-/// One thing a peer does about a message.
+/// One action of the peer in response to a message.
 pub(crate) enum Step {
     /// Sends a text.
     Text(String),
-    /// Sends this.
+    /// Sends this frame.
     Frame(Message),
-    /// Writes bytes as they are, past all framing.
+    /// Writes bytes without framing.
     Raw(Vec<u8>),
-    /// Closes with a code and a reason, and waits for the other side to do so.
+    /// Closes with a code and a reason, and waits for the close frame of the client.
     Close(u16, &'static str),
-    /// Lets the connection go without a word.
+    /// Drops the connection without a close frame.
     Drop,
-    /// Neither reads nor writes any more.
-    Deaf,
+    /// Stops reading and writing.
+    Stall,
 }
 
 pub(crate) type Steps = Vec<Step>;
@@ -47,7 +47,7 @@ pub(crate) type Steps = Vec<Step>;
 struct Log {
     heads: Mutex<Vec<String>>,
     messages: Mutex<Vec<Value>>,
-    /// How the other side ended each connection, in words.
+    /// How the other side ended each connection.
     ends: Mutex<Vec<String>>,
     pongs: AtomicUsize,
     open: AtomicUsize,
@@ -60,14 +60,14 @@ pub(crate) struct Peer {
     _serving: JoinSet<()>,
 }
 
-/// How a peer is to be.
+/// The settings of a peer.
 pub(crate) struct Plan {
     pub(crate) opening: Opening,
     pub(crate) tls: Option<TlsAcceptor>,
 }
 
 impl Peer {
-    /// A peer that opens a WebSocket as it should, and answers each message with what `answer` says.
+    /// A peer that opens a WebSocket correctly and reacts to each message with the steps of `answer`.
     pub(crate) async fn start(answer: impl Fn(&Value) -> Steps + Send + Sync + 'static) -> Peer {
         let opening = Opening::Open("Sec-WebSocket-Protocol: mcp\r\n");
         Peer::planned(Plan { opening, tls: None }, answer).await
@@ -117,24 +117,32 @@ impl Peer {
         self.log.heads.lock().unwrap().clone()
     }
 
-    /// The methods that were heard, in order.
-    pub(crate) fn words(&self) -> String {
+    /// The methods that were received, in order.
+    pub(crate) fn summary(&self) -> String {
         let messages = self.log.messages.lock().unwrap();
-        messages.iter().map(|it| it["method"].as_str().unwrap_or("answer")).collect::<Vec<_>>().join(" ")
+        messages
+            .iter()
+            .map(|message| message["method"].as_str().unwrap_or("answer"))
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     /// The first message of a method.
     #[track_caller]
     pub(crate) fn first(&self, method: &str) -> Value {
         let messages = self.log.messages.lock().unwrap();
-        messages.iter().find(|it| it["method"] == method).unwrap_or_else(|| panic!("no {method}")).clone()
+        messages
+            .iter()
+            .find(|message| message["method"] == method)
+            .unwrap_or_else(|| panic!("no {method}"))
+            .clone()
     }
 
     pub(crate) fn count(&self, method: &str) -> usize {
-        self.log.messages.lock().unwrap().iter().filter(|it| it["method"] == method).count()
+        self.log.messages.lock().unwrap().iter().filter(|message| message["method"] == method).count()
     }
 
-    /// How the other side ended the connections that are over.
+    /// How the other side ended the closed connections.
     pub(crate) fn ends(&self) -> String {
         self.log.ends.lock().unwrap().join(", ")
     }
@@ -143,7 +151,7 @@ impl Peer {
         self.log.pongs.load(Ordering::SeqCst)
     }
 
-    /// How many connections are open.
+    /// The number of open connections.
     pub(crate) fn open(&self) -> usize {
         self.log.open.load(Ordering::SeqCst)
     }
@@ -168,16 +176,16 @@ async fn serve(
     match opening {
         Opening::Open(more) => {
             let accept = derive_accept_key(key.as_bytes());
-            let said = format!(
+            let head = format!(
                 "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: keep-alive, \
                  Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n{more}\r\n"
             );
-            if stream.write_all(said.as_bytes()).await.is_err() {
+            if stream.write_all(head.as_bytes()).await.is_err() {
                 return;
             }
         }
-        Opening::Say(said) => {
-            let _ = stream.write_all(said.as_bytes()).await;
+        Opening::Refuse(response) => {
+            let _ = stream.write_all(response.as_bytes()).await;
             let _ = stream.shutdown().await;
             return;
         }
@@ -222,7 +230,7 @@ async fn talk(
                     socket.send(Message::Close(Some(frame))).await.is_ok()
                 }
                 Step::Drop => return "dropped".to_owned(),
-                Step::Deaf => std::future::pending().await,
+                Step::Stall => std::future::pending().await,
             };
             if !done {
                 return "gone".to_owned();
@@ -237,7 +245,7 @@ fn result(message: &Value, result: Value) -> Step {
 }
 
 /// The answer to a call of a tool.
-pub(crate) fn said(message: &Value, text: &str) -> Step {
+pub(crate) fn tool_result(message: &Value, text: &str) -> Step {
     result(message, json!({"content": [{"type": "text", "text": text}]}))
 }
 

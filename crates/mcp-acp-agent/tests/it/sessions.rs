@@ -1,0 +1,107 @@
+//! Sessions with in-memory servers, and helpers for tests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_acp::{
+    AcpVersion, AgentProfile, Capabilities, SessionMethod, SessionRequest, ValidatedRequest, validate,
+};
+use mcp_acp_agent::{ConnectOptions, ConnectionState, SessionMcp, ToolCall};
+use mcp_host::{Dialer, HostOptions, Supervision};
+use mcp_model::{CallResult, RawJson};
+use mcp_testkit::servers::{DemoServers, in_memory};
+use mcp_transport::{Disconnect, DisconnectReason, Link, RequestError, StartError};
+use serde_json::Value;
+
+/// A dialer of in-memory servers. The name of a server selects its behaviour by its beginning: `silent` never
+/// responds, `gone` cannot be reached, `locked` requires another authentication; others are demo servers.
+fn dialer() -> Dialer {
+    Arc::new(|server, _| {
+        let name = server.spec.id.as_str();
+        Ok(if name.starts_with("silent") {
+            in_memory(
+                "in memory",
+                |Link { outbound: _outbound, inbound: _inbound, mut shutdown }| async move {
+                    shutdown.requested().await;
+                    Disconnect::new(DisconnectReason::Stopped)
+                },
+            )
+        } else if name.starts_with("gone") {
+            in_memory("in memory", |_| async { refused(None, "connection refused") })
+        } else if name.starts_with("locked") {
+            in_memory("in memory", |_| async { refused(Some(401), "the server answered with status 401") })
+        } else {
+            Arc::<DemoServers>::default().dial()
+        })
+    })
+}
+
+fn refused(status: Option<u16>, message: &str) -> Disconnect {
+    let refusal = RequestError { status, message: message.to_owned(), error: None };
+    Disconnect::new(DisconnectReason::NotStarted(StartError::Refused(refusal)))
+}
+
+/// Options for in-memory servers: no restarts, 10 s for each start and 20 s for all.
+pub(crate) fn options() -> ConnectOptions {
+    let mut options = ConnectOptions { dialer: Some(dialer()), ..process_options() };
+    options.limits.startup = Duration::from_secs(10);
+    options.total_timeout = Duration::from_secs(20);
+    options
+}
+
+/// Options for real servers: no restarts.
+pub(crate) fn process_options() -> ConnectOptions {
+    let host = HostOptions { supervision: Supervision::Off, ..HostOptions::default() };
+    ConnectOptions { host, ..ConnectOptions::default() }
+}
+
+/// These entries, validated for an agent with all capabilities.
+pub(crate) fn validated(servers: &Value) -> ValidatedRequest {
+    let capabilities = Capabilities { http: true, sse: true, acp: true, ..Capabilities::STDIO };
+    let cwd = std::env::temp_dir();
+    let params = serde_json::json!({ "cwd": cwd, "mcpServers": servers });
+    let request =
+        SessionRequest { method: SessionMethod::New, params: RawJson::from_value(&params).unwrap() };
+    validate(&request, &AgentProfile::new(AcpVersion::V1, &capabilities)).unwrap()
+}
+
+/// Entries of in-memory servers with these names.
+pub(crate) fn entries(names: &[&str]) -> Value {
+    let entry = |name: &&str| serde_json::json!({"type": "http", "name": name, "url": "https://memory.example/mcp", "headers": []});
+    names.iter().map(entry).collect()
+}
+
+/// A session with these in-memory servers.
+pub(crate) async fn session(names: &[&str]) -> SessionMcp {
+    SessionMcp::connect(validated(&entries(names)), options()).await.unwrap()
+}
+
+/// The states of the servers, for example `a:connected b:failed`.
+pub(crate) fn summary(session: &SessionMcp) -> String {
+    let statuses = session.statuses();
+    let states: Vec<_> =
+        statuses.iter().map(|status| format!("{}:{}", status.name, status.state.as_str())).collect();
+    states.join(" ")
+}
+
+/// The failure of a server as the JSON of its error.
+pub(crate) fn failure(session: &SessionMcp, name: &str) -> String {
+    let statuses = session.statuses();
+    let status = statuses.iter().find(|item| item.name == name).unwrap();
+    let ConnectionState::Failed(failure) = &status.state else {
+        panic!("{name} is {}", status.state.as_str())
+    };
+    serde_json::to_string_pretty(&mcp_model::RpcError::from(failure)).unwrap()
+}
+
+pub(crate) fn tool_call(name: &str, arguments: &str) -> ToolCall {
+    ToolCall::new(name, RawJson::parse(arguments.to_owned().into()).unwrap())
+}
+
+/// The text of a result, or its error as `<kind>: <message>`.
+pub(crate) fn text_or_error(result: &CallResult) -> String {
+    match &result.error {
+        None => result.text(),
+        Some(error) => format!("{}: {}", error.kind, error.message),
+    }
+}

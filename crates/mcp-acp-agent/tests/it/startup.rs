@@ -1,0 +1,174 @@
+//! Servers are connected beside each other, each within its own limit and all within theirs. The clock is a virtual one.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use mcp_acp_agent::{ConnectOptions, RequiredServers, SessionMcp, SessionSetupError};
+use mcp_model::RpcError;
+use tokio::time::Instant;
+
+use crate::sessions::{entries, options, session, summary, text_or_error, tool_call, validated};
+
+/// How long a server that did not answer may take to end, on top of its limit.
+const PARTING: Duration = Duration::from_secs(1);
+
+fn requiring(names: &[&str]) -> ConnectOptions {
+    let names: BTreeSet<String> = names.iter().map(|it| (*it).to_owned()).collect();
+    ConnectOptions { required: RequiredServers::Named(names), ..options() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn acp_021_acp_048_acpx_13_outcomes_are_in_the_order_of_the_servers() {
+    let session = session(&["b", "gone", "a"]).await;
+    assert_eq!(summary(&session), "b:connected gone:failed a:connected");
+    assert_eq!(text_or_error(&session.call(tool_call("a__echo", r#"{"text":"hello"}"#)).await), "hello");
+    assert!(session.tools().iter().any(|item| item.name.as_str() == "b__add"));
+    session.close().await;
+    assert_eq!(summary(&session), "b:closed gone:closed a:closed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn acpx_05_stalled_servers_share_one_startup_timeout() {
+    let begun = Instant::now();
+    let session = session(&["silent-1", "a", "silent-2"]).await;
+    let limit = options().limits.startup;
+    assert!(begun.elapsed() >= limit && begun.elapsed() < limit + PARTING, "{:?}", begun.elapsed());
+    assert_eq!(summary(&session), "silent-1:failed a:connected silent-2:failed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn acpx_05_total_timeout_bounds_all_servers() {
+    let mut options = options();
+    options.limits.startup = Duration::from_secs(3600);
+    let (begun, whole) = (Instant::now(), options.total_timeout);
+    let session = SessionMcp::connect(validated(&entries(&["silent", "a"])), options).await.unwrap();
+    assert!(begun.elapsed() >= whole && begun.elapsed() < whole + PARTING, "{:?}", begun.elapsed());
+    assert!(summary(&session).ends_with("a:connected"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn acpx_03_failed_required_server_fails_the_setup_at_once() {
+    let begun = Instant::now();
+    let entries = entries(&["silent", "gone", "a"]);
+    let error =
+        SessionMcp::connect(validated(&entries), requiring(&["gone", "a", "other"])).await.err().unwrap();
+    assert!(begun.elapsed() < PARTING, "{:?}", begun.elapsed());
+    let error = serde_json::to_string_pretty(&RpcError::from(&error)).unwrap();
+    insta::assert_snapshot!(error, @r#"
+    {
+      "code": -32603,
+      "message": "MCP server 'gone': connection failed",
+      "data": {"serverName":"gone","transportType":"http","error":"connection refused","suggestion":"check that the server is running, and that its URL is right"}
+    }
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn acpx_03_all_failed_required_servers_are_reported() {
+    let options = ConnectOptions { required: RequiredServers::All, ..options() };
+    let entries = entries(&["locked", "gone"]);
+    // Both fail in one moment, or one a moment before the other: then it alone is told.
+    let error = SessionMcp::connect(validated(&entries), options).await.err().unwrap();
+    let SessionSetupError::Failed(failures) = &error else { panic!("{error}") };
+    let both = SessionSetupError::Failed(failures.iter().cycle().take(2).cloned().collect());
+    let data = RpcError::from(&both).data.unwrap().read::<serde_json::Value>().unwrap();
+    assert_eq!(data["failures"].as_array().unwrap().len(), 2);
+    assert_eq!(data["failures"][0]["data"]["serverName"], data["serverName"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn acpx_03_stalled_required_server_is_a_timeout() {
+    let error =
+        SessionMcp::connect(validated(&entries(&["silent"])), requiring(&["silent"])).await.err().unwrap();
+    assert_eq!(error.to_string(), "MCP server 'silent' did not respond within 10000 ms");
+}
+
+#[tokio::test(start_paused = true)]
+async fn acpx_14_status_changes_are_sent_until_the_session_ends() {
+    let connecting = SessionMcp::prepare(validated(&entries(&["a", "gone"])), options());
+    let mut changes = connecting.changes();
+    let mut told = Vec::new();
+    for _ in 0..2 {
+        let status = changes.next().await.unwrap();
+        told.push(format!("{}:{}", status.name, status.state.as_str()));
+    }
+    let session = connecting.connect().await.unwrap();
+    session.close().await;
+    drop(session);
+    let mut changes = changes.stream();
+    while let Some(status) = changes.next().await {
+        told.push(format!("{}:{}", status.name, status.state.as_str()));
+    }
+    assert_eq!(told[..2], ["a:connecting", "gone:connecting"]);
+    assert_eq!(told[told.len() - 2..], ["a:closed", "gone:closed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn acpx_14_response_may_contain_server_statuses() {
+    let session = session(&["a", "gone"]).await;
+    let mut meta = session.to_meta();
+    // How many tools the demo server has is its own matter.
+    assert!(meta["mcpServers"][0]["tools"].as_u64().unwrap() > 5);
+    meta["mcpServers"][0]["tools"] = 0.into();
+    let meta = serde_json::to_string_pretty(&meta).unwrap();
+    insta::assert_snapshot!(meta, @r#"
+    {
+      "mcpServers": [
+        {
+          "name": "a",
+          "transport": "http",
+          "status": "connected",
+          "tools": 0
+        },
+        {
+          "name": "gone",
+          "transport": "http",
+          "status": "failed",
+          "tools": 0,
+          "error": {
+            "code": -32603,
+            "message": "MCP server 'gone': connection failed",
+            "data": {
+              "serverName": "gone",
+              "transportType": "http",
+              "error": "connection refused",
+              "suggestion": "check that the server is running, and that its URL is right"
+            }
+          }
+        }
+      ]
+    }
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropped_call_does_not_affect_its_server() {
+    let session = session(&["a"]).await;
+    let sleep = session.call(tool_call("sleep", r#"{"ms":60000}"#));
+    assert!(tokio::time::timeout(Duration::from_secs(1), sleep).await.is_err());
+    assert_eq!(
+        text_or_error(&session.call(tool_call("echo", r#"{"text":"still here"}"#)).await),
+        "still here"
+    );
+}
+
+#[tokio::test]
+async fn acp_035_acp_046_http_and_sse_servers_are_connected() {
+    let server = mcp_demo::HttpServer::bind(([127, 0, 0, 1], 0).into()).await.unwrap();
+    let (url, sse_url) = (server.url(), server.sse_url());
+    let serving = tokio::spawn(server.serve(std::future::pending()));
+    let headers = serde_json::json!([{"name": "X-Key", "value": "hunter2"}]);
+    let entries = serde_json::json!([
+        {"type": "http", "name": "new", "url": url, "headers": headers},
+        {"type": "sse", "name": "old", "url": sse_url, "headers": headers},
+    ]);
+    let session = SessionMcp::connect(validated(&entries), crate::sessions::process_options()).await.unwrap();
+    assert_eq!(summary(&session), "new:connected old:connected");
+    for tool in ["new__add", "old__add"] {
+        let sum = session.call(tool_call(tool, r#"{"a":2,"b":3}"#)).await;
+        assert_eq!(sum.metadata.structured_content.unwrap().as_str(), r#"{"sum":5}"#);
+    }
+    session.close().await;
+    serving.abort();
+}

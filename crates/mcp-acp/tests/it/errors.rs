@@ -1,0 +1,183 @@
+//! What a client is told about a request that is wrong: the error objects as they are sent.
+
+use mcp_acp::{
+    AcpVersion, AgentProfile, Capabilities, SessionMethod, SessionRequest, SessionRequestError, validate,
+};
+use serde_json::Value;
+
+use crate::{answer, error, raw, request};
+
+/// The answer of an agent that has declared nothing.
+fn refused(servers: &str) -> Value {
+    let got = validate(
+        &request(SessionMethod::New, servers),
+        &AgentProfile::new(AcpVersion::V1, &Capabilities::STDIO),
+    );
+    error(&got.unwrap_err())
+}
+
+#[test]
+fn acp_027_acp_028_http() {
+    insta::assert_json_snapshot!(refused(
+        r#"[{"type":"http","name":"api-server","url":"https://api.example/mcp","headers":[]}]"#
+    ));
+}
+
+#[test]
+fn acp_029_sse() {
+    insta::assert_json_snapshot!(refused(
+        r#"[{"type":"sse","name":"event-stream","url":"https://events.example/sse","headers":[]}]"#
+    ));
+}
+
+#[test]
+fn acp_048_first_missing_capability_determines_the_error() {
+    insta::assert_json_snapshot!(refused(
+        r#"[{"name":"files","command":"files","args":[],"env":[{"name":"A=B","value":"x"}]},
+            {"type":"sse","name":"events","url":"ftp://events.example","headers":[]},
+            {"type":"http","name":"board","url":"https://board.example","headers":[]}]"#
+    ));
+}
+
+#[test]
+fn acpx_01_other_mistakes_are_counted() {
+    insta::assert_json_snapshot!(refused(
+        r#"[{"name":"","command":"","args":"x","env":[{"name":"","value":1}]},
+            {"type":"websocket","name":"w","command":"/w"}, 7]"#
+    ));
+}
+
+#[test]
+fn acpx_11_version_2() {
+    let servers = r#"[{"name":"files","command":"/files"},
+        {"type":"sse","name":"events","url":"https://events.example"},
+        {"type":"_crow","name":"crow"}]"#;
+    insta::assert_json_snapshot!(error(
+        &answer(AcpVersion::V2, &request(SessionMethod::New, servers)).unwrap_err()
+    ));
+}
+
+#[test]
+fn acpx_16_unknown_method_is_refused() {
+    insta::assert_json_snapshot!(error(
+        &answer(AcpVersion::V2, &request(SessionMethod::Load, "[]")).unwrap_err()
+    ));
+}
+
+#[test]
+fn acpx_16_undeclared_method_is_refused() {
+    let method = SessionMethod::Load;
+    let capability = method.capability(AcpVersion::V1).unwrap();
+    insta::assert_json_snapshot!(error(&SessionRequestError::MethodNotDeclared { method, capability }), @r#"
+    {
+      "code": -32601,
+      "message": "session/load not supported: agent did not declare loadSession",
+      "data": {
+        "method": "session/load",
+        "requiredCapability": "loadSession",
+        "declared": false
+      }
+    }
+    "#);
+    assert_eq!(SessionMethod::New.capability(AcpVersion::V1), None);
+}
+
+#[track_caller]
+fn check(params: &str, want: &str) {
+    let set_up = SessionRequest { method: SessionMethod::New, params: raw(params) };
+    let got = match answer(AcpVersion::V1, &set_up) {
+        Ok(it) => format!("{} {:?}", it.cwd, it.additional_directories),
+        Err(refusal) => {
+            let errors = error(&refusal)["data"]["errors"].take();
+            let pointers = errors.as_array().unwrap().iter().map(|it| it["pointer"].as_str().unwrap());
+            format!("{refusal}: {}", pointers.collect::<Vec<_>>().join(" "))
+        }
+    };
+    assert_eq!(got, want, "{params}");
+}
+
+#[test]
+fn acpx_10_session_folders_must_be_absolute() {
+    check(r#"{"cwd":"/desk","mcpServers":[]}"#, "/desk []");
+    check(r#"{"cwd":"C:\\desk","mcpServers":[]}"#, r"C:\desk []");
+    check(r#"{"mcpServers":[]}"#, "'cwd' is required: /params/cwd");
+    check(r#"{"cwd":7,"mcpServers":[]}"#, "'cwd' must be an absolute path: /params/cwd");
+    check(r#"{"cwd":"desk","mcpServers":[]}"#, "'cwd' must be an absolute path: /params/cwd");
+    check(r#"{"cwd":"/a\u0000","mcpServers":[]}"#, "'cwd' must not contain NUL: /params/cwd");
+    check(r#"{"cwd":"/a","additionalDirectories":["/b"],"mcpServers":[]}"#, r#"/a ["/b"]"#);
+    check(
+        r#"{"cwd":"/a","additionalDirectories":["/b","c",7],"mcpServers":[]}"#,
+        "Invalid params: 2 errors: /params/additionalDirectories/1 /params/additionalDirectories/2",
+    );
+    check(
+        r#"{"cwd":"/a","additionalDirectories":"/b","mcpServers":[]}"#,
+        "'additionalDirectories' must be a list: /params/additionalDirectories",
+    );
+    check(
+        r#"{"cwd":"a","mcpServers":[{"name":"a"}]}"#,
+        "Invalid mcpServers: 4 errors: /params/cwd /params/mcpServers/0/args /params/mcpServers/0/env /params/mcpServers/0/command",
+    );
+    check(r#"{"cwd":"/a"}"#, "'mcpServers' is required: /params/mcpServers");
+    check(
+        r#"{"cwd":"/a","mcpServers":{}}"#,
+        "'mcpServers' must be a list, not a mapping: /params/mcpServers",
+    );
+    check("[]", "'params' must be an object, not a list: /params");
+    check("null", "'params' must be an object, not nothing: /params");
+}
+
+/// What is not looked at may be any JSON; what is looked at and cannot be read is told for what it is.
+#[test]
+fn unreadable_value_is_not_reported_as_missing() {
+    check(r#"{"cwd":"/a","mcpServers":[],"_meta":{"n":1e400}}"#, "/a []");
+    check(r#"{"cwd":"/a","mcpServers":[],"n":[-1e400,{"deep":1e999}]}"#, "/a []");
+    check(r#"{"cwd":1e400,"mcpServers":[]}"#, "'cwd' must be an absolute path: /params/cwd");
+    let server = r#"{"name":"a","command":"/a","args":[],"env":[],"_meta":{"n":1e400}}"#;
+    check(&format!(r#"{{"cwd":"/a","mcpServers":[{server}]}}"#), "/a []");
+    // Half a character is no JSON that could be handed on, wherever it stands.
+    let half = "invalid JSON: invalid escape sequence: ";
+    check(r#"{"cwd":"/a\ud800","mcpServers":[]}"#, half);
+    check(r#"{"cwd":"/a","mcpServers":[],"\ud800":1}"#, half);
+    check(r#"{"cwd":"/a","mcpServers":[],"_meta":"\ud800"}"#, half);
+}
+
+#[test]
+fn acpx_10_folders_besides_are_so_many_and_so_long() {
+    let many = |count: usize| {
+        let folders: Vec<_> = (0..count).map(|it| format!("\"/{it}\"")).collect();
+        format!(r#"{{"cwd":"/a","additionalDirectories":[{}],"mcpServers":[]}}"#, folders.join(","))
+    };
+    let taken =
+        answer(AcpVersion::V1, &SessionRequest { method: SessionMethod::New, params: raw(&many(128)) })
+            .unwrap();
+    assert_eq!(taken.additional_directories.len(), 128);
+    check(
+        &many(129),
+        "'additionalDirectories' has 129 folders; a session may have at most 128: /params/additionalDirectories",
+    );
+    let long = format!("/{}", "x".repeat(4096));
+    check(
+        &format!(r#"{{"cwd":"/a","additionalDirectories":["/b","{long}"],"mcpServers":[]}}"#),
+        "the path of 'additionalDirectories' has 4097 bytes; a path may have at most 4096: /params/additionalDirectories/1",
+    );
+    check(
+        &format!(r#"{{"cwd":"{long}","mcpServers":[]}}"#),
+        "the path of 'cwd' has 4097 bytes; a path may have at most 4096: /params/cwd",
+    );
+}
+
+/// A list of mistakes is as long as a client can use, and says how many it leaves out.
+#[test]
+fn response_size_is_bounded() {
+    let servers = vec!["{}"; 500].join(",");
+    let error =
+        error(&answer(AcpVersion::V1, &request(SessionMethod::New, &format!("[{servers}]"))).unwrap_err());
+    let (errors, omitted) = (&error["data"]["errors"], &error["data"]["omittedErrors"]);
+    let total = errors.as_array().unwrap().len() as u64 + omitted.as_u64().unwrap();
+    assert_eq!(errors.as_array().unwrap().len(), 200);
+    assert_eq!(error["message"], format!("Invalid mcpServers: {total} errors"));
+    let many = vec!["{}"; 1001].join(",");
+    assert!(answer(AcpVersion::V1, &request(SessionMethod::New, &format!("[{many}]"))).is_err());
+    let long = format!(r#"[{{"name":"{}"}}]"#, "x".repeat(2 << 20));
+    assert!(answer(AcpVersion::V1, &request(SessionMethod::New, &long)).is_err());
+}

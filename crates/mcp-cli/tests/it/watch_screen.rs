@@ -1,0 +1,97 @@
+//! `watch` on a terminal: display, keys and restored terminal.
+
+use mcp_testkit::process::{children, is_alive, only_child, send_signal, wait_until_dead};
+
+use crate::support::Workspace;
+use crate::terminal::Terminal;
+
+/// The demo server, shared: one process for the whole run.
+const DEMO: &str = "\
+version: 1
+servers:
+  demo:
+    truely-stateless: true
+    transport: stdio
+    command: mcp-host
+    args: [demo-server]
+";
+
+const OTHER: &str =
+    "  broken:\n    truely-stateless: true\n    transport: stdio\n    command: /no/such/program\n";
+
+#[test]
+fn full_screen_view_shows_server_changes() {
+    let workspace = Workspace::dominds(DEMO);
+    let Some(terminal) = Terminal::start(&workspace, "watch .", (100, 24)) else { return };
+    let shown = terminal.until_it("demo ready", |screen| screen.contains("1/1 ready"));
+    assert!(shown.starts_with(".minds/mcp.yaml  generation "), "{shown}");
+    assert!(shown.contains("reloaded .minds/mcp.yaml: added demo"), "{shown}");
+    workspace.write(".minds/mcp.yaml", &format!("{DEMO}{OTHER}"));
+    terminal.until_it("the broken one", |screen| {
+        screen.contains("MCPConnectionError") && screen.contains("1/2 ready")
+    });
+    // A small window, the smallest one, and the original size.
+    terminal.resize(40, 8);
+    terminal.until_it("less of it", |screen| screen.contains("broken") && screen.lines().count() <= 8);
+    terminal.resize(1, 1);
+    terminal.resize(100, 24);
+    terminal.until("MCPConnectionError");
+    // Keys.
+    terminal.press(&["?"]);
+    terminal.until("disable, or enable");
+    terminal.press(&["Escape"]);
+    terminal.until_it("no help", |screen| !screen.contains("disable, or enable"));
+    terminal.types("/dem");
+    terminal.until_it("the filter", |screen| screen.contains("/dem▏"));
+    terminal.press(&["Enter", "Enter"]);
+    let details = terminal.until("leases   none");
+    assert!(details.contains("server   demo") && details.contains("echo, add"), "{details}");
+    terminal.press(&["d"]);
+    terminal.until("state    disabled");
+    terminal.press(&["r"]);
+    terminal.until("state    ready");
+    let program = terminal.program();
+    let server = only_child(program);
+    terminal.press(&["q"]);
+    let shown = terminal.until("ended ");
+    assert!(shown.contains("ended 0, the terminal is as before") && !shown.contains("leases"), "{shown}");
+    assert!(!is_alive(server));
+}
+
+#[track_caller]
+fn check_end(end: impl Fn(&Terminal), code: &str) {
+    let workspace = Workspace::dominds(DEMO);
+    let Some(terminal) = Terminal::start(&workspace, "watch .", (80, 20)) else { return };
+    terminal.until("1/1 ready");
+    end(&terminal);
+    let shown = terminal.until("ended ");
+    assert!(shown.contains(&format!("ended {code}, the terminal is as before")), "{shown}");
+}
+
+#[test]
+fn terminal_is_restored_at_every_exit() {
+    check_end(|it| it.press(&["C-c"]), "130");
+    check_end(|it| send_signal("TERM", it.program()), "143");
+    check_end(|it| send_signal("HUP", it.program()), "129");
+}
+
+#[test]
+fn watch_ends_with_its_terminal() {
+    let workspace = Workspace::dominds(DEMO);
+    let Some(terminal) = Terminal::start(&workspace, "watch .", (80, 20)) else { return };
+    terminal.until("1/1 ready");
+    let program = terminal.program();
+    let servers = children(program);
+    terminal.close();
+    wait_until_dead(&[program]);
+    wait_until_dead(&servers);
+}
+
+#[test]
+fn plain_output_is_available_on_a_terminal() {
+    let workspace = Workspace::dominds(DEMO);
+    let Some(terminal) = Terminal::start(&workspace, "watch . --plain", (80, 30)) else { return };
+    terminal.until("ready demo (modern)");
+    terminal.press(&["C-c"]);
+    terminal.until("ended 130, the terminal is as before");
+}

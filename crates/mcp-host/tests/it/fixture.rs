@@ -1,0 +1,124 @@
+//! A host whose servers are in-memory peers, with helpers for tests.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_config::ResolvedServer;
+use mcp_host::{
+    DesiredServers, Dialer, Host, HostOptions, ProbePolicy, RestartPolicy, ServerState, Supervision, ToolCall,
+};
+use mcp_model::{CallResult, Endpoint, RawJson};
+use mcp_testkit::servers::configured_server;
+
+use crate::scripted_server::ScriptedServer;
+
+/// A host and its peers, by server id.
+pub(crate) struct HostFixture {
+    pub(crate) host: Host,
+    peers: HashMap<&'static str, Arc<ScriptedServer>>,
+}
+
+impl HostFixture {
+    /// A host that does not restart failed servers, so that their state remains visible.
+    pub(crate) fn new(peers: &[(&'static str, Arc<ScriptedServer>)]) -> HostFixture {
+        HostFixture::with(peers, HostOptions { supervision: Supervision::Off, ..HostOptions::default() })
+    }
+
+    /// A host that restarts failed servers after 1 to 2 s, then 2 to 4 s and so on, and probes every minute.
+    pub(crate) fn supervised(peers: &[(&'static str, Arc<ScriptedServer>)]) -> HostFixture {
+        HostFixture::with(peers, HostOptions { supervision: supervision(), ..HostOptions::default() })
+    }
+
+    pub(crate) fn with(peers: &[(&'static str, Arc<ScriptedServer>)], options: HostOptions) -> HostFixture {
+        let peers: HashMap<_, _> = peers.iter().cloned().collect();
+        let dialled = peers.clone();
+        let dialer: Dialer = Arc::new(move |server, _| Ok(dialled[server.spec.id.as_str()].dial()));
+        HostFixture { host: Host::with_dialer(options, dialer), peers }
+    }
+
+    /// A host without restarts that has started all peers.
+    pub(crate) async fn running(peers: &[(&'static str, Arc<ScriptedServer>)]) -> HostFixture {
+        HostFixture::new(peers).started().await
+    }
+
+    /// Starts all peers, in the order of their ids, and waits until each is ready or has failed.
+    pub(crate) async fn started(self) -> HostFixture {
+        let mut ids: Vec<_> = self.peers.keys().copied().collect();
+        ids.sort_unstable();
+        self.apply(ids.into_iter().map(configured_server).collect()).await;
+        self.host.ready().await;
+        self
+    }
+
+    pub(crate) fn peer(&self, id: &str) -> &Arc<ScriptedServer> {
+        &self.peers[id]
+    }
+
+    pub(crate) async fn apply(&self, servers: Vec<ResolvedServer>) {
+        self.host.apply(DesiredServers { servers, failed: Vec::new() }).await;
+    }
+
+    /// Calls a tool with these JSON arguments.
+    pub(crate) async fn call(&self, name: &str, arguments: &str) -> CallResult {
+        let arguments = RawJson::parse(arguments.to_owned().into()).unwrap();
+        self.host.call(ToolCall::new(name, arguments)).await
+    }
+
+    /// The states of the servers and the names of the tools, for example `a:ready b:failed | a__t a__u`.
+    pub(crate) fn summary(&self) -> String {
+        let published = self.host.snapshot();
+        let servers =
+            published.servers.iter().map(|server| format!("{}:{}", server.id, server.state.as_str()));
+        let tools = published.catalog.tools().iter().map(|item| item.name.to_string());
+        let (servers, tools): (Vec<_>, Vec<_>) = (servers.collect(), tools.collect());
+        format!("{} | {}", servers.join(" "), tools.join(" ")).trim().to_owned()
+    }
+
+    /// Waits until [`HostFixture::summary`] returns this.
+    pub(crate) async fn wait_for_summary(&self, want: &str) {
+        let mut published = self.host.subscribe();
+        while self.summary() != want {
+            let change = tokio::time::timeout(Duration::from_secs(600), published.changed()).await;
+            assert!(change.is_ok(), "{} is not {want}", self.summary());
+        }
+    }
+
+    /// The error of a server as `<kind>: <message>`; empty if it has none.
+    pub(crate) fn failure(&self, id: &str) -> String {
+        let published = self.host.snapshot();
+        let status = published.servers.iter().find(|server| server.id == id).unwrap();
+        assert_ne!(status.state, ServerState::Starting);
+        status.error.as_ref().map(ToString::to_string).unwrap_or_default()
+    }
+}
+
+/// The restart policy of a supervised host.
+pub(crate) fn supervision() -> Supervision {
+    let seconds = Duration::from_secs;
+    Supervision::Restart(RestartPolicy {
+        initial_backoff: seconds(2),
+        max_failures: 4,
+        cooldown: seconds(100),
+        stable_after: seconds(30),
+        probe: ProbePolicy { interval: Some(seconds(60)), timeout: seconds(5) },
+        seed: 1,
+        ..RestartPolicy::default()
+    })
+}
+
+/// The text of a result, or its error as `<kind>: <message>`.
+pub(crate) fn text_or_error(result: &CallResult) -> String {
+    assert_eq!(result.success, result.error.is_none());
+    match &result.error {
+        None => result.text(),
+        Some(error) => format!("{}: {}", error.kind, error.message),
+    }
+}
+
+/// The same server with other arguments, which require a restart.
+pub(crate) fn changed(mut server: ResolvedServer) -> ResolvedServer {
+    let Endpoint::Stdio(endpoint) = &mut server.endpoint else { panic!("it is a child process") };
+    endpoint.args.push("--changed".into());
+    server
+}

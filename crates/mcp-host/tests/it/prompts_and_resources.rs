@@ -1,0 +1,193 @@
+//! Prompts, resources and completions of the demo server, requested through the host.
+
+use std::time::Duration;
+
+use mcp_config::ResolvedServer;
+use mcp_host::{DesiredServers, DialogId, Host, HostError, HostOptions, RequestOptions, Supervision};
+use mcp_model::{Content, Filter, PromptResult, RawJson, ReadResult, ResourceBody, ServerId, Sharing};
+use mcp_testkit::servers::configured_server;
+use mcp_transport::{CompletionArgument, CompletionReference};
+
+use crate::demo_server::demo_dialer;
+use crate::fixture::HostFixture;
+use crate::scripted_server::ScriptedServer;
+
+async fn host(servers: Vec<ResolvedServer>) -> Host {
+    let dialer = demo_dialer();
+    let host =
+        Host::with_dialer(HostOptions { supervision: Supervision::Off, ..HostOptions::default() }, dialer);
+    host.apply(DesiredServers { servers, failed: Vec::new() }).await;
+    host.ready().await;
+    host
+}
+
+fn of(server: &str) -> RequestOptions {
+    RequestOptions { server: Some(ServerId::parse(server).unwrap()), ..RequestOptions::default() }
+}
+
+fn json(text: &'static str) -> RawJson {
+    RawJson::parse(text.as_bytes().into()).unwrap()
+}
+
+/// The text of a prompt, or the error.
+fn said(result: Result<PromptResult, HostError>) -> String {
+    match result {
+        Err(failure) => failure.to_string(),
+        Ok(result) => {
+            let texts = result.messages.iter().map(|it| match &it.content {
+                Content::Text(text) => text.clone(),
+                other => format!("{other:?}"),
+            });
+            texts.collect::<Vec<_>>().join("|")
+        }
+    }
+}
+
+/// The content of a resource, or the error.
+fn read(result: Result<ReadResult, HostError>) -> String {
+    match result {
+        Err(failure) => failure.to_string(),
+        Ok(result) => match &result.contents[0].body {
+            ResourceBody::Text(text) => text.clone(),
+            ResourceBody::Blob(bytes) => format!("{} bytes", bytes.len()),
+        },
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_081_prompt_is_found_by_exposed_or_original_name() {
+    let host = host(vec![configured_server("a")]).await;
+    let ask = async |name: &str, arguments| {
+        said(host.get_prompt(name, &json(arguments), RequestOptions::default()).await)
+    };
+    let hello = ask("a__hello", "{}").await;
+    assert!(!hello.is_empty() && !hello.contains("Error"), "{hello}");
+    assert_eq!(ask("hello", "{}").await, hello);
+    assert!(ask("summarise", r#"{"text":"long story"}"#).await.contains("long story"));
+    assert_eq!(
+        ask("summarise", "{}").await,
+        "ValidationError: Prompt 'a__summarise' needs the argument 'text'"
+    );
+    assert_eq!(ask("nobody", "{}").await, "ValidationError: Prompt 'nobody' not found");
+    host.shutdown().await;
+    assert_eq!(ask("hello", "{}").await, "MCPConnectionError: the host was shut down");
+}
+
+#[tokio::test(start_paused = true)]
+async fn ambiguous_name_is_resolved_by_the_server_option() {
+    let mut quiet = configured_server("c");
+    quiet.spec.exposure.prompts.filter = Filter { whitelist: vec![], blacklist: vec!["hello".into()] };
+    let host = host(vec![configured_server("a"), configured_server("b"), quiet]).await;
+    let ask = async |name: &str, asking| said(host.get_prompt(name, &json("{}"), asking).await);
+    let ambiguous = "ValidationError: Prompt 'hello' is ambiguous: use one of 'a__hello', 'b__hello'";
+    assert_eq!(ask("hello", RequestOptions::default()).await, ambiguous);
+    assert!(!ask("hello", of("b")).await.contains("Error"));
+    let hidden = "ValidationError: Prompt 'hello' not found: server 'c' has it, but it is not shown: blacklist `hello`";
+    assert_eq!(ask("hello", of("c")).await, hidden);
+    assert_eq!(
+        ask("hello", of("d")).await,
+        "ValidationError: Prompt 'hello' not found: there is no server 'd'"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn resource_is_read_from_the_server_that_lists_it_or_has_a_matching_template() {
+    let host = host(vec![configured_server("a")]).await;
+    let ask = async |uri: &str, asking| read(host.read_resource(uri, asking).await);
+    assert!(ask("demo://greeting", RequestOptions::default()).await.contains("ello"));
+    assert!(ask("demo://picture", RequestOptions::default()).await.ends_with(" bytes"));
+    assert_eq!(ask("demo://numbers/3", RequestOptions::default()).await.trim(), "1\n2\n3");
+    let nobodys = "ValidationError: Resource 'other://x' not found; name the server to read it from";
+    assert_eq!(ask("other://x", RequestOptions::default()).await, nobodys);
+    // With a named server, a URI that is in no list is still requested: the server decides whether it exists.
+    let answer = ask("other://x", of("a")).await;
+    assert!(
+        answer.starts_with("MCPProtocolError: server 'a'") && answer.contains("no such resource"),
+        "{answer}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn filtered_resource_cannot_be_read() {
+    let mut some = configured_server("a");
+    some.spec.exposure.resources.filter = Filter { whitelist: vec!["greeting".into()], blacklist: vec![] };
+    let host = host(vec![some, configured_server("b")]).await;
+    let ask = async |uri: &str, asking| read(host.read_resource(uri, asking).await);
+    assert!(ask("demo://greeting", of("a")).await.contains("ello"));
+    let listed =
+        "ValidationError: Resource 'demo://picture' not found: server 'a' has it, but it is not shown";
+    assert_eq!(ask("demo://picture", of("a")).await, listed);
+    for hidden in ["demo://numbers/3", "other://x"] {
+        let want = format!(
+            "ValidationError: Resource '{hidden}' not found: server 'a' has a filter, and it is not shown"
+        );
+        assert_eq!(ask(hidden, of("a")).await, want);
+    }
+    let both = "ValidationError: Resource 'demo://greeting' is ambiguous: name one of the servers 'a', 'b'";
+    assert_eq!(ask("demo://greeting", RequestOptions::default()).await, both);
+    assert!(ask("demo://picture", RequestOptions::default()).await.ends_with(" bytes"), "only b shows it");
+}
+
+/// A visible template does not make a resource readable that a filter hides.
+#[tokio::test(start_paused = true)]
+async fn filtered_resource_cannot_be_read_through_a_template() {
+    let mut some = configured_server("a");
+    some.spec.exposure.resources.filter = Filter { whitelist: vec![], blacklist: vec!["greeting".into()] };
+    let host = host(vec![some]).await;
+    let ask = async |uri: &str, asking| read(host.read_resource(uri, asking).await);
+    assert_eq!(ask("demo://numbers/2", of("a")).await.trim(), "1\n2");
+    let hidden =
+        "ValidationError: Resource 'demo://greeting' not found: server 'a' has it, but it is not shown";
+    assert_eq!(ask("demo://greeting", of("a")).await, hidden);
+    assert_eq!(ask("demo://greeting", RequestOptions::default()).await, hidden);
+}
+
+#[tokio::test(start_paused = true)]
+async fn dm_074_dialog_request_leases_and_pinned_request_keeps_its_generation() {
+    let mut own = configured_server("a");
+    own.spec.sharing = Sharing::PerOwner;
+    let host = host(vec![own]).await;
+    let dialog = host.dialog(DialogId::new("d"));
+    assert!(host.leases().is_empty());
+    assert!(
+        !said(dialog.get_prompt("hello", &json("{}"), RequestOptions::default()).await).contains("Error")
+    );
+    let turn = dialog.pin();
+    assert!(read(turn.read_resource("demo://greeting", RequestOptions::default()).await).contains("ello"));
+    let leased: Vec<String> = host.leases().iter().map(|it| format!("{}/{}", it.server, it.dialog)).collect();
+    assert_eq!(leased, ["a/d"]);
+    host.apply(DesiredServers::default()).await;
+    let late = async || said(turn.get_prompt("hello", &json("{}"), RequestOptions::default()).await);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let late = late().await;
+    assert!(late.starts_with("MCPConnectionError: Replaced: server 'a'"), "{late}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_119_missing_response_ends_at_the_deadline() {
+    let peer = ScriptedServer::new(&["t"]);
+    *peer.prompts.lock().unwrap() = Some(vec![serde_json::json!({"name": "p"})]);
+    peer.silent_methods.lock().unwrap().push("prompts/get");
+    let fixture = HostFixture::running(&[("a", peer)]).await;
+    let asking = RequestOptions { deadline: Some(Duration::from_secs(2)), ..RequestOptions::default() };
+    let begun = tokio::time::Instant::now();
+    let answer = said(fixture.host.get_prompt("p", &json("{}"), asking).await);
+    assert!(answer.starts_with("MCPTimeoutError: server 'a'") && answer.contains("within 2 s"), "{answer}");
+    assert_eq!(begun.elapsed().as_secs(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn completion_goes_to_the_server_of_the_prompt_or_template() {
+    let host = host(vec![configured_server("a")]).await;
+    let argument = CompletionArgument { name: "text".into(), value: "x".into(), context: Vec::new() };
+    let of = CompletionReference::Prompt("a__summarise".into());
+    // The demo server returns an empty completion.
+    let answer = host.complete(&of, &argument, RequestOptions::default()).await.unwrap();
+    assert!(answer.values.is_empty() && !answer.has_more);
+    let of = CompletionReference::Prompt("nobody".into());
+    let failure = host.complete(&of, &argument, RequestOptions::default()).await.unwrap_err().to_string();
+    assert_eq!(failure, "ValidationError: Prompt 'nobody' not found");
+    let of = CompletionReference::ResourceTemplate("demo://nowhere/{x}".into());
+    let failure = host.complete(&of, &argument, RequestOptions::default()).await.unwrap_err().to_string();
+    assert_eq!(failure, "ValidationError: Resource template 'demo://nowhere/{x}' not found");
+}

@@ -1,0 +1,186 @@
+//! Servers start concurrently, and a failed server does not affect the others.
+
+use std::sync::{Arc, Mutex};
+
+use mcp_host::{
+    ConnectFailure, ConnectionOptions, DesiredServers, Host, HostOptions, OnConnectFailure, ProcessOptions,
+    Supervision,
+};
+use mcp_model::{Endpoint, ErrorKind, StdioEndpoint};
+use mcp_testkit::servers::configured_server;
+
+use crate::fixture::HostFixture;
+use crate::scripted_server::{ScriptedServer, StartBehavior};
+
+#[tokio::test(start_paused = true)]
+async fn dm_102_hd_sc6_failed_server_does_not_hide_others() {
+    let fixture = HostFixture::new(&[
+        ("good", ScriptedServer::new(&["t"])),
+        ("missing", ScriptedServer::starting(StartBehavior::NotFound)),
+        ("silent", ScriptedServer::starting(StartBehavior::Silent)),
+        ("unlisted", ScriptedServer::new(&["t"])),
+    ]);
+    fixture.peer("unlisted").failing_methods.lock().unwrap().push("tools/list");
+    fixture.apply(["good", "missing", "silent", "unlisted"].map(configured_server).to_vec()).await;
+    // The good server does not wait for the startup timeout (60 s) of the silent one.
+    fixture.wait_for_summary("good:ready missing:failed silent:starting unlisted:failed | good__t").await;
+    fixture.host.ready().await;
+    assert_eq!(fixture.summary(), "good:ready missing:failed silent:failed unlisted:failed | good__t");
+
+    let failures = [
+        (
+            "missing",
+            "MCPConnectionError: server 'missing' (npx): the server could not be started: the command was not found",
+        ),
+        (
+            "silent",
+            "MCPTimeoutError: server 'silent' (npx): the server is silent: it sent no response within 60 s",
+        ),
+        (
+            "unlisted",
+            "MCPProtocolError: server 'unlisted' (npx): the server responded with an error: out of order (code -1)",
+        ),
+        ("good", ""),
+    ];
+    for (id, want) in failures {
+        assert_eq!(fixture.failure(id), want);
+    }
+    assert_eq!(fixture.host.snapshot().problems.len(), 3);
+    for id in ["silent", "unlisted"] {
+        assert_eq!(fixture.peer(id).open(), 0, "{id}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_116_failure_has_the_typed_error_as_its_source() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let hears = Arc::clone(&heard);
+    let not_connected: OnConnectFailure = Arc::new(move |it| {
+        let ConnectFailure { server, error: failure, cause: error } = it;
+        hears.lock().unwrap().push((server.to_string(), failure.clone(), error.kind()));
+    });
+    let options = HostOptions {
+        connections: ConnectionOptions {
+            on_connect_failure: Some(not_connected),
+            ..ConnectionOptions::default()
+        },
+        supervision: Supervision::Off,
+        ..HostOptions::default()
+    };
+    let peers = [
+        ("good", ScriptedServer::new(&["t"])),
+        ("missing", ScriptedServer::starting(StartBehavior::NotFound)),
+    ];
+    let fixture = HostFixture::with(&peers, options).started().await;
+    let heard = heard.lock().unwrap();
+    let [(server, failure, kind)] = heard.as_slice() else { panic!("{heard:?}") };
+    assert_eq!((server.as_str(), *kind), ("missing", ErrorKind::Connection));
+    assert_eq!(failure.to_string(), fixture.failure("missing"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_135_server_that_does_not_list_in_time_fails() {
+    let fixture = HostFixture::new(&[("a", ScriptedServer::new(&["t"]))]);
+    fixture.peer("a").silent_methods.lock().unwrap().push("tools/list");
+    fixture.apply(vec![configured_server("a")]).await;
+    fixture.host.ready().await;
+    let failure = fixture.failure("a");
+    let want = "MCPTimeoutError: server 'a' (npx): ";
+    assert!(failure.starts_with(want), "{failure}");
+    assert_eq!(fixture.peer("a").open(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_029_undiscovered_lists_are_not_requested() {
+    let fixture = HostFixture::new(&[("a", ScriptedServer::new(&["t"]))]);
+    let mut unloaded = configured_server("a");
+    unloaded.spec.discovery.tools = false;
+    fixture.apply(vec![unloaded]).await;
+    fixture.host.ready().await;
+    assert_eq!(fixture.summary(), "a:ready |");
+    assert_eq!(fixture.peer("a").count("tools/list"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_115_many_list_changes_are_coalesced_into_one_read() {
+    let fixture = HostFixture::running(&[("a", ScriptedServer::new(&["t"]))]).await;
+    let peer = fixture.peer("a");
+    peer.set_tools(&["t", "u"]);
+    for _ in 0..20 {
+        peer.announce();
+        tokio::time::advance(std::time::Duration::from_millis(5)).await;
+    }
+    fixture.wait_for_summary("a:ready | a__t a__u").await;
+    assert_eq!(peer.count("tools/list"), 2);
+    assert_eq!(fixture.host.snapshot().generation, 3);
+
+    // If a list cannot be read, the old list is kept, and a problem is published until a read succeeds.
+    peer.failing_methods.lock().unwrap().push("tools/list");
+    peer.announce();
+    let mut published = fixture.host.subscribe();
+    published.wait_for(|it| !it.problems.is_empty()).await.unwrap();
+    assert_eq!(fixture.summary(), "a:ready | a__t a__u");
+    let problem = &fixture.host.snapshot().problems[0].problem;
+    assert_eq!(
+        problem.message,
+        "its tools could not be listed: MCPProtocolError: server 'a' (npx): the server responded with an error: out of \
+         order (code -1)"
+    );
+    peer.failing_methods.lock().unwrap().clear();
+    peer.set_tools(&["v"]);
+    peer.announce();
+    fixture.wait_for_summary("a:ready | a__v").await;
+    assert!(fixture.host.snapshot().problems.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_117_server_exit_removes_its_tools_only() {
+    let fixture =
+        HostFixture::running(&[("a", ScriptedServer::new(&["t"])), ("b", ScriptedServer::new(&["t"]))]).await;
+    fixture.peer("a").disconnect();
+    fixture.wait_for_summary("a:failed b:ready | b__t").await;
+    let lost = "MCPConnectionError: server 'a' (npx): the server is no longer available: its process ended with exit \
+                status 3; its standard error ended with: out of memory";
+    assert_eq!(fixture.failure("a"), lost);
+    let result = fixture.call("a__t", "{}").await;
+    let error = result.error.unwrap();
+    let want = lost.replace("MCPConnectionError: ", "Tool 'a__t' is not available: ");
+    assert_eq!(error.message, want);
+    assert!(fixture.call("b__t", "{}").await.success);
+}
+
+#[tokio::test]
+async fn hd_116_missing_command_is_named() {
+    let host = Host::start(HostOptions::default());
+    let mut missing = configured_server("a");
+    missing.endpoint = Endpoint::Stdio(StdioEndpoint::new("no-such-program-anywhere"));
+    host.apply(DesiredServers { servers: vec![missing], failed: Vec::new() }).await;
+    host.ready().await;
+    let failure = host.snapshot().servers[0].error.clone().unwrap();
+    assert_eq!(
+        failure.to_string(),
+        "MCPConnectionError: server 'a' (no-such-program-anywhere): the server could not be started: the command was \
+         not found"
+    );
+    assert!(failure.help.is_some());
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn command_mcp_host_is_the_current_executable() {
+    // Any program that exits at once will do: the test checks only that it is found.
+    let own_executable = Some("/bin/true".into());
+    let host = Host::start(HostOptions {
+        processes: ProcessOptions { own_executable, ..ProcessOptions::default() },
+        ..HostOptions::default()
+    });
+    let mut own = configured_server("a");
+    own.endpoint = Endpoint::Stdio(StdioEndpoint::new("mcp-host"));
+    host.apply(DesiredServers { servers: vec![own], failed: Vec::new() }).await;
+    host.ready().await;
+    let failure = host.snapshot().servers[0].error.clone().unwrap().to_string();
+    let want =
+        "MCPConnectionError: server 'a' (mcp-host): the server could not be started: its process ended with";
+    assert!(failure.starts_with(want), "{failure}");
+    host.shutdown().await;
+}
