@@ -18,7 +18,7 @@ pub(crate) enum Exit {
     Unreachable,
     /// A signal ended the process.
     Signal(Signal),
-    /// A client told the demo server to exit with this code.
+    /// A client called the demo server's tool that exits with this code.
     DemoServer(i32),
 }
 

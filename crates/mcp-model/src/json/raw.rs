@@ -188,13 +188,13 @@ mod tests {
     fn slice_shares_its_buffer_and_other_values_are_copied() {
         let whole = Bytes::from_static(b"{\"schema\": {\"type\":\"object\"} }");
         #[derive(Deserialize)]
-        struct Wire<'a> {
+        struct RawTool<'a> {
             #[serde(borrow)]
             schema: &'a RawValue,
         }
         let raw = RawJson::parse(whole.clone()).unwrap();
-        let wire: Wire<'_> = raw.read().unwrap();
-        let slice = raw.slice(wire.schema);
+        let tool: RawTool<'_> = raw.read().unwrap();
+        let slice = raw.slice(tool.schema);
         assert_eq!(slice.as_str(), "{\"type\":\"object\"}");
         assert_eq!(slice.as_bytes().as_ptr(), whole[11..].as_ptr());
         let other: &RawValue = serde_json::from_str("true").unwrap();

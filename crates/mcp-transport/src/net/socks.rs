@@ -114,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    /// What a proxy hears that answers so, piece by piece, and what comes of it.
+    /// What a proxy receives that sends these replies, piece by piece, and the outcome.
     async fn check(
         socks: SocksProxy,
         url: &str,

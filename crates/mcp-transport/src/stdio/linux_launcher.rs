@@ -62,8 +62,8 @@ impl Process {
 
     /// A pidfd, readable when the process has exited, registered with this runtime. `None` where the system has none.
     pub(super) fn exit_watch(&self) -> Option<AsyncFd<OwnedFd>> {
-        // SAFETY: the process was not waited for, so that its number is its own. What is opened is closed on exec by
-        // itself and is nobody else's, and what owns it never gives another number.
+        // SAFETY: the process was not waited for, so its id is not reused. The new descriptor is closed on exec, and the
+        // `OwnedFd` is its only owner.
         unsafe {
             let opened = libc::syscall(libc::SYS_pidfd_open, self.0.as_raw(), 0);
             let opened = c_int::try_from(opened).ok().filter(|it| *it >= 0)?;
@@ -101,8 +101,8 @@ pub(super) fn launch(program: &Program, streams: &[OwnedFd; 3]) -> io::Result<Pr
         127
     });
     // SAFETY: the child runs `Plan::enter` alone, on a stack with more room than that takes. The stack and the plan live
-    // until this call returns, and that is when the child has a program of its own or has ended: so long this thread
-    // stands still. What the child calls neither unwinds nor drops anything.
+    // until this call returns, and that is when the child has a program of its own or has ended: until then
+    // this thread is suspended. What the child calls neither unwinds nor drops anything.
     let cloned = unsafe {
         let flags = CloneFlags::CLONE_VM | CloneFlags::CLONE_VFORK;
         nix::sched::clone(enter, &mut stack, flags, Some(libc::SIGCHLD))

@@ -133,7 +133,7 @@ async fn connection_closed_while_idle_is_replaced() {
         let (posted, stream) = tokio::join!(post(&client), answered());
         assert_eq!(posted, Ok("hi".to_owned()));
         drop(stream);
-        // The runtime hears of it before the next request is sent.
+        // The runtime is notified of the closed stream before the next request is sent.
         tokio::task::yield_now().await;
     }
 }

@@ -49,7 +49,7 @@ impl FrameSink for Answers {
     fn noise(&self, _: usize) {}
 }
 
-/// What a server may flood an event stream with, and how many messages each is worth that nobody waits for.
+/// Text that a server may flood an event stream with, and the number of unsolicited messages that each counts as.
 pub(crate) const FLOODS: [(&str, usize); 7] = [
     ("event: message\nid: 1\ndata: {\"method\":\"notifications/tools/list_changed\"}\n\n", 1),
     (": ping\n\n", 2),
