@@ -91,7 +91,8 @@ fn fault_matrix(mode: Mode) -> Result<(), Error> {
         totals.outcomes,
         faults::machine().len()
     );
-    let text = between(&text, &table)
+    let (begin, end) = ("<!-- totals of the faults -->\n", "<!-- end of the totals -->\n");
+    let text = replace_between(&text, begin, &table, end)
         .ok_or_else(|| Error::message(format!("{PAGE} has no markers for the fault totals")))?;
     let files = [
         GeneratedFile { path: "docs/reliability/faults.md".to_owned(), text: faults::page() },
@@ -100,12 +101,11 @@ fn fault_matrix(mode: Mode) -> Result<(), Error> {
     write_or_check(&tree::root(), &files, "cargo xtask docs", mode)
 }
 
-/// Replaces the text between the two markers.
-fn between(text: &str, part: &str) -> Option<String> {
-    const MARKERS: [&str; 2] = ["<!-- totals of the faults -->\n", "<!-- end of the totals -->\n"];
-    let (before, rest) = text.split_once(MARKERS[0])?;
-    let (_, after) = rest.split_once(MARKERS[1])?;
-    Some([before, MARKERS[0], part, MARKERS[1], after].concat())
+/// Replaces the text between two markers. `None` if the text does not contain them.
+pub(crate) fn replace_between(text: &str, begin: &str, part: &str, end: &str) -> Option<String> {
+    let (before, rest) = text.split_once(begin)?;
+    let (_, after) = rest.split_once(end)?;
+    Some([before, begin, part, end, after].concat())
 }
 
 /// The list of all codes, and a page for each code.
@@ -199,11 +199,12 @@ mod tests {
     }
 
     #[test]
-    fn totals_are_replaced_between_the_markers() {
-        let text = "a\n<!-- totals of the faults -->\nold\n<!-- end of the totals -->\nb\n";
-        let want = "a\n<!-- totals of the faults -->\nnew\n<!-- end of the totals -->\nb\n";
-        assert_eq!(between(text, "new\n").as_deref(), Some(want));
-        assert_eq!(between("a\n", "new\n"), None);
+    fn text_is_replaced_between_its_markers() {
+        let replace = |text: &str| replace_between(text, "<begin>\n", "new\n", "<end>\n");
+        let once = replace("a\n<begin>\nold\n<end>\nb\n").unwrap();
+        assert_eq!(once, "a\n<begin>\nnew\n<end>\nb\n");
+        assert_eq!(replace(&once).unwrap(), once);
+        assert_eq!(replace("a\n<begin>\n"), None);
     }
 
     #[test]

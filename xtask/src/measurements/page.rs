@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::error::Error;
+use crate::generated_files::replace_between;
 use crate::tree;
 
 const PAGE: &str = "docs/performance.md";
@@ -13,7 +14,8 @@ pub(crate) fn write(tables: &[(&str, String)]) -> Result<(), Error> {
     let mut page = fs::read_to_string(&path)
         .map_err(|error| Error::message(format!("could not read {PAGE}: {error}")))?;
     for (name, table) in tables {
-        page = replaced(&page, name, table)
+        let (begin, end) = (format!("<!-- measured: {name} -->\n"), "<!-- end of what was measured -->");
+        page = replace_between(&page, &begin, &format!("\n{table}\n"), end)
             .ok_or_else(|| Error::message(format!("{PAGE} has no markers for the table `{name}`")))?;
     }
     fs::write(&path, page).map_err(|error| Error::message(format!("could not write {PAGE}: {error}")))?;
@@ -32,26 +34,4 @@ pub(crate) fn grouped(value: f64) -> String {
         res.push(digit);
     }
     res
-}
-
-/// Replaces the table between its markers. `None` if the page has no such markers.
-fn replaced(page: &str, name: &str, table: &str) -> Option<String> {
-    let (begin, end) = (format!("<!-- measured: {name} -->\n"), "<!-- end of what was measured -->");
-    let start = page.find(&begin)? + begin.len();
-    let length = page[start..].find(end)?;
-    Some(format!("{}\n{table}\n{}", &page[..start], &page[start + length..]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_table_is_replaced_between_its_markers() {
-        let page = "a\n<!-- measured: x -->\nold\n<!-- end of what was measured -->\nb\n";
-        let once = replaced(page, "x", "new\n").unwrap();
-        assert_eq!(once, "a\n<!-- measured: x -->\n\nnew\n\n<!-- end of what was measured -->\nb\n");
-        assert_eq!(replaced(&once, "x", "new\n").unwrap(), once);
-        assert_eq!(replaced(page, "y", "new\n"), None);
-    }
 }

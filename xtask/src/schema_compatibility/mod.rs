@@ -14,11 +14,11 @@ mod version;
 use std::path::Path;
 use std::{fs, io};
 
+use semver::Version;
 use serde_json::Value;
 
 use crate::error::Error;
 use effect::Change;
-use version::Version;
 
 /// A schema as the code generates it now.
 pub(crate) struct CurrentSchema<'a> {
@@ -39,11 +39,11 @@ pub(crate) fn check(root: &Path, now: &str, schemas: &[CurrentSchema<'_>]) -> Re
     let now = parse_version(now)?;
     let mut problems = Vec::new();
     for schema in schemas {
-        let diff = diff(root, now, schema)?;
+        let diff = diff(root, &now, schema)?;
         if !diff.changes.is_empty() {
             println!("{}", diff.table());
         }
-        problems.extend(diff.incompatibility(now));
+        problems.extend(diff.incompatibility(&now));
     }
     if problems.is_empty() { Ok(()) } else { Err(Error::message(problems.join("\n"))) }
 }
@@ -76,10 +76,10 @@ pub(crate) fn release(root: &Path, now: &str, schemas: &[CurrentSchema<'_>]) -> 
 }
 
 fn parse_version(text: &str) -> Result<Version, Error> {
-    Version::parse(text).ok_or_else(|| Error::message(format!("`{text}` is not a release version")))
+    version::parse(text).ok_or_else(|| Error::message(format!("`{text}` is not a release version")))
 }
 
-fn diff(root: &Path, now: Version, schema: &CurrentSchema<'_>) -> Result<SchemaDiff, Error> {
+fn diff(root: &Path, now: &Version, schema: &CurrentSchema<'_>) -> Result<SchemaDiff, Error> {
     let folder = root.join("schemas/released").join(schema.name);
     let missing = || {
         Error::message(format!(
@@ -88,7 +88,7 @@ fn diff(root: &Path, now: Version, schema: &CurrentSchema<'_>) -> Result<SchemaD
         ))
     };
     let released =
-        versions(&folder)?.into_iter().filter(|version| *version <= now).max().ok_or_else(missing)?;
+        versions(&folder)?.into_iter().filter(|version| version <= now).max().ok_or_else(missing)?;
     let file = folder.join(format!("{released}.json"));
     let text = fs::read_to_string(&file)
         .map_err(|error| Error::message(format!("could not read {}: {error}", file.display())))?;
@@ -112,7 +112,7 @@ fn versions(folder: &Path) -> Result<Vec<Version>, Error> {
         let name =
             entry.map_err(|error| Error::message(format!("could not read {}: {error}", folder.display())))?;
         let name = name.file_name().to_string_lossy().into_owned();
-        let version = name.strip_suffix(".json").and_then(Version::parse);
+        let version = name.strip_suffix(".json").and_then(version::parse);
         let stray =
             || Error::message(format!("{}/{name} does not have the name of a version", folder.display()));
         res.push(version.ok_or_else(stray)?);
@@ -136,9 +136,9 @@ impl SchemaDiff {
     }
 
     /// The reason why this version may not be released.
-    fn incompatibility(&self, now: Version) -> Option<String> {
+    fn incompatibility(&self, now: &Version) -> Option<String> {
         let count = self.changes.iter().filter(|change| change.effect.rejects_old_documents()).count();
-        if count == 0 || now.may_break(self.released) {
+        if count == 0 || version::may_break(&self.released, now) {
             return None;
         }
         Some(format!(

@@ -1,35 +1,14 @@
 //! Release versions, and whether a step between two of them may break.
 
-use std::fmt;
+use semver::Version;
 
 /// `major.minor.patch` without a suffix: schemas are frozen for releases only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Version {
-    major: u32,
-    minor: u32,
-    patch: u32,
+pub(super) fn parse(text: &str) -> Option<Version> {
+    Version::parse(text).ok().filter(|version| version.pre.is_empty() && version.build.is_empty())
 }
 
-impl Version {
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        let mut numbers = text.split('.').map(|number| number.parse::<u32>().ok());
-        let res = Self { major: numbers.next()??, minor: numbers.next()??, patch: numbers.next()?? };
-        // `01.0.0` parses as numbers but is not a version.
-        (numbers.next().is_none() && res.to_string() == text).then_some(res)
-    }
-
-    /// Whether the step from `older` may break under semantic versioning: a new major version or, before 1.0.0, a new
-    /// minor version.
-    pub(super) fn may_break(self, older: Self) -> bool {
-        match (older.major, self.major) {
-            (0, 0) => self.minor > older.minor,
-            (old, new) => new > old,
-        }
-    }
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
-    }
+/// Whether the step from `older` to `newer` may break under semantic versioning: a new major version or, before 1.0.0, a
+/// new minor version.
+pub(super) fn may_break(older: &Version, newer: &Version) -> bool {
+    if (older.major, newer.major) == (0, 0) { newer.minor > older.minor } else { newer.major > older.major }
 }

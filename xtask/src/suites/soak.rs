@@ -4,7 +4,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::cargo::{cargo, exit_code};
+use crate::cargo::{cargo, run as run_command};
 use crate::error::Error;
 
 /// The default time: an hour.
@@ -25,16 +25,15 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
     let seed = seed.unwrap_or_else(now);
     println!("soak of {seconds} s; to repeat: cargo xtask soak {seconds} {seed}");
     let profile = if seconds < FULL_SIZE_SECONDS { "dev" } else { FULL_SIZE_PROFILE };
-    let status = cargo()
+    let mut command = cargo();
+    command
         .args(["test", "--profile", profile, "-p", "mcp-tests", "--test", "it"])
         .args(["soak::", "--", "--nocapture"])
         .env("MCP_TEST_PROFILE", profile)
         .env("MCP_TEST_SOAK_SECONDS", seconds.to_string())
         .env("MCP_TEST_SOAK_SEED", seed.to_string())
-        .env_remove("MCP_TEST_ALONE")
-        .status()
-        .map_err(|error| Error::message(format!("could not start cargo: {error}")))?;
-    if status.success() { Ok(()) } else { Err(Error::Exit(exit_code(status.code()))) }
+        .env_remove("MCP_TEST_ALONE");
+    run_command(&mut command)
 }
 
 /// Parses the arguments of `soak`.
