@@ -29,7 +29,7 @@ pub(crate) enum EventLine {
         files: Vec<ReloadedFileJson>,
         /// The effect on each server.
         #[serde(flatten)]
-        servers: ReloadedServers,
+        plan: ReloadPlan,
         /// Entries that an earlier file overrides.
         shadowed: Vec<String>,
     },
@@ -94,16 +94,6 @@ pub(crate) struct ReloadedFileJson {
     diagnostics: Vec<Diagnostic>,
 }
 
-/// The effect of a reload on the servers.
-#[derive(Debug, Serialize)]
-pub(crate) struct ReloadedServers {
-    added: Vec<ServerId>,
-    removed: Vec<ServerId>,
-    changed: Vec<ServerId>,
-    re_exposed: Vec<ServerId>,
-    unchanged: Vec<ServerId>,
-}
-
 /// The lines of a file event.
 pub(crate) fn file_event_lines(event: FollowEvent) -> Vec<EventLine> {
     match event {
@@ -119,10 +109,9 @@ pub(crate) fn file_event_lines(event: FollowEvent) -> Vec<EventLine> {
                 present: file.presence == FilePresence::Present,
                 diagnostics: file.diagnostics,
             };
-            let ReloadPlan { added, removed, changed, re_exposed, unchanged } = plan;
             vec![EventLine::Reloaded {
                 files: files.into_iter().map(file).collect(),
-                servers: ReloadedServers { added, removed, changed, re_exposed, unchanged },
+                plan,
                 shadowed: shadowed.iter().map(ShadowedServer::to_string).collect(),
             }]
         }
@@ -163,7 +152,7 @@ impl EventLine {
     pub(crate) fn is_file_problem(&self) -> bool {
         match self {
             EventLine::Refused { .. } => true,
-            EventLine::Reloaded { files, servers: _, shadowed } => {
+            EventLine::Reloaded { files, plan: _, shadowed } => {
                 !shadowed.is_empty() || files.iter().any(|it| !it.diagnostics.is_empty())
             }
             EventLine::Watching { .. }
@@ -188,13 +177,13 @@ impl EventLine {
                 let reason = reason.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
                 res.line(style::NOTE, "polling", &format!("for changes{reason}"));
             }
-            EventLine::Reloaded { files, servers, shadowed } => {
+            EventLine::Reloaded { files, plan, shadowed } => {
                 let paths = files.iter().map(|file| match file.present {
                     true => file.path.clone(),
                     false => format!("{} (missing)", file.path),
                 });
                 let paths = paths.collect::<Vec<_>>().join(", ");
-                res.line(style::NOTE, "reloaded", &format!("{paths}: {}", servers.text()));
+                res.line(style::NOTE, "reloaded", &format!("{paths}: {}", plan_text(plan)));
                 for file in files {
                     res.diagnostics(&file.path, &file.diagnostics);
                 }
@@ -279,22 +268,21 @@ impl EventText {
     }
 }
 
-impl ReloadedServers {
-    fn text(&self) -> String {
-        let ReloadedServers { added, removed, changed, re_exposed, unchanged } = self;
-        let lists = [
-            ("added", added),
-            ("removed", removed),
-            ("changed", changed),
-            ("renamed or filtered", re_exposed),
-            ("unchanged", unchanged),
-        ];
-        let lists = lists.iter().filter(|it| !it.1.is_empty()).map(|(word, ids)| {
-            format!("{word} {}", ids.iter().map(ServerId::as_str).collect::<Vec<_>>().join(", "))
-        });
-        let lists: Vec<String> = lists.collect();
-        if lists.is_empty() { "no servers".to_owned() } else { lists.join("; ") }
-    }
+/// The effect of a reload on the servers: `added a; changed b, c`.
+fn plan_text(plan: &ReloadPlan) -> String {
+    let ReloadPlan { added, removed, changed, re_exposed, unchanged } = plan;
+    let lists = [
+        ("added", added),
+        ("removed", removed),
+        ("changed", changed),
+        ("renamed or filtered", re_exposed),
+        ("unchanged", unchanged),
+    ];
+    let lists = lists.iter().filter(|(_, ids)| !ids.is_empty()).map(|(word, ids)| {
+        format!("{word} {}", ids.iter().map(ServerId::as_str).collect::<Vec<_>>().join(", "))
+    });
+    let lists: Vec<String> = lists.collect();
+    if lists.is_empty() { "no servers".to_owned() } else { lists.join("; ") }
 }
 
 #[cfg(test)]

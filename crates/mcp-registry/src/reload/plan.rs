@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 
 use mcp_model::ServerId;
+use serde::Serialize;
 
 use crate::reload::fingerprint::Fingerprint;
 
@@ -21,7 +22,7 @@ pub struct DesiredServer {
 
 /// The changes between two lists of servers. Every id is in exactly one vector, once: remaining servers in the new
 /// order, removed ones in the old order.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct ReloadPlan {
     /// Servers to start.
     pub added: Vec<ServerId>,

@@ -224,8 +224,8 @@ fn draw_help(frame: &mut Frame<'_>, styles: Styles) {
 mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
+    use ratatui::crossterm::event::KeyCode;
 
-    use super::super::view::Key;
     use super::super::view::tests::view;
     use super::*;
 
@@ -281,9 +281,9 @@ mod tests {
     #[test]
     fn details_help_and_filter() {
         let mut view = view();
-        view.press(Key::Letter('j'));
-        view.press(Key::Letter('j'));
-        view.press(Key::Enter);
+        view.press(KeyCode::Char('j'));
+        view.press(KeyCode::Char('j'));
+        view.press(KeyCode::Enter);
         insta::assert_snapshot!(drawn(60, 12, &view), @r"
         .minds/mcp.yaml  generation 7  1/4 ready  2 tools  1 problem
          details ───────────────────────────────────────────────────
@@ -298,7 +298,7 @@ mod tests {
 
         ? help  q quit  ↑↓ select  ⏎ details  r restart  d disable
         ");
-        view.press(Key::Letter('?'));
+        view.press(KeyCode::Char('?'));
         insta::assert_snapshot!(drawn(60, 12, &view), @r"
         .minds/mcp.yaml  generation 7  1/4 ready  2 tools  1 problem
         SERVER STATE┌ keys ────────────────────────────┐OR
@@ -313,9 +313,9 @@ mod tests {
                     └──────────────────────────────────┘
         ? help  q quit  ↑↓ select  ⏎ details  r restart  d disable
         ");
-        view.press(Key::Escape);
-        view.press(Key::Letter('/'));
-        view.press(Key::Letter('o'));
+        view.press(KeyCode::Esc);
+        view.press(KeyCode::Char('/'));
+        view.press(KeyCode::Char('o'));
         insta::assert_snapshot!(drawn(60, 8, &view), @r"
         .minds/mcp.yaml  generation 7  1/4 ready  2 tools  1 problem
         SERVER STATE      ERA    TOOLS LEASES STARTS ERROR
@@ -334,7 +334,9 @@ mod tests {
         for number in 0..50 {
             view.log(&format!("line {number} \u{1b}[2J\u{202e}"));
         }
-        for key in [Key::Escape, Key::Letter('?'), Key::Escape, Key::Enter, Key::Escape, Key::Letter('/')] {
+        for key in
+            [KeyCode::Esc, KeyCode::Char('?'), KeyCode::Esc, KeyCode::Enter, KeyCode::Esc, KeyCode::Char('/')]
+        {
             view.press(key);
             for width in [1, 2, 3, 5, 8, 13, 20, 80, 300] {
                 for height in [1, 2, 3, 4, 5, 8, 20, 60] {

@@ -14,12 +14,12 @@ use mcp_config::Colour;
 use mcp_host::{FollowRequest, Host, HostOptions, NotificationStreamItem};
 use mcp_model::ServerId;
 use mcp_transport::{Listener, ServerEvent};
-use ratatui::crossterm::event::{self, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::draw::draw;
-use super::view::{Key, View, ViewCommand};
+use super::view::{View, ViewCommand};
 use crate::config::context::Context;
 use crate::output::failure::Failure;
 use crate::render::events::{EventLine, change_lines, file_event_lines};
@@ -71,7 +71,7 @@ struct Screen {
 }
 
 impl Screen {
-    fn start(keys: mpsc::Sender<event::Event>) -> std::io::Result<Screen> {
+    fn start(keys: mpsc::Sender<Event>) -> std::io::Result<Screen> {
         // Also installs a panic hook that restores the terminal.
         let terminal = ratatui::try_init()?;
         let is_ended = Arc::new(AtomicBool::new(false));
@@ -151,17 +151,23 @@ pub(super) async fn run(context: &Context, host: &Host, request: FollowRequest, 
     loop {
         tokio::select! {
             biased;
-            key = keys.recv() => match key.map(|event| {
-                needs_clear |= matches!(event, event::Event::Resize(..));
-                view_key(&event).map_or(ViewCommand::None, |key| view.press(key))
-            }) {
-                Some(ViewCommand::None) => {}
-                // `None`: the terminal was closed.
-                Some(ViewCommand::Quit) | None => return Exit::Success,
-                Some(ViewCommand::Interrupt) => return Exit::Signal(Signal::Interrupt),
-                Some(command @ (ViewCommand::Restart(_) | ViewCommand::Disable(_))) => {
-                    pending.extend(pending_command(host, command));
+            event = keys.recv() => match event {
+                // The terminal was closed.
+                None => return Exit::Success,
+                Some(Event::Resize(..)) => needs_clear = true,
+                Some(Event::Key(KeyEvent { kind: KeyEventKind::Release, .. })) => {}
+                Some(Event::Key(KeyEvent { code: KeyCode::Char('c'), modifiers, .. }))
+                    if modifiers.contains(KeyModifiers::CONTROL) => return Exit::Signal(Signal::Interrupt),
+                Some(Event::Key(KeyEvent { code, modifiers, .. }))
+                    if !modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) =>
+                {
+                    match view.press(code) {
+                        ViewCommand::None => {}
+                        ViewCommand::Quit => return Exit::Success,
+                        command => pending.extend(pending_command(host, command)),
+                    }
                 }
+                Some(_) => {}
             },
             event = following.next() => match event {
                 Some(event) => log_events(&mut view, file_event_lines(event)),
@@ -203,29 +209,4 @@ fn log_events(view: &mut View, events: Vec<EventLine>) {
     for event in events {
         event.text(Colour::Never).lines().for_each(|line| view.log(line));
     }
-}
-
-/// The key of a terminal event; `None` for other events.
-fn view_key(event: &event::Event) -> Option<Key> {
-    let event::Event::Key(KeyEvent {
-        code, modifiers, kind: KeyEventKind::Press | KeyEventKind::Repeat, ..
-    }) = event
-    else {
-        return None;
-    };
-    Some(match code {
-        KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => Key::Interrupt,
-        KeyCode::Char(_) if modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => return None,
-        KeyCode::Char(it) => Key::Letter(*it),
-        KeyCode::Up => Key::Up,
-        KeyCode::Down => Key::Down,
-        KeyCode::PageUp => Key::PageUp,
-        KeyCode::PageDown => Key::PageDown,
-        KeyCode::Home => Key::First,
-        KeyCode::End => Key::Last,
-        KeyCode::Enter => Key::Enter,
-        KeyCode::Esc => Key::Escape,
-        KeyCode::Backspace => Key::Erase,
-        _ => return None,
-    })
 }

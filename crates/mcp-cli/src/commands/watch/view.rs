@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use mcp_host::{HostEvent, HostEventKind, HostSnapshot, LeaseReceipt, ServerState};
 use mcp_model::Severity;
+use ratatui::crossterm::event::KeyCode;
 
 use crate::output::sanitize;
 
@@ -74,22 +75,6 @@ struct Counts {
     failures: usize,
 }
 
-/// A key that the view handles.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Key {
-    Up,
-    Down,
-    PageUp,
-    PageDown,
-    First,
-    Last,
-    Enter,
-    Escape,
-    Erase,
-    Interrupt,
-    Letter(char),
-}
-
 /// An operation that a key requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ViewCommand {
@@ -97,8 +82,6 @@ pub(super) enum ViewCommand {
     Restart(String),
     Disable(String),
     Quit,
-    /// Ctrl-C.
-    Interrupt,
 }
 
 impl View {
@@ -187,82 +170,76 @@ impl View {
     }
 
     /// Handles a key.
-    pub(super) fn press(&mut self, key: Key) -> ViewCommand {
-        if key == Key::Interrupt {
-            return ViewCommand::Interrupt;
-        }
+    pub(super) fn press(&mut self, key: KeyCode) -> ViewCommand {
         match self.mode {
-            Mode::Filter => self.press_in_filter(key),
+            Mode::Filter => {
+                self.press_in_filter(key);
+                ViewCommand::None
+            }
             Mode::Help => {
                 self.mode = Mode::List;
-                return if key == Key::Letter('q') { ViewCommand::Quit } else { ViewCommand::None };
+                if key == KeyCode::Char('q') { ViewCommand::Quit } else { ViewCommand::None }
             }
-            Mode::Details => return self.press_in_details(key),
-            Mode::List => return self.press_in_list(key),
+            Mode::Details => self.press_in_details(key),
+            Mode::List => self.press_in_list(key),
         }
-        ViewCommand::None
     }
 
-    fn press_in_list(&mut self, key: Key) -> ViewCommand {
+    fn press_in_list(&mut self, key: KeyCode) -> ViewCommand {
         match key {
-            Key::Up | Key::Letter('k') => self.move_selection(|at, _| at.saturating_sub(1)),
-            Key::Down | Key::Letter('j') => self.move_selection(|at, _| at + 1),
-            Key::PageUp => self.move_selection(|at, _| at.saturating_sub(PAGE)),
-            Key::PageDown => self.move_selection(|at, _| at + PAGE),
-            Key::First | Key::Letter('g') => self.move_selection(|_, _| 0),
-            Key::Last | Key::Letter('G') => self.move_selection(|_, last| last),
-            Key::Enter if self.selected_server().is_some() => {
+            KeyCode::Up | KeyCode::Char('k') => self.move_selection(|at, _| at.saturating_sub(1)),
+            KeyCode::Down | KeyCode::Char('j') => self.move_selection(|at, _| at + 1),
+            KeyCode::PageUp => self.move_selection(|at, _| at.saturating_sub(PAGE)),
+            KeyCode::PageDown => self.move_selection(|at, _| at + PAGE),
+            KeyCode::Home | KeyCode::Char('g') => self.move_selection(|_, _| 0),
+            KeyCode::End | KeyCode::Char('G') => self.move_selection(|_, last| last),
+            KeyCode::Enter if self.selected_server().is_some() => {
                 self.mode = Mode::Details;
                 self.scroll = 0;
             }
-            Key::Letter('?') => self.mode = Mode::Help,
-            Key::Letter('/') => self.mode = Mode::Filter,
-            Key::Escape => {
+            KeyCode::Char('?') => self.mode = Mode::Help,
+            KeyCode::Char('/') => self.mode = Mode::Filter,
+            KeyCode::Esc => {
                 self.filter.clear();
                 self.keep_selection();
             }
-            Key::Letter('q') => return ViewCommand::Quit,
-            Key::Letter(it) => return self.server_command(it),
-            Key::Enter | Key::Erase | Key::Interrupt => {}
+            KeyCode::Char('q') => return ViewCommand::Quit,
+            KeyCode::Char(letter) => return self.server_command(letter),
+            _ => {}
         }
         ViewCommand::None
     }
 
-    fn press_in_details(&mut self, key: Key) -> ViewCommand {
+    fn press_in_details(&mut self, key: KeyCode) -> ViewCommand {
         match key {
-            Key::Up | Key::Letter('k') => self.scroll = self.scroll.saturating_sub(1),
-            Key::Down | Key::Letter('j') => self.scroll = self.scroll.saturating_add(1),
-            Key::PageUp => self.scroll = self.scroll.saturating_sub(PAGE),
-            Key::PageDown => self.scroll = self.scroll.saturating_add(PAGE),
-            Key::First | Key::Letter('g') => self.scroll = 0,
-            Key::Enter | Key::Escape | Key::Erase => self.mode = Mode::List,
-            Key::Letter('?') => self.mode = Mode::Help,
-            Key::Letter('q') => return ViewCommand::Quit,
-            Key::Letter(it) => return self.server_command(it),
-            Key::Last | Key::Interrupt => {}
+            KeyCode::Up | KeyCode::Char('k') => self.scroll = self.scroll.saturating_sub(1),
+            KeyCode::Down | KeyCode::Char('j') => self.scroll = self.scroll.saturating_add(1),
+            KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(PAGE),
+            KeyCode::PageDown => self.scroll = self.scroll.saturating_add(PAGE),
+            KeyCode::Home | KeyCode::Char('g') => self.scroll = 0,
+            KeyCode::Enter | KeyCode::Esc | KeyCode::Backspace => self.mode = Mode::List,
+            KeyCode::Char('?') => self.mode = Mode::Help,
+            KeyCode::Char('q') => return ViewCommand::Quit,
+            KeyCode::Char(letter) => return self.server_command(letter),
+            _ => {}
         }
         ViewCommand::None
     }
 
-    fn press_in_filter(&mut self, key: Key) {
+    fn press_in_filter(&mut self, key: KeyCode) {
         match key {
-            Key::Enter => self.mode = Mode::List,
-            Key::Escape => {
+            KeyCode::Enter => self.mode = Mode::List,
+            KeyCode::Esc => {
                 self.filter.clear();
                 self.mode = Mode::List;
             }
-            Key::Erase => {
+            KeyCode::Backspace => {
                 self.filter.pop();
             }
-            Key::Letter(it) if self.filter.len() < MAX_FILTER && !it.is_control() => self.filter.push(it),
-            Key::Letter(_)
-            | Key::Up
-            | Key::Down
-            | Key::PageUp
-            | Key::PageDown
-            | Key::First
-            | Key::Last
-            | Key::Interrupt => {}
+            KeyCode::Char(letter) if self.filter.len() < MAX_FILTER && !letter.is_control() => {
+                self.filter.push(letter);
+            }
+            _ => {}
         }
         self.keep_selection();
     }
@@ -380,16 +357,15 @@ pub(super) mod tests {
     fn check(keys: &str, want: &str) {
         let mut view = view();
         let mut commands = Vec::new();
-        for it in keys.chars() {
-            let key = match it {
-                '↑' => Key::Up,
-                '↓' => Key::Down,
-                '⏎' => Key::Enter,
-                '⎋' => Key::Escape,
-                '⌫' => Key::Erase,
-                '⇟' => Key::PageDown,
-                '×' => Key::Interrupt,
-                it => Key::Letter(it),
+        for symbol in keys.chars() {
+            let key = match symbol {
+                '↑' => KeyCode::Up,
+                '↓' => KeyCode::Down,
+                '⏎' => KeyCode::Enter,
+                '⎋' => KeyCode::Esc,
+                '⌫' => KeyCode::Backspace,
+                '⇟' => KeyCode::PageDown,
+                letter => KeyCode::Char(letter),
             };
             let command = view.press(key);
             if command != ViewCommand::None {
@@ -420,7 +396,7 @@ pub(super) mod tests {
         check("?x", " on files in List \"\"");
         check("q", "Quit on files in List \"\"");
         check("⏎q", "Quit on files in Details \"\"");
-        check("/q×", "Interrupt on nothing in Filter \"q\"");
+        check("/q", " on nothing in Filter \"q\"");
     }
 
     #[test]
@@ -436,7 +412,7 @@ pub(super) mod tests {
     #[test]
     fn selection_follows_its_server() {
         let mut view = view();
-        view.press(Key::Letter('G'));
+        view.press(KeyCode::Char('G'));
         let mut published = published();
         published.servers.remove(0);
         view.update(&published, &[]);
@@ -447,7 +423,7 @@ pub(super) mod tests {
         published.servers.clear();
         view.update(&published, &[]);
         assert_eq!(view.selected, None);
-        assert_eq!(view.press(Key::Letter('r')), ViewCommand::None);
+        assert_eq!(view.press(KeyCode::Char('r')), ViewCommand::None);
     }
 
     #[test]
