@@ -27,7 +27,7 @@ use crate::output::log;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let console = Console::new(arguments.global.color(), arguments.global.verbosity());
+    let console = Console::new(arguments.global.color, arguments.global.verbosity());
     if arguments.global.verbose {
         log::start(console.err_colour);
     }

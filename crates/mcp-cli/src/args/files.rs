@@ -2,10 +2,22 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use mcp_config::Profile;
+use clap::Args;
+use mcp_config::{Applicability, Profile, UrlTransportKind};
 
-use crate::args::ProfileName;
+use crate::args::choice::{Choices, PROFILES, choice};
+
+/// Which mistakes are fixed.
+const FIX_LEVELS: Choices<Applicability> = &[
+    ("sure", "Only fixes that are certain", Applicability::Sure),
+    ("all", "Also suggestions, which may be wrong or change behaviour", Applicability::Suggested),
+];
+
+const URL_TRANSPORTS: Choices<UrlTransportKind> = &[
+    ("http", "Streamable HTTP", UrlTransportKind::Http),
+    ("sse", "HTTP with server-sent events", UrlTransportKind::Sse),
+    ("websocket", "WebSocket", UrlTransportKind::WebSocket),
+];
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -13,18 +25,9 @@ pub(crate) struct CheckArgs {
     /// Configuration files or folders [default: the nearest configuration]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Fix mistakes whose correction is certain, and show the changes; =all also applies suggestions
-    #[arg(long, value_name = "LEVEL", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "sure")]
-    pub(crate) fix: Option<FixLevel>,
-}
-
-/// Which mistakes are fixed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FixLevel {
-    /// Only fixes that are certain
-    Sure,
-    /// Also suggestions, which may be wrong or change behaviour
-    All,
+    /// Fix mistakes that have a certain correction, and show the changes; =all also applies suggestions
+    #[arg(long, value_name = "LEVEL", value_parser = choice(FIX_LEVELS), num_args = 0..=1, require_equals = true, default_missing_value = "sure")]
+    pub(crate) fix: Option<Applicability>,
 }
 
 /// Arguments of `convert`.
@@ -33,8 +36,8 @@ pub(crate) struct ConvertArgs {
     /// Configuration file or folder
     pub(crate) file: PathBuf,
     /// Dialect to write
-    #[arg(long, value_enum, value_name = "DIALECT")]
-    pub(crate) to: ProfileName,
+    #[arg(long, value_parser = choice(PROFILES), value_name = "DIALECT")]
+    pub(crate) to: Profile,
     /// New file for the result [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -87,8 +90,8 @@ pub(crate) struct AddArgs {
     #[arg(long)]
     pub(crate) url: Option<String>,
     /// Transport of the URL [default: by its scheme]
-    #[arg(long, value_enum, requires = "url")]
-    pub(crate) transport: Option<UrlTransport>,
+    #[arg(long, value_parser = choice(URL_TRANSPORTS), requires = "url")]
+    pub(crate) transport: Option<UrlTransportKind>,
     /// Header of every request; `${NAME}` in the value is replaced when the server starts
     #[arg(long, value_name = "NAME=VALUE", requires = "url")]
     pub(crate) header: Vec<String>,
@@ -98,17 +101,6 @@ pub(crate) struct AddArgs {
     /// Show the change without writing it
     #[arg(long)]
     pub(crate) dry_run: bool,
-}
-
-/// A transport that uses a URL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum UrlTransport {
-    /// Streamable HTTP
-    Http,
-    /// HTTP with server-sent events
-    Sse,
-    /// WebSocket
-    Websocket,
 }
 
 /// Arguments of `import`.
@@ -126,32 +118,4 @@ pub(crate) struct ImportArgs {
     /// Show the change without writing it
     #[arg(long, requires = "into")]
     pub(crate) dry_run: bool,
-}
-
-/// A schema by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SchemaName {
-    /// HoloDeck's agent.yaml
-    Holodeck,
-    /// Dominds' .minds/mcp.yaml
-    Dominds,
-    /// The servers of an ACP session, protocol version 1
-    AcpV1,
-    /// The servers of an ACP session, draft of protocol version 2
-    AcpV2,
-    /// The mcp.json of an editor or agent
-    McpJson,
-}
-
-impl SchemaName {
-    /// The profile that the schema describes by default.
-    pub(crate) fn profile(self) -> Profile {
-        match self {
-            SchemaName::Holodeck => Profile::HoloDeck,
-            SchemaName::Dominds => Profile::Dominds,
-            SchemaName::AcpV1 => Profile::AcpV1,
-            SchemaName::AcpV2 => Profile::AcpV2,
-            SchemaName::McpJson => Profile::McpJson,
-        }
-    }
 }

@@ -7,18 +7,25 @@ use clap::{Args, ValueEnum};
 use mcp_config::Profile;
 use mcp_model::Dialect;
 
-use crate::args::SchemaName;
+use crate::args::choice::{Choices, DIALECTS, PROFILES, choice};
 use crate::output::console::Verbosity;
+
+const COLORS: Choices<ColorChoice> = &[
+    ("auto", "On a terminal", ColorChoice::Auto),
+    ("always", "Always", ColorChoice::Always),
+    ("never", "Never", ColorChoice::Never),
+];
 
 /// Arguments that every command accepts.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Options of all commands")]
 pub(crate) struct GlobalArgs {
     /// Dialect of the files [default: detected from file name and content]
-    #[arg(long, global = true, value_enum, value_name = "DIALECT")]
-    dialect: Option<DialectName>,
+    #[arg(long, global = true, value_parser = choice(DIALECTS), value_name = "DIALECT")]
+    dialect: Option<Dialect>,
     /// Rules to read the files by [default: the current rules of the dialect]
-    #[arg(long, global = true, value_enum, value_name = "PROFILE")]
-    profile: Option<ProfileName>,
+    #[arg(long, global = true, value_parser = choice(PROFILES), value_name = "PROFILE")]
+    profile: Option<Profile>,
     /// Read variables from this file of NAME=value lines, in addition to the environment
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) env_file: Option<PathBuf>,
@@ -38,8 +45,8 @@ pub(crate) struct GlobalArgs {
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
     /// When to use colours; the variable NO_COLOR disables them too
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = ColorMode::Auto)]
-    color: ColorMode,
+    #[arg(long, global = true, value_parser = choice(COLORS), value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorChoice,
 }
 
 /// An output format by its name.
@@ -86,74 +93,6 @@ pub(crate) enum LockPolicyName {
     Off,
 }
 
-/// When colours are used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ColorMode {
-    /// On a terminal
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
-}
-
-/// A dialect by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum DialectName {
-    /// HoloDeck's agent.yaml
-    Holodeck,
-    /// Dominds' .minds/mcp.yaml
-    Dominds,
-    /// The servers of an ACP session: a request, its params, or the list
-    Acp,
-    /// The mcp.json or settings file of an editor or agent
-    McpJson,
-}
-
-impl DialectName {
-    fn dialect(self) -> Dialect {
-        match self {
-            DialectName::Holodeck => Dialect::HoloDeck,
-            DialectName::Dominds => Dialect::Dominds,
-            DialectName::Acp => Dialect::Acp,
-            DialectName::McpJson => Dialect::McpJson,
-        }
-    }
-}
-
-/// A profile by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProfileName {
-    /// HoloDeck's configuration contract
-    Holodeck,
-    /// What HoloDeck 0.7 accepts
-    #[value(name = "holodeck-0.7")]
-    Holodeck07,
-    /// Dominds
-    Dominds,
-    /// ACP, protocol version 1
-    #[value(alias = "acp")]
-    AcpV1,
-    /// ACP, draft of protocol version 2
-    AcpV2,
-    /// Editors and agents
-    McpJson,
-}
-
-impl ProfileName {
-    /// The profile.
-    pub(crate) fn profile(self) -> Profile {
-        match self {
-            ProfileName::Holodeck => Profile::HoloDeck,
-            ProfileName::Holodeck07 => Profile::HoloDeck07,
-            ProfileName::Dominds => Profile::Dominds,
-            ProfileName::AcpV1 => Profile::AcpV1,
-            ProfileName::AcpV2 => Profile::AcpV2,
-            ProfileName::McpJson => Profile::McpJson,
-        }
-    }
-}
-
 /// The requested dialect and profile. Invariant: the profile belongs to the dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DialectOptions {
@@ -169,32 +108,19 @@ impl GlobalArgs {
         if self.quiet { Verbosity::Quiet } else { Verbosity::Normal }
     }
 
-    /// When colours are used.
-    pub(crate) fn color(&self) -> ColorChoice {
-        match self.color {
-            ColorMode::Auto => ColorChoice::Auto,
-            ColorMode::Always => ColorChoice::Always,
-            ColorMode::Never => ColorChoice::Never,
-        }
-    }
-
     /// The requested dialect and profile. Fails with a message if they contradict each other.
     pub(crate) fn dialect_options(&self) -> Result<DialectOptions, String> {
-        let options = DialectOptions {
-            dialect: self.dialect.map(DialectName::dialect),
-            profile: self.profile.map(ProfileName::profile),
-        };
-        if let DialectOptions { dialect: Some(dialect), profile: Some(profile) } = options {
+        let GlobalArgs { dialect, profile, .. } = *self;
+        if let (Some(dialect), Some(profile)) = (dialect, profile) {
             check_profile(dialect, profile)?;
         }
-        Ok(options)
+        Ok(DialectOptions { dialect, profile })
     }
 
-    /// The profile that `schema NAME --profile` selects.
-    pub(crate) fn schema_profile(&self, name: SchemaName) -> Result<Profile, String> {
-        let named = name.profile();
-        let Some(requested) = self.profile.map(ProfileName::profile) else { return Ok(named) };
-        if matches!(name, SchemaName::AcpV1 | SchemaName::AcpV2) && requested != named {
+    /// The profile that `schema NAME --profile` selects. `named` is that of the name.
+    pub(crate) fn schema_profile(&self, named: Profile) -> Result<Profile, String> {
+        let Some(requested) = self.profile else { return Ok(named) };
+        if named.dialect() == Dialect::Acp && requested != named {
             return Err(format!("the profile {} is not {}", requested.as_str(), named.as_str()));
         }
         check_profile(named.dialect(), requested)

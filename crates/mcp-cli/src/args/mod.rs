@@ -2,6 +2,7 @@
 //!
 //! The only decision made here is whether two flags contradict each other.
 
+mod choice;
 mod examples;
 mod files;
 mod global;
@@ -12,16 +13,14 @@ use std::net::SocketAddr;
 
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
+use mcp_config::Profile;
 
-pub(crate) use files::{
-    AddArgs, CheckArgs, ConvertArgs, EditArgs, FixLevel, ImportArgs, SchemaName, UrlTransport,
-};
-pub(crate) use global::{DialectOptions, Format, FormatName, GlobalArgs, LockPolicyName, ProfileName};
+pub(crate) use files::{AddArgs, CheckArgs, ConvertArgs, EditArgs, ImportArgs};
+pub(crate) use global::{DialectOptions, Format, FormatName, GlobalArgs, LockPolicyName};
 pub(crate) use servers::{
-    CallArgs, ExplainArgs, LockArgs, LoginArgs, LoginTarget, ProviderName, ServerArgs, ShellArgs, ToolsArgs,
-    WatchArgs,
+    CallArgs, ExplainArgs, LockArgs, LoginArgs, LoginTarget, ServerArgs, ShellArgs, ToolsArgs, WatchArgs,
 };
-pub(crate) use serving::{AcpCheckArgs, DemoServerArgs, EraName, RecordArgs, ReplayArgs, ServeArgs};
+pub(crate) use serving::{AcpCheckArgs, DemoServerArgs, RecordArgs, ReplayArgs, ServeArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -130,8 +129,8 @@ pub(crate) enum Command {
     #[command(after_help = examples::SCHEMA)]
     Schema {
         /// The dialect
-        #[arg(value_enum, value_name = "DIALECT")]
-        name: SchemaName,
+        #[arg(value_parser = choice::choice(choice::SCHEMAS), value_name = "DIALECT")]
+        name: Profile,
     },
     /// Validate an ACP session request from standard input and print the agent's response; no server is started
     #[command(after_help = examples::ACP_CHECK)]
@@ -159,7 +158,6 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
-    use mcp_config::Profile;
     use mcp_model::Dialect;
 
     use super::*;

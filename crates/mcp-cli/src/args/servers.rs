@@ -2,7 +2,17 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use mcp_host::Provider;
+
+use crate::args::choice::{Choices, choice};
+
+/// The APIs that `tools --for` supports.
+const PROVIDERS: Choices<Provider> = &[
+    ("openai", "OpenAI's Chat Completions, with `strict` functions", Provider::OpenAiStrict),
+    ("anthropic", "Anthropic's Messages", Provider::Anthropic),
+    ("gemini", "Gemini's `generateContent`", Provider::Gemini),
+];
 
 /// A configuration, and optionally one of its servers.
 #[derive(Debug, Args)]
@@ -26,19 +36,8 @@ pub(crate) struct ToolsArgs {
     #[arg(long, conflicts_with = "schema")]
     pub(crate) tree: bool,
     /// Adapt the tools to a model provider's API; with --format json, print the `tools` array of a request
-    #[arg(long = "for", value_name = "PROVIDER", conflicts_with_all = ["schema", "tree"])]
-    pub(crate) provider: Option<ProviderName>,
-}
-
-/// The APIs that `tools --for` supports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProviderName {
-    /// OpenAI's Chat Completions; functions are `strict` if their schemas allow it
-    Openai,
-    /// Anthropic's Messages
-    Anthropic,
-    /// Gemini's `generateContent`
-    Gemini,
+    #[arg(long = "for", value_parser = choice(PROVIDERS), value_name = "PROVIDER", conflicts_with_all = ["schema", "tree"])]
+    pub(crate) provider: Option<Provider>,
 }
 
 /// Arguments of `explain`.
@@ -46,7 +45,7 @@ pub(crate) enum ProviderName {
 pub(crate) struct ExplainArgs {
     /// Configuration file or folder [default: the nearest configuration]
     pub(crate) file: Option<PathBuf>,
-    /// Server whose rules are applied; optional if there is only one
+    /// Server with the rules to apply; optional if there is only one
     #[arg(long, value_name = "SERVER")]
     pub(crate) server: Option<String>,
     /// Name that the server gives a tool; may be given several times, to show name collisions

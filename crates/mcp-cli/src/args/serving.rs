@@ -3,11 +3,19 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use mcp_acp::AcpVersion;
 use mcp_model::RawJson;
+use mcp_transport::Eras;
 
 use crate::args::address;
+use crate::args::choice::{Choices, choice};
+
+/// The eras of the protocol.
+const ERAS: Choices<Eras> = &[
+    ("legacy", "With sessions: up to 2025-11-25", Eras::Legacy),
+    ("modern", "Stateless: 2026-07-28", Eras::Modern),
+];
 
 /// Arguments of `serve`.
 #[derive(Debug, Args)]
@@ -29,8 +37,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, requires = "only")]
     pub(crate) raw_names: bool,
     /// Use only this era of the protocol with the servers, for servers that support one era better
-    #[arg(long, value_enum, value_name = "ERA")]
-    pub(crate) era: Option<EraName>,
+    #[arg(long, value_parser = choice(ERAS), value_name = "ERA")]
+    pub(crate) era: Option<Eras>,
     /// File of bearer tokens, one per line, each with its scope: TOKEN [name=NAME] [servers=a,b*] [tools=…] [prompts=…]
     /// [resources=…]. Without tokens, all clients count as one: they share limits, and dialogs of the same name
     #[arg(long, value_name = "FILE", requires = "http")]
@@ -57,15 +65,6 @@ pub(crate) struct ServeArgs {
     /// Close a session after it was idle for this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 1800, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) idle: u64,
-}
-
-/// An era of the protocol by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum EraName {
-    /// With sessions: up to 2025-11-25
-    Legacy,
-    /// Stateless: 2026-07-28
-    Modern,
 }
 
 /// Arguments of `record`.

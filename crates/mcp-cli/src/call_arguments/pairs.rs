@@ -87,7 +87,7 @@ fn argument_value(root: &Value, name: &str, values: &[&PairValue]) -> Result<Str
         [PairValue::Text(text)] if !types.is_array_only() || text.trim_start().starts_with('[') => {
             types.convert(text).ok_or_else(|| type_error(name, text, &types))
         }
-        values if types.is_array_only() || values.len() > 1 && types.0.contains(&SchemaType::Array) => {
+        values if types.is_array_only() || values.len() > 1 && types.0.contains("array") => {
             let types = item_schema(root, property)
                 .map_or_else(SchemaTypes::default, |schema| SchemaTypes::of(root, schema, 1));
             let items = values.iter().map(|value| match value {
@@ -116,65 +116,48 @@ fn type_error(name: &str, text: &str, types: &SchemaTypes) -> ArgumentError {
     ArgumentError { message, help: HELP }
 }
 
-/// A type of JSON Schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum SchemaType {
-    Null,
-    Boolean,
-    Integer,
-    Number,
-    String,
-    Array,
-    Object,
-}
+/// The types of JSON Schema, in the order of a message, with their descriptions.
+const TYPES: [(&str, &str); 7] = [
+    ("null", "null"),
+    ("boolean", "true or false"),
+    ("integer", "an integer"),
+    ("number", "a number"),
+    ("string", "a string"),
+    ("array", "a JSON array"),
+    ("object", "a JSON object"),
+];
 
-impl SchemaType {
-    const ALL: [(SchemaType, &'static str, &'static str); 7] = [
-        (SchemaType::Null, "null", "null"),
-        (SchemaType::Boolean, "boolean", "true or false"),
-        (SchemaType::Integer, "integer", "an integer"),
-        (SchemaType::Number, "number", "a number"),
-        (SchemaType::String, "string", "a string"),
-        (SchemaType::Array, "array", "a JSON array"),
-        (SchemaType::Object, "object", "a JSON object"),
-    ];
-
-    fn of_value(value: &Value) -> SchemaType {
-        match value {
-            Value::Null => SchemaType::Null,
-            Value::Bool(_) => SchemaType::Boolean,
-            Value::Number(_) => SchemaType::Number,
-            Value::String(_) => SchemaType::String,
-            Value::Array(_) => SchemaType::Array,
-            Value::Object(_) => SchemaType::Object,
-        }
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
     }
 }
 
 /// The types that a schema allows; empty if it allows any type or is unknown.
 #[derive(Debug, Default)]
-struct SchemaTypes(BTreeSet<SchemaType>);
+struct SchemaTypes(BTreeSet<&'static str>);
 
 impl SchemaTypes {
     fn of(root: &Value, schema: &Value, depth: usize) -> SchemaTypes {
         let schema = resolve_ref(root, schema);
-        let mut res = BTreeSet::new();
-        let mut named =
-            |name: &str| res.extend(SchemaType::ALL.iter().find(|it| it.1 == name).map(|it| it.0));
-        match schema.get("type") {
-            Some(Value::String(name)) => named(name),
-            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).for_each(named),
-            _ => {}
-        }
+        let known = |name: &Value| TYPES.iter().find(|known| name == known.0).map(|known| known.0);
+        let mut res: BTreeSet<&str> = match schema.get("type") {
+            Some(Value::Array(names)) => names.iter().filter_map(known).collect(),
+            name => name.and_then(known).into_iter().collect(),
+        };
         if !res.is_empty() || depth > MAX_DEPTH {
             return SchemaTypes(res);
         }
-        res.extend(schema.get("const").map(SchemaType::of_value));
-        let values = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
-        res.extend(values.map(SchemaType::of_value));
+        res.extend(schema.get("const").map(type_of));
+        res.extend(schema.get("enum").and_then(Value::as_array).into_iter().flatten().map(type_of));
         for key in ["anyOf", "oneOf"] {
-            for it in schema.get(key).and_then(Value::as_array).into_iter().flatten() {
-                res.extend(SchemaTypes::of(root, it, depth + 1).0);
+            for alternative in schema.get(key).and_then(Value::as_array).into_iter().flatten() {
+                res.extend(SchemaTypes::of(root, alternative, depth + 1).0);
             }
         }
         SchemaTypes(res)
@@ -182,13 +165,12 @@ impl SchemaTypes {
 
     /// Whether an array is allowed and nothing else but null.
     fn is_array_only(&self) -> bool {
-        let other = |it: &SchemaType| !matches!(it, SchemaType::Array | SchemaType::Null);
-        self.0.contains(&SchemaType::Array) && !self.0.iter().any(other)
+        self.0.contains("array") && self.0.iter().all(|name| ["array", "null"].contains(name))
     }
 
     /// The text as JSON; `None` if it has none of the types.
     fn convert(&self, text: &str) -> Option<String> {
-        if self.0.contains(&SchemaType::String) {
+        if self.0.contains("string") {
             return Some(quoted(text));
         }
         let json = as_json(text);
@@ -197,17 +179,14 @@ impl SchemaTypes {
         }
         let json = json?;
         let value: Value = serde_json::from_str(&json).ok()?;
-        let is_allowed = self.0.iter().any(|it| match it {
-            SchemaType::Integer => {
-                value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|it| it.fract() == 0.0)
-            }
-            it => SchemaType::of_value(&value) == *it,
-        });
+        let is_integer =
+            || value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|it| it.fract() == 0.0);
+        let is_allowed = self.0.contains(type_of(&value)) || self.0.contains("integer") && is_integer();
         is_allowed.then_some(json)
     }
 
     fn description(&self) -> String {
-        let names = SchemaType::ALL.iter().filter(|it| self.0.contains(&it.0)).map(|it| it.2);
+        let names = TYPES.iter().filter(|(name, _)| self.0.contains(name)).map(|(_, text)| *text);
         names.collect::<Vec<_>>().join(" or ")
     }
 }

@@ -3,8 +3,6 @@
 //! The output is always JSON-RPC, unless standard input cannot be read. No folders are checked: the request may come from
 //! another machine.
 
-use std::io::Read;
-
 use mcp_acp::{AgentProfile, Capabilities, SessionRequest, ValidatedRequest, code, response_id, validate};
 use mcp_model::{RawJson, RpcError};
 use serde::Serialize;
@@ -13,6 +11,7 @@ use crate::args::AcpCheckArgs;
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::json;
+use crate::runtime::bounded_read::read_bytes;
 use crate::runtime::exit::Exit;
 
 /// The maximum size of a request, in bytes. The configuration reader has a limit of its own.
@@ -21,12 +20,8 @@ const MAX_REQUEST: u64 = 4 << 20;
 /// Reads a request from standard input and returns the response of an agent with the given capabilities.
 pub(crate) fn run(args: &AcpCheckArgs) -> Result<Report, Failure> {
     let AcpCheckArgs { capabilities, protocol } = args;
-    let mut text = Vec::new();
-    let read = std::io::stdin().lock().take(MAX_REQUEST + 1).read_to_end(&mut text);
-    read.map_err(|error| Failure::new(format!("cannot read standard input: {error}")))?;
-    if text.len() as u64 > MAX_REQUEST {
-        return Err(Failure::new("the request is larger than 4 MiB"));
-    }
+    let text = read_bytes(std::io::stdin().lock(), MAX_REQUEST)
+        .map_err(|error| Failure::new(format!("cannot read standard input: {error}")))?;
     let Ok(request) = RawJson::parse(text.into()) else {
         let error = RpcError::new(code::PARSE_ERROR, "standard input is not valid JSON");
         return Ok(response(response_id(&RawJson::empty_object()), Outcome::Error(error), Exit::Failure));

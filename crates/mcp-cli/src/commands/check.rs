@@ -10,7 +10,7 @@ use mcp_host::{LoadedConfig, save};
 use mcp_model::{Dialect, ErrorKind, Severity, TransportKind};
 use serde::Serialize;
 
-use crate::args::{CheckArgs, FixLevel, FormatName};
+use crate::args::{CheckArgs, FormatName};
 use crate::config::context::Context;
 use crate::config::file::{ConfigFile, FileError, open};
 use crate::output::console::Report;
@@ -24,7 +24,7 @@ pub(crate) fn run(context: &Context, args: &CheckArgs, format: FormatName) -> Re
     // Check the files one after the other, because one file may be named twice, for example by its folder.
     let check = |path: &PathBuf| {
         let checked = FileCheck { opened: open(path, context), fixed: None };
-        if let Some(level) = fix { apply_fixes(checked, *level, context) } else { checked }
+        if let Some(least) = fix { apply_fixes(checked, *least, context) } else { checked }
     };
     let nearest = [PathBuf::new()];
     let opened: Vec<_> = if files.is_empty() { &nearest[..] } else { files }.iter().map(check).collect();
@@ -88,12 +88,8 @@ impl FileCheck {
 }
 
 /// Writes the fixes and reads the file again.
-fn apply_fixes(checked: FileCheck, level: FixLevel, context: &Context) -> FileCheck {
+fn apply_fixes(checked: FileCheck, least: Applicability, context: &Context) -> FileCheck {
     let Ok(file) = &checked.opened else { return checked };
-    let least = match level {
-        FixLevel::Sure => Applicability::Sure,
-        FixLevel::All => Applicability::Suggested,
-    };
     let FixedFile { text, fixed } = fix_all(&file.document(), least);
     if fixed.is_empty() {
         return checked;

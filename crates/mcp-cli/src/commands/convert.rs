@@ -42,7 +42,7 @@ struct ConvertJson<'a> {
 /// Converts a file. Blocks.
 pub(crate) fn run(context: &Context, args: &ConvertArgs) -> Result<Report, Failure> {
     let ConvertArgs { file, to, output } = args;
-    let target = to.profile();
+    let target = *to;
     let source =
         open(file, context).map_err(|error| failed(context, target, error.message, error.help, ""))?;
     let colour = context.console.err_colour;

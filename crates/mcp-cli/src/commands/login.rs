@@ -42,7 +42,7 @@ const REVOKE_TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_LINE: u64 = 16 << 10;
 
 /// The JSON document of `login` and `logout`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct LoginJson<'a> {
     server: &'a str,
     url: String,
@@ -219,21 +219,13 @@ fn known_client(args: &LoginArgs) -> Result<Option<RegisteredClient>, Failure> {
 }
 
 fn document(server: &HttpServer, grant: Option<Grant>) -> LoginJson<'_> {
-    let authorized = grant.is_some();
-    let (issuer, scopes, expires_at) = match grant {
-        Some(grant) => (Some(grant.issuer), grant.scopes, grant.expires_at),
-        None => (None, Vec::new(), None),
-    };
-    LoginJson {
-        server: server.server.spec.id.as_str(),
-        url: server.server.endpoint.label(),
-        authorized,
-        issuer,
-        scopes,
-        expires_at,
-        forgotten: 0,
-        revoked: false,
-        error: None,
+    let (name, url) = (server.server.spec.id.as_str(), server.server.endpoint.label());
+    let document = LoginJson { server: name, url, ..LoginJson::default() };
+    match grant {
+        None => document,
+        Some(Grant { issuer, scopes, expires_at, .. }) => {
+            LoginJson { authorized: true, issuer: Some(issuer), scopes, expires_at, ..document }
+        }
     }
 }
 

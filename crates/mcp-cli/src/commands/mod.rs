@@ -25,9 +25,8 @@ mod shell;
 mod watch;
 
 use mcp_config::Switch;
-use mcp_host::Provider;
 
-use crate::args::{Arguments, Command, Format, GlobalArgs, ProviderName, ServerArgs, ToolsArgs};
+use crate::args::{Arguments, Command, Format, GlobalArgs, ServerArgs, ToolsArgs};
 use crate::commands::list::ListTarget;
 use crate::commands::list::tools::ToolsView;
 use crate::config::context::Context;
@@ -65,11 +64,6 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
         Command::Completions { shell } => Ok(completions::run(shell)),
         Command::Man => man::run(),
         Command::Tools(ToolsArgs { servers, schema, tree, provider }) => {
-            let provider = provider.map(|name| match name {
-                ProviderName::Openai => Provider::OpenAiStrict,
-                ProviderName::Anthropic => Provider::Anthropic,
-                ProviderName::Gemini => Provider::Gemini,
-            });
             let view = match (&schema, tree, provider) {
                 (Some(tool), _, _) => ToolsView::Single(tool),
                 (None, _, Some(provider)) => ToolsView::Provider(provider),

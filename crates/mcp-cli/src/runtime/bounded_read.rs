@@ -1,25 +1,26 @@
-//! Reading of text with a limit on its size.
+//! Reading of input with a limit on its size.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Reads UTF-8 text of at most `max` bytes. Blocks.
-pub(crate) fn read_text(reader: impl Read, max: u64) -> io::Result<String> {
-    let mut text = String::new();
-    if reader.take(max + 1).read_to_string(&mut text)? as u64 > max {
+/// Reads at most `max` bytes. Blocks.
+pub(crate) fn read_bytes(reader: impl Read, max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if reader.take(max + 1).read_to_end(&mut bytes)? as u64 > max {
         return Err(io::Error::other(format!("larger than {} MiB", max >> 20)));
     }
-    Ok(text)
+    Ok(bytes)
 }
 
-/// Reads a file, or standard input for `-`. Blocks.
+/// Reads the text of a file, or of standard input for `-`. Blocks.
 pub(crate) fn read_file(path: &Path, max: u64) -> io::Result<String> {
-    if path == Path::new("-") {
-        read_text(io::stdin().lock(), max)
+    let bytes = if path == Path::new("-") {
+        read_bytes(io::stdin().lock(), max)?
     } else {
-        read_text(File::open(path)?, max)
-    }
+        read_bytes(File::open(path)?, max)?
+    };
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not valid UTF-8"))
 }
 
 /// The name of the input in a message.

@@ -10,7 +10,7 @@ use mcp_host::create_new;
 use mcp_model::{Dialect, ServerId, ServerSpec};
 
 use super::{Edit, EditMode, edited, failed};
-use crate::args::{AddArgs, UrlTransport};
+use crate::args::AddArgs;
 use crate::config::context::Context;
 use crate::config::file::ConfigFile;
 use crate::output::console::Report;
@@ -77,12 +77,7 @@ fn request(args: AddArgs) -> Result<AddRequest, String> {
         (name, transport)
     } else {
         let url = url.unwrap_or_default();
-        let kind = match url_transport {
-            Some(UrlTransport::Http) => UrlTransportKind::Http,
-            Some(UrlTransport::Sse) => UrlTransportKind::Sse,
-            Some(UrlTransport::Websocket) => UrlTransportKind::WebSocket,
-            None => UrlTransportKind::guess(&url),
-        };
+        let kind = url_transport.unwrap_or_else(|| UrlTransportKind::guess(&url));
         (host_name(&url), NewTransport::Url { kind, url, headers: name_value_pairs("--header", header)? })
     };
     let name = server.unwrap_or(default_name);

@@ -19,7 +19,7 @@ use mcp_model::{RawJson, Secret, ServerId};
 use mcp_transport::{ClientCapabilities, Eras};
 use tokio::sync::oneshot;
 
-use crate::args::{EraName, ServeArgs};
+use crate::args::ServeArgs;
 use crate::config::context::Context;
 use crate::config::follow::FollowedConfig;
 use crate::host;
@@ -58,11 +58,7 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     let mut options = host::options(Supervision::default());
     options.catalog.approval = approval;
     options.catalog.admin_tools = if args.admin { AdminTools::Enabled } else { AdminTools::Disabled };
-    options.connections.eras = match args.era {
-        None => Eras::Both,
-        Some(EraName::Legacy) => Eras::Legacy,
-        Some(EraName::Modern) => Eras::Modern,
-    };
+    options.connections.eras = args.era.unwrap_or(Eras::Both);
     // A server receives the capabilities once, in its handshake, but the connected clients change. So all
     // capabilities are declared, and a server request is refused if no connected client supports it.
     options.server_requests.declared_capabilities =
