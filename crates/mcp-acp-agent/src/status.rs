@@ -113,12 +113,16 @@ impl StatusBoard {
         self.descriptions.iter().map(status).collect()
     }
 
+    /// A server that is missing in the snapshot is connecting: the snapshot is older than the request.
     fn state(&self, server: &ServerDescription, status: Option<&mcp_host::ServerStatus>) -> ConnectionState {
-        match (ConnectProgress::of(status), status.and_then(|status| status.error.as_ref())) {
-            (ConnectProgress::Connecting, _) | (ConnectProgress::Failed, None) => ConnectionState::Connecting,
-            (ConnectProgress::Connected, _) => ConnectionState::Connected,
-            (ConnectProgress::Closed, _) => ConnectionState::Closed,
-            (ConnectProgress::Failed, Some(error)) => {
+        let Some(status) = status else { return ConnectionState::Connecting };
+        match (status.state, &status.error) {
+            (ServerState::Ready, _) => ConnectionState::Connected,
+            (ServerState::Disabled | ServerState::Stopped, _) => ConnectionState::Closed,
+            (ServerState::Starting, _) | (ServerState::Restarting | ServerState::Failed, None) => {
+                ConnectionState::Connecting
+            }
+            (ServerState::Restarting | ServerState::Failed, Some(error)) => {
                 let recorded = self.connect_errors.get(&server.name);
                 let timeout = self.startup_timeout;
                 ConnectionState::Failed(start_error::start_error(server, error, recorded.as_ref(), timeout))
@@ -128,34 +132,15 @@ impl StatusBoard {
 
     /// Returns whether all servers are settled, or a required one has failed.
     pub(crate) fn is_settled(&self, snapshot: &HostSnapshot, required: &RequiredServers) -> bool {
-        let has = |status: &mcp_host::ServerStatus, progress| ConnectProgress::of(Some(status)) == progress;
+        let has_failed = |status: &mcp_host::ServerStatus| {
+            matches!(status.state, ServerState::Restarting | ServerState::Failed)
+        };
         let mut servers = snapshot.servers.iter();
         // The snapshot may be older than the request.
         let is_current = servers.len() >= self.descriptions.len();
-        let is_connecting = servers.clone().any(|status| has(status, ConnectProgress::Connecting));
-        is_current && !is_connecting
-            || servers.any(|status| has(status, ConnectProgress::Failed) && required.contains(&status.id))
-    }
-}
-
-/// The progress of a server, without its error.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ConnectProgress {
-    Connecting,
-    Connected,
-    Failed,
-    Closed,
-}
-
-impl ConnectProgress {
-    /// A server that is missing in the snapshot is connecting: the snapshot is older than the request.
-    fn of(status: Option<&mcp_host::ServerStatus>) -> ConnectProgress {
-        match status.map(|status| status.state) {
-            None | Some(ServerState::Starting) => ConnectProgress::Connecting,
-            Some(ServerState::Ready) => ConnectProgress::Connected,
-            Some(ServerState::Restarting | ServerState::Failed) => ConnectProgress::Failed,
-            Some(ServerState::Disabled | ServerState::Stopped) => ConnectProgress::Closed,
-        }
+        let is_starting = servers.clone().any(|status| status.state == ServerState::Starting);
+        is_current && !is_starting
+            || servers.any(|status| has_failed(status) && required.contains(&status.id))
     }
 }
 

@@ -26,8 +26,9 @@ const MAX_PATH_BYTES: usize = 4096;
 /// The checked members of the parameters.
 #[derive(Default)]
 pub(crate) struct RequestParams {
-    cwd: StringMember,
-    additional: ListMember<Vec<StringMember>>,
+    /// The session's folder.
+    cwd: Option<String>,
+    additional: ListMember<Vec<Option<String>>>,
     servers: ListMember<Vec<ServerEntry>>,
 }
 
@@ -41,21 +42,11 @@ enum ListMember<T> {
     Other,
 }
 
-/// A member that should be a string.
-#[derive(Default)]
-enum StringMember {
-    #[default]
-    Absent,
-    Text(String),
-    /// Not a string, or one that cannot be decoded.
-    Other,
-}
-
 /// An entry of `mcpServers`.
 #[derive(Default)]
 struct ServerEntry {
-    tag: StringMember,
-    name: StringMember,
+    transport: Option<String>,
+    name: Option<String>,
     /// The names of its lists that are null.
     nulls: Vec<&'static str>,
 }
@@ -79,21 +70,9 @@ impl ParamDiagnostics {
     }
 }
 
-impl StringMember {
-    fn of(json: Option<&RawValue>) -> StringMember {
-        match json.map(|json| serde_json::from_str(json.get())) {
-            None => StringMember::Absent,
-            Some(Ok(text)) => StringMember::Text(text),
-            Some(Err(_)) => StringMember::Other,
-        }
-    }
-
-    fn text(&self) -> Option<&str> {
-        match self {
-            StringMember::Text(text) => Some(text),
-            StringMember::Absent | StringMember::Other => None,
-        }
-    }
+/// Returns the text of a string; `None` if it is missing, not a string, or cannot be decoded.
+fn string(json: Option<&RawValue>) -> Option<String> {
+    serde_json::from_str(json?.get()).ok()
 }
 
 impl<T> ListMember<Vec<T>> {
@@ -122,8 +101,8 @@ impl ServerEntry {
         let of = |key: &str| members.get(key).copied();
         let nulls = ["args", "env", "headers"].into_iter();
         ServerEntry {
-            tag: StringMember::of(of("type")),
-            name: StringMember::of(of("name")),
+            transport: string(of("type")),
+            name: string(of("name")),
             nulls: nulls.filter(|key| of(key).is_some_and(|value| value.get() == "null")).collect(),
         }
     }
@@ -139,30 +118,30 @@ impl RequestParams {
         let members: Members<'_> = serde_json::from_str(text).unwrap_or_default();
         let of = |key: &str| members.get(key).copied();
         RequestParams {
-            cwd: StringMember::of(of("cwd")),
-            additional: ListMember::of(of("additionalDirectories"), |path| StringMember::of(Some(path))),
+            cwd: string(of("cwd")),
+            additional: ListMember::of(of("additionalDirectories"), |path| string(Some(path))),
             servers: ListMember::of(of("mcpServers"), ServerEntry::of),
         }
     }
 
     /// Returns the session's folder.
     pub(crate) fn cwd(&self) -> Option<&str> {
-        self.cwd.text()
+        self.cwd.as_deref()
     }
 
     /// Returns the additional folders, without those that are not strings.
     pub(crate) fn additional_directories(&self) -> Vec<String> {
-        self.additional.items().iter().filter_map(StringMember::text).map(str::to_owned).collect()
+        self.additional.items().iter().flatten().cloned().collect()
     }
 
     /// Returns the `type` of an entry.
     pub(crate) fn type_of(&self, index: usize) -> Option<&str> {
-        self.servers.items().get(index)?.tag.text()
+        self.servers.items().get(index)?.transport.as_deref()
     }
 
     /// Returns the name of an entry.
     pub(crate) fn name_of(&self, index: usize) -> Option<String> {
-        let name = self.servers.items().get(index)?.name.text().filter(|name| !name.is_empty())?;
+        let name = self.servers.items().get(index)?.name.as_deref().filter(|name| !name.is_empty())?;
         Some(name.chars().take(256).collect())
     }
 
@@ -215,7 +194,7 @@ impl RequestParams {
         };
         for (index, item) in items.iter().enumerate() {
             let pointer = format!("{POINTER}/{index}");
-            let diagnostic = match item.text() {
+            let diagnostic = match item.as_deref() {
                 Some(path) if is_absolute(path) => folder(&pointer, "additionalDirectories", path, agent),
                 Some(_) | None => {
                     let message = "'additionalDirectories' must contain absolute paths";

@@ -67,32 +67,27 @@ pub async fn serve_stdio() -> Result<(), DemoError> {
 }
 
 /// Serves one client over two streams, one JSON message per line, until the first stream ends.
-pub async fn serve_stream<R, W>(read: R, write: W) -> Result<ServeOutcome, DemoError>
-where
-    R: AsyncRead + Send + Unpin + 'static,
-    W: AsyncWrite + Send + Unpin + 'static,
-{
+pub async fn serve_stream(
+    read: impl AsyncRead + Send + Unpin + 'static,
+    write: impl AsyncWrite + Send + Unpin + 'static,
+) -> Result<ServeOutcome, DemoError> {
     serve_state(State::default(), read, write).await
 }
 
 /// Like [`serve_stream`], but with these tools instead of the built-in ones, and without prompts and resources.
-pub async fn serve_custom_tools<R, W>(
+pub async fn serve_custom_tools(
     tools: CustomTools,
-    read: R,
-    write: W,
-) -> Result<ServeOutcome, DemoError>
-where
-    R: AsyncRead + Send + Unpin + 'static,
-    W: AsyncWrite + Send + Unpin + 'static,
-{
+    read: impl AsyncRead + Send + Unpin + 'static,
+    write: impl AsyncWrite + Send + Unpin + 'static,
+) -> Result<ServeOutcome, DemoError> {
     serve_state(State::with_custom_tools(tools), read, write).await
 }
 
-async fn serve_state<R, W>(state: State, read: R, write: W) -> Result<ServeOutcome, DemoError>
-where
-    R: AsyncRead + Send + Unpin + 'static,
-    W: AsyncWrite + Send + Unpin + 'static,
-{
+async fn serve_state(
+    state: State,
+    read: impl AsyncRead + Send + Unpin + 'static,
+    write: impl AsyncWrite + Send + Unpin + 'static,
+) -> Result<ServeOutcome, DemoError> {
     let lifetime = Arc::new(Lifetime::default());
     let state = Arc::new(state);
     let demo = Demo::new(Arc::clone(&state), state, Arc::clone(&lifetime));

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use mcp_model::{RpcError, ServerId};
 use mcp_registry::ViewFilter;
 
-use super::errors::{invalid_request, refusal};
+use super::errors::{bad_request, invalid_request, refusal};
 use super::header_names::{MCP_HOST_SELECTIONS, MCP_SESSION_ID, single};
 use super::headers;
 use super::response::{Response, with_header};
@@ -28,8 +28,8 @@ impl Client {
     /// request.
     pub(super) fn authorize(app: &AppState, head: &Parts, server: Option<&str>) -> Result<Client, Response> {
         let Admission { principal, view } = admit(app, head)?;
-        let query_view = query_selection(&head.uri).map_err(bad_request)?;
-        let header_view = header_selection(&head.headers).map_err(bad_request)?;
+        let query_view = query_selection(&head.uri).map_err(|error| bad_request(&error))?;
+        let header_view = header_selection(&head.headers).map_err(|error| bad_request(&error))?;
         if view.is_none() && server.is_none() && query_view.is_none() && header_view.is_none() {
             return Ok(Client { principal, scope: Arc::clone(&app.scope) });
         }
@@ -63,13 +63,9 @@ impl Client {
     }
 }
 
-fn bad_request(error: RpcError) -> Response {
-    refusal(StatusCode::BAD_REQUEST, None, &error)
-}
-
 /// Checks `Host`, `Origin` and the token.
 fn admit(app: &AppState, head: &Parts) -> Result<Admission, Response> {
-    let single = |name: &HeaderName| single(&head.headers, name).map_err(bad_request);
+    let single = |name: &HeaderName| single(&head.headers, name).map_err(|error| bad_request(&error));
     let (host, origin) = (single(&header::HOST)?, single(&header::ORIGIN)?);
     let (authorization, _) = (single(&header::AUTHORIZATION)?, single(&MCP_SESSION_ID)?);
     // A target with an authority overrides `Host`. Both must be allowed, because a proxy may look at either.

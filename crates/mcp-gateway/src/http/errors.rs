@@ -7,6 +7,14 @@ use super::response::{self, Response, with_header};
 use crate::protocol::message_writer;
 use crate::session::registry::EVICTION_PROTECTION;
 
+/// The response to a request; the error is a response that refuses it.
+pub(super) type ResponseResult = Result<Response, Response>;
+
+/// Refuses a request with status 400.
+pub(super) fn bad_request(error: &RpcError) -> Response {
+    refusal(StatusCode::BAD_REQUEST, None, error)
+}
+
 /// A response with an error.
 pub(super) fn refusal(status: StatusCode, id: Option<&RawJson>, error: &RpcError) -> Response {
     response::json(status, message_writer::error(id, error))

@@ -15,12 +15,11 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::client::Client;
-use super::errors::{busy, invalid_request, no_session, refusal};
+use super::errors::{ResponseResult, busy, invalid_request, refusal};
 use super::header_names::{LAST_EVENT_ID, MCP_SESSION_ID, text};
 use super::headers::{self, Accepts};
 use super::permits::ClientPermit;
 use super::post;
-use super::response::Response;
 use super::server::AppState;
 use super::sse;
 use crate::notifications::watch::{ChangeWatcher, session_notifications};
@@ -29,29 +28,25 @@ use crate::session::outbound_queue::{MessageReceiver, MessageSender, message_cha
 use crate::session::state::Session;
 
 /// Opens the stream.
-pub(super) fn get(app: &AppState, server: Option<&str>, head: &Parts) -> Response {
+pub(super) fn get(app: &AppState, server: Option<&str>, head: &Parts) -> ResponseResult {
+    let refused = |status, message: &str| refusal(status, None, &invalid_request(message));
     if head.method == Method::HEAD {
         // A HEAD request must not replace the open stream.
-        let error = invalid_request("the notification stream has no HEAD: use GET");
-        return refusal(StatusCode::METHOD_NOT_ALLOWED, None, &error);
+        let message = "the notification stream has no HEAD: use GET";
+        return Err(refused(StatusCode::METHOD_NOT_ALLOWED, message));
     }
-    let client = match Client::authorize(app, head, server) {
-        Ok(client) => client,
-        Err(response) => return response,
-    };
+    let client = Client::authorize(app, head, server)?;
     let Some(id) = text(&head.headers, &MCP_SESSION_ID) else {
-        let error =
-            invalid_request("GET opens the stream of a session: the header `Mcp-Session-Id` is missing");
-        return refusal(StatusCode::METHOD_NOT_ALLOWED, None, &error);
+        let message = "GET opens the stream of a session: the header `Mcp-Session-Id` is missing";
+        return Err(refused(StatusCode::METHOD_NOT_ALLOWED, message));
     };
-    let Some(session) = post::find_session(app, &client, id) else { return no_session() };
+    let session = post::find_session(app, &client, id)?;
     if headers::accepts(&head.headers) == Accepts::Json {
-        let error = invalid_request("the header `Accept` must contain `text/event-stream`");
-        return refusal(StatusCode::NOT_ACCEPTABLE, None, &error);
+        let message = "the header `Accept` must contain `text/event-stream`";
+        return Err(refused(StatusCode::NOT_ACCEPTABLE, message));
     }
-    let Some(permit) = ClientPermit::stream(app, &client.principal) else {
-        return refusal(StatusCode::SERVICE_UNAVAILABLE, None, &busy());
-    };
+    let permit = ClientPermit::stream(app, &client.principal)
+        .ok_or_else(|| refusal(StatusCode::SERVICE_UNAVAILABLE, None, &busy()))?;
     let last_event = text(&head.headers, &LAST_EVENT_ID).and_then(|id| id.parse().ok());
     let (sender, messages) = message_channel(app.bounds());
     let replaced = session.open_stream(sender.clone());
@@ -67,10 +62,10 @@ pub(super) fn get(app: &AppState, server: Option<&str>, head: &Parts) -> Respons
         is_started: false,
         _permit: permit,
     };
-    sse::response(stream::unfold(state, |mut state| async {
+    Ok(sse::response(stream::unfold(state, |mut state| async {
         let event = state.next().await?;
         Some((event, state))
-    }))
+    })))
 }
 
 struct SessionStream {

@@ -10,7 +10,9 @@ use mcp_model::{Era, ProtocolVersion, RawJson, RpcError, code};
 use tokio::time::{Instant, timeout};
 
 use super::client::Client;
-use super::errors::{busy, invalid_request, no_session, refusal, too_many_sessions};
+use super::errors::{
+    ResponseResult, bad_request, busy, invalid_request, no_session, refusal, too_many_sessions,
+};
 use super::header_names::{MCP_PROTOCOL_VERSION, MCP_SESSION_ID, single, text};
 use super::headers::{self, Accepts};
 use super::pending_response::{OnDisconnect, PendingResponse, Reply, Work, accepted};
@@ -25,14 +27,18 @@ use crate::protocol::frame::{self, FrameError, Incoming, Request};
 use crate::protocol::message_writer;
 use crate::session::caller::Caller;
 use crate::session::outbound_queue::{MessageSender, message_channel};
+use crate::session::registry::CapacityError;
 use crate::session::state::Session;
 
-/// Reads the message of an authorized client and handles it.
-pub(super) async fn post(app: &Arc<AppState>, head: &Parts, body: IncomingBody, client: Client) -> Response {
-    let body = match read_body(app, body).await {
-        Ok(body) => body,
-        Err(response) => return response,
-    };
+/// Authorizes a client, reads its message and handles it.
+pub(super) async fn post(
+    app: &Arc<AppState>,
+    server: Option<&str>,
+    head: &Parts,
+    body: IncomingBody,
+) -> ResponseResult {
+    let client = Client::authorize_message(app, head, server)?;
+    let body = read_body(app, body).await?;
     match text(&head.headers, &MCP_SESSION_ID) {
         Some(id) => in_session(app, head, &client, id, body).await,
         None => without_session(app, head, client, body).await,
@@ -67,43 +73,34 @@ async fn read_body(app: &AppState, body: IncomingBody) -> Result<Bytes, Response
     Err(response)
 }
 
-async fn in_session(app: &AppState, head: &Parts, client: &Client, id: &str, body: Bytes) -> Response {
-    let Some(session) = find_session(app, client, id) else { return no_session() };
-    let version = match single(&head.headers, &MCP_PROTOCOL_VERSION) {
-        Ok(version) => version,
-        Err(error) => return refusal(StatusCode::BAD_REQUEST, None, &error),
-    };
-    if let Some(version) = version
-        && version.parse::<ProtocolVersion>().map_or(true, |version| version.era() != Era::Legacy)
-    {
-        let error = invalid_request("the header `MCP-Protocol-Version` is not a version with sessions");
-        return refusal(StatusCode::BAD_REQUEST, None, &error);
+async fn in_session(app: &AppState, head: &Parts, client: &Client, id: &str, body: Bytes) -> ResponseResult {
+    let session = find_session(app, client, id)?;
+    let version = single(&head.headers, &MCP_PROTOCOL_VERSION).map_err(|error| bad_request(&error))?;
+    let era = version.map(|version| version.parse().map(ProtocolVersion::era));
+    if !matches!(era, None | Some(Ok(Era::Legacy))) {
+        let message = "the header `MCP-Protocol-Version` is not a version with sessions";
+        return Err(bad_request(&invalid_request(message)));
     }
     session.touch(Instant::now());
-    let accepts = headers::accepts(&head.headers);
-    let has_batches = session.version == ProtocolVersion::V2025_03_26;
-    if has_batches && frame::is_batch(&body) {
+    if session.version == ProtocolVersion::V2025_03_26 && frame::is_batch(&body) {
         return batch(app, &session, &body).await;
     }
-    match frame::read(&body) {
-        Ok(Incoming::Request(request)) => {
-            let (mut sender, messages) = message_channel(app.bounds());
-            if accepts == Accepts::Json {
-                // The response can contain only the result. Other messages, such as server requests, need another
-                // stream.
-                sender = closed_sender(app);
-            }
-            match start(app, &session, sender, request) {
-                Ok(work) => PendingResponse::new(work, messages, OnDisconnect::Finish).respond(accepts).await,
-                Err((id, error)) => refusal(StatusCode::OK, Some(&id), &error),
-            }
-        }
-        Ok(other) => {
+    let request = match frame::read(&body).map_err(unreadable)? {
+        Incoming::Request(request) => request,
+        other => {
             receive(app, &session, other);
-            accepted()
+            return Ok(accepted());
         }
-        Err(unreadable) => refusal_of(&unreadable),
+    };
+    let accepts = headers::accepts(&head.headers);
+    let (mut sender, messages) = message_channel(app.bounds());
+    if accepts == Accepts::Json {
+        // The response can contain only the result. Other messages, such as server requests, need another stream.
+        sender = closed_sender(app);
     }
+    let work = start(app, &session, sender, request)
+        .map_err(|(id, error)| refusal(StatusCode::OK, Some(&id), &error))?;
+    Ok(PendingResponse::new(work, messages, OnDisconnect::Finish).respond(accepts).await)
 }
 
 /// A sender for a response that can contain no other messages.
@@ -111,14 +108,14 @@ fn closed_sender(app: &AppState) -> MessageSender {
     message_channel(app.bounds()).0
 }
 
-fn refusal_of(FrameError { id, error }: &FrameError) -> Response {
-    refusal(StatusCode::BAD_REQUEST, id.as_ref(), error)
+fn unreadable(FrameError { id, error }: FrameError) -> Response {
+    refusal(StatusCode::BAD_REQUEST, id.as_ref(), &error)
 }
 
 /// The session with this id, if it belongs to the client and has the client's scope.
-pub(super) fn find_session(app: &AppState, client: &Client, id: &str) -> Option<Arc<Session>> {
-    let session = app.gateway.sessions.get(id, &client.principal)?;
-    (session.scope == client.scope).then_some(session)
+pub(super) fn find_session(app: &AppState, client: &Client, id: &str) -> Result<Arc<Session>, Response> {
+    let session = app.gateway.sessions.get(id, &client.principal);
+    session.filter(|session| session.scope == client.scope).ok_or_else(no_session)
 }
 
 /// Acquires the permits of a request and prepares its work.
@@ -172,11 +169,8 @@ fn receive(app: &AppState, session: &Arc<Session>, message: Incoming) {
 }
 
 /// Handles the messages of a batch concurrently. The responses are in the order of the requests.
-async fn batch(app: &AppState, session: &Arc<Session>, body: &Bytes) -> Response {
-    let messages = match frame::read_many(body) {
-        Ok(messages) => messages,
-        Err(unreadable) => return refusal_of(&unreadable),
-    };
+async fn batch(app: &AppState, session: &Arc<Session>, body: &Bytes) -> ResponseResult {
+    let messages = frame::read_many(body).map_err(unreadable)?;
     let failed = |id: Option<&RawJson>, error: &RpcError| -> Work {
         let body = message_writer::error(id, error);
         Box::pin(std::future::ready(Some(Reply { status: StatusCode::OK, body })))
@@ -194,60 +188,47 @@ async fn batch(app: &AppState, session: &Arc<Session>, body: &Bytes) -> Response
     }
     let replies = futures_util::future::join_all(work).await;
     let replies: Vec<Bytes> = replies.into_iter().flatten().map(|reply| reply.body).collect();
-    if replies.is_empty() {
-        accepted()
-    } else {
-        response::json(StatusCode::OK, message_writer::batch(&replies))
-    }
+    Ok(match replies.is_empty() {
+        true => accepted(),
+        false => response::json(StatusCode::OK, message_writer::batch(&replies)),
+    })
 }
 
-async fn without_session(app: &Arc<AppState>, head: &Parts, client: Client, body: Bytes) -> Response {
-    let message = match frame::read(&body) {
-        Ok(message) => message,
-        Err(unreadable) => return refusal_of(&unreadable),
-    };
+async fn without_session(app: &Arc<AppState>, head: &Parts, client: Client, body: Bytes) -> ResponseResult {
     let version = text(&head.headers, &MCP_PROTOCOL_VERSION).map(str::parse::<ProtocolVersion>);
     let is_legacy = matches!(version, Some(Ok(version)) if version.era() == Era::Legacy);
-    match message {
+    match frame::read(&body).map_err(unreadable)? {
+        // A legacy client sends the version header only once it has a session.
+        Incoming::Request(request) if request.meta.is_modern() || (version.is_some() && !is_legacy) => {
+            stateless::respond(app, head, client, request).await
+        }
+        Incoming::Request(request) if request.method == "initialize" => {
+            app.gateway.wait_for_startup().await;
+            initialize(app, client, &request)
+        }
         Incoming::Request(request) => {
-            // A legacy client sends the version header only once it has a session.
-            let is_stateless = request.meta.is_modern() || (version.is_some() && !is_legacy);
-            match &*request.method {
-                _ if is_stateless => stateless::respond(app, head, client, request).await,
-                "initialize" => {
-                    app.gateway.wait_for_startup().await;
-                    initialize(app, client, &request)
-                }
-                _ => {
-                    let message = "this request needs a session: send `initialize`, then the `Mcp-Session-Id` of its response";
-                    let error = RpcError::new(code::SERVER_ERROR, message);
-                    refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error)
-                }
-            }
+            let message =
+                "this request needs a session: send `initialize`, then the `Mcp-Session-Id` of its response";
+            let error = RpcError::new(code::SERVER_ERROR, message);
+            Err(refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error))
         }
         // Notifications of a stateless client have no effect: it cancels a request by disconnecting.
-        Incoming::Notification(_) | Incoming::Response(_) if !is_legacy => accepted(),
+        Incoming::Notification(_) | Incoming::Response(_) if !is_legacy => Ok(accepted()),
         Incoming::Notification(_) | Incoming::Response(_) => {
-            let error = RpcError::new(
-                code::SERVER_ERROR,
-                "this message needs a session: the header `Mcp-Session-Id` is missing",
-            );
-            refusal(StatusCode::BAD_REQUEST, None, &error)
+            let message = "this message needs a session: the header `Mcp-Session-Id` is missing";
+            Err(bad_request(&RpcError::new(code::SERVER_ERROR, message)))
         }
     }
 }
 
-fn initialize(app: &AppState, client: Client, request: &Request) -> Response {
-    let handshake = match initialize::read_handshake(request.params.raw()) {
-        Ok(handshake) => handshake,
-        Err(error) => return refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error),
-    };
+fn initialize(app: &AppState, client: Client, request: &Request) -> ResponseResult {
+    let handshake = initialize::read_handshake(request.params.raw())
+        .map_err(|error| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error))?;
     let Client { principal, scope } = client;
     let result = initialize::initialize_result(&app.gateway, &handshake, &scope);
-    let Ok(session) = app.gateway.start_session(principal, scope, handshake) else {
-        return too_many_sessions(&request.id);
-    };
+    let session = app.gateway.start_session(principal, scope, handshake);
+    let session = session.map_err(|CapacityError| too_many_sessions(&request.id))?;
     let body = message_writer::result(&request.id, result.as_bytes());
     let id = HeaderValue::from_str(&session.id).expect("a session id is hexadecimal");
-    with_header(response::json(StatusCode::OK, body), MCP_SESSION_ID.clone(), id)
+    Ok(with_header(response::json(StatusCode::OK, body), MCP_SESSION_ID.clone(), id))
 }

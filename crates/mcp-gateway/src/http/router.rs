@@ -7,7 +7,6 @@ use http::{HeaderValue, Method, StatusCode, header};
 use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 
-use super::client::Client;
 use super::cors::Cors;
 use super::response::{self, Response, with_header};
 use super::server::AppState;
@@ -37,14 +36,12 @@ async fn dispatch(app: &Arc<AppState>, head: &Parts, body: Incoming) -> Response
     };
     let server = server.as_deref();
     match head.method {
-        Method::POST => match Client::authorize_message(app, head, server) {
-            Ok(client) => post::post(app, head, body, client).await,
-            Err(response) => response,
-        },
+        Method::POST => post::post(app, server, head, body).await,
         Method::GET | Method::HEAD => get::get(app, server, head),
         Method::DELETE => delete::delete(app, server, head),
-        _ => method_not_allowed("GET, HEAD, POST, DELETE"),
+        _ => Err(method_not_allowed("GET, HEAD, POST, DELETE")),
     }
+    .unwrap_or_else(|refusal| refusal)
 }
 
 fn read_only(head: &Parts, respond: impl FnOnce() -> Response) -> Response {

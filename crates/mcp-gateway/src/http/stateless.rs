@@ -9,12 +9,11 @@ use mcp_transport::CallerId;
 use tokio::time::Instant;
 
 use super::client::Client;
-use super::errors::{busy, refusal, too_many_sessions};
+use super::errors::{ResponseResult, busy, refusal, too_many_sessions};
 use super::header_names::{MCP_HOST_DIALOG, single};
 use super::headers;
 use super::pending_response::{OnDisconnect, PendingResponse, Reply};
 use super::permits::ClientPermit;
-use super::response::Response;
 use super::server::AppState;
 use super::subscriptions;
 use crate::access::scope::{LeasedServers, Scope};
@@ -27,30 +26,29 @@ use crate::session::outbound_queue::message_channel;
 use crate::session::registry::CapacityError;
 
 /// Handles a request.
-pub(super) async fn respond(app: &AppState, head: &Parts, client: Client, request: Request) -> Response {
-    let refuse = |error: &RpcError| refusal(StatusCode::BAD_REQUEST, Some(&request.id), error);
-    let (version, capabilities) = match required_meta(head, &request) {
-        Ok(required) => required,
-        Err(error) => return refuse(&error),
-    };
+pub(super) async fn respond(
+    app: &AppState,
+    head: &Parts,
+    client: Client,
+    request: Request,
+) -> ResponseResult {
+    let refused = |error: RpcError| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error);
+    let is_busy = || refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &busy());
+    let (version, capabilities) = required_meta(head, &request).map_err(refused)?;
     let Client { principal, scope } = client;
-    if let Err(error) = check_argument_headers(app, head, &scope, &request) {
-        return refuse(&error);
-    }
-    let header_dialog = match single(&head.headers, &MCP_HOST_DIALOG) {
-        Ok(name) => name.filter(|name| !name.is_empty()),
-        Err(error) => return refuse(&error),
-    };
+    check_argument_headers(app, head, &scope, &request).map_err(refused)?;
+    let header_dialog = single(&head.headers, &MCP_HOST_DIALOG).map_err(refused)?;
+    let header_dialog = header_dialog.filter(|name| !name.is_empty());
     let (dialog, owner, scope) = match header_dialog.or(request.meta.dialog.as_deref()) {
         Some(name) if name.len() > MAX_NAME_BYTES => {
             let message = format!("the name of a dialog may have at most {MAX_NAME_BYTES} bytes");
-            return refuse(&RpcError::new(code::INVALID_REQUEST, message));
+            return Err(refused(RpcError::new(code::INVALID_REQUEST, message)));
         }
         Some(name) => {
-            match app.gateway.dialogs.get_or_create(&app.gateway.host, &principal, name, Instant::now()) {
-                Ok((dialog, owner)) => (Some(dialog), owner, scope),
-                Err(CapacityError) => return too_many_sessions(&request.id),
-            }
+            let dialogs = &app.gateway.dialogs;
+            let entry = dialogs.get_or_create(&app.gateway.host, &principal, name, Instant::now());
+            let (dialog, owner) = entry.map_err(|CapacityError| too_many_sessions(&request.id))?;
+            (Some(dialog), owner, scope)
         }
         None => {
             let hidden = if Arc::ptr_eq(&scope, &app.scope) {
@@ -62,13 +60,8 @@ pub(super) async fn respond(app: &AppState, head: &Parts, client: Client, reques
         }
     };
     let (sender, messages) = message_channel(app.bounds());
-    let permits = (
-        ClientPermit::stateless_request(app, &principal),
-        Arc::clone(&app.requests).try_acquire_owned().ok(),
-    );
-    let (Some(client_permit), Some(permit)) = permits else {
-        return refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &busy());
-    };
+    let client_permit = ClientPermit::stateless_request(app, &principal).ok_or_else(is_busy)?;
+    let permit = Arc::clone(&app.requests).try_acquire_owned().map_err(|_| is_busy())?;
     let caller = Caller {
         version,
         scope,
@@ -81,9 +74,7 @@ pub(super) async fn respond(app: &AppState, head: &Parts, client: Client, reques
     };
     if request.method == "subscriptions/listen" {
         drop(client_permit);
-        let Some(stream_permit) = ClientPermit::stream(app, &caller.principal) else {
-            return refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &busy());
-        };
+        let stream_permit = ClientPermit::stream(app, &caller.principal).ok_or_else(is_busy)?;
         // The dialog and its leases exist as long as the stream.
         let held = (stream_permit, permit, caller.dialog.clone());
         return subscriptions::listen(app, caller, &request, held).await;
@@ -98,7 +89,7 @@ pub(super) async fn respond(app: &AppState, head: &Parts, client: Client, reques
         Some(Reply { status, body })
     });
     let accepts = headers::accepts(&head.headers);
-    PendingResponse::new(work, messages, OnDisconnect::Cancel).respond(accepts).await
+    Ok(PendingResponse::new(work, messages, OnDisconnect::Cancel).respond(accepts).await)
 }
 
 /// The version and capabilities that a request must contain. Missing members are reported before headers that

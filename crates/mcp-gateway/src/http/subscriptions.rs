@@ -7,8 +7,7 @@ use mcp_model::RawJson;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::errors::refusal;
-use super::response::Response;
+use super::errors::{ResponseResult, refusal};
 use super::server::AppState;
 use super::sse;
 use crate::methods::subscriptions::SubscriptionStream;
@@ -22,11 +21,9 @@ pub(super) async fn listen(
     caller: Caller,
     request: &Request,
     held: impl Send + 'static,
-) -> Response {
-    let stream = match SubscriptionStream::open(&app.gateway, &caller, request).await {
-        Ok(stream) => stream,
-        Err(error) => return refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error),
-    };
+) -> ResponseResult {
+    let stream = SubscriptionStream::open(&app.gateway, &caller, request).await;
+    let stream = stream.map_err(|error| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error))?;
     let events = EventSource {
         id: request.id.clone(),
         stream,
@@ -34,10 +31,10 @@ pub(super) async fn listen(
         is_over: false,
         _held: held,
     };
-    sse::response(stream::unfold(events, |mut events| async {
+    Ok(sse::response(stream::unfold(events, |mut events| async {
         let event = events.next().await?;
         Some((event, events))
-    }))
+    })))
 }
 
 struct EventSource<H> {
