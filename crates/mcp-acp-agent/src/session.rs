@@ -10,14 +10,14 @@ use mcp_acp::{RequestWarning, ServerStartError, ValidatedRequest};
 use mcp_host::{DesiredServers, Host, PinnedGeneration, ToolCall};
 use mcp_model::{CallResult, Limits};
 use mcp_registry::{Catalog, ExposedTool};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::error::SessionSetupError;
 use crate::options::{ConnectOptions, FoldersAsRoots, RequiredServers};
 use crate::roots::SessionRoots;
 use crate::servers::{SessionServers, session_servers};
 use crate::start_error::{self, RecordedConnectError};
-use crate::status::{ConnectErrors, ConnectionState, ServerStatus, StatusBoard, StatusStream, response_meta};
+use crate::status::{ConnectErrors, ConnectionState, ServerStatus, StatusBoard, StatusStream};
 
 /// The servers of a session.
 ///
@@ -123,9 +123,14 @@ impl SessionMcp {
         &self.warnings
     }
 
-    /// Returns the content for a response's `_meta`: `{"mcpServers": [status…], "mcpReports": [warning…]}`.
+    /// Returns the content for a response's `_meta`: `{"mcpServers": [status…], "mcpReports": [warning…]}`, the latter
+    /// only if there are some.
     pub fn to_meta(&self) -> Map<String, Value> {
-        response_meta(&self.statuses(), &self.warnings)
+        let mut meta = Map::from_iter([("mcpServers".to_owned(), json!(self.statuses()))]);
+        if !self.warnings.is_empty() {
+            meta.insert("mcpReports".to_owned(), json!(self.warnings));
+        }
+        meta
     }
 
     /// Returns the current tools, in the order of the request, under names that every provider accepts.

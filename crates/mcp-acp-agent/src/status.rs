@@ -6,12 +6,11 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use mcp_acp::{AcpTransport, RequestWarning, ServerStartError};
+use mcp_acp::{AcpTransport, ServerStartError};
 use mcp_host::{HostSnapshot, ServerState};
 use mcp_model::RpcError;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
 use crate::options::RequiredServers;
@@ -184,15 +183,4 @@ impl StatusStream {
             |mut stream: StatusStream| async move { stream.next().await.map(|status| (status, stream)) };
         Box::pin(futures_util::stream::unfold(self, next))
     }
-}
-
-/// Returns the content for a response's `_meta`: `{"mcpServers": [status…], "mcpReports": [warning…]}`, the latter
-/// only if there are some.
-pub(crate) fn response_meta(statuses: &[ServerStatus], warnings: &[RequestWarning]) -> Map<String, Value> {
-    let mut meta = Map::new();
-    meta.insert("mcpServers".to_owned(), json!(statuses));
-    if !warnings.is_empty() {
-        meta.insert("mcpReports".to_owned(), json!(warnings));
-    }
-    meta
 }

@@ -1,11 +1,11 @@
 //! The gateway's state, shared by its stdio and HTTP transports.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mcp_host::{Dialog, DialogId, Host, HostSnapshot};
 use mcp_model::{Era, ServerId, Sharing};
+use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout_at};
 
 use crate::access::principal::Principal;
@@ -74,7 +74,7 @@ pub(crate) struct GatewayInner {
     pub(crate) budget: Arc<ByteBudget>,
     listings: ListingCache,
     /// Set once the wait for starting servers is over.
-    started: AtomicBool,
+    started: OnceCell<()>,
     /// The end of the wait for starting servers. It is set when the gateway is created, not by the first request
     /// that waits, because that request may be dropped.
     startup_deadline: Instant,
@@ -97,7 +97,7 @@ impl Gateway {
             counters: Arc::default(),
             budget,
             listings: ListingCache::default(),
-            started: AtomicBool::new(false),
+            started: OnceCell::new(),
             startup_deadline: Instant::now() + STARTUP_WAIT,
         }))
     }
@@ -138,11 +138,11 @@ impl GatewayInner {
     /// Waits for the servers that start together with the gateway, for a limited time. So a client that lists
     /// immediately sees their items, and a server that hangs does not block it.
     pub(crate) async fn wait_for_startup(&self) {
-        if !self.started.load(Ordering::Relaxed) {
+        let wait = || async {
             // A server that starts later appears in a later generation.
             let _ = timeout_at(self.startup_deadline, self.host.ready()).await;
-            self.started.store(true, Ordering::Relaxed);
-        }
+        };
+        self.started.get_or_init(wait).await;
     }
 
     /// A session with this dialog.

@@ -1,39 +1,38 @@
 //! The identity of a client: the name of its token.
 
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use crate::access::secret_id::secret_id;
 
 /// The identity of a client. The sessions, dialogs and pending input of one principal are inaccessible to others.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Principal(Arc<str>);
+pub(crate) struct Principal(Option<Arc<str>>);
 
 impl Principal {
     /// The principal of a token.
     pub(crate) fn named(name: &str) -> Principal {
-        Principal(name.into())
+        Principal(Some(name.into()))
     }
 
     /// The principal of a stdio client.
     pub(crate) fn of_stdio() -> Principal {
-        Principal(format!("stdio {}", secret_id()).into())
+        Principal(Some(format!("stdio {}", secret_id()).into()))
     }
 
     /// Whether this is the shared principal of all clients without a token.
     pub(crate) fn is_anybody(&self) -> bool {
-        self.0.is_empty()
+        self.0.is_none()
     }
 
     /// The principal of all clients, if there are no tokens.
     pub(crate) fn anybody() -> Principal {
-        static ANYBODY: LazyLock<Principal> = LazyLock::new(|| Principal("".into()));
-        ANYBODY.clone()
+        Principal(None)
     }
 }
 
 impl fmt::Display for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.0.as_deref().unwrap_or_default())
     }
 }

@@ -50,11 +50,15 @@ impl Client {
         server: Option<&str>,
     ) -> Result<Client, Response> {
         let client = Client::authorize(app, head, server)?;
+        let is_supported_coding = match single(&head.headers, &header::TRANSFER_ENCODING) {
+            Ok(coding) => coding.is_none_or(|coding| coding.eq_ignore_ascii_case("chunked")),
+            Err(_) => false,
+        };
         let (status, message) = if !headers::is_json(&head.headers) {
             (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be `application/json`")
         } else if head.headers.contains_key(header::CONTENT_ENCODING) {
             (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must have no `Content-Encoding`")
-        } else if head.headers.get(header::TRANSFER_ENCODING).is_some_and(|coding| coding != "chunked") {
+        } else if !is_supported_coding {
             (StatusCode::NOT_IMPLEMENTED, "the only supported `Transfer-Encoding` is `chunked`")
         } else {
             return Ok(client);

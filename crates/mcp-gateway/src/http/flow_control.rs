@@ -58,19 +58,11 @@ impl FlowControl {
 }
 
 impl WatchedBody {
-    /// Restarts the deadline: hyper has a part to send, and requests the next one when the window has room.
-    pub(super) fn sending(&self) {
-        self.extend(Duration::ZERO);
-    }
-
-    /// Restarts the deadline, extended by the keep-alive interval: there is nothing to send, and an event stream
-    /// sends something at the next keep-alive at the latest.
-    pub(super) fn waiting(&self) {
-        self.extend(KEEP_ALIVE);
-    }
-
-    fn extend(&self, more: Duration) {
-        let deadline = Instant::now() + self.flow_control.limit + more;
+    /// Restarts the deadline. If hyper has a part to send, it requests the next one when the window has room.
+    /// If not, the deadline is extended by the keep-alive interval: an event stream sends something by then.
+    pub(super) fn polled(&self, has_part: bool) {
+        let extension = if has_part { Duration::ZERO } else { KEEP_ALIVE };
+        let deadline = Instant::now() + self.flow_control.limit + extension;
         self.flow_control.bodies().deadlines.insert(self.id, deadline);
     }
 }

@@ -64,10 +64,8 @@ impl Body for SentBody {
             })),
             ResponseBody::Events(events) => events.as_mut().poll_next(cx),
         };
-        match watched {
-            Some(watched) if part.is_pending() => watched.waiting(),
-            Some(watched) => watched.sending(),
-            None => {}
+        if let Some(watched) = watched {
+            watched.polled(part.is_ready());
         }
         part.map(|part| part.map(|bytes| Ok(Frame::data(bytes))))
     }

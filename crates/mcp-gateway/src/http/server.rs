@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -135,22 +136,13 @@ impl HttpServer {
                 () = &mut shutdown => break,
                 _ = sweep.tick() => app.gateway.remove_expired(Instant::now()),
                 Some(_) = connections.join_next() => {}
-                permit = Arc::clone(&permits).acquire_owned() => {
-                    let permit = permit.expect("the semaphore is never closed");
-                    let accepted = tokio::select! {
-                        biased;
-                        () = &mut shutdown => break,
-                        _ = sweep.tick() => { app.gateway.remove_expired(Instant::now()); continue }
-                        accepted = listener.accept() => accepted,
-                    };
-                    match accepted {
-                        Ok((stream, _)) => {
-                            connections.spawn(serve_connection(stream, Arc::clone(&app), tls.clone(), permit));
-                        }
-                        Err(error) => {
-                            tracing::warn!(%error, "cannot accept a connection; trying again in {ACCEPT_RETRY:?}");
-                            tokio::time::sleep(ACCEPT_RETRY).await;
-                        }
+                accepted = accept(&listener, &permits) => match accepted {
+                    Ok((stream, permit)) => {
+                        connections.spawn(serve_connection(stream, Arc::clone(&app), tls.clone(), permit));
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot accept a connection; trying again in {ACCEPT_RETRY:?}");
+                        tokio::time::sleep(ACCEPT_RETRY).await;
                     }
                 }
             }
@@ -168,6 +160,15 @@ impl HttpServer {
         app.gateway.pending_inputs.drop_all();
         app.gateway.dialogs.drop_all();
     }
+}
+
+/// Accepts a connection as soon as there is a permit for it. Cancel-safe.
+async fn accept(
+    listener: &TcpListener,
+    permits: &Arc<Semaphore>,
+) -> io::Result<(TcpStream, OwnedSemaphorePermit)> {
+    let permit = Arc::clone(permits).acquire_owned().await.expect("the semaphore is never closed");
+    Ok((listener.accept().await?.0, permit))
 }
 
 async fn serve_connection(
