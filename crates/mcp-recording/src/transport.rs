@@ -155,10 +155,6 @@ impl Dial for ReplayDial {
         // The secrets were redacted when it was recorded.
         None
     }
-
-    fn handshake_mode(&self) -> HandshakeMode {
-        HandshakeMode::Negotiate
-    }
 }
 
 struct ReplayTransport(Replayer);

@@ -2,131 +2,114 @@
 
 use mcp_model::{ProtocolVersion, RpcError, code};
 
-use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError, StartError};
-use crate::error::{CallError, ConnectError, Expiry, NOT_UTF8, SPEAKS_SSE, cause};
+use crate::error::disconnect::{Disconnect, DisconnectReason, Evidence, RequestError, StartError};
+use crate::error::{CallError, ConnectError, NOT_UTF8, SPEAKS_SSE, cause};
 
 impl ConnectError {
     /// What to try.
     pub fn help(&self) -> Option<String> {
-        Some(match self {
-            ConnectError::Disconnected(disconnect) => end_help(disconnect),
-            ConnectError::TimedOut { after: _, disconnect } | ConnectError::Silent { after: _, disconnect } => {
+        let help = match self {
+            ConnectError::Disconnected(disconnect) => disconnect_help(disconnect),
+            ConnectError::TimedOut { after: _, disconnect }
+            | ConnectError::Silent { after: _, disconnect } => {
                 match cause::find_cause(&disconnect.evidence) {
-                    Some(cause) => cause.help.to_owned(),
+                    Some(cause) => cause.help,
                     None if disconnect.evidence.pid.is_some() => {
-                        "the first run of `npx` or `uvx` downloads the package: run the command once by hand, or raise the startup timeout; a program that prints nothing there either is not a stdio server, or waits for input"
-                            .to_owned()
+                        "the first run of `npx` or `uvx` downloads the package: run the command once by hand, or \
+                         raise the startup timeout; a program that prints nothing there either is not a stdio \
+                         server, or waits for input"
                     }
-                    None => "check the server's log, or raise the startup timeout; the program at that port may not be an MCP server"
-                        .to_owned(),
+                    None => {
+                        "check the server's log, or raise the startup timeout; the program at that port may not \
+                         be an MCP server"
+                    }
                 }
             }
             ConnectError::Refused(error) => refusal_help(error),
             ConnectError::Rejected { .. } => {
                 "the server runs but refuses this client: its error says why; check its version and its settings"
-                    .to_owned()
             }
             ConnectError::UnsupportedVersion { .. } => {
-                format!("update the server, or this program, which supports the versions {}", versions())
+                let versions = ProtocolVersion::ALL.map(|it| it.as_str()).join(", ");
+                return Some(format!(
+                    "update the server, or this program, which supports the versions {versions}"
+                ));
             }
-            ConnectError::InvalidResponse(what) => unreadable_help(what),
-            ConnectError::Invalid(_) => "correct the server's entry in the configuration".to_owned(),
+            ConnectError::InvalidResponse(message) => invalid_response_help(message),
+            ConnectError::Invalid(_) => "correct the server's entry in the configuration",
             ConnectError::Unsupported(_) => {
-                "use a build with this transport, or another transport of the server".to_owned()
+                "use a build with this transport, or another transport of the server"
             }
-        })
+        };
+        Some(help.to_owned())
     }
 }
 
 impl CallError {
     /// What to try, if there is something to try.
     pub fn help(&self) -> Option<String> {
-        match self {
-            CallError::Rpc(error) => error_help(error),
-            CallError::Refused(error) => {
-                error.error.as_ref().and_then(error_help).or_else(|| Some(refusal_help(error)))
+        let help = match self {
+            CallError::Rpc(error) => return error_help(error),
+            CallError::Refused(RequestError { error: Some(error), .. }) if error_help(error).is_some() => {
+                return error_help(error);
             }
+            CallError::Refused(error) => refusal_help(error),
             CallError::InputRequired(_) => {
-                Some("configure a handler for this input, or call a tool that needs no input".to_owned())
+                "configure a handler for this input, or call a tool that needs no input"
             }
-            CallError::OutcomeUnknown(_) => {
-                Some("check whether the call took effect before repeating it".to_owned())
-            }
+            CallError::OutcomeUnknown(_) => "check whether the call took effect before repeating it",
             CallError::ResponseLost(RequestError { status: None, .. }) => {
-                Some("try again, or check the server's log".to_owned())
+                "try again, or check the server's log"
             }
-            CallError::ResponseLost(error) => Some(refusal_help(error)),
-            CallError::ResourceNotFound(_) => {
-                Some("list the resources again: it may have been removed".to_owned())
-            }
-            // A connection that we closed needs no remedy.
-            CallError::Closed(disconnect) | CallError::NotSent(disconnect)
-                if disconnect.reason == DisconnectReason::Stopped =>
-            {
-                None
-            }
-            CallError::Closed(disconnect) | CallError::NotSent(disconnect) => {
-                Some(match disconnect.cause() {
-                    Some(cause) => cause.help.to_owned(),
-                    None => "check its last output and its log; a crash is a bug of the server".to_owned(),
-                })
-            }
-            CallError::TimedOut(Expiry::Absolute(_) | Expiry::Idle(_)) => {
-                Some("request less, or raise the request timeout".to_owned())
-            }
-            CallError::Reopen(error) => error.help(),
-            CallError::InvalidResponse(what) => Some(unreadable_help(what)),
-            CallError::ListTooLarge(_) => {
-                Some("make the server offer fewer items, or raise the limit".to_owned())
-            }
-            CallError::ResponseTooLarge(_) => {
-                Some("request less: a part, a page, or with a filter".to_owned())
-            }
-            CallError::Unsupported(_) => {
-                Some("use a server, or a version of it, that supports this".to_owned())
-            }
-            CallError::InvalidParams(_) => None,
-        }
+            CallError::ResponseLost(error) => refusal_help(error),
+            CallError::ResourceNotFound(_) => "list the resources again: it may have been removed",
+            CallError::Closed(disconnect) | CallError::NotSent(disconnect) => match disconnect.cause() {
+                // A connection that we closed needs no remedy.
+                _ if disconnect.reason == DisconnectReason::Stopped => return None,
+                Some(cause) => cause.help,
+                None => "check its last output and its log; a crash is a bug of the server",
+            },
+            CallError::TimedOut(_) => "request less, or raise the request timeout",
+            CallError::Reopen(error) => return error.help(),
+            CallError::InvalidResponse(message) => invalid_response_help(message),
+            CallError::ListTooLarge(_) => "make the server offer fewer items, or raise the limit",
+            CallError::ResponseTooLarge(_) => "request less: a part, a page, or with a filter",
+            CallError::Unsupported(_) => "use a server, or a version of it, that supports this",
+            CallError::InvalidParams(_) => return None,
+        };
+        Some(help.to_owned())
     }
 }
 
 /// Help for a connection that ended.
-fn end_help(disconnect: &Disconnect) -> String {
+fn disconnect_help(disconnect: &Disconnect) -> &'static str {
     if let Some(cause) = disconnect.cause() {
-        return cause.help.to_owned();
+        return cause.help;
     }
+    let Evidence { pid, noise_bytes, .. } = disconnect.evidence;
     match &disconnect.reason {
         DisconnectReason::NotStarted(StartError::CommandNotFound) => {
-            "check that the program is installed, and that its folder is in the server's PATH".to_owned()
+            "check that the program is installed, and that its folder is in the server's PATH"
         }
-        DisconnectReason::NotStarted(StartError::NoDirectory(_)) => {
-            "create the directory, or correct `cwd`".to_owned()
-        }
+        DisconnectReason::NotStarted(StartError::NoDirectory(_)) => "create the directory, or correct `cwd`",
         DisconnectReason::NotStarted(StartError::Refused(error)) => refusal_help(error),
+        DisconnectReason::NotStarted(_) | DisconnectReason::Stopped => RUN_BY_HAND,
         // Only a process can be run by hand and has a standard output.
-        DisconnectReason::PeerClosed | DisconnectReason::Stalled(_) | DisconnectReason::Broken(_)
-            if disconnect.evidence.pid.is_none() =>
-        {
-            "check the server's log".to_owned()
-        }
-        DisconnectReason::PeerClosed | DisconnectReason::Stalled(_) | DisconnectReason::Broken(_)
-            if disconnect.evidence.noise_bytes > 0 =>
-        {
-            cause::NOISE.help.to_owned()
-        }
-        DisconnectReason::PeerClosed
-        | DisconnectReason::Stalled(_)
-        | DisconnectReason::Broken(_)
-        | DisconnectReason::Stopped
-        | DisconnectReason::NotStarted(StartError::System(_) | StartError::Invalid(_)) => {
-            "run the command by hand to see its output".to_owned()
+        DisconnectReason::PeerClosed | DisconnectReason::Stalled(_) | DisconnectReason::Broken(_) => {
+            match (pid, noise_bytes) {
+                (None, _) => "check the server's log",
+                (Some(_), 0) => RUN_BY_HAND,
+                (Some(_), _) => cause::NOISE.help,
+            }
         }
     }
 }
 
+const RUN_BY_HAND: &str = "run the command by hand to see its output";
+
 /// Help for a server that refused the connection or could not be reached.
-fn refusal_help(error: &RequestError) -> String {
-    let help = match error.status {
+fn refusal_help(error: &RequestError) -> &'static str {
+    match error.status {
         _ if error.message.contains(SPEAKS_SSE) => {
             "configure the transport `sse`, or use the URL of its Streamable HTTP endpoint, usually /mcp"
         }
@@ -153,22 +136,17 @@ fn refusal_help(error: &RequestError) -> String {
                 false => "check that the server is running, and that host and port are correct",
             }
         }
-    };
-    help.to_owned()
-}
-
-/// Help for a response that cannot be read.
-fn unreadable_help(what: &str) -> String {
-    match what.starts_with(NOT_UTF8) {
-        true => "make the server write UTF-8 (for Python: PYTHONUTF8=1 in its `env`), or set its encoding if the configuration has a key for it"
-            .to_owned(),
-        false => "check that this is an MCP server, and a current version of it; otherwise it is a bug of the server".to_owned(),
     }
 }
 
-/// The supported versions.
-fn versions() -> String {
-    ProtocolVersion::ALL.map(|it| it.as_str()).join(", ")
+/// Help for an invalid response.
+fn invalid_response_help(message: &str) -> &'static str {
+    if message.starts_with(NOT_UTF8) {
+        "make the server write UTF-8 (for Python: PYTHONUTF8=1 in its `env`), or set its encoding if the \
+         configuration has a key for it"
+    } else {
+        "check that this is an MCP server, and a current version of it; otherwise it is a bug of the server"
+    }
 }
 
 /// Help for a server that requires authorization. After a login attempt the message already contains the help.
@@ -183,13 +161,13 @@ fn authorization_help(error: &RequestError) -> &'static str {
 
 /// Help for a TLS failure.
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
-fn tls_help(error: &RequestError) -> Option<String> {
-    crate::error::tls_failure::help(&error.message).map(str::to_owned)
+fn tls_help(error: &RequestError) -> Option<&'static str> {
+    crate::error::tls_failure::help(&error.message)
 }
 
 /// A build without TLS has none of these failures.
 #[cfg(not(any(feature = "http", feature = "sse", feature = "websocket")))]
-fn tls_help(_: &RequestError) -> Option<String> {
+fn tls_help(_: &RequestError) -> Option<&'static str> {
     None
 }
 

@@ -69,19 +69,10 @@ pub enum ConnectError {
 impl ConnectError {
     /// The error for a connection that ended before its handshake was done. A refusal describes it best.
     pub(crate) fn from_disconnect(disconnect: Arc<Disconnect>) -> ConnectError {
-        match &disconnect.reason {
-            DisconnectReason::NotStarted(StartError::Refused(error)) => ConnectError::Refused(error.clone()),
-            DisconnectReason::NotStarted(
-                StartError::CommandNotFound
-                | StartError::NoDirectory(_)
-                | StartError::System(_)
-                | StartError::Invalid(_),
-            )
-            | DisconnectReason::Stopped
-            | DisconnectReason::PeerClosed
-            | DisconnectReason::Stalled(_)
-            | DisconnectReason::Broken(_) => ConnectError::Disconnected(disconnect),
+        if let DisconnectReason::NotStarted(StartError::Refused(error)) = &disconnect.reason {
+            return ConnectError::Refused(error.clone());
         }
+        ConnectError::Disconnected(disconnect)
     }
 
     /// The same after another transport to the server was refused; both refusals are in the message. If the server was

@@ -352,29 +352,23 @@ impl Engine {
             ScannedFrame::Response { id: ResponseId::Number(id), is_error, payload_start } => {
                 self.complete(id, CallOutcome::Response { frame, is_error, payload_start })
             }
-            // The server could not read the id. The stream tells which request it was.
             ScannedFrame::Response { id: ResponseId::Absent, is_error: true, payload_start } => {
                 match stream {
+                    // The server could not read the id. The stream tells which request it was.
                     StreamId::Request(id, _) => {
                         self.complete(id, CallOutcome::Response { frame, is_error: true, payload_start })
                     }
                     StreamId::Shared | StreamId::Notifications(_) => {
-                        tracing::debug!("the server sent an error that belongs to no request");
-                        self.report_protocol_error(|| "an error that belongs to no request".to_owned());
-                        unsolicited
+                        self.unmatched("an error that belongs to no request")
                     }
                 }
             }
             // A server that has a result has read the request's id, so a result without an id belongs to no request.
-            ScannedFrame::Response { id: ResponseId::Absent, is_error: false, payload_start: _ } => {
-                tracing::debug!("the server sent a result without an id");
-                self.report_protocol_error(|| "a result without an id".to_owned());
-                unsolicited
+            ScannedFrame::Response { id: ResponseId::Absent, is_error: false, .. } => {
+                self.unmatched("a result without an id")
             }
             ScannedFrame::Response { id: ResponseId::Foreign, .. } => {
-                tracing::debug!("the server sent a response to an unknown request");
-                self.report_protocol_error(|| "a response to an unknown request".to_owned());
-                unsolicited
+                self.unmatched("a response to an unknown request")
             }
             ScannedFrame::Request { id, method } => self.handle_request(stream, frame, id, method),
             ScannedFrame::Notification { method, params } => {
@@ -422,6 +416,13 @@ impl Engine {
                 unsolicited
             }
         }
+    }
+
+    /// Reports a response that belongs to no call.
+    fn unmatched(&self, description: &str) -> MessageClass {
+        tracing::debug!("the server sent {description}");
+        self.report_protocol_error(|| description.to_owned());
+        MessageClass::Unsolicited(1)
     }
 
     /// Delivers a response to its call.

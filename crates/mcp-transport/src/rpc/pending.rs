@@ -176,17 +176,8 @@ impl PendingCalls {
             let id = call.serial << SLOT_BITS | slot as u64;
             let is_affected = match (stream, &call.owner_hint, owner) {
                 (StreamId::Request(own, _), ..) => own == id,
-                (
-                    StreamId::Shared | StreamId::Notifications(_),
-                    OwnerHint::Caller(it),
-                    RequestOwner::Caller(caller),
-                ) => it.id == caller.id,
-                (
-                    StreamId::Shared | StreamId::Notifications(_),
-                    OwnerHint::Session,
-                    RequestOwner::Session,
-                ) => true,
-                (StreamId::Shared | StreamId::Notifications(_), ..) => false,
+                (_, OwnerHint::Caller(hint), RequestOwner::Caller(caller)) => hint.id == caller.id,
+                (_, hint, owner) => matches!((hint, owner), (OwnerHint::Session, RequestOwner::Session)),
             };
             if is_affected && matches!(call.state, CallState::Waiting(_)) {
                 call.deadline.pause(now);

@@ -129,27 +129,19 @@ impl RecentCalls {
 
     /// Records the outcome of a call.
     pub(crate) fn record_outcome(&mut self, id: RequestId, hint: &OwnerHint, outcome: &CallOutcome) {
-        match (hint, outcome) {
-            (
-                OwnerHint::Caller(caller),
-                CallOutcome::Response { .. } | CallOutcome::StreamFailed(StreamError::TooLarge(_)),
-            ) => {
-                self.record_response(caller.id, Instant::now());
+        match outcome {
+            CallOutcome::Response { .. } | CallOutcome::StreamFailed(StreamError::TooLarge(_)) => {
+                if let OwnerHint::Caller(caller) = hint {
+                    self.record_response(caller.id, Instant::now());
+                }
             }
             // The server may still work on it.
-            (_, CallOutcome::StreamFailed(StreamError::Lost(_)) | CallOutcome::Expired(_)) => {
+            CallOutcome::StreamFailed(StreamError::Lost(_)) | CallOutcome::Expired(_) => {
                 self.record_cancelled(id, hint, Instant::now());
             }
             // The server does not work on it, or the connection has ended.
-            (
-                OwnerHint::None | OwnerHint::Session,
-                CallOutcome::Response { .. } | CallOutcome::StreamFailed(StreamError::TooLarge(_)),
-            )
-            | (
-                _,
-                CallOutcome::StreamFailed(StreamError::NotExecuted(_) | StreamError::Refused(_))
-                | CallOutcome::Closed(_),
-            ) => {}
+            CallOutcome::StreamFailed(StreamError::NotExecuted(_) | StreamError::Refused(_))
+            | CallOutcome::Closed(_) => {}
         }
     }
 

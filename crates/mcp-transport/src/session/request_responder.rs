@@ -100,31 +100,18 @@ impl RequestResponder {
 /// The error for a request without a handler.
 fn no_handler_error(owner: &RequestOwner, method: &str) -> RpcError {
     let is_known = matches!(method, "sampling/createMessage" | "elicitation/create" | "roots/list");
-    match owner {
-        RequestOwner::Ambiguous if is_known => RpcError::new(
-            code::INTERNAL_ERROR,
-            format!(
-                "{method} is refused: several callers share this connection, and the request does not identify its call. A \
-                 server that sends requests to its callers needs one instance for each of them (`truely-stateless: false`)"
-            ),
+    let message = match owner {
+        RequestOwner::Ambiguous if is_known => format!(
+            "{method} is refused: several callers share this connection, and the request does not identify its call. A \
+             server that sends requests to its callers needs one instance for each of them (`truely-stateless: false`)"
         ),
-        RequestOwner::Finished if is_known => RpcError::new(
-            code::INTERNAL_ERROR,
-            format!("{method} is refused: the call that it belongs to has ended"),
-        ),
-        RequestOwner::Session
-        | RequestOwner::Caller(_)
-        | RequestOwner::Ambiguous
-        | RequestOwner::Finished
-            if method == "sampling/createMessage" =>
-        {
-            RpcError::new(code::INTERNAL_ERROR, "Sampling denied: no handler is configured")
+        RequestOwner::Finished if is_known => {
+            format!("{method} is refused: the call that it belongs to has ended")
         }
-        RequestOwner::Session
-        | RequestOwner::Caller(_)
-        | RequestOwner::Ambiguous
-        | RequestOwner::Finished => RpcError::new(code::METHOD_NOT_FOUND, "Method not found"),
-    }
+        _ if method == "sampling/createMessage" => "Sampling denied: no handler is configured".to_owned(),
+        _ => return RpcError::new(code::METHOD_NOT_FOUND, "Method not found"),
+    };
+    RpcError::new(code::INTERNAL_ERROR, message)
 }
 
 fn invalid_result(error: &dyn Display) -> RpcError {

@@ -1,8 +1,8 @@
 //! A server's description of itself.
 
 use mcp_model::RawJson;
-use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 /// A server's description of itself. None of it is verified.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -40,46 +40,25 @@ impl ServerCapabilities {
 
     /// The lists whose changes the server announces.
     pub(crate) fn list_changes_supported(&self) -> ListChangeSupport {
-        #[derive(Deserialize, Default)]
-        struct Wire {
-            tools: Option<List>,
-            prompts: Option<List>,
-            resources: Option<List>,
-        }
-        #[derive(Deserialize)]
-        struct List {
-            #[serde(default, rename = "listChanged")]
-            list_changed: bool,
-        }
-        let json: Wire = self.raw.as_ref().and_then(|it| it.read().ok()).unwrap_or_default();
-        let announces = |it: Option<List>| it.is_some_and(|it| it.list_changed);
+        let members: Value = self.raw.as_ref().and_then(|it| it.read().ok()).unwrap_or_default();
+        let announces = |list: &str| members[list]["listChanged"] == true;
         ListChangeSupport {
-            tools: announces(json.tools),
-            prompts: announces(json.prompts),
-            resources: announces(json.resources),
+            tools: announces("tools"),
+            prompts: announces("prompts"),
+            resources: announces("resources"),
         }
     }
 
     pub(crate) fn read(raw: &RawValue) -> ServerCapabilities {
-        #[derive(Deserialize)]
-        struct Wire<'a> {
-            #[serde(borrow)]
-            tools: Option<&'a RawValue>,
-            #[serde(borrow)]
-            prompts: Option<&'a RawValue>,
-            #[serde(borrow)]
-            resources: Option<&'a RawValue>,
-            #[serde(borrow)]
-            logging: Option<&'a RawValue>,
-        }
-        let Ok(Wire { tools, prompts, resources, logging }) = serde_json::from_str(raw.get()) else {
+        let Ok(members) = serde_json::from_str::<Map<String, Value>>(raw.get()) else {
             return ServerCapabilities::default();
         };
+        let has = |name: &str| members.get(name).is_some_and(|it| !it.is_null());
         ServerCapabilities {
-            tools: tools.is_some(),
-            prompts: prompts.is_some(),
-            resources: resources.is_some(),
-            logging: logging.is_some(),
+            tools: has("tools"),
+            prompts: has("prompts"),
+            resources: has("resources"),
+            logging: has("logging"),
             raw: Some(RawJson::copy_of(raw)),
         }
     }

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use mcp_model::{ProtocolVersion, RawJson};
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::sync::watch;
 
 use super::server::ListChangeSupport;
@@ -40,29 +41,17 @@ pub(crate) struct SubscriptionAck {
 impl SubscriptionAck {
     /// Reads the parameters of an acknowledgement. Returns false if it is outdated or invalid.
     pub(crate) fn read(&mut self, params: Option<&RawJson>) -> bool {
-        #[derive(Deserialize)]
-        struct Params {
-            #[serde(rename = "_meta")]
-            meta: Meta,
-            #[serde(default)]
-            notifications: Notifications,
-        }
-        #[derive(Deserialize)]
-        struct Meta {
-            #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
-            id: RequestId,
-        }
-        #[derive(Deserialize, Default)]
-        struct Notifications {
-            #[serde(default, rename = "resourceSubscriptions")]
-            resources: Option<BTreeSet<String>>,
-        }
-        let Some(Ok(Params { meta, notifications })) = params.map(RawJson::read) else { return false };
+        let Some(Ok(params)) = params.map(RawJson::read::<Value>) else { return false };
+        let Some(id) = params["_meta"]["io.modelcontextprotocol/subscriptionId"].as_u64() else {
+            return false;
+        };
+        let resources = &params["notifications"]["resourceSubscriptions"];
+        let Ok(resources) = Option::<BTreeSet<String>>::deserialize(resources) else { return false };
         // Ids increase, so an acknowledgement of an earlier request is outdated.
-        if meta.id < self.agreed.0 {
+        if id < self.agreed.0 {
             return false;
         }
-        self.agreed = (meta.id, notifications.resources.unwrap_or_default());
+        self.agreed = (id, resources.unwrap_or_default());
         true
     }
 

@@ -29,9 +29,7 @@ use crate::net::url_endpoint::UrlOptions;
 use crate::net::{Client, HttpEndpoint, RequestTarget};
 use crate::rpc::rate_limiter::RateLimiter;
 use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
-use crate::transport::{
-    Dial, FrameSink, HandshakeMode, Link, OutboundQueue, StreamError, StreamId, Transport,
-};
+use crate::transport::{Dial, FrameSink, Link, OutboundQueue, RequestId, StreamError, StreamId, Transport};
 use post::PostResult;
 use send_queue::SseSendQueue;
 use stream::SseStream;
@@ -99,10 +97,6 @@ impl Dial for SseDial {
 
     fn redact_json(&self, json: &str) -> Option<String> {
         self.endpoint.redactor.json(json)
-    }
-
-    fn handshake_mode(&self) -> HandshakeMode {
-        HandshakeMode::Negotiate
     }
 
     fn is_authorizing(&self) -> bool {
@@ -209,7 +203,7 @@ fn deliver(
     match event {
         Event::Message(message) => {
             if send_queue.posts_requests() {
-                answered_requests(&message, &mut |id| send_queue.answered(id));
+                answered_requests(&message).into_iter().for_each(|id| send_queue.answered(id));
             }
             let bytes = message.len();
             rate_limiter.record(connection.inbox.deliver(StreamId::Shared, message), bytes);
@@ -234,21 +228,19 @@ fn deliver(
     }
 }
 
-/// Calls back with each of our requests that a frame responds to.
-fn answered_requests(frame: &[u8], answered: &mut impl FnMut(crate::transport::RequestId)) {
+/// The requests of ours that a frame responds to.
+fn answered_requests(frame: &[u8]) -> Vec<RequestId> {
     match scan(frame) {
-        ScannedFrame::Response { id: ResponseId::Number(id), .. } => answered(id),
+        ScannedFrame::Response { id: ResponseId::Number(id), .. } => vec![id],
+        // A batch inside a batch is not JSON-RPC.
         ScannedFrame::Batch(items) => {
-            for item in items {
-                if let ScannedFrame::Response { id: ResponseId::Number(id), .. } = scan(&frame[item]) {
-                    answered(id);
-                }
-            }
+            let ids = items.into_iter().filter_map(|item| match scan(&frame[item]) {
+                ScannedFrame::Response { id: ResponseId::Number(id), .. } => Some(id),
+                _ => None,
+            });
+            ids.collect()
         }
-        ScannedFrame::Response { id: ResponseId::Absent | ResponseId::Foreign, .. }
-        | ScannedFrame::Request { .. }
-        | ScannedFrame::Notification { .. }
-        | ScannedFrame::Noise => {}
+        _ => Vec::new(),
     }
 }
 

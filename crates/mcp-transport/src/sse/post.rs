@@ -33,11 +33,10 @@ pub(super) struct PostResult {
 }
 
 /// Why a message was not accepted.
-enum PostError {
-    /// The server does not know the session.
-    SessionLost(RequestError),
-    /// Any other error.
-    Stream(StreamError),
+struct PostError {
+    error: StreamError,
+    /// The server's message that it does not know the session.
+    session_lost: Option<String>,
 }
 
 /// Posts a message. `abort` resolves when the HTTP response to a request is no longer needed.
@@ -51,25 +50,16 @@ pub(super) async fn post_message(
         (Some(id), Some(abort)) => send_request(connection, id, &message, abort).await,
         (Some(_), None) | (None, _) => send_notification(connection, &message).await,
     };
-    let session_lost = match (refusal, head.id) {
-        (None, _) => None,
-        (Some(PostError::Stream(why)), Some(id)) => {
-            connection.inbox.stream_failed(id, why);
-            None
-        }
-        (Some(PostError::SessionLost(error)), id) => {
-            let reason = error.to_string();
-            if let Some(id) = id {
-                connection.inbox.stream_failed(id, StreamError::Refused(error));
-            }
-            Some(reason)
-        }
-        (Some(PostError::Stream(StreamError::Refused(error) | StreamError::Lost(error))), None) => {
-            tracing::debug!(method = &*head.method, "a message was not accepted: {error}");
-            None
-        }
-        (Some(PostError::Stream(StreamError::NotExecuted(_) | StreamError::TooLarge(_))), None) => None,
+    let Some(PostError { error, session_lost }) = refusal else {
+        return PostResult { head, session_lost: None };
     };
+    match (head.id, error) {
+        (Some(id), error) => connection.inbox.stream_failed(id, error),
+        (None, StreamError::Refused(error) | StreamError::Lost(error)) => {
+            tracing::debug!(method = &*head.method, "a message was not accepted: {error}");
+        }
+        (None, StreamError::NotExecuted(_) | StreamError::TooLarge(_)) => {}
+    }
     PostResult { head, session_lost }
 }
 
@@ -116,7 +106,7 @@ async fn post(
         .await
     {
         Ok(response) => response,
-        Err(failed) => return Some(PostError::Stream(failed.into())),
+        Err(failed) => return Some(PostError { error: failed.into(), session_lost: None }),
     };
     if response.status().is_success() {
         // The JSON-RPC response arrives on the stream. The body is read to its end, so that the connection can be reused.
@@ -136,9 +126,7 @@ async fn post(
     let message =
         error_body::describe_response(status, response.headers(), &error_body, &connection.endpoint.redactor);
     let error = RequestError { status: Some(status), message, error: error_body.error };
-    Some(match status {
-        404 => PostError::SessionLost(error),
-        500.. => PostError::Stream(StreamError::Lost(error)),
-        _ => PostError::Stream(StreamError::Refused(error)),
-    })
+    let session_lost = (status == 404).then(|| error.to_string());
+    let error = if status >= 500 { StreamError::Lost(error) } else { StreamError::Refused(error) };
+    Some(PostError { error, session_lost })
 }

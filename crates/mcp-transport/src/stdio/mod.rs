@@ -13,7 +13,6 @@ mod process_group;
 mod process_identity;
 mod program;
 mod receipt;
-mod response_batching;
 mod spawn;
 #[cfg(not(target_os = "linux"))]
 mod std_launcher;
@@ -39,7 +38,7 @@ use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason, Evidence, StartError};
 use crate::redact::{Redactor, argument_secrets, json_secrets, secret_parts};
 use crate::transport::process_id::ProcessIdCell;
-use crate::transport::{Dial, HandshakeMode, Link, Transport};
+use crate::transport::{Dial, Link, Transport};
 use child::Child;
 use encoding::StreamEncoding;
 pub use line_buffer::{Line, LineBuffer};
@@ -49,7 +48,6 @@ use process_group::ProcessGroup;
 pub use process_identity::ProcessIdentity;
 use program::Program;
 pub use receipt::{ReapedGroup, ReceiptDirectory};
-use response_batching::ResponseBatching;
 use spawn::SpawnedChild;
 #[cfg(not(target_os = "linux"))]
 use std_launcher as launcher;
@@ -145,10 +143,6 @@ impl Dial for StdioDial {
     fn redact_json(&self, json: &str) -> Option<String> {
         self.0.redactor.json(json)
     }
-
-    fn handshake_mode(&self) -> HandshakeMode {
-        HandshakeMode::Negotiate
-    }
 }
 
 struct StdioTransport(Arc<StdioServer>);
@@ -223,7 +217,7 @@ impl Process {
         let stdin = self.child.stdin.take().expect("it is piped");
         let stdout = self.child.stdout.take().expect("it is piped");
         let stderr = self.child.stderr.take().expect("it is piped");
-        let mut reader = StdoutReader::new(stdout, sink, ResponseBatching::of(&outbound), server);
+        let mut reader = StdoutReader::new(stdout, sink, Arc::clone(&outbound.flow), server);
         let tail = StderrTail::default();
         // Reading, writing and standard error each have a task, so that none delays the others and this future is not
         // polled for each message. The tasks end with these sets.

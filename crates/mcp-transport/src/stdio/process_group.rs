@@ -52,11 +52,9 @@ impl ProcessGroup {
             tokio::time::sleep(POLL_INTERVAL).await;
             members = self.members(members);
         }
-        match members {
-            // The group id may be reused from now on.
-            GroupMembers::None => self.0 = None,
-            // Dropping the group kills them.
-            GroupMembers::Zombies | GroupMembers::Alive(_) | GroupMembers::Unknown => {}
+        // Dropping the group kills its members. The id of an empty group may be reused from now on.
+        if members == GroupMembers::None {
+            self.0 = None;
         }
     }
 
@@ -68,9 +66,7 @@ impl ProcessGroup {
         }
         match previous {
             GroupMembers::Alive(pid) if is_living_member(pid, group) => previous,
-            GroupMembers::Alive(_) | GroupMembers::Unknown | GroupMembers::Zombies | GroupMembers::None => {
-                find_members(group)
-            }
+            _ => find_members(group),
         }
     }
 

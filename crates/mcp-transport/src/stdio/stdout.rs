@@ -15,14 +15,13 @@ use tokio::time::Instant;
 use super::StdioServer;
 use super::encoding::StreamDecoder;
 use super::line_buffer::{Line, LineBuffer};
-use super::response_batching::ResponseBatching;
 use super::stdout_pipe::StdoutSource;
 use crate::error::disconnect::DisconnectReason;
 use crate::redact::Redactor;
 use crate::rpc::oversize::{OversizedMessage, is_endless};
 use crate::rpc::rate_limiter::RateLimiter;
 use crate::transport::yield_once;
-use crate::transport::{FrameSink, MessageClass, StreamError, StreamId};
+use crate::transport::{FlowState, FrameSink, MessageClass, StreamError, StreamId};
 
 /// Read size when the output must be decoded first.
 const DECODE_BYTES: usize = 64 << 10;
@@ -44,7 +43,9 @@ pub(super) struct StdoutReader<S = ChildStdout> {
     decoder: Option<(StreamDecoder, BytesMut)>,
     redactor: Arc<Redactor>,
     rate_limiter: RateLimiter,
-    batching: ResponseBatching,
+    /// Limits the responses that are delivered before other tasks run. A caller may send its next request as soon as it
+    /// has its response, and the server should work on it while the other responses are delivered.
+    flow: Arc<FlowState>,
     /// The size of the last read while some of its messages are not delivered yet.
     unprocessed: Option<usize>,
     /// Reading is paused until this time.
@@ -62,7 +63,7 @@ impl<S: StdoutSource> StdoutReader<S> {
     pub(super) fn new(
         stdout: S,
         inbox: Arc<dyn FrameSink>,
-        batching: ResponseBatching,
+        flow: Arc<FlowState>,
         server: &StdioServer,
     ) -> StdoutReader<S> {
         StdoutReader {
@@ -72,7 +73,7 @@ impl<S: StdoutSource> StdoutReader<S> {
             decoder: server.encoding.decoder().map(|it| (it, BytesMut::with_capacity(DECODE_BYTES))),
             redactor: Arc::clone(&server.redactor),
             rate_limiter: RateLimiter::new(Instant::now()),
-            batching,
+            flow,
             unprocessed: None,
             paused_until: None,
             is_large_pipe: false,
@@ -146,7 +147,7 @@ impl<S: StdoutSource> StdoutReader<S> {
 
     /// Delivers messages until the batch is full. Returns true when all were delivered.
     fn deliver_batch(&mut self) -> bool {
-        let mut left = self.batching.batch_size();
+        let mut left = self.flow.batch_size();
         while left > 0 || self.lines.is_empty() {
             let Some(line) = self.lines.next_line() else { return true };
             left -= usize::from(self.deliver(line) == MessageClass::Solicited);
@@ -312,10 +313,9 @@ mod tests {
         let (ours, mut theirs) = tokio::io::duplex(64 << 10);
         let capacities = Arc::<Mutex<Vec<usize>>>::default();
         let StdioDial(server) = StdioDial::new(&StdioEndpoint::new("x"), &StdioOptions::default()).unwrap();
-        let (inbox, batching) =
-            (Arc::new(CountingSink::default()), ResponseBatching::of(&OutboundQueue::new().1));
+        let (inbox, flow) = (Arc::new(CountingSink::default()), OutboundQueue::new().1.flow);
         let mut reader =
-            StdoutReader::new(RecordingPipe(ours, Arc::clone(&capacities)), inbox, batching, &server);
+            StdoutReader::new(RecordingPipe(ours, Arc::clone(&capacities)), inbox, flow, &server);
         let reading = tokio::spawn(async move { reader.run().await });
         let long = [&b"{\"a\":\""[..], &[b'x'; 1 << 20], b"\"}\n"].concat();
         let short = CHANGED.repeat(100);
@@ -357,15 +357,7 @@ mod tests {
             std::io::Result::Ok(())
         });
         let counts = Arc::new(CountingSink::default());
-        (
-            StdoutReader::new(
-                ours,
-                Arc::clone(&counts) as _,
-                ResponseBatching::of(&OutboundQueue::new().1),
-                &server,
-            ),
-            counts,
-        )
+        (StdoutReader::new(ours, Arc::clone(&counts) as _, OutboundQueue::new().1.flow, &server), counts)
     }
 
     async fn run_for(reader: &mut StdoutReader<DuplexStream>, seconds: u64) {
@@ -443,8 +435,7 @@ mod tests {
         let counts = Arc::new(CountingSink::default());
         let (sender, queue) = OutboundQueue::new();
         let _calls = sender.permits().acquire_many(10).await.unwrap();
-        let mut reader =
-            StdoutReader::new(ours, Arc::clone(&counts) as _, ResponseBatching::of(&queue), &server);
+        let mut reader = StdoutReader::new(ours, Arc::clone(&counts) as _, Arc::clone(&queue.flow), &server);
         theirs.write_all(&[ANSWER.repeat(6), CHANGED.repeat(9), ANSWER.repeat(4)].concat()).await.unwrap();
         drop(theirs);
         let reading = tokio::spawn(async move { reader.run().await });

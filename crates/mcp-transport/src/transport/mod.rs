@@ -62,8 +62,10 @@ pub trait Dial: Send + Sync {
             map_json_strings(json, |text| Some(self.redact(text)).filter(|redacted| redacted != text));
         (redacted != map_json_strings(json, |_| None)).then_some(redacted)
     }
-    /// Whether a connection starts with a handshake or resumes an existing session.
-    fn handshake_mode(&self) -> HandshakeMode;
+    /// Whether a connection starts with a handshake, which is the default, or resumes an existing session.
+    fn handshake_mode(&self) -> HandshakeMode {
+        HandshakeMode::Negotiate
+    }
     /// Another way to reach the same server, after a handshake over this transport was refused with `refusal`. The default
     /// is `None`.
     fn fallback(&self, refusal: &RequestError) -> Option<Arc<dyn Dial>> {

@@ -5,10 +5,8 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
@@ -22,20 +20,20 @@ pub(super) struct ActivityStream {
     activity: Arc<Activity>,
 }
 
-/// The activity of a stream. Only the task that drives the stream writes it, so relaxed ordering suffices.
-pub(super) struct Activity {
-    start: Instant,
-    reads: AtomicU64,
-    /// Nanoseconds since `start`.
-    read: AtomicU64,
-    written: AtomicU64,
+/// The activity of a stream. One task reads and writes, so the lock is never contended.
+pub(super) struct Activity(Mutex<ActivityTimes>);
+
+#[derive(Clone, Copy)]
+struct ActivityTimes {
+    last_read: LastRead,
+    last_write: Instant,
 }
 
 impl ActivityStream {
     pub(super) fn new(stream: NetStream) -> ActivityStream {
-        let zero = || AtomicU64::new(0);
-        let activity = Activity { start: Instant::now(), reads: zero(), read: zero(), written: zero() };
-        ActivityStream { stream, activity: Arc::new(activity) }
+        let at = Instant::now();
+        let times = ActivityTimes { last_read: LastRead { at, reads: 0 }, last_write: at };
+        ActivityStream { stream, activity: Arc::new(Activity(Mutex::new(times))) }
     }
 
     pub(super) fn activity(&self) -> Arc<Activity> {
@@ -46,22 +44,16 @@ impl ActivityStream {
 impl Activity {
     /// The last read; the start if there was none.
     pub(super) fn last_read(&self) -> LastRead {
-        LastRead { at: self.instant(&self.read), reads: self.reads.load(Ordering::Relaxed) }
+        self.times().last_read
     }
 
     /// When bytes were last written; the start if none were.
     pub(super) fn last_write(&self) -> Instant {
-        self.instant(&self.written)
+        self.times().last_write
     }
 
-    fn instant(&self, nanoseconds: &AtomicU64) -> Instant {
-        self.start + Duration::from_nanos(nanoseconds.load(Ordering::Relaxed))
-    }
-
-    fn record(&self, nanoseconds: &AtomicU64) {
-        // 64 bits last for centuries.
-        let since = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        nanoseconds.store(since, Ordering::Relaxed);
+    fn times(&self) -> MutexGuard<'_, ActivityTimes> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -74,8 +66,8 @@ impl AsyncRead for ActivityStream {
         let before = into.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, into))?;
         if into.filled().len() > before {
-            self.activity.reads.fetch_add(1, Ordering::Relaxed);
-            self.activity.record(&self.activity.read);
+            let mut times = self.activity.times();
+            times.last_read = LastRead { at: Instant::now(), reads: times.last_read.reads + 1 };
         }
         Poll::Ready(Ok(()))
     }
@@ -84,7 +76,7 @@ impl AsyncRead for ActivityStream {
 impl AsyncWrite for ActivityStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.stream).poll_write(cx, bytes))?;
-        self.activity.record(&self.activity.written);
+        self.activity.times().last_write = Instant::now();
         Poll::Ready(Ok(written))
     }
 

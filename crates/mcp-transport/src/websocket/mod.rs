@@ -31,7 +31,7 @@ use crate::net::tls::Authorities;
 use crate::net::url_endpoint;
 use crate::net::url_endpoint::UrlOptions;
 use crate::redact::Redactor;
-use crate::transport::{Dial, HandshakeMode, Link, Transport};
+use crate::transport::{Dial, Link, Transport};
 
 /// Silence after which a ping is sent. Proxies close a connection after a minute of silence.
 const PING_AFTER: Duration = Duration::from_secs(30);
@@ -105,10 +105,6 @@ impl Dial for WebSocketDial {
 
     fn redact_json(&self, json: &str) -> Option<String> {
         self.0.redactor.json(json)
-    }
-
-    fn handshake_mode(&self) -> HandshakeMode {
-        HandshakeMode::Negotiate
     }
 }
 

@@ -44,13 +44,6 @@ const OWN_HEADERS: [HeaderName; 10] = [
     SEC_WEBSOCKET_ACCEPT,
 ];
 
-/// The subprotocol that the server chose.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Subprotocol {
-    Mcp,
-    None,
-}
-
 /// Why a response does not open a WebSocket.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum UpgradeError {
@@ -111,7 +104,7 @@ pub(super) async fn upgrade(
     let status = Some(head.status.as_u16());
     match check_response(head.status, &head.headers, &derive_accept_key(key.as_bytes())) {
         Ok(subprotocol) => {
-            if subprotocol == Subprotocol::None {
+            if subprotocol.is_none() {
                 tracing::warn!("{} chose no subprotocol; assuming `{SUBPROTOCOL}`", endpoint.label);
             }
             connection.into_parts().ok_or_else(|| failed(status, "it closed the connection"))
@@ -148,12 +141,12 @@ fn request(endpoint: &WebSocketEndpoint, key: &str) -> Request {
     request
 }
 
-/// Checks a response.
+/// Checks a response. Returns the subprotocol that the server chose.
 pub(super) fn check_response(
     status: StatusCode,
     headers: &HeaderMap,
     accept: &str,
-) -> Result<Subprotocol, UpgradeError> {
+) -> Result<Option<&'static str>, UpgradeError> {
     if status != StatusCode::SWITCHING_PROTOCOLS {
         return Err(UpgradeError::NotSwitching);
     }
@@ -169,8 +162,8 @@ pub(super) fn check_response(
     }
     let mut chosen = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
     match (chosen.next(), chosen.next()) {
-        (None, _) => Ok(Subprotocol::None),
-        (Some(chosen), None) if chosen.as_bytes() == SUBPROTOCOL.as_bytes() => Ok(Subprotocol::Mcp),
+        (None, _) => Ok(None),
+        (Some(chosen), None) if chosen.as_bytes() == SUBPROTOCOL.as_bytes() => Ok(Some(SUBPROTOCOL)),
         (Some(_), _) => broken("it chose another subprotocol than `mcp`"),
     }
 }
@@ -208,7 +201,7 @@ mod tests {
 
     /// Checks a response: status, then `name: value` fields. `ACCEPT` is the correct key.
     #[track_caller]
-    fn check(status: u16, fields: &[&str], want: Result<Subprotocol, &str>) {
+    fn check(status: u16, fields: &[&str], want: Result<Option<&str>, &str>) {
         let mut headers = HeaderMap::new();
         for field in fields {
             let (name, value) = field.split_once(": ").unwrap();
@@ -232,15 +225,11 @@ mod tests {
 
     #[test]
     fn hd_123_upgrade_response_is_checked() {
-        check(101, &and(&["sec-websocket-protocol: mcp"]), Ok(Subprotocol::Mcp));
-        check(101, &GOOD, Ok(Subprotocol::None));
+        check(101, &and(&["sec-websocket-protocol: mcp"]), Ok(Some("mcp")));
+        check(101, &GOOD, Ok(None));
         let other = Err("it chose another subprotocol than `mcp`");
-        check(101, &and(&["sec-websocket-protocol: graphql-ws"]), other.clone_outcome());
-        check(
-            101,
-            &and(&["sec-websocket-protocol: mcp", "sec-websocket-protocol: x"]),
-            other.clone_outcome(),
-        );
+        check(101, &and(&["sec-websocket-protocol: graphql-ws"]), other);
+        check(101, &and(&["sec-websocket-protocol: mcp", "sec-websocket-protocol: x"]), other);
         check(101, &and(&["sec-websocket-protocol: MCP"]), other);
         check(
             101,
@@ -250,16 +239,6 @@ mod tests {
         check(101, &GOOD[..2], Err("its response does not match the request (Sec-WebSocket-Accept)"));
         check(101, &GOOD[1..], Err("its response switches to another protocol"));
         check(200, &GOOD, Err("another response"));
-    }
-
-    trait CloneOutcome {
-        fn clone_outcome(&self) -> Self;
-    }
-
-    impl CloneOutcome for Result<Subprotocol, &'static str> {
-        fn clone_outcome(&self) -> Self {
-            self.as_ref().map(|_| Subprotocol::None).map_err(|it| *it)
-        }
     }
 
     /// Checks the request for a URL with these headers. Headers that every request has are left out.
