@@ -87,7 +87,7 @@ fn rows(demo: &HttpDemo, authority: &Path, ports: Ports) -> Vec<Row> {
         row(
             "401, and nobody has logged in",
             http(ports.refusing, "/mcp"),
-            "not authorized: the server wants a login",
+            "not authorized: the server requires a login",
             "`Authorization`",
         ),
         row(
@@ -114,13 +114,13 @@ fn rows(demo: &HttpDemo, authority: &Path, ports: Ports) -> Vec<Row> {
             "SSE given as http",
             http(demo_port, "/sse"),
             "it speaks HTTP with server-sent events at this URL, and not Streamable HTTP",
-            "say that its transport is `sse`",
+            "configure the transport `sse`",
         ),
         row(
             "noise on stdout",
             json!({"command": "sh", "args": ["-c", "echo Welcome to the server; read -r line"]}),
             "it writes text to its standard output that is not MCP",
-            "logs belong on standard error",
+            "make it log to standard error",
         ),
         row(
             "crash at start",
@@ -134,14 +134,14 @@ fn rows(demo: &HttpDemo, authority: &Path, ports: Ports) -> Vec<Row> {
                 "crash in a call",
                 peer("crash"),
                 "its process ended with exit status 134; its standard error ended with: panic: index out of range",
-                "see what it said last",
+                "check its last output",
             )
         },
         row(
             "silent",
             json!({"command": "sleep", "args": ["600"], "startup_timeout_sec": 1}),
             "the server is silent: it sent no response within 1 s",
-            "run the command once by hand, or give it longer",
+            "run the command once by hand, or raise the startup timeout",
         ),
         row(
             "slow",
@@ -154,8 +154,8 @@ fn rows(demo: &HttpDemo, authority: &Path, ports: Ports) -> Vec<Row> {
             ..row(
                 "huge",
                 peer("huge"),
-                "its answer is larger than the 67108864 bytes that a message may have",
-                "ask the server for less",
+                "exceeds the message size limit of 67108864 bytes",
+                "request less: a part",
             )
         },
         row(
@@ -170,11 +170,11 @@ fn rows(demo: &HttpDemo, authority: &Path, ports: Ports) -> Vec<Row> {
             "its schema cannot be used: /type",
             "only the server's author can correct",
         ),
-        row("bad encoding", peer("encoding"), "it is not valid UTF-8", "let the server write UTF-8"),
+        row("bad encoding", peer("encoding"), "it is not valid UTF-8", "make the server write UTF-8"),
         row(
             "wrong era",
             peer("era"),
-            "the server speaks protocol version 2023-01-01, which this client does not",
+            "the server supports protocol version 2023-01-01, which this client does not support",
             "update the server",
         ),
         row(
@@ -195,7 +195,7 @@ fn rows(demo: &HttpDemo, authority: &Path, ports: Ports) -> Vec<Row> {
         ..row(
             "wrong package",
             json!({"command": "npx", "args": ["-y", "@nobody/no-such-package"]}),
-            "the package registry has no such package",
+            "the package registry does not have this package",
             "check the name and the version of the package",
         )
     });
@@ -206,7 +206,7 @@ fn rows(demo: &HttpDemo, authority: &Path, ports: Ports) -> Vec<Row> {
             "port in use",
             json!({"command": "node", "args": ["-e", script]}),
             "the port that it listens on is already in use",
-            "end the process that listens there",
+            "stop the process that uses the port",
         )
     });
     res

@@ -104,7 +104,7 @@ fn missing_handshake_is_explained() {
         workspace
     };
     check(&scripted("echo no licence >&2; exit 3"), 3, ("handshake", "no licence", "by hand"));
-    check(&scripted("echo Welcome; exit 0"), 3, ("handshake", "Welcome", "logs belong on standard error"));
+    check(&scripted("echo Welcome; exit 0"), 3, ("handshake", "Welcome", "make it log to standard error"));
 }
 
 #[test]

@@ -122,7 +122,7 @@ impl fmt::Display for Evidence {
         if self.noise_bytes > 0 {
             // Only a process has a standard output.
             let location = if self.pid.is_some() { "of its standard output" } else { "that it sent" };
-            write!(f, "; {} bytes {location} were no protocol", self.noise_bytes)?;
+            write!(f, "; {} bytes {location} were not MCP", self.noise_bytes)?;
             if let Some(sample) = &self.noise_sample {
                 write!(f, " (they begin with {sample:?})")?;
             }

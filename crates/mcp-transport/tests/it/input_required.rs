@@ -125,7 +125,7 @@ async fn error_without_a_handler_names_the_required_input() {
 async fn rounds_requests_and_time_are_bounded() {
     let (said, calls) =
         call(everything(), |message| required(message, json!({"a": question("?")}), None)).await;
-    assert_eq!(said, "the server asked for input 10 times, and still does not answer");
+    assert_eq!(said, "the server requested input 10 times without a final result");
     assert_eq!(calls.len(), 11);
 
     let (said, _) = call(everything(), |message| {
@@ -134,7 +134,7 @@ async fn rounds_requests_and_time_are_bounded() {
         required(message, Value::Object(requests), None)
     })
     .await;
-    assert_eq!(said, "the server asks for 33 things at once");
+    assert_eq!(said, "the server requests 33 inputs at once");
 
     let begun = tokio::time::Instant::now();
     let (said, _) = call(everything(), |message| {

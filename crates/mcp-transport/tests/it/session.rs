@@ -89,7 +89,7 @@ async fn modern_error_is_reported_and_supported_versions_are_used() {
     let peer = |message: &Value| refuse(message, -32022, json!({"supported": ["2026-07-28"]}));
     check(connect(Eras::Both, peer).await, "the server refused the handshake: no (code -32022)", &twice);
     let peer = |message: &Value| refuse(message, -32022, json!({"supported": ["2031-01-01"]}));
-    let want = "the server speaks protocol version 2031-01-01, which this client does not";
+    let want = "the server supports protocol version 2031-01-01, which this client does not support";
     check(connect(Eras::Both, peer).await, want, &["server/discover"]);
 }
 
@@ -135,7 +135,7 @@ async fn slow_server_that_answers_probe_and_initialize_is_legacy() {
     let want = "the server refused the handshake: no (code -32601)";
     check(connect(Eras::Both, peer).await, want, &["server/discover", "initialize"]);
     let peer = |message: &Value| answer(message, initialized("2026-07-28"));
-    let want = "the server speaks protocol version 2026-07-28, which this client does not";
+    let want = "the server supports protocol version 2026-07-28, which this client does not support";
     check(connect(Eras::Legacy, peer).await, want, &["initialize"]);
 }
 
@@ -157,7 +157,7 @@ async fn server_that_exits_after_its_handshake_is_not_connected() {
 #[tokio::test(start_paused = true)]
 async fn unsupported_version_of_the_server_is_refused() {
     let peer = |message: &Value| answer(message, initialized("1999-01-01"));
-    let want = "the server speaks protocol version 1999-01-01, which this client does not";
+    let want = "the server supports protocol version 1999-01-01, which this client does not support";
     check(connect(Eras::Legacy, peer).await, want, &["initialize"]);
     let peer = |message: &Value| answer(message, json!({"hello": 1}));
     let (session, _) = connect(Eras::Legacy, peer).await;

@@ -177,7 +177,7 @@ async fn large_response_is_delivered_and_a_too_large_one_refused() {
     }
     for name in ["too long", "too long, unsaid", "too long stream"] {
         let error = call(name).await.unwrap_err().to_string();
-        assert!(error.contains("its answer is larger than the 11534336 bytes"), "{name}: {error}");
+        assert!(error.contains("exceeds the message size limit of 11534336 bytes"), "{name}: {error}");
     }
 }
 

@@ -75,7 +75,7 @@ async fn missing_header_error_refreshes_the_tools_and_retries() {
     // Where the list says nothing new, the error stands.
     let without =
         session.call_tool("echo", &RawJson::empty_object(), CallOptions::default()).await.unwrap_err();
-    assert!(without.help().unwrap().starts_with("headers and body disagree"), "{without}");
+    assert!(without.help().unwrap().starts_with("headers and body differ"), "{without}");
     assert_eq!(peer.count("tools/call"), 3);
 }
 

@@ -47,7 +47,7 @@ async fn server_that_loses_every_session_is_not_retried_endlessly() {
     let peer = Peer::start(|request| legacy(request, "s", |_| reply(404, "", ""))).await;
     let client = connect(&peer).await;
     let error = call(&client).await.unwrap_err().to_string();
-    assert!(error.contains("forgotten the session"), "{error}");
+    assert!(error.contains("lost the session"), "{error}");
     assert!(peer.count("initialize") <= 4, "{}", peer.summary());
 }
 

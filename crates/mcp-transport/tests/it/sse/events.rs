@@ -78,8 +78,7 @@ async fn too_large_message_fails_its_call_only() {
     let large = session.call_tool("large", &empty, CallOptions::default()).await.unwrap();
     assert_eq!(large.value.text().len(), 10 << 20);
     let error = session.call_tool("larger", &empty, CallOptions::default()).await.unwrap_err();
-    let want =
-        "the server has answered, and its answer is larger than the 11534336 bytes that a message may have";
+    let want = "the server's response exceeds the message size limit of 11534336 bytes";
     assert_eq!(error.to_string(), want);
     assert!(session.counters().0 > 12 << 20, "it is counted");
     let large = session.call_tool("large", &empty, CallOptions::default()).await.unwrap();

@@ -66,7 +66,7 @@ async fn other_errors_and_configurations_do_not_fall_back() {
     let modern = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"no","data":{"supported":["2030-01-01"]}}}"#;
     let peer = Peer::start(move |_| reply(400, modern).header("content-type", "application/json")).await;
     let error = connect(&either(&peer.url, SseFallback::Allowed)).await.err().unwrap().to_string();
-    assert_eq!(error, "the server speaks protocol version 2030-01-01, which this client does not");
+    assert_eq!(error, "the server supports protocol version 2030-01-01, which this client does not support");
     assert_eq!(peer.count("GET"), 0);
 }
 
@@ -91,7 +91,7 @@ async fn failed_fallback_reports_both_errors() {
     .await;
     let error = connect(&either(&peer.url, SseFallback::Allowed)).await.err().unwrap();
     assert!(error.to_string().ends_with("it requires authorization (Basic)"), "{error}");
-    assert!(error.help().unwrap().starts_with("the server wants authorization"));
+    assert!(error.help().unwrap().starts_with("the server requires authorization"));
 }
 
 #[tokio::test]
