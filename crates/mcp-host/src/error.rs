@@ -2,14 +2,13 @@
 
 pub(crate) mod excerpt;
 
-use std::fmt;
-
 use mcp_model::{CallFailure, ErrorKind};
 use serde::Serialize;
 
 /// Why a server is not available or an operation failed. The message names the server and the operation, and contains
 /// no secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{kind}: {message}")]
 pub struct HostError {
     /// The kind of error.
     pub kind: ErrorKind,
@@ -40,12 +39,3 @@ impl HostError {
         CallFailure { kind, message }
     }
 }
-
-impl fmt::Display for HostError {
-    /// `<kind>: <message>`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.kind, self.message)
-    }
-}
-
-impl std::error::Error for HostError {}

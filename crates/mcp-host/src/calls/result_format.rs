@@ -19,7 +19,8 @@ pub struct RawResult {
 }
 
 /// Why a request failed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{error}")]
 pub struct RequestError {
     /// The message with its kind.
     pub error: HostError,
@@ -28,14 +29,6 @@ pub struct RequestError {
     /// The server, if one was found.
     pub server: Option<ServerId>,
 }
-
-impl std::fmt::Display for RequestError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.error.fmt(f)
-    }
-}
-
-impl std::error::Error for RequestError {}
 
 impl From<HostError> for RequestError {
     fn from(error: HostError) -> RequestError {

@@ -1,7 +1,6 @@
 //! Registry of the callers that answer server requests of each dialog.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use mcp_transport::{Caller, Handlers};
@@ -45,12 +44,6 @@ impl Drop for CallerRegistration {
         if callers.get(&self.dialog).is_some_and(|it| Arc::ptr_eq(it, &self.caller)) {
             callers.remove(&self.dialog);
         }
-    }
-}
-
-impl fmt::Debug for CallerRegistration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallerRegistration").field("dialog", &self.dialog).finish_non_exhaustive()
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use mcp_model::Era;
 use mcp_registry::{ActiveProblem, Catalog, Projection, Provider, project};
 use serde::{Serialize, Serializer};
+use strum::IntoStaticStr;
 
 use crate::error::HostError;
 
@@ -47,8 +48,9 @@ pub struct ServerStatus {
 }
 
 /// The state of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum ServerState {
     /// It is starting. Tools of its previous instance may still be available.
     Starting,
@@ -68,14 +70,7 @@ pub enum ServerState {
 impl ServerState {
     /// `starting`, `ready`, `restarting`, `failed`, `disabled` or `stopped`.
     pub fn as_str(self) -> &'static str {
-        match self {
-            ServerState::Starting => "starting",
-            ServerState::Ready => "ready",
-            ServerState::Restarting => "restarting",
-            ServerState::Failed => "failed",
-            ServerState::Disabled => "disabled",
-            ServerState::Stopped => "stopped",
-        }
+        self.into()
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
+use mcp_config::ResolvedServer;
 use mcp_model::{ErrorKind, ServerId};
 use mcp_registry::ReloadPlan;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -293,26 +294,9 @@ impl Committer {
 
     fn execute(&mut self, action: MachineAction<InstanceRef>) {
         match action {
-            MachineAction::Start(ticket, server) => {
-                let connector = Arc::clone(&self.connector);
-                let kind = TaskKind::Start(ticket.clone());
-                self.spawn(kind, async move {
-                    Some(match connector.connect(&server, ListSource::Read, None).await {
-                        Ok(started) => MachineEvent::Ready(ticket, started),
-                        Err(failure) => MachineEvent::StartFailed(ticket, failure),
-                    })
-                });
-            }
+            MachineAction::Start(ticket, server) => self.start(ticket, server, ListSource::Read),
             MachineAction::StartLeased(ticket, server, lists) => {
-                let connector = Arc::clone(&self.connector);
-                let kind = TaskKind::Start(ticket.clone());
-                let dialog = self.machine.lessee(&ticket);
-                self.spawn(kind, async move {
-                    Some(match connector.connect(&server, ListSource::Known(lists), dialog).await {
-                        Ok(started) => MachineEvent::Ready(ticket, started),
-                        Err(failure) => MachineEvent::StartFailed(ticket, failure),
-                    })
-                });
+                self.start(ticket, server, ListSource::Known(lists));
             }
             MachineAction::Reply(waiter, reply) => self.reply(waiter, reply),
             MachineAction::CheckIdle(ticket, instance) => {
@@ -357,6 +341,17 @@ impl Committer {
                 });
             }
         }
+    }
+
+    fn start(&mut self, ticket: StartTicket, server: Arc<ResolvedServer>, lists: ListSource) {
+        let connector = Arc::clone(&self.connector);
+        let dialog = self.machine.lessee(&ticket);
+        self.spawn(TaskKind::Start(ticket.clone()), async move {
+            Some(match connector.connect(&server, lists, dialog).await {
+                Ok(started) => MachineEvent::Ready(ticket, started),
+                Err(failure) => MachineEvent::StartFailed(ticket, failure),
+            })
+        });
     }
 
     fn spawn(

@@ -259,12 +259,15 @@ impl Connector {
         // Taken before the lists are read: later changes cause another read.
         let seen = *session.list_changes().borrow();
         // Boxed, because all servers start at once and each start would hold three lists on its future.
-        let read = |kind| Box::pin(read_within(session, server, kind, deadline, &self.shared.metrics));
-        let (tools, prompts, resources) = tokio::join!(
-            join_optional(kinds.contains(&ListKind::Tool).then(|| read(ListKind::Tool))),
-            join_optional(kinds.contains(&ListKind::Prompt).then(|| read(ListKind::Prompt))),
-            join_optional(kinds.contains(&ListKind::Resource).then(|| read(ListKind::Resource))),
-        );
+        let read = |kind| {
+            let is_enabled = kinds.contains(&kind);
+            async move {
+                let read = || Box::pin(read_within(session, server, kind, deadline, &self.shared.metrics));
+                if is_enabled { Some(read().await) } else { None }
+            }
+        };
+        let (tools, prompts, resources) =
+            tokio::join!(read(ListKind::Tool), read(ListKind::Prompt), read(ListKind::Resource));
         if let Some(ListUpdate::Failed(ListKind::Tool, error)) = tools {
             return Err(error);
         }
@@ -296,13 +299,6 @@ fn changes_to_reread(session: &Session) -> ListChangeCounts {
             prompts: before(now.prompts),
             resources: before(now.resources),
         },
-    }
-}
-
-async fn join_optional<T>(future: Option<impl Future<Output = T>>) -> Option<T> {
-    match future {
-        Some(future) => Some(future.await),
-        None => None,
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Publishers {
     to: Arc<Senders>,
     /// The statuses to publish if the committer fails.
     failed_statuses: Vec<FailedServer>,
-    shutdown: Shutdown,
+    is_shutdown_expected: bool,
 }
 
 /// The channels. The host holds them too, for the case that the committer has ended.
@@ -88,16 +88,10 @@ fn failed_statuses(desired: &DesiredServers) -> Vec<FailedServer> {
     servers.chain(desired.failed.iter().cloned()).collect()
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shutdown {
-    Unexpected,
-    Expected,
-}
-
 impl Publishers {
     /// Publishers without statuses.
     pub(crate) fn new(to: Arc<Senders>) -> Publishers {
-        Publishers { to, failed_statuses: Vec::new(), shutdown: Shutdown::Unexpected }
+        Publishers { to, failed_statuses: Vec::new(), is_shutdown_expected: false }
     }
 
     /// Sets the servers that a failure would report.
@@ -107,12 +101,12 @@ impl Publishers {
 
     /// Records that the committer will end without a failure.
     pub(crate) fn expect_shutdown(&mut self) {
-        self.shutdown = Shutdown::Expected;
+        self.is_shutdown_expected = true;
     }
 
     /// Whether its end is expected.
     pub(crate) fn is_shutdown_expected(&self) -> bool {
-        self.shutdown == Shutdown::Expected
+        self.is_shutdown_expected
     }
 
     /// Sends an event.
@@ -134,7 +128,7 @@ impl Publishers {
 impl Drop for Publishers {
     fn drop(&mut self) {
         // Without a panic the task was dropped with its host or runtime.
-        if self.shutdown == Shutdown::Expected || !std::thread::panicking() {
+        if self.is_shutdown_expected || !std::thread::panicking() {
             return;
         }
         tracing::error!("{HOST_FAILED}");

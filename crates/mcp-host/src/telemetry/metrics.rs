@@ -30,6 +30,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use metrics::{SharedString, Unit, counter, gauge, histogram};
+use strum::IntoStaticStr;
 
 /// Finished calls, by `server` and `outcome`.
 pub const CALLS: &str = "mcp_host_calls_total";
@@ -77,28 +78,22 @@ pub fn describe() {
 }
 
 /// Operations that can fail.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub(crate) enum Operation {
     Connect,
     List,
     Call,
 }
 
-impl Operation {
-    fn as_str(self) -> &'static str {
-        match self {
-            Operation::Connect => "connect",
-            Operation::List => "list",
-            Operation::Call => "call",
-        }
-    }
-}
-
 /// The outcome of a reload.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, IntoStaticStr)]
 pub(crate) enum ReloadOutcome {
+    #[strum(serialize = "taken")]
     Applied,
+    #[strum(serialize = "refused")]
     Refused,
+    #[strum(serialize = "unread")]
     Unreadable,
 }
 
@@ -159,7 +154,7 @@ impl HostMetrics {
         server: Option<&str>,
         kind: mcp_model::ErrorKind,
     ) {
-        let (operation, kind) = (operation.as_str(), kind.as_str());
+        let (operation, kind): (&'static str, _) = (operation.into(), kind.as_str());
         let server = self.server_label(server);
         counter!(FAILURES, "server" => server, "operation" => operation, "kind" => kind).increment(1);
     }
@@ -178,11 +173,7 @@ impl HostMetrics {
 
     /// Records a reload.
     pub(crate) fn record_reload(&self, outcome: ReloadOutcome) {
-        let outcome = match outcome {
-            ReloadOutcome::Applied => "taken",
-            ReloadOutcome::Refused => "refused",
-            ReloadOutcome::Unreadable => "unread",
-        };
+        let outcome: &'static str = outcome.into();
         counter!(RELOADS, "outcome" => outcome).increment(1);
     }
 

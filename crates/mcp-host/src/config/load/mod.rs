@@ -10,13 +10,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use mcp_config::{
-    Diagnostic, Document, Profile, Reading, ResolveContext, ResolveError, detect, read, resolve,
+    Diagnostic, Document, Profile, Reading, ResolveContext, ResolveError, detect, parse_env_file, read,
+    resolve,
 };
 use mcp_model::{Dialect, ErrorKind, Severity};
 
 use crate::config::desired::{DesiredServers, FailedServer};
 use crate::error::HostError;
-use environment::Environment;
 pub(crate) use files::read_regular_file;
 use files::read_text;
 pub use files::{FileError, Utf16};
@@ -163,18 +163,16 @@ pub(crate) fn load_through(
     let LoadRequest { path, dialect, profile, env_file } = request;
     let shown = path.display().to_string();
     let text = read_text(path).map_err(|source| LoadError::File { path: shown.clone(), source })?;
-    let environment = match env_file {
-        None => Environment::process(),
+    let variables = match env_file {
+        None => Vec::new(),
         Some(file) => {
-            let text = read_text(file);
-            let text =
-                text.map_err(|source| LoadError::EnvFile { path: file.display().to_string(), source })?;
-            Environment::with_file(&text)
+            let failed = |source| LoadError::EnvFile { path: file.display().to_string(), source };
+            parse_env_file(&read_text(file).map_err(failed)?)
         }
     };
     let profile = choose(&shown, &text, *dialect, *profile)?;
     let reading = read(&Document { name: &shown, text: &text, profile });
-    let variable = |name: &str| environment.variable(name);
+    let variable = |name: &str| environment::variable(&variables, name);
     let read_file = |file: &Path| read_text(file).map_err(|it| it.to_string());
     let directory = directory(path);
     let surroundings = ResolveContext { variable: &variable, directory: &directory, read_file: &read_file };

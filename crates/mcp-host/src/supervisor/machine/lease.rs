@@ -252,74 +252,50 @@ impl<I: Clone> Machine<I> {
             live.idle_check = Some(end);
             return;
         }
-        self.end_leases(|it| it == ticket, LeaseEnd::swapped(ReleaseReason::Idle));
+        self.end_leases(|it| it.ticket == *ticket, ReleaseReason::Idle);
     }
 
     /// Releases a dialog's lease of a server.
     pub(super) fn release(&mut self, dialog: &DialogId, server: &ServerId, waiter: WaiterId) {
         self.leases.reminders.retain(|it| (&it.0, &it.1) != (dialog, server));
         self.leases.changed = true;
-        let own: Vec<StartTicket> = self
-            .leases
-            .held
-            .iter()
-            .filter(|it| it.dialog == *dialog && it.ticket.server == *server)
-            .map(|it| it.ticket.clone())
-            .collect();
-        let end = LeaseEnd {
-            drain: DrainMode::CallsUnlimited,
-            reply: LeaseReply::Refused(released_meanwhile(server)),
-            reason: ReleaseReason::Requested,
-        };
         let before = self.actions.len();
-        self.end_leases(|it| own.contains(it), end);
-        let retired = self.actions[before..]
-            .iter_mut()
-            .find_map(|it| if let MachineAction::Retire { waiter, .. } = it { Some(waiter) } else { None });
-        match (retired, own.is_empty()) {
+        let is_own = |it: &Lease<I>| it.dialog == *dialog && it.ticket.server == *server;
+        self.end_leases(is_own, ReleaseReason::Requested);
+        for action in &mut self.actions[before..] {
             // Replied when the last call has ended and the instance is closed.
-            (Some(it), _) => *it = Some(waiter),
-            (None, false) => self.reply(waiter, LeaseReply::Released),
-            (None, true) => self.reply(waiter, LeaseReply::NotHeld),
+            if let MachineAction::Retire { waiter: on_close, .. } = action {
+                *on_close = Some(waiter);
+                return;
+            }
         }
+        let is_held = self.actions.len() > before;
+        self.reply(waiter, if is_held { LeaseReply::Released } else { LeaseReply::NotHeld });
     }
 
     /// Handles the end of a dialog. Leases of a later dialog with the same id remain.
     pub(super) fn dialog_over(&mut self, end: &DialogEnd) {
-        let alike = self.leases.held.iter().filter(|it| it.dialog == end.dialog);
-        let (own, later): (Vec<_>, Vec<_>) = alike.partition(|it| it.ends_seen <= end.number);
-        let own: Vec<StartTicket> = own.into_iter().map(|it| it.ticket.clone()).collect();
-        let later: Vec<ServerId> = later.into_iter().map(|it| it.ticket.server.clone()).collect();
+        let is_own = |it: &Lease<I>| it.dialog == end.dialog && it.ends_seen <= end.number;
+        self.end_leases(is_own, ReleaseReason::DialogEnded);
+        let later = self.leases.held.iter().filter(|it| it.dialog == end.dialog);
+        let later: Vec<ServerId> = later.map(|it| it.ticket.server.clone()).collect();
         if later.is_empty() {
             self.forget_crashes(&end.dialog);
         }
         self.leases.reminders.retain(|it| it.0 != end.dialog || later.contains(&it.1));
         self.leases.changed = true;
-        let failure = HostError::new(ErrorKind::Connection, "the dialog has ended");
-        let lease_end = LeaseEnd {
-            drain: DrainMode::Calls,
-            reply: LeaseReply::Refused(failure),
-            reason: ReleaseReason::DialogEnded,
-        };
-        self.end_leases(|it| own.contains(it), lease_end);
     }
 
     /// Ends the leases of a server on any other base than `base`.
     pub(super) fn end_outdated_leases(&mut self, server: &ServerId, base: Option<u64>) {
-        let old = self.leases.held.iter().filter(|it| it.ticket.server == *server && Some(it.base) != base);
-        let old: Vec<StartTicket> = old.map(|it| it.ticket.clone()).collect();
-        self.end_leases(|it| old.contains(it), LeaseEnd::swapped(ReleaseReason::ServerChanged));
+        let is_outdated = |it: &Lease<I>| it.ticket.server == *server && Some(it.base) != base;
+        self.end_leases(is_outdated, ReleaseReason::ServerChanged);
     }
 
     /// Ends all leases at shutdown.
     pub(super) fn close_leases(&mut self) {
-        let end = LeaseEnd {
-            drain: DrainMode::Calls,
-            reply: LeaseReply::Refused(HostError::shut_down()),
-            reason: ReleaseReason::HostShutdown,
-        };
         self.leases.reminders.clear();
-        self.end_leases(|_| true, end);
+        self.end_leases(|_| true, ReleaseReason::HostShutdown);
     }
 
     /// Applies changed limits to leased instances.
@@ -381,49 +357,42 @@ impl<I: Clone> Machine<I> {
         self.actions.push(MachineAction::Reply(waiter, reply));
     }
 
-    fn end_leases(&mut self, which: impl Fn(&StartTicket) -> bool, end: LeaseEnd<I>) {
-        let (gone, kept) =
-            std::mem::take(&mut self.leases.held).into_iter().partition(|it| which(&it.ticket));
-        self.leases.held = kept;
-        let gone: Vec<Lease<I>> = gone;
-        for Lease { dialog, ticket, state, .. } in gone {
+    fn end_leases(&mut self, which: impl Fn(&Lease<I>) -> bool, reason: ReleaseReason) {
+        let ended: Vec<Lease<I>> = self.leases.held.extract_if(.., |it| which(it)).collect();
+        for Lease { dialog, ticket, state, .. } in ended {
             self.leases.changed = true;
+            let server = &ticket.server;
+            let refused = |message| LeaseReply::Refused(HostError::new(ErrorKind::Connection, message));
+            // What is waited for, and the reply to calls that wait for the start.
+            let (drain, reply) = match reason {
+                ReleaseReason::Requested => {
+                    let message = format!("server '{server}': its lease was released while it was starting");
+                    (DrainMode::CallsUnlimited, refused(message))
+                }
+                ReleaseReason::DialogEnded => (DrainMode::Calls, refused("the dialog has ended".to_owned())),
+                ReleaseReason::HostShutdown => {
+                    (DrainMode::Calls, LeaseReply::Refused(HostError::shut_down()))
+                }
+                ReleaseReason::Idle | ReleaseReason::Lost | ReleaseReason::ServerChanged => {
+                    (DrainMode::CallsAndPins, LeaseReply::Stale)
+                }
+            };
             match state {
                 LeaseState::Starting(waiting) => {
                     self.actions.push(MachineAction::Abort(ticket));
-                    waiting.into_iter().for_each(|it| self.reply(it, end.reply.clone()));
+                    waiting.into_iter().for_each(|it| self.reply(it, reply.clone()));
                 }
                 LeaseState::Running(live) => {
-                    let what = HostEventKind::Released { dialog: dialog.clone(), reason: end.reason };
-                    self.events.push(ticket.server.as_str(), what);
+                    let released = HostEventKind::Released { dialog: dialog.clone(), reason };
+                    self.events.push(server.as_str(), released);
                     // A lost server returns with the next call, so its reminder remains.
-                    match end.reason {
-                        ReleaseReason::Lost | ReleaseReason::ServerChanged => {}
-                        ReleaseReason::Requested
-                        | ReleaseReason::DialogEnded
-                        | ReleaseReason::Idle
-                        | ReleaseReason::HostShutdown => {
-                            self.leases.reminders.retain(|it| *it != (dialog.clone(), ticket.server.clone()));
-                        }
+                    if !matches!(reason, ReleaseReason::Lost | ReleaseReason::ServerChanged) {
+                        self.leases.reminders.retain(|it| (&it.0, &it.1) != (&dialog, server));
                     }
-                    self.actions.push(MachineAction::retire(live.instance, end.drain));
+                    self.actions.push(MachineAction::retire(live.instance, drain));
                 }
             }
         }
-    }
-}
-
-/// How leases end.
-struct LeaseEnd<I> {
-    drain: DrainMode,
-    /// The reply to calls that wait for the start.
-    reply: LeaseReply<I>,
-    reason: ReleaseReason,
-}
-
-impl<I> LeaseEnd<I> {
-    fn swapped(reason: ReleaseReason) -> LeaseEnd<I> {
-        LeaseEnd { drain: DrainMode::CallsAndPins, reply: LeaseReply::Stale, reason }
     }
 }
 
@@ -433,11 +402,6 @@ pub(super) fn is_leased(server: &ResolvedServer) -> bool {
         Sharing::Shared => false,
         Sharing::PerOwner => true,
     }
-}
-
-fn released_meanwhile(server: &ServerId) -> HostError {
-    let message = format!("server '{server}': its lease was released while it was starting");
-    HostError::new(ErrorKind::Connection, message)
 }
 
 #[cfg(test)]

@@ -54,8 +54,8 @@ impl<I: Clone> Machine<I> {
         }
         let within = self.ping().map(|it| it.timeout);
         for slot in &mut self.slots {
-            if slot.restarts.next_attempt().is_some_and(|it| it <= now) {
-                let failures = slot.restarts.failures();
+            if slot.restarts.next_attempt.is_some_and(|it| it <= now) {
+                let failures = slot.restarts.failures;
                 let before = slot.state();
                 let restart = slot.retry(&mut self.starts);
                 slot.restarts.clear_schedule();
@@ -76,7 +76,7 @@ impl<I: Clone> Machine<I> {
     pub(crate) fn next_wake(&self) -> Option<Instant> {
         let slots = self.slots.iter().filter(|_| self.phase == Phase::Open);
         let slots = slots
-            .flat_map(|it| [it.restarts.next_attempt(), it.running.as_ref().and_then(|it| it.probe)])
+            .flat_map(|it| [it.restarts.next_attempt, it.running.as_ref().and_then(|it| it.probe)])
             .flatten();
         slots.chain(self.leases.next_wake()).min()
     }
@@ -136,7 +136,7 @@ impl<I: Clone> ServerSlot<I> {
     ) {
         let Supervision::Restart(policy) = supervision else { return };
         let decision = self.restarts.record_failure(policy, &self.name, down, now);
-        let failures = self.restarts.failures();
+        let failures = self.restarts.failures;
         let event = match decision {
             RestartDecision::Retry(after) => HostEventKind::RestartScheduled { after, failures },
             RestartDecision::Suspend(after) => HostEventKind::RestartSuspended { after, failures },

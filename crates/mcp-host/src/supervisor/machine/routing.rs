@@ -174,7 +174,7 @@ impl<I: Clone> ServerSlot<I> {
             ) => ServerState::Ready,
             (StartState::Pending { after: Some(_), .. }, None) => ServerState::Restarting,
             (StartState::Failed(_), None)
-                if self.restarts.next_attempt().is_some() && !self.restarts.is_suspended() =>
+                if self.restarts.next_attempt.is_some() && !self.restarts.is_suspended =>
             {
                 ServerState::Restarting
             }

@@ -146,7 +146,7 @@ impl<I: Clone> ServerSlot<I> {
         starts: &mut u64,
     ) -> Vec<MachineAction<I>> {
         let mut actions = Vec::new();
-        let (id, runtime) = (desired.id.clone(), desired.runtime);
+        let runtime = desired.runtime;
         // A disabled server stays disabled until its entry changes.
         let same = matches!(&self.config, SlotConfig::Server(_, wished) if *wished == desired);
         self.config = SlotConfig::Server(Arc::clone(&server), desired);
@@ -173,9 +173,7 @@ impl<I: Clone> ServerSlot<I> {
         actions.extend(self.abort());
         self.restarts = RestartState::default();
         self.lease_history = LeaseHistory::default();
-        *starts += 1;
-        let ticket = StartTicket { server: id, runtime, number: *starts };
-        actions.push(self.begin(ticket, server, None));
+        actions.push(self.begin(server, None, starts));
         actions
     }
 
@@ -183,19 +181,20 @@ impl<I: Clone> ServerSlot<I> {
     pub(super) fn retry(&mut self, starts: &mut u64) -> Option<MachineAction<I>> {
         let StartState::Failed(failure) = &self.start else { return None };
         let server = self.server().or_else(|| self.last_run.as_ref().map(|it| Arc::clone(&it.0)))?;
-        let DesiredServer { id, runtime, exposure: _ } = desired(&server);
         let failure = failure.clone();
         self.restarts.clear_schedule();
-        *starts += 1;
-        Some(self.begin(StartTicket { server: id, runtime, number: *starts }, server, Some(failure)))
+        Some(self.begin(server, Some(failure), starts))
     }
 
     fn begin(
         &mut self,
-        ticket: StartTicket,
         server: Arc<ResolvedServer>,
         after: Option<HostError>,
+        starts: &mut u64,
     ) -> MachineAction<I> {
+        let DesiredServer { id, runtime, exposure: _ } = desired(&server);
+        *starts += 1;
+        let ticket = StartTicket { server: id, runtime, number: *starts };
         self.start = StartState::Pending { ticket: ticket.clone(), server: Arc::clone(&server), after };
         MachineAction::Start(ticket, server)
     }
@@ -238,9 +237,7 @@ impl<I: Clone> ServerSlot<I> {
         self.mode = SlotMode::On;
         self.restarts = RestartState::default();
         self.lease_history = LeaseHistory::default();
-        let DesiredServer { id, runtime, exposure: _ } = desired(&server);
-        *starts += 1;
-        actions.push(self.begin(StartTicket { server: id, runtime, number: *starts }, server, None));
+        actions.push(self.begin(server, None, starts));
         actions
     }
 

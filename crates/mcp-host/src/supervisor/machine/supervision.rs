@@ -76,9 +76,11 @@ impl Default for Supervision {
 /// The failures and the next restart of one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct RestartState {
-    failures: u32,
-    next: Option<Instant>,
-    suspended: bool,
+    /// The number of consecutive failures.
+    pub(super) failures: u32,
+    /// The time of the next restart.
+    pub(super) next_attempt: Option<Instant>,
+    pub(super) is_suspended: bool,
 }
 
 /// What is done about a failure.
@@ -118,35 +120,20 @@ impl RestartState {
             let pause = policy.initial_backoff.saturating_mul(doubled).min(policy.max_backoff);
             RestartDecision::Retry(jitter(pause, fraction))
         };
-        self.next = match decision {
+        self.next_attempt = match decision {
             RestartDecision::Retry(after) | RestartDecision::Suspend(after) => {
                 Some(saturating_after(now, after))
             }
             RestartDecision::GiveUp => None,
         };
-        self.suspended = matches!(decision, RestartDecision::Suspend(_));
+        self.is_suspended = matches!(decision, RestartDecision::Suspend(_));
         decision
-    }
-
-    /// The number of consecutive failures.
-    pub(crate) fn failures(&self) -> u32 {
-        self.failures
-    }
-
-    /// The time of the next restart.
-    pub(crate) fn next_attempt(&self) -> Option<Instant> {
-        self.next
     }
 
     /// Clears the scheduled restart, because one begins now.
     pub(crate) fn clear_schedule(&mut self) {
-        self.next = None;
-        self.suspended = false;
-    }
-
-    /// Whether restarts are suspended.
-    pub(crate) fn is_suspended(&self) -> bool {
-        self.suspended
+        self.next_attempt = None;
+        self.is_suspended = false;
     }
 }
 
@@ -228,7 +215,7 @@ mod tests {
                 },
             };
             let decision = state.record_failure(&policy, "a", down, now);
-            let after = state.next_attempt().map(|it| it - now);
+            let after = state.next_attempt.map(|it| it - now);
             // Finds the delay from the jittered one.
             let pauses = [500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 300_000];
             let pause = |after: Duration| {
@@ -243,9 +230,9 @@ mod tests {
                 RestartDecision::Suspend(it) => format!("rest {}", pause(it)),
                 RestartDecision::GiveUp => "-".to_owned(),
             });
-            now = state.next_attempt().unwrap_or(now);
+            now = state.next_attempt.unwrap_or(now);
             state.clear_schedule();
-            assert_eq!(state.next_attempt(), None);
+            assert_eq!(state.next_attempt, None);
         }
         assert_eq!(got.join(", "), want);
     }
@@ -343,7 +330,7 @@ mod tests {
             Outage { kind: ErrorKind::Connection, uptime: None },
             Instant::now(),
         );
-        assert_eq!(many.failures(), u32::MAX);
+        assert_eq!(many.failures, u32::MAX);
     }
 
     #[test]

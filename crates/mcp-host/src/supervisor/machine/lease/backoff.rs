@@ -13,7 +13,7 @@ use mcp_model::ServerId;
 use tokio::time::Instant;
 
 use super::super::supervision::{Outage, RestartPolicy, RestartState, Supervision};
-use super::{DrainMode, LeaseEnd, LeaseReply, LeaseState, Machine, MachineAction, RunningLease, StartTicket};
+use super::{DrainMode, LeaseReply, LeaseState, Machine, MachineAction, RunningLease, StartTicket};
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::state::event::{HostEventKind, ReleaseReason};
@@ -53,7 +53,7 @@ impl StartHistory {
     /// Why a call gets no instance at `now`; `None` if one may be started.
     fn refusal(&self, is_tried: bool, now: Instant) -> Option<HostError> {
         let failure = self.failure.as_ref()?;
-        let when = match self.restarts.next_attempt().and_then(|it| it.checked_duration_since(now)) {
+        let when = match self.restarts.next_attempt.and_then(|it| it.checked_duration_since(now)) {
             Some(left) if left > Duration::ZERO => {
                 format!("the first call after {:.1} s restarts it", left.as_secs_f64())
             }
@@ -200,7 +200,7 @@ impl<I: Clone> Machine<I> {
             );
         }
         self.events.push(ticket.server.as_str(), HostEventKind::Lost(failure));
-        self.end_leases(|it| it == ticket, LeaseEnd::swapped(ReleaseReason::Lost));
+        self.end_leases(|it| it.ticket == *ticket, ReleaseReason::Lost);
     }
 
     /// Records a crash of `dialog`'s instance, or a failed start.
