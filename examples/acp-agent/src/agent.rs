@@ -10,7 +10,7 @@ use agent_client_protocol::{Client, ConnectionTo, Error, RequestCancellation};
 use mcp_acp::{Capabilities, Policy, SessionMethod};
 use mcp_acp_agent::{ConnectOptions, OverAcp, SessionMcp, SessionRegistry, TypedSessionRequest};
 
-use crate::turn::{QueuedTurn, Turns};
+use crate::turn::{QueuedTurn, TurnQueue};
 
 /// One agent, serving one client.
 pub(crate) struct Agent {
@@ -18,7 +18,7 @@ pub(crate) struct Agent {
     policy: Policy,
     options: ConnectOptions,
     pub(crate) sessions: SessionRegistry,
-    turns: Mutex<HashMap<String, Turns>>,
+    turns: Mutex<HashMap<String, TurnQueue>>,
     /// The number of ids so far.
     id_count: AtomicU64,
 }
@@ -86,7 +86,7 @@ impl Agent {
         // Both or none, because `close` uses the same lock. There is no await: an installed set is reported.
         let mut turns = self.turns();
         let replaced = self.sessions.install(servers, slot)?;
-        turns.entry(session.clone()).or_insert_with(Turns::new);
+        turns.entry(session.clone()).or_insert_with(TurnQueue::new);
         Ok(ConnectedSession { session, servers: replaced.servers })
     }
 
@@ -135,7 +135,7 @@ impl Agent {
         true
     }
 
-    fn turns(&self) -> MutexGuard<'_, HashMap<String, Turns>> {
+    fn turns(&self) -> MutexGuard<'_, HashMap<String, TurnQueue>> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

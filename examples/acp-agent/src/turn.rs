@@ -12,7 +12,7 @@ use crate::prompt::Command;
 
 /// The turns of a session.
 #[derive(Clone)]
-pub(crate) struct Turns {
+pub(crate) struct TurnQueue {
     /// Held by the running turn; later ones wait for it.
     turn_lock: Arc<Mutex<()>>,
     /// Changes on each `session/cancel`, and at the end of the session.
@@ -82,9 +82,9 @@ impl Cancellation {
     }
 }
 
-impl Turns {
-    pub(crate) fn new() -> Turns {
-        Turns { turn_lock: Arc::default(), cancellations: watch::Sender::new(0) }
+impl TurnQueue {
+    pub(crate) fn new() -> TurnQueue {
+        TurnQueue { turn_lock: Arc::default(), cancellations: watch::Sender::new(0) }
     }
 
     pub(crate) fn cancel(&self) {
