@@ -11,7 +11,7 @@ pub fn detect(path: &str, text: &str) -> Option<Dialect> {
     by_name(path).or_else(|| by_content(text))
 }
 
-/// Names of editor files; their content is not inspected.
+/// File names of editors and agents. A file of such a name is an editor file, whatever it contains.
 const MCP_JSON: [&str; 8] = [
     "mcp.json",
     ".mcp.json",
@@ -36,6 +36,8 @@ fn by_name(path: &str) -> Option<Dialect> {
     }
 }
 
+/// Detects the dialect by the top-level keys. A JSON text may also be a Dominds or HoloDeck file, because it is
+/// valid YAML.
 fn by_content(text: &str) -> Option<Dialect> {
     let json = looks_like_json(text);
     if json {
@@ -51,6 +53,7 @@ fn by_content(text: &str) -> Option<Dialect> {
         members.iter().any(|it| it.value.get("transport").is_some())
     };
     if let Some(servers) = root.get("servers") {
+        // In YAML, `servers` alone is too common a key. In JSON it is the key of VS Code.
         let dominds = root.get("version").is_some() || transports(&servers.value);
         return match servers.value.content() {
             Content::Sequence(_) => None,
@@ -64,16 +67,18 @@ fn by_content(text: &str) -> Option<Dialect> {
     (root.get("instructions").is_some() && root.get("model").is_some()).then_some(Dialect::HoloDeck)
 }
 
-/// Detects JSON dialects by their members.
+/// Detects ACP and editor files by the members of their JSON.
 fn by_members(root: &Node) -> Option<Dialect> {
     let servers = root.get("mcpServers").map(|it| &it.value);
     let params = root.get("params").map(|it| &it.value);
     let method = root.get("method").and_then(|it| it.value.text()).unwrap_or_default();
+    // An ACP session request, or its parameters: an object with a list of servers.
     let carried = params.is_some_and(|it| it.get("mcpServers").is_some());
     if method.starts_with("session/") || carried || servers.is_some_and(|it| it.items().is_some()) {
         return Some(Dialect::Acp);
     }
-    // A session entry, or a list of them, has a name, and its pairs are lists.
+    // A server of an ACP session, or a list of them. Its `env` and `headers` are lists, which editors write as
+    // maps.
     let lists = |it: &Node| {
         ["env", "headers"].iter().any(|key| it.get(key).is_some_and(|it| it.value.items().is_some()))
     };
@@ -81,6 +86,7 @@ fn by_members(root: &Node) -> Option<Dialect> {
     if entry(root) || root.items().is_some_and(|it| !it.is_empty() && it.iter().all(entry)) {
         return Some(Dialect::Acp);
     }
+    // An editor file: `mcpServers`, a list or map of servers, or settings that contain servers.
     let listed = root.items().is_some_and(|it| !it.is_empty() && it.iter().all(is_server));
     let settings = ["mcp.servers", "context_servers"].iter().any(|it| root.get(it).is_some());
     let mcp =

@@ -8,7 +8,7 @@ pub(crate) fn child(parent: &str, key: &str) -> String {
     res
 }
 
-/// Appends `key` to `pointer`.
+/// Appends `key` to `pointer`, escaped.
 pub(crate) fn push(pointer: &mut String, key: &str) {
     pointer.push('/');
     let mut rest = key;
@@ -30,12 +30,12 @@ pub(crate) fn segments(pointer: &str) -> impl Iterator<Item = String> {
     pointer.split('/').skip(1).map(|it| it.replace("~1", "/").replace("~0", "~"))
 }
 
-/// The pointer to the parent.
+/// The pointer to the parent; `None` for the root.
 pub(crate) fn parent(pointer: &str) -> Option<&str> {
     pointer.rsplit_once('/').map(|it| it.0)
 }
 
-/// The last key.
+/// The last key, unescaped; empty for the root.
 pub(crate) fn last(pointer: &str) -> String {
     segments(pointer).last().unwrap_or_default()
 }

@@ -1,11 +1,12 @@
-//! Durations in seconds, and detection of milliseconds.
+//! Converts configured seconds to durations, and detects values that are probably milliseconds.
 
 use std::time::Duration;
 
-/// The longest duration. A longer one could overflow when added to a clock.
+/// The longest configured duration: 30 years. A longer one could overflow when added to a clock.
 const MAX_DURATION: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
-/// A number of seconds as a duration; `None` unless it is finite and greater than zero.
+/// A number of seconds as a duration of at most [`MAX_DURATION`]; `None` unless it is finite and greater than
+/// zero.
 pub(crate) fn duration_from_secs(value: f64) -> Option<Duration> {
     if !value.is_finite() || value <= 0.0 {
         return None;

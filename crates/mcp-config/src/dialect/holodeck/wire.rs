@@ -1,6 +1,7 @@
 //! Wire struct of an MCP item of an `agent.yaml` (HD-002 to HD-031).
 //!
-//! The doc comments appear in the JSON Schema. The policy lists the keys that a profile does not have.
+//! The doc comments appear in the JSON Schema. The struct has the keys of all profiles;
+//! `Policy::unsupported_keys` lists those that a profile does not have.
 
 use mcp_model::TransportKind;
 use schemars::JsonSchema;
@@ -96,7 +97,8 @@ impl HoloDeckTransport {
     }
 }
 
-/// The transport kind with this name.
+/// The transport kind with this name. It is read separately, because an invalid item is also listed with its
+/// transport.
 pub(super) fn transport_kind(word: &str) -> Option<TransportKind> {
     [TransportKind::Stdio, TransportKind::Sse, TransportKind::WebSocket, TransportKind::Http]
         .into_iter()
