@@ -1,8 +1,8 @@
 //! An incremental parser of `text/event-stream`: bytes in, events out, no I/O.
 //!
-//! Each byte is scanned once with any chunks, and a line within one chunk is not copied. A too large event is skipped as
-//! it arrives, and parsing continues behind it: [`Event::TooLarge`]. Absent on purpose: event types other than `message`
-//! and `endpoint`, which MCP does not use.
+//! Each byte is scanned once, wherever the chunks are cut, and a line within one chunk is not copied. An event
+//! that is too large is skipped as it arrives, and parsing continues after it: [`Event::TooLarge`]. Events of
+//! types other than `message` and `endpoint` are ignored, because MCP does not use them.
 
 use std::time::Duration;
 
@@ -11,13 +11,14 @@ use bytes::{Buf, Bytes, BytesMut};
 use crate::rpc::oversize::{OversizedMessage, SkippedMessage, is_endless};
 use crate::rpc::rate_limiter::BYTES_PER_MESSAGE;
 
-/// Maximum length of a line without data that is kept with any event limit, in bytes.
+/// Maximum length of a line without data that is parsed even if it exceeds the limit of an event, in bytes.
 const MAX_FIELD_BYTES: usize = 1024;
 
-/// Number of lines without data that are free in an event: its type, its id, a `retry`, and the empty line at its end.
+/// Number of lines without data that do not count as idle in an event with a message: its type, its id, a `retry`,
+/// and the empty line at its end.
 const MAX_EVENT_FIELDS: usize = 4;
 
-/// The cost of a data line besides its bytes, in bytes. It bounds the number of short lines.
+/// The number of idle bytes that each data line counts as, so that many short lines reach the rate limit.
 const LINE_COST: usize = 64;
 
 /// The parser of one stream.
@@ -26,7 +27,9 @@ pub struct EventStreamParser {
     limit: usize,
     /// The incomplete line.
     line: BytesMut,
+    /// The data of the current event.
     data: EventData,
+    /// The type of the current event.
     event_type: EventType,
     /// The id of the current event. It takes effect when the event is complete.
     id: Option<Bytes>,
@@ -34,17 +37,20 @@ pub struct EventStreamParser {
     retry: Option<Duration>,
     /// The last line ended with CR: a following LF belongs to it.
     after_cr: bool,
+    /// The first line is complete: no byte order mark can follow.
     has_started: bool,
     skipping: SkipState,
     idle: IdleCount,
 }
 
-/// Counts received data that contained no message.
+/// Counts received data that contained no message, for the rate limit.
 #[derive(Default)]
 struct IdleCount {
     /// Lines without data in the current event. They count only if the event contains no message.
     fields: usize,
+    /// Counted lines. Each counts as a message.
     lines: usize,
+    /// Counted bytes. [`BYTES_PER_MESSAGE`] of them count as a message.
     bytes: usize,
 }
 
@@ -79,7 +85,7 @@ enum EventType {
 /// The data of the current event.
 enum EventData {
     Absent,
-    /// A slice of a chunk.
+    /// One line, usually a slice of a chunk.
     Line(Bytes),
     /// Several lines joined.
     Lines(BytesMut),
@@ -164,7 +170,8 @@ impl EventStreamParser {
         matches!(self.skipping, SkipState::Event(..))
     }
 
-    /// Returns a part of a line, unless it is skipped.
+    /// Returns a part of a line, or `None` if it is skipped. Starts to skip an event or line that exceeds its
+    /// limit, and reports a skipped event at its end. `ends` says whether the line ends with this part.
     fn filter_skipped(&mut self, part: Bytes, ends: bool, event: &mut impl FnMut(Event)) -> Option<Bytes> {
         match &mut self.skipping {
             SkipState::Nothing => {}
@@ -223,7 +230,8 @@ impl EventStreamParser {
         None
     }
 
-    /// Starts to skip the current event, whose data continues with `value`.
+    /// Starts to skip the current event, whose data continues with `value`. `length` is the length of the current
+    /// line so far; 0 if it has ended.
     fn skip(&mut self, value: &[u8], length: usize) {
         let skipped = match std::mem::replace(&mut self.data, EventData::Absent) {
             EventData::Absent => SkippedMessage::start(value),
@@ -234,7 +242,7 @@ impl EventStreamParser {
         self.skipping = SkipState::Event(skipped, length);
     }
 
-    /// The skipped event has ended.
+    /// Ends the skipped event, and reports it if it is a message.
     fn end_skipped(&mut self, event: &mut impl FnMut(Event)) {
         let SkipState::Event(skipped, _) = std::mem::replace(&mut self.skipping, SkipState::Nothing) else {
             return;
@@ -248,9 +256,9 @@ impl EventStreamParser {
         }
     }
 
-    /// Ends a stream that was closed cleanly. Returns a last message without the empty line that should follow it, if it
-    /// `is_whole`: the standard discards it, but some servers omit the line. The id of a truncated event is discarded, so
-    /// that the stream is resumed before it.
+    /// Ends a stream that was closed cleanly. Some servers omit the empty line after the last message. The
+    /// standard discards such a message; here it is returned if `is_whole` holds for it. Otherwise its id is
+    /// discarded, so that the stream is resumed before it.
     pub fn finish(&mut self, is_whole: impl Fn(&[u8]) -> bool) -> Option<Bytes> {
         if !matches!(self.skipping, SkipState::Nothing) {
             return None;
@@ -284,6 +292,7 @@ impl EventStreamParser {
         self.retry
     }
 
+    /// Handles a complete line.
     fn end_line(&mut self, mut line: Bytes, event: &mut impl FnMut(Event)) {
         if !self.has_started {
             self.has_started = true;
@@ -331,6 +340,7 @@ impl EventStreamParser {
         self.idle.field(length);
     }
 
+    /// Ends the current event, and reports it if it has data and MCP uses its type.
     fn dispatch(&mut self, event: &mut impl FnMut(Event)) {
         if let Some(id) = self.id.take() {
             self.last_id = Some(id);
@@ -364,6 +374,7 @@ impl IdleCount {
     }
 }
 
+/// Starts to discard a message of these earlier lines and the beginning of a further line.
 fn start_skipped(data: &[u8], value: &[u8]) -> SkippedMessage {
     let mut res = SkippedMessage::start(data);
     res.add(b"\n");

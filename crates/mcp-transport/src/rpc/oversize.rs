@@ -1,5 +1,5 @@
-//! Messages over the size limit: the bytes are discarded as they arrive. Only both ends are kept, because they
-//! contain the id of the request whose response was lost. Does no I/O.
+//! Messages over the size limit: the bytes are discarded as they arrive. Only the two ends are kept: one of them
+//! contains the id of the request whose response was lost. Does no I/O.
 
 use bytes::{Bytes, BytesMut};
 
@@ -11,8 +11,10 @@ use crate::transport::RequestId;
 /// Number of bytes kept from each end: enough to find the id.
 const END_BYTES: usize = 256;
 
-/// A message longer than both this multiple of the limit and this size counts as endless, and ends the connection.
+/// A message counts as endless, and ends the connection, if it is longer than this multiple of the limit and
+/// longer than [`MIN_ENDLESS_BYTES`].
 const ENDLESS_FACTOR: usize = 16;
+/// A message of at most this length is never endless, even if the limit is small.
 const MIN_ENDLESS_BYTES: usize = 64 << 20;
 
 /// Whether a message of `len` bytes so far counts as endless, given the limit for a message.

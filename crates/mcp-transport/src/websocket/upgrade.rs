@@ -1,4 +1,4 @@
-//! The upgrade from HTTP: its request and the check of its response.
+//! The upgrade from HTTP: sends its request and checks its response.
 //!
 //! The subprotocol `mcp` is offered. A server that chooses none is accepted with a warning, because many do not support
 //! subprotocols. One that chooses another is refused, as RFC 6455 specifies.
@@ -27,7 +27,7 @@ use crate::net::{error_body, url_endpoint};
 /// The subprotocol of MCP over WebSocket.
 const SUBPROTOCOL: &str = "mcp";
 
-/// Maximum number of bytes that are read of the body of a refusal.
+/// Maximum number of bytes that are read of the body of an error response.
 const MAX_EXPLANATION_BYTES: usize = 4 << 10;
 
 /// The headers of the handshake, which cannot be configured.
@@ -47,7 +47,7 @@ const OWN_HEADERS: [HeaderName; 10] = [
 /// Why a response does not open a WebSocket.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum UpgradeError {
-    /// It has another status, and its body may contain the reason.
+    /// Its status is not 101. Its body may contain the reason.
     NotSwitching,
     /// It has status 101, but is invalid.
     Invalid(String),
@@ -62,7 +62,8 @@ pub(super) fn target(url: &Url) -> Result<Uri, ConnectError> {
         .map_err(|_| ConnectError::Invalid("the URL's path is not valid in a request".to_owned()))
 }
 
-/// The headers of the request except its key: those of the handshake, the configured ones, and the URL's credentials.
+/// The headers of the request except its key: those of the handshake, the configured ones, the URL's credentials,
+/// and `User-Agent`.
 pub(super) fn headers(endpoint: &UrlEndpoint) -> Result<HeaderMap, ConnectError> {
     let url = &endpoint.url;
     let host = HeaderValue::try_from(&url[Position::BeforeHost..Position::AfterPort])
@@ -85,8 +86,8 @@ pub(super) fn headers(endpoint: &UrlEndpoint) -> Result<HeaderMap, ConnectError>
     Ok(res)
 }
 
-/// Requests the upgrade. Returns the stream with the bytes that the server sent after its response, or why it opened no
-/// WebSocket.
+/// Requests the upgrade. Returns the stream with the bytes that the server sent after its response. Fails with the
+/// server's reason if it opens no WebSocket.
 pub(super) async fn upgrade(
     endpoint: &WebSocketEndpoint,
     stream: NetStream,
@@ -127,7 +128,7 @@ async fn read_beginning(connection: &mut Http1Connection, body: &mut Incoming) -
             res.extend_from_slice(&data[..data.len().min(MAX_EXPLANATION_BYTES - res.len())]);
         }
     };
-    // A partial body is still useful. The status alone suffices.
+    // The body only adds to the status, so a part of it, or none, is enough.
     let _ = tokio::time::timeout(super::open::ERROR_BODY_TIMEOUT, read).await;
     res.freeze()
 }
@@ -141,7 +142,8 @@ fn request(endpoint: &WebSocketEndpoint, key: &str) -> Request {
     request
 }
 
-/// Checks a response. Returns the subprotocol that the server chose.
+/// Checks a response; `accept` is the expected `Sec-WebSocket-Accept`. Returns the subprotocol that the server
+/// chose.
 pub(super) fn check_response(
     status: StatusCode,
     headers: &HeaderMap,
@@ -174,7 +176,7 @@ fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
     values.flat_map(|value| value.split(',')).any(|it| it.trim().eq_ignore_ascii_case(token))
 }
 
-/// The error for a response with another status.
+/// The error for a response whose status is not 101.
 fn refusal(
     endpoint: &WebSocketEndpoint,
     status: StatusCode,
@@ -184,6 +186,7 @@ fn refusal(
     let error_body = error_body::parse(body, None, &endpoint.redactor);
     let mut message =
         error_body::describe_response(status.as_u16(), headers, &error_body, &endpoint.redactor);
+    // These statuses alone do not say that the upgrade failed.
     if matches!(status.as_u16(), 200..=399 | 426) {
         message = format!("{} did not open a WebSocket: {message}", endpoint.label);
     }
@@ -199,7 +202,7 @@ mod tests {
         UrlEndpoint::new(Url::parse(url).unwrap())
     }
 
-    /// Checks a response: status, then `name: value` fields. `ACCEPT` is the correct key.
+    /// Checks a response: status, then `name: value` fields. `ACCEPT` is the expected `Sec-WebSocket-Accept`.
     #[track_caller]
     fn check(status: u16, fields: &[&str], want: Result<Option<&str>, &str>) {
         let mut headers = HeaderMap::new();
