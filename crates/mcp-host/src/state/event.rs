@@ -13,7 +13,7 @@ use crate::state::dialog_id::DialogId;
 pub struct HostEvent {
     /// The time.
     pub at: SystemTime,
-    /// The server's name as written.
+    /// The server's name as written in the configuration.
     pub server: String,
     /// What happened.
     pub kind: HostEventKind,
@@ -44,9 +44,10 @@ pub enum HostEventKind {
         /// Consecutive failures.
         failures: u32,
     },
-    /// Restarts are suspended after too many consecutive failures. One more follows.
+    /// Restarts are suspended after too many consecutive failures. After the suspension the server is started once
+    /// more.
     RestartSuspended {
-        /// The duration.
+        /// The duration of the suspension.
         after: Duration,
         /// Consecutive failures.
         failures: u32,

@@ -1,7 +1,7 @@
 //! Publishes routing tables and snapshots. The routing table comes first, so that everything visible can be called.
 //!
-//! If the committer panics, a last snapshot is published here: callers must not mistake a failed host for one without
-//! servers.
+//! If the committer panics, the host has failed, and a last snapshot says so: callers must not mistake a failed
+//! host for one without servers.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -22,17 +22,19 @@ use mcp_registry::ActiveProblem;
 /// The message of a failed host.
 const HOST_FAILED: &str = "the host itself has failed; this is a bug in mcp-host";
 
-/// The channels, with the statuses for a failed host.
+/// The committer's side of the channels. If it is dropped by a panic, it publishes the failure of the host.
 pub(crate) struct Publishers {
     to: Arc<Senders>,
-    /// The statuses to publish if the committer fails.
+    /// The statuses to publish if the committer panics.
     failed_statuses: Vec<FailedServer>,
     is_shutdown_expected: bool,
 }
 
-/// The channels. The host holds them too, for the case that the committer has ended.
+/// The channels. The host holds them too, to subscribe to them and to publish when the committer has ended.
 pub(crate) struct Senders {
+    /// The routing table, which contains the snapshot below.
     pub(crate) snapshot: watch::Sender<Arc<RoutingTable<InstanceRef>>>,
+    /// The public snapshot.
     pub(crate) published: watch::Sender<Arc<HostSnapshot>>,
     pub(crate) leases: watch::Sender<Arc<LeaseTable<InstanceRef>>>,
     pub(crate) events: NotificationRouter<HostEvent>,
@@ -56,13 +58,15 @@ impl Senders {
         self.published.send_replace(published);
     }
 
-    /// After a failure of the host: publishes failed statuses for these servers. Otherwise nothing.
+    /// Publishes that these servers have failed, if the host has failed. A failed host can start no server, so a
+    /// new configuration only changes the list of failed servers.
     pub(crate) fn publish_failed(&self, desired: &DesiredServers) {
         if self.snapshot.borrow().fault.is_some() {
             self.publish_fault(failed_statuses(desired), SystemTime::now());
         }
     }
 
+    /// Publishes that the host has failed, and these servers with it.
     fn publish_fault(&self, servers: Vec<FailedServer>, since: SystemTime) {
         let servers = servers.into_iter().map(|FailedServer { id, error: failure }| ServerStatus {
             id,
@@ -89,22 +93,22 @@ fn failed_statuses(desired: &DesiredServers) -> Vec<FailedServer> {
 }
 
 impl Publishers {
-    /// Publishers without statuses.
+    /// Publishers that know no servers yet.
     pub(crate) fn new(to: Arc<Senders>) -> Publishers {
         Publishers { to, failed_statuses: Vec::new(), is_shutdown_expected: false }
     }
 
-    /// Sets the servers that a failure would report.
+    /// Sets the servers to publish as failed if the committer panics.
     pub(crate) fn set_desired(&mut self, desired: &DesiredServers) {
         self.failed_statuses = failed_statuses(desired);
     }
 
-    /// Records that the committer will end without a failure.
+    /// Records that the committer will end because of a shutdown.
     pub(crate) fn expect_shutdown(&mut self) {
         self.is_shutdown_expected = true;
     }
 
-    /// Whether its end is expected.
+    /// Whether the end of the committer is expected.
     pub(crate) fn is_shutdown_expected(&self) -> bool {
         self.is_shutdown_expected
     }
@@ -127,7 +131,7 @@ impl Publishers {
 
 impl Drop for Publishers {
     fn drop(&mut self) {
-        // Without a panic the task was dropped with its host or runtime.
+        // Without a panic the committer's task was cancelled, because its host or runtime was dropped.
         if self.is_shutdown_expected || !std::thread::panicking() {
             return;
         }

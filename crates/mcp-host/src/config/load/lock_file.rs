@@ -38,7 +38,7 @@ pub fn lock_path(configuration: &Path) -> PathBuf {
 }
 
 /// Reads a lock file and its text; `None` if it does not exist. Blocks. An existing file that cannot be used is an
-/// error, because its author intended a restriction.
+/// error: ignoring it would lift the restriction that its author intended.
 pub fn read_lock(path: &Path) -> Result<Option<(LockFile, String)>, LockFileError> {
     let Some(text) = lock_text(path)? else { return Ok(None) };
     Ok(Some((parse_lock(path, &text)?, text)))

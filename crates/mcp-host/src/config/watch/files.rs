@@ -1,9 +1,10 @@
-//! Combines several followed files: takes their readings and returns a configuration and events. Does no I/O and
-//! reads no clock.
+//! Combines several followed files: takes what was read from each and returns a configuration and events. Does no
+//! I/O and reads no clock.
 //!
-//! Each file keeps its last usable content. It remains in effect when the file is refused (DM-121; for HoloDeck after
-//! any error), and when the file suddenly becomes empty, until it has been empty for a while: an editor that
-//! truncates a file before writing it must not stop all servers.
+//! Each file keeps its last usable content. It remains in effect while the file is refused, that is, cannot be
+//! read or has an error that concerns the whole file (DM-121; in HoloDeck files every error does). It also remains
+//! in effect until the file has been empty for a while: an editor that truncates a file before writing it must not
+//! stop all servers.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,9 +26,9 @@ use crate::error::HostError;
 /// All followed files.
 pub(crate) struct FollowedFiles {
     files: Vec<FollowedFile>,
-    /// How long a file must be empty or missing before its previous content is given up.
+    /// How long a file must be empty or missing before its servers are removed.
     settle: Duration,
-    /// Hidden entries.
+    /// The entries that are hidden by an entry of the same name in an earlier file.
     shadowed: Vec<ShadowedServer>,
     /// The followed lock file.
     lock: Option<FollowedLock>,
@@ -45,7 +46,7 @@ pub(crate) struct ReadRequest {
 struct FollowedFile {
     request: LoadRequest,
     path: String,
-    /// The content that was last processed.
+    /// The content that was last processed, usable or not.
     seen: Option<SourceContents>,
     /// A removal that has not taken effect yet, because the content may come back.
     removal: Option<PendingRemoval>,
@@ -66,7 +67,7 @@ struct PendingRemoval {
 }
 
 impl PendingRemoval {
-    /// When the removal takes effect. The wait is limited, because endless reports may concern other files.
+    /// When the removal takes effect. The wait is limited, because reports about other files restart it too.
     fn end(self, settle: Duration) -> Instant {
         (self.settle_from + settle).min(self.first + settle * MAX_SETTLE_RESETS)
     }
@@ -133,7 +134,7 @@ impl FollowedFiles {
         }
     }
 
-    /// Handles a reading of the lock file; `None` if unchanged.
+    /// Handles what was read of the lock file. `reading` is `None` if the lock file is unchanged.
     pub(crate) fn update_lock(&mut self, reading: Option<LockReading>) -> LockUpdate {
         match (&mut self.lock, reading) {
             (Some(lock), Some(reading)) => lock.update(reading),
@@ -141,7 +142,7 @@ impl FollowedFiles {
         }
     }
 
-    /// Handles a reading of each file; `None` if unchanged.
+    /// Handles what was read. `readings` has one element for each file: `None` if the file is unchanged.
     pub(crate) fn update(
         &mut self,
         readings: Vec<Option<FileSnapshot>>,
@@ -169,7 +170,7 @@ impl FollowedFiles {
         res
     }
 
-    /// The entries hidden by an earlier file.
+    /// The entries that are hidden by an entry of the same name in an earlier file.
     pub(crate) fn shadowed(&self) -> &[ShadowedServer] {
         &self.shadowed
     }
@@ -198,9 +199,11 @@ impl FollowedFiles {
 }
 
 impl FollowedFile {
+    /// Handles what was read of this file. Delays a removal until its content has been missing for `settle`.
     fn update(&mut self, reading: Option<FileSnapshot>, now: Instant, settle: Duration) -> FileOutcome {
         let changed = reading.filter(|it| self.seen.as_ref() != Some(&it.sources));
         let Some(FileSnapshot { sources, outcome }) = changed else {
+            // If the content had disappeared, it is back.
             self.removal = None;
             return FileOutcome::Same;
         };
@@ -243,14 +246,14 @@ impl FollowedFile {
         FileOutcome::Refused(RefusedFile { path: self.path.clone(), error: failure, diagnostics })
     }
 
-    /// The profile of the last read, or the expected one.
+    /// The requested profile, else that of the last usable content, else the default of the dialect.
     fn profile(&self) -> Option<Profile> {
         let LoadRequest { path: _, dialect, profile, env_file: _ } = &self.request;
         let of_dialect = || dialect.or_else(|| detect(&self.path, "")).map(Profile::default_for);
         profile.or(self.usable.as_ref().and_then(|it| it.profile)).or_else(of_dialect)
     }
 
-    /// Whether a missing file counts as empty. An agent requires its file.
+    /// Whether a missing file counts as empty. A HoloDeck agent requires its `agent.yaml`.
     fn may_be_absent(&self) -> bool {
         match self.profile().map(Profile::dialect) {
             Some(Dialect::Dominds | Dialect::McpJson) => true,
@@ -259,13 +262,13 @@ impl FollowedFile {
     }
 }
 
-/// Whether content has disappeared.
+/// Whether a file that had content is now empty or missing.
 fn has_vanished(before: &SourceContents, now: &SourceContents) -> bool {
     let had_some = |path| before.get(path).is_some_and(|it| !it.is_empty());
     now.iter().any(|(path, content)| content.is_empty() && had_some(path))
 }
 
-/// An error with its cause.
+/// The message of an error with its cause.
 fn sentence(error: &LoadError) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),
