@@ -40,19 +40,24 @@ pub struct HttpServer {
 /// The state that all connections share.
 pub(super) struct AppState {
     pub(super) gateway: Arc<GatewayInner>,
-    /// The scope of a client without restrictions.
+    /// The gateway's scope: that of each client that neither its token nor its request restricts further.
     pub(super) scope: Arc<Scope>,
-    /// The scope of a client without restrictions and without a dialog: it hides leased servers.
+    /// The gateway's scope without leased servers, for such clients when they name no dialog.
     pub(super) scope_without_leased: Arc<Scope>,
+    /// The accepted tokens.
     pub(super) tokens: Tokens,
+    /// Checks `Host` and `Origin`.
     pub(super) guard: Guard,
+    /// Metrics to append to those of the gateway.
     pub(super) metrics: Option<ExtraMetrics>,
-    /// Permits for running requests, all clients together.
+    /// Permits for the running requests of all clients together.
     pub(super) requests: Arc<Semaphore>,
+    /// Permits of each client for running requests without a session.
     pub(super) stateless_requests: Arc<ClientPermits>,
-    /// The requests in sessions of clients that have tokens.
+    /// Permits of each client for running requests in all of its sessions. Clients without tokens have no such
+    /// limit, because they all count as one client.
     pub(super) session_requests: Arc<ClientPermits>,
-    /// The streams that stay open.
+    /// Permits of each client for streams that stay open.
     pub(super) streams: Arc<ClientPermits>,
     /// Cancelled when the shutdown begins.
     pub(super) shutdown: CancellationToken,
@@ -112,7 +117,7 @@ impl HttpServer {
         self.address
     }
 
-    /// The URL of the whole catalog.
+    /// The URL of the whole catalog. `/NAME` after it selects one server.
     pub fn url(&self) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{}/mcp", self.address)

@@ -1,5 +1,5 @@
-//! The byte stream below hyper. It limits the time of a client that sends no request or does not read, counts
-//! bytes, and closes in a way that lets the client read the last response.
+//! The byte stream below hyper. It times out if the client sends no request or does not read. It counts bytes, and
+//! closes in a way that lets the client read the last response.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -32,13 +32,15 @@ pub(super) struct TimeLimits {
 pub(super) struct TimedStream<S> {
     stream: S,
     limits: TimeLimits,
+    /// Counts the bytes.
     counters: Arc<Counters>,
+    /// The requests that are being handled. While there are any, the stream does not wait for another.
     requests: ActiveRequests,
     /// The timer of a blocked write.
     blocked: Option<Pin<Box<Sleep>>>,
-    /// The timer of the wait for a request. Reused, because a reset is cheaper than a new timer.
+    /// The timer of the wait for the next request. Reused, because a reset is cheaper than a new timer.
     request_timer: Option<Pin<Box<Sleep>>>,
-    /// Whether the timer runs. It does not while a request is handled or a write is blocked.
+    /// Whether `request_timer` runs. It does not while a request is handled or a write is blocked.
     is_waiting: bool,
     /// The timer that ends [`TimedStream::poll_linger`]; `None` until the write side is closed.
     linger: Option<Pin<Box<Sleep>>>,
@@ -80,7 +82,7 @@ impl<S> TimedStream<S> {
         timer.as_mut().poll(cx).map(|()| timed_out())
     }
 
-    /// Turns a write that is blocked for too long into an error.
+    /// Turns a write that was blocked for too long into an error.
     fn limit_write<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.blocked = None;

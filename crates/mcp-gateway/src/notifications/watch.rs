@@ -16,7 +16,7 @@ use crate::protocol::message_writer::{json_string, notification};
 use crate::session::known_lists::KnownLists;
 use crate::session::state::Session;
 
-/// Watches the host for one client.
+/// Watches the host for changes that concern one client.
 pub(crate) struct ChangeWatcher {
     gateway: Arc<GatewayInner>,
     scope: Arc<Scope>,
@@ -94,8 +94,9 @@ pub(crate) fn is_forwarded(method: &str, params: &RawJson) -> bool {
     name.is_some_and(|name| !NOT_FORWARDED.contains(&name)) && params.is_object()
 }
 
-/// The notifications that a session gets about a change. Events of running calls are sent elsewhere, and events
-/// without an owner are dropped, because they may concern another client.
+/// The notifications that a session gets about a change. Updates of subscribed resources are always sent. Of other
+/// events, those with an owner belong to a call, which sends them itself. Those without an owner are sent if they
+/// are from an instance of the session's dialog: others may concern another client.
 pub(crate) fn session_notifications(session: &Session, change: &Change) -> Vec<Bytes> {
     match change {
         Change::Lists(changed) => {

@@ -1,4 +1,4 @@
-//! The open server requests of one session.
+//! The server requests that the gateway forwards to the client of one session.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,7 @@ use crate::session::outbound_queue::MessageSender;
 /// Maximum number of open requests of a session.
 const MAX_OPEN_REQUESTS: usize = 64;
 
-/// The open requests of one session.
+/// The requests to the client of one session that wait for a response.
 #[derive(Debug, Default)]
 pub(crate) struct ServerRequests(Mutex<Table>);
 
@@ -23,7 +23,7 @@ struct Table {
     open: HashMap<u64, oneshot::Sender<Result<RawJson, RpcError>>>,
 }
 
-/// Cancels the request if it is dropped before the response.
+/// An open request. Cancels it if it is dropped before the response.
 struct OpenRequest<'a> {
     requests: &'a ServerRequests,
     sender: &'a MessageSender,
@@ -61,7 +61,7 @@ impl ServerRequests {
         }
     }
 
-    /// Resolves a request with its response. Other responses are ignored.
+    /// Resolves a request with its response. A response to no open request is ignored.
     pub(crate) fn resolve(&self, id: &RawJson, outcome: Result<RawJson, RpcError>) {
         // Some clients return a number as a string.
         let id = id.as_str().trim_matches('"').parse().ok();
