@@ -46,7 +46,7 @@ const PROGRAM_FILES: [(&str, &str); 17] = [
 
 /// A file to import from.
 struct FoundFile {
-    /// The program that it belongs to.
+    /// The program that it belongs to, or `this folder`. Empty for a file named with `--from`.
     owner: &'static str,
     opened: Result<ConfigFile, FileError>,
 }
@@ -107,13 +107,14 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<Report, Failur
         Format::Json => json::document(&document(&found, imported.as_ref())),
         Format::Text => text(context, &found, imported.as_ref(), *dry_run),
     };
+    // A file that is not named with `--from` may be invalid: the user did not request it.
     let has_failed = found.iter().any(|file| file.opened.is_err() && !from.is_empty())
         || imported.as_ref().is_some_and(|result| result.has_missing);
     let exit = if has_failed { Exit::Failure } else { Exit::Success };
     Ok(Report { out, exit, ..Report::default() })
 }
 
-/// The existing files, each once; files named with `--from` are always included.
+/// The files that are named with `--from`, missing ones too. Without any, the known files that exist, each once.
 fn find_files(context: &Context, from: &[PathBuf]) -> Vec<FoundFile> {
     if !from.is_empty() {
         return from.iter().map(|path| FoundFile { owner: "", opened: open(path, context) }).collect();
@@ -129,7 +130,8 @@ fn find_files(context: &Context, from: &[PathBuf]) -> Vec<FoundFile> {
         .collect()
 }
 
-/// Adds the servers of all files to the target. Of servers with the same name, only the first is added.
+/// Adds the servers of all files to the text of the target; writes no file. Of servers with the same name, only
+/// the first is added.
 fn import(
     context: &Context,
     found: &[FoundFile],

@@ -12,7 +12,7 @@ use crate::config::context::Context;
 use crate::config::file::FileError;
 use crate::runtime::blocking;
 
-/// A configuration from standard input has no lock file.
+/// The path of a configuration from standard input, which has no lock file.
 pub(super) const STANDARD_INPUT: &str = "/dev/stdin";
 
 /// The mode of the lock file: whether it applies, and how strictly.
@@ -49,7 +49,8 @@ impl LockMode {
     }
 }
 
-/// Reads the lock file of a configuration.
+/// Reads the lock file of a configuration. `None` if there is none or the lock mode ignores it. A missing file is
+/// an error if the lock mode requires one.
 pub(crate) async fn load_approval(
     context: &Context,
     configuration: &Path,

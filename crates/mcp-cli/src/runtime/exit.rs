@@ -18,7 +18,7 @@ pub(crate) enum Exit {
     Unreachable,
     /// A signal ended the process.
     Signal(Signal),
-    /// A client called the demo server's tool that exits with this code.
+    /// A client called the tool of the demo server that ends the process with this code.
     DemoServer(i32),
 }
 

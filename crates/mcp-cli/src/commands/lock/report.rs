@@ -13,10 +13,10 @@ use serde::Serialize;
 
 use crate::output::{count, sanitize, style};
 
-/// The maximum number of lines of a description.
+/// The maximum number of lines of a text of a server, such as a description.
 const MAX_LINES: usize = 40;
 
-/// The maximum length of a line of a description or schema, in characters.
+/// The maximum length of a line of such a text, in characters.
 const MAX_LINE_CHARS: usize = 400;
 
 /// One server and its changes since the approval.
@@ -24,13 +24,13 @@ pub(super) struct ServerDrift<'a> {
     pub(super) server: String,
     /// What the server offers; `None` if it could not be reached.
     pub(super) offer: Option<&'a ServerDefinitions>,
-    /// The difference from the lock file.
+    /// The difference from the previous lock file; `None` if the server could not be reached.
     pub(super) drift: Option<Drift>,
-    /// What the lock file contained.
+    /// What the previous lock file contains of the server; `None` if it was never approved.
     pub(super) approved: Option<&'a ServerSnapshot>,
 }
 
-/// `{"lock", "written", "servers"}`.
+/// The JSON document of `lock`.
 #[derive(Serialize)]
 pub(super) struct LockJson<'a> {
     lock: String,
@@ -38,22 +38,30 @@ pub(super) struct LockJson<'a> {
     servers: Vec<ServerDriftJson<'a>>,
 }
 
+/// A server in the JSON document.
 #[derive(Serialize)]
 struct ServerDriftJson<'a> {
     name: &'a str,
     reached: bool,
     approved: bool,
+    /// What changed of the server itself: `name`, `version` or `instructions`.
     about: Vec<&'static str>,
     changes: Vec<ChangeJson>,
 }
 
+/// A changed tool, prompt, resource or template in the JSON document.
 #[derive(Serialize)]
 struct ChangeJson {
+    /// The kind of the item.
     item: &'static str,
     name: String,
+    /// `new`, `changed` or `gone`.
     change: &'static str,
+    /// The changed parts of the definition.
     parts: Vec<&'static str>,
+    /// The beginning of the approved description.
     before: Option<String>,
+    /// The beginning of the current description.
     after: Option<String>,
 }
 
