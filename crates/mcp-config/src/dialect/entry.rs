@@ -7,8 +7,8 @@ use crate::diagnostic::quoted;
 /// The maximum number of servers in a file.
 pub(crate) const MAX_SERVERS: usize = 1_000;
 
-/// A server entry of a file. `spec` is `None` if the entry has errors or is an extension. `extension` is the JSON
-/// of an ACP entry whose transport is an extension.
+/// A server entry of a file. `spec` is `None` if the entry has errors, or if it is an ACP entry whose transport is
+/// an extension; `extension` is the JSON of the latter.
 pub(crate) struct ReadEntry {
     pub(crate) name: String,
     pub(crate) pointer: String,

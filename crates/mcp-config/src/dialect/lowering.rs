@@ -1,4 +1,4 @@
-//! Lowering code that all dialects share.
+//! Functions that convert wire structs to the model, shared by all dialects.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;

@@ -235,7 +235,7 @@ impl<'a> JsonReader<'a> {
                 members.push(Member { key, value });
                 continue;
             };
-            // Nothing in a dropped value counts.
+            // Nothing in a dropped value counts: its size does not, and its diagnostics are discarded.
             self.values = before.0;
             self.diagnostics.truncate(before.1);
             self.dropped.truncate(before.2);
