@@ -13,7 +13,7 @@ use mcp_model::Secret;
 
 use super::Response;
 
-/// How often one request is sent before its challenges are given up.
+/// Maximum number of times that one request is sent. If every response is a challenge, it fails.
 pub(super) const MAX_CHALLENGES: usize = 4;
 
 /// Maximum number of challenges of one response, and maximum length of each.

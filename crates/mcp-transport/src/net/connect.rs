@@ -21,8 +21,9 @@ use super::proxy::{Proxy, ProxyProtocol};
 use super::tcp;
 use super::tls::{self, Authorities};
 
-/// Idle time before TCP keep-alive probes an HTTP connection, interval between probes, and their number.
+/// The idle time before TCP keep-alive probes an HTTP connection, and the interval between probes.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
+/// The number of unanswered probes that end the connection.
 const KEEPALIVE_RETRIES: u32 = 3;
 
 /// Maximum time that sent bytes of an HTTP connection stay unacknowledged.

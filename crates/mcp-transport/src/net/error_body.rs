@@ -18,15 +18,15 @@ const MAX_QUOTED_BYTES: usize = 200;
 pub struct ErrorBody {
     /// Its JSON-RPC error.
     pub(crate) error: Option<RpcError>,
-    /// The error has the id of the request.
+    /// Whether the error has the id of the request.
     pub(crate) names_request: bool,
-    /// The error has no id.
+    /// Whether the error has no id.
     pub(crate) names_no_request: bool,
     /// The error's message, or the body's text.
     pub(crate) message: String,
 }
 
-/// Parses the body of an error response and removes secrets.
+/// Parses the body of an error response and removes secrets. `id` is the id of the request, if it has one.
 pub fn parse(body: &Bytes, id: Option<RequestId>, redactor: &Redactor) -> ErrorBody {
     if let ScannedFrame::Response { id: named, is_error: true, payload_start: payload } = scan(body)
         && let Ok(error) = RpcError::deserialize(&mut serde_json::Deserializer::from_slice(&body[payload..]))

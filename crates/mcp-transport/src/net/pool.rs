@@ -32,7 +32,7 @@ struct State {
     idle: Vec<(Instant, Box<Http1Connection>)>,
     /// The HTTP/2 connection with the time of its last use.
     shared: Option<(Instant, http2::SendRequest<Full<Bytes>>)>,
-    /// A task closes expired connections.
+    /// Whether a task that closes expired connections is running.
     is_swept: bool,
     tasks: JoinSet<()>,
 }

@@ -17,7 +17,7 @@ use hyper::body::{Body as _, Incoming};
 use super::http1::Http1Connection;
 use super::pool::Pool;
 
-/// Maximum number of bytes that are read of a body that explains a failure.
+/// Maximum number of bytes that are read of the body of an error response.
 const MAX_EXPLANATION_BYTES: usize = 64 << 10;
 
 /// A response.
@@ -43,11 +43,11 @@ struct Http1Body {
     pool: Option<Arc<Pool>>,
 }
 
-/// What follows from how a response is framed.
+/// What the framing of a response means for its body and its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
     Reusable,
-    /// Some intermediary may see another end of the body.
+    /// The end of the body or of the connection is uncertain, so the connection is not used again.
     Ambiguous,
     /// It has a transfer coding that was not requested.
     UnknownCoding,
@@ -135,7 +135,7 @@ impl Response {
                 }
             }
         };
-        // What arrived before the timeout is still useful.
+        // After the timeout, the part that has arrived is used.
         let _ = tokio::time::timeout(timeout, read).await;
         res.freeze()
     }
@@ -195,7 +195,7 @@ impl Body {
     }
 }
 
-/// Checks what hyper leaves open: it follows RFC 9112 in reading a body whose end others may see elsewhere.
+/// Classifies the framing. hyper accepts, as RFC 9112 allows, a body whose end an intermediary may see elsewhere.
 fn framing(version: Version, headers: &HeaderMap) -> Framing {
     if !headers.contains_key(TRANSFER_ENCODING) {
         // A server of HTTP/1.0 may keep its connection open; opening another costs less than losing a request.

@@ -13,7 +13,7 @@ use crate::error::disconnect::RequestError;
 use crate::net::connect::{self, Connector, StreamUse};
 use crate::net::{loopback, proxy};
 
-/// Timeout of the body of a refusal. The status alone suffices.
+/// Timeout of reading the body of an error response. The body only adds to the status.
 pub(super) const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The current step of opening.
