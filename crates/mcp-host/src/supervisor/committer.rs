@@ -39,7 +39,7 @@ pub(crate) type InstanceRef = Arc<Instance>;
 pub(crate) enum Command {
     /// Handles an event; replies when its effects are published.
     Event(MachineEvent<InstanceRef>, Option<oneshot::Sender<()>>),
-    /// Requests a leased instance.
+    /// Requests a leased instance. The number is that of `DialogEndCounter` when the request was made.
     Lease(LeaseRequest, u64, oneshot::Sender<LeaseReply<InstanceRef>>),
     /// Releases a lease; replies when its instance is closed.
     Release(DialogId, ServerId, oneshot::Sender<LeaseReply<InstanceRef>>),

@@ -83,7 +83,8 @@ pub struct ConnectFailure<'a> {
     pub server: &'a ServerId,
     /// The error that is published next.
     pub error: &'a HostError,
-    /// The cause. A server that connected but could not list its tools has none, and is not reported here.
+    /// The cause. A server that connected but could not list its tools is not reported, because it has no such
+    /// cause.
     pub cause: &'a ConnectError,
 }
 

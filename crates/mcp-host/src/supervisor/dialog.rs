@@ -101,7 +101,7 @@ pub(crate) struct DialogEnd {
     pub(crate) number: u64,
 }
 
-/// Counts the ended dialogs, which orders requests and ends.
+/// Counts the ended dialogs. The count tells whether a request was made before or after the end of a dialog.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DialogEndCounter(Arc<AtomicU64>);
 

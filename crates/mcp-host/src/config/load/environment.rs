@@ -2,8 +2,8 @@
 
 use mcp_model::Secret;
 
-/// The value of a variable; of the file the last one counts. A value in the process environment that is not Unicode
-/// counts as absent.
+/// The value of a variable: that of the process environment, else the last one in the file. A value in the process
+/// environment that is not Unicode counts as absent.
 pub(super) fn variable(file: &[(String, Secret)], name: &str) -> Option<String> {
     let in_file = || file.iter().rev().find(|it| it.0 == name).map(|it| it.1.expose().to_owned());
     std::env::var(name).ok().or_else(in_file)

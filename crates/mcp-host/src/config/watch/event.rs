@@ -33,7 +33,7 @@ pub struct Reload {
     pub files: Vec<ReloadedFile>,
     /// What happens to each server. A server that keeps running because its entry is now invalid counts as unchanged.
     pub plan: ReloadPlan,
-    /// Entries hidden by an earlier file with the same name.
+    /// The entries that are hidden by an entry of the same name in an earlier file.
     pub shadowed: Vec<ShadowedServer>,
 }
 
@@ -68,7 +68,7 @@ pub struct RefusedFile {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// A hidden entry.
+/// An entry that is hidden by an entry of the same name in an earlier file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShadowedServer {
     /// The server's name.

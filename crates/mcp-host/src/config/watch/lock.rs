@@ -1,4 +1,4 @@
-//! A followed lock file: takes readings and returns approvals. Only `read_lock_file` does I/O.
+//! A followed lock file: takes what was read of it and returns approvals. Only `read_lock_file` does I/O.
 //!
 //! Approvals remain in effect until a new lock file is read. A missing or unreadable lock file reveals nothing that
 //! was hidden before.
@@ -34,13 +34,13 @@ pub(super) struct FollowedLock {
     refusal: Option<HostError>,
 }
 
-/// A reading of a lock file.
+/// A lock file as it was read at one time.
 pub(super) struct LockReading {
     content: Content,
     lock: Result<Option<LockFile>, String>,
 }
 
-/// The effects of a reading.
+/// The effects of what was read.
 #[derive(Default)]
 pub(super) struct LockUpdate {
     /// The new approval.
@@ -80,7 +80,7 @@ impl FollowedLock {
         self.refusal.as_ref()
     }
 
-    /// Handles a reading.
+    /// Handles what was read.
     pub(super) fn update(&mut self, reading: LockReading) -> LockUpdate {
         let LockReading { content, lock } = reading;
         self.content = Some(content);

@@ -12,8 +12,8 @@ use crate::config::desired::DesiredServers;
 pub(crate) struct UsableConfig {
     /// Its profile.
     pub(crate) profile: Option<Profile>,
-    /// The names of all entries. An invalid or disabled entry keeps its name, because a server of another file with
-    /// the same name is not meant.
+    /// The names of all entries. Invalid and disabled entries are included, because they too hide the entries of
+    /// the same name in later files.
     pub(crate) names: Vec<String>,
     /// Its servers.
     pub(crate) desired: DesiredServers,
@@ -38,7 +38,7 @@ pub(crate) fn merge<'a>(
         let DesiredServers { servers, failed } = &config.desired;
         res.servers.extend(servers.iter().filter(|it| counts(it.spec.id.as_str())).cloned());
         res.failed.extend(failed.iter().filter(|it| counts(&it.id)).cloned());
-        // After the entries: duplicates within a file are reported elsewhere.
+        // Added after the servers of the file: duplicates within a file are reported elsewhere.
         for name in &config.names {
             owners.entry(name.clone()).or_insert(path);
         }

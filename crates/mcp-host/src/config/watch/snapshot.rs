@@ -36,7 +36,7 @@ impl Content {
 /// The files that were read, by absolute path.
 pub(crate) type SourceContents = BTreeMap<PathBuf, Content>;
 
-/// A reading of a configuration.
+/// A configuration as it was read at one time.
 #[derive(Debug)]
 pub(crate) struct FileSnapshot {
     /// The files that were read, including the configuration.

@@ -24,7 +24,7 @@ use crate::fs::blocking_pool::{BlockingPool, BlockingTask, TaskOutcome};
 use crate::notifications::stream::NotificationRouter;
 use crate::telemetry::metrics::ReloadOutcome;
 
-/// The maximum number of stalled reads.
+/// The maximum number of stalled reads, each of which blocks a thread of the pool.
 const MAX_STALLED_READS: usize = 4;
 
 /// The state of the task.
@@ -63,7 +63,7 @@ enum ReadPurpose {
 enum ReadOutcome {
     /// Whether anything has changed.
     Polled(bool),
-    /// Readings of changed files.
+    /// What was read of the changed files and the lock file.
     Readings(Vec<Option<FileSnapshot>>, Option<LockReading>, ChangeHint),
 }
 

@@ -44,7 +44,7 @@ struct State {
     failed: Option<String>,
 }
 
-/// Functions for watches.
+/// The functions that a watch calls.
 #[cfg(any(feature = "watch", test))]
 impl ChangeSignal {
     /// Reports that this path changed.
