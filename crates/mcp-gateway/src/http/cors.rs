@@ -13,6 +13,7 @@ use super::server::AppState;
 /// Request headers that a page may send, besides those with [`ALLOWED_PREFIX`].
 const ALLOWED_HEADERS: [&str; 6] =
     ["authorization", "content-type", "accept", "last-event-id", "traceparent", "tracestate"];
+/// The prefix of the request headers of MCP and of the gateway.
 const ALLOWED_PREFIX: &str = "mcp-";
 /// Response headers that a page may read.
 const EXPOSED_HEADERS: HeaderValue =

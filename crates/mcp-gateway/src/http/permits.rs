@@ -30,8 +30,8 @@ impl ClientPermit {
         ClientPermit::acquire(&app.stateless_requests, principal, per_client, usize::MAX)
     }
 
-    /// Acquires a permit for a request in a session. All sessions of a client share its permits. Clients without tokens
-    /// have none.
+    /// Acquires a permit for a request in a session. All sessions of a client share its permits. Returns `None` if
+    /// all are in use, and for clients without tokens, which need none.
     pub(super) fn session_request(app: &AppState, principal: &Principal) -> Option<ClientPermit> {
         if principal.is_anybody() {
             return None;

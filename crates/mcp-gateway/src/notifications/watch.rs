@@ -88,6 +88,7 @@ pub(crate) fn is_forwarded(method: &str, params: &RawJson) -> bool {
         "resources/list_changed",
         "resources/updated",
         "subscriptions/acknowledged",
+        // `notifications/` without a name.
         "",
     ];
     let name = method.strip_prefix("notifications/");

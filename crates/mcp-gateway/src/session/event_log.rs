@@ -11,8 +11,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-/// The maximum number of messages in the log. One message of any size is always kept.
+/// The maximum number of messages in the log.
 const MAX_MESSAGES: usize = 256;
+/// The maximum total size of these messages, in bytes. One message of any size is always kept.
 const MAX_BYTES: usize = 256 * 1024;
 
 /// The id of an event: the stream, and the event's number in it, from 1. Number 0 is before the first event.

@@ -1,7 +1,7 @@
 //! Calls of clients without sessions that wait for input, because a legacy server sent a request during the call.
 //!
-//! The client gets a state that is unguessable, valid once, and valid for it alone. The number of waiting calls and
-//! their time are bounded. A call whose client does not answer is cancelled.
+//! The client gets a `requestState` that is unguessable, valid once, and valid for this client alone. The number
+//! of waiting calls and their time are bounded. A call whose client does not answer is cancelled.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -81,7 +81,7 @@ impl PendingInputs {
         }
     }
 
-    /// Whether a state belongs to a pending call.
+    /// Whether a `requestState` has the form of those that are created here. Any other comes from a server.
     pub(crate) fn is_ours(state: &str) -> bool {
         state.starts_with(STATE_PREFIX)
     }

@@ -1,6 +1,6 @@
 //! The running requests of one client, so that it can cancel them.
 //!
-//! An id is in the table once. It is free again when its guard is dropped.
+//! An id is in the table at most once. It can be used again when the guard of its request is dropped.
 
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
