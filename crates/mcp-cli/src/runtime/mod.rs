@@ -16,6 +16,7 @@ use tokio::task;
 /// How long the shutdown waits for threads in a blocking call.
 const BLOCKED_THREAD_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// The maximum number of worker threads.
 const MAX_WORKERS: usize = 2;
 
 /// A tokio runtime that shuts down within a bounded time when it is dropped.

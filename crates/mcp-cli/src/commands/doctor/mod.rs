@@ -95,7 +95,7 @@ impl From<StepOutcome> for &'static str {
     }
 }
 
-/// `{"servers"}`.
+/// The JSON document of `doctor`.
 #[derive(Serialize)]
 struct DoctorJson<'a> {
     servers: &'a [ServerReport],

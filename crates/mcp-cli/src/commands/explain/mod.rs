@@ -155,7 +155,7 @@ fn explain(list: ListKind, server: &ServerId, rules: &Rules, names: &[String]) -
     explanations.collect()
 }
 
-/// `{"decisions"}`.
+/// The JSON document of `explain`.
 #[derive(Serialize)]
 struct ExplainJson<'a> {
     decisions: &'a [Explanation],

@@ -30,7 +30,7 @@ fn argument(argument: &PromptArgument) -> String {
     if *required { name.clone() } else { format!("[{name}]") }
 }
 
-/// `{"generation", "prompts", "servers", "problems"}`.
+/// The JSON document of `prompts`: `{"generation", "prompts", "servers", "problems"}`.
 pub(crate) struct PromptsJson<'a>(pub(crate) &'a HostSnapshot);
 
 impl Serialize for PromptsJson<'_> {

@@ -35,7 +35,7 @@ pub(crate) fn resource_tables(published: &HostSnapshot, style: TableStyle) -> St
     tables.join("\n")
 }
 
-/// `{"generation", "resources", "templates", "servers", "problems"}`.
+/// The JSON document of `resources`: `{"generation", "resources", "templates", "servers", "problems"}`.
 pub(crate) struct ResourcesJson<'a>(pub(crate) &'a HostSnapshot);
 
 impl Serialize for ResourcesJson<'_> {
