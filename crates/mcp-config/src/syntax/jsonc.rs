@@ -98,6 +98,7 @@ struct JsonReader<'a> {
     keys: KeyInterner,
     /// The path of the value that is being read.
     path: Vec<Segment>,
+    /// The number of values so far, which is limited.
     values: usize,
     dropped: Vec<Range<usize>>,
     diagnostics: Vec<RawDiagnostic>,
