@@ -33,13 +33,17 @@ pub struct EventStreamParser {
     event_type: EventType,
     /// The id of the current event. It takes effect when the event is complete.
     id: Option<Bytes>,
+    /// The id of the last complete event that had one.
     last_id: Option<Bytes>,
+    /// The delay before a resumption that the server requests.
     retry: Option<Duration>,
     /// The last line ended with CR: a following LF belongs to it.
     after_cr: bool,
     /// The first line is complete: no byte order mark can follow.
     has_started: bool,
+    /// What is being skipped.
     skipping: SkipState,
+    /// The received data that contained no message.
     idle: IdleCount,
 }
 

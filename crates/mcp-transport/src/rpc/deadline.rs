@@ -9,7 +9,9 @@ use crate::error::Expiry;
 /// The deadlines of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Deadline {
+    /// When the call expires, without pauses, and its timeout.
     absolute: Option<(Instant, Duration)>,
+    /// When the call expires without progress, and its idle timeout.
     idle: Option<(Instant, Duration)>,
     /// Open server requests that belong to the call. While there are any, the idle deadline is paused.
     open_requests: u32,

@@ -122,12 +122,17 @@ pub(crate) struct Engine {
     out: OutboundSender,
     /// Boxed: a channel allocates blocks of several items, and most servers send few messages.
     incoming: mpsc::Sender<Box<IncomingMessage>>,
+    /// Notified when the timer would wake too late for a call.
     deadline_notify: Notify,
+    /// Notified when the connection is closed.
     close_notify: Notify,
     /// Whether the session has a listener for progress and protocol errors.
     has_listener: bool,
+    /// The total size of the queued messages from the server.
     incoming_bytes: AtomicUsize,
+    /// The number of bytes that were not JSON-RPC.
     noise_bytes: AtomicU64,
+    /// The number of messages from the server that were dropped.
     dropped_messages: AtomicU64,
     /// Redacts secrets in messages from the server.
     dial: Option<Arc<dyn Dial>>,

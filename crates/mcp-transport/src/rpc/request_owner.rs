@@ -97,6 +97,7 @@ pub(crate) enum StreamOrdering {
 /// Calls that ended recently, as far as the server may still send requests for them.
 #[derive(Debug, Default)]
 pub(crate) struct RecentCalls {
+    /// Cancelled calls, each with its owner and until when it counts.
     cancelled: Vec<(RequestId, OwnerKey, Instant)>,
     /// Until when calls may be missing here, because more than `MAX_CANCELLED` were cancelled.
     overflow_until: Option<Instant>,
