@@ -68,7 +68,9 @@ pub(crate) struct Committer {
     connector: Arc<Connector>,
     publishers: Publishers,
     clocks: ClockMonitor,
+    /// How long running calls may take after a shutdown began or an instance was replaced.
     grace: Duration,
+    /// All tasks. Each returns the event that it ends with, if any.
     tasks: JoinSet<Option<MachineEvent<InstanceRef>>>,
     tasks_by_id: HashMap<Id, (TaskKind, AbortHandle)>,
     /// The pending replies about leases.
@@ -85,6 +87,7 @@ pub(crate) struct Committer {
 /// The input channels.
 pub(crate) struct CommitterInputs {
     pub(crate) commands: mpsc::Receiver<Command>,
+    /// The ends of dialogs that found the queue of commands full.
     pub(crate) over: mpsc::UnboundedReceiver<DialogEnd>,
     pub(crate) config_updates: mpsc::Receiver<ConfigUpdate>,
 }
@@ -100,10 +103,15 @@ struct Batch {
 
 /// The purpose of a task.
 enum TaskKind {
+    /// Starts an instance.
     Start(StartTicket),
+    /// Waits for changed lists or the end of an instance.
     Follow(StartTicket),
+    /// Pings an instance.
     Probe(StartTicket),
+    /// Sends log levels and subscriptions to instances.
     Settle,
+    /// Closes an instance, then replies to the waiter.
     Retire(Option<WaiterId>),
 }
 

@@ -22,7 +22,9 @@ pub(crate) struct ConnectionCounter(Arc<CounterState>);
 
 #[derive(Default)]
 struct CounterState {
+    /// Counts the running transports.
     gate: Arc<Gate>,
+    /// Whether all transports must end at once.
     cut: watch::Sender<bool>,
 }
 

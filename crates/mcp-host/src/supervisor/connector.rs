@@ -59,8 +59,10 @@ pub(crate) struct SharedState {
 pub(crate) struct Connector {
     pub(crate) client: ClientInfo,
     pub(crate) receipts: Option<ReceiptDirectory>,
+    /// The cache of URLs that support only HTTP with SSE.
     pub(crate) older_servers: SseServerCache,
     pub(crate) authorities: Authorities,
+    /// The path of the host's executable, which replaces the command `mcp-host`.
     pub(crate) own_executable: Option<String>,
     pub(crate) handlers: Handlers,
     /// The capabilities declared in a legacy handshake of a shared instance.

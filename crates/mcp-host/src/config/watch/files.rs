@@ -100,7 +100,9 @@ pub(crate) struct FilesUpdate {
 
 /// The outcome of reading one file.
 enum FileOutcome {
+    /// Its content is unchanged.
     Same,
+    /// Its content has disappeared, but the removal does not take effect yet.
     RemovalPending,
     Reloaded(ReloadedFile),
     Refused(RefusedFile),

@@ -27,6 +27,7 @@ pub struct FollowLock {
 /// The state of the lock file.
 pub(super) struct FollowedLock {
     request: FollowLock,
+    /// The content that was last processed; `None` before the first read.
     content: Option<Content>,
     /// Whether a valid lock file was ever read.
     was_read: bool,
@@ -37,6 +38,7 @@ pub(super) struct FollowedLock {
 /// A lock file as it was read at one time.
 pub(super) struct LockReading {
     content: Content,
+    /// The parsed file; `None` if it does not exist. The error is a message.
     lock: Result<Option<LockFile>, String>,
 }
 

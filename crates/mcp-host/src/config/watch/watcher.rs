@@ -87,7 +87,9 @@ pub(crate) struct FolderWatcher {
     /// `None`: this build cannot watch folders, which is not an error.
     make: Option<WatchFactory>,
     watch: Option<Box<dyn FolderWatch>>,
+    /// The folders that are watched.
     folders: BTreeSet<PathBuf>,
+    /// Why some changes may be missed.
     failure: Option<String>,
 }
 
