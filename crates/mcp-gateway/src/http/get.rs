@@ -78,6 +78,7 @@ struct SessionStream {
     sender: MessageSender,
     /// Cancelled when another stream replaces this one.
     replaced: CancellationToken,
+    /// Whether the first bytes were sent.
     is_started: bool,
     _permit: ClientPermit,
 }

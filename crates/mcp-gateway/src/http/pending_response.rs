@@ -105,6 +105,7 @@ struct ResponseStream {
     first: Option<Bytes>,
     /// The result, while messages that precede it are sent.
     reply: Option<Reply>,
+    /// Whether the last event was sent.
     is_over: bool,
 }
 

@@ -41,7 +41,9 @@ struct EventSource<H> {
     id: RawJson,
     stream: SubscriptionStream,
     shutdown: CancellationToken,
+    /// Whether the result was sent.
     is_over: bool,
+    /// What exists as long as the stream.
     _held: H,
 }
 

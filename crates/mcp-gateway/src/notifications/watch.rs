@@ -20,14 +20,17 @@ use crate::session::state::Session;
 pub(crate) struct ChangeWatcher {
     gateway: Arc<GatewayInner>,
     scope: Arc<Scope>,
+    /// The snapshots of the host.
     generations: watch::Receiver<Arc<HostSnapshot>>,
+    /// The notifications of servers; `None` once the host has ended.
     events: Option<NotificationStream>,
 }
 
 /// A change that a client may have to be notified of.
 pub(crate) enum Change {
+    /// Lists have changed.
     Lists(Vec<ListKind>),
-    /// An event of a server.
+    /// A server has sent a notification.
     Server(Arc<ServerNotification>),
 }
 

@@ -58,6 +58,7 @@ struct LogState {
     count: u64,
     /// The last of these events.
     messages: VecDeque<Bytes>,
+    /// The total size of `messages`.
     bytes: usize,
 }
 

@@ -51,6 +51,7 @@ pub(crate) struct RunningCall {
     requests: mpsc::Receiver<InputRequest>,
     /// The requests without a response, each with its key in `inputRequests`.
     open_requests: Vec<(String, InputRequest)>,
+    /// The number of its server requests so far, from which the keys are made.
     request_count: usize,
 }
 

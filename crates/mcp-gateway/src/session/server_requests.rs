@@ -19,7 +19,9 @@ pub(crate) struct ServerRequests(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
+    /// The id of the last request that was sent.
     last_id: u64,
+    /// The requests without a response, by id.
     open: HashMap<u64, oneshot::Sender<Result<RawJson, RpcError>>>,
 }
 

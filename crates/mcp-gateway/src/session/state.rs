@@ -36,10 +36,13 @@ pub(crate) struct Session {
     pub(crate) features: Arc<ClientFeatures>,
     /// Holds its leases.
     pub(crate) dialog: Arc<Dialog>,
+    /// The client's requests that are being handled.
     pub(crate) running: Arc<RunningRequests>,
+    /// The requests to the client that wait for its response.
     pub(crate) server_requests: ServerRequests,
     /// The lists that the client knows.
     pub(crate) known_lists: Mutex<KnownLists>,
+    /// The resources that the client has subscribed to.
     pub(crate) subscriptions: ResourceSubscriptions,
     /// Identifies the session to the host.
     pub(crate) owner: CallerId,
