@@ -54,6 +54,7 @@ struct FoundFile {
 /// The JSON document of `import`.
 #[derive(Serialize)]
 struct ImportJson<'a> {
+    /// The files to import from.
     found: Vec<FileJson<'a>>,
     /// The file that servers were added to; null without `--into`.
     into: Option<String>,
@@ -83,8 +84,11 @@ struct SkippedServer {
 /// The change of the target file.
 struct ImportResult {
     path: PathBuf,
+    /// The text of the file.
     before: String,
+    /// The text with the added servers.
     after: String,
+    /// The names of the added servers.
     added: Vec<String>,
     skipped: Vec<SkippedServer>,
     losses: Vec<UnsupportedField>,

@@ -33,7 +33,9 @@ pub(super) struct ServerDrift<'a> {
 /// The JSON document of `lock`.
 #[derive(Serialize)]
 pub(super) struct LockJson<'a> {
+    /// The path of the lock file.
     lock: String,
+    /// Whether the lock file was written.
     written: bool,
     servers: Vec<ServerDriftJson<'a>>,
 }
@@ -42,7 +44,9 @@ pub(super) struct LockJson<'a> {
 #[derive(Serialize)]
 struct ServerDriftJson<'a> {
     name: &'a str,
+    /// Whether the server could be reached.
     reached: bool,
+    /// Whether the previous lock file contains the server.
     approved: bool,
     /// What changed of the server itself: `name`, `version` or `instructions`.
     about: Vec<&'static str>,
