@@ -10,7 +10,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 use crate::agent::Agent;
 use crate::prompt::Command;
 
-/// The turns of a session.
+/// The queue of turns of a session.
 #[derive(Clone)]
 pub(crate) struct TurnQueue {
     /// Held by the running turn; later ones wait for it.
