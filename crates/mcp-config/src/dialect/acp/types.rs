@@ -18,7 +18,7 @@ use crate::diagnostic::redact::redact_url;
 // Transport validation must check against declared capabilities.
 /// A server of a session (ACP-007).
 ///
-/// Reading goes by `type` alone; without one it is stdio, as in protocol version 1.
+/// Only `type` selects the transport; without one it is stdio, as in protocol version 1.
 ///
 /// ```
 /// use mcp_config::acp::McpServerConfig;

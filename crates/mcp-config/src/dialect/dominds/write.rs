@@ -97,8 +97,8 @@ fn http(spec: &UrlSpec, report: &mut WriteReport<'_>) -> Option<Vec<(String, Out
     Some(res)
 }
 
-/// Whether tools, prompts and resources are hidden by a blacklist, because the spec does not list them and Dominds
-/// always does. Resources never are.
+/// Whether a blacklist hides the tools, the prompts and the resources. It does so for tools and prompts that the
+/// spec does not list, because Dominds always lists them.
 fn hidden(discovery: Discovery, exposure: &Exposure, report: &mut WriteReport<'_>) -> [bool; 3] {
     let Discovery { tools, prompts } = discovery;
     let mut hide = |list: &str, listed: bool, rules: &Rules| {
