@@ -36,7 +36,7 @@ impl HostSnapshot {
 /// The status of one server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ServerStatus {
-    /// Its name as written.
+    /// Its name as written in the configuration.
     #[serde(rename = "name")]
     pub id: String,
     /// Its state.

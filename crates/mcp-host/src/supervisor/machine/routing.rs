@@ -52,7 +52,7 @@ pub(crate) struct Route<I> {
 pub(crate) enum InstructionsAccess {
     /// All: nothing requires approval.
     Any,
-    /// Those that belong to the identity in this snapshot.
+    /// Only those of the identity in this snapshot, which was compared with the lock file.
     Known,
     /// None.
     Withheld,
@@ -70,7 +70,7 @@ pub(crate) enum RouteTarget<I> {
 /// A server without a route.
 #[derive(Debug, Clone)]
 pub(crate) struct UnavailableServer {
-    /// Its name as written.
+    /// Its name as written in the configuration.
     pub(crate) name: String,
     /// Its last running configuration, else the configured one, if known.
     pub(crate) server: Option<Arc<ResolvedServer>>,

@@ -16,7 +16,7 @@ use crate::supervisor::lists::ListSnapshot;
 
 /// The state of one server.
 pub(super) struct ServerSlot<I> {
-    /// Its name as written.
+    /// Its name as written in the configuration.
     pub(super) name: String,
     /// The configured server.
     pub(super) config: SlotConfig,
