@@ -19,16 +19,16 @@ pub fn configuration(profile: Profile, bytes: &[u8]) {
     let document = Document { name: "fuzzed", text, profile };
     let reading = read(&document);
     for diagnostic in &reading.diagnostics {
-        assert!(text.get(diagnostic.span.clone()).is_some(), "{:?} is no part of the text", diagnostic.span);
+        assert!(text.get(diagnostic.span.clone()).is_some(), "{:?} is outside the text", diagnostic.span);
         for label in &diagnostic.labels {
-            assert!(text.get(label.span.clone()).is_some(), "{:?} is no part of the text", label.span);
+            assert!(text.get(label.span.clone()).is_some(), "{:?} is outside the text", label.span);
         }
     }
     render("fuzzed", text, &reading.diagnostics, Colour::Never);
     for server in &reading.servers {
         assert!(
             text.get(server.origin.span.clone()).is_some(),
-            "{:?} is no part of the text",
+            "{:?} is outside the text",
             server.origin.span
         );
     }
@@ -57,7 +57,7 @@ pub fn env_file(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     for variables in [parse_env_file(text), parse_editor_env_file(text)] {
         for (name, value) in &variables {
-            assert!(!name.is_empty() && !name.contains(['=', '\0']), "{name:?} is no name");
+            assert!(!name.is_empty() && !name.contains(['=', '\0']), "{name:?} is not a name");
             assert!(!value.expose().contains(['\0', '\n']) || value.expose().len() < text.len());
         }
     }
@@ -71,11 +71,11 @@ pub fn jsonc(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let strict = parse_as(text, Syntax::Json);
     let lenient = parse_as(text, Syntax::JsonWithComments);
-    well_placed(text, &strict);
-    well_placed(text, &lenient);
+    check_spans(text, &strict);
+    check_spans(text, &lenient);
     let Some(root) = strict.root.as_ref().filter(|_| strict.diagnostics.is_empty()) else { return };
-    let twin = lenient.root.as_ref().expect("what is JSON without comments is JSON with them");
-    assert_eq!(difference(root, twin, &ChangedPointers::default()), None);
+    let same = lenient.root.as_ref().expect("JSON is also JSON with comments");
+    assert_eq!(difference(root, same, &ChangedPointers::default()), None);
     let plain = text.trim_start_matches('\u{feff}');
     if plain.trim().is_empty() {
         return;
@@ -83,11 +83,11 @@ pub fn jsonc(bytes: &[u8]) {
     let want = serde_json::from_str::<Value>(plain);
     let Ok(want) = want else {
         // A number that no f64 holds is still JSON, and serde_json bounds nesting too.
-        serde_json::from_str::<serde::de::IgnoredAny>(plain).expect("what is taken for JSON is JSON");
+        serde_json::from_str::<serde::de::IgnoredAny>(plain).expect("accepted text is JSON");
         return;
     };
     if let Some(json) = to_json(root) {
-        let got: Value = serde_json::from_str(&json).expect("a tree is written as JSON");
+        let got: Value = serde_json::from_str(&json).expect("a tree is serialized as JSON");
         assert_eq!(without_numbers(&got), without_numbers(&want));
     }
 }
@@ -96,15 +96,17 @@ pub fn jsonc(bytes: &[u8]) {
 pub fn yaml(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let parsed = parse_as(text, Syntax::Yaml);
-    well_placed(text, &parsed);
+    check_spans(text, &parsed);
     let again = parse_as(text, Syntax::Yaml);
     assert_eq!(parsed.diagnostics.len(), again.diagnostics.len());
     match (&parsed.root, &again.root) {
-        (Some(one), Some(other)) => {
-            assert_eq!(difference(one, other, &ChangedPointers::default()), None)
+        (Some(first), Some(second)) => {
+            assert_eq!(difference(first, second, &ChangedPointers::default()), None)
         }
-        (None, None) => assert!(!parsed.diagnostics.is_empty(), "nothing was read, and nobody was told"),
-        _ => panic!("reading has a memory"),
+        (None, None) => {
+            assert!(!parsed.diagnostics.is_empty(), "nothing was read, and there is no diagnostic")
+        }
+        _ => panic!("reading is not deterministic"),
     }
     // The tree written as JSON can be read as JSON.
     if let Some(json) = parsed.root.as_ref().filter(|_| parsed.diagnostics.is_empty()).and_then(to_json)
@@ -131,7 +133,7 @@ pub fn template(bytes: &[u8]) {
             let word = match *piece {
                 Piece::Text(it) => it,
                 Piece::Variable(name) | Piece::VariableOr { name, .. } => {
-                    assert!(is_name(name), "{name:?} is no name");
+                    assert!(is_name(name), "{name:?} is not a name");
                     name
                 }
                 Piece::Input(id) => {
@@ -144,14 +146,14 @@ pub fn template(bytes: &[u8]) {
             let inside = (text.as_ptr() as usize..=text.as_ptr() as usize + text.len()).contains(&start);
             if inside {
                 let start = start - text.as_ptr() as usize;
-                assert!(start >= at, "{word:?} stands before what came before it");
+                assert!(start >= at, "{word:?} is out of order");
                 at = start + word.len();
             } else {
                 assert_eq!(word, std::path::MAIN_SEPARATOR_STR);
             }
         }
         if matches!(rule, VariableRule::Expand | VariableRule::ExpandWithFolder) {
-            let whole: String = pieces.iter().map(written).collect();
+            let whole: String = pieces.iter().map(piece_text).collect();
             assert_eq!(whole, text);
         }
         assert_eq!(
@@ -164,7 +166,7 @@ pub fn template(bytes: &[u8]) {
                 assert_eq!(parts.len(), pieces.len());
                 assert!(parts.iter().any(|it| !matches!(it, TemplatePart::Text(_))) || text.contains("${/}"));
             }
-            ConfigValue::HostEnv { .. } => panic!("no text is a variable of the host"),
+            ConfigValue::HostEnv { .. } => panic!("a text is never a variable of the host"),
         }
         template::unknown_reference(&template::split(text, rule));
         template::input_variable(text);
@@ -177,7 +179,7 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_')
 }
 
-fn written(piece: &Piece<'_>) -> String {
+fn piece_text(piece: &Piece<'_>) -> String {
     match piece {
         Piece::Text(it) => (*it).to_owned(),
         Piece::Variable(name) => format!("${{{name}}}"),
@@ -186,36 +188,36 @@ fn written(piece: &Piece<'_>) -> String {
 }
 
 /// Checks that every span is inside the text and inside its parent.
-fn well_placed(text: &str, parsed: &ParsedText) {
+fn check_spans(text: &str, parsed: &ParsedText) {
     for diagnostic in &parsed.diagnostics {
         // A span may split a character here; rendering clamps it.
         let span = &diagnostic.span;
-        assert!(span.start <= span.end && span.end <= text.len(), "{span:?} is no part of the text");
+        assert!(span.start <= span.end && span.end <= text.len(), "{span:?} is outside the text");
     }
     for range in &parsed.dropped {
-        assert!(text.get(range.clone()).is_some(), "{range:?} is no part of the text");
+        assert!(text.get(range.clone()).is_some(), "{range:?} is outside the text");
     }
     if let Some(root) = &parsed.root {
-        below(text, root);
+        check_node(text, root);
     }
 }
 
-fn below(text: &str, node: &Node) {
-    assert!(text.get(node.span.clone()).is_some(), "{:?} is no part of the text", node.span);
+fn check_node(text: &str, node: &Node) {
+    assert!(text.get(node.span.clone()).is_some(), "{:?} is outside the text", node.span);
     match &node.content {
         Content::Mapping(members) => {
             let mut seen = BTreeSet::new();
             for member in members {
                 assert!(
                     text.get(member.key.span.clone()).is_some(),
-                    "{:?} is no part of the text",
+                    "{:?} is outside the text",
                     member.key.span
                 );
-                assert!(seen.insert(&member.key.text), "the key {:?} stands there twice", member.key.text);
-                below(text, &member.value);
+                assert!(seen.insert(&member.key.text), "the key {:?} is repeated", member.key.text);
+                check_node(text, &member.value);
             }
         }
-        Content::Sequence(items) => items.iter().for_each(|it| below(text, it)),
+        Content::Sequence(items) => items.iter().for_each(|it| check_node(text, it)),
         Content::Null
         | Content::Bool(_)
         | Content::Integer(_)

@@ -18,10 +18,10 @@ pub fn gateway_body(bytes: &[u8]) {
     match frame::read_many(&text) {
         Ok(messages) => {
             for message in messages {
-                looked_at(message);
+                check_message(message);
             }
         }
-        Err(it) => refused(&it),
+        Err(error) => check_error(&error),
     }
     let single = frame::read(&text);
     if let (Ok(Incoming::Request(request)), Some(Value::Object(whole))) = (&single, &whole) {
@@ -29,20 +29,20 @@ pub fn gateway_body(bytes: &[u8]) {
         assert_eq!(whole.get("id"), request.id.read::<Value>().ok().as_ref());
         assert!(whole.get("params").is_none_or(|it| it.is_null() || it.is_object()));
     }
-    looked_at(single);
+    check_message(single);
 }
 
-fn refused(it: &FrameError) {
-    assert!(!it.error.message.is_empty());
-    assert!(it.error.message.len() < 1024, "{}", it.error.message);
+fn check_error(error: &FrameError) {
+    let message = &error.error.message;
+    assert!(!message.is_empty() && message.len() < 1024, "{message}");
 }
 
-fn looked_at(message: Result<Incoming, FrameError>) {
+fn check_message(message: Result<Incoming, FrameError>) {
     let params = match message {
         Ok(Incoming::Request(it)) => it.params,
         Ok(Incoming::Notification(it)) => it.params,
         Ok(Incoming::Response(_)) => return,
-        Err(it) => return refused(&it),
+        Err(error) => return check_error(&error),
     };
     assert!(params.raw().is_object());
     let meta = Meta::of(&params);
@@ -52,19 +52,20 @@ fn looked_at(message: Result<Incoming, FrameError>) {
     if let Some(raw) = &meta.raw {
         assert!(raw.is_object() && !raw.read::<Value>().is_ok_and(|it| it.get("mcp-host/dialog").is_some()));
     }
-    spliced(params.raw());
+    check_splices(params.raw());
 }
 
 /// Changed objects are valid JSON, contain the change, and are otherwise equal.
-fn spliced(object: &RawJson) {
+fn check_splices(object: &RawJson) {
     let Ok(Value::Object(before)) = object.read::<Value>() else { return };
     let renamed = json_splice::with_name(object, "s__\"t\n");
     // A definition with a repeated name keeps both and gets a third.
     if let Ok(Value::Object(after)) = serde_json::from_slice::<Value>(&renamed) {
-        let others = |it: &serde_json::Map<String, Value>| {
-            it.iter()
+        let others = |members: &serde_json::Map<String, Value>| {
+            members
+                .iter()
                 .filter(|(key, _)| *key != "name")
-                .map(|(key, it)| (key.clone(), it.clone()))
+                .map(|(key, value)| (key.clone(), value.clone()))
                 .collect::<Vec<_>>()
         };
         assert_eq!(others(&before), others(&after));
@@ -72,18 +73,18 @@ fn spliced(object: &RawJson) {
             assert_eq!(after.get("name"), Some(&Value::from("s__\"t\n")));
         }
     } else {
-        panic!("{} is no JSON", String::from_utf8_lossy(&renamed));
+        panic!("{} is not JSON", String::from_utf8_lossy(&renamed));
     }
     let completed = json_splice::with_defaults(object, &[("resultType", "\"complete\""), ("ttlMs", "0")]);
-    let after: Value = serde_json::from_slice(&completed).expect("what is completed is JSON");
+    let after: Value = serde_json::from_slice(&completed).expect("a completed object is JSON");
     for (key, value) in [("resultType", Value::from("complete")), ("ttlMs", Value::from(0))] {
         assert_eq!(after.get(key), Some(before.get(key).unwrap_or(&value)));
     }
     let without = json_splice::without_member(object, "name");
-    let after: Value = without.read().expect("what is taken out of JSON leaves JSON");
+    let after: Value = without.read().expect("an object without a member is JSON");
     assert!(after.get("name").is_none() && after.as_object().map(|it| it.len()) <= Some(before.len()));
     let replaced = json_splice::replace_values(object, |key, _| (key == "name").then(|| "0".to_owned()));
-    let after: Value = replaced.read().expect("a value in the place of another one leaves JSON");
+    let after: Value = replaced.read().expect("an object with a replaced value is JSON");
     assert_eq!(after.get("name").is_some(), before.contains_key("name"));
     assert!(after.get("name").is_none_or(|it| *it == 0));
     let names: std::collections::BTreeSet<_> =
@@ -192,10 +193,10 @@ pub fn gateway_tokens(bytes: &[u8]) {
     let tokens = match Tokens::read(&Secret::from(text)) {
         Ok(tokens) => tokens,
         Err(error) => {
-            let words = error.to_string();
-            assert!(error.line >= 1 && words.len() < 300);
+            let message = error.to_string();
+            assert!(error.line >= 1 && message.len() < 300);
             let repeated = text.split_whitespace().filter(|it| it.len() >= 16);
-            assert!(repeated.into_iter().all(|it| !words.contains(it)), "{words}");
+            assert!(repeated.into_iter().all(|it| !message.contains(it)), "{message}");
             return;
         }
     };

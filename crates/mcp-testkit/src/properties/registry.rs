@@ -42,15 +42,15 @@ pub fn tools(bytes: &[u8]) {
         }
         for provider in [Provider::Passthrough, Provider::OpenAiStrict, Provider::Gemini, Provider::Anthropic]
         {
-            let told = project(catalog.tools(), provider);
-            assert_eq!(told.tools.len() + told.problems.len(), catalog.tools().len());
-            for tool in &told.tools {
+            let projection = project(catalog.tools(), provider);
+            assert_eq!(projection.tools.len() + projection.problems.len(), catalog.tools().len());
+            for tool in &projection.tools {
                 if let Some(schema) = &tool.schema {
                     assert!(schema.is_object());
                     assert_eq!(RawJson::parse(schema.clone().into_bytes()).ok().as_ref(), Some(schema));
                 }
             }
-            for problem in &told.problems {
+            for problem in &projection.problems {
                 assert!(!problem.message.contains(char::is_control), "{:?}", problem.message);
             }
         }
@@ -61,7 +61,7 @@ pub fn tools(bytes: &[u8]) {
         assert_eq!(
             validators.check_arguments(&tool.input_schema, &arguments),
             first,
-            "a second look sees something else"
+            "the cached validator has another result"
         );
         match first {
             Ok(ValidationOutcome::Valid) => {}
@@ -70,7 +70,7 @@ pub fn tools(bytes: &[u8]) {
                 assert!((1..=ValidatorCache::MAX_ERRORS).contains(&invalid.errors.len()));
                 assert!(
                     !tool.input_schema.as_str().trim_matches(['{', '}', ' ', '\n']).is_empty(),
-                    "{{}} takes anything"
+                    "{{}} accepts anything"
                 );
             }
         }
@@ -88,13 +88,13 @@ pub fn patterns(bytes: &[u8]) {
     let mut patterns: Vec<String> = patterns.lines().take(40).map(str::to_owned).collect();
     patterns.retain(|pattern| pattern.len() < 200);
     for name in names.lines().take(8).filter(|name| name.len() < 200) {
-        let want = patterns.iter().find(|pattern| matches(pattern.as_bytes(), name.as_bytes()));
+        let want = patterns.iter().find(|pattern| reference_match(pattern.as_bytes(), name.as_bytes()));
         assert_eq!(first_match(&patterns, name), want.map(String::as_str), "{patterns:?} {name:?}");
     }
 }
 
 /// A reference implementation of pattern matching, by dynamic programming.
-fn matches(pattern: &[u8], name: &[u8]) -> bool {
+fn reference_match(pattern: &[u8], name: &[u8]) -> bool {
     let mut row = vec![false; name.len() + 1];
     row[0] = true;
     for it in pattern {
@@ -116,8 +116,8 @@ pub fn names(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let mut lines = text.lines();
     let Ok(server) = ServerId::parse(lines.next().unwrap_or_default()) else { return };
-    let mut word = || lines.next().unwrap_or_default().to_owned();
-    let (prefix, suffix, pattern) = (word(), word(), word());
+    let mut next_line = || lines.next().unwrap_or_default().to_owned();
+    let (prefix, suffix, pattern) = (next_line(), next_line(), next_line());
     let (remove, add) = prefix.split_once('>').unwrap_or(("", &prefix));
     let transforms =
         vec![Transform::Prefix { remove: remove.to_owned(), add: add.to_owned() }, Transform::Suffix(suffix)];
@@ -138,7 +138,7 @@ pub fn names(bytes: &[u8]) {
             let decider = CompiledRules::new(&server, &rules);
             for name in &names {
                 let decision = decider.decide(name);
-                assert_eq!(decision, decide(&server, &rules, name), "alone it is another one");
+                assert_eq!(decision, decide(&server, &rules, name), "a single decision differs");
                 assert_eq!(decision.exposed.is_some(), decision.verdict == Verdict::Exposed);
                 assert!(!decision.rule.is_empty());
                 let Some(exposed) = decision.exposed else { continue };
@@ -156,7 +156,10 @@ pub fn names(bytes: &[u8]) {
                         assert!(is_valid(limit, exposed.as_str()), "{exposed:?}");
                     }
                 }
-                assert!(!matches(pattern.as_bytes(), name.as_bytes()), "the blacklist names it");
+                assert!(
+                    !reference_match(pattern.as_bytes(), name.as_bytes()),
+                    "a blacklisted name is exposed"
+                );
             }
         }
     }
@@ -173,8 +176,8 @@ pub fn lock(bytes: &[u8]) {
     let lock = match LockFile::parse(text) {
         Ok(lock) => lock,
         Err(error) => {
-            let words = error.to_string();
-            assert!(words.len() < 400 && !words.contains(char::is_control), "{words:?}");
+            let message = error.to_string();
+            assert!(message.len() < 400 && !message.contains(char::is_control), "{message:?}");
             return;
         }
     };
@@ -190,14 +193,14 @@ pub fn lock(bytes: &[u8]) {
 /// Input: two JSON values. Checks that their hashes are equal exactly if the values are.
 pub fn digest(bytes: &[u8]) {
     let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<&RawValue>();
-    let (Some(Ok(one)), Some(Ok(other))) = (values.next(), values.next()) else { return };
-    let (one, other) = (RawJson::copy_of(one), RawJson::copy_of(other));
-    let (Ok(left), Ok(right)) = (one.read::<Value>(), other.read::<Value>()) else { return };
-    let same = JsonDigest::of(&one) == JsonDigest::of(&other);
-    assert_eq!(JsonDigest::parse(&JsonDigest::of(&one).to_string()), Some(JsonDigest::of(&one)));
+    let (Some(Ok(first)), Some(Ok(second))) = (values.next(), values.next()) else { return };
+    let (first, second) = (RawJson::copy_of(first), RawJson::copy_of(second));
+    let (Ok(left), Ok(right)) = (first.read::<Value>(), second.read::<Value>()) else { return };
+    let same = JsonDigest::of(&first) == JsonDigest::of(&second);
+    assert_eq!(JsonDigest::parse(&JsonDigest::of(&first).to_string()), Some(JsonDigest::of(&first)));
     // Equal hashes imply equal values. The reverse fails for numbers written differently and for duplicate keys.
-    assert!(!same || left == right, "{one:?} {other:?}");
-    let written = RawJson::from_value(&left).expect("its keys are texts");
+    assert!(!same || left == right, "{first:?} {second:?}");
+    let written = RawJson::from_value(&left).expect("the value has string keys");
     let again =
         RawJson::parse(serde_json::to_string_pretty(&left).expect("it is JSON").into()).expect("it is JSON");
     // A serializer writes one text per value, apart from white space.

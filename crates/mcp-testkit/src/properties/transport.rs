@@ -35,11 +35,11 @@ pub fn scan_frame(bytes: &[u8]) {
     }
     let Ok(Members(members)) = serde_json::from_str::<Members<'_>>(text) else { return };
     let mut first: BTreeMap<&str, &str> = BTreeMap::new();
-    let mut twice = false;
+    let mut is_repeated = false;
     for (key, value) in &members {
-        twice |= first.insert(key, value.get()).is_some();
+        is_repeated |= first.insert(key, value.get()).is_some();
     }
-    if twice {
+    if is_repeated {
         return;
     }
     let get = |key: &str| first.get(key).copied();
@@ -47,7 +47,7 @@ pub fn scan_frame(bytes: &[u8]) {
     match scanned {
         ScannedFrame::Response { id, is_error, payload_start } => {
             let value = if is_error { error } else { get("result") };
-            assert!(text[payload_start..].starts_with(value.expect("the payload is there")));
+            assert!(text[payload_start..].starts_with(value.expect("the payload exists")));
             let want = match get("id") {
                 None | Some("null") => ResponseId::Absent,
                 Some(it) => number(it).map_or(ResponseId::Foreign, ResponseId::Number),
@@ -161,7 +161,7 @@ pub fn event_stream(bytes: &[u8]) {
     for chunk in &chunks {
         stream.feed(Bytes::copy_from_slice(chunk), |it| got.push(it));
     }
-    let want: Vec<Event> = model(text)
+    let want: Vec<Event> = reference_events(text)
         .into_iter()
         .filter_map(|(kind, data)| match &kind[..] {
             _ if data.is_empty() => None,
@@ -191,7 +191,7 @@ pub fn event_stream(bytes: &[u8]) {
 }
 
 /// The events of a stream by the standard: type and data; an incomplete event is dropped.
-fn model(text: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn reference_events(text: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut lines = vec![Vec::new()];
     let mut bytes = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).iter().peekable();
     while let Some(byte) = bytes.next() {
@@ -201,7 +201,7 @@ fn model(text: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
                 lines.push(Vec::new());
             }
             b'\n' => lines.push(Vec::new()),
-            _ => lines.last_mut().expect("there is always a line").push(*byte),
+            _ => lines.last_mut().expect("there is a line").push(*byte),
         }
     }
     // The last line is incomplete.
@@ -240,8 +240,8 @@ pub fn error_response(bytes: &[u8]) {
     }
     let body = Bytes::copy_from_slice(bytes.get(end + 2..).unwrap_or_default());
     let redactor = Redactor::new([mcp_model::Secret::from(SECRET)].iter());
-    let said = error_body::parse(&body, Some(7), &redactor);
-    let message = error_body::describe_response(401, &headers, &said, &redactor);
+    let body = error_body::parse(&body, Some(7), &redactor);
+    let message = error_body::describe_response(401, &headers, &body, &redactor);
     assert!(!message.contains(SECRET) && message.len() < 4096, "{message:?}");
     assert!(!message.contains(|character: char| character.is_control()), "{message:?}");
 }

@@ -48,7 +48,7 @@ async fn serving() -> Vec<(&'static str, Endpoint)> {
     let mut process = StdioEndpoint::new(std::env::current_exe().unwrap().display().to_string());
     let arguments = [
         "--exact",
-        "rmcp::everywhere::results_are_equal_over_all_transports_with_initialize",
+        "rmcp::all_transports::results_are_equal_over_all_transports_with_initialize",
         "--nocapture",
         // With one thread, libtest prints the name of the test before it runs, which would corrupt the first
         // message.
