@@ -52,9 +52,9 @@ fn main() -> ExitCode {
     let result = match arguments.as_slice() {
         ["test", "--", rest @ ..] => test_run::run(rest),
         ["test"] => test_run::run(&[]),
-        ["conformance"] => conformance::both(),
-        ["conformance", "client"] => conformance::client(),
-        ["conformance", "server"] => conformance::server(),
+        ["conformance"] => conformance::run(None),
+        ["conformance", "client"] => conformance::run(Some(conformance::Side::Client)),
+        ["conformance", "server"] => conformance::run(Some(conformance::Side::Server)),
         ["ci"] => ci::run(),
         ["bench"] => bench::run(bench::ROUNDS),
         ["bench", rounds] if rounds.parse::<usize>().is_ok_and(|rounds| rounds > 0) => {

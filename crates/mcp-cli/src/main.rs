@@ -19,14 +19,11 @@ mod tests;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use crate::args::Arguments;
 use crate::output::console::Console;
 use crate::output::log;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = args::parse();
     let console = Console::new(arguments.global.color, arguments.global.verbosity());
     if arguments.global.verbose {
         log::start(console.err_colour);

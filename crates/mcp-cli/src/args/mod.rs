@@ -3,7 +3,6 @@
 //! The only decision made here is whether two flags contradict each other.
 
 mod choice;
-mod examples;
 mod files;
 mod global;
 mod servers;
@@ -11,7 +10,7 @@ mod serving;
 
 use std::net::SocketAddr;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use mcp_config::Profile;
 
@@ -46,6 +45,11 @@ Exit codes:
   2  an error in the command line
   3  a server could not be reached";
 
+/// The examples in the help of each command: the name of the command, then its examples. A test runs all of them, in a
+/// folder with a `.minds/mcp.yaml` that has the demo server, and a `request.json` with an ACP request. An example must
+/// fit into one line of the help.
+const COMMAND_EXAMPLES: &str = include_str!("examples.txt");
+
 /// Runs MCP servers from the configuration files that you already have.
 ///
 /// Reads a HoloDeck agent.yaml, a Dominds .minds/mcp.yaml, the mcp.json of an editor, or the servers of an ACP session.
@@ -63,91 +67,82 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Check configuration files and report every mistake; no server is started
-    #[command(after_help = examples::CHECK)]
     Check(CheckArgs),
     /// Convert a configuration to another dialect
-    #[command(after_help = examples::CONVERT)]
     Convert(ConvertArgs),
     /// Add a server to a configuration; comments and formatting are kept
-    #[command(after_help = examples::ADD)]
     Add(AddArgs),
     /// List the servers that other programs on this machine are configured with, and import them
-    #[command(after_help = examples::IMPORT)]
     Import(ImportArgs),
     /// Remove a server from a configuration
-    #[command(after_help = examples::REMOVE)]
     Remove(EditArgs),
     /// Enable a server that is disabled
-    #[command(after_help = examples::ENABLE)]
     Enable(EditArgs),
     /// Disable a server; its entry stays in the configuration
-    #[command(after_help = examples::DISABLE)]
     Disable(EditArgs),
     /// Start the servers and list their tools
-    #[command(after_help = examples::TOOLS)]
     Tools(ToolsArgs),
     /// Start the servers and list their prompts
-    #[command(after_help = examples::PROMPTS)]
     Prompts(ServerArgs),
     /// Start the servers and list their resources and resource templates
-    #[command(after_help = examples::RESOURCES)]
     Resources(ServerArgs),
     /// Test each server step by step, and explain the first step that fails
-    #[command(after_help = examples::DOCTOR)]
     Doctor(ServerArgs),
     /// Log in to a server in a browser; other commands use the stored login
-    #[command(after_help = examples::LOGIN)]
     Login(LoginArgs),
     /// Approve what the servers offer in a lock file, or show what has changed since
-    #[command(after_help = examples::LOCK)]
     Lock(LockArgs),
     /// Delete the stored logins to a server
-    #[command(after_help = examples::LOGOUT)]
     Logout(LoginTarget),
     /// Explain, rule by rule, under which name a tool is shown or why it is hidden
-    #[command(after_help = examples::EXPLAIN)]
     Explain(ExplainArgs),
     /// Call one tool and print its result
-    #[command(after_help = examples::CALL)]
     Call(CallArgs),
     /// Run the servers, reload the configuration when it changes, and show every change until Ctrl-C
-    #[command(after_help = examples::WATCH)]
     Watch(WatchArgs),
     /// Start the servers and open a prompt; without a terminal, read commands from standard input
-    #[command(after_help = examples::SHELL)]
     Shell(ShellArgs),
     /// Record a session with real servers to a file, without secrets, for `replay`
-    #[command(after_help = examples::RECORD)]
     Record(RecordArgs),
     /// Serve a session that `record` has written
-    #[command(after_help = examples::REPLAY)]
     Replay(ReplayArgs),
     /// Serve all configured servers as one MCP server, over standard input and output or HTTP
-    #[command(after_help = examples::SERVE)]
     Serve(ServeArgs),
     /// Print the JSON Schema of a dialect
-    #[command(after_help = examples::SCHEMA)]
     Schema {
         /// The dialect
         #[arg(value_parser = choice::choice(choice::SCHEMAS), value_name = "DIALECT")]
         name: Profile,
     },
     /// Validate an ACP session request from standard input and print the agent's response; no server is started
-    #[command(after_help = examples::ACP_CHECK)]
     AcpCheck(AcpCheckArgs),
     /// Print the completion script for a shell
-    #[command(after_help = examples::COMPLETIONS)]
     Completions {
         /// The shell
         #[arg(value_enum)]
         shell: Shell,
     },
     /// Print the manual page
-    #[command(after_help = examples::MAN)]
     Man,
     /// Run the bundled demo server, over standard input and output or HTTP
-    #[command(after_help = examples::DEMO_SERVER)]
     DemoServer(DemoServerArgs),
+}
+
+/// The declaration of the command line, with the examples of each command.
+pub(crate) fn command_line() -> clap::Command {
+    Arguments::command().mut_subcommands(|command| {
+        let head = format!("{}\n", command.get_name());
+        let examples = COMMAND_EXAMPLES.split("\n\n").find_map(|paragraph| paragraph.strip_prefix(&head));
+        match examples {
+            Some(examples) => command.after_help(format!("Examples:\n{}", examples.trim_end())),
+            None => command,
+        }
+    })
+}
+
+/// Parses the arguments of the process. Exits with a message if they are invalid.
+pub(crate) fn parse() -> Arguments {
+    Arguments::from_arg_matches(&command_line().get_matches()).unwrap_or_else(|error| error.exit())
 }
 
 /// Parses an address to listen on.
@@ -157,14 +152,20 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
     use mcp_model::Dialect;
 
     use super::*;
 
     #[test]
     fn clap_declaration_is_valid() {
-        Arguments::command().debug_assert();
+        command_line().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_examples() {
+        for command in command_line().get_subcommands() {
+            assert!(command.get_after_help().is_some(), "{}", command.get_name());
+        }
     }
 
     #[track_caller]

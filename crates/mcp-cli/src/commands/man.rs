@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_mangen::Man;
 
-use crate::args::Arguments;
+use crate::args::command_line;
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 
@@ -16,7 +16,7 @@ pub(crate) fn run() -> Result<Report, Failure> {
 }
 
 fn page() -> std::io::Result<String> {
-    let mut command = Arguments::command();
+    let mut command = command_line();
     command.build();
     let mut out = Vec::new();
     let man = Man::new(command.clone());

@@ -86,7 +86,8 @@ pub(crate) fn options(supervision: Supervision) -> HostOptions {
     HostOptions {
         client: client_info(),
         processes: ProcessOptions {
-            receipts: receipts_folder(&|name| env::var_os(name)),
+            // The next start uses the receipts to end the children of a killed host.
+            receipts: state_path("receipts", &|name| env::var_os(name)),
             own_executable: env::current_exe().ok(),
             shutdown_grace: CALL_GRACE,
         },
@@ -122,11 +123,6 @@ pub(crate) fn logins(user: Option<Arc<dyn UserAgent>>, client: Option<Registered
 /// The store of the login tokens. `None` if there is no state folder.
 pub(crate) fn token_store() -> Option<FileTokenStore> {
     Some(FileTokenStore::new(state_path("logins", &|name| env::var_os(name))?))
-}
-
-/// The folder of the process receipts, which the next start uses to end the children of a killed host.
-fn receipts_folder(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    state_path("receipts", variable)
 }
 
 /// A path in the state folder of this program. `variable` reads an environment variable. `None` if neither
@@ -177,7 +173,7 @@ mod tests {
             "HOME" => home.map(OsString::from),
             other => panic!("unexpected variable {other}"),
         };
-        assert_eq!(receipts_folder(&variable), want.map(PathBuf::from));
+        assert_eq!(state_path("receipts", &variable), want.map(PathBuf::from));
     }
 
     #[test]

@@ -151,18 +151,10 @@ impl EventLine {
     /// Whether the files contain a mistake.
     pub(crate) fn is_file_problem(&self) -> bool {
         match self {
-            EventLine::Refused { .. } => true,
             EventLine::Reloaded { files, plan: _, shadowed } => {
-                !shadowed.is_empty() || files.iter().any(|it| !it.diagnostics.is_empty())
+                !shadowed.is_empty() || files.iter().any(|file| !file.diagnostics.is_empty())
             }
-            EventLine::Watching { .. }
-            | EventLine::Approved { .. }
-            | EventLine::Server(_)
-            | EventLine::ServerRemoved { .. }
-            | EventLine::Catalog { .. }
-            | EventLine::Problem(_)
-            | EventLine::ProblemCleared { .. }
-            | EventLine::Missed { .. } => false,
+            event => matches!(event, EventLine::Refused { .. }),
         }
     }
 

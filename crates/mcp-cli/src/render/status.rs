@@ -131,22 +131,8 @@ fn is_same_group(first: &Problem, other: &Problem) -> bool {
 /// One line for all items that a filter of a server hides.
 fn filter_summary(group: &[&ActiveProblem]) -> String {
     let first = &group[0].problem;
-    let (list, filter) = match first.kind {
-        ProblemKind::Hidden { list, verdict: Verdict::Blacklisted } => (list, "blacklist"),
-        ProblemKind::Hidden { list, verdict: _ } => (list, "whitelist"),
-        ProblemKind::WorkspaceConfigError
-        | ProblemKind::WorkspaceUnwatched
-        | ProblemKind::ServerShadowed
-        | ProblemKind::ServerError
-        | ProblemKind::Drifted { list: _ }
-        | ProblemKind::ServerDrifted
-        | ProblemKind::Unvalidated
-        | ProblemKind::ResultInvalid
-        | ProblemKind::SpillFailed
-        | ProblemKind::ToolsetNotFound
-        | ProblemKind::ProviderExcluded
-        | ProblemKind::ProviderRejected => return first.message.clone(),
-    };
+    let ProblemKind::Hidden { list, verdict } = first.kind else { return first.message.clone() };
+    let filter = if verdict == Verdict::Blacklisted { "blacklist" } else { "whitelist" };
     let names: Vec<&str> = group.iter().filter_map(|it| it.problem.tool.as_deref()).collect();
     let server = first.server.as_ref().map(|it| it.as_str()).unwrap_or_default();
     format!(

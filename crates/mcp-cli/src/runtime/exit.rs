@@ -30,7 +30,8 @@ impl Exit {
             Exit::Failure => 1,
             Exit::Usage => 2,
             Exit::Unreachable => 3,
-            Exit::Signal(signal) => 128 + signal.number(),
+            // Signal numbers are below 128.
+            Exit::Signal(signal) => 128 + (signal as i32).to_le_bytes()[0],
             // The system keeps only the lowest eight bits of an exit code.
             Exit::DemoServer(code) => code.to_le_bytes()[0],
         }
@@ -58,9 +59,9 @@ mod tests {
         check(Exit::Failure, 1);
         check(Exit::Usage, 2);
         check(Exit::Unreachable, 3);
-        check(Exit::Signal(Signal::HangUp), 129);
-        check(Exit::Signal(Signal::Interrupt), 130);
-        check(Exit::Signal(Signal::Terminate), 143);
+        check(Exit::Signal(Signal::SIGHUP), 129);
+        check(Exit::Signal(Signal::SIGINT), 130);
+        check(Exit::Signal(Signal::SIGTERM), 143);
         check(Exit::DemoServer(7), 7);
         check(Exit::DemoServer(-1), 255);
     }

@@ -6,31 +6,10 @@
 use std::io;
 use std::time::Duration;
 
+pub(crate) use nix::sys::signal::Signal;
 use tokio::signal::unix::{self, SignalKind};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
-
-/// A signal that ends the process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Signal {
-    /// SIGHUP: the terminal was closed.
-    HangUp,
-    /// SIGINT: Ctrl-C.
-    Interrupt,
-    /// SIGTERM.
-    Terminate,
-}
-
-impl Signal {
-    /// The signal's number, the same on every Unix.
-    pub(crate) fn number(self) -> u8 {
-        match self {
-            Signal::HangUp => 1,
-            Signal::Interrupt => 2,
-            Signal::Terminate => 15,
-        }
-    }
-}
 
 /// The installed handlers of the three signals.
 pub(crate) struct Signals {
@@ -52,9 +31,9 @@ impl Signals {
     /// The next signal. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Signal {
         tokio::select! {
-            _ = self.hang_up.recv() => Signal::HangUp,
-            _ = self.interrupt.recv() => Signal::Interrupt,
-            _ = self.terminate.recv() => Signal::Terminate,
+            _ = self.hang_up.recv() => Signal::SIGHUP,
+            _ = self.interrupt.recv() => Signal::SIGINT,
+            _ = self.terminate.recv() => Signal::SIGTERM,
         }
     }
 }

@@ -16,7 +16,7 @@ mod verdict;
 use crate::cargo::is_ci;
 use crate::error::Error;
 use crate::suites::test_run::install;
-use requirements::Side;
+pub(crate) use requirements::Side;
 use runs::{RUNS, Run};
 use suite::Suite;
 
@@ -29,19 +29,9 @@ pub(crate) struct Counts {
     pub skipped: u64,
 }
 
-/// Tests the client and the gateway.
-pub(crate) fn both() -> Result<(), Error> {
-    run_all(RUNS.iter())?.into_result()
-}
-
-/// Tests the client.
-pub(crate) fn client() -> Result<(), Error> {
-    run_all(RUNS.iter().filter(|run| run.side() == Side::Client))?.into_result()
-}
-
-/// Tests the gateway.
-pub(crate) fn server() -> Result<(), Error> {
-    run_all(RUNS.iter().filter(|run| run.side() == Side::Server))?.into_result()
+/// Tests one side, or both.
+pub(crate) fn run(side: Option<Side>) -> Result<(), Error> {
+    run_all(RUNS.iter().filter(|run| side.is_none_or(|side| run.side == side)))?.into_result()
 }
 
 /// Tests both. If the suite cannot be installed, its scenarios are skipped with a warning; in CI that is an error.

@@ -2,7 +2,7 @@
 
 /// The side of the protocol that a scenario tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(crate) enum Side {
     /// The conformance client, built on the crates.
     Client,
     /// The gateway.

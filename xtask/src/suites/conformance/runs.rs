@@ -12,83 +12,62 @@ use super::requirements::Side;
 use super::suite::Suite;
 use super::verdict;
 
-/// The program under test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Subject {
-    /// The conformance client.
-    Client,
-    /// The gateway in front of a server without sessions.
-    GatewayToModern,
-    /// The gateway in front of a server with sessions.
-    GatewayToLegacy,
-}
-
 /// One run of the suite.
 #[derive(Debug)]
 pub(super) struct Run {
-    subject: Subject,
+    /// The side under test: the conformance client or the gateway.
+    pub(super) side: Side,
     revision: &'static str,
+    /// Whether the server behind the gateway has sessions.
+    has_sessions: bool,
     /// The number of scored scenarios. The sets are frozen, so another number means a parsing error.
     pub(super) scored: usize,
 }
 
-const fn run(subject: Subject, revision: &'static str, scored: usize) -> Run {
-    Run { subject, revision, scored }
+const fn run(side: Side, revision: &'static str, has_sessions: bool, scored: usize) -> Run {
+    Run { side, revision, has_sessions, scored }
 }
 
 pub(super) const RUNS: &[Run] = &[
-    run(Subject::Client, "2025-11-25", 18),
-    run(Subject::Client, "2026-07-28", 32),
-    run(Subject::GatewayToLegacy, "2025-11-25", 30),
-    run(Subject::GatewayToModern, "2025-11-25", 30),
-    run(Subject::GatewayToModern, "2026-07-28", 37),
+    run(Side::Client, "2025-11-25", false, 18),
+    run(Side::Client, "2026-07-28", false, 32),
+    run(Side::Server, "2025-11-25", true, 30),
+    run(Side::Server, "2025-11-25", false, 30),
+    run(Side::Server, "2026-07-28", false, 37),
 ];
 
 impl Run {
-    pub(super) fn side(&self) -> Side {
-        match self.subject {
-            Subject::Client => Side::Client,
-            Subject::GatewayToModern | Subject::GatewayToLegacy => Side::Server,
-        }
-    }
-
     /// Runs all scenarios of the revision. The exit code of the suite is ignored; its result files are read.
     pub(super) fn execute(&self, suite: &Suite) -> Result<Report, Error> {
-        let (side, revision) = (self.side(), self.revision);
+        let Run { side, revision, has_sessions, scored } = *self;
         let required = suite.required(revision, side)?;
-        if required.scored.len() != self.scored {
-            let (found, scored, side) = (required.scored.len(), self.scored, side.name());
+        if required.scored.len() != scored {
+            let (found, side) = (required.scored.len(), side.name());
             return Err(Error::message(format!(
                 "the suite requires {found} {side} scenarios for {revision}, not the frozen {scored}"
             )));
         }
-        let (title, folder) = match self.subject {
-            Subject::Client => (format!("client, {revision}"), format!("client-{revision}")),
-            Subject::GatewayToModern => (
-                format!("server, {revision}, in front of a server without sessions"),
-                format!("server-{revision}-modern"),
-            ),
-            Subject::GatewayToLegacy => (
-                format!("server, {revision}, in front of a server with sessions"),
-                format!("server-{revision}-legacy"),
-            ),
+        let (title, folder) = match (side, has_sessions) {
+            (Side::Client, _) => ("client", "client"),
+            (Side::Server, false) => ("server, in front of a server without sessions", "server-modern"),
+            (Side::Server, true) => ("server, in front of a server with sessions", "server-legacy"),
         };
-        let folder = suite.fresh(&folder)?;
-        let start = match self.subject {
-            Subject::Client => {
+        let folder = suite.fresh(&format!("{folder}-{revision}"))?;
+        let start = match side {
+            Side::Client => {
                 let client = build("mcp-tests", &["--all-features", "--example", "conformance_client"])?;
                 let start = Instant::now();
                 suite.run(side, revision, ["--command".as_ref(), client.as_os_str()], &folder)?;
                 start
             }
-            Subject::GatewayToModern => gateway(suite, revision, &folder, &[])?,
-            Subject::GatewayToLegacy => gateway(suite, revision, &folder, &["--era", "legacy"])?,
+            Side::Server if has_sessions => gateway(suite, revision, &folder, &["--era", "legacy"])?,
+            Side::Server => gateway(suite, revision, &folder, &[])?,
         };
         let verdicts = |names: &[String]| {
             names.iter().map(|name| (name.clone(), verdict::read(&folder, side, name))).collect()
         };
         Ok(Report {
-            title,
+            title: format!("{title}, {revision}"),
             scored: verdicts(&required.scored),
             unscored: verdicts(&required.unscored),
             seconds: start.elapsed().as_secs_f64(),

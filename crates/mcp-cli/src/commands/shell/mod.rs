@@ -105,8 +105,8 @@ async fn run_shell(
         biased;
         signal = signals.next() => match (signal, is_interactive) {
             // Ctrl-C skips the wait for the servers.
-            (Signal::Interrupt, true) => {}
-            (Signal::Interrupt | Signal::HangUp | Signal::Terminate, _) => return Exit::Signal(signal),
+            (Signal::SIGINT, true) => {}
+            (_, _) => return Exit::Signal(signal),
         },
         () = wait_for_servers(host, &progress, WaitFor::All) => {}
     }
@@ -186,7 +186,7 @@ impl Shell<'_> {
             let exit = tokio::select! {
                 biased;
                 signal = signals.next() => match (&source, signal) {
-                    (LineSource::Terminal(_), Signal::Interrupt) => {
+                    (LineSource::Terminal(_), Signal::SIGINT) => {
                         // Dropping the call has sent the cancellation to its server.
                         let err = "\ncancelled\n".to_owned();
                         self.context.print(Report { err, exit: Exit::Failure, ..Report::default() }).await

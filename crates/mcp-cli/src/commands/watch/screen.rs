@@ -157,7 +157,7 @@ pub(super) async fn run(context: &Context, host: &Host, request: FollowRequest, 
                 Some(Event::Resize(..)) => needs_clear = true,
                 Some(Event::Key(KeyEvent { kind: KeyEventKind::Release, .. })) => {}
                 Some(Event::Key(KeyEvent { code: KeyCode::Char('c'), modifiers, .. }))
-                    if modifiers.contains(KeyModifiers::CONTROL) => return Exit::Signal(Signal::Interrupt),
+                    if modifiers.contains(KeyModifiers::CONTROL) => return Exit::Signal(Signal::SIGINT),
                 Some(Event::Key(KeyEvent { code, modifiers, .. }))
                     if !modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) =>
                 {
