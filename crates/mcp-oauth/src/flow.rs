@@ -244,8 +244,8 @@ fn check_redirect_error(redirected: &Url, secrets: &Redactor) -> Result<(), Flow
     let value = |key: &str| redirected.query_pairs().find(|(name, _)| name == key).map(|(_, value)| value);
     let Some(error) = value("error") else { return Ok(()) };
     let description = value("error_description").map(|it| format!(": {it}")).unwrap_or_default();
-    let said = secrets.clean(&format!("{error}{description}"), MAX_FOREIGN_TEXT_BYTES);
-    Err(FlowError::Failed(format!("the login was refused: {said}")))
+    let reason = secrets.clean(&format!("{error}{description}"), MAX_FOREIGN_TEXT_BYTES);
+    Err(FlowError::Failed(format!("the login was refused: {reason}")))
 }
 
 fn client_config(client: &RegisteredClient, redirect: &Url, scopes: &[String]) -> OAuthClientConfig {

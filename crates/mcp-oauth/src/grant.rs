@@ -112,7 +112,7 @@ struct GrantJson {
 
 impl fmt::Debug for RegisteredClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KnownClient").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("RegisteredClient").field("id", &self.id).finish_non_exhaustive()
     }
 }
 

@@ -44,7 +44,7 @@ impl RefreshLock {
 
 impl fmt::Debug for RefreshLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turn").finish_non_exhaustive()
+        f.debug_struct("RefreshLock").finish_non_exhaustive()
     }
 }
 
@@ -118,6 +118,6 @@ impl TokenStore for MemoryTokenStore {
 impl fmt::Debug for MemoryTokenStore {
     /// Prints the number of grants only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "MemoryTokens({})", self.lock().len())
+        write!(f, "MemoryTokenStore({})", self.lock().len())
     }
 }

@@ -147,12 +147,12 @@ impl ConnectionLog {
         self.progress_tokens.retain(|_, it| *it != at);
         let (ResponseContent::Result(value) | ResponseContent::Error(value)) = content;
         if self.exchanges[at].method == LISTEN && matches!(content, ResponseContent::Result(_)) {
-            // A stream ends with its connection, and is open as long as that is there when it is played.
+            // A stream ends with its connection; a replay keeps it open.
             return;
         }
         let value = self.redact(value);
         if !self.budget.take(value.as_bytes().len()) {
-            // A request without its answer would never be answered again.
+            // A replayed request without its response would never end.
             self.open_requests.insert(id.to_owned(), at);
             return self.remove_request(id);
         }
@@ -203,7 +203,7 @@ impl ConnectionLog {
         match at {
             Some(at) => self.exchanges[at].before_response.push(message),
             None => {
-                // A stream that is open has no end that something could come after.
+                // Nothing follows the end of a stream, because a replay keeps it open.
                 let last = self.exchanges.iter_mut().rfind(|it| it.method != LISTEN);
                 if let Some(last) = last {
                     last.after_response.push(message);
@@ -226,7 +226,7 @@ impl ConnectionLog {
     }
 
     fn redact(&self, value: &RawValue) -> RawJson {
-        // What is no JSON any more held a secret in the middle of an escape.
+        // The result is invalid JSON if a secret was in the middle of an escape.
         json(self.redactor.redact_json(value.get()))
             .unwrap_or_else(|| RawJson::from_value(&"***").expect("a string is JSON"))
     }

@@ -84,8 +84,8 @@ pub(crate) fn member<'a>(params: Option<&'a RawValue>, name: &str) -> Option<&'a
     canonical::members(params?)?.remove(name)
 }
 
-/// The parameters of a notification with another value for a member of theirs, or of their `_meta`, which is there. All
-/// else stays as it is, its members sorted.
+/// Replaces the member at `path`; `None` if it is absent. The members of each changed object are sorted, and all other
+/// text is unchanged.
 pub(crate) fn replace_member(params: &RawValue, path: &[&str], value: &str) -> Option<String> {
     let Some((name, rest)) = path.split_first() else { return Some(value.to_owned()) };
     let mut members = canonical::members(params)?;

@@ -101,8 +101,8 @@ impl RecordingProxy {
             .spawn()
             .map_err(|source| ProxyError::Start { command: command.clone(), source })?;
         let (reader, writer) = streams;
-        let stdin = child.stdin.take().expect("it was asked for");
-        let stdout = child.stdout.take().expect("it was asked for");
+        let stdin = child.stdin.take().expect("it is piped");
+        let stdout = child.stdout.take().expect("it is piped");
         let client_to_server =
             copy_and_record(reader, stdin, LineRecorder::new(&log, ConnectionLog::record_client_frame));
         let server_to_client = copy_and_record(

@@ -3,7 +3,7 @@
 use mcp_model::Secret;
 use mcp_transport::internal::{Redactor, map_json_strings};
 
-/// Takes these secrets out.
+/// Redacts these secrets.
 pub(crate) struct JsonRedactor(Redactor);
 
 impl JsonRedactor {
@@ -11,12 +11,12 @@ impl JsonRedactor {
         JsonRedactor(Redactor::new(secrets.iter()))
     }
 
-    /// The JSON text on one line, each secret in a string as `***`, and a number that holds one as `0`.
+    /// Returns the JSON on one line, with `***` for each secret in a string and `0` for a number that contains one.
     pub(crate) fn redact_json(&self, json: &str) -> String {
         map_json_strings(json, |it| self.0.redact(it))
     }
 
-    /// Plain text, in the same way.
+    /// Redacts plain text.
     pub(crate) fn redact_text(&self, text: &str) -> String {
         self.0.redact(text).unwrap_or_else(|| text.to_owned())
     }
@@ -35,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn hd_sc5_what_stands_in_a_configuration_may_be_repeated_alone() {
+    fn hd_sc5_strings_of_a_configuration_are_secrets() {
         let secrets = json_secrets(&Secret::new(r#"{"a":{"key":"hunter2-1"},"b":["hunter2-2",1,null]}"#));
         let mut texts: Vec<&str> = secrets.iter().map(Secret::expose).collect();
         texts.sort_unstable();
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn hd_sc5_secrets_go_and_all_else_stays() {
+    fn hd_sc5_only_secrets_are_redacted() {
         check(
             r#"{"a": "x hunter2 y", "b":1.0000000000000000000001}"#,
             r#"{"a":"x *** y","b":1.0000000000000000000001}"#,

@@ -1,4 +1,4 @@
-//! A tape as a server: messages of a client in, what was recorded out. Pure.
+//! Replays a recording: takes messages of a client and returns the recorded messages of the server. Does no I/O.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -191,7 +191,7 @@ impl Replayer {
         Some(ReplayedMessage { request_id, message: message.into(), is_response: false })
     }
 
-    /// What is answered to a request that is not on the tape.
+    /// The response to a request that is not in the recording.
     fn unknown_request_response(&self, method: &str, params: &str) -> String {
         if method == "ping" {
             return "\"result\":{}".to_owned();
@@ -228,7 +228,7 @@ impl Replayer {
     }
 }
 
-/// Is `text` what was written down as `recorded`, with anything in place of each secret?
+/// Whether `text` equals `recorded` with any text in place of each redacted secret.
 fn matches_recorded(recorded: &str, text: &str) -> bool {
     let Some((start, rest)) = recorded.split_once(REDACTED) else { return recorded == text };
     let Some(mut text) = text.strip_prefix(start) else { return false };
@@ -243,7 +243,7 @@ fn matches_recorded(recorded: &str, text: &str) -> bool {
     true
 }
 
-/// How alike two texts are: by what they begin and end with.
+/// The similarity of two texts: the length of their common beginning and end.
 fn similarity(one: &str, other: &str) -> usize {
     let start = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
     let end = one.bytes().rev().zip(other.bytes().rev()).take_while(|(a, b)| a == b).count();
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_may_be_anything() {
+    fn redacted_secret_matches_any_text() {
         check("a***d", "abcd", true);
         check("a***d", "ad", true);
         check("a***d", "abc", false);

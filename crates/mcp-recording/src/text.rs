@@ -1,4 +1,4 @@
-//! A recording as text: JSON lines, the first of which says what it is. Pure.
+//! The text form of a recording: JSON lines after a header line. Does no I/O.
 //!
 //! ```text
 //! {"format":"mcp-recording","version":1}
@@ -18,32 +18,32 @@ use serde_json::value::RawValue;
 
 use crate::recording::{Exchange, RecordedResponse, Recording, ServerMessage, ServerRecording};
 
-/// What the first line says.
+/// The format name in the header line.
 const FORMAT: &str = "mcp-recording";
 /// The version of the format.
 const VERSION: u32 = 1;
 
-/// Why a text is no recording.
+/// Why a text is not a recording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordingError {
-    /// It does not begin as one.
+    /// The header line is missing.
     #[error(
         "this is not a recording: its first line is not {{\"format\":\"{FORMAT}\",\"version\":{VERSION}}}"
     )]
     NotARecording,
-    /// It is of a version that this build does not read.
+    /// The format version is not supported.
     #[error("the recording has format version {found}; this program supports only version {VERSION}")]
     Version {
-        /// Which.
+        /// The version of the recording.
         found: u32,
     },
-    /// A line is none of a recording.
+    /// A line is invalid.
     #[error("line {line} of the recording: {message}")]
     Line {
-        /// Its number, from 1.
+        /// The line number, from 1.
         line: usize,
-        /// What is wrong.
+        /// The reason.
         message: String,
     },
 }
@@ -213,7 +213,7 @@ fn raw_value(json: &RawJson) -> Option<&RawValue> {
 }
 
 fn line(value: &impl Serialize) -> String {
-    let mut res = serde_json::to_string(value).expect("our lines have text for keys, and write to memory");
+    let mut res = serde_json::to_string(value).expect("the keys are strings");
     res.push('\n');
     res
 }
@@ -225,7 +225,7 @@ mod tests {
     const HEAD: &str = "{\"format\":\"mcp-recording\",\"version\":1}\n";
 
     #[test]
-    fn a_recording_reads_back_byte_for_byte() {
+    fn recording_round_trips_byte_for_byte() {
         let text = [
             HEAD,
             r#"{"server":"a","era":"modern","protocol":"2026-07-28"}"#,
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn error_names_the_line() {
         let none = r#"this is not a recording: its first line is not {"format":"mcp-recording","version":1}"#;
         check("", none);
         check("servers: {}\n", none);

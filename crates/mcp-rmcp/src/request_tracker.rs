@@ -14,7 +14,7 @@ use mcp_transport::internal::scan::{ResponseId, ScannedFrame, scan};
 use mcp_transport::{Disconnect, RequestError};
 use mcp_transport::{Epoch, MessageHead, Outbound, OutboundMessage, RequestId, StreamError, StreamId};
 
-/// The first id of the ledger's own requests; the SDK counts up from 0 in 32 bits.
+/// The first id of the tracker's own requests; the SDK counts up from 0 in 32 bits.
 const FIRST_OWN_ID: RequestId = 1 << 48;
 
 /// How often a request is sent again because the server did not run it.
@@ -57,7 +57,7 @@ pub(crate) struct RequestTracker {
     pending: BTreeMap<RequestId, PendingRequest>,
     initialize: Option<Bytes>,
     initialized: Option<Bytes>,
-    /// The ledger's own `initialize` while the session is reopened.
+    /// The tracker's own `initialize` while the session is reopened.
     reopening: Option<RequestId>,
     /// Requests to send after that.
     queued: Vec<RequestId>,

@@ -1,4 +1,4 @@
-//! The ledger, played by hand: what it does about each message, in words.
+//! The tracker with a script of messages; its actions are compared as text.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn lost(reason: &str) -> StreamError {
     StreamError::Lost(RequestError { status: None, message: reason.to_owned(), error: None })
 }
 
-/// A ledger whose session is open, with calls 1 and 2 on their way.
+/// A tracker with an open session and calls 1 and 2 in flight.
 fn open() -> RequestTracker {
     let mut tracker = RequestTracker::default();
     tracker.send(OPENING.into()).unwrap();
@@ -42,7 +42,7 @@ fn open() -> RequestTracker {
 }
 
 #[test]
-fn an_answer_is_handed_on_once_and_a_strange_one_never() {
+fn response_is_passed_on_once_and_an_unmatched_one_never() {
     let mut tracker = open();
     let frame = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
     assert_eq!(describe(tracker.handle_frame(StreamId::Shared, frame.into())), format!("frame {frame}"));
@@ -56,7 +56,7 @@ fn an_answer_is_handed_on_once_and_a_strange_one_never() {
 }
 
 #[test]
-fn a_cancelled_request_is_abandoned_and_its_end_is_nobodys() {
+fn cancelled_request_is_removed_and_its_end_is_ignored() {
     let mut tracker = open();
     let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
     assert_eq!(describe(tracker.send(cancel.into()).unwrap()), "abandon #1 true");
@@ -64,7 +64,7 @@ fn a_cancelled_request_is_abandoned_and_its_end_is_nobodys() {
 }
 
 #[test]
-fn a_lost_answer_is_an_unknown_outcome_and_a_refusal_is_the_servers_word() {
+fn lost_response_is_an_unknown_outcome_and_a_refusal_has_the_servers_error() {
     let mut tracker = open();
     let want = "fail #1 the response was lost, and it is not known whether the request ran: reset";
     assert_eq!(describe(tracker.stream_failed(1, lost("reset"))), want);
@@ -74,7 +74,7 @@ fn a_lost_answer_is_an_unknown_outcome_and_a_refusal_is_the_servers_word() {
 }
 
 #[test]
-fn a_forgotten_session_is_opened_once_for_all_and_held_calls_follow() {
+fn lost_session_is_reopened_once_and_queued_calls_follow() {
     let mut tracker = open();
     let forgotten = || StreamError::NotExecuted(Epoch(0));
     assert_eq!(describe(tracker.stream_failed(1, forgotten())), "initialize#0@1 -");
@@ -88,14 +88,14 @@ fn a_forgotten_session_is_opened_once_for_all_and_held_calls_follow() {
         describe(tracker.handle_frame(StreamId::Request(FIRST_OWN_ID, Epoch(0)), response.into())),
         want
     );
-    // One that learns of it late only has to be sent again; and again only so often.
+    // A call that fails in the old session is only sent again, a limited number of times.
     assert_eq!(describe(tracker.stream_failed(1, forgotten())), "tools/call#1@1 2025-03-26");
     let want = "fail #1 the server lost the session and did not run the request";
     assert_eq!(describe(tracker.stream_failed(1, forgotten())), want);
 }
 
 #[test]
-fn a_session_that_cannot_be_opened_again_ends_all_that_waits_for_it() {
+fn failed_reopening_fails_all_queued_calls() {
     let reason = "the server lost the session, and reopening it failed: ";
     let mut tracker = open();
     tracker.stream_failed(1, StreamError::NotExecuted(Epoch(0)));
@@ -113,7 +113,7 @@ fn a_session_that_cannot_be_opened_again_ends_all_that_waits_for_it() {
 }
 
 #[test]
-fn the_end_ends_everything_and_nothing_is_sent_after_it() {
+fn disconnect_fails_all_calls_and_later_ones_are_refused() {
     let mut tracker = open();
     let ended = Disconnect::new(mcp_transport::DisconnectReason::PeerClosed);
     let reason = "the server is no longer available: it closed the connection";
@@ -122,7 +122,7 @@ fn the_end_ends_everything_and_nothing_is_sent_after_it() {
 }
 
 #[test]
-fn numbers_that_the_wire_cannot_keep_apart_are_refused() {
+fn ambiguous_ids_are_refused() {
     for id in ["-1", "\"x\"", "1.5", "281474976710656"] {
         let call = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
         assert_eq!(RequestTracker::default().send(call.into()).unwrap_err(), SendError::Id, "{id}");
@@ -131,7 +131,7 @@ fn numbers_that_the_wire_cannot_keep_apart_are_refused() {
 }
 
 #[test]
-fn an_answer_goes_to_the_session_that_asked() {
+fn response_is_sent_to_the_session_of_its_request() {
     let mut tracker = open();
     let send_request = |tracker: &mut RequestTracker, stream| {
         let request = r#"{"jsonrpc":"2.0","id":5,"method":"elicitation/create","params":{}}"#;
@@ -142,15 +142,15 @@ fn an_answer_goes_to_the_session_that_asked() {
         describe(tracker.send(body.into()).unwrap())
     };
     assert!(send_request(&mut tracker, StreamId::Request(1, Epoch(0))).contains(r#""id":5"#));
-    // The session is forgotten while the SDK asks its user, and the next one asks under the same number.
+    // The session is lost while the SDK handles the request, and the next session sends a request with the same id.
     tracker.stream_failed(1, StreamError::NotExecuted(Epoch(0)));
     let response = format!(r#"{{"id":{FIRST_OWN_ID},"result":{{"protocolVersion":"2025-03-26"}}}}"#);
     tracker.handle_frame(StreamId::Request(FIRST_OWN_ID, Epoch(1)), response.into());
     assert!(send_request(&mut tracker, StreamId::Request(1, Epoch(1))).contains(r#""id":"another-1""#));
     assert_eq!(respond(&mut tracker, "5"), "@0 2025-03-26");
     assert_eq!(respond(&mut tracker, "\"another-1\""), "@1 2025-03-26");
-    assert_eq!(respond(&mut tracker, "5"), "", "nobody asks any more");
-    // On a wire with one session, likewise.
+    assert_eq!(respond(&mut tracker, "5"), "", "the request is finished");
+    // The same on a transport with one session.
     assert!(send_request(&mut tracker, StreamId::Shared).contains(r#""id":5"#));
     let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#;
     assert_eq!(describe(tracker.handle_frame(StreamId::Notifications(Epoch(1)), cancel.into())), "");
@@ -159,7 +159,7 @@ fn an_answer_goes_to_the_session_that_asked() {
 }
 
 #[test]
-fn a_result_without_an_id_is_nobodys() {
+fn result_without_an_id_is_dropped() {
     let mut tracker = open();
     for unmatched in [r#"{"id":null,"result":{}}"#, r#"{"result":{}}"#] {
         assert_eq!(describe(tracker.handle_frame(StreamId::Request(1, Epoch(0)), unmatched.into())), "");
@@ -167,7 +167,7 @@ fn a_result_without_an_id_is_nobodys() {
 }
 
 #[test]
-fn a_server_that_asks_without_end_is_refused() {
+fn number_of_server_requests_is_bounded() {
     let mut tracker = RequestTracker::default();
     let send_request = |id| Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#));
     for id in 0..1024 {

@@ -11,9 +11,9 @@ pub fn endpoint_secrets(endpoint: &Endpoint) -> Vec<Secret> {
     match endpoint {
         Endpoint::Stdio(it) => {
             let environment = it.env.iter().map(|(_, value)| value);
-            let given: Vec<&Secret> = environment.chain(argument_secrets(&it.args)).collect();
-            let parts = given.iter().flat_map(|it| secret_parts(it));
-            parts.chain(given.iter().flat_map(|it| json_secrets(it))).collect()
+            let values: Vec<&Secret> = environment.chain(argument_secrets(&it.args)).collect();
+            let parts = values.iter().flat_map(|it| secret_parts(it));
+            parts.chain(values.iter().flat_map(|it| json_secrets(it))).collect()
         }
         #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
         Endpoint::Sse(it) | Endpoint::WebSocket(it) | Endpoint::Http(it) => crate::net::secrets(it),

@@ -208,7 +208,7 @@ impl Engine {
             return (None, CallOutcome::StreamFailed(StreamError::Refused(error)));
         }
         let started = match self.pending.insert(deadline, settings.progress, settings.owner_hint) {
-            Ok(begun) => begun,
+            Ok(started) => started,
             Err(ended) => return (None, CallOutcome::Closed(ended)),
         };
         let cancel_notice = settings.cancel_notice;

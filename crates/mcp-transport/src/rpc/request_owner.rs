@@ -296,8 +296,8 @@ mod tests {
         let mut recent = RecentCalls::default();
         (0..1000).for_each(|id| recent.record_cancelled(id, &hint, now));
         assert_eq!(recent.cancelled.len(), MAX_CANCELLED);
-        let whose = |it: &RecentCalls, now| it.owner([&hint].into_iter(), StreamOrdering::Ordered, now);
-        assert!(matches!(whose(&recent, now), RequestOwner::Ambiguous));
-        assert!(matches!(whose(&recent, now + CANCELLED_RETENTION), RequestOwner::Caller(_)));
+        let owner_at = |it: &RecentCalls, now| it.owner([&hint].into_iter(), StreamOrdering::Ordered, now);
+        assert!(matches!(owner_at(&recent, now), RequestOwner::Ambiguous));
+        assert!(matches!(owner_at(&recent, now + CANCELLED_RETENTION), RequestOwner::Caller(_)));
     }
 }

@@ -6,7 +6,7 @@
 //! has the measurement). Here the child shares our memory until its program runs, and the starting thread waits
 //! meanwhile (`CLONE_VM | CLONE_VFORK`), as in `posix_spawn`, which cannot set the signal.
 //!
-//! This is the only file in the workspace with `unsafe`. Before its program, a child only runs [`Plan::enter`]: system
+//! This is the only file in the workspace with `unsafe`. Before its program, a child only runs [`ChildPlan::run_in_child`]: system
 //! calls on prepared data, without allocation, locks or unwinding.
 
 #![expect(unsafe_code, reason = "between clone and exec there can be nothing but system calls")]
@@ -30,7 +30,7 @@ use tokio::io::unix::AsyncFd;
 
 use super::program::{ChildStatus, Program};
 
-/// Stack size for [`Plan::enter`], which needs a few hundred bytes, with room for unoptimized builds.
+/// Stack size for [`ChildPlan::run_in_child`], which needs a few hundred bytes, with room for unoptimized builds.
 const STACK_BYTES: usize = 64 << 10;
 
 /// Where a program is searched without `PATH`.
@@ -51,7 +51,7 @@ impl Process {
     /// Whether it has exited. Afterwards its process id may be reused.
     pub(super) fn poll_exit(&mut self) -> ChildStatus {
         let mut status = 0;
-        // SAFETY: it writes to a local.
+        // SAFETY: `status` is a local that outlives the call.
         match unsafe { libc::waitpid(self.0.as_raw(), &raw mut status, libc::WNOHANG) } {
             0 => ChildStatus::Running,
             -1 if Errno::last() == Errno::EINTR => ChildStatus::Running,
@@ -94,20 +94,20 @@ pub(super) fn launch(program: &Program, streams: &[OwnedFd; 3]) -> io::Result<Pr
     };
     let mut stack = vec![0; STACK_BYTES];
     // One of our signal handlers must not run in the child, where it would modify our memory.
-    let mut before = SigSet::empty();
-    pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut before))?;
+    let mut previous_mask = SigSet::empty();
+    pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut previous_mask))?;
     let enter = Box::new(|| {
         plan.failure.set(plan.run_in_child());
         127
     });
-    // SAFETY: the child runs `Plan::enter` alone, on a stack with more room than that takes. The stack and the plan live
-    // until this call returns, and that is when the child has a program of its own or has ended: until then
-    // this thread is suspended. What the child calls neither unwinds nor drops anything.
+    // SAFETY: the child only runs `ChildPlan::run_in_child`, on a stack that is large enough for it. The stack and the
+    // plan live until this call returns. It returns when the child has executed its program or has ended; until then
+    // this thread is suspended. The code in the child neither unwinds nor drops anything.
     let cloned = unsafe {
         let flags = CloneFlags::CLONE_VM | CloneFlags::CLONE_VFORK;
         nix::sched::clone(enter, &mut stack, flags, Some(libc::SIGCHLD))
     };
-    pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None)?;
+    pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&previous_mask), None)?;
     let process = Process(cloned?);
     match plan.failure.get() {
         0 => Ok(process),
@@ -179,7 +179,7 @@ struct ChildPlan<'a> {
 impl ChildPlan<'_> {
     /// Executes the program. Returns only the errno of a failure.
     fn run_in_child(&self) -> c_int {
-        // SAFETY: system calls that may be made between fork and exec, with pointers that `launch` keeps alive.
+        // SAFETY: system calls that may be made between fork and exec, with pointers to data that `launch` keeps alive.
         unsafe {
             if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == -1 {
                 return Errno::last_raw();
@@ -210,7 +210,7 @@ impl ChildPlan<'_> {
     unsafe fn execute(&self) -> c_int {
         let mut errno_of_search = libc::ENOENT;
         for program in &self.texts.programs {
-            // SAFETY: all pointers are to what the plan holds, and each list has its null.
+            // SAFETY: all pointers refer to data of the plan, and each list ends with a null pointer.
             let errno = unsafe {
                 libc::execve(program.as_ptr(), self.arguments.as_ptr(), self.environment.as_ptr());
                 if Errno::last_raw() == libc::ENOEXEC {
@@ -240,7 +240,7 @@ unsafe fn reset_signals() {
     type Action = [usize; 8];
     /// The size of the kernel's signal set in bytes.
     const SET: usize = 8;
-    // SAFETY: an action of zeros is the default one, and what is written are locals.
+    // SAFETY: an action of zeros is the default action, and the calls write to locals only.
     unsafe {
         for signal in 1..=libc::SIGRTMAX() {
             let mut action: Action = [0; 8];

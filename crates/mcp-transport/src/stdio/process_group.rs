@@ -175,9 +175,9 @@ mod tests {
         until(|| find_members(group) == GroupMembers::Zombies).await;
         assert_ne!(killpg(group, None), Err(Errno::ESRCH), "a zombie is still a member for the system");
 
-        let begun = Instant::now();
-        ProcessGroup(Some(group)).sweep(begun + Duration::from_secs(10)).await;
-        assert_eq!(begun.elapsed(), Duration::ZERO);
+        let started_at = Instant::now();
+        ProcessGroup(Some(group)).sweep(started_at + Duration::from_secs(10)).await;
+        assert_eq!(started_at.elapsed(), Duration::ZERO);
         let daemon = Pid::from_raw(i32::try_from(daemon().unwrap()).unwrap());
         nix::sys::signal::kill(daemon, Signal::SIGKILL).unwrap();
     }
@@ -194,9 +194,9 @@ mod tests {
         until(|| ready.exists()).await;
         leader.kill().unwrap();
         leader.wait().unwrap();
-        let begun = Instant::now();
-        ProcessGroup(Some(group)).sweep(begun + Duration::from_secs(10)).await;
-        assert_eq!(begun.elapsed(), Duration::from_secs(10));
+        let started_at = Instant::now();
+        ProcessGroup(Some(group)).sweep(started_at + Duration::from_secs(10)).await;
+        assert_eq!(started_at.elapsed(), Duration::from_secs(10));
         until(|| !matches!(find_members(group), GroupMembers::Alive(_))).await;
     }
 

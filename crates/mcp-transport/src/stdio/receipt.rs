@@ -260,7 +260,7 @@ mod tests {
             owner_started: 0,
             boot_and_namespace: boot_and_namespace(),
             group: Some(std::process::id()),
-            token: "nobody-carries-this".to_owned(),
+            token: "no-process-has-this".to_owned(),
             command: "x".to_owned(),
         };
         fs::write(folder.path().join("a.json"), serde_json::to_vec(&receipt).unwrap()).unwrap();

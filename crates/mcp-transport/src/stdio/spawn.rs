@@ -156,8 +156,8 @@ mod tests {
                 }
             }
             // A killed process may still be in the process table for a moment.
-            let begun = std::time::Instant::now();
-            while !with(&token).is_empty() && begun.elapsed() < Duration::from_secs(20) {
+            let started_at = std::time::Instant::now();
+            while !with(&token).is_empty() && started_at.elapsed() < Duration::from_secs(20) {
                 tokio::task::yield_now().await;
             }
             assert_eq!(with(&token), Vec::<String>::new());

@@ -103,8 +103,8 @@ impl Writer<'_> {
             match self.socket.put(message) {
                 Ok(()) => return Ok(()),
                 // Pongs fill the buffer: write them first.
-                Err(Error::WriteBufferFull(back)) => {
-                    message = *back;
+                Err(Error::WriteBufferFull(message_back)) => {
+                    message = *message_back;
                     self.flush().await?;
                 }
                 Err(error) => return Err(disconnected(&error)),

@@ -111,7 +111,8 @@ async fn only_an_error_on_a_request_stream_may_lack_an_id() {
         peer.engine.deliver(stream, Bytes::from_static(text.as_bytes()));
     };
     let own = |id| StreamId::Request(id, Epoch(0));
-    for unmatched in [r#"{"id":null,"result":"nobody's"}"#, r#"{"result":{}}"#, r#"[{"result":1,"id":null}]"#]
+    for unmatched in
+        [r#"{"id":null,"result":"unmatched"}"#, r#"{"result":{}}"#, r#"[{"result":1,"id":null}]"#]
     {
         ids.into_iter().for_each(|id| say(own(id), unmatched));
     }

@@ -242,7 +242,7 @@ impl Harness {
         self.check();
     }
 
-    /// Ending calls whose deadline has passed, and all calls when the connection has ended.
+    /// Ends calls whose deadline has passed, and all calls when the connection has ended.
     fn update_stages(&mut self) {
         let is_over = !self.closed && self.session.connection.engine().disconnect().is_some();
         if is_over {

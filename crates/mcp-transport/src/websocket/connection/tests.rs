@@ -53,11 +53,11 @@ struct Both {
 async fn both() -> Both {
     let endpoint = UrlEndpoint::new(Url::parse("ws://peer.example/").unwrap());
     let WebSocketDial(endpoint) = WebSocketDial::new(&endpoint, &UrlOptions::default()).unwrap();
-    let (here, there) = tokio::io::duplex(PIPE);
-    let ours = ActivityStream::new(crate::net::connect::NetStream::Tunnel(Box::new(here)));
+    let (ours, theirs) = tokio::io::duplex(PIPE);
+    let ours = ActivityStream::new(crate::net::connect::NetStream::Tunnel(Box::new(ours)));
     let settings = socket::settings(1 << 20);
     let ours = WebSocketStream::from_raw_socket(ours, Role::Client, Some(settings)).await;
-    let peer = WebSocketStream::from_raw_socket(there, Role::Server, None).await;
+    let peer = WebSocketStream::from_raw_socket(theirs, Role::Server, None).await;
     let (out, queue) = OutboundQueue::new();
     let (stop, stopped) = ShutdownSignal::new();
     let seen = std::sync::Arc::new(Seen::default());
@@ -159,13 +159,13 @@ async fn slow_reader_does_not_time_out() {
     both.send("{}");
     let started = Instant::now();
     let (peer, raw) = {
-        let (here, mut there) = tokio::io::duplex(1 << 20);
-        let fast = WebSocketStream::from_raw_socket(here, Role::Server, None).await;
+        let (ours, mut theirs) = tokio::io::duplex(1 << 20);
+        let fast = WebSocketStream::from_raw_socket(ours, Role::Server, None).await;
         let mut slow = std::mem::replace(&mut both.peer, fast).into_inner();
         let slowly = tokio::spawn(async move {
             let mut some = [0; 10_000];
             while let Ok(count @ 1..) = tokio::io::AsyncReadExt::read(&mut slow, &mut some).await {
-                tokio::io::AsyncWriteExt::write_all(&mut there, &some[..count]).await.unwrap();
+                tokio::io::AsyncWriteExt::write_all(&mut theirs, &some[..count]).await.unwrap();
                 // Slower than the timeout for the whole message, faster than the timeout without progress.
                 tokio::time::sleep(Duration::from_secs(20)).await;
             }
