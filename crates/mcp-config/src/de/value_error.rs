@@ -154,17 +154,7 @@ impl Expected {
             (Expected::Integer, "text") => Some(FixIntent::Unquote(ScalarKind::Integer)),
             (Expected::Number, "text") => Some(FixIntent::Unquote(ScalarKind::Number)),
             (Expected::List, "text") => Some(FixIntent::WrapInList),
-            (
-                Expected::Text
-                | Expected::Boolean
-                | Expected::Integer
-                | Expected::Number
-                | Expected::List
-                | Expected::Mapping
-                | Expected::OneOf(_)
-                | Expected::Description(_),
-                _,
-            ) => None,
+            _ => None,
         }
     }
 

@@ -177,8 +177,7 @@ pub fn remove_server(document: &Document<'_>, name: &str) -> Result<String, Edit
     let index = index.ok_or_else(|| unsupported_layout("the server was not found"))?;
     let count = list.members().map_or(0, <[_]>::len) + list.items().map_or(0, <[_]>::len);
     let edits = if count > 1 {
-        remove(file.layout, list, index)
-            .ok_or_else(|| unsupported_layout("the entry shares its lines with something else"))?
+        remove(file.layout, list, index).ok_or_else(|| unsupported_layout(SHARED_LINES))?
     } else {
         file.remove_only_entry(above, list)?
     };
@@ -224,6 +223,9 @@ pub fn set_enabled(document: &Document<'_>, name: &str, switch: Switch) -> Resul
 fn unsupported_layout(why: &str) -> EditError {
     EditError::UnsupportedLayout { reason: why.to_owned() }
 }
+
+const SHARED_LINES: &str = "the entry shares its lines with something else";
+const LIST_LAYOUT: &str = "its list of servers has an unsupported layout";
 
 fn errors(reading: &Reading) -> impl Iterator<Item = &Diagnostic> {
     reading.diagnostics.iter().filter(|it| it.severity == mcp_model::Severity::Error)
@@ -356,11 +358,8 @@ impl<'a> EditableFile<'a> {
             return Err(unsupported_layout("the list of servers is shared, by an anchor or an alias"));
         }
         if count > 0 {
-            let edit = insert(self.layout, value, InsertPosition::Last, entry);
-            return Ok((
-                edit.ok_or_else(|| unsupported_layout("its list of servers has an unsupported layout"))?,
-                changed,
-            ));
+            let edits = insert(self.layout, value, InsertPosition::Last, entry);
+            return Ok((edits.ok_or_else(|| unsupported_layout(LIST_LAYOUT))?, changed));
         }
         let empty = matches!(value.content, Content::Null | Content::Sequence(_) | Content::Mapping(_));
         if !empty {
@@ -368,12 +367,7 @@ impl<'a> EditableFile<'a> {
         }
         if entry_edits::is_flow(self.layout, &self.root) {
             let edit = entry_edits::fill_empty(self.layout, key.span.start, value, entry);
-            return Ok((
-                vec![
-                    edit.ok_or_else(|| unsupported_layout("its list of servers has an unsupported layout"))?,
-                ],
-                changed,
-            ));
+            return Ok((vec![edit.ok_or_else(|| unsupported_layout(LIST_LAYOUT))?], changed));
         }
         let column = self
             .layout
@@ -453,9 +447,7 @@ impl<'a> EditableFile<'a> {
         let empty = if list.items().is_some() { "[]" } else { "{}" };
         if entry_edits::is_flow(self.layout, list) {
             let edit = entry_edits::remove_only(self.layout, list, empty);
-            return Ok(vec![
-                edit.ok_or_else(|| unsupported_layout("the entry shares its lines with something else"))?,
-            ]);
+            return Ok(vec![edit.ok_or_else(|| unsupported_layout(SHARED_LINES))?]);
         }
         let member = parent(pointer).and_then(|it| self.root.at(it)?.get(&last(pointer)));
         let key = &member.ok_or_else(|| unsupported_layout("its list of servers has no key"))?.key;
@@ -466,7 +458,7 @@ impl<'a> EditableFile<'a> {
                 TextEdit { span: colon..colon, text: format!(" {empty}") },
                 TextEdit { span: lines, text: String::new() },
             ]),
-            _ => Err(unsupported_layout("the entry shares its lines with something else")),
+            _ => Err(unsupported_layout(SHARED_LINES)),
         }
     }
 }

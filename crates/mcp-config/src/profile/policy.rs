@@ -127,138 +127,86 @@ pub(crate) enum Wording {
     Dominds,
 }
 
-static HOLODECK: Policy = Policy {
-    profile: Profile::HoloDeck,
+/// The most common value of each rule.
+const BASE: Policy = Policy {
+    profile: Profile::McpJson,
     syntax: Syntax::Yaml,
-    unknown_key: Severity::Error,
+    unknown_key: Severity::Warning,
     private_keys: &[],
     unknown_tag: Severity::Error,
     keys: KeyRule::Text,
     scalars: ScalarRule::Exact,
     max_tools: None,
     other_types: OtherTypes::Any,
+    unsupported_keys: &[],
+    required: &[],
+    recommended: &[],
+    names: NameRule::Any,
+    commands: None,
+    urls: UrlPolicy::Any,
+    foreign_fields: ForeignRule::Warn,
+    variables: VariableRule::Literal,
+    folders: &[],
+    scope: Scope::File,
+    wording: Wording::Json,
+};
+
+static HOLODECK: Policy = Policy {
+    profile: Profile::HoloDeck,
+    unknown_key: Severity::Error,
     unsupported_keys: &["registry_name", "is_retrieval", "defer_loading"],
     required: &["server"],
     recommended: &["description"],
-    names: NameRule::Any,
     commands: Some(&["npx", "uvx", "docker"]),
     urls: UrlPolicy::Guarded,
     foreign_fields: ForeignRule::Exclusive,
     variables: VariableRule::ExpandWithFolder,
-    folders: &[],
-    scope: Scope::File,
     wording: Wording::Plain,
+    ..BASE
 };
 
 static HOLODECK_07: Policy = Policy {
     profile: Profile::HoloDeck07,
-    syntax: Syntax::Yaml,
     unknown_key: Severity::Error,
-    private_keys: &[],
-    unknown_tag: Severity::Error,
-    keys: KeyRule::Text,
     scalars: ScalarRule::Lax,
     max_tools: Some(50),
     other_types: OtherTypes::Known,
     unsupported_keys: &["server", "envFile"],
     required: &["description"],
-    recommended: &[],
     names: NameRule::Word,
     commands: Some(&["npx", "node", "uvx", "docker"]),
     urls: UrlPolicy::Guarded,
     foreign_fields: ForeignRule::Accept,
     variables: VariableRule::Expand,
-    folders: &[],
-    scope: Scope::File,
     wording: Wording::Plain,
+    ..BASE
 };
 
 static DOMINDS: Policy = Policy {
     profile: Profile::Dominds,
-    syntax: Syntax::Yaml,
-    unknown_key: Severity::Warning,
-    private_keys: &[],
     unknown_tag: Severity::Warning,
     keys: KeyRule::AnyScalar,
-    scalars: ScalarRule::Exact,
-    max_tools: None,
-    other_types: OtherTypes::Any,
-    unsupported_keys: &[],
-    required: &[],
-    recommended: &[],
-    names: NameRule::Any,
-    commands: None,
-    urls: UrlPolicy::Any,
-    foreign_fields: ForeignRule::Warn,
-    variables: VariableRule::Literal,
     folders: &[".minds"],
     scope: Scope::Server,
     wording: Wording::Dominds,
+    ..BASE
 };
 
 static ACP_V1: Policy = Policy {
     profile: Profile::AcpV1,
     syntax: Syntax::Json,
-    unknown_key: Severity::Warning,
     private_keys: &["_"],
-    unknown_tag: Severity::Error,
-    keys: KeyRule::Text,
-    scalars: ScalarRule::Exact,
-    max_tools: None,
     other_types: OtherTypes::Known,
-    unsupported_keys: &[],
-    required: &[],
-    recommended: &[],
-    names: NameRule::Any,
-    commands: None,
-    urls: UrlPolicy::Any,
-    foreign_fields: ForeignRule::Warn,
-    variables: VariableRule::Literal,
-    folders: &[],
-    scope: Scope::File,
-    wording: Wording::Json,
+    ..BASE
 };
 
-static ACP_V2: Policy = Policy {
-    profile: Profile::AcpV2,
-    syntax: Syntax::Json,
-    unknown_key: Severity::Warning,
-    private_keys: &["_"],
-    unknown_tag: Severity::Error,
-    keys: KeyRule::Text,
-    scalars: ScalarRule::Exact,
-    max_tools: None,
-    other_types: OtherTypes::Any,
-    unsupported_keys: &[],
-    required: &[],
-    recommended: &[],
-    names: NameRule::Any,
-    commands: None,
-    urls: UrlPolicy::Any,
-    foreign_fields: ForeignRule::Warn,
-    variables: VariableRule::Literal,
-    folders: &[],
-    scope: Scope::File,
-    wording: Wording::Json,
-};
+static ACP_V2: Policy =
+    Policy { profile: Profile::AcpV2, syntax: Syntax::Json, private_keys: &["_"], ..BASE };
 
 static MCP_JSON: Policy = Policy {
     profile: Profile::McpJson,
     syntax: Syntax::JsonWithComments,
-    unknown_key: Severity::Warning,
     private_keys: &["_", "x-", "$", "//"],
-    unknown_tag: Severity::Error,
-    keys: KeyRule::Text,
-    scalars: ScalarRule::Exact,
-    max_tools: None,
-    other_types: OtherTypes::Any,
-    unsupported_keys: &[],
-    required: &[],
-    recommended: &[],
-    names: NameRule::Any,
-    commands: None,
-    urls: UrlPolicy::Any,
-    foreign_fields: ForeignRule::Warn,
     variables: VariableRule::Editor,
     folders: &[
         ".vscode",
@@ -272,7 +220,7 @@ static MCP_JSON: Policy = Policy {
         ".amazonq",
     ],
     scope: Scope::Server,
-    wording: Wording::Json,
+    ..BASE
 };
 
 impl Policy {

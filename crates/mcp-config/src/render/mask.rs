@@ -10,71 +10,26 @@ use std::ops::Range;
 use url::Url;
 
 use crate::diagnostic::{Code, ends_key_name, is_invisible, redact_pointer};
-use crate::render::safe_values;
+use crate::render::safe_values::{self, WordList};
 use crate::syntax::template::{Piece, split_holodeck};
 use crate::syntax::{self, Content, Member, Node};
 
 /// Keys whose scalar values are shown.
-const SAFE_KEYS: &[&str] = &[
-    "name",
-    "type",
-    "description",
-    "server",
-    "transport",
-    "command",
-    "envFile",
-    "env_file",
-    "encoding",
-    "timeout",
-    "sse_read_timeout",
-    "terminate_on_close",
-    "load_tools",
-    "load_prompts",
-    "request_timeout",
-    "registry_name",
-    "is_retrieval",
-    "defer_loading",
-    "version",
-    "enabled",
-    "truely-stateless",
-    "cwd",
-    "whitelist",
-    "blacklist",
-    "prefix",
-    "suffix",
-    "remove",
-    "add",
-    "mimeTypes",
-    "maxBytes",
-    "disabled",
-    "transportType",
-    "requestTimeout",
-    "connectionTimeout",
-    "method",
-];
+const SAFE_KEYS: WordList = WordList(
+    "name type description server transport command envFile env_file encoding timeout sse_read_timeout \
+    terminate_on_close load_tools load_prompts request_timeout registry_name is_retrieval defer_loading \
+    version enabled truely-stateless cwd whitelist blacklist prefix suffix remove add mimeTypes maxBytes \
+    disabled transportType requestTimeout connectionTimeout method",
+);
 
 /// Keys whose collections have keys of their own.
-const CONTAINER_KEYS: &[&str] = &[
-    "tools",
-    "servers",
-    "mcpServers",
-    "mcp.servers",
-    "context_servers",
-    "mcp",
-    "params",
-    "prompts",
-    "resources",
-    "skills",
-    "transform",
-    "prefix",
-    "whitelist",
-    "blacklist",
-    "mimeTypes",
-];
+const CONTAINER_KEYS: WordList = WordList(
+    "tools servers mcpServers mcp.servers context_servers mcp params prompts resources skills transform \
+    prefix whitelist blacklist mimeTypes",
+);
 
 /// Keys with hidden values; the keys are shown in files that cannot be parsed.
-const SECRET_KEYS: &[&str] =
-    &["env", "headers", "args", "config", "url", "sessionId", "manual", "instructions", "model"];
+const SECRET_KEYS: WordList = WordList("env headers args config url sessionId manual instructions model");
 
 /// Masked text, and a map from the original offsets.
 pub(super) struct MaskedText {
@@ -256,13 +211,13 @@ impl Masker {
                         Visibility::Entries
                     }
                     "whitelist" | "blacklist" | "mimeTypes" => Visibility::Items,
-                    _ if CONTAINER_KEYS.contains(&key) => Visibility::Keys,
+                    _ if CONTAINER_KEYS.contains(key) => Visibility::Keys,
                     _ => Visibility::Nothing,
                 };
                 self.value(value, text, below);
             }
             Visibility::Keys | Visibility::Items if key == "command" => self.command(value, text),
-            Visibility::Keys | Visibility::Items if SAFE_KEYS.contains(&key) => {
+            Visibility::Keys | Visibility::Items if SAFE_KEYS.contains(key) => {
                 self.visible.push(value.span.clone())
             }
             Visibility::Keys | Visibility::Items if ["url", "serverUrl", "httpUrl"].contains(&key) => {

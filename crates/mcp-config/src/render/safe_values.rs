@@ -6,8 +6,21 @@
 
 use std::ops::Range;
 
+/// Words, separated by blanks.
+pub(super) struct WordList(pub(super) &'static str);
+
+impl WordList {
+    fn words(&self) -> impl Iterator<Item = &'static str> {
+        self.0.split(' ')
+    }
+
+    pub(super) fn contains(&self, word: &str) -> bool {
+        self.words().any(|each| each == word)
+    }
+}
+
 /// Programs that start a package.
-const RUNNERS: &[&str] = &["npx", "bunx", "pnpx", "uvx", "pipx", "npm", "pnpm", "yarn", "bun", "uv"];
+const RUNNERS: WordList = WordList("npx bunx pnpx uvx pipx npm pnpm yarn bun uv");
 /// Programs that start a container image.
 const CONTAINERS: &[&str] = &["docker", "podman"];
 /// Subcommands before the package or image.
@@ -18,138 +31,36 @@ const INTERPRETERS: &[&str] = &["node", "python", "python3", "deno", "ruby", "ph
 const SHELL_SWITCHES: &[&str] = &["/c", "/C", "/s", "/d"];
 
 /// Flags of runners without a value.
-const FLAGS_WITHOUT_VALUE: &[&str] = &[
-    "-y",
-    "--yes",
-    "-i",
-    "-t",
-    "-it",
-    "--rm",
-    "--init",
-    "--interactive",
-    "--tty",
-    "-q",
-    "--quiet",
-    "--no-install",
-    "--isolated",
-    "--verbose",
-    "--stdio",
-    "--headless",
-    "--read-only",
-];
+const FLAGS_WITHOUT_VALUE: WordList = WordList(
+    "-y --yes -i -t -it --rm --init --interactive --tty -q --quiet --no-install --isolated --verbose \
+    --stdio --headless --read-only",
+);
 
 /// Common subcommands of servers.
-const SUBCOMMAND_NAMES: &[&str] =
-    &["stdio", "sse", "http", "mcp", "serve", "server", "demo-server", "start", "run", "true", "false"];
+const SUBCOMMAND_NAMES: WordList =
+    WordList("stdio sse http mcp serve server demo-server start run true false");
 
 /// Last words of names, of flags or variables, whose values are safe.
-const SAFE_NAMES: &[&str] = &[
-    "port",
-    "host",
-    "hostname",
-    "transport",
-    "level",
-    "mode",
-    "timeout",
-    "dir",
-    "directory",
-    "folder",
-    "cwd",
-    "root",
-    "path",
-    "file",
-    "config",
-    "project",
-    "package",
-    "from",
-    "with",
-    "python",
-    "module",
-    "m",
-    "format",
-    "lang",
-    "locale",
-    "region",
-    "debug",
-    "version",
-    "toolsets",
-    "browser",
-    "network",
-    "platform",
-    "color",
-    "env",
-    "workspace",
-];
+const SAFE_NAMES: WordList = WordList(
+    "port host hostname transport level mode timeout dir directory folder cwd root path file config \
+    project package from with python module m format lang locale region debug version toolsets browser \
+    network platform color env workspace",
+);
 
 /// Substrings of names whose values are secret.
-const SECRET_PARTS: &[&str] = &[
-    "token",
-    "secret",
-    "context",
-    "pwd",
-    "apikey",
-    "auth",
-    "bearer",
-    "cred",
-    "cookie",
-    "session",
-    "private",
-    "sign",
-    "licen",
-    "connection",
-    "account",
-    "login",
-    "mnemonic",
-    "wallet",
-    "webhook",
-    "cert",
-];
+const SECRET_PARTS: WordList = WordList(
+    "token secret context pwd apikey auth bearer cred cookie session private sign licen connection \
+    account login mnemonic wallet webhook cert",
+);
 /// Whole words of names whose values are secret.
-const SECRET_WORDS: &[&str] = &[
-    "key", "api", "pw", "pin", "otp", "code", "sig", "salt", "jwt", "dsn", "user", "hash", "seed", "pat",
-    "client", "id",
-];
+const SECRET_WORDS: WordList =
+    WordList("key api pw pin otp code sig salt jwt dsn user hash seed pat client id");
 
 /// Prefixes of tokens of well-known services.
-const TOKEN_PREFIXES: &[&str] = &[
-    "sk-",
-    "pk-",
-    "rk-",
-    "sk_",
-    "pk_",
-    "rk_",
-    "ghp_",
-    "gho_",
-    "ghu_",
-    "ghs_",
-    "ghr_",
-    "github_pat",
-    "glpat",
-    "xox",
-    "akia",
-    "asia",
-    "aiza",
-    "ya29",
-    "eyj",
-    "npm_",
-    "pypi-",
-    "hf_",
-    "shpat",
-    "sg.",
-    "dop_",
-    "lin_",
-    "ntn_",
-    "secret_",
-    "figd_",
-    "tvly-",
-    "fc-",
-    "bsa",
-    "gsk_",
-    "key-",
-    "pat-",
-    "whsec",
-    "r8_",
-];
+const TOKEN_PREFIXES: WordList = WordList(
+    "sk- pk- rk- sk_ pk_ rk_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat glpat xox akia asia aiza ya29 eyj npm_ \
+    pypi- hf_ shpat sg. dop_ lin_ ntn_ secret_ figd_ tvly- fc- bsa gsk_ key- pat- whsec r8_",
+);
 
 /// The maximum length of a printed word.
 const MAX_SHOWN_LENGTH: usize = 96;
@@ -213,7 +124,7 @@ pub(super) fn visible_arguments(command: Option<&str>, args: &[Option<&str>]) ->
 
 /// Returns whether the value of a variable or flag with this name is safe to print.
 pub(super) fn is_safe_value(name: &str, value: &str) -> bool {
-    has_safe_name(name) && (is_plain_words(value) || is_path(value) || SUBCOMMAND_NAMES.contains(&value))
+    has_safe_name(name) && (is_plain_words(value) || is_path(value) || SUBCOMMAND_NAMES.contains(value))
 }
 
 /// `npx` of `/usr/bin/npx` and `npx.cmd`.
@@ -223,7 +134,7 @@ fn program_name(program: &str) -> &str {
 }
 
 fn is_launcher(program: &str) -> bool {
-    RUNNERS.contains(&program) || CONTAINERS.contains(&program) || INTERPRETERS.contains(&program)
+    RUNNERS.contains(program) || CONTAINERS.contains(&program) || INTERPRETERS.contains(&program)
 }
 
 fn classify(arg: &str, expected: NextArgument, images: bool) -> (Vec<Range<usize>>, NextArgument) {
@@ -267,7 +178,7 @@ fn classify(arg: &str, expected: NextArgument, images: bool) -> (Vec<Range<usize
         NextArgument::SafeValue => is_place || is_plain_words(package_name(arg)) || is_variable_name(arg),
         NextArgument::UnknownValue => is_place,
         NextArgument::Other => {
-            is_place || is_launcher(arg) || SUBCOMMAND_NAMES.contains(&arg) || SHELL_SWITCHES.contains(&arg)
+            is_place || is_launcher(arg) || SUBCOMMAND_NAMES.contains(arg) || SHELL_SWITCHES.contains(&arg)
         }
         NextArgument::SecretValue => return (Vec::new(), NextArgument::Other),
     };
@@ -284,7 +195,7 @@ fn after_flag(flag: &str) -> NextArgument {
     let name = flag.trim_start_matches('-');
     match () {
         () if has_secret_name(name) => NextArgument::SecretValue,
-        () if FLAGS_WITHOUT_VALUE.contains(&flag) || name.is_empty() => NextArgument::Other,
+        () if FLAGS_WITHOUT_VALUE.contains(flag) || name.is_empty() => NextArgument::Other,
         () if has_safe_name(name) => NextArgument::SafeValue,
         () => NextArgument::UnknownValue,
     }
@@ -293,16 +204,16 @@ fn after_flag(flag: &str) -> NextArgument {
 /// Returns whether the value for this name is safe.
 fn has_safe_name(name: &str) -> bool {
     let last = name.rsplit(['-', '_', '.']).next().unwrap_or_default().to_ascii_lowercase();
-    SAFE_NAMES.contains(&last.as_str()) && !has_secret_name(name)
+    SAFE_NAMES.contains(last.as_str()) && !has_secret_name(name)
 }
 
 /// Returns whether a name suggests a secret.
 fn has_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let word = |it: &str| {
-        SECRET_WORDS.contains(&it.trim_end_matches('s')) || it.ends_with("key") || it.ends_with("id")
+        SECRET_WORDS.contains(it.trim_end_matches('s')) || it.ends_with("key") || it.ends_with("id")
     };
-    SECRET_PARTS.iter().any(|it| name.contains(it)) || name.split(['-', '_', '.']).any(word)
+    SECRET_PARTS.words().any(|it| name.contains(it)) || name.split(['-', '_', '.']).any(word)
 }
 
 /// `--flag`, or one or two letters after a dash, but not `-pPASSWORD`.
@@ -392,7 +303,7 @@ fn visible_url(text: &str) -> Vec<Range<usize>> {
 /// Plain words: `server-everything`, `mcp_server/run.py`, `127.0.0.1`.
 pub(super) fn is_plain_words(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
-    let is_token = |it: &str| TOKEN_PREFIXES.iter().any(|prefix| it.starts_with(prefix));
+    let is_token = |it: &str| TOKEN_PREFIXES.words().any(|prefix| it.starts_with(prefix));
     if text.is_empty() || text.len() > MAX_SHOWN_LENGTH || lower.split('/').any(is_token) {
         return false;
     }

@@ -231,61 +231,21 @@ impl EnvInherit {
     /// The safe set: locations of programs and home, user and shell, terminal, temporary folder, language, XDG
     /// folders, settings of npm, uv and docker, proxies and certificate authorities, and what Windows needs.
     pub fn inherits(self, name: &str) -> bool {
-        const NAMES: &[&str] = &[
-            "PATH",
-            "HOME",
-            "USER",
-            "LOGNAME",
-            "SHELL",
-            "TERM",
-            "TMPDIR",
-            "LANG",
-            "HTTP_PROXY",
-            "HTTPS_PROXY",
-            "ALL_PROXY",
-            "NO_PROXY",
-            "http_proxy",
-            "https_proxy",
-            "all_proxy",
-            "no_proxy",
-            "SSL_CERT_FILE",
-            "SSL_CERT_DIR",
-            "REQUESTS_CA_BUNDLE",
-            "CURL_CA_BUNDLE",
-            "NODE_EXTRA_CA_CERTS",
-            "PIP_CERT",
-        ];
-        const PREFIXES: &[&str] = &["LC_", "XDG_", "DOCKER_", "npm_config_", "NPM_CONFIG_", "UV_"];
+        const NAMES: &str = "PATH HOME USER LOGNAME SHELL TERM TMPDIR LANG HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY \
+            http_proxy https_proxy all_proxy no_proxy SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE \
+            CURL_CA_BUNDLE NODE_EXTRA_CA_CERTS PIP_CERT";
+        const PREFIXES: &str = "LC_ XDG_ DOCKER_ npm_config_ NPM_CONFIG_ UV_";
         // Windows compares these names without case. They do not exist elsewhere, so no platform switch is needed.
-        const WINDOWS: &[&str] = &[
-            "APPDATA",
-            "COMSPEC",
-            "HOMEDRIVE",
-            "HOMEPATH",
-            "LOCALAPPDATA",
-            "NUMBER_OF_PROCESSORS",
-            "OS",
-            "PATHEXT",
-            "PROCESSOR_ARCHITECTURE",
-            "PROGRAMDATA",
-            "PROGRAMFILES",
-            "PROGRAMFILES(X86)",
-            "SYSTEMDRIVE",
-            "SYSTEMROOT",
-            "TEMP",
-            "TMP",
-            "USERDOMAIN",
-            "USERNAME",
-            "USERPROFILE",
-            "WINDIR",
-        ];
+        const WINDOWS: &str = "APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA NUMBER_OF_PROCESSORS OS PATHEXT \
+            PROCESSOR_ARCHITECTURE PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) SYSTEMDRIVE SYSTEMROOT TEMP \
+            TMP USERDOMAIN USERNAME USERPROFILE WINDIR";
         match self {
             EnvInherit::None => false,
             EnvInherit::All => true,
             EnvInherit::Safe => {
-                NAMES.contains(&name)
-                    || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-                    || WINDOWS.iter().any(|windows| windows.eq_ignore_ascii_case(name))
+                NAMES.split(' ').any(|known| known == name)
+                    || PREFIXES.split(' ').any(|prefix| name.starts_with(prefix))
+                    || WINDOWS.split(' ').any(|known| known.eq_ignore_ascii_case(name))
             }
         }
     }
