@@ -9,7 +9,7 @@ use crate::args::choice::{Choices, PROFILES, choice};
 
 /// Which mistakes are fixed.
 const FIX_LEVELS: Choices<Applicability> = &[
-    ("sure", "Only fixes that are certain", Applicability::Sure),
+    ("sure", "Only fixes that are certain", Applicability::Certain),
     ("all", "Also suggestions, which may be wrong or change behaviour", Applicability::Suggested),
 ];
 

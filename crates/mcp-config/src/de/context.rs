@@ -4,12 +4,14 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 use mcp_model::Severity;
+use serde::Deserialize;
 
+use crate::de::NodeDeserializer;
 use crate::de::location::LocationTable;
 use crate::de::{Location, ValueError, suggest};
 use crate::diagnostic::{Applicability, CheckError, Code, FixIntent, RawDiagnostic, quoted};
 use crate::profile::policy::Policy;
-use crate::syntax::{Key, Member, Syntax, child, contains};
+use crate::syntax::{Key, Member, Node, Syntax, child, contains};
 
 /// The rules for a file, and the diagnostics reported so far.
 pub(crate) struct ReadContext {
@@ -97,6 +99,12 @@ impl ReadContext {
         let help = error.help(self.policy.wording, &pointer);
         let diagnostic = RawDiagnostic::new(error.code(), message, pointer, at.span(self));
         self.report(diagnostic.help(help).fix(error.fix()));
+    }
+
+    /// Reads a wire struct, or reports why the value cannot be read.
+    pub(crate) fn read<'de, T: Deserialize<'de>>(&self, node: &Node, at: &Location) -> Option<T> {
+        let deserializer = NodeDeserializer { context: self, node: Some(node), at: *at };
+        T::deserialize(deserializer).map_err(|error| self.report_value_error(error, at)).ok()
     }
 
     /// Turns the errors that `which` selects into warnings.

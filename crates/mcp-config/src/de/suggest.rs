@@ -31,7 +31,7 @@ pub(crate) fn suggest<'a>(
     let (distance, res) = *near.first()?;
     // A word of two or three letters is similar to too many others.
     let only = near.len() == 1 && length > 3;
-    Some((res, if distance == 0 || only { Applicability::Sure } else { Applicability::Suggested }))
+    Some((res, if distance == 0 || only { Applicability::Certain } else { Applicability::Suggested }))
 }
 
 #[cfg(test)]
@@ -55,8 +55,8 @@ mod tests {
         check("foo", None);
         let known = ["truely-stateless", "command", "transport", "env", "envFile", "env_file", "url"];
         let sure = |word| suggest(word, known).map(|it| it.1);
-        assert_eq!(sure("truly_stateless"), Some(Applicability::Sure));
-        assert_eq!(sure("envfile"), Some(Applicability::Sure));
+        assert_eq!(sure("truly_stateless"), Some(Applicability::Certain));
+        assert_eq!(sure("envfile"), Some(Applicability::Certain));
         assert_eq!(sure("env_fil"), Some(Applicability::Suggested));
         assert_eq!(sure("evn"), Some(Applicability::Suggested));
         check("", None);

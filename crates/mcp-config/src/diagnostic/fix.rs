@@ -9,7 +9,7 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Applicability {
     /// The fix is what the author meant. It may be applied without confirmation.
-    Sure,
+    Certain,
     /// The fix is a guess, or changes behaviour. A person should review it.
     Suggested,
 }

@@ -2,6 +2,7 @@
 
 use mcp_model::{Passthrough, ServerId, ServerSpec, TransportKind};
 
+use crate::de::{Location, ReadContext};
 use crate::diagnostic::quoted;
 
 /// The maximum number of servers in a file.
@@ -17,6 +18,21 @@ pub(crate) struct ReadEntry {
     pub(crate) disabled: bool,
     pub(crate) spec: Option<ServerSpec>,
     pub(crate) extension: Option<Passthrough>,
+}
+
+impl ReadEntry {
+    /// An entry of which only the name and the location are known.
+    pub(crate) fn new(name: String, at: &Location, context: &ReadContext) -> ReadEntry {
+        ReadEntry {
+            name,
+            pointer: at.pointer(context),
+            span: at.span(context),
+            transport: None,
+            disabled: false,
+            spec: None,
+            extension: None,
+        }
+    }
 }
 
 /// The name of an entry for messages. A valid name is unchanged; any other name is escaped and shortened.

@@ -69,7 +69,7 @@ pub(crate) fn warn_if_milliseconds(value: f64, at: &Location, context: &ReadCont
     let key = crate::syntax::last(&at.pointer(context));
     let message = format!("'{key}' is in seconds; {value} of them are {}", humanize(value));
     let help = format!("if milliseconds were meant, write `{key}: {}`", value / 1000.0);
-    let diagnostic = context.diagnostic(Code::SuspiciousUnit, &at, message);
+    let diagnostic = context.diagnostic(Code::SuspiciousUnit, at, message);
     let whole = value % 1000.0 == 0.0;
     let fix = whole.then(|| FixIntent::ReplaceScalar((value / 1000.0).to_string(), Applicability::Suggested));
     context.report(diagnostic.warning().help(help).fix(fix));
@@ -171,7 +171,7 @@ pub(crate) fn environment<T>(
 ) -> Vec<(String, ConfigValue)> {
     let mut res = Vec::new();
     for (name, slot) in entries.map(|it| it.0).unwrap_or_default() {
-        if let Err(error) = checks::env_name(&name) {
+        if let Err(error) = checks::check_env_name(&name) {
             // The name may contain a value (`KEY=value`), so the pointer stops at the parent.
             let span = slot.at.key(context);
             let diagnostic = RawDiagnostic::new(error.code, error.message, at.pointer(context), span);
@@ -193,7 +193,7 @@ pub(crate) fn headers<T>(
 ) -> Vec<(String, ConfigValue)> {
     let mut res = Vec::new();
     for (name, slot) in entries.map(|it| it.0).unwrap_or_default() {
-        if let Err(error) = checks::header_name(&name) {
+        if let Err(error) = checks::check_header_name(&name) {
             context.report_check(&slot.at.at_key(), error);
         }
         let at = slot.at;

@@ -22,7 +22,7 @@ impl<'a> SourceTree<'a> {
         let here = [vec![pointer.clone()], vec![pointer.clone()]];
         let source = self.text.get(diagnostic.span.clone())?;
         let fix = |title: String, applicability, edits, changed| Fix { title, applicability, edits, changed };
-        let sure = Applicability::Sure;
+        let sure = Applicability::Certain;
         let res = match diagnostic.fix.as_ref()? {
             FixIntent::RenameKey(word, applicability) => {
                 let new = child(parent(pointer)?, word);

@@ -35,7 +35,7 @@ pub fn render_sarif(program: &SarifTool<'_>, checked: &[CheckedFile<'_>]) -> Val
         if let CheckOutcome::Unreadable { message, help } = outcome {
             notifications.push(json!({
                 "level": "error",
-                "message": message_of(message, *help),
+                "message": sarif_message(message, *help),
                 "locations": [{ "physicalLocation": { "artifactLocation": artifact_location(name) } }],
             }));
         }
@@ -130,7 +130,7 @@ fn result(diagnostic: &Diagnostic, place: &SarifFile<'_>, codes: &[Code]) -> Val
         "ruleId": code.as_str(),
         "ruleIndex": codes.binary_search(code).ok(),
         "level": level(*severity),
-        "message": message_of(&diagnostic.to_string(), help.as_deref()),
+        "message": sarif_message(&diagnostic.to_string(), help.as_deref()),
         "locations": [location],
         "partialFingerprints": { "place/v1": format!("{code}:{}", printable(pointer)) },
     });
@@ -155,7 +155,7 @@ fn sarif_fix(fix: &Fix, place: &SarifFile<'_>) -> Value {
 }
 
 /// A SARIF message with the help in a second line.
-fn message_of(message: &str, help: Option<&str>) -> Value {
+fn sarif_message(message: &str, help: Option<&str>) -> Value {
     // Braces are placeholders in SARIF messages and must be escaped.
     let escape = |text: &str| printable(text).replace('{', "{{").replace('}', "}}");
     let text = escape(message);

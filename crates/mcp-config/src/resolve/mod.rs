@@ -127,7 +127,7 @@ fn stdio(
             Some(index) => resolver.pointer(&["args", &index.to_string()]),
             None => resolver.pointer(&["server"]),
         };
-        arguments.extend(resolver.checked_value(value, &pointer, "args", checks::argument));
+        arguments.extend(resolver.checked_value(value, &pointer, "args", checks::check_argument));
     }
     let mut variables = Vec::new();
     if let Some(value) = env_file {
@@ -138,13 +138,13 @@ fn stdio(
     }
     for (name, value) in env {
         let pointer = resolver.pointer(&["env", name]);
-        let value = resolver.checked_value(value, &pointer, &format!("env.{name}"), checks::env_value);
+        let value = resolver.checked_value(value, &pointer, &format!("env.{name}"), checks::check_env_value);
         variables.extend(value.map(|it| (name.clone(), it)));
     }
     variables.extend(config.map(|it| (CONFIG_VARIABLE.to_owned(), it.clone())));
     let pointer = resolver.pointer(&["encoding"]);
     let encoding = resolver.text(encoding, &pointer);
-    if let Err(error) = checks::encoding(&encoding) {
+    if let Err(error) = checks::check_encoding(&encoding) {
         resolver.report_check(error, &pointer);
     }
     let command = {
@@ -234,12 +234,13 @@ fn url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>) -> Opti
     let mut res = Vec::new();
     for (name, value) in headers {
         let pointer = resolver.pointer(&["headers", name]);
-        let value = resolver.checked_value(value, &pointer, &format!("headers.{name}"), checks::header_value);
+        let value =
+            resolver.checked_value(value, &pointer, &format!("headers.{name}"), checks::check_header_value);
         res.extend(value.map(|it| (name.clone(), it)));
     }
     let session_id = session_id.as_ref().and_then(|it| {
         let pointer = resolver.pointer(&["sessionId"]);
-        resolver.checked_value(it, &pointer, "sessionId", checks::header_value)
+        resolver.checked_value(it, &pointer, "sessionId", checks::check_header_value)
     });
     if resolver.errors.len() > before {
         return None;

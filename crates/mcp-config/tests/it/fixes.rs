@@ -31,45 +31,45 @@ fn holodeck(least: Applicability, before: &str, want: &str) {
     check(Profile::HoloDeck, least, &file(before), &file(want));
 }
 
-use Applicability::{Suggested, Sure};
+use Applicability::{Certain, Suggested};
 
 #[test]
 fn hd_038_dm_017_misspelled_key_is_fixed() {
     dominds(
-        Sure,
+        Certain,
         "    truly-stateless: true  # all share it\n",
         "    truely-stateless: true  # all share it\n",
     );
-    dominds(Sure, "    truely_stateless: true\n", "    truely-stateless: true\n");
-    dominds(Sure, "    \"trulystateless\": true\n", "    \"truely-stateless\": true\n");
-    dominds(Sure, "    transfrom: [{prefx: a}]\n", "    transform: [{prefix: a}]\n");
-    holodeck(Sure, "    'comand': npx\r\n", "    'command': npx\r\n");
+    dominds(Certain, "    truely_stateless: true\n", "    truely-stateless: true\n");
+    dominds(Certain, "    \"trulystateless\": true\n", "    \"truely-stateless\": true\n");
+    dominds(Certain, "    transfrom: [{prefx: a}]\n", "    transform: [{prefix: a}]\n");
+    holodeck(Certain, "    'comand': npx\r\n", "    'command': npx\r\n");
     // No certain fix: two keys are equally similar, the word is short, the key exists already, or no key is
     // similar.
-    holodeck(Sure, "    command: npx\n    env_fil: x\n", "    command: npx\n    env_fil: x\n");
-    holodeck(Sure, "    command: npx\n    evn: {A: b}\n", "    command: npx\n    evn: {A: b}\n");
+    holodeck(Certain, "    command: npx\n    env_fil: x\n", "    command: npx\n    env_fil: x\n");
+    holodeck(Certain, "    command: npx\n    evn: {A: b}\n", "    command: npx\n    evn: {A: b}\n");
     holodeck(Suggested, "    command: npx\n    evn: {A: b}\n", "    command: npx\n    env: {A: b}\n");
-    dominds(Sure, "    comand: y\n    colour: red\n", "    comand: y\n    colour: red\n");
+    dominds(Certain, "    comand: y\n    colour: red\n", "    comand: y\n    colour: red\n");
 }
 
 #[test]
 fn hd_010_hd_013_dm_006_misspelled_word_is_fixed() {
     holodeck(
-        Sure,
+        Certain,
         "    transport: WebSocket\n    url: wss://x.example\n",
         "    transport: websocket\n    url: wss://x.example\n",
     );
-    holodeck(Sure, "    command: \"NPX\"\n", "    command: \"npx\"\n");
-    holodeck(Sure, "    command: npm\n", "    command: npm\n");
+    holodeck(Certain, "    command: \"NPX\"\n", "    command: \"npx\"\n");
+    holodeck(Certain, "    command: npm\n", "    command: npm\n");
     check(
         Profile::Dominds,
-        Sure,
+        Certain,
         "version: 1\nservers: {a: {transport: streamable-http, url: 'http://x.example'}}\n",
         "version: 1\nservers: {a: {transport: streamable_http, url: 'http://x.example'}}\n",
     );
     check(
         Profile::HoloDeck,
-        Sure,
+        Certain,
         "tools:\n  - {name: a, description: d, type: MCP, server: s, command: npx}\n",
         "tools:\n  - {name: a, description: d, type: mcp, server: s, command: npx}\n",
     );
@@ -78,12 +78,12 @@ fn hd_010_hd_013_dm_006_misspelled_word_is_fixed() {
 #[test]
 fn hd_018_two_names_of_an_env_file_become_one() {
     holodeck(
-        Sure,
+        Certain,
         "    command: npx\n    envFile: .env\n    # the old spelling\n    env_file: '.env'\n",
         "    command: npx\n    envFile: .env\n",
     );
     let two = "    command: npx\n    envFile: .env\n    env_file: other.env\n";
-    holodeck(Sure, two, two);
+    holodeck(Certain, two, two);
     holodeck(Suggested, two, "    command: npx\n    envFile: .env\n");
 }
 
@@ -91,7 +91,7 @@ fn hd_018_two_names_of_an_env_file_become_one() {
 fn hd_025_hd_026_hd_031_milliseconds_are_only_suggested_to_be_seconds() {
     let durations = "    transport: sse\n    url: https://x.example\n    timeout: 30000\n    sse_read_timeout: 300000.0\n    \
                      request_timeout: 60000 # ms\n";
-    holodeck(Sure, durations, durations);
+    holodeck(Certain, durations, durations);
     holodeck(
         Suggested,
         durations,
@@ -106,7 +106,7 @@ fn hd_025_hd_026_hd_031_milliseconds_are_only_suggested_to_be_seconds() {
 #[test]
 fn hd_040_hd_042_an_encrypted_url_is_only_suggested() {
     let plain = "    transport: http\n    url: \"HTTP://user:pw@acme.example/x?key=1\"\n";
-    holodeck(Sure, plain, plain);
+    holodeck(Certain, plain, plain);
     holodeck(Suggested, plain, "    transport: http\n    url: \"https://user:pw@acme.example/x?key=1\"\n");
     holodeck(
         Suggested,
@@ -119,14 +119,14 @@ fn hd_040_hd_042_an_encrypted_url_is_only_suggested() {
 fn hd_066_deprecated_item_gets_explicit_command() {
     check(
         Profile::HoloDeck,
-        Sure,
+        Certain,
         "tools:\n- name: a\n  description: d\n  type: mcp\n  server: \"@acme/memory\"  # the package\n  config: {a: 1}\n",
         "tools:\n- name: a\n  description: d\n  type: mcp\n  server: \"@acme/memory\"  # the package\n  command: npx\n  args: \
          [\"-y\", \"@acme/memory\"]\n  config: {a: 1}\n",
     );
     check(
         Profile::HoloDeck,
-        Sure,
+        Certain,
         "tools: [{name: a, description: d, type: mcp, server: '@acme/memory'}]",
         "tools: [{name: a, description: d, type: mcp, server: '@acme/memory', command: npx, args: [\"-y\", \
          \"@acme/memory\"]}]",
@@ -136,21 +136,21 @@ fn hd_066_deprecated_item_gets_explicit_command() {
 #[test]
 fn wrong_types_with_a_clear_meaning_are_fixed() {
     holodeck(
-        Sure,
+        Certain,
         "    command: npx\n    env: {PORT: 8080, DEBUG: true}\n    args: [-v, 5]\n    load_tools: 'no'\n    request_timeout: \
          \"30\"\n",
         "    command: npx\n    env: {PORT: \"8080\", DEBUG: \"true\"}\n    args: [-v, \"5\"]\n    load_tools: false\n    \
          request_timeout: 30\n",
     );
-    holodeck(Sure, "    command: npx\n    env: {8080: x}\n", "    command: npx\n    env: {\"8080\": x}\n");
-    dominds(Sure, "    truely-stateless: yes\n", "    truely-stateless: true\n");
+    holodeck(Certain, "    command: npx\n    env: {8080: x}\n", "    command: npx\n    env: {\"8080\": x}\n");
+    dominds(Certain, "    truely-stateless: yes\n", "    truely-stateless: true\n");
     dominds(Suggested, "    args: -y\n", "    args: [\"-y\"]\n");
-    check(Profile::Dominds, Sure, "version: '1'\nservers: {}\n", "version: 1\nservers: {}\n");
-    check(Profile::Dominds, Sure, "# ours\nservers: {}\n", "# ours\nversion: 1\nservers: {}\n");
+    check(Profile::Dominds, Certain, "version: '1'\nservers: {}\n", "version: 1\nservers: {}\n");
+    check(Profile::Dominds, Certain, "# ours\nservers: {}\n", "# ours\nversion: 1\nservers: {}\n");
     // No fix: null is not useful as text, and the text spells no number.
-    dominds(Sure, "    args: [~]\n", "    args: [~]\n");
+    dominds(Certain, "    args: [~]\n", "    args: [~]\n");
     holodeck(
-        Sure,
+        Certain,
         "    command: npx\n    request_timeout: 30s\n",
         "    command: npx\n    request_timeout: 30s\n",
     );
@@ -160,7 +160,7 @@ fn wrong_types_with_a_clear_meaning_are_fixed() {
 fn x_20_dm_009_keys_without_effect_are_removed() {
     check(
         Profile::Dominds,
-        Sure,
+        Certain,
         "version: 1\nservers:\n  a:\n    sessionId: ''\n    transport: streamable_http\n    url: http://x.example\n",
         "version: 1\nservers:\n  a:\n    transport: streamable_http\n    url: http://x.example\n",
     );
@@ -170,16 +170,16 @@ fn x_20_dm_009_keys_without_effect_are_removed() {
 /// A fix may uncover a mistake that the next round fixes.
 #[test]
 fn a_fix_may_follow_from_another() {
-    holodeck(Sure, "    comand: NPX\n", "    command: npx\n");
+    holodeck(Certain, "    comand: NPX\n", "    command: npx\n");
 }
 
 #[test]
 fn aliased_value_is_fixed_once() {
     let text = "version: 1\nx: &it {transport: stdio, comand: x}\nservers: {a: *it, b: *it}\n";
     // No fix: it would also change the unrelated key `x`.
-    check(Profile::Dominds, Sure, text, text);
+    check(Profile::Dominds, Certain, text, text);
     let text = "version: 1\nservers:\n  a: &it {transport: stdio, comand: x}\n  b: *it\n";
-    check(Profile::Dominds, Sure, text, &text.replace("comand", "command"));
+    check(Profile::Dominds, Certain, text, &text.replace("comand", "command"));
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn changes_by_a_profile(document: &Document<'_>, reading: &Reading) {
             end = edit.span.end;
         }
     }
-    for least in [Applicability::Sure, Applicability::Suggested] {
+    for least in [Applicability::Certain, Applicability::Suggested] {
         let fixed = fix_all(document, least);
         let again = read(&Document { text: &fixed.text, ..*document });
         assert!(fixed.fixed.is_empty() == (fixed.text == text));

@@ -54,7 +54,7 @@ pub fn decide_all(
 ) -> Vec<Decision> {
     let decider = CompiledRules::new(server, rules);
     match list {
-        ListKind::Resource => originals.iter().map(|it| label(&decider, rules, it, it)).collect(),
+        ListKind::Resource => originals.iter().map(|it| decide_label(&decider, rules, it, it)).collect(),
         ListKind::Tool | ListKind::Prompt => {
             let mut names = NameTable::new(builtins, list, &|_| None);
             originals.iter().map(|it| names.claim(decider.decide(it), it)).collect()
@@ -94,9 +94,9 @@ impl ServerSlice {
         let (rules, decider) =
             (&entry.exposure.resources, CompiledRules::new(server, &entry.exposure.resources));
         let labels = resources.iter().map(|it| (&*it.name, &*it.uri));
-        res.resources = res.label_resources(ItemKind::Resource, (&decider, rules), labels, drift);
+        res.resources = res.name_resources(ItemKind::Resource, (&decider, rules), labels, drift);
         let labels = templates.iter().map(|it| (&*it.name, &*it.uri_template));
-        res.templates = res.label_resources(ItemKind::Template, (&decider, rules), labels, drift);
+        res.templates = res.name_resources(ItemKind::Template, (&decider, rules), labels, drift);
         res.add_malformed();
         res
     }
@@ -215,7 +215,7 @@ impl ServerSlice {
     }
 
     /// Labels resources or templates: filtered and transformed by name, unique by URI. Returns the exposed ones.
-    fn label_resources<'a>(
+    fn name_resources<'a>(
         &mut self,
         item: ItemKind,
         (decider, rules): (&CompiledRules<'_>, &Rules),
@@ -224,7 +224,7 @@ impl ServerSlice {
     ) -> Vec<ExposedItem> {
         let (mut uris, mut shown) = (HashSet::new(), Vec::new());
         for (at, (name, uri)) in labels.enumerate() {
-            let decision = show_uri_once(&mut uris, uri, label(decider, rules, name, uri));
+            let decision = show_uri_once(&mut uris, uri, decide_label(decider, rules, name, uri));
             let decision = self.enforce_approval(drift, (item, uri), decision);
             shown.extend(decision.exposed.clone().map(|it| (at, it)));
             self.record_decision(item.list(), decision);
@@ -280,7 +280,7 @@ fn list_index(list: ListKind) -> usize {
 
 /// Decides on a resource or template. Its name is only a label: it is filtered and transformed, but no naming policy
 /// applies. An empty label is replaced by the URI.
-fn label(decider: &CompiledRules<'_>, rules: &Rules, name: &str, uri: &str) -> Decision {
+fn decide_label(decider: &CompiledRules<'_>, rules: &Rules, name: &str, uri: &str) -> Decision {
     let (exposed, verdict, rule) = match decider.filter_reason(name) {
         Ok(rule) => {
             let shown = Some(transform(&rules.transforms, name)).filter(|it| !it.is_empty());

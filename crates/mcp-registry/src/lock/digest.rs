@@ -32,14 +32,14 @@ impl JsonDigest {
     /// Hashes a text, as the JSON string with this content.
     pub fn of_text(text: &str) -> JsonDigest {
         let mut res = Vec::with_capacity(text.len() + 16);
-        put(b's', text.as_bytes(), &mut res);
+        put_bytes(b's', text.as_bytes(), &mut res);
         JsonDigest::of_encoding(&res)
     }
 
     /// Hashes members, in any order.
     pub(super) fn of_members(members: &[Member<'_>]) -> JsonDigest {
         let mut res = Vec::new();
-        object(members.to_vec(), 0, &mut res);
+        encode_object(members.to_vec(), 0, &mut res);
         JsonDigest::of_encoding(&res)
     }
 
@@ -99,13 +99,13 @@ pub(super) fn members(json: &str) -> Option<Vec<Member<'_>>> {
 pub(super) type Member<'a> = (Cow<'a, str>, JsonSlice<'a>);
 
 /// Writes the type of a value, its length, and its content.
-fn put(kind: u8, bytes: &[u8], out: &mut Vec<u8>) {
+fn put_bytes(kind: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.push(kind);
     out.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
     out.extend_from_slice(bytes);
 }
 
-fn count(kind: u8, length: usize, out: &mut Vec<u8>) {
+fn put_count(kind: u8, length: usize, out: &mut Vec<u8>) {
     out.push(kind);
     out.extend_from_slice(&(length as u64).to_le_bytes());
 }
@@ -113,32 +113,32 @@ fn count(kind: u8, length: usize, out: &mut Vec<u8>) {
 fn encode(json: &str, depth: usize, out: &mut Vec<u8>) {
     let json = json.trim();
     match json.as_bytes().first() {
-        _ if depth > MAX_DEPTH => put(b'r', json.as_bytes(), out),
+        _ if depth > MAX_DEPTH => put_bytes(b'r', json.as_bytes(), out),
         Some(b'{') => match members(json) {
-            Some(members) => object(members, depth, out),
-            None => put(b'r', json.as_bytes(), out),
+            Some(members) => encode_object(members, depth, out),
+            None => put_bytes(b'r', json.as_bytes(), out),
         },
         Some(b'[') => match serde_json::from_str::<Vec<&RawValue>>(json) {
             Ok(items) => {
-                count(b'a', items.len(), out);
+                put_count(b'a', items.len(), out);
                 items.iter().for_each(|it| encode(it.get(), depth + 1, out));
             }
-            Err(_) => put(b'r', json.as_bytes(), out),
+            Err(_) => put_bytes(b'r', json.as_bytes(), out),
         },
         Some(b'"') => match serde_json::from_str::<String>(json) {
-            Ok(text) => put(b's', text.as_bytes(), out),
-            Err(_) => put(b'r', json.as_bytes(), out),
+            Ok(text) => put_bytes(b's', text.as_bytes(), out),
+            Err(_) => put_bytes(b'r', json.as_bytes(), out),
         },
-        Some(_) | None => put(b'l', json.as_bytes(), out),
+        Some(_) | None => put_bytes(b'l', json.as_bytes(), out),
     }
 }
 
-fn object(mut members: Vec<Member<'_>>, depth: usize, out: &mut Vec<u8>) {
+fn encode_object(mut members: Vec<Member<'_>>, depth: usize, out: &mut Vec<u8>) {
     // The sort is stable: duplicates keep their order.
     members.sort_by(|one, other| one.0.cmp(&other.0));
-    count(b'o', members.len(), out);
+    put_count(b'o', members.len(), out);
     for (key, value) in members {
-        put(b'k', key.as_bytes(), out);
+        put_bytes(b'k', key.as_bytes(), out);
         encode(value.as_str(), depth + 1, out);
     }
 }

@@ -66,9 +66,9 @@ pub enum IdentityPart {
 pub struct Drift {
     policy: DriftPolicy,
     /// No definition was ever approved.
-    unknown: bool,
+    never_approved: bool,
     changes: BTreeMap<ItemKind, BTreeMap<String, ItemChange>>,
-    gone: Vec<(ItemKind, String)>,
+    removed: Vec<(ItemKind, String)>,
     about: Vec<IdentityPart>,
 }
 
@@ -84,7 +84,7 @@ impl Drift {
         policy: DriftPolicy,
     ) -> Drift {
         let nothing = ServerSnapshot::default();
-        let mut res = Drift { policy, unknown: approved.is_none(), ..Drift::default() };
+        let mut res = Drift { policy, never_approved: approved.is_none(), ..Drift::default() };
         let before = approved.unwrap_or(&nothing);
         for (item, prints) in &now.items {
             for (key, print) in prints {
@@ -100,7 +100,7 @@ impl Drift {
         }
         let known = before.items.iter().filter(|it| read.contains(&it.0.list()));
         let known = known.flat_map(|(item, prints)| prints.keys().map(|key| (*item, key.clone())));
-        res.gone = known.filter(|(item, key)| now.item(*item, key).is_none()).collect();
+        res.removed = known.filter(|(item, key)| now.item(*item, key).is_none()).collect();
         if approved.is_some() {
             let (ServerIdentity { name, version, instructions }, other) = (&before.about, &now.about);
             let parts = [
@@ -115,17 +115,17 @@ impl Drift {
 
     /// Returns whether nothing differs.
     pub fn is_empty(&self) -> bool {
-        let Drift { policy: _, unknown, changes, gone, about } = self;
-        !unknown && changes.is_empty() && gone.is_empty() && about.is_empty()
+        let Drift { policy: _, never_approved, changes, removed, about } = self;
+        !never_approved && changes.is_empty() && removed.is_empty() && about.is_empty()
     }
 
     /// Returns whether no definition was ever approved.
     pub fn is_never_approved(&self) -> bool {
-        self.unknown
+        self.never_approved
     }
 
     /// Returns the changed parts of the identity.
-    pub fn about(&self) -> &[IdentityPart] {
+    pub fn identity_changes(&self) -> &[IdentityPart] {
         &self.about
     }
 
@@ -139,21 +139,21 @@ impl Drift {
             })
         });
         let gone =
-            self.gone.iter().map(|(item, key)| ItemDrift { item: *item, key: key.clone(), change: None });
+            self.removed.iter().map(|(item, key)| ItemDrift { item: *item, key: key.clone(), change: None });
         there.chain(gone).collect()
     }
 
     /// Returns whether the server's instructions must not be given to models.
     pub fn withholds_instructions(&self) -> bool {
-        let enforcement = if self.unknown { self.policy.added } else { self.policy.changed };
-        let differ = self.unknown || self.about.contains(&IdentityPart::Instructions);
+        let enforcement = if self.never_approved { self.policy.added } else { self.policy.changed };
+        let differ = self.never_approved || self.about.contains(&IdentityPart::Instructions);
         differ && enforcement == Enforcement::Withhold
     }
 
     /// Returns the consequence for a present item, and the reason; `None` if it does not differ.
     pub fn enforcement(&self, item: ItemKind, key: &str) -> Option<(Enforcement, String)> {
         Some(match self.changes.get(&item)?.get(key)? {
-            ItemChange::New if self.unknown => (self.policy.added, NEVER_APPROVED.to_owned()),
+            ItemChange::New if self.never_approved => (self.policy.added, NEVER_APPROVED.to_owned()),
             ItemChange::New => (self.policy.added, "it was never approved".to_owned()),
             ItemChange::Changed(parts) => {
                 let verb = if parts.len() == 1 && !parts[0].is_plural() { "is" } else { "are" };
@@ -167,10 +167,10 @@ impl Drift {
     /// Returns the problem of the server as a whole.
     pub(crate) fn problem(&self, server: &ServerId) -> Option<Problem> {
         let mut words = Vec::new();
-        if self.unknown {
+        if self.never_approved {
             words.push("nothing of it was ever approved".to_owned());
         }
-        let about: Vec<&str> = self.about.iter().map(|it| it.words()).collect();
+        let about: Vec<&str> = self.about.iter().map(|it| it.as_str()).collect();
         if !about.is_empty() {
             let verb = if self.about.len() == 1 && self.about[0] != IdentityPart::Instructions {
                 "is"
@@ -179,14 +179,14 @@ impl Drift {
             };
             words.push(format!("its {} {verb} not what was approved", join_words(&about)));
         }
-        if !self.gone.is_empty() {
+        if !self.removed.is_empty() {
             let names: Vec<String> = self
-                .gone
+                .removed
                 .iter()
                 .take(MAX_LISTED_NAMES)
                 .map(|it| format!("`{}`", escape_name(&it.1)))
                 .collect();
-            let more = self.gone.len().saturating_sub(MAX_LISTED_NAMES);
+            let more = self.removed.len().saturating_sub(MAX_LISTED_NAMES);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             words.push(format!("gone since it was approved: {}{more}", names.join(", ")));
         }
@@ -226,7 +226,7 @@ impl DefinitionPart {
 
 impl IdentityPart {
     /// Returns `name`, `version` or `instructions`.
-    pub fn words(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         self.into()
     }
 }

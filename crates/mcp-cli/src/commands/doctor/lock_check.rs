@@ -71,7 +71,7 @@ fn compare(approval: &Approval, server: &ServerId, offer: &ServerDefinitions) ->
         let effect = effect(approval.policy.added);
         return StepResult::warning(format!("never approved: {items}, {effect}"), DRIFT_HELP);
     }
-    let about = drift.about().iter().map(|it| format!("its {}", it.words()));
+    let about = drift.identity_changes().iter().map(|it| format!("its {}", it.as_str()));
     let drifted = drift.items();
     let drifted =
         drifted.iter().map(|ItemDrift { item, key, change: _ }| match drift.enforcement(*item, key) {

@@ -88,7 +88,7 @@ impl ServerDrift<'_> {
             name: &self.server,
             reached: self.offer.is_some(),
             approved: self.approved.is_some(),
-            about: drift.into_iter().flat_map(Drift::about).map(|it| it.words()).collect(),
+            about: drift.into_iter().flat_map(Drift::identity_changes).map(|it| it.as_str()).collect(),
             changes: changes.iter().map(|it| self.change(it)).collect(),
         }
     }
@@ -130,10 +130,10 @@ impl ServerDrift<'_> {
             };
         }
         let mut text = line(style::WARNING, "!", "changed since approval");
-        for part in drift.about() {
-            let _ = writeln!(text, "  its {}", part.words());
+        for part in drift.identity_changes() {
+            let _ = writeln!(text, "  its {}", part.as_str());
         }
-        if drift.about().iter().any(|it| it.words() == "instructions") {
+        if drift.identity_changes().iter().any(|it| it.as_str() == "instructions") {
             push_lines(&mut text, '+', offer.instructions.as_deref().unwrap_or_default());
         }
         for drifted in drift.items() {

@@ -201,10 +201,10 @@ fn parse_name(text: &str, at: &Location, context: &ReadContext) -> Option<Server
 /// Reports a missing list. Version 1 requires `args`, `env` and `headers`, even if they are empty; null is an
 /// empty list (ACPX-09).
 fn required<T>(key: &str, got: &FieldState<T>, at: &Location, server: &str, options: &SessionOptions<'_>) {
-    let absent = matches!(got, FieldState::Absent) && options.rules.lists == Requirement::Required;
+    let absent = matches!(got, FieldState::Absent) && options.rules.list_requirement == Requirement::Required;
     if absent {
         let message = format!("{server}: '{key}' is required");
-        let diagnostic = options.context.diagnostic(Code::MissingKey, &at, message);
+        let diagnostic = options.context.diagnostic(Code::MissingKey, at, message);
         let severity = options.leniency.missing_lists.severity();
         options.context.report(diagnostic.severity(severity).help(format!("add `\"{key}\": []`")));
     }
@@ -236,14 +236,14 @@ fn command_path(
         context.error(Code::EmptyValue, &command.at, message, "write the path of the program");
         return None;
     }
-    if let Err(error) = checks::argument(text) {
+    if let Err(error) = checks::check_argument(text) {
         context.report_check(&command.at, error);
         return None;
     }
     if !checks::is_absolute(text) {
         let message = format!("{server} command must be an absolute path");
         let at = &command.at;
-        let diagnostic = context.diagnostic(Code::RelativePath, &at, message);
+        let diagnostic = context.diagnostic(Code::RelativePath, at, message);
         let severity = options.leniency.relative_commands.severity();
         let help = "write the absolute path, such as /usr/local/bin/npx; `which` prints it";
         context.report(diagnostic.severity(severity).help(help));

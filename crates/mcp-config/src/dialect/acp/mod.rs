@@ -13,9 +13,8 @@ mod wire;
 pub(crate) mod write;
 
 use mcp_model::{Passthrough, RawJson, TransportKind};
-use serde::Deserialize;
 
-use crate::de::{Location, NodeDeserializer, ReadContext};
+use crate::de::{Location, ReadContext};
 use crate::diagnostic::{Code, quoted};
 use crate::dialect::entry::{MAX_SERVERS, ReadEntry, display_name};
 use crate::dialect::lowering::UniqueNames;
@@ -44,15 +43,9 @@ pub(crate) fn read_servers(root: &Node, context: &ReadContext, leniency: Lenienc
 fn entry(label: String, node: &Node, at: &Location, options: &SessionOptions<'_>) -> ReadEntry {
     let context = options.context;
     let name = node.get("name").and_then(|it| it.value.text());
-    let mut res = ReadEntry {
-        name: name.filter(|it| !it.is_empty()).map_or(label, display_name),
-        pointer: at.pointer(context),
-        span: node.span.clone(),
-        transport: None,
-        disabled: false,
-        spec: None,
-        extension: None,
-    };
+    let name = name.filter(|name| !name.is_empty()).map_or(label, display_name);
+    let mut res = ReadEntry::new(name, at, context);
+    res.span = node.span.clone();
     if node.members().is_none() {
         if !matches!(node.content(), Content::Broken) {
             let message = format!("a server must be an object, not {}", node.kind());
@@ -64,18 +57,19 @@ fn entry(label: String, node: &Node, at: &Location, options: &SessionOptions<'_>
     match transport {
         EntryTransport::Stdio => {
             res.transport = Some(TransportKind::Stdio);
-            res.spec = read_as::<wire::AcpStdio>(node, at, context)
-                .and_then(|it| lower::stdio(it, node, at, options));
+            res.spec =
+                context.read::<wire::AcpStdio>(node, at).and_then(|it| lower::stdio(it, node, at, options));
         }
         EntryTransport::Http | EntryTransport::Sse => {
             let kind =
                 if transport == EntryTransport::Sse { TransportKind::Sse } else { TransportKind::Http };
             res.transport = Some(kind);
-            res.spec = read_as::<wire::AcpUrl>(node, at, context)
-                .and_then(|it| lower::url(it, kind, node, at, options));
+            res.spec =
+                context.read::<wire::AcpUrl>(node, at).and_then(|it| lower::url(it, kind, node, at, options));
         }
         EntryTransport::AcpTunnel => {
-            let good = read_as::<wire::AcpTunnel>(node, at, context)
+            let good = context
+                .read::<wire::AcpTunnel>(node, at)
                 .is_some_and(|it| lower::check_acp_tunnel(&it, context));
             res.extension = extension_entry(node, "acp", good, at, context);
         }
@@ -85,16 +79,6 @@ fn entry(label: String, node: &Node, at: &Location, options: &SessionOptions<'_>
         }
     }
     res
-}
-
-fn read_as<'de, T: Deserialize<'de>>(node: &Node, at: &Location, context: &ReadContext) -> Option<T> {
-    match T::deserialize(NodeDeserializer { context, node: Some(node), at: *at }) {
-        Ok(it) => Some(it),
-        Err(error) => {
-            context.report_value_error(error, at);
-            None
-        }
-    }
 }
 
 /// Returns an entry whose transport is an extension, for callers that support it (ACPX-11, ACPX-12).
@@ -150,7 +134,7 @@ fn transport<'a>(node: &'a Node, at: &Location, options: &SessionOptions<'_>) ->
     let Some(text) = member.value.text() else {
         if !matches!(member.value.content(), Content::Broken) {
             let message = format!("'type' must be text, not {}", member.value.kind());
-            let help = format!("write one of {}", rules.type_list());
+            let help = format!("write one of {}", rules.describe_types());
             context.error(Code::WrongType, &at, message, help);
         }
         return None;
@@ -163,17 +147,17 @@ fn transport<'a>(node: &'a Node, at: &Location, options: &SessionOptions<'_>) ->
         _ if text.starts_with('_') && rules.extensions => Some(EntryTransport::Extension(text)),
         _ => None,
     };
-    if let Some(known) = known.filter(|_| rules.types.contains(&text) || text.starts_with('_')) {
+    if let Some(known) = known.filter(|_| rules.transport_types.contains(&text) || text.starts_with('_')) {
         return Some(known);
     }
     let message = format!("there is no transport '{}' in protocol version {}", quoted(text), rules.version);
-    let help = match (text, context.closest(text, rules.types.iter().copied())) {
+    let help = match (text, context.closest(text, rules.transport_types.iter().copied())) {
         ("sse", _) => "version 2 has no sse; the server needs Streamable HTTP, `http`".to_owned(),
         ("streamable_http" | "streamable-http" | "streamableHttp", _) => {
             "Streamable HTTP is called `http` here".to_owned()
         }
         (_, Some(near)) => format!("did you mean `{near}`?"),
-        (_, None) => format!("write one of {}", rules.type_list()),
+        (_, None) => format!("write one of {}", rules.describe_types()),
     };
     context.error(Code::UnknownWord, &at, message, help);
     None

@@ -23,7 +23,7 @@ pub(super) enum PairKind {
 pub(super) fn arguments(args: NullableField<Vec<Field<String>>>, context: &ReadContext) -> Vec<ConfigValue> {
     let mut res = Vec::new();
     for slot in args.take().unwrap_or_default() {
-        if let Some(Err(error)) = slot.value().map(|it| checks::argument(it)) {
+        if let Some(Err(error)) = slot.value().map(|it| checks::check_argument(it)) {
             context.report_check(&slot.at, error);
         }
         res.extend(slot.take().map(ConfigValue::literal));
@@ -48,8 +48,8 @@ pub(super) fn pairs(
             check_repeated(&text, kind, &name.at, &mut seen, context);
         }
         let checked = value.value().map(|it| match kind {
-            PairKind::Environment => checks::env_value(it),
-            PairKind::Headers => checks::header_value(it),
+            PairKind::Environment => checks::check_env_value(it),
+            PairKind::Headers => checks::check_header_value(it),
         });
         if let Some(Err(error)) = checked {
             context.report_check(&value.at, error);
@@ -73,11 +73,11 @@ fn check_name(name: &str, kind: PairKind, at: &Location, server: &str, context: 
         return;
     }
     let checked = match kind {
-        PairKind::Environment => checks::env_name(name).map_err(|it| CheckError {
+        PairKind::Environment => checks::check_env_name(name).map_err(|it| CheckError {
             help: "write the name as `name`, and what it is set to as `value`",
             ..it
         }),
-        PairKind::Headers => checks::header_name(name),
+        PairKind::Headers => checks::check_header_name(name),
     };
     if let Err(error) = checked {
         context.report_check(at, error);
@@ -104,7 +104,7 @@ fn check_repeated(
         // A name that contains a value (`KEY=value`) is not quoted; it is already an error.
         let shown = if name.contains('=') { "this name".to_owned() } else { format!("'{}'", quoted(name)) };
         let diagnostic =
-            context.diagnostic(Code::RepeatedName, &at, format!("the {what} {shown} appears twice"));
+            context.diagnostic(Code::RepeatedName, at, format!("the {what} {shown} appears twice"));
         let diagnostic = diagnostic.label(first.span(context), "it is first used here").help(outcome);
         context.report(diagnostic.severity(Severity::Warning));
         return;

@@ -2,7 +2,7 @@
 
 use crate::de::{Location, ReadContext, closest};
 use crate::diagnostic::{Code, quoted};
-use crate::dialect::acp::rules::{Carries, ProtocolRules};
+use crate::dialect::acp::rules::{ProtocolRules, Requirement};
 use crate::dialect::checks;
 use crate::syntax::{Content, Node};
 
@@ -38,7 +38,7 @@ pub(super) fn find_servers<'a>(
         return request(root, &at, context, rules);
     }
     if root.get("mcpServers").is_some() {
-        return params(root, &at, Carries::AtWill, context);
+        return params(root, &at, Requirement::Optional, context);
     }
     let is_entry = ["command", "url", "type"].iter().any(|it| root.get(it).is_some());
     if is_entry {
@@ -57,12 +57,12 @@ fn request<'a>(
     context: &ReadContext,
     rules: &ProtocolRules,
 ) -> Option<SessionServers<'a>> {
-    let mut carries = Carries::AtWill;
+    let mut requirement = Requirement::Optional;
     if let Some(member) = root.get("method") {
         let at = at.member(member, context);
         let name = member.value.text().unwrap_or_default();
         match rules.methods.iter().find(|it| it.0 == name) {
-            Some(known) => carries = known.1,
+            Some(known) => requirement = known.1,
             None => {
                 let message = match member.value.text() {
                     Some(name) => format!("the method '{}' has no servers", quoted(name)),
@@ -106,13 +106,13 @@ fn request<'a>(
             "add the folder of the session",
         );
     }
-    params(node, &params_at, carries, context)
+    params(node, &params_at, requirement, context)
 }
 
 fn params<'a>(
     node: &'a Node,
     at: &Location,
-    carries: Carries,
+    requirement: Requirement,
     context: &ReadContext,
 ) -> Option<SessionServers<'a>> {
     let cwd = node.get("cwd").and_then(|it| {
@@ -125,7 +125,7 @@ fn params<'a>(
         text
     });
     let Some(member) = node.get("mcpServers") else {
-        if carries == Carries::Always {
+        if requirement == Requirement::Required {
             let at = at.missing("mcpServers", context);
             context.error(Code::MissingKey, &at, "'mcpServers' is required", "add `\"mcpServers\": []`");
         }

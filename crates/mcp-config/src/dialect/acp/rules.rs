@@ -10,24 +10,15 @@ pub(super) struct ProtocolRules {
     /// The version number.
     pub(super) version: u8,
     /// The methods whose parameters can have `mcpServers`, and whether it is required (ACPX-10).
-    pub(super) methods: &'static [(&'static str, Carries)],
+    pub(super) methods: &'static [(&'static str, Requirement)],
     /// The values of `type` that the protocol defines; extensions are not included.
-    pub(super) types: &'static [&'static str],
+    pub(super) transport_types: &'static [&'static str],
     /// The meaning of an entry without a `type`.
     pub(super) untyped: UntypedEntry,
     /// Whether a `type` that begins with `_` is an extension.
     pub(super) extensions: bool,
     /// Whether `args`, `env` and `headers` are required (ACPX-09).
-    pub(super) lists: Requirement,
-}
-
-/// Whether the parameters of a method must have `mcpServers`, even if it is empty.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Carries {
-    /// The list is required.
-    Always,
-    /// The list is optional.
-    AtWill,
+    pub(super) list_requirement: Requirement,
 }
 
 /// The meaning of an entry without a `type`.
@@ -80,28 +71,28 @@ impl Tolerance {
 static V1: ProtocolRules = ProtocolRules {
     version: 1,
     methods: &[
-        ("session/new", Carries::Always),
-        ("session/load", Carries::Always),
-        ("session/resume", Carries::AtWill),
-        ("session/fork", Carries::AtWill),
+        ("session/new", Requirement::Required),
+        ("session/load", Requirement::Required),
+        ("session/resume", Requirement::Optional),
+        ("session/fork", Requirement::Optional),
     ],
-    types: &["stdio", "http", "sse", "acp"],
+    transport_types: &["stdio", "http", "sse", "acp"],
     untyped: UntypedEntry::Stdio,
     extensions: false,
-    lists: Requirement::Required,
+    list_requirement: Requirement::Required,
 };
 
 static V2: ProtocolRules = ProtocolRules {
     version: 2,
     methods: &[
-        ("session/new", Carries::AtWill),
-        ("session/resume", Carries::AtWill),
-        ("session/fork", Carries::AtWill),
+        ("session/new", Requirement::Optional),
+        ("session/resume", Requirement::Optional),
+        ("session/fork", Requirement::Optional),
     ],
-    types: &["stdio", "http", "acp"],
+    transport_types: &["stdio", "http", "acp"],
     untyped: UntypedEntry::Error,
     extensions: true,
-    lists: Requirement::Optional,
+    list_requirement: Requirement::Optional,
 };
 
 impl ProtocolRules {
@@ -118,8 +109,8 @@ impl ProtocolRules {
     }
 
     /// The types for a message, as `a`, `b`. `acp` is left out: only a client can provide such a server.
-    pub(super) fn type_list(&self) -> String {
-        let types = self.types.iter().filter(|it| **it != "acp");
+    pub(super) fn describe_types(&self) -> String {
+        let types = self.transport_types.iter().filter(|it| **it != "acp");
         types.map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ")
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::dialect::acp::rules::{Carries, ProtocolRules, Requirement, UntypedEntry};
+use crate::dialect::acp::rules::{ProtocolRules, Requirement, UntypedEntry};
 use crate::dialect::acp::wire::{AcpStdio, AcpTunnel, AcpUrl};
 use crate::dialect::schema::wire_schema;
 use crate::profile::Profile;
@@ -21,7 +21,7 @@ pub(crate) fn schema(profile: Profile) -> Value {
         if let Some(Value::Object(own)) = members.remove("$defs") {
             definitions.extend(own);
         }
-        if rules.lists == Requirement::Required {
+        if rules.list_requirement == Requirement::Required {
             require(members);
         }
         definitions.insert(name.to_owned(), it);
@@ -33,7 +33,7 @@ pub(crate) fn schema(profile: Profile) -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": format!("MCP servers of an ACP session, protocol version {}", rules.version),
-        "description": "A request that carries servers, its `params`, the list of servers, or one of them.",
+        "description": "A request that requirement servers, its `params`, the list of servers, or one of them.",
         "if": { "type": "array" },
         "then": { "$ref": "#/$defs/Servers" },
         "else": {
@@ -67,7 +67,7 @@ fn require(members: &mut Map<String, Value>) {
 fn server(rules: &ProtocolRules) -> Value {
     let is = |kind: &str| json!({ "required": ["type"], "properties": { "type": { "const": kind } } });
     let refer = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
-    let mut types: Vec<Value> = rules.types.iter().map(|it| json!({ "const": it })).collect();
+    let mut types: Vec<Value> = rules.transport_types.iter().map(|it| json!({ "const": it })).collect();
     if rules.extensions {
         types.push(json!({ "pattern": "^_" }));
     }
@@ -104,19 +104,19 @@ fn params() -> Value {
 }
 
 fn request(rules: &ProtocolRules) -> Value {
-    let names = |wanted: &[Carries]| -> Vec<&str> {
+    let names = |wanted: &[Requirement]| -> Vec<&str> {
         let methods = rules.methods.iter().filter(|it| wanted.contains(&it.1));
         methods.map(|it| it.0).collect()
     };
     json!({
         "required": ["params"],
         "properties": {
-            "method": { "enum": names(&[Carries::Always, Carries::AtWill]) },
+            "method": { "enum": names(&[Requirement::Required, Requirement::Optional]) },
             "params": { "allOf": [{ "$ref": "#/$defs/Params" }, { "required": ["cwd"] }] }
         },
         "if": {
             "required": ["method"],
-            "properties": { "method": { "enum": names(&[Carries::Always]) } }
+            "properties": { "method": { "enum": names(&[Requirement::Required]) } }
         },
         "then": { "properties": { "params": { "required": ["mcpServers"] } } }
     })

@@ -61,9 +61,9 @@ pub(crate) fn entry(
             // A list may contain a name twice; its reader uses the last value.
             let mut env =
                 values::entry_list("env", env, report, |it| reference_text(it, RULE).map(OutputValue::Text));
-            common::config(config.as_ref(), Some(&mut env), OutputValue::Text, report);
+            common::write_config(config.as_ref(), Some(&mut env), OutputValue::Text, report);
             res.push(("env".to_owned(), pairs(env)));
-            common::inherit(*inherit, EnvInherit::All, report);
+            common::report_inherit(*inherit, EnvInherit::All, report);
             report.unsupported_if(env_file.is_some(), "env_file", "an env file");
             match cwd.as_ref().map(|it| rewrite_text(it, origin.dialect, RULE)) {
                 Some(Ok(cwd)) if checks::is_absolute(&cwd) => {
@@ -77,8 +77,8 @@ pub(crate) fn entry(
         }
         TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec) => {
             let UrlSpec { url, headers, session_id, terminate_on_close, sse_fallback } = spec;
-            common::fallback(*sse_fallback, report);
-            common::config(config.as_ref(), None, OutputValue::Text, report);
+            common::report_fallback(*sse_fallback, report);
+            common::write_config(config.as_ref(), None, OutputValue::Text, report);
             let text = report.required("url", reference_text(url, RULE))?;
             if checks::parse_url(&text, UrlRule::Http).is_err() {
                 return report.server_omitted("url", "it is not an http or https URL");
@@ -101,15 +101,15 @@ pub(crate) fn entry(
         res.push((META.to_owned(), meta));
     }
     if origin.dialect == Dialect::Acp {
-        common::extra(&mut res, metadata);
+        common::push_extra(&mut res, metadata);
     }
     report.unsupported_if(description.is_some(), "description", "a description");
-    common::discovery(*discovery, report);
-    common::exposure(exposure, Some(NamePolicy::Qualify { class: NameClass::Strict }), report);
-    common::sharing(*sharing, Sharing::PerOwner, report);
-    common::limits(limits, kind, &[], report);
+    common::report_discovery(*discovery, report);
+    common::report_exposure(exposure, Some(NamePolicy::Qualify { class: NameClass::Strict }), report);
+    common::report_sharing(*sharing, Sharing::PerOwner, report);
+    common::report_limits(limits, kind, &[], report);
     let said: &[&str] = if origin.dialect == Dialect::Acp { &[META, EXTRA] } else { &[META] };
-    common::metadata(metadata, said, report);
+    common::report_metadata(metadata, said, report);
     Some((id.to_string(), OutputValue::Map(res)))
 }
 

@@ -3,11 +3,11 @@
 //! Each check runs twice: on the value in the file, and on the value after its variables were replaced.
 
 mod duration;
+mod headers;
 mod stdio;
 mod url;
-mod web;
 
 pub(crate) use duration::{duration_from_secs, looks_like_milliseconds};
-pub(crate) use stdio::{argument, encoding, env_name, env_value, is_absolute};
+pub(crate) use headers::{HeaderOwner, check_header_name, check_header_value, header_owner};
+pub(crate) use stdio::{check_argument, check_encoding, check_env_name, check_env_value, is_absolute};
 pub(crate) use url::{UrlRule, is_loopback, parse as parse_url};
-pub(crate) use web::{HeaderOwner, header_name, header_owner, header_value};

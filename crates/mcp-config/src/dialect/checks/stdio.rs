@@ -5,7 +5,7 @@ use encoding_rs::{Encoding, REPLACEMENT, UTF_16BE, UTF_16LE};
 use crate::diagnostic::{CheckError, Code};
 
 /// Checks the name of an environment variable: it is not empty and contains no `=` and no NUL.
-pub(crate) fn env_name(name: &str) -> Result<(), CheckError> {
+pub(crate) fn check_env_name(name: &str) -> Result<(), CheckError> {
     if !name.is_empty() && !name.contains(['=', '\0']) {
         return Ok(());
     }
@@ -17,12 +17,12 @@ pub(crate) fn env_name(name: &str) -> Result<(), CheckError> {
 }
 
 /// Checks the value of an environment variable: it contains no NUL.
-pub(crate) fn env_value(value: &str) -> Result<(), CheckError> {
+pub(crate) fn check_env_value(value: &str) -> Result<(), CheckError> {
     no_nul(value, "the value of an environment variable must not contain NUL")
 }
 
 /// Checks an argument: it contains no NUL.
-pub(crate) fn argument(value: &str) -> Result<(), CheckError> {
+pub(crate) fn check_argument(value: &str) -> Result<(), CheckError> {
     no_nul(value, "an argument must not contain NUL")
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn is_absolute(path: &str) -> bool {
 }
 
 /// Checks an encoding: it is a WHATWG label of an encoding whose line feed is one byte.
-pub(crate) fn encoding(label: &str) -> Result<(), CheckError> {
+pub(crate) fn check_encoding(label: &str) -> Result<(), CheckError> {
     let Some(found) = Encoding::for_label(label.as_bytes()) else {
         return Err(CheckError::new(
             Code::UnknownEncoding,
@@ -66,10 +66,10 @@ mod tests {
     #[test]
     fn hd_020_encoding_must_be_supported() {
         for label in ["utf-8", "UTF8", "latin1", "shift_jis", "gbk", " utf-8 "] {
-            assert_eq!(encoding(label), Ok(()), "{label}");
+            assert_eq!(check_encoding(label), Ok(()), "{label}");
         }
         for label in ["nope", "", "latin-1", "utf-16", "utf-16le", "iso-2022-kr"] {
-            assert!(encoding(label).is_err(), "{label}");
+            assert!(check_encoding(label).is_err(), "{label}");
         }
     }
 
@@ -85,12 +85,12 @@ mod tests {
 
     #[test]
     fn hd_016_variable_names_are_valid_for_the_system() {
-        assert_eq!(env_name("A B"), Ok(()));
+        assert_eq!(check_env_name("A B"), Ok(()));
         for name in ["", "A=B", "A\0"] {
-            assert!(env_name(name).is_err(), "{name:?}");
+            assert!(check_env_name(name).is_err(), "{name:?}");
         }
-        assert!(env_value("\0").is_err());
-        assert!(argument("\0").is_err());
-        assert_eq!(argument(""), Ok(()));
+        assert!(check_env_value("\0").is_err());
+        assert!(check_argument("\0").is_err());
+        assert_eq!(check_argument(""), Ok(()));
     }
 }

@@ -69,7 +69,7 @@ pub(super) fn lower(
             let spec = StdioSpec {
                 args: args.collect(),
                 env: lowering::environment(env.take(), &env_at, context, |it, at| {
-                    host_value(it, at, checks::env_value, context)
+                    host_value(it, at, checks::check_env_value, context)
                 }),
                 env_file: None,
                 inherit: EnvInherit::All,
@@ -88,7 +88,7 @@ pub(super) fn lower(
             ];
             lowering::warn_without_effect("streamable_http", &foreign, context);
             let headers = lowering::headers(headers.take(), context, |it, at| {
-                host_value(it, at, checks::header_value, context)
+                host_value(it, at, checks::check_header_value, context)
             });
             Some(TransportSpec::Http(UrlSpec {
                 headers,
@@ -178,7 +178,7 @@ fn report_missing(code: Code, slot: &OptionalField<String>, help: &str, context:
 
 fn argument(slot: Field<String>, context: &ReadContext) -> Option<ConfigValue> {
     let text = slot.value()?;
-    if let Err(error) = checks::argument(text) {
+    if let Err(error) = checks::check_argument(text) {
         context.report_check(&slot.at, error);
     }
     slot.take().map(ConfigValue::literal)
@@ -190,12 +190,12 @@ fn session_value(slot: OptionalField<String>, context: &ReadContext) -> Option<C
     if text.is_empty() {
         let message = "an empty 'sessionId' is ignored";
         let at = &slot.at;
-        let diagnostic = context.diagnostic(Code::EmptySession, &at, message);
-        let fix = FixIntent::RemoveMember(at.pointer(context), Applicability::Sure);
+        let diagnostic = context.diagnostic(Code::EmptySession, at, message);
+        let fix = FixIntent::RemoveMember(at.pointer(context), Applicability::Certain);
         context.report(diagnostic.warning().help("remove the key").fix(fix));
         return None;
     }
-    if let Err(error) = checks::header_value(text) {
+    if let Err(error) = checks::check_header_value(text) {
         context.report_check(&slot.at, error);
     }
     slot.take().map(ConfigValue::literal)

@@ -51,7 +51,7 @@ fn check_version(version: &FieldState<f64>, at: &Location, context: &ReadContext
     }
     context.clear(at);
     let message = "Invalid mcp.yaml: expected version: 1";
-    let diagnostic = context.diagnostic(Code::UnsupportedVersion, &at, message);
+    let diagnostic = context.diagnostic(Code::UnsupportedVersion, at, message);
     let fix = match version {
         // The value may be the string `"1"`.
         FieldState::Invalid => Some(FixIntent::Unquote(ScalarKind::Integer)),
@@ -59,7 +59,7 @@ fn check_version(version: &FieldState<f64>, at: &Location, context: &ReadContext
             mapping: String::new(),
             after: None,
             members: vec![("version", json!(1))],
-            applicability: Applicability::Sure,
+            applicability: Applicability::Certain,
         }),
         FieldState::Value(_) | FieldState::Null => None,
     };
@@ -68,15 +68,7 @@ fn check_version(version: &FieldState<f64>, at: &Location, context: &ReadContext
 
 fn server(name: &str, slot: Field<DomindsServer>, context: &ReadContext) -> ReadEntry {
     let at = slot.at;
-    let mut res = ReadEntry {
-        name: display_name(name),
-        pointer: at.pointer(context),
-        span: at.span(context),
-        transport: None,
-        disabled: false,
-        spec: None,
-        extension: None,
-    };
+    let mut res = ReadEntry::new(display_name(name), &at, context);
     let Some(server) = slot.take() else { return res };
     res.transport = server.transport.value().map(|it| match it {
         DomindsTransport::Stdio => TransportKind::Stdio,

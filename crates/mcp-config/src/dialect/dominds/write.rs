@@ -46,15 +46,15 @@ pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option
                 cwd.as_ref().map(|it| rewrite_text(it, origin.dialect, RULE)),
             ));
             let mut env = values::entry_map("env", env, report, dominds_value);
-            common::config(config.as_ref(), Some(&mut env), OutputValue::Text, report);
+            common::write_config(config.as_ref(), Some(&mut env), OutputValue::Text, report);
             common::push_non_empty(&mut res, "env", OutputValue::Map(env));
             report.unsupported_if(env_file.is_some(), "env_file", "an env file");
             report.unsupported_if(encoding != "utf-8", "encoding", "an encoding");
-            common::inherit(*inherit, EnvInherit::All, report);
+            common::report_inherit(*inherit, EnvInherit::All, report);
             res
         }
         TransportSpec::Http(spec) => {
-            common::config(config.as_ref(), None, OutputValue::Text, report);
+            common::write_config(config.as_ref(), None, OutputValue::Text, report);
             http(spec, report)?
         }
         TransportSpec::Sse(_) | TransportSpec::WebSocket(_) => {
@@ -69,15 +69,15 @@ pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option
     report.unsupported_if(description.is_some(), "description", "a description");
     let hidden = hidden(*discovery, exposure, report);
     res.extend(exposed(exposure, hidden, metadata.get("resources")));
-    common::naming(exposure, [NamePolicy::Reject, NamePolicy::Slug, NamePolicy::Slug], report);
-    common::limits(limits, transport.kind(), &[], report);
-    common::metadata(metadata, &["resources"], report);
+    common::report_naming(exposure, [NamePolicy::Reject, NamePolicy::Slug, NamePolicy::Slug], report);
+    common::report_limits(limits, transport.kind(), &[], report);
+    common::report_metadata(metadata, &["resources"], report);
     Some((id.to_string(), OutputValue::Map(res)))
 }
 
 fn http(spec: &UrlSpec, report: &mut WriteReport<'_>) -> Option<Vec<(String, OutputValue)>> {
     let UrlSpec { url, headers, session_id, terminate_on_close, sse_fallback } = spec;
-    common::fallback(*sse_fallback, report);
+    common::report_fallback(*sse_fallback, report);
     let text = report.required("url", reference_text(url, RULE))?;
     if checks::parse_url(&text, UrlRule::Http).is_err() {
         return report.server_omitted("url", "it is not an http or https URL");

@@ -87,8 +87,8 @@ fn check_program(program: String, at: &Location, has_args: bool, values: &ValueR
         context.error(Code::EmptyValue, at, "'command' must not be empty", "name the program to start");
         return None;
     }
-    values.plain().check_references(&program, at);
-    if let Err(error) = checks::argument(&program) {
+    values.without_shell_syntax().check_references(&program, at);
+    if let Err(error) = checks::check_argument(&program) {
         context.report_check(at, error);
         return None;
     }
@@ -113,7 +113,7 @@ fn check_command_line(program: &str, at: &Location, has_args: bool, context: &Re
         (false, false) => return,
     };
     let message = "'command' is a whole command line; it must be one program";
-    let diagnostic = context.diagnostic(Code::CommandLine, &at, message);
+    let diagnostic = context.diagnostic(Code::CommandLine, at, message);
     let help = if first.contains('=') {
         // The assigned value may be a secret.
         "write the program as `command`, each argument as an item of `args`, and the assignment in `env`"

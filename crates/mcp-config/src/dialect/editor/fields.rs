@@ -110,7 +110,7 @@ impl ValueReader<'_> {
     }
 
     /// A reader for fields in which no program replaces `$NAME`.
-    pub(super) fn plain(&self) -> ValueReader<'_> {
+    pub(super) fn without_shell_syntax(&self) -> ValueReader<'_> {
         ValueReader { context: self.context, inputs: self.inputs, rule: VariableRule::Editor }
     }
 }
@@ -133,10 +133,10 @@ pub(super) fn arguments(
 
 /// A list of texts as arguments.
 pub(super) fn texts(list: Vec<Field<String>>, values: &ValueReader<'_>) -> Vec<ConfigValue> {
-    let values = values.plain();
+    let values = values.without_shell_syntax();
     let value = |it: Field<String>| {
         let at = it.at;
-        it.take().map(|text| values.value(text, &at, checks::argument))
+        it.take().map(|text| values.value(text, &at, checks::check_argument))
     };
     list.into_iter().filter_map(value).collect()
 }
@@ -172,7 +172,7 @@ fn variable(scalar: Scalar, at: &Location, values: &ValueReader<'_>) -> ConfigVa
         Scalar::Boolean(value) => value.to_string(),
         Scalar::Null(_) => String::new(),
     };
-    values.value_with_shell_check(text, at, checks::env_value)
+    values.value_with_shell_check(text, at, checks::check_env_value)
 }
 
 fn list_item(item: Field<VariableItem>, values: &ValueReader<'_>) -> Option<(String, ConfigValue)> {
@@ -185,11 +185,11 @@ fn list_item(item: Field<VariableItem>, values: &ValueReader<'_>) -> Option<(Str
             None => (line.clone(), format!("${{{line}}}"), at),
         },
     };
-    if let Err(error) = checks::env_name(&name) {
+    if let Err(error) = checks::check_env_name(&name) {
         values.context.report_check(&at, error);
         return None;
     }
-    let value = values.value_with_shell_check(text, &at, checks::env_value);
+    let value = values.value_with_shell_check(text, &at, checks::check_env_value);
     Some((name, value))
 }
 
@@ -199,7 +199,8 @@ pub(super) fn headers(
     values: &ValueReader<'_>,
 ) -> Vec<(String, ConfigValue)> {
     let context = values.context;
-    let value = |text: String, at: &Location| values.value_with_shell_check(text, at, checks::header_value);
+    let value =
+        |text: String, at: &Location| values.value_with_shell_check(text, at, checks::check_header_value);
     match headers.take() {
         None => Vec::new(),
         Some(Headers::Mapping(entries)) => {
@@ -213,7 +214,7 @@ pub(super) fn headers(
             for pair in items.into_iter().filter_map(Field::take) {
                 let Pair { name, value: text } = pair;
                 let Some(name_text) = name.value() else { continue };
-                match checks::header_name(name_text) {
+                match checks::check_header_name(name_text) {
                     Err(error) => context.report_check(&name.at, error),
                     Ok(()) => lowering::report_owned_header(name_text, &name.at, context),
                 }

@@ -90,8 +90,8 @@ pub(super) fn lower(
     let rule = if host == FileOwner::Gemini { VariableRule::EditorAndShell } else { VariableRule::Editor };
     let values = ValueReader { context, inputs, rule };
     let id = match name {
-        Some(name) => identity(name, at, context),
-        None => own_identity(&own_name, at, context),
+        Some(name) => parse_id(name, at, context),
+        None => parse_own_id(&own_name, at, context),
     };
     let url = entry_url(url, server_url, http_url, context);
     let said = declared_transport([kind, transport, transport_type], context);
@@ -137,10 +137,11 @@ pub(super) fn lower(
             let program = CommandFields { command, args, env, environment };
             let cwd = cwd.value().filter(|it| !it.is_empty()).cloned();
             if let Some(cwd) = &cwd {
-                values.plain().check_references(cwd, at);
+                values.without_shell_syntax().check_references(cwd, at);
             }
             let env_file = env_file.value().filter(|it| !it.is_empty());
-            let env_file = env_file.map(|it| values.plain().value(it.clone(), at, checks::argument));
+            let env_file = env_file
+                .map(|it| values.without_shell_syntax().value(it.clone(), at, checks::check_argument));
             program.lower(&values).map(|(command, args, env)| {
                 let encoding = "utf-8".to_owned();
                 let inherit = EnvInherit::All;
@@ -204,7 +205,7 @@ fn is_empty(node: &Node) -> bool {
     node.members().is_some_and(<[_]>::is_empty) || node.items().is_some_and(<[_]>::is_empty)
 }
 
-fn identity(name: &str, at: &Location, context: &ReadContext) -> Option<ServerId> {
+fn parse_id(name: &str, at: &Location, context: &ReadContext) -> Option<ServerId> {
     match ServerId::parse(name) {
         Ok(id) => Some(id),
         Err(error) => {
@@ -215,11 +216,11 @@ fn identity(name: &str, at: &Location, context: &ReadContext) -> Option<ServerId
     }
 }
 
-fn own_identity(name: &NullableField<String>, at: &Location, context: &ReadContext) -> Option<ServerId> {
+fn parse_own_id(name: &NullableField<String>, at: &Location, context: &ReadContext) -> Option<ServerId> {
     if !name.is_given() {
         let help = "add `name`: servers in a list have no keys";
         context.error(Code::MissingKey, &at.missing("name", context), "'name' is required", help);
         return None;
     }
-    identity(name.value()?, &name.at, context)
+    parse_id(name.value()?, &name.at, context)
 }

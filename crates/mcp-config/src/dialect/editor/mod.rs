@@ -15,9 +15,8 @@ mod wire;
 pub(crate) mod write;
 
 use mcp_model::TransportKind;
-use serde::Deserialize;
 
-use crate::de::{Location, NodeDeserializer, ReadContext};
+use crate::de::{Location, ReadContext};
 use crate::diagnostic::Code;
 use crate::dialect::entry::{MAX_SERVERS, ReadEntry, display_name};
 use crate::dialect::lowering::UniqueNames;
@@ -99,15 +98,9 @@ fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::Edito
     let context = options.context;
     let own = node.get("name").and_then(|it| it.value.text());
     let label = || format!("servers[{}]", crate::syntax::last(&at.pointer(context)));
-    let mut res = ReadEntry {
-        name: name.or(own).filter(|it| !it.is_empty()).map_or_else(label, display_name),
-        pointer: at.pointer(context),
-        span: node.span.clone(),
-        transport: None,
-        disabled: false,
-        spec: None,
-        extension: None,
-    };
+    let shown_name = name.or(own).filter(|name| !name.is_empty()).map_or_else(label, display_name);
+    let mut res = ReadEntry::new(shown_name, at, context);
+    res.span = node.span.clone();
     if node.members().is_none() {
         if !matches!(node.content(), Content::Broken) {
             let message = format!("a server must be an object, not {}", node.kind());
@@ -115,14 +108,7 @@ fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::Edito
         }
         return res;
     }
-    let server =
-        match wire::EditorServer::deserialize(NodeDeserializer { context, node: Some(node), at: *at }) {
-            Ok(server) => server,
-            Err(error) => {
-                context.report_value_error(error, at);
-                return res;
-            }
-        };
+    let Some(server) = context.read::<wire::EditorServer>(node, at) else { return res };
     let off = server.disabled.value() == Some(&true) || server.enabled.value() == Some(&false);
     let before = context.has_error(at);
     let lowered = lower::lower(name, server, node, at, options);

@@ -21,8 +21,8 @@ pub(crate) fn schema() -> Value {
     members.insert("anyOf".to_owned(), reached.into());
     members.insert("allOf".to_owned(), conditions());
     definitions.insert("McpServer".to_owned(), server);
-    definitions.insert("McpServerOrOff".to_owned(), or_off());
-    definitions.insert("McpServers".to_owned(), servers());
+    definitions.insert("McpServerOrOff".to_owned(), server_or_disabled_schema());
+    definitions.insert("McpServers".to_owned(), servers_schema());
     let keys = ["mcpServers", "servers", "mcp.servers", "context_servers", "mcp"];
     let list = json!({ "$ref": "#/$defs/McpServers" });
     json!({
@@ -41,14 +41,14 @@ pub(crate) fn schema() -> Value {
                 "mcp": { "type": "object", "properties": { "servers": list } },
                 "inputs": { "type": "array" }
             },
-            "anyOf": keys.map(|it| json!({ "required": [it] })).into_iter().chain([plain()]).collect::<Vec<_>>()
+            "anyOf": keys.map(|it| json!({ "required": [it] })).into_iter().chain([server_map_schema()]).collect::<Vec<_>>()
         },
         "$defs": definitions
     })
 }
 
 /// The schema of a file that is itself a map of servers.
-fn plain() -> Value {
+fn server_map_schema() -> Value {
     let reached = ["command", "url", "serverUrl", "httpUrl"].map(|it| json!({ "required": [it] }));
     json!({
         "minProperties": 1,
@@ -57,12 +57,12 @@ fn plain() -> Value {
 }
 
 /// The schema of a server, or of a disabled server, which may have any content.
-fn or_off() -> Value {
+fn server_or_disabled_schema() -> Value {
     let off = |key: &str, value: bool| json!({ "type": "object", "required": [key], "properties": { key: { "const": value } } });
     json!({ "anyOf": [off("disabled", true), off("enabled", false), { "$ref": "#/$defs/McpServer" }] })
 }
 
-fn servers() -> Value {
+fn servers_schema() -> Value {
     let server = json!({ "$ref": "#/$defs/McpServerOrOff" });
     json!({
         "if": { "type": "array" },

@@ -48,7 +48,7 @@ pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option
             );
             let mut env =
                 values::entry_map("env", env, report, |it| reference_text(it, RULE).map(OutputValue::Text));
-            common::config(config.as_ref(), Some(&mut env), OutputValue::Text, report);
+            common::write_config(config.as_ref(), Some(&mut env), OutputValue::Text, report);
             common::push_non_empty(&mut res, "env", OutputValue::Map(env));
             res.extend(report.optional(
                 "envFile",
@@ -60,12 +60,12 @@ pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option
                 "cwd",
                 cwd.as_ref().map(|it| rewrite_text(it, origin.dialect, RULE)),
             ));
-            common::inherit(*inherit, EnvInherit::All, report);
+            common::report_inherit(*inherit, EnvInherit::All, report);
             report.unsupported_if(encoding != "utf-8", "encoding", "an encoding");
         }
         TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec) => {
             let UrlSpec { url, headers, session_id, terminate_on_close, sse_fallback } = spec;
-            common::config(config.as_ref(), None, OutputValue::Text, report);
+            common::write_config(config.as_ref(), None, OutputValue::Text, report);
             let text = report.required("url", reference_text(url, RULE))?;
             if !has_reference(&text, RULE)
                 && checks::parse_url(&text, url_rule(kind, UrlPolicy::Any)).is_err()
@@ -96,16 +96,16 @@ pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option
     ));
     write_limits(&mut res, limits);
     tool_filter(&mut res, exposure, report);
-    common::discovery(*discovery, report);
-    common::naming(exposure, [NamePolicy::Qualify { class: NameClass::Strict }; 3], report);
-    common::sharing(*sharing, Sharing::Shared, report);
-    common::limits(limits, kind, &["limits.request", "limits.connect", "limits.startup"], report);
+    common::report_discovery(*discovery, report);
+    common::report_naming(exposure, [NamePolicy::Qualify { class: NameClass::Strict }; 3], report);
+    common::report_sharing(*sharing, Sharing::Shared, report);
+    common::report_limits(limits, kind, &["limits.request", "limits.connect", "limits.startup"], report);
     let mut said = vec![URL_KEY];
     if origin.dialect == Dialect::McpJson {
-        common::extra(&mut res, metadata);
+        common::push_extra(&mut res, metadata);
         said.push(EXTRA);
     }
-    common::metadata(metadata, &said, report);
+    common::report_metadata(metadata, &said, report);
     Some((id.to_string(), OutputValue::Map(res)))
 }
 

@@ -70,7 +70,7 @@ pub(super) fn env_file(
 ) -> NullableField<String> {
     if file.is_given() && alias.is_given() {
         let same = file.value().is_some() && file.value() == alias.value();
-        let sure = if same { Applicability::Sure } else { Applicability::Suggested };
+        let sure = if same { Applicability::Certain } else { Applicability::Suggested };
         let fix = FixIntent::RemoveMember(alias.at.pointer(context), sure);
         let message = "'envFile' and 'env_file' are the same key; only one is allowed";
         context.report(context.exclusive(&alias.at, &file.at, message).fix(fix));
@@ -109,7 +109,7 @@ pub(super) fn arguments(args: NullableField<Vec<Field<String>>>, context: &ReadC
     let mut res = Vec::new();
     for slot in args.take().unwrap_or_default() {
         if let Some(text) = slot.value() {
-            check_literal(text, &slot.at, checks::argument, context);
+            check_literal(text, &slot.at, checks::check_argument, context);
             res.push(parse_value(text, context.policy.variables));
         }
     }
@@ -123,7 +123,7 @@ pub(super) fn environment(
 ) -> Vec<(String, ConfigValue)> {
     let at = env.at;
     lowering::environment(env.take(), &at, context, |text: String, at| {
-        check_literal(&text, at, checks::env_value, context);
+        check_literal(&text, at, checks::check_env_value, context);
         parse_value(text, context.policy.variables)
     })
 }
@@ -131,7 +131,7 @@ pub(super) fn environment(
 /// The encoding of the program's streams; `utf-8` by default (HD-020).
 pub(super) fn encoding_label(slot: &NullableField<String>, context: &ReadContext) -> String {
     let Some(label) = slot.value() else { return "utf-8".to_owned() };
-    check_literal(label, &slot.at, checks::encoding, context);
+    check_literal(label, &slot.at, checks::check_encoding, context);
     label.clone()
 }
 

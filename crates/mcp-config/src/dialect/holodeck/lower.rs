@@ -95,7 +95,7 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
     let args = fields::arguments(args, context);
     let env = fields::environment(env, context);
     let headers = lowering::headers(headers.take(), context, |text: String, at| {
-        fields::check_literal(&text, at, checks::header_value, context);
+        fields::check_literal(&text, at, checks::check_header_value, context);
         parse_value(text, variables)
     });
     let encoding = fields::encoding_label(&encoding, context);

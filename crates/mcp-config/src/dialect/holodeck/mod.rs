@@ -10,9 +10,7 @@ mod types;
 mod wire;
 pub(crate) mod write;
 
-use serde::Deserialize;
-
-use crate::de::{Location, NodeDeserializer, ReadContext, suggest};
+use crate::de::{Location, ReadContext, suggest};
 use crate::diagnostic::{Code, FixIntent, quoted};
 use crate::dialect::entry::{ReadEntry, display_name};
 use crate::dialect::lowering::UniqueNames;
@@ -58,28 +56,16 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
 }
 
 fn item(index: usize, node: &Node, at: &Location, context: &ReadContext) -> ReadEntry {
-    let spec = match ToolItem::deserialize(NodeDeserializer { context, node: Some(node), at: *at }) {
-        Ok(item) => lower::lower(item, node, at, context),
-        Err(error) => {
-            context.report_value_error(error, at);
-            None
-        }
-    };
+    let item = context.read::<ToolItem>(node, at);
+    let spec = item.and_then(|item| lower::lower(item, node, at, context));
     check_no_variables(node, at, context);
     let text = |key: &str| node.get(key).and_then(|it| it.value.text());
     let transport = match node.get("transport") {
         None => Some(mcp_model::TransportKind::Stdio),
         Some(member) => member.value.text().and_then(wire::transport_kind),
     };
-    ReadEntry {
-        name: text("name").map_or_else(|| format!("tools[{index}]"), display_name),
-        pointer: at.pointer(context),
-        span: node.span.clone(),
-        transport,
-        disabled: false,
-        spec,
-        extension: None,
-    }
+    let name = text("name").map_or_else(|| format!("tools[{index}]"), display_name);
+    ReadEntry { transport, spec, span: node.span.clone(), ..ReadEntry::new(name, at, context) }
 }
 
 /// Returns whether an item is an MCP tool, and reports items that were probably meant to be one.

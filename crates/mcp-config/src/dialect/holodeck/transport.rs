@@ -91,7 +91,7 @@ impl TransportFields<'_> {
                 mapping: at.pointer(context),
                 after: Some("server"),
                 members: vec![("command", json!("npx")), ("args", json!(["-y", package]))],
-                applicability: Applicability::Sure,
+                applicability: Applicability::Certain,
             };
             // Given arguments follow the implied ones, so a fix cannot add a second `args`.
             context.report(diagnostic.warning().help(help).fix((!self.has_args).then_some(fix)));
@@ -144,14 +144,14 @@ impl TransportFields<'_> {
                 Ok(parsed) if parsed.scheme() == "ws" && !checks::is_loopback(&parsed) => {
                     let message = "'url' is not encrypted: others on the network can read the traffic";
                     let at = &url.at;
-                    let diagnostic = context.diagnostic(Code::PlainWebSocket, &at, message);
+                    let diagnostic = context.diagnostic(Code::PlainWebSocket, at, message);
                     let diagnostic = diagnostic.warning().help("write a wss:// URL");
                     context.report(diagnostic.fix(FixIntent::ReplaceScheme("ws", "wss")));
                 }
                 Ok(_) => {}
                 Err(CheckError { code, message, help }) => {
                     let at = &url.at;
-                    let diagnostic = context.diagnostic(code, &at, message);
+                    let diagnostic = context.diagnostic(code, at, message);
                     let plain = code == Code::UrlScheme && kind != TransportKind::WebSocket;
                     let plain = plain && text.get(..7).is_some_and(|it| it.eq_ignore_ascii_case("http://"));
                     let fix = plain.then_some(FixIntent::ReplaceScheme("http", "https"));
@@ -206,8 +206,8 @@ fn is_allowed_command(command: &str, at: &Location, context: &ReadContext) -> bo
     };
     // Suggest the command that differs only in case.
     let fix = commands.iter().find(|it| it.eq_ignore_ascii_case(command));
-    let fix = fix.map(|it| FixIntent::ReplaceScalar((*it).to_owned(), Applicability::Sure));
-    let diagnostic = context.diagnostic(Code::InvalidCommand, &at, message);
+    let fix = fix.map(|it| FixIntent::ReplaceScalar((*it).to_owned(), Applicability::Certain));
+    let diagnostic = context.diagnostic(Code::InvalidCommand, at, message);
     context.report(diagnostic.help(help).fix(fix));
     false
 }

@@ -109,10 +109,10 @@ pub(crate) fn entry(
     }
     let said: Vec<&str> =
         METADATA_KEYS.into_iter().filter(|it| !policy.unsupported_keys.contains(it)).collect();
-    common::metadata(metadata, &said, report);
-    common::limits(limits, kind, &["limits.request", "limits.connect", "limits.sse_read"], report);
-    common::exposure(exposure, Some(NamePolicy::Qualify { class: NameClass::Strict }), report);
-    common::sharing(*sharing, Sharing::Shared, report);
+    common::report_metadata(metadata, &said, report);
+    common::report_limits(limits, kind, &["limits.request", "limits.connect", "limits.sse_read"], report);
+    common::report_exposure(exposure, Some(NamePolicy::Qualify { class: NameClass::Strict }), report);
+    common::report_sharing(*sharing, Sharing::Shared, report);
     Some((name, OutputValue::Map(res)))
 }
 
@@ -158,7 +158,7 @@ fn stdio(
             Err(why) => report.omitted("env_file", why),
         }
     }
-    common::inherit(*inherit, EnvInherit::Safe, report);
+    common::report_inherit(*inherit, EnvInherit::Safe, report);
     report.unsupported_if(cwd.is_some(), "cwd", "a working directory");
     if encoding != "utf-8" {
         match rewrite_text(encoding, origin, rule) {
@@ -176,7 +176,7 @@ fn url(
     report: &mut WriteReport<'_>,
 ) -> Option<Vec<(String, OutputValue)>> {
     let UrlSpec { url, headers, session_id, terminate_on_close, sse_fallback } = spec;
-    common::fallback(*sse_fallback, report);
+    common::report_fallback(*sse_fallback, report);
     let rule = policy.variables;
     let text = report.required("url", reference_text(url, rule))?;
     if !has_variable(&text) && checks::parse_url(&text, url_rule(kind, policy.urls)).is_err() {

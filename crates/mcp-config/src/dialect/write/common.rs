@@ -15,7 +15,7 @@ use crate::dialect::write::WriteReport;
 use crate::syntax::output::OutputValue;
 
 /// Reports an inherited environment that differs from the dialect's.
-pub(crate) fn inherit(wanted: EnvInherit, given: EnvInherit, report: &mut WriteReport<'_>) {
+pub(crate) fn report_inherit(wanted: EnvInherit, given: EnvInherit, report: &mut WriteReport<'_>) {
     if wanted == given {
         return;
     }
@@ -29,7 +29,7 @@ pub(crate) fn inherit(wanted: EnvInherit, given: EnvInherit, report: &mut WriteR
 }
 
 /// Reports a sharing of instances that differs from the dialect's.
-pub(crate) fn sharing(wanted: Sharing, given: Sharing, report: &mut WriteReport<'_>) {
+pub(crate) fn report_sharing(wanted: Sharing, given: Sharing, report: &mut WriteReport<'_>) {
     if wanted == given {
         return;
     }
@@ -42,7 +42,7 @@ pub(crate) fn sharing(wanted: Sharing, given: Sharing, report: &mut WriteReport<
 }
 
 /// Reports a fallback transport, for dialects without one.
-pub(crate) fn fallback(wanted: SseFallback, report: &mut WriteReport<'_>) {
+pub(crate) fn report_fallback(wanted: SseFallback, report: &mut WriteReport<'_>) {
     match wanted {
         SseFallback::Never => {}
         SseFallback::Allowed => {
@@ -53,7 +53,12 @@ pub(crate) fn fallback(wanted: SseFallback, report: &mut WriteReport<'_>) {
 }
 
 /// Reports limits that differ from the defaults, except those that were written.
-pub(crate) fn limits(limits: &Limits, kind: TransportKind, said: &[&str], report: &mut WriteReport<'_>) {
+pub(crate) fn report_limits(
+    limits: &Limits,
+    kind: TransportKind,
+    said: &[&str],
+    report: &mut WriteReport<'_>,
+) {
     let Limits {
         request,
         idle,
@@ -91,7 +96,7 @@ pub(crate) fn default_connect(kind: TransportKind) -> Duration {
 }
 
 /// Reports lists that are not requested, for dialects that always request them.
-pub(crate) fn discovery(discovery: Discovery, report: &mut WriteReport<'_>) {
+pub(crate) fn report_discovery(discovery: Discovery, report: &mut WriteReport<'_>) {
     let Discovery { tools, prompts } = discovery;
     if !tools {
         report.unsupported("discovery.tools", "that tools are not listed");
@@ -103,7 +108,7 @@ pub(crate) fn discovery(discovery: Discovery, report: &mut WriteReport<'_>) {
 
 /// Reports filters and transforms, for dialects without them, and a name policy that differs from the dialect's.
 /// Name lengths are configured in the host, not in a dialect.
-pub(crate) fn exposure(exposure: &Exposure, naming: Option<NamePolicy>, report: &mut WriteReport<'_>) {
+pub(crate) fn report_exposure(exposure: &Exposure, naming: Option<NamePolicy>, report: &mut WriteReport<'_>) {
     for (list, rules) in lists(exposure) {
         let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _, limit: _ } = rules;
         if !whitelist.is_empty() || !blacklist.is_empty() {
@@ -114,13 +119,13 @@ pub(crate) fn exposure(exposure: &Exposure, naming: Option<NamePolicy>, report: 
         }
     }
     if let Some(naming) = naming {
-        self::naming(exposure, [naming; 3], report);
+        self::report_naming(exposure, [naming; 3], report);
     }
 }
 
 /// Reports a name policy that differs from the dialect's. `given` are the dialect's policies for tools, prompts
 /// and resources.
-pub(crate) fn naming(exposure: &Exposure, given: [NamePolicy; 3], report: &mut WriteReport<'_>) {
+pub(crate) fn report_naming(exposure: &Exposure, given: [NamePolicy; 3], report: &mut WriteReport<'_>) {
     if lists(exposure).map(|it| it.1.naming) == given {
         return;
     }
@@ -140,7 +145,11 @@ pub(crate) fn lists(exposure: &Exposure) -> [(&'static str, &Rules); 3] {
 }
 
 /// Reports metadata of another dialect's reader, except the keys that were written.
-pub(crate) fn metadata(metadata: &BTreeMap<String, RawJson>, said: &[&str], report: &mut WriteReport<'_>) {
+pub(crate) fn report_metadata(
+    metadata: &BTreeMap<String, RawJson>,
+    said: &[&str],
+    report: &mut WriteReport<'_>,
+) {
     for key in metadata.keys().filter(|it| ![PROFILE_KEY, LEGACY_KEY].contains(&it.as_str())) {
         if !said.contains(&key.as_str()) {
             report.unsupported(format!("metadata.{key}"), &format!("`{}`", quoted(key)));
@@ -150,7 +159,7 @@ pub(crate) fn metadata(metadata: &BTreeMap<String, RawJson>, said: &[&str], repo
 
 /// The configuration for the server, for dialects without it. For a child process, a literal one is written as an
 /// environment variable, because that is how the process receives it anyway (HDX-08). Any other is reported.
-pub(crate) fn config(
+pub(crate) fn write_config(
     config: Option<&Passthrough>,
     env: Option<&mut Vec<(String, OutputValue)>>,
     variable: impl FnOnce(String) -> OutputValue,
@@ -188,7 +197,7 @@ pub(crate) fn push_non_empty(members: &mut Vec<(String, OutputValue)>, key: &str
 pub(crate) const EXTRA: &str = "extra";
 
 /// Adds unknown members that the reader of the same dialect kept.
-pub(crate) fn extra(members: &mut Vec<(String, OutputValue)>, metadata: &BTreeMap<String, RawJson>) {
+pub(crate) fn push_extra(members: &mut Vec<(String, OutputValue)>, metadata: &BTreeMap<String, RawJson>) {
     if let Some(OutputValue::Map(extra)) = metadata.get(EXTRA).and_then(OutputValue::from_json) {
         for member in extra {
             if !members.iter().any(|it| it.0 == member.0) {

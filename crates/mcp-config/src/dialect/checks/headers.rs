@@ -3,7 +3,7 @@
 use crate::diagnostic::{CheckError, Code};
 
 /// Checks the name of a header: it is a token of RFC 9110.
-pub(crate) fn header_name(name: &str) -> Result<(), CheckError> {
+pub(crate) fn check_header_name(name: &str) -> Result<(), CheckError> {
     let token = |it: u8| it.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&it);
     if !name.is_empty() && name.bytes().all(token) {
         return Ok(());
@@ -47,7 +47,7 @@ pub(crate) fn header_owner(name: &str) -> HeaderOwner {
 }
 
 /// Checks the value of a header: it contains no control characters except tabs.
-pub(crate) fn header_value(value: &str) -> Result<(), CheckError> {
+pub(crate) fn check_header_value(value: &str) -> Result<(), CheckError> {
     if !value.chars().any(|it| it.is_control() && it != '\t') {
         return Ok(());
     }
@@ -65,16 +65,16 @@ mod tests {
     #[test]
     fn hd_022_names_are_tokens_and_values_are_lines() {
         for name in ["Authorization", "X-Api-Key", "a1_.~"] {
-            assert_eq!(header_name(name), Ok(()), "{name}");
+            assert_eq!(check_header_name(name), Ok(()), "{name}");
         }
         for name in ["", "Bad Header", "a:b", "\u{e9}", "a\r\nb"] {
-            assert!(header_name(name).is_err(), "{name}");
+            assert!(check_header_name(name).is_err(), "{name}");
         }
         for value in ["", "Bearer x", "a\tb", "\u{e9}"] {
-            assert_eq!(header_value(value), Ok(()), "{value}");
+            assert_eq!(check_header_value(value), Ok(()), "{value}");
         }
         for value in ["a\r\nX-Evil: 1", "a\n", "a\0"] {
-            assert!(header_value(value).is_err(), "{value:?}");
+            assert!(check_header_value(value).is_err(), "{value:?}");
         }
     }
 }
