@@ -33,7 +33,7 @@ pub(crate) fn schema(profile: Profile) -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": format!("MCP servers of an ACP session, protocol version {}", rules.version),
-        "description": "A request that requirement servers, its `params`, the list of servers, or one of them.",
+        "description": "A request that carries servers, its `params`, the list of servers, or one of them.",
         "if": { "type": "array" },
         "then": { "$ref": "#/$defs/Servers" },
         "else": {
