@@ -71,8 +71,13 @@ impl ToolResult {
         if plain.result_type.is_some_and(|it| it != "complete") {
             return None;
         }
+        // `collect` would shrink the larger vector in place, which costs more than this allocation.
+        let mut content = Vec::with_capacity(plain.content.len());
+        for block in plain.content {
+            content.push(block.content()?);
+        }
         Some(ToolResult {
-            content: plain.content.into_iter().map(ContentBlockJson::content).collect::<Option<_>>()?,
+            content,
             structured: plain.structured.map(RawJson::copy_of),
             is_error: plain.is_error == Some(true),
         })

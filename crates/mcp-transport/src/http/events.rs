@@ -98,9 +98,9 @@ impl StreamReader {
             let silence = now + connection.endpoint.stream_timeout.min(MAX_SILENCE);
             // After the response there is one deadline for the rest, or a server could keep the stream open forever.
             let until = drain_deadline.unwrap_or(silence);
-            let chunk = match tokio::time::timeout_at(until, response.chunk()).await {
-                Ok(Ok(Some(chunk))) => chunk,
-                Ok(Ok(None)) => {
+            let chunk = match response.chunk_before(until).await {
+                Some(Ok(Some(chunk))) => chunk,
+                Some(Ok(None)) => {
                     // A complete message is accepted without the empty line that should follow it.
                     let is_whole = |it: &[u8]| serde_json::from_slice::<IgnoredAny>(it).is_ok();
                     if let Some(rest) = stream.finish(is_whole) {
@@ -108,8 +108,8 @@ impl StreamReader {
                     }
                     return StreamEnd::Closed;
                 }
-                Ok(Err(error)) => return StreamEnd::Failed(describe(&error)),
-                Err(_) => return StreamEnd::Silent,
+                Some(Err(error)) => return StreamEnd::Failed(describe(&error)),
+                None => return StreamEnd::Silent,
             };
             let mut too_large = false;
             stream.feed(chunk, |event| match event {

@@ -74,7 +74,7 @@ pub(super) fn start_exchange(
     let opening = (message.head.method == OPENING).then_some(message.epoch);
     Box::pin(async move {
         let connection = &*guard.connection;
-        match (Abortable::new(post::send_message(connection, message), registration).await, opening) {
+        match (Abortable::new(post::send_message(connection, &message), registration).await, opening) {
             (Ok(Some(opened)), _) => connection.command(DriverCommand::SessionOpened(opened)),
             // The handshake has failed, so there is nothing to wait for.
             (Err(Aborted), Some(epoch)) => connection.command(DriverCommand::OpeningDone(epoch)),

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::HttpConnection;
 use super::backoff::Backoff;
 use super::events::{StreamEnd, StreamReader};
-use crate::net::Response;
+use crate::net::{RequestParts, Response};
 use crate::transport::{Epoch, StreamId};
 
 /// A stream that lived this long resets the backoff.
@@ -64,7 +64,8 @@ pub(super) async fn listen(connection: &HttpConnection, epoch: Epoch) {
 
 /// Requests a stream once.
 pub(super) async fn open(connection: &HttpConnection, headers: &HeaderMap) -> ListenResponse {
-    let Ok(response) = connection.send(Method::GET, headers, None).await else {
+    let request = RequestParts { method: &Method::GET, headers, body: None };
+    let Ok(response) = connection.send(request).await else {
         return ListenResponse::Unavailable;
     };
     match response.status().as_u16() {

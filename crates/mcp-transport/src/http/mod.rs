@@ -23,11 +23,10 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
-use http::{HeaderMap, HeaderValue, Method};
+use http::{HeaderValue, Method};
 use mcp_model::UrlEndpoint;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -35,7 +34,7 @@ use tokio::time::Instant;
 use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError};
 use crate::net::url_endpoint::UrlOptions;
-use crate::net::{Client, ExchangeError, HttpEndpoint, RequestTarget, Response};
+use crate::net::{Client, ExchangeError, HttpEndpoint, RequestParts, RequestTarget, Response};
 use crate::rpc::rate_limiter::RateLimiter;
 use crate::transport::inline_sender::Exchange;
 use crate::transport::{
@@ -171,13 +170,11 @@ impl Transport for HttpTransport {
 impl HttpConnection {
     /// Sends a request and waits for the head of its response. Dropping the future closes the connection, or resets the
     /// stream of an HTTP/2 connection.
-    async fn send(
-        &self,
-        method: Method,
-        headers: &HeaderMap,
-        body: Option<&Bytes>,
-    ) -> Result<Response, ExchangeError> {
-        self.client.send(&self.target, method, headers, body).await
+    fn send<'a>(
+        &'a self,
+        request: RequestParts<'a>,
+    ) -> impl Future<Output = Result<Response, ExchangeError>> + 'a {
+        self.client.send(&self.target, request)
     }
 
     fn rate_limiter(&self) -> MutexGuard<'_, RateLimiter> {
@@ -209,7 +206,7 @@ impl HttpConnection {
             return;
         }
         let Some(headers) = self.sessions.delete_headers() else { return };
-        match self.send(Method::DELETE, &headers, None).await {
+        match self.send(RequestParts { method: &Method::DELETE, headers: &headers, body: None }).await {
             // 405 means that sessions end by timeout only.
             Ok(response) => tracing::debug!(status = response.status().as_u16(), "the session was deleted"),
             Err(ExchangeError::Refused(error) | ExchangeError::Lost(error)) => {

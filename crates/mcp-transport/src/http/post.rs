@@ -13,7 +13,7 @@ use super::sessions::{MessageContext, MessageHeaders};
 use super::{DriverCommand, HttpConnection, body, response, resume};
 use crate::error::disconnect::RequestError;
 use crate::net::headers::SESSION_ID;
-use crate::net::{CANCELLED, ExchangeError, INITIALIZED, Response};
+use crate::net::{CANCELLED, ExchangeError, INITIALIZED, RequestParts, Response};
 use crate::transport::{Epoch, OutboundMessage, RequestId, StreamError, StreamId};
 
 /// How long other messages wait for the response to `notifications/initialized`. A server that has not responded by then
@@ -40,10 +40,10 @@ struct SentRequest {
 }
 
 /// Sends a message and handles its response. Returns the configured session that is now known to be open.
-pub(super) async fn send_message(connection: &HttpConnection, message: OutboundMessage) -> Option<Epoch> {
+pub(super) async fn send_message(connection: &HttpConnection, message: &OutboundMessage) -> Option<Epoch> {
     let id = message.head.id;
     let epoch = message.epoch;
-    let Some(message_headers) = connection.sessions.headers_for(&message) else {
+    let Some(message_headers) = connection.sessions.headers_for(message) else {
         match id {
             Some(id) => connection.inbox.stream_failed(id, StreamError::NotExecuted(epoch)),
             None if message.head.method == INITIALIZED => {
@@ -72,16 +72,20 @@ pub(super) async fn send_message(connection: &HttpConnection, message: OutboundM
     (opens && accepted).then_some(epoch)
 }
 
+fn post<'a>(message: &'a OutboundMessage, message_headers: &'a MessageHeaders) -> RequestParts<'a> {
+    RequestParts { method: &Method::POST, headers: &message_headers.headers, body: Some(&message.body) }
+}
+
 /// Sends a request and delivers its response. Returns whether the server accepted it.
 async fn send_request(
     connection: &HttpConnection,
     id: RequestId,
-    message: OutboundMessage,
+    message: &OutboundMessage,
     message_headers: MessageHeaders,
 ) -> bool {
-    let OutboundMessage { epoch, head, body } = message;
+    let epoch = message.epoch;
     let request = SentRequest { id, epoch, context: message_headers.context };
-    let response = match connection.send(Method::POST, &message_headers.headers, Some(&body)).await {
+    let response = match connection.send(post(message, &message_headers)).await {
         Ok(response) => response,
         Err(failed) => {
             connection.inbox.stream_failed(id, failed.into());
@@ -89,13 +93,14 @@ async fn send_request(
         }
     };
     let accepted = response.status().is_success();
-    if accepted && head.method == OPENING {
+    if accepted && message.head.method == OPENING {
         // Before the response is delivered: the next message belongs to this session.
         connection.sessions.open(epoch, response.headers().get(SESSION_ID).cloned());
     }
     let end = match accepted {
         true => request.deliver_response(connection, response).await,
-        false => request.judge_error(connection, response).await,
+        // Boxed because it is rare, and would enlarge every message's future.
+        false => Box::pin(request.judge_error(connection, response)).await,
     };
     if let Some(why) = end {
         connection.inbox.stream_failed(id, why);
@@ -115,7 +120,8 @@ impl SentRequest {
             |message| Some(StreamError::Lost(RequestError { status: Some(status), message, error: None }));
         if response.is_event_stream() {
             let mut reader = StreamReader::new(StreamId::Request(self.id, self.epoch));
-            let end = reader.read_stream(connection, &mut response).await;
+            // Boxed because it would enlarge the future of every message.
+            let end = Box::pin(reader.read_stream(connection, &mut response)).await;
             drop(response);
             let legacy = matches!(self.context, MessageContext::Session | MessageContext::Sessionless);
             // Boxed because it is rare.
@@ -148,14 +154,16 @@ impl SentRequest {
         }
         let AnsweredRequests { own: answered, others } = response::answered_requests(&body, Some(self.id));
         // A response is accepted with any content type, other messages only as JSON.
-        if answered || (is_json(&response) && !body.is_empty()) {
+        if answered {
+            connection.inbox.deliver(StreamId::Request(self.id, self.epoch), body);
+            others.into_iter().for_each(|it| connection.release(it));
+            return None;
+        }
+        if is_json(&response) && !body.is_empty() {
             connection.inbox.deliver(StreamId::Request(self.id, self.epoch), body.clone());
             others.into_iter().for_each(|it| connection.release(it));
         } else {
             connection.inbox.noise(body.len());
-        }
-        if answered {
-            return None;
         }
         lost(match body.is_empty() {
             true => format!("the server accepted the request (HTTP {status}) without a response"),
@@ -198,7 +206,7 @@ impl SentRequest {
 /// Sends `notifications/initialized`, and releases the other messages when it is accepted.
 async fn send_initialized(
     connection: &HttpConnection,
-    message: OutboundMessage,
+    message: &OutboundMessage,
     message_headers: MessageHeaders,
 ) {
     let epoch = message.epoch;
@@ -218,7 +226,7 @@ async fn send_initialized(
 /// Sends a message without a response.
 async fn send_notification(
     connection: &HttpConnection,
-    message: OutboundMessage,
+    message: &OutboundMessage,
     message_headers: MessageHeaders,
 ) {
     send_notification_then(connection, message, message_headers, || {}).await;
@@ -228,13 +236,13 @@ async fn send_notification(
 /// response ends.
 async fn send_notification_then(
     connection: &HttpConnection,
-    message: OutboundMessage,
+    message: &OutboundMessage,
     message_headers: MessageHeaders,
     on_accepted: impl FnOnce(),
 ) {
-    let OutboundMessage { epoch, head, body } = message;
+    let OutboundMessage { epoch, head, body: _ } = message;
     let sending = async {
-        let mut response = connection.send(Method::POST, &message_headers.headers, Some(&body)).await?;
+        let mut response = connection.send(post(message, &message_headers)).await?;
         let status = response.status().as_u16();
         if response.status().is_success() {
             on_accepted();
@@ -247,7 +255,7 @@ async fn send_notification_then(
         let rest = response.read_beginning(ERROR_BODY_TIMEOUT).await;
         let error_body = response::parse(&rest, None, &connection.endpoint.redactor);
         if response::judge(status, &error_body, message_headers.context) == Verdict::SessionLost {
-            connection.sessions.mark_lost(epoch);
+            connection.sessions.mark_lost(*epoch);
         }
         let message = response::describe_response(
             status,

@@ -48,9 +48,9 @@ pub(super) fn answers(frame: &[u8], id: RequestId) -> bool {
 /// The messages of a body with one per line, if the last is the response to request `id`. Some servers send
 /// notifications before a response in this form. `None` for any other body.
 pub(super) fn lines(body: &Bytes, id: RequestId) -> Option<Vec<Bytes>> {
-    let whole = body.slice(..body.trim_ascii_end().len());
+    let whole = body.trim_ascii_end();
     // The common case ends here: one document, possibly over many lines.
-    let last = memchr::memrchr(b'\n', &whole)? + 1;
+    let last = memchr::memrchr(b'\n', whole)? + 1;
     if !answers(&whole[last..], id) {
         return None;
     }

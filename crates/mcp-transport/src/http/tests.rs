@@ -8,7 +8,7 @@ use mcp_model::{Limits, UrlEndpoint};
 use super::events::{StreamEnd, StreamReader};
 use super::*;
 use crate::net::tests::flood::{self, Answers, FLOODS};
-use crate::transport::StreamId;
+use crate::transport::{MessageHead, OutboundMessage, StreamId};
 
 fn connection() -> (HttpConnection, Arc<Answers>) {
     let endpoint = UrlEndpoint::new("http://localhost:1/mcp".parse().unwrap());
@@ -97,4 +97,15 @@ async fn response_is_not_delayed_by_later_messages_or_another_stream() {
         assert!(started.elapsed() <= Duration::from_millis(251), "{:?}", started.elapsed());
     };
     tokio::join!(flood, call);
+}
+
+#[tokio::test]
+async fn exchange_fits_into_one_kibibyte() {
+    let connection = Arc::new(connection().0);
+    let head = MessageHead::new(Some(1), "tools/call".into(), None);
+    let message = OutboundMessage { epoch: Epoch(0), head, body: bytes::Bytes::new() };
+    let exchange = exchange::start_exchange(&connection, connection.send_queue(), message);
+    // The allocator of glibc is much faster for allocations of at most 1032 bytes.
+    let bytes = size_of_val(&*exchange);
+    assert!(bytes <= 1024, "{bytes}");
 }

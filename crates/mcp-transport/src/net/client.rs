@@ -8,10 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, PROXY_AUTHORIZATION};
-use http::{HeaderMap, HeaderValue, Method, Uri, Version};
-use http_body_util::Full;
+use http::{HeaderMap, HeaderValue, Uri, Version};
 use hyper_util::client::proxy::matcher::Matcher;
 use rustls::ClientConfig;
 
@@ -22,7 +20,7 @@ use super::pool::{Lease, Pool};
 use super::proxy::Proxy;
 use super::request_target::{RequestTarget, insert_host};
 use super::response::Response;
-use super::{HttpEndpoint, proxy, tls, url_endpoint};
+use super::{HttpEndpoint, RequestParts, proxy, tls, url_endpoint};
 use crate::error::disconnect::{RequestError, StartError};
 use crate::transport::StreamError;
 
@@ -115,9 +113,7 @@ impl Client {
     pub(super) async fn send_to(
         &self,
         target: &RequestTarget,
-        method: &Method,
-        headers: &HeaderMap,
-        body: Option<&Bytes>,
+        parts: RequestParts<'_>,
     ) -> Result<Response, ExchangeError> {
         let label = &self.endpoint.label;
         let uris = target.uris().map_err(|why| {
@@ -136,7 +132,7 @@ impl Client {
                         None => &uris.path,
                         Some(_) => &uris.absolute,
                     };
-                    match connection.send(request(method, uri, headers, body)).await {
+                    match connection.send(request(uri, parts)).await {
                         Ok(response) => {
                             return Response::http1(response, connection, &self.pool)
                                 .map_err(|why| self.lost(why));
@@ -145,14 +141,14 @@ impl Client {
                     }
                 }
                 Lease::Http2(mut sender) => {
-                    let mut request = request(method, &uris.absolute, headers, body);
+                    let mut request = request(&uris.absolute, parts);
                     // The host is in the URI.
                     request.headers_mut().remove(HOST);
                     *request.version_mut() = Version::HTTP_2;
                     // Boxed because the connection's task costs more than the allocation.
                     match Box::pin(sender.try_send_request(request)).await {
                         Ok(response) => return Ok(Response::http2(response)),
-                        Err(error) => error,
+                        Err(error) => Box::new(error),
                     }
                 }
             };
@@ -218,14 +214,14 @@ impl Client {
     }
 }
 
-fn request(method: &Method, uri: &Uri, headers: &HeaderMap, body: Option<&Bytes>) -> Request {
-    let mut request = Request::new(Full::new(body.cloned().unwrap_or_default()));
+fn request(uri: &Uri, RequestParts { method, headers, body }: RequestParts<'_>) -> Request {
+    let mut request = Request::new(body.cloned().unwrap_or_default().into());
     *request.method_mut() = method.clone();
     *request.uri_mut() = uri.clone();
     *request.headers_mut() = headers.clone();
     // hyper would add the header, for which the clone has no capacity.
     if let (Some(length), Some(body)) = (request.headers_mut().get_mut(CONTENT_LENGTH), body) {
-        *length = HeaderValue::from(body.len());
+        *length = HeaderValue::try_from(body.len().to_string()).expect("digits are a header value");
     }
     request
 }

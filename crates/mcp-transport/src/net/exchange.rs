@@ -19,7 +19,12 @@ use crate::error::disconnect::RequestError;
 const MAX_REDIRECTS: usize = 4;
 
 /// A request without its URL.
-type RequestParts<'a> = (&'a Method, &'a HeaderMap, Option<&'a Bytes>);
+#[derive(Clone, Copy)]
+pub(crate) struct RequestParts<'a> {
+    pub(crate) method: &'a Method,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) body: Option<&'a Bytes>,
+}
 
 /// What to do with a redirect.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,18 +39,20 @@ impl Client {
     pub(crate) async fn send(
         &self,
         target: &RequestTarget,
-        method: Method,
-        headers: &HeaderMap,
-        body: Option<&Bytes>,
+        request: RequestParts<'_>,
     ) -> Result<Response, ExchangeError> {
-        match &self.endpoint.authorization {
+        // Rare cases are boxed, because they would enlarge every request's future.
+        if let Some(authorization) = &self.endpoint.authorization
             // The token is for this origin only.
-            Some(authorization) if target.url().origin() == self.endpoint.url.origin() => {
-                // Boxed because few servers need it, and it would enlarge every request's future.
-                Box::pin(self.send_authorized(&**authorization, target, (&method, headers, body))).await
-            }
-            Some(_) | None => self.send_with_redirects(target, (&method, headers, body)).await,
+            && target.url().origin() == self.endpoint.url.origin()
+        {
+            return Box::pin(self.send_authorized(&**authorization, target, request)).await;
         }
+        let response = self.send_to(target, request).await?;
+        if response.status().is_redirection() {
+            return Box::pin(self.follow_redirects(response, target.url().clone(), request)).await;
+        }
+        Ok(response)
     }
 
     /// Sends a request with a token. Sends it again after 401 or 403 if a new token may help: the server did not process it.
@@ -53,19 +60,22 @@ impl Client {
         &self,
         authorization: &dyn Authorization,
         target: &RequestTarget,
-        (method, headers, body): RequestParts<'_>,
+        request: RequestParts<'_>,
     ) -> Result<Response, ExchangeError> {
         for earlier_challenges in 0..MAX_CHALLENGES {
             let token = authorization.token().await.map_err(not_authorized)?;
             let sent_at = Instant::now();
-            let response = match &token {
-                Some(token) => {
-                    self.endpoint.redactor.add(token);
-                    let headers = with_token(headers, token).map_err(not_authorized)?;
-                    self.send_with_redirects(target, (method, &headers, body)).await?
-                }
-                None => self.send_with_redirects(target, (method, headers, body)).await?,
-            };
+            let headers_with_token;
+            let mut request = request;
+            if let Some(token) = &token {
+                self.endpoint.redactor.add(token);
+                headers_with_token = with_token(request.headers, token).map_err(not_authorized)?;
+                request.headers = &headers_with_token;
+            }
+            let mut response = self.send_to(target, request).await?;
+            if response.status().is_redirection() {
+                response = self.follow_redirects(response, target.url().clone(), request).await?;
+            }
             let Some(challenge) = Challenge::from_response(&response, token, (sent_at, earlier_challenges))
             else {
                 return Ok(response);
@@ -78,33 +88,20 @@ impl Client {
         Err(not_authorized(Unauthorized("the server refuses every token".to_owned())))
     }
 
-    async fn send_with_redirects(
-        &self,
-        target: &RequestTarget,
-        (method, headers, body): RequestParts<'_>,
-    ) -> Result<Response, ExchangeError> {
-        let response = self.send_to(target, method, headers, body).await?;
-        if !response.status().is_redirection() {
-            return Ok(response);
-        }
-        // Boxed because it is rare, and would enlarge every request's future.
-        Box::pin(self.follow_redirects(response, target.url().clone(), (method, headers, body))).await
-    }
-
     async fn follow_redirects(
         &self,
         mut response: Response,
         mut url: Url,
-        (method, headers, body): RequestParts<'_>,
+        request: RequestParts<'_>,
     ) -> Result<Response, ExchangeError> {
         for _ in 0..MAX_REDIRECTS {
             let status = response.status().as_u16();
             let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-            match redirect(method, status, location, &url) {
+            match redirect(request.method, status, location, &url) {
                 Redirect::Follow(next) => url = next,
                 Redirect::Refuse(message) => return Err(refused(status, message)),
             }
-            response = self.send_to(&RequestTarget::new(url.clone()), method, headers, body).await?;
+            response = self.send_to(&RequestTarget::new(url.clone()), request).await?;
             if !response.status().is_redirection() {
                 return Ok(response);
             }

@@ -4,15 +4,18 @@
 //! reads and writes the socket. Dropping a request therefore closes the socket at once, and a call needs no task
 //! switch to reach its socket.
 
+use std::convert::Infallible;
 use std::error::Error as _;
 use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 
 use bytes::Bytes;
-use http_body_util::Full;
-use hyper::body::{Body as _, Incoming};
+use futures_util::task::AtomicWaker;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -25,16 +28,90 @@ use super::tls;
 /// Maximum size of a response head, and of a read or write buffer.
 const MAX_BUFFER_BYTES: usize = 64 << 10;
 
+/// Maximum number of bytes of a request's body that hyper copies to its write buffer at once.
+const MAX_PIECE_BYTES: usize = 32 << 10;
+
 /// A request with its whole body.
-pub(crate) type Request = http::Request<Full<Bytes>>;
+pub(crate) type Request = http::Request<RequestBody>;
+
+/// The body of a request. It is passed on in pieces, because a write buffer keeps its largest size.
+#[derive(Debug, Default)]
+pub(crate) struct RequestBody(Bytes);
+
+impl From<Bytes> for RequestBody {
+    fn from(bytes: Bytes) -> RequestBody {
+        RequestBody(bytes)
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let length = self.0.len().min(MAX_PIECE_BYTES);
+        Poll::Ready((length > 0).then(|| Ok(Frame::data(self.0.split_to(length)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.len() as u64)
+    }
+}
 
 /// An HTTP/1.1 connection. It has at most one request at a time.
 pub(crate) struct Http1Connection {
-    sender: http1::SendRequest<Full<Bytes>>,
+    sender: http1::SendRequest<RequestBody>,
     /// `None` after it was dropped because the connection had ended, which resolves a pending response or body.
-    driver: Option<http1::Connection<TokioIo<NetStream>, Full<Bytes>>>,
+    driver: Option<http1::Connection<TokioIo<NetStream>, RequestBody>>,
     /// Whether the driver has completed. It must not be polled again.
     is_finished: bool,
+    deferred: Arc<DeferredWaker>,
+    /// `deferred` as a waker, which the driver is polled with.
+    waker: Waker,
+}
+
+/// Defers the wake-ups that the driver causes while a task polls it. hyper wakes the driver for each request and each piece
+/// of a body, but the task that sends the one and takes the other polls the driver itself.
+#[derive(Default)]
+struct DeferredWaker {
+    /// The task that waits for the connection.
+    task: AtomicWaker,
+    /// Whether the driver was woken since the task began to poll.
+    is_woken: AtomicBool,
+}
+
+impl DeferredWaker {
+    /// A task begins to poll.
+    fn begin_poll(&self) {
+        self.task.take();
+        self.is_woken.store(false, Ordering::Relaxed);
+    }
+
+    /// The task waits: a wake-up since it began to poll, or a later one, wakes it.
+    fn end_poll(&self, waker: &Waker) {
+        self.task.register(waker);
+        if self.is_woken.load(Ordering::Acquire) {
+            self.task.wake();
+        }
+    }
+}
+
+impl Wake for DeferredWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.is_woken.store(true, Ordering::Release);
+        self.task.wake();
+    }
 }
 
 impl Http1Connection {
@@ -51,9 +128,15 @@ impl Http1Connection {
     }
 
     async fn build(builder: &http1::Builder, stream: NetStream) -> hyper::Result<Http1Connection> {
-        let (sender, driver) =
-            builder.clone().max_buf_size(MAX_BUFFER_BYTES).handshake(TokioIo::new(stream)).await?;
-        Ok(Http1Connection { sender, driver: Some(driver), is_finished: false })
+        let (sender, driver) = builder
+            .clone()
+            .max_buf_size(MAX_BUFFER_BYTES)
+            .writev(false)
+            .handshake(TokioIo::new(stream))
+            .await?;
+        let deferred = Arc::<DeferredWaker>::default();
+        let waker = Waker::from(Arc::clone(&deferred));
+        Ok(Http1Connection { sender, driver: Some(driver), is_finished: false, deferred, waker })
     }
 
     /// Sends a request and waits for the head of its response. The error contains the request if nothing of it was
@@ -61,31 +144,31 @@ impl Http1Connection {
     pub(crate) fn send(
         &mut self,
         request: Request,
-    ) -> impl Future<Output = Result<http::Response<Incoming>, TrySendError<Request>>> {
-        // Not an async function: the request, which is large, is not a part of the future.
-        let response = self.sender.try_send_request(request);
+    ) -> impl Future<Output = Result<http::Response<Incoming>, Box<TrySendError<Request>>>> {
+        // Not an async function, and boxed: the request and hyper's future are large, and each level of futures above
+        // would hold and move them.
+        let mut response = Box::pin(self.sender.try_send_request(request));
         async move {
-            let mut response = pin!(response);
             let mut is_first = true;
             poll_fn(|cx| {
-                if std::mem::take(&mut is_first) {
-                    // The first poll detects that the server closed the idle connection, before anything is
-                    // written. It must not be delayed by Tokio's coop budget: later, hyper could no longer tell
-                    // that nothing was written.
-                    let driven = poll_fn(|cx| {
-                        self.drive(cx);
-                        Poll::Ready(())
-                    });
-                    let _ = pin!(unconstrained(driven)).poll(cx);
-                } else {
-                    self.drive(cx);
-                }
-                let polled = poll_received(response.as_mut());
-                // Dropping the driver resolves the response.
-                if polled.is_pending() && self.is_finished && self.driver.take().is_some() {
-                    return poll_received(response.as_mut());
-                }
-                polled
+                self.poll_driven(cx, |connection| {
+                    if std::mem::take(&mut is_first) {
+                        // The first poll detects that the server closed the idle connection, before anything is
+                        // written. It must not be delayed by Tokio's coop budget: later, hyper could no longer tell
+                        // that nothing was written.
+                        let driven = poll_fn(|_| Poll::Ready(connection.drive()));
+                        let _ = pin!(unconstrained(driven)).poll(&mut Context::from_waker(Waker::noop()));
+                    } else {
+                        connection.drive();
+                    }
+                    let mut context = Context::from_waker(&connection.waker);
+                    let mut polled = response.as_mut().poll(&mut context);
+                    // Dropping the driver resolves the response.
+                    if polled.is_pending() && connection.is_finished && connection.driver.take().is_some() {
+                        polled = response.as_mut().poll(&mut context);
+                    }
+                    polled.map_err(Box::new)
+                })
             })
             .await
         }
@@ -98,25 +181,27 @@ impl Http1Connection {
         cx: &mut Context<'_>,
     ) -> Poll<Option<hyper::Result<Bytes>>> {
         let mut is_driven = false;
-        loop {
-            match poll_received(poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx))) {
-                Poll::Ready(None) => return Poll::Ready(None),
-                Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
-                Poll::Ready(Some(Ok(frame))) => {
-                    // Trailers are ignored.
-                    if let Ok(data) = frame.into_data() {
-                        return Poll::Ready(Some(Ok(data)));
+        self.poll_driven(cx, |connection| {
+            loop {
+                match Pin::new(&mut *body).poll_frame(&mut Context::from_waker(&connection.waker)) {
+                    Poll::Ready(None) => return Poll::Ready(None),
+                    Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
+                    Poll::Ready(Some(Ok(frame))) => {
+                        // Trailers are ignored.
+                        if let Ok(data) = frame.into_data() {
+                            return Poll::Ready(Some(Ok(data)));
+                        }
                     }
+                    Poll::Pending if !is_driven => {
+                        connection.drive();
+                        is_driven = true;
+                    }
+                    // Dropping the driver ends the body.
+                    Poll::Pending if connection.is_finished && connection.driver.take().is_some() => {}
+                    Poll::Pending => return Poll::Pending,
                 }
-                Poll::Pending if !is_driven => {
-                    self.drive(cx);
-                    is_driven = true;
-                }
-                // Dropping the driver ends the body.
-                Poll::Pending if self.is_finished && self.driver.take().is_some() => {}
-                Poll::Pending => return Poll::Pending,
             }
-        }
+        })
     }
 
     /// Returns the next data frame of a response's body; `None` at its end. Cancel-safe.
@@ -131,7 +216,7 @@ impl Http1Connection {
         if !self.sender.is_ready() {
             // The last chunk of a chunked body may still be unread. Part of the request may still be unsent,
             // because a server may respond early.
-            self.drive(&mut Context::from_waker(Waker::noop()));
+            self.drive();
         }
         !self.is_finished && self.sender.is_ready()
     }
@@ -144,13 +229,27 @@ impl Http1Connection {
         }
     }
 
+    /// Polls for something that the driver makes ready.
+    fn poll_driven<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        poll: impl FnOnce(&mut Http1Connection) -> Poll<T>,
+    ) -> Poll<T> {
+        self.deferred.begin_poll();
+        let polled = poll(self);
+        if polled.is_pending() {
+            self.deferred.end_poll(cx.waker());
+        }
+        polled
+    }
+
     /// Reads and writes as much as the stream allows.
-    fn drive(&mut self, cx: &mut Context<'_>) {
+    fn drive(&mut self) {
         if !self.is_finished
             && let Some(driver) = &mut self.driver
         {
             // The error is ignored here: the request or body that it concerns returns it too.
-            self.is_finished = driver.poll_without_shutdown(cx).is_ready();
+            self.is_finished = driver.poll_without_shutdown(&mut Context::from_waker(&self.waker)).is_ready();
         }
     }
 
@@ -160,13 +259,6 @@ impl Http1Connection {
         let parts = self.driver?.into_parts();
         Some((parts.io.into_inner(), parts.read_buf))
     }
-}
-
-/// Polls a future that only the driver can make ready. No waker is registered: the same task polls the driver and
-/// then this future again. The task's own waker would schedule the task once more for each message.
-fn poll_received<F: Future + Unpin>(future: F) -> Poll<F::Output> {
-    // Without Tokio's coop budget: a future that yields because of the budget could not wake the task.
-    pin!(unconstrained(future)).poll(&mut Context::from_waker(Waker::noop()))
 }
 
 /// Describes an error of a request or response for the user. The text continues a sentence about the server.

@@ -41,6 +41,8 @@ pub(crate) use client::{Client, ExchangeError};
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) use endpoint::HttpEndpoint;
 #[cfg(any(feature = "http", feature = "sse"))]
+pub(crate) use exchange::RequestParts;
+#[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) use request_target::RequestTarget;
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) use response::Response;

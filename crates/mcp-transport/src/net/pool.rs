@@ -7,8 +7,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::Full;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::runtime::Handle;
@@ -16,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use super::connect::NetStream;
-use super::http1::Http1Connection;
+use super::http1::{Http1Connection, RequestBody};
 
 /// Maximum time that a connection is idle before it is closed. The servers of Node and uvicorn close a connection after
 /// 5 s: writing to it at that moment would lose a request that may have run.
@@ -31,7 +29,7 @@ struct State {
     /// HTTP/1.1 connections with the start of their idle time, the most recent last.
     idle: Vec<(Instant, Box<Http1Connection>)>,
     /// The HTTP/2 connection with the time of its last use.
-    shared: Option<(Instant, http2::SendRequest<Full<Bytes>>)>,
+    shared: Option<(Instant, http2::SendRequest<RequestBody>)>,
     /// Whether a task that closes expired connections is running.
     is_swept: bool,
     tasks: JoinSet<()>,
@@ -40,7 +38,7 @@ struct State {
 /// A connection for one request.
 pub(super) enum Lease {
     Http1(Box<Http1Connection>),
-    Http2(http2::SendRequest<Full<Bytes>>),
+    Http2(http2::SendRequest<RequestBody>),
 }
 
 impl Pool {

@@ -7,12 +7,11 @@
 
 use http::header::{HOST, PROXY_AUTHORIZATION};
 use http::{HeaderValue, Uri};
-use http_body_util::Full;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use url::{Host, Url};
 
 use super::connect::{NetStream, uses_tls};
-use super::http1::{Http1Connection, describe};
+use super::http1::{Http1Connection, RequestBody, describe};
 use super::socks::SocksProxy;
 
 /// A proxy.
@@ -78,7 +77,7 @@ impl Proxy {
             request = request.header(PROXY_AUTHORIZATION, authorization);
         }
         let request = request
-            .body(Full::default())
+            .body(RequestBody::default())
             .map_err(|_| format!("{label}: the URL's host is not valid in a request"))?;
         let failed = |error: &hyper::Error| format!("{label}: {}", describe(error));
         let mut connection = Http1Connection::for_upgrade(stream).await.map_err(|error| failed(&error))?;

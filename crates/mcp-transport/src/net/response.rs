@@ -13,6 +13,8 @@ use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use http::{HeaderMap, StatusCode, Version};
 use hyper::body::{Body as _, Incoming};
+#[cfg(feature = "http")]
+use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::http1::Http1Connection;
 use super::pool::Pool;
@@ -101,7 +103,10 @@ impl Response {
 
     /// Whether the server declares this media type, with any parameters.
     pub(crate) fn has_content_type(&self, media_type: &str) -> bool {
-        let Some(value) = self.headers.get(CONTENT_TYPE) else { return false };
+        // A search of the few headers costs less than a lookup.
+        let Some((_, value)) = self.headers.iter().find(|(name, _)| *name == CONTENT_TYPE) else {
+            return false;
+        };
         let name = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
         name.eq_ignore_ascii_case(media_type.as_bytes())
     }
@@ -121,6 +126,21 @@ impl Response {
     /// Returns the next piece of the body; `None` at its end, and after an error. Cancel-safe.
     pub(crate) async fn chunk(&mut self) -> hyper::Result<Option<Bytes>> {
         poll_fn(|cx| self.body.poll_chunk(cx)).await
+    }
+
+    /// Returns the next piece of the body as [`Response::chunk`] does, or `None` if there is none before `deadline`.
+    #[cfg(feature = "http")]
+    pub(crate) async fn chunk_before(&mut self, deadline: Instant) -> Option<hyper::Result<Option<Bytes>>> {
+        // The timer is created only if it is needed: most of the time, a chunk is there.
+        let mut timer: Option<Pin<Box<Sleep>>> = None;
+        poll_fn(|cx| {
+            if let Poll::Ready(chunk) = self.body.poll_chunk(cx) {
+                return Poll::Ready(Some(chunk));
+            }
+            let timer = timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+            timer.as_mut().poll(cx).map(|()| None)
+        })
+        .await
     }
 
     /// Reads the beginning of the body, up to a limit of bytes and of time.
@@ -197,21 +217,30 @@ impl Body {
 
 /// Classifies the framing. hyper accepts, as RFC 9112 allows, a body whose end an intermediary may see elsewhere.
 fn framing(version: Version, headers: &HeaderMap) -> Framing {
-    if !headers.contains_key(TRANSFER_ENCODING) {
-        // A server of HTTP/1.0 may keep its connection open; opening another costs less than losing a request.
-        return if version == Version::HTTP_11 { Framing::Reusable } else { Framing::Ambiguous };
-    }
-    let values = headers.get_all(TRANSFER_ENCODING).iter();
-    let codings: Vec<&[u8]> = values
-        .flat_map(|value| value.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii))
-        .collect();
-    let is = |coding: &[u8], name: &str| coding.eq_ignore_ascii_case(name.as_bytes());
-    match &codings[..] {
-        [coding] if is(coding, "chunked") && !headers.contains_key(CONTENT_LENGTH) => Framing::Reusable,
-        _ if codings.iter().all(|coding| is(coding, "chunked") || is(coding, "identity")) => {
-            Framing::Ambiguous
+    let mut codings = 0;
+    let mut has_length = false;
+    let mut is_chunked = true;
+    // A loop over the few headers costs less than a lookup of each.
+    for (name, value) in headers {
+        has_length |= name == CONTENT_LENGTH;
+        if name != TRANSFER_ENCODING {
+            continue;
         }
-        _ => Framing::UnknownCoding,
+        for coding in value.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
+            codings += 1;
+            if !coding.eq_ignore_ascii_case(b"chunked") {
+                is_chunked = false;
+                if !coding.eq_ignore_ascii_case(b"identity") {
+                    return Framing::UnknownCoding;
+                }
+            }
+        }
+    }
+    match codings {
+        // A server of HTTP/1.0 may keep its connection open; opening another costs less than losing a request.
+        0 if version == Version::HTTP_11 => Framing::Reusable,
+        1 if is_chunked && !has_length => Framing::Reusable,
+        _ => Framing::Ambiguous,
     }
 }
 

@@ -129,6 +129,18 @@ impl PendingCalls {
         }
     }
 
+    /// Forgets the task that waits for call `id`, because that task is about to poll the call.
+    pub(crate) fn clear_waker(&self, id: RequestId) {
+        let mut table = self.lock();
+        let waker = match table.get(id).map(|call| &mut call.state) {
+            Some(CallState::Waiting(waker)) => waker.take(),
+            Some(CallState::Done(_)) | None => None,
+        };
+        // The waker is dropped outside the lock: its `Drop` is foreign code and may call into this table.
+        drop(table);
+        drop(waker);
+    }
+
     /// Removes call `id`, whose future was dropped. Returns true when the server may still be working on it.
     pub(crate) fn remove(&self, id: RequestId) -> bool {
         let mut table = self.lock();

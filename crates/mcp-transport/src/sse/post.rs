@@ -10,7 +10,7 @@ use super::SseConnection;
 use super::send_queue::AbortReason;
 use crate::error::disconnect::RequestError;
 use crate::net::headers::PROTOCOL_VERSION;
-use crate::net::{CANCELLED, error_body};
+use crate::net::{CANCELLED, RequestParts, error_body};
 use crate::transport::{MessageHead, OutboundMessage, RequestId, StreamError, StreamId};
 
 /// Timeout of `notifications/cancelled`.
@@ -100,11 +100,8 @@ async fn post(
     if let Some(version) = message.head.version {
         headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(version.as_str()));
     }
-    let mut response = match connection
-        .client
-        .send(&connection.message_target, Method::POST, &headers, Some(&message.body))
-        .await
-    {
+    let request = RequestParts { method: &Method::POST, headers: &headers, body: Some(&message.body) };
+    let mut response = match connection.client.send(&connection.message_target, request).await {
         Ok(response) => response,
         Err(failed) => return Some(PostError { error: failed.into(), session_lost: None }),
     };

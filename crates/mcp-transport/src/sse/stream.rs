@@ -14,7 +14,9 @@ use crate::error::disconnect::{DisconnectReason, RequestError};
 use crate::net::client::fault;
 use crate::net::event_stream::{Event, EventStreamParser};
 use crate::net::http1::describe;
-use crate::net::{Client, ExchangeError, HttpEndpoint, RequestTarget, Response, error_body, headers};
+use crate::net::{
+    Client, ExchangeError, HttpEndpoint, RequestParts, RequestTarget, Response, error_body, headers,
+};
 
 /// Maximum silence timeout. A longer one might overflow the clock.
 const MAX_SILENCE: Duration = Duration::from_secs(60 * 60 * 24);
@@ -76,7 +78,7 @@ pub(super) async fn open(
         fault(format!("{} {what} within {} s", endpoint.label, endpoint.connect_timeout.as_secs_f64()))
     };
     let headers = headers::without_body(plain.clone());
-    let sending = client.send(target, Method::GET, &headers, None);
+    let sending = client.send(target, RequestParts { method: &Method::GET, headers: &headers, body: None });
     let response = match tokio::time::timeout_at(deadline, sending).await {
         Err(_) => return Err(late("did not answer")),
         Ok(Err(ExchangeError::Refused(error) | ExchangeError::Lost(error))) => return Err(error),

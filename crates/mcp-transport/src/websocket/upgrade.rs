@@ -10,7 +10,6 @@ use http::header::{
 };
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
-use http_body_util::Full;
 use hyper::body::Incoming;
 use mcp_model::UrlEndpoint;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
@@ -21,7 +20,7 @@ use super::WebSocketEndpoint;
 use crate::error::ConnectError;
 use crate::error::disconnect::RequestError;
 use crate::net::connect::NetStream;
-use crate::net::http1::{Http1Connection, Request, describe};
+use crate::net::http1::{Http1Connection, Request, RequestBody, describe};
 use crate::net::{error_body, url_endpoint};
 
 /// The subprotocol of MCP over WebSocket.
@@ -134,7 +133,7 @@ async fn read_beginning(connection: &mut Http1Connection, body: &mut Incoming) -
 }
 
 fn request(endpoint: &WebSocketEndpoint, key: &str) -> Request {
-    let mut request = Request::new(Full::default());
+    let mut request = Request::new(RequestBody::default());
     *request.uri_mut() = endpoint.target.clone();
     *request.headers_mut() = endpoint.headers.clone();
     let key = HeaderValue::try_from(key).expect("base64 is plain ASCII");

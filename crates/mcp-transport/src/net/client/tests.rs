@@ -1,5 +1,7 @@
 //! The way of a request to its server, and what is said where there is none.
 
+use bytes::Bytes;
+use http::Method;
 use mcp_model::{Limits, UrlEndpoint};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -18,7 +20,10 @@ fn place(url: &str) -> Arc<HttpEndpoint> {
 async fn post(client: &Client) -> Result<String, String> {
     let (target, headers) = client.post_target();
     let body = Bytes::from_static(b"{}");
-    match client.send_to(&target, &Method::POST, &headers, Some(&body)).await {
+    match client
+        .send_to(&target, RequestParts { method: &Method::POST, headers: &headers, body: Some(&body) })
+        .await
+    {
         Ok(mut response) => {
             let mut res = String::new();
             while let Some(chunk) = response.chunk().await.unwrap() {

@@ -1,7 +1,8 @@
 //! Idle connections, on a virtual clock and over in-memory pipes.
 
+use bytes::Bytes;
 use http::header::HOST;
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
@@ -24,7 +25,7 @@ fn take_http1(pool: &Pool) -> Option<Box<Http1Connection>> {
 }
 
 fn request(body: usize) -> Request {
-    let body = Full::new(Bytes::from(vec![b'x'; body]));
+    let body = RequestBody::from(Bytes::from(vec![b'x'; body]));
     http::Request::post("/").header(HOST, "x").body(body).unwrap()
 }
 
@@ -281,7 +282,7 @@ async fn http2_connection_is_shared() {
         let pool = Arc::clone(&pool);
         async move {
             let Some(Lease::Http2(mut sender)) = pool.take() else { panic!("it is shared") };
-            let body = Full::new(Bytes::from(vec![number]));
+            let body = RequestBody::from(Bytes::from(vec![number]));
             let request = http::Request::post("http://x.example/").body(body).unwrap();
             let mut response = Response::http2(sender.send_request(request).await.unwrap());
             response.chunk().await.unwrap()

@@ -15,6 +15,7 @@ pub(super) struct CallFuture<'a> {
     engine: &'a Engine,
     id: RequestId,
     is_done: bool,
+    was_polled: bool,
     cancel_notice: CancelNotice,
     /// The rest of the exchange, if the calling task sends the request itself.
     pub(super) exchange: Option<Exchange>,
@@ -28,7 +29,15 @@ impl<'a> CallFuture<'a> {
         cancel_notice: CancelNotice,
         permit: SemaphorePermit<'a>,
     ) -> CallFuture<'a> {
-        CallFuture { engine, id, is_done: false, cancel_notice, exchange: None, _permit: permit }
+        CallFuture {
+            engine,
+            id,
+            is_done: false,
+            was_polled: false,
+            cancel_notice,
+            exchange: None,
+            _permit: permit,
+        }
     }
 }
 
@@ -38,6 +47,10 @@ impl Future for CallFuture<'_> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<CallOutcome> {
         // Taken out while it is polled: a future that panicked must not be polled again.
         if let Some(mut exchange) = self.exchange.take() {
+            // The exchange may complete the call, which must not schedule this task once more.
+            if std::mem::replace(&mut self.was_polled, true) {
+                self.engine.pending.clear_waker(self.id);
+            }
             match self.engine.out.inline_sender().filter(|it| !it.is_own_runtime()) {
                 Some(inline_sender) => inline_sender.adopt(exchange),
                 None if exchange.as_mut().poll(context).is_ready() => {}
