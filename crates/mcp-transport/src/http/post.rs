@@ -85,7 +85,7 @@ async fn send_request(
 ) -> bool {
     let epoch = message.epoch;
     let request = SentRequest { id, epoch, context: message_headers.context };
-    let response = match connection.send(post(message, &message_headers)).await {
+    let mut response = match connection.send(post(message, &message_headers)).await {
         Ok(response) => response,
         Err(failed) => {
             connection.inbox.stream_failed(id, failed.into());
@@ -98,7 +98,7 @@ async fn send_request(
         connection.sessions.open(epoch, response.headers().get(SESSION_ID).cloned());
     }
     let end = match accepted {
-        true => request.deliver_response(connection, response).await,
+        true => request.deliver_response(connection, &mut response).await,
         // Boxed because it is rare, and would enlarge every message's future.
         false => Box::pin(request.judge_error(connection, response)).await,
     };
@@ -113,7 +113,7 @@ impl SentRequest {
     async fn deliver_response(
         &self,
         connection: &HttpConnection,
-        mut response: Response,
+        response: &mut Response,
     ) -> Option<StreamError> {
         let status = response.status().as_u16();
         let lost =
@@ -121,8 +121,8 @@ impl SentRequest {
         if response.is_event_stream() {
             let mut reader = StreamReader::new(StreamId::Request(self.id, self.epoch));
             // Boxed because it would enlarge the future of every message.
-            let end = Box::pin(reader.read_stream(connection, &mut response)).await;
-            drop(response);
+            let end = Box::pin(reader.read_stream(connection, response)).await;
+            response.close();
             let legacy = matches!(self.context, MessageContext::Session | MessageContext::Sessionless);
             // Boxed because it is rare.
             if reader.answered
@@ -140,7 +140,7 @@ impl SentRequest {
             };
         }
         let limit = connection.endpoint.max_message_bytes;
-        let body = match body::read_body(&mut response, limit).await {
+        let body = match body::read_body(response, limit).await {
             Ok(body) => body,
             Err(BodyError::TooLarge) => return Some(StreamError::TooLarge(limit)),
             Err(BodyError::Failed(why)) => return lost(format!("the response is incomplete: {why}")),
@@ -159,7 +159,7 @@ impl SentRequest {
             others.into_iter().for_each(|it| connection.release(it));
             return None;
         }
-        if is_json(&response) && !body.is_empty() {
+        if is_json(response) && !body.is_empty() {
             connection.inbox.deliver(StreamId::Request(self.id, self.epoch), body.clone());
             others.into_iter().for_each(|it| connection.release(it));
         } else {

@@ -3,7 +3,7 @@
 //! The engine's queue is always emptied, so that an abandonment reaches its request behind other messages. This queue is
 //! bounded in bytes: beyond the limit, requests are refused and responses dropped, because the peer reads neither.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use futures_util::future::AbortHandle;
 use mcp_model::{Era, ProtocolVersion};
@@ -22,7 +22,7 @@ const MAX_IN_FLIGHT: usize = 512;
 /// The messages of one connection.
 #[derive(Default)]
 pub(super) struct HttpSendQueue {
-    requests: HashMap<RequestId, RequestState>,
+    requests: BTreeMap<RequestId, RequestState>,
     queued: VecDeque<Option<OutboundMessage>>,
     /// The number of the first queued message.
     first_number: u64,

@@ -103,12 +103,15 @@ impl Response {
 
     /// Whether the server declares this media type, with any parameters.
     pub(crate) fn has_content_type(&self, media_type: &str) -> bool {
-        // A search of the few headers costs less than a lookup.
-        let Some((_, value)) = self.headers.iter().find(|(name, _)| *name == CONTENT_TYPE) else {
-            return false;
-        };
+        let Some(value) = self.headers.get(CONTENT_TYPE) else { return false };
         let name = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
         name.eq_ignore_ascii_case(media_type.as_bytes())
+    }
+
+    /// Closes the connection, or resets the stream of an HTTP/2 connection, unless the body was read to its end.
+    #[cfg(feature = "http")]
+    pub(crate) fn close(&mut self) {
+        self.body = Body::Http1(None);
     }
 
     /// The number of bytes that remain of the body, if it is known.
