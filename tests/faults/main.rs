@@ -5,7 +5,7 @@
 //! one.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-#![expect(clippy::print_stderr, reason = "what was proven is outcome to whoever asked for it")]
+#![expect(clippy::print_stderr, reason = "the matrix prints what it covered")]
 
 mod expectations;
 mod host;

@@ -52,7 +52,7 @@ fn commands_of(example: &str) -> Vec<Vec<String>> {
     let text = std::fs::read_to_string(root().join(example)).unwrap();
     let lines =
         text.lines().filter_map(|it| it.trim_start_matches(['#', '/', ' ']).strip_prefix("mcp-host "));
-    lines.map(|line| split_command_line(line)).collect()
+    lines.map(split_command_line).collect()
 }
 
 #[test]

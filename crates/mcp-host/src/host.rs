@@ -163,14 +163,14 @@ impl Host {
     /// stop. Without it the last valid configuration remains.
     pub async fn apply(&self, desired: DesiredServers) {
         let (reply, published) = oneshot::channel();
-        match self.commands.send(Command::Event(MachineEvent::Configure(desired), Some(reply))).await {
-            // No reply means that the host has shut down or failed, which is published.
-            Ok(()) => drop(published.await),
-            Err(mpsc::error::SendError(Command::Event(MachineEvent::Configure(desired), _))) => {
-                self.senders.publish_failed(&desired);
-            }
-            Err(_) => unreachable!("a command that was not sent is returned"),
-        }
+        // Without a permit the host has shut down or failed: then nothing takes the servers over.
+        let Ok(permit) = self.commands.reserve().await else {
+            self.senders.publish_failed(&desired);
+            return;
+        };
+        permit.send(Command::Event(Box::new(MachineEvent::Configure(desired)), Some(reply)));
+        // No reply means that the host has shut down or failed meanwhile, which is published.
+        let _ = published.await;
     }
 
     /// Sets the catalog views in use. Missing tools that they name are published as problems (DM-107). Returns when

@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a test helper panics on errors")]
+#![expect(clippy::print_stderr, reason = "a skipped test prints why")]
 
 pub mod isolation;
 pub mod process;

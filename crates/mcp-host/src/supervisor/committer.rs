@@ -38,7 +38,7 @@ pub(crate) type InstanceRef = Arc<Instance>;
 /// A command from the host to the committer.
 pub(crate) enum Command {
     /// Handles an event; replies when its effects are published.
-    Event(MachineEvent<InstanceRef>, Option<oneshot::Sender<()>>),
+    Event(Box<MachineEvent<InstanceRef>>, Option<oneshot::Sender<()>>),
     /// Requests a leased instance. The number is that of `DialogEndCounter` when the request was made.
     Lease(LeaseRequest, u64, oneshot::Sender<LeaseReply<InstanceRef>>),
     /// Releases a lease; replies when its instance is closed.
@@ -48,14 +48,14 @@ pub(crate) enum Command {
 impl Command {
     /// Handles an event without a reply.
     pub(crate) fn event(event: MachineEvent<InstanceRef>) -> Command {
-        Command::Event(event, None)
+        Command::Event(Box::new(event), None)
     }
 
     /// Sends an event and returns when its effects are published, or the host has ended. Cancel-safe: a sent event is
     /// handled.
     pub(crate) async fn send_event(commands: &mpsc::Sender<Command>, event: MachineEvent<InstanceRef>) {
         let (reply, published) = oneshot::channel();
-        if commands.send(Command::Event(event, Some(reply))).await.is_ok() {
+        if commands.send(Command::Event(Box::new(event), Some(reply))).await.is_ok() {
             // No reply means that the host has shut down or failed, which is published.
             let _ = published.await;
         }
@@ -407,10 +407,10 @@ impl Committer {
         let Batch { events, replies, .. } = batch;
         match command {
             Command::Event(event, reply) => {
-                if matches!(event, MachineEvent::Configure(_)) {
+                if matches!(*event, MachineEvent::Configure(_)) {
                     self.connector.shared.metrics.record_reload(ReloadOutcome::Applied);
                 }
-                events.push(event);
+                events.push(*event);
                 replies.extend(reply);
             }
             Command::Lease(request, ends_seen, reply) => {
@@ -429,7 +429,7 @@ impl Committer {
         }
         batch.events.push(MachineEvent::SourceProblems(problems));
         batch.events.extend(approval.map(|it| MachineEvent::SetApproval(Some(it))));
-        batch.events.extend(desired.map(|it| MachineEvent::Configure(it)));
+        batch.events.extend(desired.map(MachineEvent::Configure));
         batch.update_reply = Some(published);
     }
 

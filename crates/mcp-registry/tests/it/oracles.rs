@@ -14,7 +14,7 @@ use serde_json::Value;
 const DOMINDS: &str = "1.29.0";
 
 /// Reads a recording. Prints a note and returns `None` if there is none.
-#[expect(clippy::print_stderr, reason = "a test that skips must say so, or nobody would notice")]
+#[expect(clippy::print_stderr, reason = "a skipped test prints why")]
 fn recording(file: &str) -> Option<Value> {
     let Some(folder) = std::env::var_os("MCP_HOST_ORACLES") else {
         eprintln!("skipped: MCP_HOST_ORACLES does not name the folder of recordings");

@@ -156,7 +156,10 @@ impl Http1Connection {
                         // The first poll detects that the server closed the idle connection, before anything is
                         // written. It must not be delayed by Tokio's coop budget: later, hyper could no longer tell
                         // that nothing was written.
-                        let driven = poll_fn(|_| Poll::Ready(connection.drive()));
+                        let driven = poll_fn(|_| {
+                            connection.drive();
+                            Poll::Ready(())
+                        });
                         let _ = pin!(unconstrained(driven)).poll(&mut Context::from_waker(Waker::noop()));
                     } else {
                         connection.drive();

@@ -99,7 +99,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    fn to_message(
+    fn message(
         &self,
         id: RequestId,
         epoch: Epoch,
@@ -239,7 +239,7 @@ impl Session {
             let wants_progress = settings.progress.is_some() || settings.idle_timeout.is_some();
             let message = move |id| {
                 let mut message =
-                    request.to_message(id, epoch, &negotiated, own_meta.as_deref(), wants_progress);
+                    request.message(id, epoch, &negotiated, own_meta.as_deref(), wants_progress);
                 message.head.header_params = header_params;
                 message
             };

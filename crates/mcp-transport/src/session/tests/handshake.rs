@@ -127,7 +127,7 @@ async fn run_sequence(
     let (peers, dialled) = mpsc::unbounded_channel();
     let mut servers = Servers { dialled, peers: Vec::new(), requests: Vec::new(), accepted: false };
     let limits = Limits { startup: STARTUP, ..Limits::default() };
-    let options = SessionOptions { eras, known_era: known_era, limits, ..SessionOptions::default() };
+    let options = SessionOptions { eras, known_era, limits, ..SessionOptions::default() };
     let state = options.state.subscribe();
     let dial: Arc<dyn Dial> = Arc::new(ScriptedDial { peers, shutdown_behavior });
     let mut connecting = Some(Box::pin(Session::connect(dial, options)));
