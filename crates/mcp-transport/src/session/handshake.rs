@@ -13,13 +13,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{Era, LogLevel, ProtocolVersion, RpcError, code};
+use mcp_model::{Era, LogLevel, ProtocolVersion, RpcError};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::client_meta::{client_json, declared_capabilities, modern_meta};
 use super::connection::{Connection, SessionParts};
+use super::discover::{ProbeOutcome, discover};
 use super::handshake_errors::{
     invalid_response, read_error, redacted_error, timeout_error, too_large, version_failure, with_sse_probe,
 };
@@ -51,7 +52,7 @@ pub(crate) struct Negotiated {
 }
 
 impl Negotiated {
-    fn new(version: ProtocolVersion, server: ServerInfo, meta: String) -> Negotiated {
+    pub(super) fn new(version: ProtocolVersion, server: ServerInfo, meta: String) -> Negotiated {
         Negotiated { version, server, meta, log_level: None, tool_headers: None }
     }
 
@@ -273,137 +274,6 @@ async fn probe(
     }
 }
 
-/// The outcome of the probe.
-enum ProbeOutcome {
-    /// The server speaks the modern era.
-    Modern(Negotiated),
-    /// The server does not speak the modern era. Contains the failure to report if `initialize` is not tried.
-    Legacy(HandshakeFailure),
-    /// The server can be used in neither era.
-    Failed(HandshakeFailure),
-}
-
-/// Sends `server/discover`, and once more if the server refuses a version that it supports.
-async fn discover(connection: &Connection, options: &SessionOptions) -> ProbeOutcome {
-    match send_discover(connection, options).await {
-        Err(_) => send_discover(connection, options)
-            .await
-            .unwrap_or_else(|error| ProbeOutcome::Failed(HandshakeFailure::Rejected(error))),
-        Ok(probe) => probe,
-    }
-}
-
-/// Sends `server/discover` once. Returns an error if the server refuses the version although it supports a modern
-/// one; the caller may repeat the request.
-async fn send_discover(connection: &Connection, options: &SessionOptions) -> Result<ProbeOutcome, RpcError> {
-    let version = ProtocolVersion::LATEST;
-    let meta = modern_meta(version, options, &OwnerHint::None, None);
-    let outcome = send_request(connection, Epoch(0), "server/discover", Some(version), "", &meta).await;
-    Ok(match outcome {
-        CallOutcome::Response { frame, is_error: false, payload_start } => {
-            parse_discover(&frame[payload_start..], version, meta, options)
-        }
-        CallOutcome::Response { frame, is_error: true, payload_start } => {
-            let error = read_error(&frame[payload_start..]);
-            match error.code {
-                code::UNSUPPORTED_PROTOCOL_VERSION => refused_version(error)?,
-                number if code::is_modern(number) => ProbeOutcome::Failed(HandshakeFailure::Rejected(error)),
-                _ => ProbeOutcome::Legacy(HandshakeFailure::Rejected(error)),
-            }
-        }
-        CallOutcome::StreamFailed(StreamError::Refused(error)) => {
-            let refused = |error| HandshakeFailure::Other(ConnectError::Refused(error));
-            match error.status {
-                // The server was not reached, or it refuses access: the other era would fail too.
-                None | Some(401 | 403) => ProbeOutcome::Failed(refused(error)),
-                Some(_) => match error.error.clone() {
-                    Some(error) if error.code == code::UNSUPPORTED_PROTOCOL_VERSION => {
-                        refused_version(error)?
-                    }
-                    Some(error) if code::is_modern(error.code) => {
-                        ProbeOutcome::Failed(HandshakeFailure::Rejected(error))
-                    }
-                    _ => ProbeOutcome::Legacy(refused(error)),
-                },
-            }
-        }
-        CallOutcome::StreamFailed(StreamError::Lost(error)) => {
-            ProbeOutcome::Legacy(HandshakeFailure::Other(ConnectError::Refused(error)))
-        }
-        CallOutcome::StreamFailed(StreamError::TooLarge(limit)) => ProbeOutcome::Legacy(too_large(limit)),
-        CallOutcome::StreamFailed(StreamError::NotExecuted(_)) => {
-            ProbeOutcome::Legacy(invalid_response("the server asks for a session"))
-        }
-        CallOutcome::Expired(_) => {
-            unreachable!("the handshake as a whole has a deadline, its requests have none")
-        }
-        CallOutcome::Closed(disconnect) => ProbeOutcome::Failed(HandshakeFailure::Ended(disconnect)),
-    })
-}
-
-/// Reads the result of `server/discover`.
-fn parse_discover(
-    payload_start: &[u8],
-    version: ProtocolVersion,
-    meta: String,
-    options: &SessionOptions,
-) -> ProbeOutcome {
-    #[derive(Deserialize)]
-    struct DiscoverResult<'a> {
-        #[serde(rename = "supportedVersions")]
-        supported: Vec<String>,
-        #[serde(borrow)]
-        capabilities: Option<&'a RawValue>,
-        instructions: Option<String>,
-        #[serde(borrow, rename = "_meta")]
-        meta: Option<Meta<'a>>,
-    }
-    #[derive(Deserialize)]
-    struct Meta<'a> {
-        #[serde(borrow, rename = "io.modelcontextprotocol/serverInfo")]
-        server: Option<&'a RawValue>,
-    }
-    let result = match DiscoverResult::deserialize(&mut serde_json::Deserializer::from_slice(payload_start)) {
-        Ok(result) => result,
-        // Some servers respond to an unknown request with any result.
-        Err(error) => return ProbeOutcome::Legacy(invalid_response(&error.to_string())),
-    };
-    if !result.supported.iter().any(|it| it == version.as_str()) {
-        return match result
-            .supported
-            .iter()
-            .any(|it| it.parse().is_ok_and(|it: ProtocolVersion| it.era() == Era::Legacy))
-        {
-            true => ProbeOutcome::Legacy(version_failure(&result.supported)),
-            false => ProbeOutcome::Failed(version_failure(&result.supported)),
-        };
-    }
-    let server = server_info(result.meta.and_then(|it| it.server), result.instructions, result.capabilities);
-    let level = options.log_level.filter(|_| server.capabilities.logging);
-    let mut negotiated = Negotiated::new(version, server, meta);
-    if let Some(level) = level {
-        negotiated.set_log_level(level, options);
-    }
-    ProbeOutcome::Modern(negotiated)
-}
-
-/// Decides about a server that refused the version, by the supported versions in its error. Returns the error if
-/// they include a modern one: the request may be repeated.
-fn refused_version(error: RpcError) -> Result<ProbeOutcome, RpcError> {
-    #[derive(Deserialize)]
-    struct Data {
-        supported: Vec<String>,
-    }
-    let supported =
-        error.data.as_ref().and_then(|it| it.read::<Data>().ok()).map(|it| it.supported).unwrap_or_default();
-    let speaks = |era| supported.iter().any(|it| it.parse().is_ok_and(|it: ProtocolVersion| it.era() == era));
-    match (speaks(Era::Modern), speaks(Era::Legacy)) {
-        (true, _) => Err(error),
-        (false, true) => Ok(ProbeOutcome::Legacy(HandshakeFailure::Rejected(error))),
-        (false, false) => Ok(ProbeOutcome::Failed(version_failure(&supported))),
-    }
-}
-
 /// Sends `initialize` and then `notifications/initialized`.
 pub(super) async fn initialize(
     connection: &Connection,
@@ -466,7 +336,7 @@ fn parse_initialize(payload_start: &[u8]) -> Result<Negotiated, HandshakeFailure
 }
 
 /// Sends a request of the handshake and waits for its outcome.
-async fn send_request(
+pub(super) async fn send_request(
     connection: &Connection,
     epoch: Epoch,
     method: &'static str,
@@ -489,7 +359,7 @@ async fn send_request(
 }
 
 /// Reads what a server reports about itself. Invalid members count as absent.
-fn server_info(
+pub(super) fn server_info(
     info: Option<&RawValue>,
     instructions: Option<String>,
     capabilities: Option<&RawValue>,

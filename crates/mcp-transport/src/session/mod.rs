@@ -8,6 +8,7 @@
 mod cache;
 mod client_meta;
 mod connection;
+mod discover;
 mod handshake;
 mod handshake_errors;
 mod header_params;
