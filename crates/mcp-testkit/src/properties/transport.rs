@@ -185,7 +185,7 @@ pub fn event_stream(bytes: &[u8]) {
             }
             Event::TooLarge(it) => assert!(it.len > LIMIT, "{it:?}"),
         });
-        stream.take_idle();
+        stream.take_overhead();
     }
     stream.finish(|_| true);
 }

@@ -118,10 +118,10 @@ impl StreamReader {
                 Event::Endpoint(_) => {}
                 Event::TooLarge(_) => too_large = true,
             });
-            let idle = stream.take_idle();
-            if idle > 0 {
+            let overhead = stream.take_overhead();
+            if overhead > 0 {
                 self.idle = true;
-                connection.rate_limiter().charge(idle, 0);
+                connection.rate_limiter().charge(overhead, 0);
             }
             // A too large message on a request's stream can only be its response.
             if too_large || stream.is_skipping() {

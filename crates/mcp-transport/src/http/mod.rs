@@ -44,7 +44,7 @@ use send_queue::{HttpSendQueue, QueueOutcome};
 use sessions::HttpSessions;
 
 /// Maximum number of queue entries that are taken at once.
-const BATCH: usize = 128;
+const MAX_BATCH_MESSAGES: usize = 128;
 
 /// Connects to a Streamable HTTP server.
 pub(crate) struct HttpDial(HttpSettings);
@@ -225,7 +225,7 @@ async fn drive(
 ) -> Option<Instant> {
     let mut work: FuturesUnordered<Exchange> = FuturesUnordered::new();
     let mut listener: Option<(Epoch, AbortHandle)> = None;
-    let mut batch = Vec::with_capacity(BATCH);
+    let mut batch = Vec::with_capacity(MAX_BATCH_MESSAGES);
     loop {
         loop {
             let mut send_queue = connection.send_queue();
@@ -243,7 +243,7 @@ async fn drive(
                 DriverCommand::CapacityFree => {}
                 DriverCommand::TakeOver(exchange) => work.push(exchange),
             },
-            count = out.next_many(&mut batch, BATCH) => {
+            count = out.next_many(&mut batch, MAX_BATCH_MESSAGES) => {
                 if count == 0 {
                     return None;
                 }

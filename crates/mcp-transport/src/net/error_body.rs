@@ -98,7 +98,7 @@ mod tests {
         Redactor::new([Secret::from("hunter2")].iter())
     }
 
-    fn said(body: &'static str) -> ErrorBody {
+    fn parsed(body: &'static str) -> ErrorBody {
         parse(&Bytes::from_static(body.as_bytes()), Some(7), &redactor())
     }
 
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn message_has_no_secret_and_fits_a_line() {
         let none = HeaderMap::new();
-        let check = |status, body| describe_response(status, &none, &said(body), &redactor());
+        let check = |status, body| describe_response(status, &none, &parsed(body), &redactor());
         assert_eq!(
             check(502, "<html>\n\n  hunter2\u{7} </html>"),
             "the server answered HTTP 502 Bad Gateway: <html> *** </html>"
@@ -124,7 +124,7 @@ mod tests {
             .len()
                 < 260
         );
-        let error = said(r#"{"id":1,"error":{"code":1,"message":"no hunter2","data":{"a":"hunter2"}}}"#)
+        let error = parsed(r#"{"id":1,"error":{"code":1,"message":"no hunter2","data":{"a":"hunter2"}}}"#)
             .error
             .unwrap();
         assert_eq!((error.message.as_str(), error.data), ("no ***", None));
@@ -139,17 +139,17 @@ mod tests {
         );
         headers.append(WWW_AUTHENTICATE, HeaderValue::from_static("Basic"));
         assert_eq!(
-            describe_response(401, &headers, &said(""), &redactor()),
+            describe_response(401, &headers, &parsed(""), &redactor()),
             "the server answered HTTP 401 Unauthorized: it requires authorization (Bearer, Basic)"
         );
         assert_eq!(
-            describe_response(403, &HeaderMap::new(), &said(""), &redactor()),
+            describe_response(403, &HeaderMap::new(), &parsed(""), &redactor()),
             "the server answered HTTP 403 Forbidden: it requires authorization"
         );
         let said_back = HeaderValue::from_static("x-hunter2-1");
         headers.insert(WWW_AUTHENTICATE, said_back);
         assert_eq!(
-            describe_response(401, &headers, &said(""), &redactor()),
+            describe_response(401, &headers, &parsed(""), &redactor()),
             "the server answered HTTP 401 Unauthorized: it requires authorization (x-)"
         );
     }

@@ -14,11 +14,11 @@ use crate::rpc::rate_limiter::BYTES_PER_MESSAGE;
 /// Maximum length of a line without data that is parsed even if it exceeds the limit of an event, in bytes.
 const MAX_FIELD_BYTES: usize = 1024;
 
-/// Number of lines without data that do not count as idle in an event with a message: its type, its id, a `retry`,
+/// Number of lines without data that do not count as overhead in an event with a message: its type, its id, a `retry`,
 /// and the empty line at its end.
 const MAX_EVENT_FIELDS: usize = 4;
 
-/// The number of idle bytes that each data line counts as, so that many short lines reach the rate limit.
+/// The number of overhead bytes that each data line counts as, so that many short lines reach the rate limit.
 const LINE_COST: usize = 64;
 
 /// The parser of one stream.
@@ -44,12 +44,12 @@ pub struct EventStreamParser {
     /// What is being skipped.
     skipping: SkipState,
     /// The received data that contained no message.
-    idle: IdleCount,
+    overhead: OverheadCount,
 }
 
 /// Counts received data that contained no message, for the rate limit.
 #[derive(Default)]
-struct IdleCount {
+struct OverheadCount {
     /// Lines without data in the current event. They count only if the event contains no message.
     fields: usize,
     /// Counted lines. Each counts as a message.
@@ -109,17 +109,17 @@ impl EventStreamParser {
             after_cr: false,
             has_started: false,
             skipping: SkipState::Nothing,
-            idle: IdleCount::default(),
+            overhead: OverheadCount::default(),
         }
     }
 
     /// Returns and resets the amount of data without messages, as a number of messages for the rate limit. It includes
     /// comments, events without data or of another type, and skipped data.
-    pub fn take_idle(&mut self) -> usize {
-        let IdleCount { fields: _, lines, bytes } = &mut self.idle;
-        let pages = *bytes / BYTES_PER_MESSAGE;
+    pub fn take_overhead(&mut self) -> usize {
+        let OverheadCount { fields: _, lines, bytes } = &mut self.overhead;
+        let messages = *bytes / BYTES_PER_MESSAGE;
         *bytes %= BYTES_PER_MESSAGE;
-        std::mem::take(lines) + pages
+        std::mem::take(lines) + messages
     }
 
     /// Parses a chunk, and calls back with each event that it completes.
@@ -180,7 +180,7 @@ impl EventStreamParser {
         match &mut self.skipping {
             SkipState::Nothing => {}
             SkipState::Line(len) => {
-                self.idle.bytes += part.len();
+                self.overhead.bytes += part.len();
                 *len += part.len();
                 if ends {
                     self.skipping = SkipState::Nothing;
@@ -188,7 +188,7 @@ impl EventStreamParser {
                 return None;
             }
             SkipState::Event(skipped, length) => {
-                self.idle.bytes += part.len() + LINE_COST;
+                self.overhead.bytes += part.len() + LINE_COST;
                 *length += part.len();
                 skipped.add(&part);
                 match (ends, *length) {
@@ -218,11 +218,11 @@ impl EventStreamParser {
                     Some(Bytes::new())
                 }
                 (false, true) => {
-                    self.idle.field(line.len());
+                    self.overhead.add_line(line.len());
                     None
                 }
                 (false, false) => {
-                    self.idle.field(line.len());
+                    self.overhead.add_line(line.len());
                     self.skipping = SkipState::Line(line.len());
                     None
                 }
@@ -242,7 +242,7 @@ impl EventStreamParser {
             EventData::Line(line) => start_skipped(&line, value),
             EventData::Lines(lines) => start_skipped(&lines, value),
         };
-        self.idle.bytes += skipped.len();
+        self.overhead.bytes += skipped.len();
         self.skipping = SkipState::Event(skipped, length);
     }
 
@@ -317,7 +317,7 @@ impl EventStreamParser {
         let value = &line[start..];
         match &line[..colon.unwrap_or(length)] {
             b"data" => {
-                self.idle.bytes += LINE_COST;
+                self.overhead.bytes += LINE_COST;
                 if self.data.len() + value.len() > self.limit {
                     return self.skip(value, 0);
                 }
@@ -341,7 +341,7 @@ impl EventStreamParser {
             // A comment has an empty name.
             _ => {}
         }
-        self.idle.field(length);
+        self.overhead.add_line(length);
     }
 
     /// Ends the current event, and reports it if it has data and MCP uses its type.
@@ -354,22 +354,22 @@ impl EventStreamParser {
             EventData::Line(line) => line,
             EventData::Lines(lines) => lines.freeze(),
         };
-        let fields = std::mem::take(&mut self.idle.fields);
+        let fields = std::mem::take(&mut self.overhead.fields);
         // An event without data only sets an id or a `retry`.
         match std::mem::replace(&mut self.event_type, EventType::Message) {
             EventType::Message if !data.is_empty() => event(Event::Message(data)),
             EventType::Endpoint if !data.is_empty() => event(Event::Endpoint(data)),
             EventType::Message | EventType::Endpoint | EventType::Other => {
-                self.idle.lines += fields + 1;
-                self.idle.bytes += data.len();
+                self.overhead.lines += fields + 1;
+                self.overhead.bytes += data.len();
             }
         }
     }
 }
 
-impl IdleCount {
+impl OverheadCount {
     /// Counts a line without data.
-    fn field(&mut self, bytes: usize) {
+    fn add_line(&mut self, bytes: usize) {
         match self.fields + 1 < MAX_EVENT_FIELDS {
             true => self.fields += 1,
             false => self.lines += 1,

@@ -20,7 +20,7 @@ use super::http1::Http1Connection;
 use super::pool::Pool;
 
 /// Maximum number of bytes that are read of the body of an error response.
-const MAX_EXPLANATION_BYTES: usize = 64 << 10;
+const MAX_ERROR_BODY_BYTES: usize = 64 << 10;
 
 /// A response.
 pub(crate) struct Response {
@@ -151,9 +151,9 @@ impl Response {
         let mut res = BytesMut::new();
         let read = async {
             while let Ok(Some(chunk)) = self.chunk().await {
-                let room = MAX_EXPLANATION_BYTES - res.len();
+                let room = MAX_ERROR_BODY_BYTES - res.len();
                 res.extend_from_slice(&chunk[..chunk.len().min(room)]);
-                if res.len() == MAX_EXPLANATION_BYTES {
+                if res.len() == MAX_ERROR_BODY_BYTES {
                     break;
                 }
             }

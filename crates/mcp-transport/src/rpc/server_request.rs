@@ -107,7 +107,7 @@ impl SamplingRequest {
     pub(crate) fn read(raw: RawJson) -> Result<SamplingRequest, RpcError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Wire<'a> {
+        struct SamplingParamsJson<'a> {
             #[serde(borrow)]
             messages: &'a RawValue,
             model_preferences: Option<Preferences>,
@@ -125,15 +125,15 @@ impl SamplingRequest {
         struct Hint {
             name: Option<String>,
         }
-        let wire: Wire<'_> = raw.read().map_err(|it| invalid(&it))?;
-        let hints = wire.model_preferences.and_then(|it| it.hints).unwrap_or_default();
+        let json: SamplingParamsJson<'_> = raw.read().map_err(|it| invalid(&it))?;
+        let hints = json.model_preferences.and_then(|it| it.hints).unwrap_or_default();
         Ok(SamplingRequest {
             hints: hints.into_iter().filter_map(|it| it.name).collect(),
-            max_tokens: wire.max_tokens.map(|it| it as u64),
-            temperature: wire.temperature,
-            system_prompt: wire.system_prompt,
-            stop_sequences: wire.stop_sequences.unwrap_or_default(),
-            messages: RawJson::copy_of(wire.messages),
+            max_tokens: json.max_tokens.map(|it| it as u64),
+            temperature: json.temperature,
+            system_prompt: json.system_prompt,
+            stop_sequences: json.stop_sequences.unwrap_or_default(),
+            messages: RawJson::copy_of(json.messages),
             raw: raw.clone(),
         })
     }
@@ -143,7 +143,7 @@ impl ElicitRequest {
     pub(crate) fn read(raw: RawJson) -> Result<ElicitRequest, RpcError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Wire<'a> {
+        struct ElicitParamsJson<'a> {
             mode: Option<String>,
             message: String,
             #[serde(borrow)]
@@ -151,16 +151,16 @@ impl ElicitRequest {
             url: Option<String>,
             elicitation_id: Option<String>,
         }
-        let wire: Wire<'_> = raw.read().map_err(|it| invalid(&it))?;
-        let params = match (wire.mode.as_deref(), wire.requested_schema, wire.url) {
+        let json: ElicitParamsJson<'_> = raw.read().map_err(|it| invalid(&it))?;
+        let params = match (json.mode.as_deref(), json.requested_schema, json.url) {
             (None | Some("form"), Some(schema), _) => ElicitParams::Form { schema: RawJson::copy_of(schema) },
-            (Some("url"), _, Some(url)) => ElicitParams::Url { url, id: wire.elicitation_id },
+            (Some("url"), _, Some(url)) => ElicitParams::Url { url, id: json.elicitation_id },
             (mode, _, _) => {
                 let mode = mode.unwrap_or("form");
                 return Err(invalid(&format!("these are not parameters of the mode `{mode}`")));
             }
         };
-        Ok(ElicitRequest { message: wire.message, params, raw: raw.clone() })
+        Ok(ElicitRequest { message: json.message, params, raw: raw.clone() })
     }
 
     /// The mode of the request.
@@ -175,7 +175,7 @@ impl ElicitRequest {
 impl ElicitResult {
     pub(crate) fn to_json(&self) -> RawJson {
         #[derive(Serialize)]
-        struct Wire<'a> {
+        struct ElicitResultJson<'a> {
             action: &'static str,
             #[serde(skip_serializing_if = "Option::is_none")]
             content: Option<&'a RawJson>,
@@ -185,7 +185,7 @@ impl ElicitResult {
             ElicitResult::Decline => ("decline", None),
             ElicitResult::Cancel => ("cancel", None),
         };
-        RawJson::from_value(&Wire { action, content }).expect("its keys are strings")
+        RawJson::from_value(&ElicitResultJson { action, content }).expect("its keys are strings")
     }
 }
 

@@ -35,7 +35,7 @@ use send_queue::SseSendQueue;
 use stream::SseStream;
 
 /// Maximum number of queue entries that are taken at once.
-const BATCH: usize = 128;
+const MAX_BATCH_MESSAGES: usize = 128;
 
 /// Whether the stream was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,14 +147,14 @@ async fn drive(
 ) -> DisconnectReason {
     let mut work = FuturesUnordered::new();
     let mut send_queue = SseSendQueue::default();
-    let mut batch = Vec::with_capacity(BATCH);
+    let mut batch = Vec::with_capacity(MAX_BATCH_MESSAGES);
     let mut rate_limiter = RateLimiter::new(Instant::now());
     let mut paused = None;
     loop {
         while let Some(event) = stream.next_event() {
             deliver(connection, &mut send_queue, &mut rate_limiter, event);
         }
-        rate_limiter.charge(stream.take_idle(), 0);
+        rate_limiter.charge(stream.take_overhead(), 0);
         if rate_limiter.is_charged() {
             paused = rate_limiter.pause_until(Instant::now());
         }
@@ -170,7 +170,7 @@ async fn drive(
                     return DisconnectReason::Broken(format!("it no longer knows the session: {reason}"));
                 }
             }
-            count = out.next_many(&mut batch, BATCH) => {
+            count = out.next_many(&mut batch, MAX_BATCH_MESSAGES) => {
                 if count == 0 {
                     return DisconnectReason::Stopped;
                 }

@@ -46,11 +46,11 @@ pub(super) async fn post_message(
     abort: Option<oneshot::Receiver<AbortReason>>,
 ) -> PostResult {
     let head = message.head.clone();
-    let refusal = match (head.id, abort) {
+    let failure = match (head.id, abort) {
         (Some(id), Some(abort)) => send_request(connection, id, &message, abort).await,
         (Some(_), None) | (None, _) => send_notification(connection, &message).await,
     };
-    let Some(PostError { error, session_lost }) = refusal else {
+    let Some(PostError { error, session_lost }) = failure else {
         return PostResult { head, session_lost: None };
     };
     match (head.id, error) {
@@ -72,7 +72,7 @@ async fn send_request(
     let mut posting = std::pin::pin!(post(connection, message, Some(id)));
     tokio::select! {
         biased;
-        refusal = &mut posting => refusal,
+        failure = &mut posting => failure,
         reason = abort => match reason {
             // Wait briefly, so that the connection can be reused.
             Ok(AbortReason::Answered) => tokio::time::timeout(DRAIN_TIMEOUT, posting).await.unwrap_or(None),

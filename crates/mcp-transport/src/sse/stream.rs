@@ -86,7 +86,7 @@ pub(super) async fn open(
     };
     let status = response.status().as_u16();
     if !response.status().is_success() || !response.is_event_stream() {
-        return Err(refusal(endpoint, response).await);
+        return Err(status_error(endpoint, response).await);
     }
     let with_status = |message| RequestError { status: Some(status), message, error: None };
     let mut stream = SseStream::new(response, StreamLimits::of(endpoint));
@@ -101,7 +101,7 @@ pub(super) async fn open(
 }
 
 /// The error for a response that is not an event stream.
-async fn refusal(endpoint: &HttpEndpoint, mut response: Response) -> RequestError {
+async fn status_error(endpoint: &HttpEndpoint, mut response: Response) -> RequestError {
     let status = response.status().as_u16();
     let body = response.read_beginning(ERROR_BODY_TIMEOUT.min(endpoint.connect_timeout)).await;
     let error_body = error_body::parse(&body, None, &endpoint.redactor);
@@ -154,8 +154,8 @@ impl SseStream {
     }
 
     /// Returns and resets the amount of data without messages, as a number of messages for the rate limit.
-    pub(super) fn take_idle(&mut self) -> usize {
-        self.parser.take_idle()
+    pub(super) fn take_overhead(&mut self) -> usize {
+        self.parser.take_overhead()
     }
 
     /// The next event that was read.

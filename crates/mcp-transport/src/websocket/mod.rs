@@ -78,7 +78,7 @@ impl WebSocketDial {
         Ok(WebSocketDial(Arc::new(WebSocketEndpoint {
             url: endpoint.url.clone(),
             label: endpoint.label(),
-            target: upgrade::target(&endpoint.url)?,
+            target: upgrade::request_target(&endpoint.url)?,
             headers: upgrade::headers(endpoint)?,
             authorities: options.authorities.clone(),
             connect_timeout: limits.connect.min(MAX_TIMEOUT),

@@ -27,10 +27,10 @@ use crate::net::{error_body, url_endpoint};
 const SUBPROTOCOL: &str = "mcp";
 
 /// Maximum number of bytes that are read of the body of an error response.
-const MAX_EXPLANATION_BYTES: usize = 4 << 10;
+const MAX_ERROR_BODY_BYTES: usize = 4 << 10;
 
 /// The headers of the handshake, which cannot be configured.
-const OWN_HEADERS: [HeaderName; 10] = [
+const HANDSHAKE_HEADERS: [HeaderName; 10] = [
     HOST,
     CONNECTION,
     UPGRADE,
@@ -47,13 +47,13 @@ const OWN_HEADERS: [HeaderName; 10] = [
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum UpgradeError {
     /// Its status is not 101. Its body may contain the reason.
-    NotSwitching,
+    WrongStatus,
     /// It has status 101, but is invalid.
     Invalid(String),
 }
 
 /// The path and query of the request.
-pub(super) fn target(url: &Url) -> Result<Uri, ConnectError> {
+pub(super) fn request_target(url: &Url) -> Result<Uri, ConnectError> {
     let target = &url[Position::BeforePath..Position::AfterQuery];
     let target = target.parse::<PathAndQuery>();
     target
@@ -74,7 +74,7 @@ pub(super) fn headers(endpoint: &UrlEndpoint) -> Result<HeaderMap, ConnectError>
     res.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
     res.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
     res.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(SUBPROTOCOL));
-    res.extend(url_endpoint::configured_headers(endpoint, &[], &OWN_HEADERS)?);
+    res.extend(url_endpoint::configured_headers(endpoint, &[], &HANDSHAKE_HEADERS)?);
     if let Some(credentials) = url_endpoint::basic_credentials(url) {
         let mut value = HeaderValue::try_from(format!("Basic {credentials}")).expect("base64 is plain ASCII");
         value.set_sensitive(true);
@@ -110,9 +110,9 @@ pub(super) async fn upgrade(
             connection.into_parts().ok_or_else(|| failed(status, "it closed the connection"))
         }
         Err(UpgradeError::Invalid(why)) => Err(failed(status, &why)),
-        Err(UpgradeError::NotSwitching) => {
+        Err(UpgradeError::WrongStatus) => {
             let body = read_beginning(&mut connection, &mut body).await;
-            Err(refusal(endpoint, head.status, &head.headers, &body))
+            Err(status_error(endpoint, head.status, &head.headers, &body))
         }
     }
 }
@@ -121,10 +121,10 @@ pub(super) async fn upgrade(
 async fn read_beginning(connection: &mut Http1Connection, body: &mut Incoming) -> Bytes {
     let mut res = BytesMut::new();
     let read = async {
-        while res.len() < MAX_EXPLANATION_BYTES
+        while res.len() < MAX_ERROR_BODY_BYTES
             && let Some(Ok(data)) = connection.data(body).await
         {
-            res.extend_from_slice(&data[..data.len().min(MAX_EXPLANATION_BYTES - res.len())]);
+            res.extend_from_slice(&data[..data.len().min(MAX_ERROR_BODY_BYTES - res.len())]);
         }
     };
     // The body only adds to the status, so a part of it, or none, is enough.
@@ -149,7 +149,7 @@ pub(super) fn check_response(
     accept: &str,
 ) -> Result<Option<&'static str>, UpgradeError> {
     if status != StatusCode::SWITCHING_PROTOCOLS {
-        return Err(UpgradeError::NotSwitching);
+        return Err(UpgradeError::WrongStatus);
     }
     let broken = |message: &str| Err(UpgradeError::Invalid(message.to_owned()));
     if !has_token(headers, &UPGRADE, "websocket") || !has_token(headers, &CONNECTION, "upgrade") {
@@ -176,7 +176,7 @@ fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
 }
 
 /// The error for a response whose status is not 101.
-fn refusal(
+fn status_error(
     endpoint: &WebSocketEndpoint,
     status: StatusCode,
     headers: &HeaderMap,
@@ -212,7 +212,7 @@ mod tests {
         let status = StatusCode::from_u16(status).unwrap();
         let got = check_response(status, &headers, "ACCEPT");
         let got = got.map_err(|it| match it {
-            UpgradeError::NotSwitching => "another response".to_owned(),
+            UpgradeError::WrongStatus => "another response".to_owned(),
             UpgradeError::Invalid(message) => message,
         });
         assert_eq!(got, want.map_err(str::to_owned));
@@ -221,21 +221,21 @@ mod tests {
     const GOOD: [&str; 3] =
         ["upgrade: WebSocket", "connection: keep-alive, Upgrade", "sec-websocket-accept: ACCEPT"];
 
-    fn and<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    fn good_and<'a>(more: &[&'a str]) -> Vec<&'a str> {
         GOOD.iter().chain(more).copied().collect()
     }
 
     #[test]
     fn hd_123_upgrade_response_is_checked() {
-        check(101, &and(&["sec-websocket-protocol: mcp"]), Ok(Some("mcp")));
+        check(101, &good_and(&["sec-websocket-protocol: mcp"]), Ok(Some("mcp")));
         check(101, &GOOD, Ok(None));
         let other = Err("it chose another subprotocol than `mcp`");
-        check(101, &and(&["sec-websocket-protocol: graphql-ws"]), other);
-        check(101, &and(&["sec-websocket-protocol: mcp", "sec-websocket-protocol: x"]), other);
-        check(101, &and(&["sec-websocket-protocol: MCP"]), other);
+        check(101, &good_and(&["sec-websocket-protocol: graphql-ws"]), other);
+        check(101, &good_and(&["sec-websocket-protocol: mcp", "sec-websocket-protocol: x"]), other);
+        check(101, &good_and(&["sec-websocket-protocol: MCP"]), other);
         check(
             101,
-            &and(&["sec-websocket-extensions: permessage-deflate"]),
+            &good_and(&["sec-websocket-extensions: permessage-deflate"]),
             Err("it chose an extension that was not offered"),
         );
         check(101, &GOOD[..2], Err("its response does not match the request (Sec-WebSocket-Accept)"));

@@ -20,7 +20,7 @@ use crate::error::disconnect::DisconnectReason;
 use crate::transport::{Outbound, OutboundQueue};
 
 /// Maximum number of messages that are taken from the queue at once.
-const BATCH: usize = 256;
+const MAX_BATCH_MESSAGES: usize = 256;
 
 /// Writes messages and keeps the connection alive.
 pub(super) struct Writer<'a> {
@@ -43,15 +43,15 @@ pub(super) enum WriteError {
 impl Writer<'_> {
     /// Writes until writing fails or the engine has ended.
     pub(super) async fn run(&mut self, out: &mut OutboundQueue) -> Result<(), WriteError> {
-        let mut batch = Vec::with_capacity(BATCH);
+        let mut batch = Vec::with_capacity(MAX_BATCH_MESSAGES);
         loop {
             let until = self.keep_connection_alive().await?;
             tokio::select! {
-                count = out.next_many(&mut batch, BATCH) => {
+                count = out.next_many(&mut batch, MAX_BATCH_MESSAGES) => {
                     if count == 0 {
                         return Ok(());
                     }
-                    out.fill_batch(&mut batch, BATCH).await;
+                    out.fill_batch(&mut batch, MAX_BATCH_MESSAGES).await;
                     for out in batch.drain(..) {
                         match out {
                             Outbound::Send(message) => self.write_message(message.body).await?,

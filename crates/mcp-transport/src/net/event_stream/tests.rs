@@ -228,28 +228,28 @@ fn complete_lines_are_unlimited() {
 
 /// Checks the number of unsolicited messages that a stream counts for, with several chunk sizes.
 #[track_caller]
-fn check_idle(text: &str, want: usize) {
+fn check_overhead(text: &str, want: usize) {
     for size in [1, 7, text.len()] {
         let mut stream = EventStreamParser::new(1 << 20);
-        let mut idle = 0;
+        let mut overhead = 0;
         for chunk in text.as_bytes().chunks(size) {
             stream.feed(Bytes::copy_from_slice(chunk), drop);
-            idle += stream.take_idle();
+            overhead += stream.take_overhead();
         }
-        assert_eq!(idle, want, "{text:.40?} in pieces of {size}");
+        assert_eq!(overhead, want, "{text:.40?} in pieces of {size}");
     }
 }
 
 #[test]
 fn data_without_a_message_is_counted() {
-    check_idle("event: message\nid: 7\nretry: 5\ndata: {}\n\n", 0);
-    check_idle(": ping\ndata: {\ndata: }\n\n", 0);
-    check_idle(": ping\n\n", 2);
-    check_idle(&":\n".repeat(100), 97);
-    check_idle("event: ping\ndata: {}\n\n\n", 3);
-    check_idle("data\n\n", 1);
-    check_idle(&format!(": {}\n\ndata: {{}}\n\n", "x".repeat(40_960)), 12);
+    check_overhead("event: message\nid: 7\nretry: 5\ndata: {}\n\n", 0);
+    check_overhead(": ping\ndata: {\ndata: }\n\n", 0);
+    check_overhead(": ping\n\n", 2);
+    check_overhead(&":\n".repeat(100), 97);
+    check_overhead("event: ping\ndata: {}\n\n\n", 3);
+    check_overhead("data\n\n", 1);
+    check_overhead(&format!(": {}\n\ndata: {{}}\n\n", "x".repeat(40_960)), 12);
     // Many short lines of one event are charged, a few are free.
-    check_idle(&format!("{}\n", "data: x\n".repeat(63)), 0);
-    check_idle(&format!("{}\n", "data: x\n".repeat(640)), 10);
+    check_overhead(&format!("{}\n", "data: x\n".repeat(63)), 0);
+    check_overhead(&format!("{}\n", "data: x\n".repeat(640)), 10);
 }
