@@ -12,7 +12,7 @@ pub fn detect(path: &str, text: &str) -> Option<Dialect> {
 }
 
 /// File names of editors and agents. A file of such a name is an editor file, whatever it contains.
-const MCP_JSON: [&str; 8] = [
+const EDITOR_FILE_NAMES: [&str; 8] = [
     "mcp.json",
     ".mcp.json",
     "mcp_config.json",
@@ -31,7 +31,7 @@ fn by_name(path: &str) -> Option<Dialect> {
         (_, "agent.yaml" | "agent.yml") => Some(Dialect::HoloDeck),
         (Some(".minds"), "mcp.yaml") => Some(Dialect::Dominds),
         (Some(".vscode" | ".gemini" | ".zed" | "zed"), "settings.json") => Some(Dialect::McpJson),
-        (_, file) if MCP_JSON.contains(&file) => Some(Dialect::McpJson),
+        (_, file) if EDITOR_FILE_NAMES.contains(&file) => Some(Dialect::McpJson),
         _ => None,
     }
 }
@@ -42,12 +42,12 @@ fn by_content(text: &str) -> Option<Dialect> {
     let json = looks_like_json(text);
     if json {
         let parsed = syntax::parse_as(text, Syntax::JsonWithComments);
-        let found = parsed.root.as_ref().map_or_else(|| by_words(text), by_members);
+        let found = parsed.root.as_ref().map_or_else(|| guess_json(text), by_members);
         if found.is_some() {
             return found;
         }
     }
-    let Some(root) = syntax::parse_any(text).root else { return by_lines(text) };
+    let Some(root) = syntax::parse_any(text).root else { return guess_yaml(text) };
     let transports = |node: &Node| {
         let members = node.members().unwrap_or_default();
         members.iter().any(|it| it.value.get("transport").is_some())
@@ -73,8 +73,9 @@ fn by_members(root: &Node) -> Option<Dialect> {
     let params = root.get("params").map(|it| &it.value);
     let method = root.get("method").and_then(|it| it.value.text()).unwrap_or_default();
     // An ACP session request, or its parameters: an object with a list of servers.
-    let carried = params.is_some_and(|it| it.get("mcpServers").is_some());
-    if method.starts_with("session/") || carried || servers.is_some_and(|it| it.items().is_some()) {
+    let params_have_servers = params.is_some_and(|it| it.get("mcpServers").is_some());
+    if method.starts_with("session/") || params_have_servers || servers.is_some_and(|it| it.items().is_some())
+    {
         return Some(Dialect::Acp);
     }
     // A server of an ACP session, or a list of them. Its `env` and `headers` are lists, which editors write as
@@ -87,15 +88,16 @@ fn by_members(root: &Node) -> Option<Dialect> {
         return Some(Dialect::Acp);
     }
     // An editor file: `mcpServers`, a list or map of servers, or settings that contain servers.
-    let listed = root.items().is_some_and(|it| !it.is_empty() && it.iter().all(is_server));
+    let is_server_list = root.items().is_some_and(|it| !it.is_empty() && it.iter().all(is_server));
     let settings = ["mcp.servers", "context_servers"].iter().any(|it| root.get(it).is_some());
-    let mcp =
+    let mcp_has_servers =
         root.get("mcp").is_some_and(|it| it.value.get("servers").is_some() || is_map_of_servers(&it.value));
-    (servers.is_some() || listed || settings || mcp || is_map_of_servers(root)).then_some(Dialect::McpJson)
+    (servers.is_some() || is_server_list || settings || mcp_has_servers || is_map_of_servers(root))
+        .then_some(Dialect::McpJson)
 }
 
 /// Guesses the dialect of invalid JSON by its keys, so that the syntax error can be reported.
-fn by_words(text: &str) -> Option<Dialect> {
+fn guess_json(text: &str) -> Option<Dialect> {
     if text.contains("\"session/") {
         return Some(Dialect::Acp);
     }
@@ -104,7 +106,7 @@ fn by_words(text: &str) -> Option<Dialect> {
 }
 
 /// Guesses the dialect of invalid YAML by its lines, so that the syntax error can be reported.
-fn by_lines(text: &str) -> Option<Dialect> {
+fn guess_yaml(text: &str) -> Option<Dialect> {
     let has = |key: &str| text.lines().any(|it| it.starts_with(key));
     if has("servers:") {
         return has("version:").then_some(Dialect::Dominds);

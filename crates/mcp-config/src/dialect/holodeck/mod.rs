@@ -62,7 +62,7 @@ fn item(index: usize, node: &Node, at: &Location, context: &ReadContext) -> Read
     let text = |key: &str| node.get(key).and_then(|it| it.value.text());
     let transport = match node.get("transport") {
         None => Some(mcp_model::TransportKind::Stdio),
-        Some(member) => member.value.text().and_then(wire::transport_kind),
+        Some(member) => member.value.text().and_then(wire::parse_transport_kind),
     };
     let name = text("name").map_or_else(|| format!("tools[{index}]"), display_name);
     ReadEntry { transport, spec, span: node.span.clone(), ..ReadEntry::new(name, at, context) }

@@ -99,7 +99,7 @@ impl HoloDeckTransport {
 
 /// The transport kind with this name. It is read separately, because an invalid item is also listed with its
 /// transport.
-pub(super) fn transport_kind(word: &str) -> Option<TransportKind> {
+pub(super) fn parse_transport_kind(word: &str) -> Option<TransportKind> {
     [TransportKind::Stdio, TransportKind::Sse, TransportKind::WebSocket, TransportKind::Http]
         .into_iter()
         .find(|it| it.as_str() == word)

@@ -56,7 +56,7 @@ pub(crate) fn report_fallback(wanted: SseFallback, report: &mut WriteReport<'_>)
 pub(crate) fn report_limits(
     limits: &Limits,
     kind: TransportKind,
-    said: &[&str],
+    written: &[&str],
     report: &mut WriteReport<'_>,
 ) {
     let Limits {
@@ -82,7 +82,7 @@ pub(crate) fn report_limits(
         ("limits.list_items", *list_items != usual.list_items),
         ("limits.list_pages", *list_pages != usual.list_pages),
     ];
-    for (field, _) in changed.iter().filter(|it| it.1 && !said.contains(&it.0)) {
+    for (field, _) in changed.iter().filter(|it| it.1 && !written.contains(&it.0)) {
         report.unsupported(*field, "this limit");
     }
 }
@@ -147,11 +147,11 @@ pub(crate) fn lists(exposure: &Exposure) -> [(&'static str, &Rules); 3] {
 /// Reports metadata of another dialect's reader, except the keys that were written.
 pub(crate) fn report_metadata(
     metadata: &BTreeMap<String, RawJson>,
-    said: &[&str],
+    written: &[&str],
     report: &mut WriteReport<'_>,
 ) {
     for key in metadata.keys().filter(|it| ![PROFILE_KEY, LEGACY_KEY].contains(&it.as_str())) {
-        if !said.contains(&key.as_str()) {
+        if !written.contains(&key.as_str()) {
             report.unsupported(format!("metadata.{key}"), &format!("`{}`", quoted(key)));
         }
     }
