@@ -67,7 +67,7 @@ impl<'a> Walk<'a> {
     fn resolved(&mut self, old: &'a Value, new: &'a Value, path: &DocumentPath) {
         let (from, to) = (reference(old), reference(new));
         if from.is_none() && to.is_none() {
-            return self.plain(old, new, path);
+            return self.inline_schemas(old, new, path);
         }
         let pair = (from.unwrap_or("#").to_owned(), to.unwrap_or("#").to_owned(), self.negated);
         // Annotations next to a reference belong to this location.
@@ -84,7 +84,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Compares two schemas that are not references.
-    fn plain(&mut self, old: &'a Value, new: &'a Value, path: &DocumentPath) {
+    fn inline_schemas(&mut self, old: &'a Value, new: &'a Value, path: &DocumentPath) {
         match (members(old), members(new)) {
             (Some(old), Some(new)) => {
                 if !self.regrouped(old, new, path) {

@@ -173,7 +173,7 @@ mod tests {
     }
 
     /// Renders the changes as `+a -b ~c`: added, removed, changed.
-    fn told<K>(changes: &ListDiff<K>, name: impl Fn(&K) -> String) -> String {
+    fn render<K>(changes: &ListDiff<K>, name: impl Fn(&K) -> String) -> String {
         let ListDiff { added, removed, changed } = changes;
         let mut words = Vec::new();
         for (sign, keys) in [("+", added), ("-", removed), ("~", changed)] {
@@ -185,8 +185,8 @@ mod tests {
     #[track_caller]
     fn check(old: &str, new: &str, tools: &str, toolsets: &str) {
         let got = Catalog::diff(&build(old), &build(new));
-        assert_eq!(told(&got.tools, ExposedName::to_string), tools);
-        assert_eq!(told(&got.toolsets, ServerId::to_string), toolsets);
+        assert_eq!(render(&got.tools, ExposedName::to_string), tools);
+        assert_eq!(render(&got.toolsets, ServerId::to_string), toolsets);
         assert_eq!(got.is_empty(), tools.is_empty() && toolsets.is_empty());
     }
 
@@ -223,7 +223,7 @@ mod tests {
     }
 
     /// A catalog with one server `s` that has these resources, as `uri=name` pairs, and a template for each.
-    fn shown(prompts: &str, resources: &str, settings: &str) -> Catalog {
+    fn catalog_with(prompts: &str, resources: &str, settings: &str) -> Catalog {
         let pairs: Vec<(&str, &str)> =
             resources.split_whitespace().map(|it| it.split_once('=').expect("a pair has `=`")).collect();
         let mut entry: ServerEntry = dominds(&format!("s: {settings}")).remove(0);
@@ -235,17 +235,17 @@ mod tests {
     #[test]
     fn dm_095_prompts_resources_and_templates_differ_by_the_same_rules() {
         let got = Catalog::diff(
-            &shown("greet bye", "f:a=a f:b=b f:c=c", ""),
-            &shown("hello greet", "f:a=a f:b=other f:d=d", ""),
+            &catalog_with("greet bye", "f:a=a f:b=b f:c=c", ""),
+            &catalog_with("hello greet", "f:a=a f:b=other f:d=d", ""),
         );
         let uri = |it: &ResourceKey| format!("{}@{}", it.uri, it.server);
-        assert_eq!(told(&got.prompts, ExposedName::to_string), "+hello -bye");
-        assert_eq!(told(&got.resources, uri), "+f:d@s -f:c@s ~f:b@s");
-        assert_eq!(told(&got.templates, uri), "+f:d@s -f:c@s ~f:b@s");
+        assert_eq!(render(&got.prompts, ExposedName::to_string), "+hello -bye");
+        assert_eq!(render(&got.resources, uri), "+f:d@s -f:c@s ~f:b@s");
+        assert_eq!(render(&got.templates, uri), "+f:d@s -f:c@s ~f:b@s");
         assert!(got.tools.is_empty() && !got.is_empty());
         // Another label is a change too.
-        let renamed = Catalog::diff(&shown("", "f:a=a", ""), &shown("", "f:a=a", "|prefix=p_"));
-        assert_eq!(told(&renamed.resources, uri), "~f:a@s");
+        let renamed = Catalog::diff(&catalog_with("", "f:a=a", ""), &catalog_with("", "f:a=a", "|prefix=p_"));
+        assert_eq!(render(&renamed.resources, uri), "~f:a@s");
         assert_eq!(
             serde_json::to_string(&renamed.resources).unwrap(),
             r#"{"added":[],"removed":[],"changed":[{"server":"s","uri":"f:a"}]}"#

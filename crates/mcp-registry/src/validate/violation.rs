@@ -23,27 +23,27 @@ fn expectation(error: &ValidationError<'_>) -> String {
     let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) =
         error.kind()
     else {
-        return plain(error);
+        return describe_without_alternatives(error);
     };
     let outer = error.instance_path().as_str();
     let why = |alternative: &Vec<ValidationError<'_>>| {
         let inner = alternative.first()?;
         let at = inner.instance_path().as_str();
         match at.strip_prefix(outer).unwrap_or(at) {
-            "" => Some(plain(inner)),
-            below => Some(format!("{}: {}", label_pointer(below), plain(inner))),
+            "" => Some(describe_without_alternatives(inner)),
+            below => Some(format!("{}: {}", label_pointer(below), describe_without_alternatives(inner))),
         }
     };
     let mut reasons: Vec<String> = context.iter().take(MAX_ALTERNATIVES).filter_map(why).collect();
     reasons.dedup();
     if reasons.is_empty() {
-        return plain(error);
+        return describe_without_alternatives(error);
     }
     format!("value fits none of {} alternatives: {}", context.len(), reasons.join("; "))
 }
 
 /// Describes a violation without the alternatives inside of it.
-fn plain(error: &ValidationError<'_>) -> String {
+fn describe_without_alternatives(error: &ValidationError<'_>) -> String {
     match error.kind() {
         // jsonschema's masked text of these contains names from the arguments.
         ValidationErrorKind::AdditionalProperties { unexpected }
