@@ -112,7 +112,7 @@ async fn after(api: &CallApi, want: &str) -> String {
 async fn is_lost(events: &mut NotificationStream<HostEvent>, want: &str) -> bool {
     let mut lost = async || {
         while let Some(NotificationStreamItem::Notification(event)) = events.next().await {
-            if event.server == FAULTY && matches!(event.kind, HostEventKind::Lost(_)) {
+            if event.server == FAULTY && matches!(event.kind, HostEventKind::ConnectionLost(_)) {
                 return;
             }
         }

@@ -58,7 +58,7 @@ const COMMANDS: usize = 64;
 /// or [`PinnedGeneration`] remains; [`Host::shutdown`] waits.
 pub struct Host {
     commands: mpsc::Sender<Command>,
-    over: mpsc::UnboundedSender<DialogEnd>,
+    overflow: mpsc::UnboundedSender<DialogEnd>,
     updates: mpsc::Sender<ConfigUpdate>,
     senders: Arc<Senders>,
     router: Arc<CallRouter>,
@@ -126,7 +126,7 @@ impl Host {
         };
         let senders = Arc::new(Senders::new());
         let (commands, taken) = mpsc::channel(COMMANDS);
-        let (over, ended) = mpsc::unbounded_channel();
+        let (overflow, overflowed) = mpsc::unbounded_channel();
         let (updates, config_updates) = mpsc::channel(1);
         let idle = leases.idle_timeout;
         let committer = Committer::new(
@@ -138,10 +138,13 @@ impl Host {
         );
         let spills = SpillStore::new(spill);
         spills.remove_stale();
-        let committer =
-            tokio::spawn(committer.run(CommitterInputs { commands: taken, over: ended, config_updates }));
+        let committer = tokio::spawn(committer.run(CommitterInputs {
+            commands: taken,
+            overflow: overflowed,
+            config_updates,
+        }));
         let router = Arc::new(CallRouter {
-            snapshot: senders.snapshot.subscribe(),
+            routing_table: senders.routing_table.subscribe(),
             leases: senders.leases.subscribe(),
             validators: ValidatorCache::new(),
             commands: commands.clone(),
@@ -152,7 +155,7 @@ impl Host {
             trace,
             shared,
         });
-        Host { commands, over, updates, senders, router, committer }
+        Host { commands, overflow, updates, senders, router, committer }
     }
 
     /// Runs these servers and no others. Returns when that is published, with new and changed servers in
@@ -165,7 +168,7 @@ impl Host {
         let (reply, published) = oneshot::channel();
         // Without a permit the host has shut down or failed: then nothing takes the servers over.
         let Ok(permit) = self.commands.reserve().await else {
-            self.senders.publish_failed(&desired);
+            self.senders.republish_fault(&desired);
             return;
         };
         permit.send(Command::Event(Box::new(MachineEvent::Configure(desired)), Some(reply)));
@@ -220,7 +223,7 @@ impl Host {
 
     /// The current snapshot.
     pub fn snapshot(&self) -> Arc<HostSnapshot> {
-        Arc::clone(&self.senders.published.borrow())
+        Arc::clone(&self.senders.snapshot.borrow())
     }
 
     /// Adapts the current tools to a model provider: what its API does not accept is adapted, or left out with a problem
@@ -231,7 +234,7 @@ impl Host {
 
     /// Every new snapshot; a slow receiver gets the latest.
     pub fn subscribe(&self) -> watch::Receiver<Arc<HostSnapshot>> {
-        self.senders.published.subscribe()
+        self.senders.snapshot.subscribe()
     }
 
     /// All events from now on. A slow reader loses the oldest and receives their number.
@@ -293,9 +296,9 @@ impl Host {
     }
 
     fn dialog_of(&self, id: DialogId, registration: Option<CallerRegistration>) -> Dialog {
-        let (commands, over) = (self.commands.clone(), self.over.clone());
+        let (commands, overflow) = (self.commands.clone(), self.overflow.clone());
         let ends = self.router.ends.clone();
-        let lifetime = DialogLifetime { id, ends, commands, over, _registration: registration };
+        let lifetime = DialogLifetime { id, ends, commands, overflow, _registration: registration };
         Dialog { router: Arc::clone(&self.router), lifetime: Arc::new(lifetime) }
     }
 

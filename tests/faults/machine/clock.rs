@@ -51,7 +51,9 @@ async fn hd_117_clock_jump_ends_no_session() {
             assert!(result.success, "{result:?}");
         }
         let lost = std::iter::from_fn(|| events.try_next()).any(|it| match it {
-            NotificationStreamItem::Notification(event) => matches!(event.kind, HostEventKind::Lost(_)),
+            NotificationStreamItem::Notification(event) => {
+                matches!(event.kind, HostEventKind::ConnectionLost(_))
+            }
             NotificationStreamItem::Lagged(_) => panic!("events were dropped"),
         });
         assert!(!lost);

@@ -69,10 +69,10 @@ impl CallRouter {
     pub(crate) async fn restart(&self, server: &ServerId) -> Result<(), HostError> {
         self.require_server(server)?;
         Command::send_event(&self.commands, MachineEvent::Restart(server.clone())).await;
-        let mut snapshot = self.snapshot.clone();
+        let mut routing_tables = self.routing_table.clone();
         let status =
-            |it: &RoutingTable<_>| it.published.servers.iter().find(|it| it.id == server.as_str()).cloned();
-        let settled = snapshot
+            |it: &RoutingTable<_>| it.snapshot.servers.iter().find(|it| it.id == server.as_str()).cloned();
+        let settled = routing_tables
             .wait_for(|it| status(it).is_none_or(|it| it.state != ServerState::Starting))
             .await
             .map(|it| status(&it))
@@ -121,8 +121,8 @@ impl CallRouter {
     }
 
     pub(crate) fn require_server(&self, server: &ServerId) -> Result<(), HostError> {
-        let snapshot = self.latest();
-        let servers = &snapshot.published.servers;
+        let routing_table = self.latest();
+        let servers = &routing_table.snapshot.servers;
         let known = servers.iter().any(|it| it.id == server.as_str());
         if known { Ok(()) } else { Err(not_loaded(server.as_str())) }
     }

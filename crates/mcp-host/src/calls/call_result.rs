@@ -129,7 +129,7 @@ impl CallRouter {
     }
 
     fn is_problem(&self, which: impl Fn(&Problem) -> bool) -> bool {
-        self.latest().published.problems.iter().any(|it| which(&it.problem))
+        self.latest().snapshot.problems.iter().any(|it| which(&it.problem))
     }
 }
 

@@ -52,7 +52,7 @@ use tool_lookup::{display_name, find_tool};
 /// Routes calls and requests to instances.
 pub(crate) struct CallRouter {
     /// The latest routing table.
-    pub(crate) snapshot: watch::Receiver<Arc<RoutingTable<InstanceRef>>>,
+    pub(crate) routing_table: watch::Receiver<Arc<RoutingTable<InstanceRef>>>,
     /// The published leases.
     pub(crate) leases: watch::Receiver<Arc<LeaseTable<InstanceRef>>>,
     pub(crate) validators: ValidatorCache,
@@ -140,7 +140,7 @@ impl CallRouter {
 
     /// Returns the latest routing table.
     pub(crate) fn latest(&self) -> Arc<RoutingTable<InstanceRef>> {
-        Arc::clone(&self.snapshot.borrow())
+        Arc::clone(&self.routing_table.borrow())
     }
 
     /// Returns the routing table of a version.
@@ -192,8 +192,8 @@ impl CallRouter {
             Err(failure) => return unrouted(failure),
         };
         for _ in 0..MAX_ATTEMPTS {
-            let snapshot = self.routing(version);
-            let (tool, route) = match find_tool(&snapshot, &call.name, call.server.as_ref()) {
+            let routing_table = self.routing(version);
+            let (tool, route) = match find_tool(&routing_table, &call.name, call.server.as_ref()) {
                 Ok((tool, Some(route))) => (&*tool.tool, route),
                 // Boxed, because it is rare and would enlarge the future of every call.
                 Ok((tool, None)) => return Box::pin(self.call_admin_tool(call, &tool.tool, record)).await,

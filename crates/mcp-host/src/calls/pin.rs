@@ -27,7 +27,7 @@ pub struct PinnedGeneration {
     router: Arc<CallRouter>,
     /// Keeps the dialog alive until the turn ends.
     lifetime: Option<Arc<DialogLifetime>>,
-    snapshot: Arc<RoutingTable<InstanceRef>>,
+    routing_table: Arc<RoutingTable<InstanceRef>>,
     /// Shared instances, pinned from the beginning.
     _shared: Vec<InstancePin>,
     /// Leased instances, pinned with their first call.
@@ -52,23 +52,23 @@ impl InstancePin {
 impl PinnedGeneration {
     /// Pins the latest generation.
     pub(crate) fn new(router: &Arc<CallRouter>, lifetime: Option<Arc<DialogLifetime>>) -> PinnedGeneration {
-        let mut snapshot = router.latest();
+        let mut routing_table = router.latest();
         let mut shared = Vec::new();
         for _ in 0..MAX_ATTEMPTS {
-            shared = instances(&snapshot).filter_map(InstancePin::new).collect();
-            if shared.len() == instances(&snapshot).count() {
+            shared = instances(&routing_table).filter_map(InstancePin::new).collect();
+            if shared.len() == instances(&routing_table).count() {
                 break;
             }
             // An instance was retired since the lookup. Its replacement is already published.
-            snapshot = router.latest();
+            routing_table = router.latest();
         }
         let router = Arc::clone(router);
-        PinnedGeneration { router, lifetime, snapshot, _shared: shared, leased: Mutex::default() }
+        PinnedGeneration { router, lifetime, routing_table, _shared: shared, leased: Mutex::default() }
     }
 
     /// The snapshot of the generation.
     pub fn snapshot(&self) -> &Arc<HostSnapshot> {
-        &self.snapshot.published
+        &self.routing_table.snapshot
     }
 
     /// Calls a tool of this generation, like [`Host::call`](crate::host::Host::call). If the server was replaced or
@@ -104,7 +104,7 @@ impl PinnedGeneration {
     }
 
     pub(crate) fn routing(&self) -> &Arc<RoutingTable<InstanceRef>> {
-        &self.snapshot
+        &self.routing_table
     }
 
     /// The pinned leased instance of a dialog.
@@ -131,8 +131,8 @@ impl fmt::Debug for PinnedGeneration {
     }
 }
 
-fn instances(snapshot: &RoutingTable<InstanceRef>) -> impl Iterator<Item = &InstanceRef> {
-    snapshot.routes.values().filter_map(|it| match &it.target {
+fn instances(routing_table: &RoutingTable<InstanceRef>) -> impl Iterator<Item = &InstanceRef> {
+    routing_table.routes.values().filter_map(|it| match &it.target {
         RouteTarget::Shared(instance) => Some(instance),
         RouteTarget::Leased(_) => None,
     })

@@ -56,7 +56,7 @@ impl CallRouter {
 
     /// The error of a stopped dialog; `None` if it is not stopped.
     pub(crate) fn stop_reason(&self, dialog: &DialogId) -> Option<HostError> {
-        let stopped = Arc::clone(&self.snapshot.borrow().stopped);
+        let stopped = Arc::clone(&self.routing_table.borrow().stopped);
         let problem = &stopped.get(dialog)?.problem;
         let message = format!("dialog '{dialog}' is stopped: {}", problem.message);
         let help = Some("fix what the provider refused, then resume the dialog".to_owned());

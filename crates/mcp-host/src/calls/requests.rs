@@ -99,8 +99,8 @@ impl CallRouter {
         version: CatalogVersion<'_>,
         send: SendRequest<T>,
     ) -> Result<(T, ServerId), RequestError> {
-        let snapshot = self.routing(version);
-        if let Ok(prompt) = find_prompt(&snapshot, name, options.server.as_ref()) {
+        let routing_table = self.routing(version);
+        if let Ok(prompt) = find_prompt(&routing_table, name, options.server.as_ref()) {
             let missing = |it: HostError| RequestError::from(it).on(&prompt.server);
             check_required_arguments(prompt, arguments).map_err(missing)?;
         }
@@ -198,8 +198,8 @@ impl CallRouter {
         let deadline = CallDeadline::new(Instant::now(), options.deadline);
         let scope = self.scope(options.dialog.as_ref(), version, deadline)?;
         for _ in 0..MAX_ATTEMPTS {
-            let snapshot = self.routing(version);
-            let (route, name) = find_item(&snapshot, item, options.server.as_ref())?;
+            let routing_table = self.routing(version);
+            let (route, name) = find_item(&routing_table, item, options.server.as_ref())?;
             let id = &route.server.spec.id;
             tracing::Span::current().record("server", id.as_str());
             let request = match self.begin_request(route, || item.label(), scope).await {

@@ -37,46 +37,46 @@ impl LookupItem<'_> {
 
 /// Finds an item in this generation: the route of its server, and its name at the server.
 pub(super) fn find_item<'a>(
-    snapshot: &'a RoutingTable<InstanceRef>,
+    routing_table: &'a RoutingTable<InstanceRef>,
     item: LookupItem<'_>,
     server: Option<&ServerId>,
 ) -> Result<(&'a Route<InstanceRef>, String), HostError> {
-    if let Some(fault) = &snapshot.fault {
+    if let Some(fault) = &routing_table.fault {
         return Err(fault.clone());
     }
     let (id, name) = match item {
         LookupItem::Prompt(name) => {
-            let it = find_prompt(snapshot, name, server)?;
+            let it = find_prompt(routing_table, name, server)?;
             (it.server.clone(), it.prompt.name.to_string())
         }
-        LookupItem::Resource(uri) => (find_resource_server(snapshot, uri, server)?, uri.to_owned()),
+        LookupItem::Resource(uri) => (find_resource_server(routing_table, uri, server)?, uri.to_owned()),
         LookupItem::Template(uri) => {
-            let templates = snapshot.published.catalog.templates().iter();
+            let templates = routing_table.snapshot.catalog.templates().iter();
             let owners = templates.filter(|it| &*it.template.uri_template == uri).map(|it| &it.server);
-            (single_owner(snapshot, item, server, owners)?, uri.to_owned())
+            (single_owner(routing_table, item, server, owners)?, uri.to_owned())
         }
     };
-    match snapshot.routes.get(&id) {
+    match routing_table.routes.get(&id) {
         Some(route) => Ok((route, name)),
-        None => Err(missing(snapshot, item, server)),
+        None => Err(missing(routing_table, item, server)),
     }
 }
 
 /// The prompt with this exposed name, else with this original name if only one server has it.
 pub(super) fn find_prompt<'a>(
-    snapshot: &'a RoutingTable<InstanceRef>,
+    routing_table: &'a RoutingTable<InstanceRef>,
     name: &str,
     server: Option<&ServerId>,
 ) -> Result<&'a ExposedPrompt, HostError> {
     let meant = |it: &&ExposedPrompt| server.is_none_or(|server| it.server == *server);
-    let catalog = &snapshot.published.catalog;
+    let catalog = &routing_table.snapshot.catalog;
     if let Some(it) = catalog.prompt(name).filter(meant) {
         return Ok(it);
     }
     let own: Vec<&ExposedPrompt> =
         catalog.prompts().iter().filter(meant).filter(|it| &*it.prompt.name == name).collect();
     match own.as_slice() {
-        [] => Err(missing(snapshot, LookupItem::Prompt(name), server)),
+        [] => Err(missing(routing_table, LookupItem::Prompt(name), server)),
         [prompt] => Ok(prompt),
         many => {
             let names: Vec<String> = many.iter().map(|it| format!("'{}'", it.name)).collect();
@@ -89,34 +89,34 @@ pub(super) fn find_prompt<'a>(
 
 /// The server of a URI: the named one, else the one that lists it, else the one with the best matching template.
 fn find_resource_server(
-    snapshot: &RoutingTable<InstanceRef>,
+    routing_table: &RoutingTable<InstanceRef>,
     uri: &str,
     server: Option<&ServerId>,
 ) -> Result<ServerId, HostError> {
     let item = LookupItem::Resource(uri);
-    let catalog = &snapshot.published.catalog;
+    let catalog = &routing_table.snapshot.catalog;
     let listed = catalog.resources().iter().filter(|it| &*it.resource.uri == uri).map(|it| &it.server);
     let listed: Vec<&ServerId> = listed.filter(|it| server.is_none_or(|server| *it == server)).collect();
     if !listed.is_empty() {
-        return single_owner(snapshot, item, server, listed.into_iter());
+        return single_owner(routing_table, item, server, listed.into_iter());
     }
     // A server that lists the resource but hides it: a template must not make it readable.
     let hiding = |(id, route): &(&ServerId, &Route<InstanceRef>)| {
         server.is_none_or(|server| server == *id) && route.lists.resources.iter().any(|it| &*it.uri == uri)
     };
-    if let Some((id, _)) = snapshot.routes.iter().filter(hiding).min_by_key(|(id, _)| *id) {
+    if let Some((id, _)) = routing_table.routes.iter().filter(hiding).min_by_key(|(id, _)| *id) {
         let message = format!("{} not found: server '{id}' has it, but it is not shown", item.label());
         return Err(HostError::new(ErrorKind::Validation, message));
     }
     if let Some(server) = server {
-        if is_filtered(snapshot, server, uri) {
+        if is_filtered(routing_table, server, uri) {
             let message =
                 format!("{} not found: server '{server}' has a filter, and it is not shown", item.label());
             return Err(HostError::new(ErrorKind::Validation, message));
         }
-        return match snapshot.routes.contains_key(server) {
+        return match routing_table.routes.contains_key(server) {
             true => Ok(server.clone()),
-            false => Err(missing(snapshot, item, Some(server))),
+            false => Err(missing(routing_table, item, Some(server))),
         };
     }
     let fitting = catalog
@@ -126,14 +126,14 @@ fn find_resource_server(
     let fitting: Vec<_> = fitting.collect();
     let best = fitting.iter().map(|(length, _)| *length).max();
     let owners = fitting.iter().filter(|it| Some(it.0) == best).map(|(_, it)| &it.server);
-    single_owner(snapshot, item, None, owners)
+    single_owner(routing_table, item, None, owners)
 }
 
 /// Whether a server filters its resources and no shown template matches the URI: then it must not be read.
-fn is_filtered(snapshot: &RoutingTable<InstanceRef>, server: &ServerId, uri: &str) -> bool {
-    let Some(route) = snapshot.routes.get(server) else { return false };
+fn is_filtered(routing_table: &RoutingTable<InstanceRef>, server: &ServerId, uri: &str) -> bool {
+    let Some(route) = routing_table.routes.get(server) else { return false };
     let Filter { whitelist, blacklist } = &route.server.spec.exposure.resources.filter;
-    let templates = snapshot.published.catalog.templates().iter().filter(|it| it.server == *server);
+    let templates = routing_table.snapshot.catalog.templates().iter().filter(|it| it.server == *server);
     let is_listed =
         || templates.map(|it| &it.template.uri_template).any(|it| match_template(it, uri).is_some());
     let filters = !whitelist.is_empty() || !blacklist.is_empty();
@@ -185,7 +185,7 @@ fn match_expression(ends: &[bool], uri: &str, holds_slashes: bool) -> Vec<bool> 
 }
 
 fn single_owner<'a>(
-    snapshot: &RoutingTable<InstanceRef>,
+    routing_table: &RoutingTable<InstanceRef>,
     item: LookupItem<'_>,
     server: Option<&ServerId>,
     owners: impl Iterator<Item = &'a ServerId>,
@@ -193,7 +193,7 @@ fn single_owner<'a>(
     let mut owners: Vec<&ServerId> = owners.filter(|it| server.is_none_or(|server| *it == server)).collect();
     owners.dedup();
     match owners.as_slice() {
-        [] => Err(missing(snapshot, item, server)),
+        [] => Err(missing(routing_table, item, server)),
         [owner] => Ok((*owner).clone()),
         many => {
             let names: Vec<String> = many.iter().map(|it| format!("'{it}'")).collect();
@@ -206,19 +206,19 @@ fn single_owner<'a>(
 
 /// Explains why an item is missing; the most certain reason first.
 fn missing(
-    snapshot: &RoutingTable<InstanceRef>,
+    routing_table: &RoutingTable<InstanceRef>,
     item: LookupItem<'_>,
     server: Option<&ServerId>,
 ) -> HostError {
-    if snapshot.published.servers.iter().any(|it| it.state == ServerState::Stopped) {
+    if routing_table.snapshot.servers.iter().any(|it| it.state == ServerState::Stopped) {
         return HostError::shut_down();
     }
     let label = item.label();
     if let Some(server) = server {
-        if let Some(unavailable) = snapshot.unavailable.iter().find(|it| it.name == server.as_str()) {
+        if let Some(unavailable) = routing_table.unavailable.iter().find(|it| it.name == server.as_str()) {
             return unavailable_error(unavailable, &label);
         }
-        if !snapshot.routes.contains_key(server) {
+        if !routing_table.routes.contains_key(server) {
             return HostError::new(
                 ErrorKind::Validation,
                 format!("{label} not found: there is no server '{server}'"),
@@ -233,13 +233,13 @@ fn missing(
         };
         meant(&it.server) && it.exposed.is_none() && it.original == name
     };
-    if let Some(it) = snapshot.published.catalog.decisions(item.list_kind()).find(hidden) {
+    if let Some(it) = routing_table.snapshot.catalog.decisions(item.list_kind()).find(hidden) {
         let message =
             format!("{label} not found: server '{}' has it, but it is not shown: {}", it.server, it.rule);
         return HostError::new(ErrorKind::Validation, message);
     }
     let unavailable: Vec<String> =
-        snapshot.unavailable.iter().map(|it| format!("'{}'", display_name(&it.name))).collect();
+        routing_table.unavailable.iter().map(|it| format!("'{}'", display_name(&it.name))).collect();
     let why = match (unavailable.is_empty(), item) {
         (false, _) => format!("; servers that are not available: {}", unavailable.join(", ")),
         (true, LookupItem::Resource(_)) if server.is_none() => "; name the server to read it from".to_owned(),

@@ -19,9 +19,9 @@ use crate::supervisor::machine::{InstructionsAccess, Route, RouteTarget};
 impl CallRouter {
     /// All running instances, shared and leased, of one server or of all.
     fn running_instances(&self, server: Option<&ServerId>) -> Vec<(ServerId, InstanceRef)> {
-        let snapshot = self.latest();
+        let routing_table = self.latest();
         let leases = Arc::clone(&self.leases.borrow());
-        let shared = snapshot.routes.iter().filter_map(|(id, route)| match &route.target {
+        let shared = routing_table.routes.iter().filter_map(|(id, route)| match &route.target {
             RouteTarget::Shared(instance) => Some((id.clone(), InstanceRef::clone(instance))),
             RouteTarget::Leased(_) => None,
         });

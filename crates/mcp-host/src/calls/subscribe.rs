@@ -21,8 +21,8 @@ impl CallRouter {
         let deadline = CallDeadline::new(Instant::now(), options.deadline);
         let scope = self.scope(options.dialog.as_ref(), version, deadline)?;
         for _ in 0..MAX_ATTEMPTS {
-            let snapshot = self.routing(version);
-            let (route, name) = find_item(&snapshot, item, options.server.as_ref())?;
+            let routing_table = self.routing(version);
+            let (route, name) = find_item(&routing_table, item, options.server.as_ref())?;
             let (server, id) = (&route.server, &route.server.spec.id);
             let request = match self.begin_request(route, || item.label(), scope).await {
                 Ok(request) => request,

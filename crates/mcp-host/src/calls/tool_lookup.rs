@@ -15,22 +15,22 @@ const MAX_NAME_CHARS: usize = 128;
 
 /// The tool called `name`, of `server` if given, and its route; tools of the host have none.
 pub(super) fn find_tool<'a, I>(
-    snapshot: &'a RoutingTable<I>,
+    routing_table: &'a RoutingTable<I>,
     name: &str,
     server: Option<&ServerId>,
 ) -> Result<(&'a ExposedTool, Option<&'a Route<I>>), HostError> {
-    if let Some(fault) = &snapshot.fault {
+    if let Some(fault) = &routing_table.fault {
         return Err(fault.clone());
     }
-    let catalog = &snapshot.published.catalog;
+    let catalog = &routing_table.snapshot.catalog;
     let lookup = match server {
         None => catalog.find(name),
         Some(server) => find_on_server(catalog, name, server),
     };
     match lookup {
-        ToolLookup::Found(tool) => Ok((tool, snapshot.routes.get(&tool.server))),
+        ToolLookup::Found(tool) => Ok((tool, routing_table.routes.get(&tool.server))),
         ToolLookup::Ambiguous(tools) => Err(ambiguous(name, &tools)),
-        ToolLookup::Missing { nearest } => Err(missing(snapshot, name, server, nearest)),
+        ToolLookup::Missing { nearest } => Err(missing(routing_table, name, server, nearest)),
     }
 }
 
@@ -68,33 +68,33 @@ fn ambiguous(name: &str, tools: &[&ExposedTool]) -> HostError {
 
 /// Explains why a tool is missing; the most certain reason first.
 fn missing<I>(
-    snapshot: &RoutingTable<I>,
+    routing_table: &RoutingTable<I>,
     name: &str,
     server: Option<&ServerId>,
     nearest: Option<&ExposedTool>,
 ) -> HostError {
-    if snapshot.published.servers.iter().any(|it| it.state == ServerState::Stopped) {
+    if routing_table.snapshot.servers.iter().any(|it| it.state == ServerState::Stopped) {
         return HostError::shut_down();
     }
     let meant = |id: &str| server.is_none_or(|it| it.as_str() == id);
     let owner = |it: &&UnavailableServer| meant(&it.name) && (server.is_some() || may_own(it, name));
-    if let Some(unavailable) = snapshot.unavailable.iter().find(owner) {
+    if let Some(unavailable) = routing_table.unavailable.iter().find(owner) {
         return unavailable_error(unavailable, &format!("Tool '{}'", display_name(name)));
     }
     let not_found = |why: &str| {
         HostError::new(ErrorKind::ToolNotFound, format!("Tool '{}' not found{why}", display_name(name)))
     };
-    if let Some(server) = server.filter(|it| !snapshot.routes.contains_key(*it)) {
+    if let Some(server) = server.filter(|it| !routing_table.routes.contains_key(*it)) {
         return not_found(&format!(": there is no server '{server}'"));
     }
     let unlisted =
-        snapshot.routes.iter().filter(|(id, it)| meant(id.as_str()) && !it.server.spec.discovery.tools);
+        routing_table.routes.iter().filter(|(id, it)| meant(id.as_str()) && !it.server.spec.discovery.tools);
     let unlisted = unlisted.map(|(id, it)| (id, server.is_some() || has_prefix(&it.server, name)));
     if let Some((id, _)) = unlisted.filter(|(_, owns)| *owns).min() {
         return not_found(&format!(": the tools of server '{id}' are not loaded (load_tools is false)"));
     }
     let hidden = |it: &&Decision| meant(it.server.as_str()) && it.exposed.is_none() && it.original == name;
-    if let Some(decision) = snapshot.published.catalog.decisions(ListKind::Tool).find(hidden) {
+    if let Some(decision) = routing_table.snapshot.catalog.decisions(ListKind::Tool).find(hidden) {
         return not_found(&format!(
             ": server '{}' has it, but it is not shown: {}",
             decision.server, decision.rule
@@ -102,7 +102,7 @@ fn missing<I>(
     }
     let mut hints = String::new();
     let unavailable: Vec<String> =
-        snapshot.unavailable.iter().map(|it| format!("'{}'", display_name(&it.name))).collect();
+        routing_table.unavailable.iter().map(|it| format!("'{}'", display_name(&it.name))).collect();
     if !unavailable.is_empty() {
         hints.push_str(&format!("; servers that are not available: {}", unavailable.join(", ")));
     }

@@ -36,7 +36,7 @@ pub enum HostEventKind {
     /// The start failed.
     StartFailed(HostError),
     /// The connection was lost.
-    Lost(HostError),
+    ConnectionLost(HostError),
     /// A restart is scheduled.
     RestartScheduled {
         /// The delay.
@@ -91,7 +91,7 @@ pub enum ReleaseReason {
     /// Its server was changed, restarted, switched off or removed.
     ServerChanged,
     /// The connection was lost.
-    Lost,
+    ConnectionLost,
     /// The host shut down.
     HostShutdown,
 }

@@ -76,7 +76,7 @@ impl ServerState {
 
 impl HostSnapshot {
     /// The snapshot before the first configuration.
-    pub(crate) fn nothing() -> HostSnapshot {
+    pub(crate) fn empty() -> HostSnapshot {
         HostSnapshot {
             generation: 0,
             catalog: Arc::new(Catalog::empty()),

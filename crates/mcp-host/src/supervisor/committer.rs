@@ -88,7 +88,7 @@ pub(crate) struct Committer {
 pub(crate) struct CommitterInputs {
     pub(crate) commands: mpsc::Receiver<Command>,
     /// The ends of dialogs that found the queue of commands full.
-    pub(crate) over: mpsc::UnboundedReceiver<DialogEnd>,
+    pub(crate) overflow: mpsc::UnboundedReceiver<DialogEnd>,
     pub(crate) config_updates: mpsc::Receiver<ConfigUpdate>,
 }
 
@@ -106,11 +106,11 @@ enum TaskKind {
     /// Starts an instance.
     Start(StartTicket),
     /// Waits for changed lists or the end of an instance.
-    Follow(StartTicket),
+    Watch(StartTicket),
     /// Pings an instance.
     Probe(StartTicket),
     /// Sends log levels and subscriptions to instances.
-    Settle,
+    ApplySettings,
     /// Closes an instance, then replies to the waiter.
     Retire(Option<WaiterId>),
 }
@@ -142,7 +142,7 @@ impl Committer {
 
     /// Runs until a shutdown is complete or the host is dropped.
     pub(crate) async fn run(mut self, inputs: CommitterInputs) {
-        let CommitterInputs { mut commands, mut over, mut config_updates } = inputs;
+        let CommitterInputs { mut commands, mut overflow, mut config_updates } = inputs;
         self.reap().await;
         let (mut closing, mut batcher) = (false, EventBatcher::new());
         let subscriptions = Arc::clone(&self.connector.shared.subscriptions);
@@ -160,14 +160,14 @@ impl Committer {
                     None => return,
                 },
                 Some(update) = config_updates.recv() => self.accept_update(update, &mut batch),
-                Some(dialog) = over.recv() => ends.push(dialog),
+                Some(dialog) = overflow.recv() => ends.push(dialog),
                 keys = subscriptions.take_removed() => self.sync_subscriptions(&keys),
                 Some(joined) = self.tasks.join_next_with_id() => batch.events.extend(self.task_finished(joined)),
                 () = tokio::time::sleep_until(wake) => {}
             }
             // Everything that has arrived is published together. Dialog ends from the overflow channel are received
             // first and handled after the commands queued before them.
-            while let Ok(dialog) = over.try_recv() {
+            while let Ok(dialog) = overflow.try_recv() {
                 ends.push(dialog);
             }
             while let Ok(command) = commands.try_recv() {
@@ -232,7 +232,7 @@ impl Committer {
     /// Sends log levels and subscriptions to a new instance.
     fn apply_settings(&mut self, instance: InstanceRef) {
         let connector = Arc::clone(&self.connector);
-        self.spawn(TaskKind::Settle, async move {
+        self.spawn(TaskKind::ApplySettings, async move {
             connector.apply_settings(&instance).await;
             None
         });
@@ -244,7 +244,7 @@ impl Committer {
         let meant: Vec<InstanceRef> = running.filter(|it| keys.contains(&it.key())).collect();
         for instance in meant.into_iter().filter(|it| !it.is_over()) {
             let connector = Arc::clone(&self.connector);
-            self.spawn(TaskKind::Settle, async move {
+            self.spawn(TaskKind::ApplySettings, async move {
                 instance.sync_subscriptions(&connector.shared.subscriptions).await;
                 None
             });
@@ -289,15 +289,15 @@ impl Committer {
     }
 
     fn publish_snapshot(&mut self, at: SystemTime) {
-        let snapshot = self.machine.snapshot(at);
-        let published = &snapshot.published;
+        let routing_table = self.machine.routing_table(at);
+        let snapshot = &routing_table.snapshot;
         tracing::debug!(
-            generation = published.generation,
-            tools = published.catalog.tools().len(),
+            generation = snapshot.generation,
+            tools = snapshot.catalog.tools().len(),
             "published"
         );
-        self.connector.shared.metrics.set_generation(published.generation);
-        self.publishers.publish(snapshot);
+        self.connector.shared.metrics.set_generation(snapshot.generation);
+        self.publishers.publish(routing_table);
     }
 
     fn execute(&mut self, action: MachineAction<InstanceRef>) {
@@ -323,7 +323,7 @@ impl Committer {
                 }
             }
             MachineAction::Watch { ticket, instance, listed } => {
-                let kind = TaskKind::Follow(ticket.clone());
+                let kind = TaskKind::Watch(ticket.clone());
                 let shared = Arc::clone(&self.connector.shared);
                 self.spawn(
                     kind,
@@ -397,9 +397,9 @@ impl Committer {
         };
         match kind {
             TaskKind::Start(ticket) => Some(MachineEvent::StartFailed(ticket.clone(), failure(&ticket))),
-            TaskKind::Follow(ticket) => Some(MachineEvent::Disconnected(ticket.clone(), failure(&ticket))),
+            TaskKind::Watch(ticket) => Some(MachineEvent::Disconnected(ticket.clone(), failure(&ticket))),
             TaskKind::Probe(ticket) => Some(MachineEvent::ProbeSucceeded(ticket)),
-            TaskKind::Settle | TaskKind::Retire(_) => None,
+            TaskKind::ApplySettings | TaskKind::Retire(_) => None,
         }
     }
 
@@ -451,7 +451,7 @@ impl Committer {
         self.end.send_replace(Some(saturating_after(Instant::now(), self.grace)));
         for (kind, handle) in self.tasks_by_id.values() {
             match kind {
-                TaskKind::Start(_) | TaskKind::Follow(_) | TaskKind::Probe(_) | TaskKind::Settle => {
+                TaskKind::Start(_) | TaskKind::Watch(_) | TaskKind::Probe(_) | TaskKind::ApplySettings => {
                     handle.abort()
                 }
                 TaskKind::Retire(_) => {}

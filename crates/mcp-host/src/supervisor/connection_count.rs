@@ -25,7 +25,7 @@ struct CounterState {
     /// Counts the running transports.
     gate: Arc<Gate>,
     /// Whether all transports must end at once.
-    cut: watch::Sender<bool>,
+    abort: watch::Sender<bool>,
 }
 
 impl ConnectionCounter {
@@ -45,7 +45,7 @@ impl ConnectionCounter {
     /// Aborts all connections and refuses new ones.
     pub(crate) fn abort(&self) {
         self.0.gate.seal();
-        self.0.cut.send_replace(true);
+        self.0.abort.send_replace(true);
     }
 }
 
@@ -102,12 +102,12 @@ impl Transport for CountedTransport {
     {
         let CountedTransport { transport, state } = *self;
         Box::pin(async move {
-            let mut cut = state.cut.subscribe();
+            let mut abort = state.abort.subscribe();
             let Some(guard) = state.gate.enter() else { return Disconnect::new(DisconnectReason::Stopped) };
             // On drop the transport is dropped before the guard, and releases what it holds.
             let ended = tokio::select! {
                 ended = transport.run(link) => ended,
-                _ = cut.wait_for(|it| *it) => Disconnect::new(DisconnectReason::Stopped),
+                _ = abort.wait_for(|it| *it) => Disconnect::new(DisconnectReason::Stopped),
             };
             drop(guard);
             ended

@@ -75,7 +75,7 @@ pub(crate) struct DialogLifetime {
     pub(crate) commands: mpsc::Sender<Command>,
     /// Used when that queue is full. The end is then handled after all queued requests, including those of a new
     /// dialog with the same id.
-    pub(crate) over: mpsc::UnboundedSender<DialogEnd>,
+    pub(crate) overflow: mpsc::UnboundedSender<DialogEnd>,
     /// The registration of its caller.
     pub(crate) _registration: Option<CallerRegistration>,
 }
@@ -87,7 +87,7 @@ impl Drop for DialogLifetime {
             self.commands.try_send(Command::event(MachineEvent::DialogEnded(end.clone())))
         {
             // A host that has ended has released everything.
-            let _ = self.over.send(end);
+            let _ = self.overflow.send(end);
         }
     }
 }

@@ -24,7 +24,7 @@ const HOST_FAILED: &str = "the host itself has failed; this is a bug in mcp-host
 
 /// The committer's side of the channels. If it is dropped by a panic, it publishes the failure of the host.
 pub(crate) struct Publishers {
-    to: Arc<Senders>,
+    senders: Arc<Senders>,
     /// The statuses to publish if the committer panics.
     failed_statuses: Vec<FailedServer>,
     is_shutdown_expected: bool,
@@ -33,9 +33,9 @@ pub(crate) struct Publishers {
 /// The channels. The host holds them too, to subscribe to them and to publish when the committer has ended.
 pub(crate) struct Senders {
     /// The routing table, which contains the snapshot below.
-    pub(crate) snapshot: watch::Sender<Arc<RoutingTable<InstanceRef>>>,
+    pub(crate) routing_table: watch::Sender<Arc<RoutingTable<InstanceRef>>>,
     /// The public snapshot.
-    pub(crate) published: watch::Sender<Arc<HostSnapshot>>,
+    pub(crate) snapshot: watch::Sender<Arc<HostSnapshot>>,
     pub(crate) leases: watch::Sender<Arc<LeaseTable<InstanceRef>>>,
     pub(crate) events: NotificationRouter<HostEvent>,
 }
@@ -43,25 +43,25 @@ pub(crate) struct Senders {
 impl Senders {
     /// Channels with empty content.
     pub(crate) fn new() -> Senders {
-        let nothing = Arc::new(HostSnapshot::nothing());
+        let snapshot = Arc::new(HostSnapshot::empty());
         Senders {
-            snapshot: watch::Sender::new(Arc::new(RoutingTable::nothing(&nothing))),
-            published: watch::Sender::new(nothing),
+            routing_table: watch::Sender::new(Arc::new(RoutingTable::empty(&snapshot))),
+            snapshot: watch::Sender::new(snapshot),
             leases: watch::Sender::new(Arc::new(LeaseTable::empty())),
             events: NotificationRouter::new(),
         }
     }
 
-    fn publish(&self, snapshot: RoutingTable<InstanceRef>) {
-        let published = Arc::clone(&snapshot.published);
-        self.snapshot.send_replace(Arc::new(snapshot));
-        self.published.send_replace(published);
+    fn publish(&self, routing_table: RoutingTable<InstanceRef>) {
+        let snapshot = Arc::clone(&routing_table.snapshot);
+        self.routing_table.send_replace(Arc::new(routing_table));
+        self.snapshot.send_replace(snapshot);
     }
 
     /// Publishes that these servers have failed, if the host has failed. A failed host can start no server, so a
     /// new configuration only changes the list of failed servers.
-    pub(crate) fn publish_failed(&self, desired: &DesiredServers) {
-        if self.snapshot.borrow().fault.is_some() {
+    pub(crate) fn republish_fault(&self, desired: &DesiredServers) {
+        if self.routing_table.borrow().fault.is_some() {
             self.publish_fault(failed_statuses(desired), SystemTime::now());
         }
     }
@@ -75,13 +75,13 @@ impl Senders {
             error: Some(failure),
         });
         let problem = Problem::workspace_config_error(HOST_FAILED);
-        let published = Arc::new(HostSnapshot {
-            generation: self.published.borrow().generation + 1,
+        let snapshot = Arc::new(HostSnapshot {
+            generation: self.snapshot.borrow().generation + 1,
             catalog: Arc::new(Catalog::empty()),
             servers: servers.collect(),
             problems: vec![ActiveProblem { problem, since }],
         });
-        self.publish(RoutingTable { fault: Some(host_failed_error()), ..RoutingTable::nothing(&published) });
+        self.publish(RoutingTable { fault: Some(host_failed_error()), ..RoutingTable::empty(&snapshot) });
     }
 }
 
@@ -94,8 +94,8 @@ fn failed_statuses(desired: &DesiredServers) -> Vec<FailedServer> {
 
 impl Publishers {
     /// Publishers that know no servers yet.
-    pub(crate) fn new(to: Arc<Senders>) -> Publishers {
-        Publishers { to, failed_statuses: Vec::new(), is_shutdown_expected: false }
+    pub(crate) fn new(senders: Arc<Senders>) -> Publishers {
+        Publishers { senders, failed_statuses: Vec::new(), is_shutdown_expected: false }
     }
 
     /// Sets the servers to publish as failed if the committer panics.
@@ -115,17 +115,17 @@ impl Publishers {
 
     /// Sends an event.
     pub(crate) fn send_event(&self, event: HostEvent) {
-        self.to.events.publish(|| event);
+        self.senders.events.publish(|| event);
     }
 
     /// Publishes a routing table with its snapshot.
-    pub(crate) fn publish(&self, snapshot: RoutingTable<InstanceRef>) {
-        self.to.publish(snapshot);
+    pub(crate) fn publish(&self, routing_table: RoutingTable<InstanceRef>) {
+        self.senders.publish(routing_table);
     }
 
     /// Publishes the leases.
     pub(crate) fn publish_leases(&self, table: LeaseTable<InstanceRef>) {
-        self.to.leases.send_replace(Arc::new(table));
+        self.senders.leases.send_replace(Arc::new(table));
     }
 }
 
@@ -136,8 +136,8 @@ impl Drop for Publishers {
             return;
         }
         tracing::error!("{HOST_FAILED}");
-        self.to.leases.send_replace(Arc::new(LeaseTable::empty()));
-        self.to.publish_fault(std::mem::take(&mut self.failed_statuses), SystemTime::now());
+        self.senders.leases.send_replace(Arc::new(LeaseTable::empty()));
+        self.senders.publish_fault(std::mem::take(&mut self.failed_statuses), SystemTime::now());
     }
 }
 

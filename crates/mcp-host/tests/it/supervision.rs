@@ -51,7 +51,7 @@ async fn hd_117_server_exit_ends_its_call_and_restarts_it() {
     while let Some(NotificationStreamItem::Notification(event)) = events.try_next() {
         assert_eq!(event.server, "a");
         heard.push(match &event.kind {
-            HostEventKind::Lost(_) => "lost",
+            HostEventKind::ConnectionLost(_) => "lost",
             HostEventKind::RestartScheduled { failures: 1, .. } => "again",
             HostEventKind::Starting { failures: 1 } => "starting",
             HostEventKind::Ready { .. } => "ready",

@@ -127,7 +127,7 @@ impl View {
         let counts = self.counts.entry(event.server.clone()).or_default();
         match &event.kind {
             HostEventKind::Starting { failures: _ } => counts.starts += 1,
-            HostEventKind::StartFailed(_) | HostEventKind::Lost(_) => counts.failures += 1,
+            HostEventKind::StartFailed(_) | HostEventKind::ConnectionLost(_) => counts.failures += 1,
             HostEventKind::RestartScheduled { after, failures: _ } => {
                 let text = format!("{}: retry in {:.1} s", event.server, after.as_secs_f64());
                 self.log(&text);
@@ -343,7 +343,7 @@ pub(super) mod tests {
         let event = |server: &str, what| HostEvent { at: UNIX_EPOCH, server: server.to_owned(), kind: what };
         view.record_event(&event("broken", HostEventKind::Starting { failures: 0 }));
         let failure = HostError { kind: ErrorKind::Connection, message: String::new(), help: None };
-        view.record_event(&event("broken", HostEventKind::Lost(failure)));
+        view.record_event(&event("broken", HostEventKind::ConnectionLost(failure)));
         view.record_event(&event(
             "broken",
             HostEventKind::RestartScheduled { after: Duration::from_millis(1500), failures: 1 },

@@ -13,12 +13,12 @@ fn check(steps: &[&str], name: &str, want: &str) {
     for step in steps {
         run.step(step);
     }
-    let snapshot = run.machine.snapshot(UNIX_EPOCH);
+    let routing_table = run.machine.routing_table(UNIX_EPOCH);
     let (server, name) = match name.split_once('/') {
         Some((server, name)) => (Some(ServerId::parse(server).unwrap()), name),
         None => (None, name),
     };
-    let got = match find_tool(&snapshot, name, server.as_ref()) {
+    let got = match find_tool(&routing_table, name, server.as_ref()) {
         Ok((tool, Some(Route { target: RouteTarget::Shared(instance), .. }))) => {
             format!("{} {} by {instance}", tool.server, tool.tool.name)
         }
@@ -99,7 +99,7 @@ fn filtered_tool_names_the_rule() {
     for step in filtered {
         run.step(step);
     }
-    let failure = find_tool(&run.machine.snapshot(UNIX_EPOCH), "write", None).map(|_| ()).unwrap_err();
+    let failure = find_tool(&run.machine.routing_table(UNIX_EPOCH), "write", None).map(|_| ()).unwrap_err();
     assert!(failure.message.starts_with(rule), "{failure}");
 }
 

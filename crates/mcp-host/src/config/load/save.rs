@@ -61,9 +61,9 @@ pub fn save(path: &Path, before: &str, after: &str) -> Result<(), SaveError> {
     }
     let file = write_temp(&real, after, metadata.permissions()).map_err(failed(path))?;
     copy_owner(file.as_file(), &metadata).map_err(failed(path))?;
-    let now = read_text(&real).map_err(|source| SaveError::Unreadable { path: shown(path), source })?;
+    let now = read_text(&real).map_err(|source| SaveError::Unreadable { path: display(path), source })?;
     if now != before {
-        return Err(SaveError::Changed { path: shown(path) });
+        return Err(SaveError::Changed { path: display(path) });
     }
     persist(file, &real).map_err(failed(path))
 }
@@ -90,12 +90,12 @@ pub fn replace(path: &Path, text: &str) -> Result<(), SaveError> {
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> SaveError + use<'_> {
     |source| match source.kind() {
-        io::ErrorKind::AlreadyExists => SaveError::Exists { path: shown(path) },
-        _ => SaveError::Io { path: shown(path), source },
+        io::ErrorKind::AlreadyExists => SaveError::Exists { path: display(path) },
+        _ => SaveError::Io { path: display(path), source },
     }
 }
 
-fn shown(path: &Path) -> String {
+fn display(path: &Path) -> String {
     path.display().to_string()
 }
 

@@ -16,7 +16,7 @@ use mcp_registry::Problem;
 use tokio::time::Instant;
 
 use super::event::{FilePresence, RefusedFile, ReloadedFile, ShadowedServer};
-use super::lock::{FollowLock, FollowedLock, LockReading, LockUpdate};
+use super::lock::{FollowLock, FollowedLock, LockSnapshot, LockUpdate};
 use super::merge::{UsableConfig, merge};
 use super::snapshot::{Content, FileSnapshot, SourceContents};
 use crate::config::desired::DesiredServers;
@@ -69,12 +69,12 @@ struct PendingRemoval {
 impl PendingRemoval {
     /// When the removal takes effect. The wait is limited, because reports about other files restart it too.
     fn end(self, settle: Duration) -> Instant {
-        (self.settle_from + settle).min(self.first + settle * MAX_SETTLE_RESETS)
+        (self.settle_from + settle).min(self.first + settle * MAX_SETTLE_FACTOR)
     }
 }
 
 /// The maximum wait for a removal, in multiples of the settle time.
-const MAX_SETTLE_RESETS: u32 = 8;
+const MAX_SETTLE_FACTOR: u32 = 8;
 
 /// Whether a change was reported since the last read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,27 +136,27 @@ impl FollowedFiles {
         }
     }
 
-    /// Handles what was read of the lock file. `reading` is `None` if the lock file is unchanged.
-    pub(crate) fn update_lock(&mut self, reading: Option<LockReading>) -> LockUpdate {
-        match (&mut self.lock, reading) {
-            (Some(lock), Some(reading)) => lock.update(reading),
+    /// Handles what was read of the lock file. `snapshot` is `None` if the lock file is unchanged.
+    pub(crate) fn update_lock(&mut self, snapshot: Option<LockSnapshot>) -> LockUpdate {
+        match (&mut self.lock, snapshot) {
+            (Some(lock), Some(snapshot)) => lock.update(snapshot),
             (Some(_), None) | (None, _) => LockUpdate::default(),
         }
     }
 
-    /// Handles what was read. `readings` has one element for each file: `None` if the file is unchanged.
+    /// Handles what was read. `snapshots` has one element for each file: `None` if the file is unchanged.
     pub(crate) fn update(
         &mut self,
-        readings: Vec<Option<FileSnapshot>>,
+        snapshots: Vec<Option<FileSnapshot>>,
         hint: ChangeHint,
         now: Instant,
     ) -> FilesUpdate {
         let mut res = FilesUpdate::default();
-        for (file, reading) in self.files.iter_mut().zip(readings) {
+        for (file, snapshot) in self.files.iter_mut().zip(snapshots) {
             if let (ChangeHint::Reported, Some(removal)) = (hint, &mut file.removal) {
                 removal.settle_from = now;
             }
-            match file.update(reading, now, self.settle) {
+            match file.update(snapshot, now, self.settle) {
                 FileOutcome::Same | FileOutcome::RemovalPending => {}
                 FileOutcome::Reloaded(reloaded) => res.reloaded.push(reloaded),
                 FileOutcome::Refused(refused) => res.refused.push(refused),
@@ -202,8 +202,8 @@ impl FollowedFiles {
 
 impl FollowedFile {
     /// Handles what was read of this file. Delays a removal until its content has been missing for `settle`.
-    fn update(&mut self, reading: Option<FileSnapshot>, now: Instant, settle: Duration) -> FileOutcome {
-        let changed = reading.filter(|it| self.seen.as_ref() != Some(&it.sources));
+    fn update(&mut self, snapshot: Option<FileSnapshot>, now: Instant, settle: Duration) -> FileOutcome {
+        let changed = snapshot.filter(|it| self.seen.as_ref() != Some(&it.sources));
         let Some(FileSnapshot { sources, outcome }) = changed else {
             // If the content had disappeared, it is back.
             self.removal = None;
@@ -229,7 +229,7 @@ impl FollowedFile {
                     diagnostics: Vec::new(),
                 })
             }
-            Err(error) => self.refuse(sentence(&error), Vec::new()),
+            Err(error) => self.refuse(with_cause(&error), Vec::new()),
         }
     }
 
@@ -271,7 +271,7 @@ fn has_vanished(before: &SourceContents, now: &SourceContents) -> bool {
 }
 
 /// The message of an error with its cause.
-fn sentence(error: &LoadError) -> String {
+fn with_cause(error: &LoadError) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),

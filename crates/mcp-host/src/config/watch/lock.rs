@@ -36,7 +36,7 @@ pub(super) struct FollowedLock {
 }
 
 /// A lock file as it was read at one time.
-pub(super) struct LockReading {
+pub(super) struct LockSnapshot {
     content: Content,
     /// The parsed file; `None` if it does not exist. The error is a message.
     lock: Result<Option<LockFile>, String>,
@@ -52,7 +52,7 @@ pub(super) struct LockUpdate {
 }
 
 /// Reads a lock file; `None` if it is unchanged. Blocks.
-pub(super) fn read_lock_file(path: &Path, seen: Option<&Content>) -> Option<LockReading> {
+pub(super) fn read_lock_file(path: &Path, seen: Option<&Content>) -> Option<LockSnapshot> {
     let text = lock_text(path);
     let content = match &text {
         Ok(None) => Content::Absent,
@@ -63,7 +63,7 @@ pub(super) fn read_lock_file(path: &Path, seen: Option<&Content>) -> Option<Lock
         return None;
     }
     let lock = text.and_then(|it| it.map(|it| parse_lock(path, &it)).transpose());
-    Some(LockReading { content, lock: lock.map_err(|it| it.to_string()) })
+    Some(LockSnapshot { content, lock: lock.map_err(|it| it.to_string()) })
 }
 
 impl FollowedLock {
@@ -83,8 +83,8 @@ impl FollowedLock {
     }
 
     /// Handles what was read.
-    pub(super) fn update(&mut self, reading: LockReading) -> LockUpdate {
-        let LockReading { content, lock } = reading;
+    pub(super) fn update(&mut self, snapshot: LockSnapshot) -> LockUpdate {
+        let LockSnapshot { content, lock } = snapshot;
         self.content = Some(content);
         let path = self.request.path.display().to_string();
         match lock {

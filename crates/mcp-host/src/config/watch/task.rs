@@ -15,7 +15,7 @@ use super::FollowRequest;
 use super::debounce::Debounce;
 use super::event::{FollowEvent, Reload, WatchMode};
 use super::files::{ChangeHint, FilesUpdate, FollowedFiles, ReadRequest};
-use super::lock::{LockReading, LockUpdate, read_lock_file};
+use super::lock::{LockSnapshot, LockUpdate, read_lock_file};
 use super::snapshot::{FileSnapshot, SourceContents, absolute, is_unchanged, read_config};
 use super::watcher::{ChangeSignal, FolderWatcher, Trust, WatchFactory};
 use crate::config::approval::Approval;
@@ -64,7 +64,7 @@ enum ReadOutcome {
     /// Whether anything has changed.
     Polled(bool),
     /// What was read of the changed files and the lock file.
-    Readings(Vec<Option<FileSnapshot>>, Option<LockReading>, ChangeHint),
+    Snapshots(Vec<Option<FileSnapshot>>, Option<LockSnapshot>, ChangeHint),
 }
 
 /// A read in the blocking pool. It returns the watcher.
@@ -176,7 +176,7 @@ impl Follower {
         };
         self.watcher = Some(watcher);
         let (files, LockUpdate { approval, event }) = match outcome {
-            ReadOutcome::Readings(files, lock, hint) => {
+            ReadOutcome::Snapshots(files, lock, hint) => {
                 (self.files.update(files, hint, now), self.files.update_lock(lock))
             }
             ReadOutcome::Polled(changed) => {
@@ -289,32 +289,32 @@ fn read(
     let read_files = || -> Vec<Option<FileSnapshot>> {
         requests.iter().map(|(request, seen)| has_changed(seen).then(|| read_config(request))).collect()
     };
-    let mut readings = read_files();
-    let needed = paths(request, &readings);
+    let mut snapshots = read_files();
+    let needed = paths(request, &snapshots);
     if watched != needed {
         watcher.watch_paths(&needed, Trust::Keep);
         // If referenced files were not yet watched during the read, changes of them may have been missed.
         if !watched.is_superset(&needed) {
-            readings = read_files();
+            snapshots = read_files();
         }
     }
-    (watcher, ReadOutcome::Readings(readings, read_lock(request), hint))
+    (watcher, ReadOutcome::Snapshots(snapshots, read_lock(request), hint))
 }
 
 /// Reads the lock file, if one is followed.
-fn read_lock(request: &ReadRequest) -> Option<LockReading> {
+fn read_lock(request: &ReadRequest) -> Option<LockSnapshot> {
     let (path, seen) = request.lock.as_ref()?;
     read_lock_file(path, seen.as_ref())
 }
 
 /// The absolute paths of all relevant files.
-fn paths(request: &ReadRequest, readings: &[Option<FileSnapshot>]) -> BTreeSet<PathBuf> {
+fn paths(request: &ReadRequest, snapshots: &[Option<FileSnapshot>]) -> BTreeSet<PathBuf> {
     let requests = request.files.as_slice();
     let named = requests.iter().flat_map(|(request, _)| [Some(&request.path), request.env_file.as_ref()]);
     let named = named.flatten().chain(request.lock.as_ref().map(|it| &it.0));
     let mut res: BTreeSet<PathBuf> = named.map(|it| absolute(it)).collect();
-    let seen = |at: usize| match readings.get(at) {
-        Some(Some(reading)) => Some(&reading.sources),
+    let seen = |at: usize| match snapshots.get(at) {
+        Some(Some(snapshot)) => Some(&snapshot.sources),
         Some(None) | None => requests[at].1.as_ref(),
     };
     res.extend((0..requests.len()).filter_map(seen).flat_map(|it| it.keys().cloned()));

@@ -13,7 +13,7 @@ use super::watch_plan::{PathEntry, WatchNeed, WatchPlan};
 
 /// The maximum number of times that the watch plan is computed. It is computed again if links change while watches
 /// are set.
-const ATTEMPTS: usize = 4;
+const MAX_PLAN_ATTEMPTS: usize = 4;
 
 /// Watches folders. May block.
 pub(crate) trait FolderWatch: Send {
@@ -133,7 +133,7 @@ impl FolderWatcher {
             },
         };
         let mut plan = watch_plan(paths);
-        for _ in 0..ATTEMPTS {
+        for _ in 0..MAX_PLAN_ATTEMPTS {
             // Set before the folders are watched, so that early reports are not discarded.
             self.changes.state().names.clone_from(&plan.names);
             self.failure = None;

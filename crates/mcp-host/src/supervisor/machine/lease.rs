@@ -373,7 +373,7 @@ impl<I: Clone> Machine<I> {
                 ReleaseReason::HostShutdown => {
                     (DrainMode::Calls, LeaseReply::Refused(HostError::shut_down()))
                 }
-                ReleaseReason::Idle | ReleaseReason::Lost | ReleaseReason::ServerChanged => {
+                ReleaseReason::Idle | ReleaseReason::ConnectionLost | ReleaseReason::ServerChanged => {
                     (DrainMode::CallsAndPins, LeaseReply::Stale)
                 }
             };
@@ -386,7 +386,7 @@ impl<I: Clone> Machine<I> {
                     let released = HostEventKind::Released { dialog: dialog.clone(), reason };
                     self.events.push(server.as_str(), released);
                     // A lost server returns with the next call, so its reminder remains.
-                    if !matches!(reason, ReleaseReason::Lost | ReleaseReason::ServerChanged) {
+                    if !matches!(reason, ReleaseReason::ConnectionLost | ReleaseReason::ServerChanged) {
                         self.leases.reminders.retain(|it| (&it.0, &it.1) != (&dialog, server));
                     }
                     self.actions.push(MachineAction::retire(live.instance, drain));

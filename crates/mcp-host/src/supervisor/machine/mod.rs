@@ -70,7 +70,7 @@ pub(crate) struct Machine<I> {
     /// What the last configuration changed.
     reload_plan: ReloadPlan,
     /// Problems of the configuration files.
-    source: Vec<Problem>,
+    file_problems: Vec<Problem>,
     /// The problem of the last attempt to write an oversized result to files; `None` after a success.
     spill_problem: Option<Problem>,
     /// The stopped dialogs, with the reasons.
@@ -104,7 +104,7 @@ impl<I: Clone> Machine<I> {
             events: EventLog::default(),
             actions: Vec::new(),
             reload_plan: ReloadPlan::default(),
-            source: Vec::new(),
+            file_problems: Vec::new(),
             spill_problem: None,
             stopped: Arc::default(),
         }
@@ -132,7 +132,7 @@ impl<I: Clone> Machine<I> {
             MachineEvent::Configure(wanted) => self.configure(wanted),
             MachineEvent::SetViews(views) => self.view(views),
             MachineEvent::SetApproval(approval) => self.approve(approval),
-            MachineEvent::SourceProblems(problems) => self.source(problems),
+            MachineEvent::SourceProblems(problems) => self.set_file_problems(problems),
             MachineEvent::Ready(ticket, started) => self.ready(ticket, started, now),
             MachineEvent::StartFailed(ticket, failure) => self.start_failed(&ticket, failure, now),
             MachineEvent::ListsRead(ticket, listed) => self.lists(ticket, listed),
@@ -333,9 +333,9 @@ impl<I: Clone> Machine<I> {
         self.views = views;
     }
 
-    fn source(&mut self, problems: Vec<Problem>) {
-        self.changed |= self.source != problems;
-        self.source = problems;
+    fn set_file_problems(&mut self, problems: Vec<Problem>) {
+        self.changed |= self.file_problems != problems;
+        self.file_problems = problems;
     }
 
     /// Shuts down: aborts all starts and retires all instances.

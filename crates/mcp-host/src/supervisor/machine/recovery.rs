@@ -36,7 +36,7 @@ impl<I: Clone> Machine<I> {
         };
         let uptime = slot.running.as_ref().map(|it| now.saturating_duration_since(it.since));
         let down = Outage { kind: failure.kind, uptime };
-        self.events.push(&slot.name, HostEventKind::Lost(failure.clone()));
+        self.events.push(&slot.name, HostEventKind::ConnectionLost(failure.clone()));
         self.actions.extend(slot.disconnect(failure));
         match slot.start {
             StartState::Failed(_) => {

@@ -19,7 +19,7 @@ use mcp_registry::ActiveProblem;
 #[derive(Debug, Clone)]
 pub(crate) struct RoutingTable<I> {
     /// The public snapshot.
-    pub(crate) published: Arc<HostSnapshot>,
+    pub(crate) snapshot: Arc<HostSnapshot>,
     /// Routes of all servers in the catalog.
     pub(crate) routes: ahash::HashMap<ServerId, Route<I>>,
     /// Servers without a route, in order.
@@ -84,9 +84,9 @@ pub(crate) struct UnavailableServer {
 
 impl<I> RoutingTable<I> {
     /// The routing table for a snapshot without servers.
-    pub(crate) fn nothing(published: &Arc<HostSnapshot>) -> RoutingTable<I> {
+    pub(crate) fn empty(snapshot: &Arc<HostSnapshot>) -> RoutingTable<I> {
         RoutingTable {
-            published: Arc::clone(published),
+            snapshot: Arc::clone(snapshot),
             routes: ahash::HashMap::default(),
             unavailable: Vec::new(),
             fault: None,
@@ -97,7 +97,7 @@ impl<I> RoutingTable<I> {
 
 impl<I: Clone> Machine<I> {
     /// Creates the next generation.
-    pub(crate) fn snapshot(&mut self, now: SystemTime) -> RoutingTable<I> {
+    pub(crate) fn routing_table(&mut self, now: SystemTime) -> RoutingTable<I> {
         self.generation += 1;
         self.changed = false;
         if std::mem::take(&mut self.stale) {
@@ -126,9 +126,9 @@ impl<I: Clone> Machine<I> {
                 None => unavailable.push(slot.unavailable_error()),
             }
         }
-        let published = HostSnapshot { generation: self.generation, catalog, servers, problems };
+        let snapshot = HostSnapshot { generation: self.generation, catalog, servers, problems };
         let stopped = Arc::clone(&self.stopped);
-        RoutingTable { published: Arc::new(published), routes, unavailable, fault: None, stopped }
+        RoutingTable { snapshot: Arc::new(snapshot), routes, unavailable, fault: None, stopped }
     }
 
     fn entries(&self) -> Vec<ServerEntry> {
@@ -152,7 +152,7 @@ impl<I: Clone> Machine<I> {
 
     /// All current problems; each keeps the time since when it exists (DM-124).
     fn problems(&mut self, catalog: &Catalog, now: SystemTime) -> Vec<ActiveProblem> {
-        let own = self.source.iter().cloned().chain(self.slots.iter().flat_map(ServerSlot::problems));
+        let own = self.file_problems.iter().cloned().chain(self.slots.iter().flat_map(ServerSlot::problems));
         let views = self.views.iter().flat_map(|it| catalog.view(it).problems);
         let results = self.spill_problem.iter().chain(self.stopped.values().map(|it| &it.problem)).cloned();
         let all = own.chain(catalog.problems().iter().cloned()).chain(views).chain(results);

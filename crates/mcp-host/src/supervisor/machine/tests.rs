@@ -186,8 +186,8 @@ fn problems(steps: &[&str], want: &[&str]) {
     let mut got = Vec::new();
     for (at, step) in steps.iter().enumerate() {
         run.step(step);
-        let snapshot = run.machine.snapshot(UNIX_EPOCH + Duration::from_secs(at as u64 + 1));
-        got = snapshot.published.problems.iter().map(problem).collect();
+        let routing_table = run.machine.routing_table(UNIX_EPOCH + Duration::from_secs(at as u64 + 1));
+        got = routing_table.snapshot.problems.iter().map(problem).collect();
     }
     assert_eq!(got, want);
 }

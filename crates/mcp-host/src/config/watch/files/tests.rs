@@ -74,9 +74,9 @@ fn check(paths: &[&str], steps: &[Step<'_>]) {
     let mut machine = Machine::new(MachineSettings::default());
     for (number, (at, changes, want)) in steps.iter().enumerate() {
         disk.extend(changes.iter().copied());
-        let readings = requests.iter().map(|it| Some(read_config(it, &disk))).collect();
+        let snapshots = requests.iter().map(|it| Some(read_config(it, &disk))).collect();
         let hint = if changes.is_empty() { ChangeHint::NotReported } else { ChangeHint::Reported };
-        let update = files.update(readings, hint, begun + Duration::from_millis(*at));
+        let update = files.update(snapshots, hint, begun + Duration::from_millis(*at));
         let mut words: Vec<String> = update.refused.iter().map(refused).collect();
         if let Some(desired) = &update.desired {
             words.push(reloaded(&update.reloaded, &configure(&mut machine, desired), files.shadowed()));

@@ -199,8 +199,8 @@ impl<I: Clone> Machine<I> {
                 now,
             );
         }
-        self.events.push(ticket.server.as_str(), HostEventKind::Lost(failure));
-        self.end_leases(|it| it.ticket == *ticket, ReleaseReason::Lost);
+        self.events.push(ticket.server.as_str(), HostEventKind::ConnectionLost(failure));
+        self.end_leases(|it| it.ticket == *ticket, ReleaseReason::ConnectionLost);
     }
 
     /// Records a crash of `dialog`'s instance, or a failed start.

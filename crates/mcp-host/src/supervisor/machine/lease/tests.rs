@@ -88,8 +88,8 @@ fn hd_084_backoff_grows_for_all_dialogs_and_ends_with_restart() {
 fn dm_124_failed_lease_is_a_problem_until_one_succeeds() {
     let mut run = Run::supervised();
     let problems = |run: &mut Run| -> Vec<String> {
-        let snapshot = run.machine.snapshot(std::time::UNIX_EPOCH);
-        snapshot.published.problems.iter().map(|it| it.problem.message.clone()).collect()
+        let routing_table = run.machine.routing_table(std::time::UNIX_EPOCH);
+        routing_table.snapshot.problems.iter().map(|it| it.problem.message.clone()).collect()
     };
     for step in ["want a=1.1-own", "ready 1", "lease d a 1", "fail 2"] {
         run.step(step);
@@ -378,7 +378,7 @@ fn lease_events_are_published() {
         ("wait 2", ""),
         ("lease d a 1", ""),
         ("ready 4", "a leased to d"),
-        ("die 4", "a lost, a released by d Lost"),
+        ("die 4", "a lost, a released by d ConnectionLost"),
         ("disable a", "a disabled"),
     ] {
         run.step(step);

@@ -151,7 +151,7 @@ fn repeated_failure_creates_no_generation() {
     run.step("due");
     run.step("fail 4");
     assert!(run.machine.is_changed(), "it is left alone now");
-    let failure = run.machine.snapshot(std::time::UNIX_EPOCH).published.servers[0].error.clone().unwrap();
+    let failure = run.machine.routing_table(std::time::UNIX_EPOCH).snapshot.servers[0].error.clone().unwrap();
     assert_eq!(
         failure.message,
         "no start; it failed 4 times in a row; restarts are suspended for up to 100 s"

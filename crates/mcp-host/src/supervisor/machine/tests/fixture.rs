@@ -250,7 +250,7 @@ impl Run {
                 HostEventKind::Starting { failures: setbacks } => format!("starting {setbacks}"),
                 HostEventKind::Ready { .. } => "ready".to_owned(),
                 HostEventKind::StartFailed(_) => "not started".to_owned(),
-                HostEventKind::Lost(_) => "lost".to_owned(),
+                HostEventKind::ConnectionLost(_) => "lost".to_owned(),
                 HostEventKind::RestartScheduled { failures: setbacks, .. } => format!("again {setbacks}"),
                 HostEventKind::RestartSuspended { failures: setbacks, .. } => format!("alone {setbacks}"),
                 HostEventKind::Leased { dialog } => format!("leased to {dialog}"),
@@ -281,10 +281,10 @@ impl Run {
     /// instance, `~1` the base of leases, `!` an error.
     pub(crate) fn seen(&mut self) -> String {
         self.seconds += 1;
-        let snapshot = self.machine.snapshot(UNIX_EPOCH + Duration::from_secs(self.seconds));
-        let servers = snapshot.published.servers.iter().map(|it| {
+        let routing_table = self.machine.routing_table(UNIX_EPOCH + Duration::from_secs(self.seconds));
+        let servers = routing_table.snapshot.servers.iter().map(|it| {
             let id = ServerId::parse(&it.id).ok();
-            let route = id.and_then(|id| snapshot.routes.get(&id));
+            let route = id.and_then(|id| routing_table.routes.get(&id));
             let instance = route.map_or_else(String::new, |it| match &it.target {
                 RouteTarget::Shared(instance) => format!("={instance}"),
                 RouteTarget::Leased(base) => format!("~{base}"),
@@ -293,7 +293,7 @@ impl Run {
             format!("{}:{}{instance}{mark}", it.id, it.state.as_str())
         });
         let servers = servers.collect::<Vec<_>>().join(" ");
-        let tools = snapshot.published.catalog.tools().iter().map(|it| it.name.to_string());
+        let tools = routing_table.snapshot.catalog.tools().iter().map(|it| it.name.to_string());
         let tools = tools.collect::<Vec<_>>().join(" ");
         format!("{servers} | {tools}").trim().to_owned()
     }

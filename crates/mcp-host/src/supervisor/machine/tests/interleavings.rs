@@ -198,8 +198,9 @@ impl<'a> Interleaving<'a> {
 
     /// A call looks up its server and requests a leased instance if needed.
     fn lease(&mut self, dialog: &str, server: &str) {
-        let snapshot = self.machine.snapshot(UNIX_EPOCH);
-        let Some(RouteTarget::Leased(base)) = snapshot.routes.get(&id(server)).map(|it| it.target.clone())
+        let routing_table = self.machine.routing_table(UNIX_EPOCH);
+        let Some(RouteTarget::Leased(base)) =
+            routing_table.routes.get(&id(server)).map(|it| it.target.clone())
         else {
             return;
         };
@@ -253,25 +254,25 @@ impl<'a> Interleaving<'a> {
     }
 
     fn check(&mut self) {
-        let snapshot = self.machine.snapshot(UNIX_EPOCH);
+        let routing_table = self.machine.routing_table(UNIX_EPOCH);
         let mut used = BTreeSet::new();
-        for (server, route) in &snapshot.routes {
+        for (server, route) in &routing_table.routes {
             if let RouteTarget::Shared(instance) = route.target {
                 assert!(used.insert(instance), "an instance belongs to one server: {server}");
             }
         }
         for ((_, server), held) in &self.leases.held {
             assert!(used.insert(held.instance), "a leased instance belongs to one dialog");
-            let target = snapshot.routes.get(server).map(|it| &it.target);
+            let target = routing_table.routes.get(server).map(|it| &it.target);
             assert!(
                 matches!(target, Some(RouteTarget::Leased(base)) if *base == held.base),
                 "leased on what is there"
             );
         }
         // DM-124: problems are current.
-        for ActiveProblem { problem, .. } in &snapshot.published.problems {
+        for ActiveProblem { problem, .. } in &routing_table.snapshot.problems {
             let server = problem.server.as_ref().map(ServerId::as_str).unwrap_or_default();
-            let status = snapshot.published.servers.iter().find(|it| it.id == server);
+            let status = routing_table.snapshot.servers.iter().find(|it| it.id == server);
             let status = status.expect("a problem is of a server that is there");
             let is_down = status.error.is_some();
             assert!(problem.kind != ProblemKind::ServerError || is_down, "{problem:?} of {status:?}");
@@ -290,7 +291,7 @@ impl<'a> Interleaving<'a> {
             );
         }
         // Names and instance belong to the same configuration (DM-105, DM-106).
-        for (server, route) in &snapshot.routes {
+        for (server, route) in &routing_table.routes {
             let fits = |it: &&String| {
                 let wanted =
                     crate::config::desired::desired(&crate::supervisor::machine::tests::fixture::server(it));
@@ -307,9 +308,11 @@ impl<'a> Interleaving<'a> {
         while !self.starts.is_empty() {
             self.take(Choice::Succeeds(0));
         }
-        let snapshot = self.machine.snapshot(UNIX_EPOCH);
-        let servers = snapshot.published.servers.iter().map(|it| format!("{}:{}", it.id, it.state.as_str()));
-        let tools = snapshot.published.catalog.tools().iter().map(|it| format!("{}/{}", it.server, it.name));
+        let routing_table = self.machine.routing_table(UNIX_EPOCH);
+        let servers =
+            routing_table.snapshot.servers.iter().map(|it| format!("{}:{}", it.id, it.state.as_str()));
+        let tools =
+            routing_table.snapshot.catalog.tools().iter().map(|it| format!("{}/{}", it.server, it.name));
         let res = servers.chain(tools).collect::<Vec<_>>().join(" ");
         assert!(self.waiters.values().all(|it| *it == 1), "every waiter gets a reply");
         self.handle(MachineEvent::Close);
