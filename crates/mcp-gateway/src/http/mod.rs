@@ -95,7 +95,7 @@ pub struct TlsFiles {
 pub enum ServeError {
     /// The address is reachable from other machines, and there are no tokens.
     #[error("{0} is reachable from other machines, and no token is configured")]
-    Open(SocketAddr),
+    TokensRequired(SocketAddr),
     /// The address cannot be bound.
     #[error("cannot listen at {address}")]
     Bind {
@@ -123,7 +123,7 @@ impl ServeError {
     /// What the user can do about it.
     pub fn help(&self) -> Option<&'static str> {
         match self {
-            ServeError::Open(_) => Some("configure tokens, or listen at 127.0.0.1 or [::1]"),
+            ServeError::TokensRequired(_) => Some("configure tokens, or listen at 127.0.0.1 or [::1]"),
             ServeError::Bind { .. } => Some("with port 0 the system chooses a free port"),
             ServeError::TlsFile { .. } | ServeError::Tls(_) => {
                 Some("both files are PEM: the certificate with its chain, and its unencrypted private key")

@@ -86,7 +86,7 @@ impl HttpServer {
         let gateway = Arc::clone(gateway.inner());
         let HttpOptions { tokens, hosts, origins, tls, metrics } = options;
         if !address.ip().is_loopback() && tokens.is_empty() {
-            return Err(ServeError::Open(address));
+            return Err(ServeError::TokensRequired(address));
         }
         let tls = match tls {
             Some(files) => Some(tls::acceptor(&files).await?),
@@ -187,7 +187,12 @@ async fn serve_connection(
     let requests = ActiveRequests::default();
     let Bounds { receive_timeout: receive, send_timeout: send, .. } = *app.bounds();
     let counters = Arc::clone(&app.gateway.counters);
-    let stream = TimedStream::new(stream, TimeLimits { receive, send }, counters, requests.clone());
+    let stream = TimedStream::new(
+        stream,
+        TimeLimits { head_timeout: receive, write_timeout: send },
+        counters,
+        requests.clone(),
+    );
     let counters = Arc::clone(&app.gateway.counters);
     let served = match tls {
         None => connection::serve_http1(stream, app, requests).await,

@@ -76,8 +76,8 @@ pub(super) async fn respond(
         drop(client_permit);
         let stream_permit = ClientPermit::stream(app, &caller.principal).ok_or_else(is_busy)?;
         // The dialog and its leases exist as long as the stream.
-        let held = (stream_permit, permit, caller.dialog.clone());
-        return subscriptions::listen(app, caller, &request, held).await;
+        let guards = (stream_permit, permit, caller.dialog.clone());
+        return subscriptions::listen(app, caller, &request, guards).await;
     }
     let gateway = Arc::clone(&app.gateway);
     let request = Arc::new(request);

@@ -15,12 +15,12 @@ use crate::protocol::frame::Request;
 use crate::protocol::message_writer;
 use crate::session::caller::Caller;
 
-/// Opens the stream. `held` is dropped with it.
+/// Opens the stream. `guards` is dropped with it.
 pub(super) async fn listen(
     app: &AppState,
     caller: Caller,
     request: &Request,
-    held: impl Send + 'static,
+    guards: impl Send + 'static,
 ) -> ResponseResult {
     let stream = SubscriptionStream::open(&app.gateway, &caller, request).await;
     let stream = stream.map_err(|error| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error))?;
@@ -29,7 +29,7 @@ pub(super) async fn listen(
         stream,
         shutdown: app.shutdown.clone(),
         is_over: false,
-        _held: held,
+        _guards: guards,
     };
     Ok(sse::response(stream::unfold(events, |mut events| async {
         let event = events.next().await?;
@@ -44,7 +44,7 @@ struct EventSource<H> {
     /// Whether the result was sent.
     is_over: bool,
     /// What exists as long as the stream.
-    _held: H,
+    _guards: H,
 }
 
 impl<H> EventSource<H> {

@@ -22,9 +22,9 @@ const LINGER: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TimeLimits {
     /// The time to send the head of a request, from the start of the connection or the end of the last response.
-    pub(super) receive: Duration,
+    pub(super) head_timeout: Duration,
     /// The time that a single write may be blocked because the client does not read.
-    pub(super) send: Duration,
+    pub(super) write_timeout: Duration,
 }
 
 /// A stream that fails when its time limits are exceeded.
@@ -37,11 +37,11 @@ pub(super) struct TimedStream<S> {
     /// The requests that are being handled. While there are any, the stream does not wait for another.
     requests: ActiveRequests,
     /// The timer of a blocked write.
-    blocked: Option<Pin<Box<Sleep>>>,
+    write_timer: Option<Pin<Box<Sleep>>>,
     /// The timer of the wait for the next request. Reused, because a reset is cheaper than a new timer.
     request_timer: Option<Pin<Box<Sleep>>>,
     /// Whether `request_timer` runs. It does not while a request is handled or a write is blocked.
-    is_waiting: bool,
+    is_request_timer_running: bool,
     /// The timer that ends [`TimedStream::poll_linger`]; `None` until the write side is closed.
     linger: Option<Pin<Box<Sleep>>>,
 }
@@ -58,22 +58,22 @@ impl<S> TimedStream<S> {
             limits,
             counters,
             requests,
-            blocked: None,
+            write_timer: None,
             request_timer: None,
-            is_waiting: false,
+            is_request_timer_running: false,
             linger: None,
         }
     }
 
     /// Completes with an error when the client took too long to send the head of a request.
     fn poll_request_timeout(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
-        if !self.requests.is_empty() || self.blocked.is_some() {
-            self.is_waiting = false;
+        if !self.requests.is_empty() || self.write_timer.is_some() {
+            self.is_request_timer_running = false;
             return Poll::Pending;
         }
-        let limit = self.limits.receive;
+        let limit = self.limits.head_timeout;
         let timer = self.request_timer.get_or_insert_with(|| Box::pin(sleep(limit)));
-        if !std::mem::replace(&mut self.is_waiting, true)
+        if !std::mem::replace(&mut self.is_request_timer_running, true)
             && let Some(deadline) = Instant::now().checked_add(limit)
         {
             timer.as_mut().reset(deadline);
@@ -85,12 +85,12 @@ impl<S> TimedStream<S> {
     /// Turns a write that was blocked for too long into an error.
     fn limit_write<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
-            self.blocked = None;
+            self.write_timer = None;
             return written;
         }
-        let limit = self.limits.send;
-        let blocked = self.blocked.get_or_insert_with(|| Box::pin(sleep(limit)));
-        blocked
+        let limit = self.limits.write_timeout;
+        let timer = self.write_timer.get_or_insert_with(|| Box::pin(sleep(limit)));
+        timer
             .as_mut()
             .poll(cx)
             .map(|()| Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
@@ -107,7 +107,7 @@ impl<S> TimedStream<S> {
             self.counters.bytes_sent(bytes);
             // The wait for the next request begins after the response. hyper does not poll a read after this
             // write, so the timer is set here.
-            self.is_waiting = false;
+            self.is_request_timer_running = false;
             if let Poll::Ready(error) = self.poll_request_timeout(cx) {
                 return Poll::Ready(Err(error));
             }
@@ -192,7 +192,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(30);
 
     fn timed<S>(stream: S) -> TimedStream<S> {
-        let limits = TimeLimits { receive: LIMIT, send: LIMIT };
+        let limits = TimeLimits { head_timeout: LIMIT, write_timeout: LIMIT };
         TimedStream::new(stream, limits, Arc::default(), ActiveRequests::default())
     }
 

@@ -61,7 +61,7 @@ impl SubscriptionStream {
                     let included = changed.into_iter().filter(|list| request.includes(*list));
                     queued.extend(included.map(|list| request.list_changed(list)));
                 }
-                Change::Server(event) => {
+                Change::Notification(event) => {
                     queued.extend(subscribed.updated(&event).map(|uri| request.resource_updated(uri)));
                 }
             }

@@ -21,7 +21,7 @@ pub(crate) struct ChangeWatcher {
     gateway: Arc<GatewayInner>,
     scope: Arc<Scope>,
     /// The snapshots of the host.
-    generations: watch::Receiver<Arc<HostSnapshot>>,
+    snapshots: watch::Receiver<Arc<HostSnapshot>>,
     /// The notifications of servers; `None` once the host has ended.
     events: Option<NotificationStream>,
 }
@@ -31,17 +31,17 @@ pub(crate) enum Change {
     /// Lists have changed.
     Lists(Vec<ListKind>),
     /// A server has sent a notification.
-    Server(Arc<ServerNotification>),
+    Notification(Arc<ServerNotification>),
 }
 
 impl ChangeWatcher {
     /// A watcher that begins with the current generation.
     pub(crate) fn new(gateway: &Arc<GatewayInner>, scope: &Arc<Scope>) -> ChangeWatcher {
-        let mut generations = gateway.host.subscribe();
+        let mut snapshots = gateway.host.subscribe();
         // The client may know an earlier generation, so the current one is compared first.
-        generations.mark_changed();
+        snapshots.mark_changed();
         let events = Some(gateway.host.notifications());
-        ChangeWatcher { gateway: Arc::clone(gateway), scope: Arc::clone(scope), generations, events }
+        ChangeWatcher { gateway: Arc::clone(gateway), scope: Arc::clone(scope), snapshots, events }
     }
 
     /// The next change. `known` is updated. Pending forever once the host is gone. Cancel-safe.
@@ -55,8 +55,8 @@ impl ChangeWatcher {
             };
             tokio::select! {
                 biased;
-                Ok(()) = self.generations.changed() => {
-                    self.generations.borrow_and_update();
+                Ok(()) = self.snapshots.changed() => {
+                    self.snapshots.borrow_and_update();
                     let listing = self.gateway.listing(&self.scope);
                     let changed = known.lock().unwrap_or_else(PoisonError::into_inner).update(&listing);
                     if !changed.is_empty() {
@@ -64,7 +64,7 @@ impl ChangeWatcher {
                     }
                 }
                 event = events => match event {
-                    Some(NotificationStreamItem::Notification(event)) => return Change::Server(event),
+                    Some(NotificationStreamItem::Notification(event)) => return Change::Notification(event),
                     // Missed resource updates cannot be recovered.
                     Some(NotificationStreamItem::Lagged(count)) => {
                         tracing::warn!(count, "a client is too slow and misses notifications of servers");
@@ -106,7 +106,7 @@ pub(crate) fn session_notifications(session: &Session, change: &Change) -> Vec<B
         Change::Lists(changed) => {
             changed.iter().map(|list| notification(list.change_notification(), "{}")).collect()
         }
-        Change::Server(event) => server_notification(session, event).into_iter().collect(),
+        Change::Notification(event) => server_notification(session, event).into_iter().collect(),
     }
 }
 

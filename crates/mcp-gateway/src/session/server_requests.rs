@@ -39,7 +39,7 @@ impl ServerRequests {
         sender: &MessageSender,
         method: &str,
         params: &str,
-        limit: Duration,
+        timeout: Duration,
     ) -> Result<RawJson, RpcError> {
         let (resolver, response) = oneshot::channel();
         let id = {
@@ -56,10 +56,10 @@ impl ServerRequests {
         sender
             .send(message_writer::request(id, method, params))
             .map_err(|_| failed("the client has no open stream"))?;
-        match tokio::time::timeout(limit, response).await {
+        match tokio::time::timeout(timeout, response).await {
             Ok(Ok(response)) => response,
             Ok(Err(_)) => Err(failed("the client has disconnected")),
-            Err(_) => Err(failed(&format!("the client did not answer within {} s", limit.as_secs_f64()))),
+            Err(_) => Err(failed(&format!("the client did not answer within {} s", timeout.as_secs_f64()))),
         }
     }
 

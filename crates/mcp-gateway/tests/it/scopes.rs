@@ -142,7 +142,7 @@ async fn off_loopback_a_token_is_required() {
     let host = host(&Default::default(), Vec::new()).await;
     let gateway = Gateway::new(host, GatewayOptions::default());
     let bound = HttpServer::bind("0.0.0.0:0".parse().unwrap(), gateway.clone(), HttpOptions::default()).await;
-    assert!(matches!(bound.err(), Some(ServeError::Open(_))));
+    assert!(matches!(bound.err(), Some(ServeError::TokensRequired(_))));
     let tokens = Tokens::read(&Secret::new("ann-0123456789abcdef")).unwrap();
     let options = HttpOptions { tokens, ..HttpOptions::default() };
     assert!(HttpServer::bind("0.0.0.0:0".parse().unwrap(), gateway, options).await.is_ok());

@@ -44,7 +44,7 @@ const CAPABILITIES: &str =
 impl From<ServeError> for Failure {
     fn from(error: ServeError) -> Failure {
         let exit = match error {
-            ServeError::Open(_) => Exit::Usage,
+            ServeError::TokensRequired(_) => Exit::Usage,
             _ => Exit::Failure,
         };
         Failure::with_exit(exit, error_chain(&error)).help(error.help())
