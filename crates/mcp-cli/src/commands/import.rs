@@ -47,7 +47,7 @@ const PROGRAM_FILES: [(&str, &str); 17] = [
 /// A file to import from.
 struct FoundFile {
     /// The program that it belongs to, or `this folder`. Empty for a file named with `--from`.
-    owner: &'static str,
+    program: &'static str,
     opened: Result<ConfigFile, FileError>,
 }
 
@@ -61,7 +61,8 @@ struct ImportJson<'a> {
     /// The servers that were added, or that would be added without `--dry-run`.
     added: &'a [String],
     /// The servers that were not added, with reasons.
-    left: &'a [SkippedServer],
+    #[serde(rename = "left")]
+    skipped: &'a [SkippedServer],
     /// What the target dialect cannot express.
     losses: &'a [UnsupportedField],
 }
@@ -108,7 +109,7 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<Report, Failur
         save(path, before, after).map_err(|error| Failure::new(error_chain(&error)))?;
     }
     let out = match context.format {
-        Format::Json => json::document(&document(&found, imported.as_ref())),
+        Format::Json => json::document(&import_json(&found, imported.as_ref())),
         Format::Text => text(context, &found, imported.as_ref(), *dry_run),
     };
     // A file that is not named with `--from` may be invalid: the user did not request it.
@@ -121,16 +122,16 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<Report, Failur
 /// The files that are named with `--from`, missing ones too. Without any, the known files that exist, each once.
 fn find_files(context: &Context, from: &[PathBuf]) -> Vec<FoundFile> {
     if !from.is_empty() {
-        return from.iter().map(|path| FoundFile { owner: "", opened: open(path, context) }).collect();
+        return from.iter().map(|path| FoundFile { program: "", opened: open(path, context) }).collect();
     }
     let home = env::home_dir().unwrap_or_default();
-    let programs = PROGRAM_FILES.iter().map(|(owner, path)| (*owner, home.join(path)));
+    let programs = PROGRAM_FILES.iter().map(|(program, path)| (*program, home.join(path)));
     let here = CONFIG_PATHS.iter().map(|path| ("this folder", PathBuf::from(path)));
     let mut seen = BTreeSet::new();
     let mut is_new = |path: &Path| path.canonicalize().is_ok_and(|it| it.is_file() && seen.insert(it));
     here.chain(programs)
         .filter(|(_, path)| is_new(path))
-        .map(|(owner, path)| FoundFile { owner, opened: open(&path, context) })
+        .map(|(program, path)| FoundFile { program, opened: open(&path, context) })
         .collect()
 }
 
@@ -194,23 +195,23 @@ fn selected_servers<'a>(source: &'a ConfigFile, only: &'a [String]) -> impl Iter
     servers.filter(|spec| only.is_empty() || only.iter().any(|name| name == spec.id.as_str()))
 }
 
-fn document<'a>(found: &'a [FoundFile], imported: Option<&'a ImportResult>) -> ImportJson<'a> {
+fn import_json<'a>(found: &'a [FoundFile], imported: Option<&'a ImportResult>) -> ImportJson<'a> {
     let file_json = |file: &'a FoundFile| match &file.opened {
         Ok(source) => FileJson {
-            owner: file.owner,
+            owner: file.program,
             path: &source.loaded.path,
             servers: source.loaded.reading.entries.iter().map(|it| it.name.as_str()).collect(),
             error: None,
         },
         Err(FileError { path, message, help: _ }) => {
-            FileJson { owner: file.owner, path, servers: Vec::new(), error: Some(message) }
+            FileJson { owner: file.program, path, servers: Vec::new(), error: Some(message) }
         }
     };
     let found = found.iter().map(file_json).collect();
     match imported {
-        None => ImportJson { found, into: None, added: &[], left: &[], losses: &[] },
+        None => ImportJson { found, into: None, added: &[], skipped: &[], losses: &[] },
         Some(ImportResult { path, before: _, after: _, added, skipped, losses, has_missing: _ }) => {
-            ImportJson { found, into: Some(path.display().to_string()), added, left: skipped, losses }
+            ImportJson { found, into: Some(path.display().to_string()), added, skipped, losses }
         }
     }
 }
@@ -224,10 +225,10 @@ fn text(context: &Context, found: &[FoundFile], imported: Option<&ImportResult>,
                 let names: Vec<&str> =
                     source.loaded.reading.entries.iter().map(|it| it.name.as_str()).collect();
                 let names = if names.is_empty() { "-".to_owned() } else { names.join(", ") };
-                vec![source.loaded.path.clone(), file.owner.to_owned(), names]
+                vec![source.loaded.path.clone(), file.program.to_owned(), names]
             }
             Err(FileError { path, message, help: _ }) => {
-                vec![path.clone(), file.owner.to_owned(), format!("error: {message}")]
+                vec![path.clone(), file.program.to_owned(), format!("error: {message}")]
             }
         })
         .collect();

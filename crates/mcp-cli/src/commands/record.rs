@@ -44,7 +44,8 @@ struct RecordJson<'a> {
     out: String,
     servers: Vec<RecordedServerJson<'a>>,
     calls: &'a [CallResult],
-    left_out: usize,
+    #[serde(rename = "left_out")]
+    omitted: usize,
 }
 
 /// The recording of one server.
@@ -234,7 +235,7 @@ async fn save_with_document(
         out: out.display().to_string(),
         servers: servers.collect(),
         calls,
-        left_out: recording.omitted(),
+        omitted: recording.omitted(),
     };
     Ok(context.print(Report { out: json::document(&document), exit, ..Report::default() }).await)
 }

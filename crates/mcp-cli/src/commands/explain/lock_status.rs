@@ -45,7 +45,7 @@ pub(super) fn lock_status(
     let Some(offer) = offer else {
         if is_listed {
             let message = "approved; `--start` compares it with the server";
-            return Some(LockStatus::shown(ApprovalState::Listed, message));
+            return Some(LockStatus::not_withheld(ApprovalState::Listed, message));
         }
         let message = if approved.is_some() { "never approved" } else { "its server was never approved" };
         return Some(LockStatus {
@@ -56,10 +56,10 @@ pub(super) fn lock_status(
     };
     if offer.observed.item(item, &key).is_none() {
         let message = "approved, but no longer offered by its server";
-        return is_listed.then(|| LockStatus::shown(ApprovalState::Gone, message));
+        return is_listed.then(|| LockStatus::not_withheld(ApprovalState::Gone, message));
     }
     Some(match offer.drift(server, approval).enforcement(item, &key) {
-        None => LockStatus::shown(ApprovalState::Approved, "unchanged since approval"),
+        None => LockStatus::not_withheld(ApprovalState::Approved, "unchanged since approval"),
         Some((enforcement, message)) => LockStatus {
             state: if is_listed { ApprovalState::Drifted } else { ApprovalState::Unapproved },
             withheld: enforcement == Enforcement::Withhold,
@@ -69,7 +69,7 @@ pub(super) fn lock_status(
 }
 
 impl LockStatus {
-    fn shown(state: ApprovalState, message: &str) -> LockStatus {
+    fn not_withheld(state: ApprovalState, message: &str) -> LockStatus {
         LockStatus { state, withheld: false, message: message.to_owned() }
     }
 }

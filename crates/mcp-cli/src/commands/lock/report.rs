@@ -49,7 +49,8 @@ struct ServerDriftJson<'a> {
     /// Whether the previous lock file contains the server.
     approved: bool,
     /// What changed of the server itself: `name`, `version` or `instructions`.
-    about: Vec<&'static str>,
+    #[serde(rename = "about")]
+    identity_changes: Vec<&'static str>,
     changes: Vec<ChangeJson>,
 }
 
@@ -88,7 +89,11 @@ impl ServerDrift<'_> {
             name: &self.server,
             reached: self.offer.is_some(),
             approved: self.approved.is_some(),
-            about: drift.into_iter().flat_map(Drift::identity_changes).map(|it| it.as_str()).collect(),
+            identity_changes: drift
+                .into_iter()
+                .flat_map(Drift::identity_changes)
+                .map(|it| it.as_str())
+                .collect(),
             changes: changes.iter().map(|it| self.change(it)).collect(),
         }
     }
