@@ -47,7 +47,7 @@ fn hd_133_a_full_disk_affects_only_files_on_it() {
     check(FULL, RECEIPTS, &receipts(&place.join("receipts")));
     let failed = logins.save(&grant(&"x".repeat(100_000))).unwrap_err().to_string();
     assert!(
-        failed.contains("could not write") && failed.contains(place.join("logins").to_str().unwrap()),
+        failed.contains("cannot write") && failed.contains(place.join("logins").to_str().unwrap()),
         "{failed}"
     );
     let latest = logins.latest(&"https://a.example/mcp".parse().unwrap()).unwrap();
@@ -74,7 +74,7 @@ fn hd_133_an_uncreatable_folder_affects_only_its_files() {
     check(NO_FOLDER, RESULTS, &results(&place.join("results")));
     check(NO_FOLDER, RECEIPTS, &receipts(&place.join("receipts")));
     let failed = FileTokenStore::new(place.join("logins")).save(&grant("a")).unwrap_err().to_string();
-    assert!(failed.contains("could not write") && failed.contains(place.to_str().unwrap()), "{failed}");
+    assert!(failed.contains("cannot write") && failed.contains(place.to_str().unwrap()), "{failed}");
     check(NO_FOLDER, LOGINS, "an error that names the file");
 }
 

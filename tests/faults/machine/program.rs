@@ -100,6 +100,6 @@ fn hd_117_the_program_starts_servers_within_the_descriptor_limit() {
     check(
         FEW_DESCRIPTORS,
         PROGRAM,
-        "those servers are ready that can be started; each of the others says reason not",
+        "those servers are ready that can be started; each of the others gives the reason",
     );
 }

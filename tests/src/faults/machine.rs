@@ -66,7 +66,7 @@ pub fn machine() -> Vec<MachineRow> {
         row(
             FEW_DESCRIPTORS,
             PROGRAM,
-            "those servers are ready that can be started; each of the others says reason not",
+            "those servers are ready that can be started; each of the others gives the reason",
         ),
         row(FORWARD, RUNNING, "it responds and is not restarted"),
         row(BACK, RUNNING, "it responds and is not restarted"),

@@ -391,7 +391,7 @@ pub(crate) fn server_error(
 fn list_timeout(server: &ResolvedServer, kind: ListKind, after: Duration) -> HostError {
     let Limits { startup, .. } = &server.spec.limits;
     let help =
-        format!("increase its startup limit of {} s if the server is only slow", startup.as_secs_f64());
+        format!("increase its start-up limit of {} s if the server is only slow", startup.as_secs_f64());
     let what = format!("it did not list its {} within {:.1} s", plural(kind), after.as_secs_f64());
     HostError { help: Some(help), ..server_error(server, ErrorKind::Timeout, what) }
 }

@@ -135,7 +135,7 @@ impl Session {
     /// Requests pages until there is no cursor (HD-SC8, SK-10). A repeated cursor, too many pages or too many items are
     /// errors: such a list does not end.
     ///
-    /// All pages together must arrive within the startup limit and fit into the message size limit.
+    /// All pages together must arrive within the start-up limit and fit into the message size limit.
     async fn fetch_list<T: Clone>(
         &self,
         list: &ListRequest<'_, T>,
