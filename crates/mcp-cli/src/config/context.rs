@@ -61,7 +61,7 @@ impl Context {
     pub(crate) async fn open_and_report(&self, path: Option<&Path>) -> Result<ConfigFile, FileError> {
         let file = self.open(path.unwrap_or(Path::new(""))).await?;
         let colour = self.console.err_colour;
-        self.print(Report::err(file.discovery_note(colour) + &file.diagnostics_text(colour))).await;
+        self.print(Report::err(file.detection_notes(colour) + &file.diagnostics_text(colour))).await;
         Ok(file)
     }
 

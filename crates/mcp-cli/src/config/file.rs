@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mcp_config::{Colour, Diagnostic, Document, ServerEntry, render};
+use mcp_config::{Colour, Diagnostic, Document, Profile, ServerEntry, render};
 use mcp_host::{LoadError, LoadedConfig, load};
 use mcp_model::Severity;
 
@@ -36,6 +36,8 @@ pub(crate) struct ConfigFile {
     pub(crate) path: PathBuf,
     /// Whether the path was found by search rather than named.
     is_discovered: bool,
+    /// Whether the profile was detected rather than requested.
+    is_profile_detected: bool,
     verbosity: Verbosity,
 }
 
@@ -45,9 +47,13 @@ pub(crate) fn open(path: &Path, context: &Context) -> Result<ConfigFile, FileErr
     let ConfigPath { path: file, is_discovered } =
         locate_config(path).map_err(|message| file_error(message, None))?;
     match load(&context.load_request(file.clone())) {
-        Ok(loaded) => {
-            Ok(ConfigFile { loaded, path: file, is_discovered, verbosity: context.console.verbosity })
-        }
+        Ok(loaded) => Ok(ConfigFile {
+            loaded,
+            path: file,
+            is_discovered,
+            is_profile_detected: context.dialect.profile.is_none(),
+            verbosity: context.console.verbosity,
+        }),
         Err(error) => Err(file_error(error_chain(&error), help(&error))),
     }
 }
@@ -75,16 +81,25 @@ impl ConfigFile {
         Document { name: path, text, profile: *profile }
     }
 
-    /// A note with the path, if the user did not name the file.
-    pub(crate) fn discovery_note(&self, colour: Colour) -> String {
-        if !self.is_discovered || self.verbosity == Verbosity::Quiet {
+    /// Notes with the path, if the user did not name the file, and the profile, if it is not the dialect's default and
+    /// the user did not request it.
+    pub(crate) fn detection_notes(&self, colour: Colour) -> String {
+        if self.verbosity == Verbosity::Quiet {
             return String::new();
         }
-        format!(
-            "{}: reading {}\n",
-            style::paint(colour, style::NOTE, "note"),
-            sanitize::line(&self.loaded.path)
-        )
+        let path = sanitize::line(&self.loaded.path);
+        let label = style::paint(colour, style::NOTE, "note");
+        let mut notes = String::new();
+        if self.is_discovered {
+            notes = format!("{label}: reading {path}\n");
+        }
+        if self.is_profile_detected && self.loaded.profile == Profile::HoloDeck07 {
+            notes.push_str(&format!(
+                "{label}: {path} is read by the rules of HoloDeck 0.7, because no tool has the key `server`; \
+                 `--profile holodeck` reads it by the configuration contract\n"
+            ));
+        }
+        notes
     }
 
     /// All diagnostics of the file as text, including variables without a value.

@@ -3,12 +3,32 @@
 use mcp_model::Dialect;
 
 use crate::dialect::editor::{is_map_of_servers, is_server};
+use crate::profile::Profile;
 use crate::syntax::{self, Content, Node, Syntax, looks_like_json};
 
 /// The dialect of a file, by its path (`agent.yaml`, `.minds/mcp.yaml`, `mcp.json`), else by its content. `None` if it
 /// is not a dialect that this crate reads.
 pub fn detect(path: &str, text: &str) -> Option<Dialect> {
     by_name(path).or_else(|| by_content(text))
+}
+
+/// The profile of a file of this dialect: [`Profile::HoloDeck07`] for a HoloDeck file in the shape of version 0.7, else
+/// the dialect's default.
+///
+/// A file has the shape of 0.7 if no tool has the key `server`, which 0.7 refuses and the contract requires (HD-007),
+/// and none has `envFile`, which 0.7 does not know.
+pub fn detect_profile(dialect: Dialect, text: &str) -> Profile {
+    let default = Profile::default_for(dialect);
+    if dialect != Dialect::HoloDeck {
+        return default;
+    }
+    let Some(root) = syntax::parse_any(text).root else { return default };
+    let tools = root.get("tools").and_then(|it| it.value.items()).unwrap_or_default();
+    let mcp_tools =
+        || tools.iter().filter(|tool| tool.get("type").is_some_and(|it| it.value.text() == Some("mcp")));
+    let has = |key| mcp_tools().any(|tool| tool.get(key).is_some());
+    let is_startable = has("command") || has("url");
+    if is_startable && !has("server") && !has("envFile") { Profile::HoloDeck07 } else { default }
 }
 
 /// File names of editors and agents. A file of such a name is an editor file, whatever it contains.
@@ -141,6 +161,23 @@ mod tests {
         check("x.yaml", "servers: [", None);
         check("x.yaml", "name: a\ntools:\n\t- 1", Some(Dialect::HoloDeck));
         check("x.json", "{\n  \"tools\": {,\n", None);
+    }
+
+    #[test]
+    fn hd_007_holodeck_files_without_server_follow_version_07() {
+        let check = |text: &str, want| assert_eq!(detect_profile(Dialect::HoloDeck, text), want, "{text}");
+        check("tools: [{name: a, type: mcp, command: npx}]", Profile::HoloDeck07);
+        check("tools: [{name: a, type: mcp, transport: sse, url: 'https://a.example'}]", Profile::HoloDeck07);
+        check(
+            "tools: [{name: v, type: function, server: x}, {type: mcp, command: npx}]",
+            Profile::HoloDeck07,
+        );
+        check("tools: [{type: mcp, command: npx}, {type: mcp, server: b}]", Profile::HoloDeck);
+        check("tools: [{type: mcp, command: npx, envFile: .env}]", Profile::HoloDeck);
+        check("tools: [{name: a, type: mcp}]", Profile::HoloDeck);
+        check("tools: []", Profile::HoloDeck);
+        check("tools: {", Profile::HoloDeck);
+        assert_eq!(detect_profile(Dialect::Dominds, "tools: [{type: mcp, command: a}]"), Profile::Dominds);
     }
 
     #[test]

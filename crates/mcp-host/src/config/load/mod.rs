@@ -10,8 +10,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use mcp_config::{
-    Diagnostic, Document, Profile, Reading, ResolveContext, ResolveError, detect, parse_env_file, read,
-    resolve,
+    Diagnostic, Document, Profile, Reading, ResolveContext, ResolveError, detect, detect_profile,
+    parse_env_file, read, resolve,
 };
 use mcp_model::{Dialect, ErrorKind, Severity};
 
@@ -31,7 +31,7 @@ pub struct LoadRequest {
     pub path: PathBuf,
     /// The dialect; detected if `None`.
     pub dialect: Option<Dialect>,
-    /// The profile; the dialect's default if `None`.
+    /// The profile; detected if `None` (see [`detect_profile`](mcp_config::detect_profile)).
     pub profile: Option<Profile>,
     /// A `.env` file for variables that the process environment does not have.
     pub env_file: Option<PathBuf>,
@@ -200,7 +200,7 @@ fn choose(
         (dialect, None) => {
             let unknown = || LoadError::UnknownDialect { path: path.to_owned() };
             let dialect = dialect.or_else(|| detect(path, text)).ok_or_else(unknown)?;
-            Ok(Profile::default_for(dialect))
+            Ok(detect_profile(dialect, text))
         }
     }
 }
