@@ -253,6 +253,6 @@ async fn an_unhandled_request_is_named_in_the_error() {
     let session = Session::connect(dial, options).await.unwrap();
     let error = session.call_tool("ask", &json(r#"{"question":"?"}"#), self::options()).await.unwrap_err();
     let help = error.help().unwrap();
-    assert!(help.starts_with("the server needs elicitation of its client"), "{error}: {help}");
+    assert!(help.starts_with("the server needs elicitation from its client"), "{error}: {help}");
     session.close(Duration::from_secs(2)).await;
 }
