@@ -22,8 +22,8 @@ use schema_cost::{ErrorDetail, PatternEngine, SchemaAnalysis, SchemaCost, analyz
 
 /// A cache of compiled schemas.
 ///
-/// The key of a schema is the hash of its bytes. The cache is shared by reference. Its content affects the speed
-/// of a validation, never the outcome.
+/// The key of a schema is its text. The cache is shared by reference. Its content affects the speed of a validation,
+/// never the outcome.
 pub struct ValidatorCache {
     entries: Mutex<BoundedCache>,
 }
@@ -124,7 +124,7 @@ impl ValidatorCache {
     ) -> Result<ValidationOutcome, Vec<SchemaViolation>> {
         let Subject(subject) = subject;
         let entry = self.compiled(schema);
-        let CompiledSchema { validator, cost } = match &entry.compiled {
+        let CompiledSchema { validator, cost } = match &*entry {
             Ok(compiled) => compiled,
             Err(reason) => return Ok(ValidationOutcome::Unvalidated(reason.clone())),
         };
@@ -160,14 +160,15 @@ impl ValidatorCache {
 
     /// Compiles outside the lock: two callers may compile the same schema, but no caller waits for a slow one.
     fn compiled(&self, schema: &RawJson) -> Arc<CacheEntry> {
-        let hash = *blake3::hash(schema.as_bytes()).as_bytes();
-        if let Some(entry) = self.lock().entries.get(&hash) {
+        let text = schema.as_bytes();
+        if let Some(entry) = self.lock().entries.get(text) {
             return Arc::clone(entry);
         }
-        // A schema that is too large is not compiled. Its entry has only the reason, so its size is capped.
-        let bytes = schema.as_bytes().len().min(MAX_SCHEMA_BYTES);
-        let entry = Arc::new(CacheEntry { compiled: compile(schema), bytes });
-        self.lock().insert(hash, Arc::clone(&entry));
+        let entry = Arc::new(compile(schema));
+        // A schema that is too large is not compiled, and its text is not kept.
+        if text.len() <= MAX_SCHEMA_BYTES {
+            self.lock().insert(text.into(), Arc::clone(&entry));
+        }
         entry
     }
 
@@ -257,15 +258,12 @@ fn compile(schema: &RawJson) -> Result<CompiledSchema, String> {
     }
 }
 
-/// Compiled schemas by the hash of their bytes, bounded in number and in bytes. The least recently used are evicted.
-struct BoundedCache {
-    entries: LruCache<[u8; 32], Arc<CacheEntry>>,
-    bytes: usize,
-}
+/// A compiled schema, or the reason why it cannot be used.
+type CacheEntry = Result<CompiledSchema, String>;
 
-/// A compiled schema, or the reason why it cannot be used, with the size of its text.
-struct CacheEntry {
-    compiled: Result<CompiledSchema, String>,
+/// Compiled schemas by their texts, bounded in number and in bytes. The least recently used are evicted.
+struct BoundedCache {
+    entries: LruCache<Box<[u8]>, Arc<CacheEntry>, ahash::RandomState>,
     bytes: usize,
 }
 
@@ -275,21 +273,22 @@ impl BoundedCache {
     /// larger.
     const MAX_BYTES: usize = 8 << 20;
 
-    fn insert(&mut self, hash: [u8; 32], entry: Arc<CacheEntry>) {
-        self.bytes += entry.bytes;
-        if let Some(replaced) = self.entries.put(hash, entry) {
-            self.bytes -= replaced.bytes;
+    fn insert(&mut self, text: Box<[u8]>, entry: Arc<CacheEntry>) {
+        let bytes = text.len();
+        // Another caller may have compiled the same schema.
+        if self.entries.put(text, entry).is_none() {
+            self.bytes += bytes;
         }
         while self.entries.len() > Self::MAX_ENTRIES || self.bytes > Self::MAX_BYTES {
-            let Some((_, evicted)) = self.entries.pop_lru() else { break };
-            self.bytes -= evicted.bytes;
+            let Some((text, _)) = self.entries.pop_lru() else { break };
+            self.bytes -= text.len();
         }
     }
 }
 
 impl Default for BoundedCache {
     fn default() -> BoundedCache {
-        BoundedCache { entries: LruCache::unbounded(), bytes: 0 }
+        BoundedCache { entries: LruCache::unbounded_with_hasher(ahash::RandomState::new()), bytes: 0 }
     }
 }
 
