@@ -78,27 +78,26 @@ impl StreamReader {
     ) -> StreamEnd {
         let mut drain_deadline = None;
         loop {
-            let mut now = Instant::now();
+            // The clock is read only if needed: most streams are one chunk and its end.
+            let is_draining = drain_deadline.is_some();
             if self.answered {
-                drain_deadline.get_or_insert_with(|| now + AFTER_RESPONSE);
+                drain_deadline.get_or_insert_with(|| Instant::now() + AFTER_RESPONSE);
             }
             if std::mem::take(&mut self.idle) && connection.rate_limiter().is_charged() {
-                let paused = connection.rate_limiter().pause_until(now);
+                let paused = connection.rate_limiter().pause_until(Instant::now());
                 // Not longer than the stream is read after the response.
                 let paused = paused.map(|it| drain_deadline.map_or(it, |last| it.min(last)));
                 if let Some(paused) = paused {
                     tokio::time::sleep_until(paused).await;
-                    now = Instant::now();
                 }
             }
             // An endless stream always has more to read, so the timeout below would not fire.
-            if drain_deadline.is_some_and(|it| it <= now) {
+            if is_draining && drain_deadline.is_some_and(|it| it <= Instant::now()) {
                 return StreamEnd::Silent;
             }
-            let silence = now + connection.endpoint.stream_timeout.min(MAX_SILENCE);
             // After the response there is one deadline for the rest, or a server could keep the stream open forever.
-            let until = drain_deadline.unwrap_or(silence);
-            let chunk = match response.chunk_before(until).await {
+            let silence = || Instant::now() + connection.endpoint.stream_timeout.min(MAX_SILENCE);
+            let chunk = match response.chunk_before(|| drain_deadline.unwrap_or_else(silence)).await {
                 Some(Ok(Some(chunk))) => chunk,
                 Some(Ok(None)) => {
                     // A complete message is accepted without the empty line that should follow it.

@@ -131,16 +131,20 @@ impl Response {
         poll_fn(|cx| self.body.poll_chunk(cx)).await
     }
 
-    /// Returns the next piece of the body as [`Response::chunk`] does, or `None` if there is none before `deadline`.
+    /// Returns the next piece of the body as [`Response::chunk`] does, or `None` if there is none before `deadline`, which
+    /// is computed when the wait begins.
     #[cfg(feature = "http")]
-    pub(crate) async fn chunk_before(&mut self, deadline: Instant) -> Option<hyper::Result<Option<Bytes>>> {
+    pub(crate) async fn chunk_before(
+        &mut self,
+        deadline: impl Fn() -> Instant,
+    ) -> Option<hyper::Result<Option<Bytes>>> {
         // The timer is created only if it is needed: most of the time, a chunk is there.
         let mut timer: Option<Pin<Box<Sleep>>> = None;
         poll_fn(|cx| {
             if let Poll::Ready(chunk) = self.body.poll_chunk(cx) {
                 return Poll::Ready(Some(chunk));
             }
-            let timer = timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+            let timer = timer.get_or_insert_with(|| Box::pin(sleep_until(deadline())));
             timer.as_mut().poll(cx).map(|()| None)
         })
         .await

@@ -14,7 +14,7 @@ pub struct MessageWriter {
 }
 
 /// The approximate size of a message without parameters, so that the buffer does not have to grow.
-const ENVELOPE_BYTES: usize = 96;
+const ENVELOPE_BYTES: usize = 128;
 
 impl MessageWriter {
     /// Starts a request, with capacity for parameters of about `size` bytes.
@@ -63,19 +63,23 @@ impl MessageWriter {
         }
     }
 
-    /// Adds `_meta` from parts, each of which may be empty.
-    pub fn meta(&mut self, parts: &[&str]) {
-        let mut parts = parts.iter().filter(|it| !it.is_empty()).peekable();
-        if parts.peek().is_none() {
+    /// Adds `_meta` from a progress token and from parts, each of which may be empty.
+    pub fn meta(&mut self, progress_token: Option<RequestId>, parts: &[&str]) {
+        if progress_token.is_none() && parts.iter().all(|it| it.is_empty()) {
             return;
         }
         self.key("_meta");
         self.buffer.push(b'{');
-        while let Some(part) = parts.next() {
+        let mut separator: &[u8] = b"";
+        if let Some(id) = progress_token {
+            self.buffer.extend_from_slice(br#""progressToken":"#);
+            self.json(&id);
+            separator = b",";
+        }
+        for part in parts.iter().filter(|it| !it.is_empty()) {
+            self.buffer.extend_from_slice(separator);
             self.buffer.extend_from_slice(part.as_bytes());
-            if parts.peek().is_some() {
-                self.buffer.push(b',');
-            }
+            separator = b",";
         }
         self.buffer.push(b'}');
     }
@@ -110,7 +114,7 @@ impl MessageWriter {
 pub fn request(id: RequestId, method: &str, params: &str, meta: &str) -> Bytes {
     let mut writer = MessageWriter::request(id, method, params.len() + meta.len());
     writer.members(params);
-    writer.meta(&[meta]);
+    writer.meta(None, &[meta]);
     writer.finish()
 }
 
@@ -118,7 +122,7 @@ pub fn request(id: RequestId, method: &str, params: &str, meta: &str) -> Bytes {
 pub fn notification(method: &str, params: &str, meta: &str) -> Bytes {
     let mut writer = MessageWriter::notification(method, params.len() + meta.len());
     writer.members(params);
-    writer.meta(&[meta]);
+    writer.meta(None, &[meta]);
     writer.finish()
 }
 
@@ -170,7 +174,7 @@ mod tests {
         let mut writer = MessageWriter::request(7, "tools/call", 0);
         writer.string_param("name", "a\"b");
         writer.json_param("arguments", "{}");
-        writer.meta(&["", "\"v\":2", ""]);
+        writer.meta(None, &["", "\"v\":2", ""]);
         let frame = writer.finish();
         check(
             &frame,

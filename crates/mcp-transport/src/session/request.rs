@@ -112,7 +112,6 @@ impl<'a> Request<'a> {
         let mut writer = MessageWriter::request(id, self.method, size);
         self.params.write(&mut writer);
         writer.members(self.extra_params);
-        let progress = if wants_progress { format!("\"progressToken\":{id}") } else { String::new() };
         let trace = self.options.trace.as_ref().map(trace_members).unwrap_or_default();
         // A trace in the caller's own `_meta` takes precedence over that of the options.
         let trace = if trace.is_empty() || !request_params::has_member(self.meta, "traceparent") {
@@ -120,11 +119,16 @@ impl<'a> Request<'a> {
         } else {
             ""
         };
-        writer.meta(&[&progress, trace, self.meta, own_meta]);
+        writer.meta(wants_progress.then_some(id), &[trace, self.meta, own_meta]);
+        let is_modern = negotiated.version.era() == Era::Modern;
         let head = MessageHead {
             id: Some(id),
-            method: Cow::Owned(self.method.to_owned()),
-            name: self.params.target_name().map(Into::into),
+            // The most frequent method is not copied.
+            method: match self.method {
+                "tools/call" => Cow::Borrowed("tools/call"),
+                other => Cow::Owned(other.to_owned()),
+            },
+            name: self.params.target_name().filter(|_| is_modern).map(Into::into),
             version: Some(negotiated.version),
             header_params: Vec::new(),
         };
@@ -287,13 +291,16 @@ impl Session {
 
     /// The client information of a modern request, if it differs from the session's.
     fn request_meta(&self, request: &Request<'_>, negotiated: &Negotiated) -> Option<String> {
+        if negotiated.version.era() == Era::Legacy {
+            return None;
+        }
         let (log_level, owner) = (request.log_level, request.owner_hint());
         let is_default = match &owner {
             OwnerHint::None => true,
             OwnerHint::Session => self.options.client_capabilities.is_none(),
             OwnerHint::Caller(_) => false,
         };
-        if negotiated.version.era() == Era::Legacy || (is_default && log_level.is_none()) {
+        if is_default && log_level.is_none() {
             return None;
         }
         let level = log_level.filter(|_| negotiated.server.capabilities.logging).or(negotiated.log_level);

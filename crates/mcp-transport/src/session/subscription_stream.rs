@@ -192,7 +192,7 @@ fn listen_request(
     }
     let mut writer = MessageWriter::request(id, METHOD, meta.len() + 100);
     writer.json_param("notifications", &format!("{{{}}}", parts.join(",")));
-    writer.meta(&[meta]);
+    writer.meta(None, &[meta]);
     OutboundMessage {
         epoch: Epoch(0),
         head: MessageHead::new(Some(id), METHOD.into(), Some(version)),

@@ -156,7 +156,7 @@ pub struct MessageHead {
     pub id: Option<RequestId>,
     /// The method; empty for a response.
     pub method: Cow<'static, str>,
-    /// The tool, prompt or URI that the request names.
+    /// The tool, prompt or URI that a request of the modern era names.
     pub name: Option<Box<str>>,
     /// The negotiated protocol version; `None` before the handshake is done.
     pub version: Option<ProtocolVersion>,
