@@ -111,6 +111,10 @@ fn query_selection(uri: &Uri) -> Result<Option<ViewFilter>, RpcError> {
 }
 
 fn header_selection(headers: &HeaderMap) -> Result<Option<ViewFilter>, RpcError> {
+    // Most requests have none of these headers. One pass over the names costs less than four lookups.
+    if !headers.keys().any(|name| name.as_str().starts_with("mcp-host-")) {
+        return Ok(None);
+    }
     let mut selections = Vec::new();
     for (name, key) in MCP_HOST_SELECTIONS.iter().zip(scope::SELECTIONS) {
         selections.extend(single(headers, name)?.map(|value| (key, value)));

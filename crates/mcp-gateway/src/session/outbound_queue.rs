@@ -3,27 +3,45 @@
 //! A full queue means that the client does not read. The owner of the queue decides what happens then; other clients
 //! are not affected.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
+use futures_util::task::AtomicWaker;
+use tokio::sync::Notify;
 
 use crate::limits::bounds::Bounds;
 
 /// Sends messages to one client, or for one request.
-#[derive(Debug, Clone)]
-pub(crate) struct MessageSender {
-    messages: mpsc::Sender<Bytes>,
-    queued_bytes: Arc<AtomicUsize>,
-    max_bytes: usize,
-}
+#[derive(Debug)]
+pub(crate) struct MessageSender(Arc<Queue>);
 
 /// Receives the messages.
 #[derive(Debug)]
-pub(crate) struct MessageReceiver {
-    messages: mpsc::Receiver<Bytes>,
-    queued_bytes: Arc<AtomicUsize>,
+pub(crate) struct MessageReceiver(Arc<Queue>);
+
+/// The shared queue. Every request creates one and few use it, so an empty queue is cheap.
+#[derive(Debug)]
+struct Queue {
+    state: Mutex<QueueState>,
+    /// Wakes the receiver.
+    filled: AtomicWaker,
+    /// Notified when a message was removed or the receiver was dropped.
+    room: Notify,
+    /// The number of senders.
+    senders: AtomicUsize,
+    max_messages: usize,
+    max_bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct QueueState {
+    messages: VecDeque<Bytes>,
+    bytes: usize,
+    is_closed: bool,
 }
 
 /// The error for a message that cannot be queued.
@@ -32,59 +50,133 @@ pub(crate) struct SendError;
 
 /// Creates a queue with the limits of `bounds`.
 pub(crate) fn message_channel(bounds: &Bounds) -> (MessageSender, MessageReceiver) {
-    let (sender, receiver) = mpsc::channel(bounds.queue_messages.max(1));
-    let queued_bytes = Arc::<AtomicUsize>::default();
-    let max_bytes = bounds.queue_bytes;
-    (
-        MessageSender { messages: sender, queued_bytes: Arc::clone(&queued_bytes), max_bytes },
-        MessageReceiver { messages: receiver, queued_bytes },
-    )
+    let queue = Arc::new(Queue {
+        state: Mutex::default(),
+        filled: AtomicWaker::new(),
+        room: Notify::new(),
+        senders: AtomicUsize::new(1),
+        max_messages: bounds.queue_messages.max(1),
+        max_bytes: bounds.queue_bytes,
+    });
+    (MessageSender(Arc::clone(&queue)), MessageReceiver(queue))
+}
+
+impl Queue {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, mut state: MutexGuard<'_, QueueState>, message: Bytes) {
+        state.bytes += message.len();
+        state.messages.push_back(message);
+        drop(state);
+        self.filled.wake();
+    }
+
+    fn pop(&self) -> Option<Bytes> {
+        let mut state = self.state();
+        let message = state.messages.pop_front()?;
+        state.bytes -= message.len();
+        drop(state);
+        self.room.notify_one();
+        Some(message)
+    }
+}
+
+impl Clone for MessageSender {
+    fn clone(&self) -> MessageSender {
+        self.0.senders.fetch_add(1, Ordering::Relaxed);
+        MessageSender(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for MessageSender {
+    fn drop(&mut self) {
+        if self.0.senders.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.filled.wake();
+        }
+    }
+}
+
+impl Drop for MessageReceiver {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        *state = QueueState { is_closed: true, ..QueueState::default() };
+        drop(state);
+        // Each waiting sender notifies the next.
+        self.0.room.notify_one();
+    }
 }
 
 impl MessageSender {
     /// Queues a message. A message of any size fits into an empty queue.
     pub(crate) fn send(&self, message: Bytes) -> Result<(), SendError> {
-        if self.queued_bytes.load(Ordering::Relaxed) > self.max_bytes {
+        let state = self.0.state();
+        let is_full = state.messages.len() >= self.0.max_messages || state.bytes > self.0.max_bytes;
+        if state.is_closed || is_full {
             return Err(SendError);
         }
-        let permit = self.messages.try_reserve().map_err(|_| SendError)?;
-        self.queued_bytes.fetch_add(message.len(), Ordering::Relaxed);
-        permit.send(message);
+        self.0.push(state, message);
         Ok(())
     }
 
     /// Queues a response, and waits while the queue is full. Cancel-safe.
     pub(crate) async fn send_response(&self, message: Bytes) -> Result<(), SendError> {
-        let permit = self.messages.reserve().await.map_err(|_| SendError)?;
-        self.queued_bytes.fetch_add(message.len(), Ordering::Relaxed);
-        permit.send(message);
-        Ok(())
+        loop {
+            let room = {
+                let state = self.0.state();
+                if state.is_closed {
+                    self.0.room.notify_one();
+                    return Err(SendError);
+                }
+                if state.messages.len() < self.0.max_messages {
+                    let more = state.messages.len() + 1 < self.0.max_messages;
+                    self.0.push(state, message);
+                    if more {
+                        // Two removals may have notified only one of two waiting senders.
+                        self.0.room.notify_one();
+                    }
+                    return Ok(());
+                }
+                self.0.room.notified()
+            };
+            room.await;
+        }
     }
 
     /// Whether the receiver was dropped.
     pub(crate) fn is_closed(&self) -> bool {
-        self.messages.is_closed()
+        self.0.state().is_closed
     }
 
     /// Whether both send to the same queue.
     pub(crate) fn is_same_channel(&self, other: &MessageSender) -> bool {
-        self.messages.same_channel(&other.messages)
+        Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
 impl MessageReceiver {
     /// The next message; `None` when all senders were dropped. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Option<Bytes> {
-        let message = self.messages.recv().await?;
-        self.queued_bytes.fetch_sub(message.len(), Ordering::Relaxed);
-        Some(message)
+        poll_fn(|cx| {
+            if let Some(message) = self.try_next() {
+                return Poll::Ready(Some(message));
+            }
+            self.0.filled.register(cx.waker());
+            // A message or the last drop may precede the registration.
+            let is_over = self.0.senders.load(Ordering::Acquire) == 0;
+            match (self.try_next(), is_over) {
+                (Some(message), _) => Poll::Ready(Some(message)),
+                (None, true) => Poll::Ready(None),
+                (None, false) => Poll::Pending,
+            }
+        })
+        .await
     }
 
     /// The next message, if there is one.
     pub(crate) fn try_next(&mut self) -> Option<Bytes> {
-        let message = self.messages.try_recv().ok()?;
-        self.queued_bytes.fetch_sub(message.len(), Ordering::Relaxed);
-        Some(message)
+        self.0.pop()
     }
 }
 
