@@ -29,8 +29,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use metrics::{SharedString, Unit, counter, gauge, histogram};
+use metrics::{Counter, Histogram, SharedString, Unit, counter, gauge, histogram};
 use strum::IntoStaticStr;
+use tokio::time::Instant;
 
 /// Finished calls, by `server` and `outcome`.
 pub const CALLS: &str = "mcp_host_calls_total";
@@ -100,10 +101,40 @@ pub(crate) enum ReloadOutcome {
 /// The `outcome` of a successful call.
 pub(crate) const SUCCESS: &str = "success";
 
+/// How long cached counters are used before the recorder is asked again. The recorder may be replaced, or forget idle
+/// counters.
+const RECORDER_REFRESH: Duration = Duration::from_secs(1);
+
 /// The metrics of one host, with its known server names.
 #[derive(Debug, Default)]
 pub(crate) struct HostMetrics {
-    servers: Mutex<ahash::HashSet<Arc<str>>>,
+    servers: Mutex<ahash::HashMap<Arc<str>, Option<SuccessCounters>>>,
+}
+
+/// Cached counters for the successful calls of a server.
+#[derive(Debug, Clone)]
+struct SuccessCounters {
+    calls: Counter,
+    durations: Histogram,
+    /// The address of the recorder that created them.
+    recorder: usize,
+    resolved_at: Instant,
+}
+
+impl SuccessCounters {
+    fn of(server: SharedString, now: Instant) -> SuccessCounters {
+        SuccessCounters {
+            calls: counter!(CALLS, "server" => server.clone(), "outcome" => SUCCESS),
+            durations: histogram!(CALL_DURATION, "server" => server, "outcome" => SUCCESS),
+            recorder: recorder(),
+            resolved_at: now,
+        }
+    }
+}
+
+/// The address of the current recorder.
+fn recorder() -> usize {
+    metrics::with_recorder(|it| std::ptr::from_ref(it).addr())
 }
 
 /// Counts an open connection until it is dropped.
@@ -140,11 +171,41 @@ impl Drop for LeaseGauge {
 }
 
 impl HostMetrics {
-    /// Records the end of a call.
-    pub(crate) fn record_call(&self, server: Option<&str>, outcome: &'static str, duration: Duration) {
+    /// Records the end of a call at `now`.
+    pub(crate) fn record_call(
+        &self,
+        server: Option<&str>,
+        outcome: &'static str,
+        duration: Duration,
+        now: Instant,
+    ) {
+        if outcome == SUCCESS
+            && let Some(server) = server
+        {
+            return self.record_success(server, duration, now);
+        }
         let server = self.server_label(server);
         counter!(CALLS, "server" => server.clone(), "outcome" => outcome).increment(1);
         histogram!(CALL_DURATION, "server" => server, "outcome" => outcome).record(duration.as_secs_f64());
+    }
+
+    fn record_success(&self, server: &str, duration: Duration, now: Instant) {
+        let recorder = recorder();
+        let is_new = |it: &&SuccessCounters| {
+            it.recorder == recorder
+                && now.checked_duration_since(it.resolved_at).is_some_and(|age| age < RECORDER_REFRESH)
+        };
+        let known = self.servers().get(server).and_then(|it| it.as_ref().filter(is_new).cloned());
+        // The recorder runs outside the lock.
+        let counted = known.unwrap_or_else(|| {
+            let counted = SuccessCounters::of(self.server_label(Some(server)), now);
+            if let Some(target) = self.servers().get_mut(server) {
+                *target = Some(counted.clone());
+            }
+            counted
+        });
+        counted.calls.increment(1);
+        counted.durations.record(duration.as_secs_f64());
     }
 
     /// Records a failed operation.
@@ -194,18 +255,18 @@ impl HostMetrics {
     fn server_label(&self, name: Option<&str>) -> SharedString {
         let Some(name) = name else { return SharedString::const_str(NO_SERVER) };
         let mut servers = self.servers();
-        if let Some(known) = servers.get(name) {
+        if let Some((known, _)) = servers.get_key_value(name) {
             return SharedString::from_shared(Arc::clone(known));
         }
         if servers.len() >= MAX_SERVER_LABELS {
             return SharedString::const_str(OTHER_SERVERS);
         }
         let name: Arc<str> = name.into();
-        servers.insert(Arc::clone(&name));
+        servers.insert(Arc::clone(&name), None);
         SharedString::from_shared(name)
     }
 
-    fn servers(&self) -> MutexGuard<'_, ahash::HashSet<Arc<str>>> {
+    fn servers(&self) -> MutexGuard<'_, ahash::HashMap<Arc<str>, Option<SuccessCounters>>> {
         // Every change under the lock is complete before anything can panic.
         self.servers.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -231,10 +292,18 @@ mod tests {
     #[test]
     fn calls_are_counted_by_current_recorder() {
         let metrics = HostMetrics::default();
-        let call = || metrics.record_call(Some("a"), SUCCESS, Duration::from_secs(1));
-        call();
+        let begun = Instant::now();
+        let call = |after: u64| {
+            metrics.record_call(
+                Some("a"),
+                SUCCESS,
+                Duration::from_secs(1),
+                begun + Duration::from_millis(after),
+            );
+        };
+        call(0);
         for (recorder, calls) in [(DebuggingRecorder::new(), 3), (DebuggingRecorder::new(), 2)] {
-            metrics::with_local_recorder(&recorder, || (0..calls).for_each(|_| call()));
+            metrics::with_local_recorder(&recorder, || (0..calls).for_each(|it| call(it * 700)));
             let counted = recorder.snapshotter().snapshot().into_vec().into_iter();
             let counted: Vec<_> =
                 counted.filter_map(|(key, _, _, it)| (key.key().name() == CALLS).then_some(it)).collect();

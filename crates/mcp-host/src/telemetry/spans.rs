@@ -123,7 +123,7 @@ impl<'a> CallRecord<'a> {
     }
 
     fn finish(&self, outcome: &'static str, duration: Duration) {
-        self.metrics.record_call(self.server(), outcome, duration);
+        self.metrics.record_call(self.server(), outcome, duration, self.started + duration);
         self.span.record("outcome", outcome).record("duration", duration.as_secs_f64());
         self.span.in_scope(|| tracing::info!(outcome, ?duration, "called"));
     }
