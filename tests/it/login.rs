@@ -139,7 +139,10 @@ async fn an_expired_token_is_refreshed_on_use() {
     place.authority.end_logins();
     let over = place.run(&["tools"]).await;
     assert_eq!(over.code, Some(3));
-    assert!(over.stdout.contains("because the old one has expired: run `mcp-host login guarded`"), "{over:#?}");
+    assert!(
+        over.stdout.contains("because the old one has expired: run `mcp-host login guarded`"),
+        "{over:#?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
