@@ -19,6 +19,7 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+#[cfg(any(feature = "http", feature = "sse"))]
 use tokio::io::AsyncWrite;
 use tokio::task::coop::unconstrained;
 
