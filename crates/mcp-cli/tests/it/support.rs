@@ -21,6 +21,17 @@ servers:
     args: [demo-server]
 ";
 
+/// A Dominds file with the demo server, shared: one process for the whole run.
+pub(crate) const SHARED_DEMO: &str = "\
+version: 1
+servers:
+  demo:
+    truely-stateless: true
+    transport: stdio
+    command: mcp-host
+    args: [demo-server]
+";
+
 /// A temporary folder with its own state folder.
 pub(crate) struct Workspace {
     folder: TempDir,

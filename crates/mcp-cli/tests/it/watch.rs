@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use mcp_testkit::process::{children, is_alive, send_signal};
 use mcp_testkit::wait::TIMEOUT;
 
-use crate::support::Workspace;
+use crate::support::{SHARED_DEMO, Workspace};
 
 /// A running `watch`.
 struct Watch {
@@ -59,20 +59,9 @@ impl Drop for Watch {
 
 const FILE: &str = ".minds/mcp.yaml";
 
-/// The demo server, shared: one process for the whole run.
-const DEMO: &str = "\
-version: 1
-servers:
-  demo:
-    truely-stateless: true
-    transport: stdio
-    command: mcp-host
-    args: [demo-server]
-";
-
 #[test]
 fn dm_091_every_save_is_reported() {
-    let workspace = Workspace::dominds(DEMO);
+    let workspace = Workspace::dominds(SHARED_DEMO);
     let mut watch = Watch::start(&workspace, &["watch", "."]);
     assert_eq!(watch.until("reloaded"), "reloaded .minds/mcp.yaml: added demo");
     assert_eq!(watch.until("ready"), "ready demo (modern)");
@@ -82,7 +71,9 @@ fn dm_091_every_save_is_reported() {
 
     workspace.write(
         FILE,
-        &format!("{DEMO}    transform: [{{prefix: my_}}]\n  broken:\n    transport: stdio\n    comand: x\n"),
+        &format!(
+            "{SHARED_DEMO}    transform: [{{prefix: my_}}]\n  broken:\n    transport: stdio\n    comand: x\n"
+        ),
     );
     assert_eq!(watch.until("reloaded"), "reloaded .minds/mcp.yaml: renamed or filtered demo");
     assert!(watch.until("error").starts_with("error .minds/mcp.yaml:9:"));
@@ -98,7 +89,7 @@ fn dm_091_every_save_is_reported() {
         "{refused}"
     );
     assert!(watch.until("error mcp/").starts_with("error mcp/workspace_config_error: "));
-    workspace.write(FILE, DEMO);
+    workspace.write(FILE, SHARED_DEMO);
     assert_eq!(watch.until("cleared"), "cleared mcp/workspace_config_error");
     assert_eq!(watch.until("cleared"), "cleared mcp/server/broken/server_error");
     assert_eq!(children(watch.child.id()), first);
@@ -116,7 +107,7 @@ fn json_events_are_one_per_line() {
     let first: serde_json::Value = serde_json::from_str(&watch.until("{")).unwrap();
     assert_eq!(first["event"], "watching");
     // This also creates the folder of the file.
-    workspace.write(FILE, DEMO);
+    workspace.write(FILE, SHARED_DEMO);
     let mut seen = Vec::new();
     while seen.last().is_none_or(|it: &serde_json::Value| it["event"] != "catalog") {
         seen.push(serde_json::from_str(&watch.until("{")).unwrap());
@@ -130,7 +121,7 @@ fn json_events_are_one_per_line() {
 
 #[test]
 fn watch_ends_when_its_reader_closes() {
-    let workspace = Workspace::dominds(DEMO);
+    let workspace = Workspace::dominds(SHARED_DEMO);
     let mut child = workspace.command(&["watch", "."]).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.any(|it| it.unwrap().starts_with("ready")));

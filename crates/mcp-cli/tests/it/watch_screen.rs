@@ -2,31 +2,20 @@
 
 use mcp_testkit::process::{children, is_alive, only_child, send_signal, wait_until_dead};
 
-use crate::support::Workspace;
+use crate::support::{SHARED_DEMO, Workspace};
 use crate::terminal::Terminal;
-
-/// The demo server, shared: one process for the whole run.
-const DEMO: &str = "\
-version: 1
-servers:
-  demo:
-    truely-stateless: true
-    transport: stdio
-    command: mcp-host
-    args: [demo-server]
-";
 
 const OTHER: &str =
     "  broken:\n    truely-stateless: true\n    transport: stdio\n    command: /no/such/program\n";
 
 #[test]
 fn full_screen_view_shows_server_changes() {
-    let workspace = Workspace::dominds(DEMO);
+    let workspace = Workspace::dominds(SHARED_DEMO);
     let Some(terminal) = Terminal::start(&workspace, "watch .", (100, 24)) else { return };
     let shown = terminal.until_it("demo ready", |screen| screen.contains("1/1 ready"));
     assert!(shown.starts_with(".minds/mcp.yaml  generation "), "{shown}");
     assert!(shown.contains("reloaded .minds/mcp.yaml: added demo"), "{shown}");
-    workspace.write(".minds/mcp.yaml", &format!("{DEMO}{OTHER}"));
+    workspace.write(".minds/mcp.yaml", &format!("{SHARED_DEMO}{OTHER}"));
     terminal.until_it("the broken one", |screen| {
         screen.contains("MCPConnectionError") && screen.contains("1/2 ready")
     });
@@ -44,8 +33,10 @@ fn full_screen_view_shows_server_changes() {
     terminal.types("/dem");
     terminal.until_it("the filter", |screen| screen.contains("/dem▏"));
     terminal.press(&["Enter", "Enter"]);
-    let details = terminal.until("leases   none");
-    assert!(details.contains("server   demo") && details.contains("echo, add"), "{details}");
+    // tmux may apply the last size only now, so the first frames may be too small for all details.
+    terminal.until_it("all details", |screen| {
+        ["server   demo", "leases   none", "echo, add"].iter().all(|detail| screen.contains(detail))
+    });
     terminal.press(&["d"]);
     terminal.until("state    disabled");
     terminal.press(&["r"]);
@@ -60,7 +51,7 @@ fn full_screen_view_shows_server_changes() {
 
 #[track_caller]
 fn check_end(end: impl Fn(&Terminal), code: &str) {
-    let workspace = Workspace::dominds(DEMO);
+    let workspace = Workspace::dominds(SHARED_DEMO);
     let Some(terminal) = Terminal::start(&workspace, "watch .", (80, 20)) else { return };
     terminal.until("1/1 ready");
     end(&terminal);
@@ -77,7 +68,7 @@ fn terminal_is_restored_at_every_exit() {
 
 #[test]
 fn watch_ends_with_its_terminal() {
-    let workspace = Workspace::dominds(DEMO);
+    let workspace = Workspace::dominds(SHARED_DEMO);
     let Some(terminal) = Terminal::start(&workspace, "watch .", (80, 20)) else { return };
     terminal.until("1/1 ready");
     let program = terminal.program();
@@ -89,7 +80,7 @@ fn watch_ends_with_its_terminal() {
 
 #[test]
 fn plain_output_is_available_on_a_terminal() {
-    let workspace = Workspace::dominds(DEMO);
+    let workspace = Workspace::dominds(SHARED_DEMO);
     let Some(terminal) = Terminal::start(&workspace, "watch . --plain", (80, 30)) else { return };
     terminal.until("ready demo (modern)");
     terminal.press(&["C-c"]);
