@@ -29,9 +29,8 @@ pub(crate) fn run(context: &Context, args: &CheckArgs, format: FormatName) -> Re
     let nearest = [PathBuf::new()];
     let opened: Vec<_> = if files.is_empty() { &nearest[..] } else { files }.iter().map(check).collect();
     let exit = exit(&opened);
-    let colour = context.console.err_colour;
     let read = opened.iter().filter_map(|checked| checked.opened.as_ref().ok());
-    let err = read.map(|file| file.detection_notes(colour)).collect();
+    let err = read.map(ConfigFile::detection_notes).collect();
     let checked: Vec<CheckedFile<'_>> = opened.iter().map(FileCheck::checked).collect();
     let after = match (exit, opened.first().map(|it| &it.opened), format) {
         (Exit::Success, Some(Ok(file)), FormatName::Text) if !file.loaded.desired.servers.is_empty() => {

@@ -46,7 +46,7 @@ pub(crate) fn run(context: &Context, args: &ConvertArgs) -> Result<Report, Failu
     let source =
         open(file, context).map_err(|error| failed(context, target, error.message, error.help, ""))?;
     let colour = context.console.err_colour;
-    let mut err = source.detection_notes(colour) + &source.syntax_diagnostics_text(colour);
+    let mut err = source.detection_notes() + &source.syntax_diagnostics_text(colour);
     if source.loaded.reading.refused {
         return Err(failed(context, target, "the file cannot be used".to_owned(), None, &err));
     }

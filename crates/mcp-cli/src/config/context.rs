@@ -60,8 +60,8 @@ impl Context {
     /// Reads the configuration that `path` selects, or the nearest one, and prints its diagnostics.
     pub(crate) async fn open_and_report(&self, path: Option<&Path>) -> Result<ConfigFile, FileError> {
         let file = self.open(path.unwrap_or(Path::new(""))).await?;
-        let colour = self.console.err_colour;
-        self.print(Report::err(file.detection_notes(colour) + &file.diagnostics_text(colour))).await;
+        let diagnostics = file.diagnostics_text(self.console.err_colour);
+        self.print(Report::err(file.detection_notes() + &diagnostics)).await;
         Ok(file)
     }
 

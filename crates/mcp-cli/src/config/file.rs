@@ -8,9 +8,9 @@ use mcp_model::Severity;
 
 use crate::config::context::Context;
 use crate::config::locate::{ConfigPath, locate_config};
-use crate::output::console::Verbosity;
+use crate::output::console::{Console, Verbosity};
+use crate::output::error_chain;
 use crate::output::failure::Failure;
-use crate::output::{error_chain, sanitize, style};
 
 /// The error for a file that could not be read.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub(crate) struct ConfigFile {
     is_discovered: bool,
     /// Whether the profile was detected rather than requested.
     is_profile_detected: bool,
-    verbosity: Verbosity,
+    console: Console,
 }
 
 /// Reads the configuration that `path` selects. Blocks.
@@ -52,7 +52,7 @@ pub(crate) fn open(path: &Path, context: &Context) -> Result<ConfigFile, FileErr
             path: file,
             is_discovered,
             is_profile_detected: context.dialect.profile.is_none(),
-            verbosity: context.console.verbosity,
+            console: context.console,
         }),
         Err(error) => Err(file_error(error_chain(&error), help(&error))),
     }
@@ -83,21 +83,19 @@ impl ConfigFile {
 
     /// Notes with the path, if the user did not name the file, and the profile, if it is not the dialect's default and
     /// the user did not request it.
-    pub(crate) fn detection_notes(&self, colour: Colour) -> String {
-        if self.verbosity == Verbosity::Quiet {
-            return String::new();
-        }
-        let path = sanitize::line(&self.loaded.path);
-        let label = style::paint(colour, style::NOTE, "note");
+    pub(crate) fn detection_notes(&self) -> String {
+        let ConfigFile { loaded, path, is_discovered, is_profile_detected, console } = self;
         let mut notes = String::new();
-        if self.is_discovered {
-            notes = format!("{label}: reading {path}\n");
+        if *is_discovered {
+            notes.push_str(&console.discovery_note(path));
         }
-        if self.is_profile_detected && self.loaded.profile == Profile::HoloDeck07 {
-            notes.push_str(&format!(
-                "{label}: {path} is read by the rules of HoloDeck 0.7, because no tool has the key `server`; \
-                 `--profile holodeck` reads it by the configuration contract\n"
-            ));
+        let is_holodeck_07 = *is_profile_detected && loaded.profile == Profile::HoloDeck07;
+        if is_holodeck_07 && console.verbosity == Verbosity::Normal {
+            notes.push_str(&console.note(&format!(
+                "{} is read by the rules of HoloDeck 0.7, because no tool has the key `server`; \
+                 `--profile holodeck` reads it by the configuration contract",
+                loaded.path
+            )));
         }
         notes
     }
@@ -114,7 +112,7 @@ impl ConfigFile {
 
     fn render(&self, diagnostics: &[Diagnostic], colour: Colour) -> String {
         let LoadedConfig { path, text, .. } = &self.loaded;
-        let is_printed = |diagnostic: &&Diagnostic| match self.verbosity {
+        let is_printed = |diagnostic: &&Diagnostic| match self.console.verbosity {
             Verbosity::Normal => true,
             Verbosity::Quiet => diagnostic.severity == Severity::Error,
         };

@@ -8,7 +8,7 @@ use crate::config::context::Context;
 use crate::config::file::FileError;
 use crate::config::locate::{ConfigPath, locate_config};
 use crate::config::lock::{STANDARD_INPUT, load_approval};
-use crate::output::console::{Report, Verbosity};
+use crate::output::console::Report;
 
 /// A configuration file to follow.
 pub(crate) struct FollowedConfig {
@@ -28,9 +28,8 @@ impl FollowedConfig {
             message,
             help: None,
         })?;
-        if is_discovered && context.console.verbosity == Verbosity::Normal {
-            let note = context.console.note(&format!("reading {}", path.display()));
-            context.print(Report::err(note)).await;
+        if is_discovered {
+            context.print(Report::err(context.console.discovery_note(&path))).await;
         }
         let approval = load_approval(context, &path).await?;
         let policy = context.lock_mode.policy().filter(|_| path != Path::new(STANDARD_INPUT));

@@ -3,6 +3,7 @@
 //! A closed reader (`| head`) is not an error: the rest of the output is dropped silently.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::path::Path;
 
 use anstream::{AutoStream, ColorChoice};
 use mcp_config::Colour;
@@ -141,6 +142,14 @@ impl Console {
     /// A `note: <text>` line.
     pub(crate) fn note(&self, text: &str) -> String {
         format!("{}: {}\n", style::paint(self.err_colour, style::NOTE, "note"), sanitize::line(text))
+    }
+
+    /// A note with the path of a configuration file that was found by search; nothing if the output is quiet.
+    pub(crate) fn discovery_note(&self, path: &Path) -> String {
+        match self.verbosity {
+            Verbosity::Normal => self.note(&format!("reading {}", path.display())),
+            Verbosity::Quiet => String::new(),
+        }
     }
 }
 

@@ -90,7 +90,7 @@ fn run(
         let FileError { path, message, help } = error;
         failed(context, edit, path, message, help)
     })?;
-    let note = config.detection_notes(context.console.err_colour);
+    let note = config.detection_notes();
     let path = config.loaded.path.clone();
     let before = &config.loaded.text;
     let failed = |error: String, help: Option<String>| {

@@ -66,7 +66,7 @@ async fn prepare(context: &Context, args: ExplainArgs) -> Result<PreparedExplain
     let ExplainArgs { file, server, tool, prompt, resource, start: _ } = args;
     let config = context.open(file.as_deref().unwrap_or(Path::new(""))).await?;
     let colour = context.console.err_colour;
-    let err = config.detection_notes(colour) + &config.syntax_diagnostics_text(colour);
+    let err = config.detection_notes() + &config.syntax_diagnostics_text(colour);
     context.print(Report::err(err)).await;
     let server = find_server(&config, server.as_deref())?;
     let approval = load_approval(context, &config.path).await?;
