@@ -221,7 +221,9 @@ impl Committer {
             for reply in replies {
                 let _ = reply.send(());
             }
-            update_reply.map(|reply| reply.send(plan.unwrap_or_default()));
+            if let Some(reply) = update_reply {
+                let _ = reply.send(plan.unwrap_or_default());
+            }
             if closing {
                 self.publishers.expect_shutdown();
                 return self.shut_down().await;
