@@ -54,6 +54,7 @@ pub mod internal {
 
 pub use diagnostic::{Applicability, Code, Diagnostic, Fix, Label, TextEdit};
 pub use dialect::detect::{detect, detect_profile};
+pub use dialect::editor::program::program_files;
 pub use dialect::editor::{InputDeclarations, prompts_for_inputs};
 pub use dialect::schema::schema;
 pub use dialect::write::{

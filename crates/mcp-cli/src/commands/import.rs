@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::env;
 use std::path::{Path, PathBuf};
 
-use mcp_config::{EditError, UnsupportedField, WrittenFile, render_diff};
+use mcp_config::{EditError, UnsupportedField, WrittenFile, program_files, render_diff};
 use mcp_host::save;
 use mcp_model::{ServerSpec, Severity};
 use serde::Serialize;
@@ -22,27 +22,6 @@ use crate::output::failure::Failure;
 use crate::output::table::{Column, TableStyle, table};
 use crate::output::{count, error_chain, json, sanitize, style};
 use crate::runtime::exit::Exit;
-
-/// The configuration files of other programs, relative to the home folder.
-const PROGRAM_FILES: [(&str, &str); 17] = [
-    ("Claude Code", ".claude.json"),
-    ("Claude Desktop", ".config/Claude/claude_desktop_config.json"),
-    ("Claude Desktop", "Library/Application Support/Claude/claude_desktop_config.json"),
-    ("Cursor", ".cursor/mcp.json"),
-    ("VS Code", ".config/Code/User/mcp.json"),
-    ("VS Code", "Library/Application Support/Code/User/mcp.json"),
-    ("Windsurf", ".codeium/windsurf/mcp_config.json"),
-    ("Cline", ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
-    ("Roo Code", ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
-    ("Gemini CLI", ".gemini/settings.json"),
-    ("Kiro", ".kiro/settings/mcp.json"),
-    ("Zed", ".config/zed/settings.json"),
-    ("opencode", ".config/opencode/opencode.json"),
-    ("Amazon Q", ".aws/amazonq/mcp.json"),
-    ("LM Studio", ".lmstudio/mcp.json"),
-    ("Copilot CLI", ".copilot/mcp-config.json"),
-    ("Dominds", ".minds/mcp.yaml"),
-];
 
 /// A file to import from.
 struct FoundFile {
@@ -125,7 +104,8 @@ fn find_files(context: &Context, from: &[PathBuf]) -> Vec<FoundFile> {
         return from.iter().map(|path| FoundFile { program: "", opened: open(path, context) }).collect();
     }
     let home = env::home_dir().unwrap_or_default();
-    let programs = PROGRAM_FILES.iter().map(|(program, path)| (*program, home.join(path)));
+    let programs = program_files().chain([("Dominds", ".minds/mcp.yaml")]);
+    let programs = programs.map(|(program, path)| (program, home.join(path)));
     let here = CONFIG_PATHS.iter().map(|path| ("this folder", PathBuf::from(path)));
     let mut seen = BTreeSet::new();
     let mut is_new = |path: &Path| path.canonicalize().is_ok_and(|it| it.is_file() && seen.insert(it));

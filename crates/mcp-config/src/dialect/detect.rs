@@ -2,6 +2,7 @@
 
 use mcp_model::Dialect;
 
+use crate::dialect::editor::program::Program;
 use crate::dialect::editor::{is_map_of_servers, is_server};
 use crate::profile::Profile;
 use crate::syntax::{self, Content, Node, Syntax, looks_like_json};
@@ -31,18 +32,6 @@ pub fn detect_profile(dialect: Dialect, text: &str) -> Profile {
     if is_startable && !has("server") && !has("envFile") { Profile::HoloDeck07 } else { default }
 }
 
-/// File names of editors and agents. A file of such a name is an editor file, whatever it contains.
-const EDITOR_FILE_NAMES: [&str; 8] = [
-    "mcp.json",
-    ".mcp.json",
-    "mcp_config.json",
-    "mcp_settings.json",
-    "mcp-config.json",
-    "cline_mcp_settings.json",
-    "claude_desktop_config.json",
-    "gemini-extension.json",
-];
-
 fn by_name(path: &str) -> Option<Dialect> {
     let mut parts = path.rsplit(['/', '\\']);
     let file = parts.next()?;
@@ -50,9 +39,8 @@ fn by_name(path: &str) -> Option<Dialect> {
     match (folder, file) {
         (_, "agent.yaml" | "agent.yml") => Some(Dialect::HoloDeck),
         (Some(".minds"), "mcp.yaml") => Some(Dialect::Dominds),
-        (Some(".vscode" | ".gemini" | ".zed" | "zed"), "settings.json") => Some(Dialect::McpJson),
-        (_, file) if EDITOR_FILE_NAMES.contains(&file) => Some(Dialect::McpJson),
-        _ => None,
+        // A file of a known program is an editor file, whatever it contains.
+        _ => Program::of_file(path).map(|_| Dialect::McpJson),
     }
 }
 
@@ -109,7 +97,8 @@ fn by_members(root: &Node) -> Option<Dialect> {
     }
     // An editor file: `mcpServers`, a list or map of servers, or settings that contain servers.
     let is_server_list = root.items().is_some_and(|it| !it.is_empty() && it.iter().all(is_server));
-    let settings = ["mcp.servers", "context_servers"].iter().any(|it| root.get(it).is_some());
+    let settings =
+        ["mcp.servers", "context_servers", "amp.mcpServers"].iter().any(|it| root.get(it).is_some());
     let mcp_has_servers =
         root.get("mcp").is_some_and(|it| it.value.get("servers").is_some() || is_map_of_servers(&it.value));
     (servers.is_some() || is_server_list || settings || mcp_has_servers || is_map_of_servers(root))
@@ -121,7 +110,8 @@ fn guess_json(text: &str) -> Option<Dialect> {
     if text.contains("\"session/") {
         return Some(Dialect::Acp);
     }
-    let keys = ["\"mcpServers\"", "\"servers\"", "\"mcp.servers\"", "\"context_servers\""];
+    let keys =
+        ["\"mcpServers\"", "\"servers\"", "\"mcp.servers\"", "\"context_servers\"", "\"amp.mcpServers\""];
     keys.iter().any(|it| text.contains(it)).then_some(Dialect::McpJson)
 }
 

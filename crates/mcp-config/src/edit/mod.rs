@@ -11,7 +11,8 @@ pub(crate) mod server_json;
 use mcp_model::{Dialect, ServerSpec};
 
 use crate::diagnostic::{Code, Diagnostic, TextEdit, apply_edits};
-use crate::dialect::editor::{EditorFile, InputDeclarations};
+use crate::dialect::editor::InputDeclarations;
+use crate::dialect::editor::program::{Program, UNKNOWN};
 use crate::dialect::write::{self, FieldFallback, UnsupportedField, WriteReport, WrittenFile};
 use crate::profile::Profile;
 use crate::profile::policy::Policy;
@@ -118,7 +119,8 @@ pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<Writte
     if document.profile == Profile::McpJson {
         let (profile, server) = (document.profile, name.clone());
         let mut report = WriteReport { profile, program: &|_| None, server, unsupported: &mut unsupported };
-        asked = EditorFile::of(document.name).rewrite_references(&mut data, &mut report);
+        let program = Program::of_file(document.name).unwrap_or(&UNKNOWN);
+        asked = program.rewrite_references(&mut data, &mut report);
     }
     let listed = is_list(&file, &at, document);
     if let (true, Profile::McpJson, OutputValue::Map(members)) = (listed, profile, &mut data) {
@@ -243,7 +245,7 @@ fn server_list_pointer(file: &EditableFile<'_>, document: &Document<'_>) -> Resu
         Profile::AcpV1 | Profile::AcpV2 => Err(EditError::SessionRequest),
         Profile::McpJson => {
             let places = ["/mcpServers", "/servers", "/mcp/servers", "/context_servers"];
-            let usual = format!("/{}", EditorFile::of(document.name).key);
+            let usual = format!("/{}", Program::of_file(document.name).unwrap_or(&UNKNOWN).key);
             let beside = beside.filter(|it| !it.is_empty()).map(str::to_owned);
             Ok(beside.or_else(|| there(&places)).unwrap_or(usual))
         }

@@ -11,7 +11,7 @@ use crate::de::{Location, NullableField, ReadContext};
 use crate::diagnostic::Code;
 use crate::dialect::editor::command::CommandFields;
 use crate::dialect::editor::fields::{DeclaredInputs, Durations, ToolLists, ValueReader};
-use crate::dialect::editor::server_maps::FileOwner;
+use crate::dialect::editor::program::{Program, ShellVariables};
 use crate::dialect::editor::transport::{
     DeclaredTransport, TransportChoice, choose_transport, declared_transport, entry_url,
 };
@@ -25,7 +25,7 @@ use crate::syntax::template::VariableRule;
 /// The parameters of lowering an entry.
 pub(super) struct EditorOptions<'a> {
     pub(super) context: &'a ReadContext,
-    pub(super) host: FileOwner,
+    pub(super) program: &'static Program,
     pub(super) inputs: &'a DeclaredInputs,
 }
 
@@ -86,8 +86,11 @@ pub(super) fn lower(
         required: _,
         sandbox: _,
     } = server;
-    let EditorOptions { context, host, inputs } = *options;
-    let rule = if host == FileOwner::Gemini { VariableRule::EditorAndShell } else { VariableRule::Editor };
+    let EditorOptions { context, program, inputs } = *options;
+    let rule = match program.shell_variables {
+        ShellVariables::Replaced => VariableRule::EditorAndShell,
+        ShellVariables::Literal => VariableRule::Editor,
+    };
     let values = ValueReader { context, inputs, rule };
     let id = match name {
         Some(name) => parse_id(name, at, context),

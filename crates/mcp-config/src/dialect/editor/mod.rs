@@ -7,6 +7,7 @@
 mod command;
 mod fields;
 mod lower;
+pub(crate) mod program;
 mod references;
 mod schema;
 mod server_maps;
@@ -23,7 +24,6 @@ use crate::dialect::lowering::UniqueNames;
 use crate::syntax::{Content, Node, contains};
 
 use fields::DeclaredInputs;
-pub(crate) use references::EditorFile;
 pub use references::{InputDeclarations, prompts_for_inputs};
 pub(crate) use schema::schema;
 use server_maps::ServerMap;
@@ -39,8 +39,8 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
     let inputs = DeclaredInputs::of(root);
     let mut res = Vec::new();
     let mut names = UniqueNames::default();
-    for ServerMap { node, at, host } in &roots {
-        let options = lower::EditorOptions { context, host: *host, inputs: &inputs };
+    for ServerMap { node, at, program } in &roots {
+        let options = lower::EditorOptions { context, program, inputs: &inputs };
         match node.content() {
             Content::Mapping(members) => {
                 res.reserve(members.len().min(MAX_SERVERS + 1));

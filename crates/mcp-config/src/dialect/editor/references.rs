@@ -1,11 +1,11 @@
-//! The variable syntax of each editor, and the key of its servers (DIA-06, DIA-08).
+//! Writes references in the variable syntax of a program (DIA-06, DIA-08).
 //!
-//! Some editors replace `${NAME}`, others only `${env:NAME}`, a few nothing. VS Code prompts for `inputs`. A file of an
-//! unknown editor is written with `${NAME}`, which most editors read.
+//! Some programs replace `${NAME}`, others only `${env:NAME}`, a few nothing. VS Code prompts for `inputs`. A file of an
+//! unknown program is written with `${NAME}`, which most programs read.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
+use crate::dialect::editor::program::{Program, VariableSyntax};
 use crate::dialect::write::WriteReport;
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::{
@@ -13,63 +13,11 @@ use crate::syntax::template::{
 };
 use crate::syntax::{self, Syntax, to_json};
 
-/// The variable syntax of an editor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum VariableSyntax {
-    /// `${NAME}`: Claude Code, Gemini CLI, Kiro, and unknown editors.
-    Plain,
-    /// `${env:NAME}`: Cursor, Windsurf, Roo Code, Cline.
-    EnvPrefix,
-    /// Like `EnvPrefix`, and prompts for `${input:id}`: VS Code.
-    EnvPrefixAndInputs,
-    /// No variables: Claude Desktop and Zed use every text unchanged.
-    Unsupported,
-}
-
-/// Editor files that differ from the default: the end of the path, the variable syntax, and the key of the servers.
-const EDITOR_FILES: &[(&str, VariableSyntax, &str)] = &[
-    (".vscode/mcp.json", VariableSyntax::EnvPrefixAndInputs, "servers"),
-    ("Code/User/mcp.json", VariableSyntax::EnvPrefixAndInputs, "servers"),
-    ("Code - Insiders/User/mcp.json", VariableSyntax::EnvPrefixAndInputs, "servers"),
-    ("VSCodium/User/mcp.json", VariableSyntax::EnvPrefixAndInputs, "servers"),
-    (".vscode/settings.json", VariableSyntax::EnvPrefixAndInputs, "mcpServers"),
-    (".cursor/mcp.json", VariableSyntax::EnvPrefix, "mcpServers"),
-    ("windsurf/mcp_config.json", VariableSyntax::EnvPrefix, "mcpServers"),
-    (".roo/mcp.json", VariableSyntax::EnvPrefix, "mcpServers"),
-    ("mcp_settings.json", VariableSyntax::EnvPrefix, "mcpServers"),
-    ("cline_mcp_settings.json", VariableSyntax::EnvPrefix, "mcpServers"),
-    ("claude_desktop_config.json", VariableSyntax::Unsupported, "mcpServers"),
-    (".zed/settings.json", VariableSyntax::Unsupported, "context_servers"),
-    ("zed/settings.json", VariableSyntax::Unsupported, "context_servers"),
-];
-
-/// The conventions of a file's editor.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct EditorFile {
-    variables: VariableSyntax,
-    /// The key of the servers.
-    pub(crate) key: &'static str,
-}
-
-impl EditorFile {
-    /// The conventions for the file at this path.
-    pub(crate) fn of(file: &str) -> EditorFile {
-        let path = Path::new(file);
-        match EDITOR_FILES.iter().find(|it| path.ends_with(it.0)) {
-            Some((_, variables, key)) => EditorFile { variables: *variables, key },
-            None => EditorFile { variables: VariableSyntax::Plain, key: "mcpServers" },
-        }
-    }
-
-    /// Returns whether the editor prompts for `${input:id}`.
-    pub(crate) fn prompts_for_inputs(self) -> bool {
-        self.variables == VariableSyntax::EnvPrefixAndInputs
-    }
-
+impl Program {
     /// Rewrites the references of an entry for the editor and reports those that it does not replace. Returns the ids
     /// of the inputs that it prompts for, each once.
     pub(crate) fn rewrite_references(
-        self,
+        &self,
         data: &mut OutputValue,
         report: &mut WriteReport<'_>,
     ) -> Vec<String> {
@@ -83,7 +31,7 @@ impl EditorFile {
         ids
     }
 
-    fn rewrite(self, data: &mut OutputValue, seen: &mut FoundReferences) {
+    fn rewrite(&self, data: &mut OutputValue, seen: &mut FoundReferences) {
         match data {
             OutputValue::Text(text) => *text = self.text(text, seen),
             OutputValue::List(items) => items.iter_mut().for_each(|it| self.rewrite(it, seen)),
@@ -92,7 +40,7 @@ impl EditorFile {
         }
     }
 
-    fn text(self, text: &str, seen: &mut FoundReferences) -> String {
+    fn text(&self, text: &str, seen: &mut FoundReferences) -> String {
         let spell = |piece: Piece<'_>| {
             // The arms without a display form return early.
             let (written, is_read) = match piece {
@@ -100,13 +48,16 @@ impl EditorFile {
                 Piece::Variable(name)
                     if [WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, USER_HOME].contains(&name) =>
                 {
-                    (format!("${{{name}}}"), self.variables != VariableSyntax::Unsupported)
+                    let is_read =
+                        ![VariableSyntax::Unsupported, VariableSyntax::Braces].contains(&self.variables);
+                    (format!("${{{name}}}"), is_read)
                 }
                 Piece::Variable(name) => match self.variables {
                     VariableSyntax::Plain => (format!("${{{name}}}"), true),
                     VariableSyntax::EnvPrefix | VariableSyntax::EnvPrefixAndInputs => {
                         (format!("${{env:{name}}}"), true)
                     }
+                    VariableSyntax::Braces => (format!("{{env:{name}}}"), true),
                     VariableSyntax::Unsupported => (format!("${{{name}}}"), false),
                 },
                 Piece::VariableOr { name, default } => {
@@ -186,7 +137,7 @@ impl InputDeclarations {
 
 /// Returns whether the editor of this file prompts for `${input:id}`. VS Code does.
 pub fn prompts_for_inputs(file: &str) -> bool {
-    EditorFile::of(file).prompts_for_inputs()
+    Program::of_file(file).is_some_and(Program::prompts_for_inputs)
 }
 
 #[cfg(test)]
@@ -206,7 +157,7 @@ mod tests {
             server: "a".to_owned(),
             unsupported: &mut unsupported,
         };
-        let asked = EditorFile::of(file).rewrite_references(&mut data, &mut report);
+        let asked = Program::of_file(file).unwrap().rewrite_references(&mut data, &mut report);
         assert_eq!((data, asked), (OutputValue::text(want), ids.iter().map(|it| (*it).to_owned()).collect()));
         let told: Vec<String> = unsupported.iter().map(|it| it.fallback.to_string()).collect();
         let want = if unread.is_empty() {
@@ -229,15 +180,25 @@ mod tests {
         ] {
             check(file, "Bearer ${TOKEN}", "Bearer ${env:TOKEN}", &[], "");
         }
-        for file in
-            [".mcp.json", "Code/x/.mcp.json", ".gemini/settings.json", ".kiro/settings/mcp.json", "a.json"]
-        {
+        for file in [
+            ".mcp.json",
+            "Code/x/.mcp.json",
+            ".gemini/settings.json",
+            ".kiro/settings/mcp.json",
+            "a/mcp.json",
+        ] {
             check(file, "Bearer ${TOKEN}", "Bearer ${TOKEN}", &[], "");
             check(file, "Bearer ${env:TOKEN}", "Bearer ${TOKEN}", &[], "");
         }
         for file in ["Claude/claude_desktop_config.json", ".zed/settings.json", ".config/zed/settings.json"] {
             check(file, "Bearer ${env:TOKEN}", "Bearer ${TOKEN}", &[], "${TOKEN}");
         }
+    }
+
+    #[test]
+    fn dia_06_opencode_has_braces() {
+        check("opencode.json", "Bearer ${TOKEN}", "Bearer {env:TOKEN}", &[], "");
+        check("opencode.jsonc", "${userHome}/x", "${userHome}/x", &[], "${userHome}");
     }
 
     #[test]

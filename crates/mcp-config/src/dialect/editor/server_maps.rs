@@ -1,48 +1,33 @@
-//! Finds the servers in a file, and the program that the file belongs to (DIA-01).
-//!
-//! The program matters only for keys whose meaning differs: in Gemini CLI a `url` without `type` means server-sent
-//! events, and in VS Code `http` falls back to them.
+//! Finds the servers in a file, and the program that they belong to (DIA-01).
 
 use crate::de::{Location, ReadContext, closest};
 use crate::diagnostic::{Code, quoted};
+use crate::dialect::editor::program::{FileContent, Program, UNKNOWN};
 use crate::syntax::{Content, Node};
 
 /// A map or list of servers in a file.
 pub(super) struct ServerMap<'a> {
     pub(super) node: &'a Node,
     pub(super) at: Location,
-    pub(super) host: FileOwner,
-}
-
-/// The program that a file belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FileOwner {
-    /// VS Code and Visual Studio.
-    VsCode,
-    /// Gemini CLI and its extensions.
-    Gemini,
-    /// Any other program.
-    Other,
+    pub(super) program: &'static Program,
 }
 
 /// The keys of server maps.
-const SERVER_KEYS: [&str; 5] = ["mcpServers", "servers", "mcp.servers", "context_servers", "mcp"];
+const SERVER_KEYS: [&str; 6] =
+    ["mcpServers", "servers", "mcp.servers", "context_servers", "mcp", "amp.mcpServers"];
 
-/// Names of settings files, which are valid without servers.
-const SETTINGS_FILES: [&str; 6] = [
-    "settings.json",
-    "settings.jsonc",
-    ".claude.json",
-    "opencode.json",
-    "opencode.jsonc",
-    "settings.local.json",
-];
+/// Names of settings files of unknown programs, which are valid without servers.
+const SETTINGS_FILES: [&str; 3] = ["settings.json", "settings.jsonc", "settings.local.json"];
 
 /// Finds the servers of a file, and reports if there are none.
 pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<ServerMap<'a>> {
     let at = Location::root(root, context);
+    let map_of = |node: &'a Node, at: Location, key: &str| {
+        let program = Program::of_servers(&context.file, key, node);
+        ServerMap { node, at, program }
+    };
     match root.content() {
-        Content::Sequence(_) => return vec![ServerMap { node: root, at, host: FileOwner::Other }],
+        Content::Sequence(_) => return vec![map_of(root, at, UNKNOWN.key)],
         Content::Mapping(_) => {}
         Content::Broken => return Vec::new(),
         content => {
@@ -59,29 +44,16 @@ pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<Ser
         let Some(member) = root.get(key) else { continue };
         let at = at.member(member, context);
         let node = &member.value;
-        match key {
-            "mcpServers" => {
-                let host =
-                    if is_gemini_file(node, &context.file) { FileOwner::Gemini } else { FileOwner::Other };
-                res.push(ServerMap { node, at, host });
+        match (key, node.get("servers")) {
+            ("mcp", Some(inner)) => {
+                res.push(map_of(&inner.value, at.member(inner, context), "mcp.servers"));
             }
-            "servers" | "mcp.servers" => res.push(ServerMap { node, at, host: FileOwner::VsCode }),
-            "mcp" => match node.get("servers") {
-                Some(inner) => {
-                    res.push(ServerMap {
-                        node: &inner.value,
-                        at: at.member(inner, context),
-                        host: FileOwner::VsCode,
-                    });
-                }
-                None if is_map_of_servers(node) => res.push(ServerMap { node, at, host: FileOwner::Other }),
-                None => {}
-            },
-            _ => res.push(ServerMap { node, at, host: FileOwner::Other }),
+            ("mcp", None) if !is_map_of_servers(node) => {}
+            (_, _) => res.push(map_of(node, at, key)),
         }
     }
     if res.is_empty() && is_map_of_servers(root) {
-        return vec![ServerMap { node: root, at, host: FileOwner::Other }];
+        return vec![map_of(root, at, UNKNOWN.key)];
     }
     if res.is_empty() {
         report_no_servers(root, &at, context);
@@ -95,7 +67,8 @@ const EXAMPLE: &str =
 fn report_no_servers(root: &Node, at: &Location, context: &ReadContext) {
     let at = &at.at_key();
     let name = context.file.rsplit(['/', '\\']).next().unwrap_or_default();
-    if SETTINGS_FILES.contains(&name) {
+    let program = Program::of_file(&context.file);
+    if program.is_some_and(|it| it.content == FileContent::Settings) || SETTINGS_FILES.contains(&name) {
         let message = "these settings have no MCP servers";
         context.warning(
             Code::NoServers,
@@ -130,13 +103,4 @@ pub(crate) fn is_server(node: &Node) -> bool {
 pub(crate) fn is_map_of_servers(node: &Node) -> bool {
     let members = node.members().unwrap_or_default();
     !members.is_empty() && members.iter().all(|it| is_server(&it.value))
-}
-
-fn is_gemini_file(servers: &Node, file: &str) -> bool {
-    let mut parts = file.rsplit(['/', '\\']);
-    let (name, folder) = (parts.next().unwrap_or_default(), parts.next());
-    let own = |it: &Node| it.get("httpUrl").is_some();
-    folder == Some(".gemini")
-        || name == "gemini-extension.json"
-        || servers.members().unwrap_or_default().iter().any(|it| own(&it.value))
 }

@@ -6,7 +6,7 @@ use crate::de::{FieldState, Location, NullableField, ReadContext};
 use crate::diagnostic::{Code, quoted};
 use crate::dialect::editor::fields::ValueReader;
 use crate::dialect::editor::lower::EditorOptions;
-use crate::dialect::editor::server_maps::FileOwner;
+use crate::dialect::editor::program::{Program, UrlTransport};
 use crate::dialect::editor::wire::TransportField;
 use crate::dialect::{checks, lowering};
 use crate::syntax::template;
@@ -112,14 +112,15 @@ pub(super) fn choose_transport(
     match said {
         DeclaredTransport::Invalid => None,
         DeclaredTransport::Kind(TransportKind::Stdio) => Some(TransportChoice::Stdio),
-        // VS Code falls back to server-sent events for `http`; other programs do not.
-        DeclaredTransport::Kind(kind @ TransportKind::Http) if options.host == FileOwner::VsCode => {
+        DeclaredTransport::Kind(kind @ TransportKind::Http)
+            if options.program.url_transport == UrlTransport::HttpThenSse =>
+        {
             Some(TransportChoice::Url(kind, SseFallback::Allowed))
         }
         DeclaredTransport::Kind(
             kind @ (TransportKind::Http | TransportKind::Sse | TransportKind::WebSocket),
         ) => Some(TransportChoice::Url(kind, SseFallback::Never)),
-        DeclaredTransport::AnyUrl => Some(url.default_transport(options.host)),
+        DeclaredTransport::AnyUrl => Some(url.default_transport(options.program)),
         DeclaredTransport::Undeclared if has_command && has_url => {
             let message = format!("'command' and '{}' are both given; only one is allowed", url.key);
             let url_at = &url.slot.at;
@@ -128,7 +129,7 @@ pub(super) fn choose_transport(
             None
         }
         DeclaredTransport::Undeclared if has_command => Some(TransportChoice::Stdio),
-        DeclaredTransport::Undeclared if has_url => Some(url.default_transport(options.host)),
+        DeclaredTransport::Undeclared if has_url => Some(url.default_transport(options.program)),
         DeclaredTransport::Undeclared => {
             let message = "a server needs a 'command' to start, or a 'url' to connect to";
             let command = at.missing("command", options.context);
@@ -171,15 +172,15 @@ pub(super) fn entry_url(
 
 impl EntryUrl {
     /// The transport of a URL without declaration.
-    fn default_transport(&self, host: FileOwner) -> TransportChoice {
+    fn default_transport(&self, program: &Program) -> TransportChoice {
         let text = self.slot.value().map_or("", String::as_str);
         if ["ws://", "wss://"].iter().any(|it| text.starts_with(it)) {
             return TransportChoice::Url(TransportKind::WebSocket, SseFallback::Never);
         }
-        match (self.key, host) {
+        match (self.key, program.url_transport) {
             ("httpUrl", _) => TransportChoice::Url(TransportKind::Http, SseFallback::Never),
-            ("url", FileOwner::Gemini) => TransportChoice::Url(TransportKind::Sse, SseFallback::Never),
-            (_, FileOwner::Gemini | FileOwner::VsCode | FileOwner::Other) => {
+            ("url", UrlTransport::Sse) => TransportChoice::Url(TransportKind::Sse, SseFallback::Never),
+            (_, UrlTransport::Sse | UrlTransport::HttpThenSse | UrlTransport::HttpUnlessDeclared) => {
                 TransportChoice::Url(TransportKind::Http, SseFallback::Allowed)
             }
         }

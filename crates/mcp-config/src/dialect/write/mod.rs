@@ -12,7 +12,8 @@ use std::fmt;
 use mcp_model::ServerSpec;
 use serde::{Serialize, Serializer};
 
-use crate::dialect::editor::{EditorFile, InputDeclarations};
+use crate::dialect::editor::InputDeclarations;
+use crate::dialect::editor::program::{Program, UNKNOWN};
 use crate::dialect::lowering::INPUTS_KEY;
 use crate::dialect::write::values::Reason;
 use crate::dialect::{acp, dominds, editor, holodeck};
@@ -87,14 +88,14 @@ pub fn write_editor_file(
     profile: Profile,
     program: ProgramLookup<'_>,
 ) -> WrittenFile {
-    write_file(servers, profile, program, Some((EditorFile::of(file), declared)))
+    write_file(servers, profile, program, Some((Program::of_file(file).unwrap_or(&UNKNOWN), declared)))
 }
 
 fn write_file(
     servers: &[ServerSpec],
     profile: Profile,
     program: ProgramLookup<'_>,
-    place: Option<(EditorFile, &InputDeclarations)>,
+    place: Option<(&'static Program, &InputDeclarations)>,
 ) -> WrittenFile {
     let place = place.filter(|_| profile == Profile::McpJson);
     let mut asked: Vec<String> = Vec::new();
