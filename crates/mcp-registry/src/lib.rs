@@ -47,10 +47,14 @@ mod provider_retry;
 mod reload;
 mod validate;
 
+/// Name patterns, as in the filters of a configuration.
+pub mod pattern {
+    pub use crate::filter::pattern::first_match;
+}
+
 /// Parsers for the properties of the fuzz targets in mcp-testkit. Not part of the public API.
 #[doc(hidden)]
 pub mod internal {
-    pub use crate::filter::pattern::first_match;
     pub use crate::name::display::escape_name;
     pub use crate::name::exposed_name::{is_valid, shorten};
 }
@@ -76,4 +80,5 @@ pub use projection::{ProjectedTool, Projection, Provider, project};
 pub use provider_retry::{NetworkFailure, ProviderFailure, ProviderRejection, RetryDecision, retry_decision};
 pub use reload::fingerprint::Fingerprint;
 pub use reload::plan::{DesiredServer, ReloadPlan};
+pub use validate::schema_defect::{input_schema_defect, output_schema_defect};
 pub use validate::{InvalidArguments, InvalidResult, SchemaViolation, ValidationOutcome, ValidatorCache};

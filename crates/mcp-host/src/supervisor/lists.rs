@@ -2,20 +2,54 @@
 
 use std::sync::Arc;
 
-use mcp_model::InvalidItem;
-use mcp_registry::{ListKind, RejectedItem, ServerIdentity, ServerLists};
+use mcp_model::{InvalidItem, Tool};
+use mcp_registry::{
+    ListKind, RejectedItem, ServerIdentity, ServerLists, input_schema_defect, output_schema_defect,
+};
 use mcp_transport::ListChangeCounts;
 use tokio::time::Instant;
 
 use crate::error::HostError;
 use crate::error::excerpt::excerpt;
 use crate::supervisor::list_pacing::ListPacing;
+use crate::supervisor::machine::ToolProblem;
+
+/// The maximum number of tools with checked schemas, so that the check does not delay the start of a large server.
+const MAX_CHECKED_TOOLS: usize = 2_000;
+
+/// An invalid schema of a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SchemaDefect {
+    /// The server's name of the tool.
+    pub(crate) tool: Box<str>,
+    /// Which schema it is.
+    pub(crate) problem: ToolProblem,
+    /// What is wrong.
+    pub(crate) reason: String,
+}
+
+/// The invalid schemas of tools. A host compiles a schema at the first call of its tool, but a user should know earlier.
+fn schema_defects(tools: &[Tool]) -> Vec<SchemaDefect> {
+    let mut defects = Vec::new();
+    for tool in tools.iter().take(MAX_CHECKED_TOOLS) {
+        let input = (ToolProblem::ArgumentsUnchecked, input_schema_defect(&tool.input_schema));
+        let output =
+            (ToolProblem::ResultsUnchecked, tool.output_schema.as_ref().and_then(output_schema_defect));
+        for (problem, reason) in [input, output] {
+            let defect = |reason| SchemaDefect { tool: (*tool.name).into(), problem, reason };
+            defects.extend(reason.map(defect));
+        }
+    }
+    defects
+}
 
 /// The known lists of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ListSnapshot {
     /// The lists.
     pub(crate) lists: Arc<ServerLists>,
+    /// Invalid schemas of tools.
+    pub(crate) schema_defects: Vec<SchemaDefect>,
     /// Lists that could not be read; `lists` has their previous content.
     pub(crate) failures: Vec<(ListKind, HostError)>,
     /// The announced changes that these lists include.
@@ -31,6 +65,7 @@ impl ListSnapshot {
     pub(crate) fn empty(seen: ListChangeCounts) -> ListSnapshot {
         ListSnapshot {
             lists: Arc::default(),
+            schema_defects: Vec::new(),
             failures: Vec::new(),
             seen,
             pacing: ListPacing::new(),
@@ -64,6 +99,7 @@ impl ListSnapshot {
                 return self;
             }
             ListUpdate::Tools(listing) => {
+                self.schema_defects = schema_defects(&listing.items);
                 lists.tools = into_arcs(listing.items);
                 listing.rejected
             }
@@ -197,6 +233,34 @@ mod tests {
         check(vec![tools("a", "x"), prompts("p"), tools("b", "y")], "b p:p -p! -y");
         check(vec![tools("a", ""), failed()], "a !tool");
         check(vec![tools("a", ""), failed(), failed(), tools("b", "")], "b");
+    }
+
+    #[test]
+    fn invalid_schemas_are_known_when_the_list_is_read() {
+        let page = r##"{"tools":[
+            {"name":"a","inputSchema":{"type":"objekt"},"outputSchema":{"$ref":"#/none"}},
+            {"name":"b","inputSchema":{"type":"object"}},{"name":"c","inputSchema":{"type":"string"}}]}"##;
+        let page = RawJson::parse(page.into()).unwrap();
+        let tools = |items| {
+            ListUpdate::Tools(ListResult { items, rejected: vec![], freshness: Freshness::default() })
+        };
+        let listed =
+            ListSnapshot::empty(ListChangeCounts::default()).updated(tools(read_tools(&page).unwrap().items));
+        let defects: Vec<String> = listed
+            .schema_defects
+            .iter()
+            .map(|it| format!("{} {:?} {}", it.tool, it.problem, it.reason))
+            .collect();
+        let unusable = "its schema cannot be used";
+        assert_eq!(
+            defects,
+            [
+                format!("a ArgumentsUnchecked {unusable}: /type is `objekt`, which is no type"),
+                format!("a ResultsUnchecked {unusable}: /$ref is `#/none`, which does not exist"),
+                format!("c ArgumentsUnchecked {unusable}: its type must be `object` and is `string`"),
+            ]
+        );
+        assert_eq!(listed.updated(tools(Vec::new())).schema_defects, []);
     }
 
     #[test]

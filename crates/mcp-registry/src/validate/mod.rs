@@ -7,6 +7,7 @@
 //! results.
 
 mod schema_cost;
+pub(crate) mod schema_defect;
 mod violation;
 
 use std::fmt;
@@ -19,6 +20,7 @@ use serde_json::Value;
 
 use crate::name::display::truncate;
 use schema_cost::{ErrorDetail, PatternEngine, SchemaAnalysis, SchemaCost, analyze, value_size};
+use schema_defect::{argument_type_defect, schema_defect};
 
 /// A cache of compiled schemas.
 ///
@@ -63,12 +65,21 @@ pub struct SchemaViolation {
     pub pointer: String,
 }
 
-/// The noun for the validated value in messages.
-#[derive(Clone, Copy)]
-struct Subject(&'static str);
+/// The validated value. Prints its noun.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    Arguments,
+    Result,
+}
 
-const ARGUMENTS: Subject = Subject("the arguments");
-const RESULT: Subject = Subject("the structured content");
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Subject::Arguments => "the arguments",
+            Subject::Result => "the structured content",
+        })
+    }
+}
 
 impl fmt::Display for SchemaViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -97,7 +108,7 @@ impl ValidatorCache {
         schema: &RawJson,
         arguments: &RawJson,
     ) -> Result<ValidationOutcome, InvalidArguments> {
-        self.validate(ARGUMENTS, schema, arguments).map_err(|errors| InvalidArguments { errors })
+        self.validate(Subject::Arguments, schema, arguments).map_err(|errors| InvalidArguments { errors })
     }
 
     /// Validates the `structuredContent` of a result against its tool's `outputSchema`. A missing `structuredContent` is
@@ -113,7 +124,7 @@ impl ValidatorCache {
         let missing =
             || vec![SchemaViolation::whole("the tool promises structured content, and there is none")];
         let structured = structured.ok_or_else(|| InvalidResult { errors: missing() })?;
-        self.validate(RESULT, schema, structured).map_err(|errors| InvalidResult { errors })
+        self.validate(Subject::Result, schema, structured).map_err(|errors| InvalidResult { errors })
     }
 
     fn validate(
@@ -122,12 +133,14 @@ impl ValidatorCache {
         schema: &RawJson,
         value: &RawJson,
     ) -> Result<ValidationOutcome, Vec<SchemaViolation>> {
-        let Subject(subject) = subject;
         let entry = self.compiled(schema);
-        let CompiledSchema { validator, cost } = match &*entry {
+        let CompiledSchema { validator, cost, argument_defect } = match &*entry {
             Ok(compiled) => compiled,
             Err(reason) => return Ok(ValidationOutcome::Unvalidated(reason.clone())),
         };
+        if let (Subject::Arguments, Some(reason)) = (subject, argument_defect) {
+            return Ok(ValidationOutcome::Unvalidated(reason.clone()));
+        }
         let value = value.read::<Value>().map_err(|error| {
             let message = nesting_error(&error).map_or_else(
                 || format!("{subject} cannot be read: {error}"),
@@ -200,6 +213,8 @@ impl SchemaViolation {
 struct CompiledSchema {
     validator: Validator,
     cost: SchemaCost,
+    /// Why it cannot be the schema of arguments.
+    argument_defect: Option<String>,
 }
 
 /// The largest schema that is compiled, in bytes. The largest known schemas of real servers are a tenth of it.
@@ -231,6 +246,10 @@ fn compile(schema: &RawJson) -> Result<CompiledSchema, String> {
     }
     let schema: Value = schema.read().map_err(|error| unread_schema(&error))?;
     let SchemaAnalysis { mut cost, has_tuples, names_draft } = analyze(&schema)?;
+    if let Some(defect) = schema_defect(&schema) {
+        return Err(defect);
+    }
+    let argument_defect = argument_type_defect(&schema);
     // Drafts differ on whether `format` is an assertion, so it is left to the server: a value that the server
     // would accept must pass.
     let mut options = jsonschema::options().offline().should_validate_formats(false);
@@ -241,7 +260,7 @@ fn compile(schema: &RawJson) -> Result<CompiledSchema, String> {
     // engine.
     let linear = PatternOptions::regex().size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_PATTERN_BYTES);
     if let Ok(validator) = options.clone().with_pattern_options(linear).build(&schema) {
-        return Ok(CompiledSchema { validator, cost });
+        return Ok(CompiledSchema { validator, cost, argument_defect });
     }
     let backtracking = PatternOptions::fancy_regex()
         .size_limit(MAX_PATTERN_BYTES)
@@ -250,7 +269,7 @@ fn compile(schema: &RawJson) -> Result<CompiledSchema, String> {
     match options.with_pattern_options(backtracking).build(&schema) {
         Ok(validator) => {
             cost.engine = PatternEngine::Backtracking;
-            Ok(CompiledSchema { validator, cost })
+            Ok(CompiledSchema { validator, cost, argument_defect })
         }
         Err(error) => {
             Err(truncate(format!("its schema cannot be used: {}", violation::describe(&error)), 300))

@@ -382,7 +382,7 @@ fn check_depth(depth: u64) -> Result<(), String> {
     if depth <= MAX_DEPTH { Ok(()) } else { Err("its schema is nested too deeply".to_owned()) }
 }
 
-fn percent_decoded(text: &str) -> Option<String> {
+pub(super) fn percent_decoded(text: &str) -> Option<String> {
     let mut res = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {

@@ -83,14 +83,19 @@ fn a_schema_that_cannot_be_used_lets_arguments_pass() {
     check(
         r#"{"type":"nonsense"}"#,
         "{}",
-        "unchecked: its schema cannot be used: /type: value fits none of 2 alternatives: value is not one of \"array\", \"boolean\", \"integer\", \"null\", \"number\", \"object\", \"string\"; value is not of type \"array\"",
+        "unchecked: its schema cannot be used: /type is `nonsense`, which is no type",
     );
     let mine = "unchecked: its schema cannot be used: Unknown meta-schema: 'https://example.com/mine'. Custom meta-schemas must be registered in the registry before use";
     check(r#"{"$schema":"https://example.com/mine"}"#, "{}", mine);
     let elsewhere = "unchecked: its schema cannot be used: Resource 'https://example.com/s.json' is not present in a registry and retrieving it failed: Retrieval is disabled, cannot fetch https://example.com/s.json";
     check(r#"{"$ref":"https://example.com/s.json"}"#, "{}", elsewhere);
-    let missing = "unchecked: its schema cannot be used: Pointer '/$defs/missing' does not exist";
+    let missing = "unchecked: its schema cannot be used: /$ref is `#/$defs/missing`, which does not exist";
     check(r##"{"$ref":"#/$defs/missing"}"##, "{}", missing);
+    check(
+        r#"{"type":"string"}"#,
+        "{}",
+        "unchecked: its schema cannot be used: its type must be `object` and is `string`",
+    );
     let pattern = "unchecked: its schema cannot be used: /properties/a/pattern: value is not a \"regex\"";
     check(r#"{"properties":{"a":{"pattern":"("}}}"#, "{}", pattern);
     check(r#"{"properties":{"a":{"pattern":"((a{1000}){1000}){1000}"}}}"#, "{}", pattern);

@@ -212,6 +212,11 @@ impl<I: Clone> ServerSlot<I> {
             let id = &running.ticket.server;
             let reported = running.tool_problems.iter();
             res.extend(reported.map(|((tool, problem), reason)| problem.publish(id, tool, reason)));
+            // A call reports the same defect again.
+            let defects = running.listed.schema_defects.iter().filter(|defect| {
+                !running.tool_problems.contains_key(&(defect.tool.to_string(), defect.problem))
+            });
+            res.extend(defects.map(|defect| defect.problem.publish(id, &defect.tool, &defect.reason)));
         }
         res
     }
